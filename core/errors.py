@@ -1,0 +1,59 @@
+"""Errors, one tree. Outcomes are values; these are faults, and each carries the stable `code` that its caller sees.
+
+    AdaError
+    ├── Refused              the caller's mistake: nothing was written
+    │   ├── Invalid          what was asked makes no sense (400/422)
+    │   ├── NotFound         it does not exist, or not for this tenant (404)
+    │   ├── Conflict         it can not be done any more, or was done by somebody else (409)
+    │   └── Forbidden        the key may not (401/403)
+    ├── SetupError           the operator's mistake: a setting, a server without what we need; says the command that mends it
+    └── StoreError           Redis/Valkey
+        ├── StoreUnavailable it could not be reached in time; what was under way is *unknown* and safe to repeat
+        └── ScriptFault      a Lua script failed; the message names the file and the line
+"""
+
+
+class AdaError(Exception):
+    """Any fault of ours. `str()` is the message for people."""
+
+
+class Refused(AdaError):
+    """The caller's mistake. `code` is stable and upper case; `path` points at the field ("recipients.0.id"), "" if none."""
+
+    def __init__(self, code: str, detail: str, path: str = "") -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+        self.path = path
+
+
+class Invalid(Refused):
+    """What was asked makes no sense."""
+
+
+class NotFound(Refused):
+    """It does not exist, or not for this tenant."""
+
+
+class Conflict(Refused):
+    """It can not be done any more, or was done by somebody else."""
+
+
+class Forbidden(Refused):
+    """The key may not do this."""
+
+
+class SetupError(AdaError):
+    """The set-up is wrong. The message ends with what mends it."""
+
+
+class StoreError(AdaError):
+    """Redis/Valkey."""
+
+
+class StoreUnavailable(StoreError):
+    """The server could not be reached in time. What was under way is unknown and safe to repeat."""
+
+
+class ScriptFault(StoreError):
+    """A Lua script failed. The message names the file and the line."""

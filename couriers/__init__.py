@@ -1,0 +1,1 @@
+"""One file (or package) per channel, nothing else. The file name is the channel name."""
