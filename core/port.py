@@ -34,20 +34,36 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One text for one address. `seed` names the attempt group: the same message repeated after a crash has the same seed."""
+    """One text for one address.
+
+    `seed` names (delivery, channel, attempt group) and `recipient` (recipient, contact): the same message repeated after a crash
+    has both the same, a retry asked for by a person has another seed.
+    """
 
     address: str
     text: str
     seed: str
+    recipient: str
     report: str = ""  # address for delivery reports, where the channel has them; "" if none are wanted
 
     def random_id(self, part: int = 0, bits: int = 63) -> int:
-        """A positive number derived from (delivery, recipient, contact, channel, attempt group, part): the provider's repeat key.
+        """The provider's repeat key of this message alone: a positive number of at most `bits` bits.
 
-        Guarantee: equal for equal seed and part in every process and after every restart; never 0 (VK and Telegram refuse 0).
+        Guarantee: equal for equal message and part in every process and after every restart; never 0 (VK and Telegram refuse 0).
         """
-        digest = hashlib.blake2b(f"{self.seed}:{part}".encode(), digest_size=8).digest()
-        return int.from_bytes(digest, "big") % (2**bits - 1) + 1
+        return _number(f"{self.seed}:{self.recipient}:{part}", bits)
+
+    def shared_id(self, part: int = 0, bits: int = 31) -> int:
+        """The repeat key that all recipients of one delivery have in common, for providers that remember it per dialog (VK).
+
+        However the recipients are grouped into calls, before and after a bisection, each dialog sees the same number.
+        """
+        return _number(f"{self.seed}:{part}", bits)
+
+
+def _number(name: str, bits: int) -> int:
+    digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % (2**bits - 1) + 1
 
 
 @dataclass(frozen=True, slots=True)
