@@ -1,0 +1,217 @@
+"""What goes into the house and what it answers: frozen values, no Redis, no HTTP.
+
+Before: `delivery/` (checks what came over HTTP). After: `core.histories`, which keeps them.
+"""
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, unquote
+from zlib import crc32
+
+from core.errors import Invalid
+from core.words import DeliveryState, Status, Verdict
+
+Id = int | str
+
+_KEY = re.compile(r"history:\{(\d{1,5})\}:(.+):(\d{19})", re.DOTALL)
+_PUBLIC = re.compile(r"(\d{1,5})\.(.+)\.(\d{19})", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryKey:
+    """Names a delivery: `history:{shard}:<sender>:<unix ns>` in Redis, `<shard>.<sender>.<unix ns>` in URLs."""
+
+    shard: int
+    sender: str
+    ns: int
+
+    def __str__(self) -> str:
+        return f"history:{{{self.shard}}}:{self.suffix}"
+
+    @property
+    def suffix(self) -> str:
+        """What the `history:` and the `delivery:` key have in common, without the shard."""
+        return f"{self.sender}:{self.ns}"
+
+    @property
+    def id(self) -> str:
+        """URL-safe and opaque for callers."""
+        return f"{self.shard}.{quote(self.sender, safe='')}.{self.ns}"
+
+    @classmethod
+    def parse(cls, text: str) -> "HistoryKey":
+        """Read either form. Raises `Invalid` HISTORY_KEY_MALFORMED."""
+        if found := _KEY.fullmatch(text):
+            return cls(int(found[1]), found[2], int(found[3]))
+        if found := _PUBLIC.fullmatch(text):
+            return cls(int(found[1]), unquote(found[2]), int(found[3]))
+        raise Invalid("HISTORY_KEY_MALFORMED", "A history key looks like history:{0}:42:1763712000000000000.", "history_key")
+
+    @classmethod
+    def new(cls, sender: Id, shards: int, spread: str = "") -> "HistoryKey":
+        """A key for a delivery of `sender` from now. The shard follows `spread` (an Idempotency-Key) where one is given."""
+        ns = _fresh_ns()
+        shard = crc32(spread.encode()) % shards if spread else ns // 1000 % shards
+        return cls(shard, str(sender), ns)
+
+
+_last_ns = 0
+
+
+def _fresh_ns() -> int:
+    """Unix nanoseconds, strictly growing in this process; `lua/enqueue.lua` refuses the rare clash between processes."""
+    global _last_ns
+    _last_ns = max(time.time_ns(), _last_ns + 1)
+    return _last_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    id: Id
+    name: str | None = None
+    role: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        whole = {"id": self.id, "name": self.name, "role": self.role}
+        return {name: value for name, value in whole.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """One person. `contacts`: channel → addresses in the order they were given; no channel with an empty list."""
+
+    id: Id
+    name: str | None = None
+    contacts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    origin: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One text for many people. Times are aware; `deliver_at` None means now."""
+
+    tenant: str
+    sender: Sender
+    text: str
+    recipients: Sequence[Recipient]
+    channels: Sequence[str]
+    origin: str = "api"
+    deliver_at: datetime | None = None
+    expires_at: datetime | None = None
+    history_key: HistoryKey | None = None
+    lane: str | None = None
+    priority: int = 5
+    kind: str = "message"
+    tags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """An Idempotency-Key and the fingerprint of the request it came with."""
+
+    key: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What a caller is told of an order. `repeated`: this is the first answer, given again."""
+
+    key: HistoryKey
+    state: DeliveryState
+    deliver_at: datetime
+    moved_from: datetime | None
+    recipients: int
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeRecord:
+    """What became of one recipient in one channel. `version`: the history's version that brought it, 0 for what was never written."""
+
+    status: Status
+    reason: str | None = None
+    reference: str | None = None
+    attempts: int = 0
+    at: datetime | None = None
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RecipientRecord:
+    id: Id
+    name: str | None
+    origin: Sequence[str]
+    received_in: Sequence[str]
+    outcomes: Mapping[str, OutcomeRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelRecord:
+    """`state`: "pending" or "reported"; `counts`: status → how many, without zeros."""
+
+    state: str
+    counts: Mapping[Status, int]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Who, what, whence, to whom, who got it and how. `recipients` is one page of them; `next` the cursor of the following page."""
+
+    key: HistoryKey
+    tenant: str
+    sender: Mapping[str, Any]
+    text: str
+    origin: str
+    state: DeliveryState
+    version: int
+    created_at: datetime
+    deliver_at: datetime
+    released_at: datetime | None
+    finished_at: datetime | None
+    expires_at: datetime | None
+    moved_from: datetime | None
+    verdict: Verdict
+    counts: Mapping[str, int]  # recipients, reached, then one for each status that can be counted
+    channels: Mapping[str, ChannelRecord]
+    kind: str
+    tags: Sequence[str]
+    lane: str | None
+    priority: int
+    reported: int  # how many channels have reported
+    recipients: Sequence[RecipientRecord] = ()
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """`cancelled`: recipients who will not get it any more; `already_sent`: whom it was sent to in some channel before that."""
+
+    cancelled: int
+    already_sent: Sequence[Id]
+    in_flight: Sequence[Id] = ()  # an attempt was under way and has not told its end in time
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One outcome that changed, or the end. `version` counts the changes of a history from 1."""
+
+    version: int
+    recipient: Id | None
+    channel: str | None
+    outcome: OutcomeRecord | None
+    state: DeliveryState
+
+
+def moment(ms: int | float | str) -> datetime:
+    """Unix milliseconds as an aware time."""
+    return datetime.fromtimestamp(int(ms) / 1000, UTC)
+
+
+def unix_ms(at: datetime) -> int:
+    """An aware time as Unix milliseconds."""
+    return round(at.timestamp() * 1000)
