@@ -1,0 +1,1 @@
+"""The commands: the one place that reads settings, wires the parts and starts processes."""

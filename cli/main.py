@@ -1,0 +1,67 @@
+"""The commands of Ada: `./ada VERB …`.
+
+Only the module of the verb that was asked for is imported, so that `./ada --help` costs nothing.
+Exit codes: 0 good, 1 no, 2 wrong usage, 3 stopped for good (an operator is needed).
+"""
+
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+
+from cli.command import Command, Refused
+
+VERBS: Mapping[str, tuple[str, str]] = {
+    # verb: (module, what it does)
+    "lock": ("cli.checks", "resolve the dependencies anew into the lock files"),
+    "check": ("cli.checks", "everything CI runs: format, lint, types, layers, tests with nothing skipped"),
+    "test": ("cli.checks", "run the tests; further words go to pytest; --rows shows what is tested where"),
+}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs one verb and answers the exit code; a complaint is one sentence on stderr."""
+    given = list(sys.argv[1:] if words is None else words)
+    try:
+        return run(given)
+    except Refused as refusal:
+        print(f"ada: {refusal}", file=sys.stderr)
+        return refusal.code
+    except KeyboardInterrupt:
+        return 130
+
+
+def run(words: list[str]) -> int:
+    verb = next((word for word in words if not word.startswith("-")), None)
+    command = command_of(verb) if verb is not None and verb in VERBS else None
+    parser = parser_for(verb, command)
+    if command is None:
+        parser.parse_args(words or ["--help"])
+        raise Refused("nothing to do")
+    return command.run(parse(parser, command, words))
+
+
+def command_of(verb: str) -> Command:
+    module = import_module(VERBS[verb][0])
+    commands: Mapping[str, Command] = module.COMMANDS
+    return commands[verb]
+
+
+def parser_for(verb: str | None, command: Command | None) -> ArgumentParser:
+    """The whole tree by name, with the arguments of the one verb in hand."""
+    parser = ArgumentParser(prog="ada", description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(metavar="VERB", title="verbs", dest="verb", required=True)
+    for name, (_, duty) in sorted(VERBS.items()):
+        one = verbs.add_parser(name, help=duty, description=duty, allow_abbrev=False)
+        one.add_argument("--json", action="store_true", help="answer in JSON, for programs")
+        if name == verb and command is not None:
+            command.declare(one)
+    return parser
+
+
+def parse(parser: ArgumentParser, command: Command, words: list[str]) -> Namespace:
+    if not command.takes_rest:
+        return parser.parse_args(words)
+    arguments, rest = parser.parse_known_args(words)
+    arguments.rest = rest
+    return arguments
