@@ -1,0 +1,95 @@
+"""Messages inside an encrypted packet: heads, containers, gzip; and the server's own message ids.
+
+Before: envelope.py. After: dispatch.py, which answers each message. Source: mtproto/service_messages.
+"""
+
+import struct
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from telethon.extensions import BinaryReader
+
+from sandbox.telegram.malformed import MalformedError
+
+_CONTAINER = struct.pack("<I", 0x73F1F8DC)
+_GZIP = struct.pack("<I", 0x3072CFA1)
+_RESULT = 0xF35C6D01
+_HEAD = struct.Struct("<qii")
+_LARGEST_UNPACKED = 16 * 1024 * 1024
+_LARGEST_CONTAINER = 1020  # messages, the limit of the specification
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a client, its body still in bytes."""
+
+    id: int
+    number: int  # seqno
+    body: bytes
+
+
+def read(content: bytes) -> tuple[Message, list[Message]]:
+    """Return the outer message and those in it: itself, or what its container holds. Raises MalformedError."""
+    outer = _message(content, 0)
+    if not outer.body.startswith(_CONTAINER):
+        return outer, [outer]
+    return outer, list(_contained(outer.body))
+
+
+def _contained(body: bytes) -> Iterator[Message]:
+    (count,) = struct.unpack_from("<i", body, 4)
+    if not 0 <= count <= _LARGEST_CONTAINER:
+        raise MalformedError(f"a container of {count} messages")
+    place = 8
+    for _ in range(count):
+        message = _message(body, place)
+        place += _HEAD.size + len(message.body)
+        yield message
+
+
+def _message(content: bytes, place: int) -> Message:
+    identity, number, size = _HEAD.unpack_from(content, place)
+    start = place + _HEAD.size
+    if not 4 <= size <= len(content) - start:
+        raise MalformedError(f"a message of {size} bytes")
+    return Message(identity, number, content[start : start + size])
+
+
+def unpacked(body: bytes) -> bytes:
+    """Return the body, decompressed if it came as gzip_packed. Raises MalformedError for a bomb."""
+    if not body.startswith(_GZIP):
+        return body
+    decompressor = zlib.decompressobj(wbits=31)
+    content = decompressor.decompress(BinaryReader(body[4:]).tgread_bytes(), _LARGEST_UNPACKED)
+    if not decompressor.eof:
+        raise MalformedError("gzip that is cut off or too large")
+    return content
+
+
+def result(message_id: int, body: bytes) -> bytes:
+    """Return rpc_result: the answer to the client's message of that id."""
+    return struct.pack("<Iq", _RESULT, message_id) + body
+
+
+def framed(identity: int, number: int, body: bytes) -> bytes:
+    return _HEAD.pack(identity, number, len(body)) + body
+
+
+def container(messages: Iterable[bytes]) -> bytes:
+    """Return msg_container with messages that have their heads already."""
+    held = list(messages)
+    return _CONTAINER + struct.pack("<i", len(held)) + b"".join(held)
+
+
+class Clock:
+    """Gives the server's message ids: unix time × 2³², growing, odd; 1 mod 4 answers, 3 mod 4 comes unasked."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def next(self, *, answer: bool) -> int:
+        now = int(time.time() * 2**32) & ~3
+        self._last = max(now, self._last + 4)
+        return self._last | (1 if answer else 3)

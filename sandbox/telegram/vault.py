@@ -1,0 +1,128 @@
+"""What outlives the process: the RSA key, the authorization keys and who is signed in with them.
+
+`server-key.pem` is made once. `sessions.jsonl` grows by one line per change, the last line about a key or an account
+wins, and it is rewritten at start; so a kill at any moment loses nothing that a client was told.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha1, sha256
+from pathlib import Path
+from typing import Any
+
+import rsa
+from telethon.crypto.rsa import get_byte_array
+from telethon.tl import TLObject
+
+
+@dataclass(slots=True)
+class AuthKey:
+    """One client's authorization key, and the account that signed in with it."""
+
+    secret: bytes  # 256 bytes
+    account: int | None = None
+
+    @property
+    def id(self) -> bytes:
+        return sha1(self.secret).digest()[12:20]
+
+    @property
+    def salt(self) -> int:
+        """Return the only server salt that is valid for this key; it never expires here."""
+        return int.from_bytes(sha256(b"salt" + self.secret).digest()[:8], "little", signed=True)
+
+
+@dataclass(slots=True)
+class Saved:
+    """An account as it is kept on disk."""
+
+    id: int
+    bot: bool
+    reserved: int = 0  # message ids up to here may have been given out
+
+
+class Vault:
+    """The directory given to the server, with everything in it loaded."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.rsa_key = _server_key(directory / "server-key.pem")
+        self._path = directory / "sessions.jsonl"
+        self.keys: dict[bytes, AuthKey] = {}
+        self.accounts: dict[int, Saved] = {}
+        for line in _lines(self._path):
+            self._load(line)
+        _replace(self._path, (json.dumps(line) + "\n" for line in self._dump()))
+
+    @property
+    def public_key_pem(self) -> str:
+        public: bytes = rsa.PublicKey(self.rsa_key.n, self.rsa_key.e).save_pkcs1()
+        return public.decode()
+
+    @property
+    def fingerprint(self) -> int:
+        """Return the lower 64 bits of SHA-1 over the key as TL bytes (mtproto/auth_key)."""
+        parts = (TLObject.serialize_bytes(get_byte_array(part)) for part in (self.rsa_key.n, self.rsa_key.e))
+        return int.from_bytes(sha1(b"".join(parts)).digest()[-8:], "little", signed=True)
+
+    def keep_key(self, key: AuthKey) -> None:
+        self.keys[key.id] = key
+        self._append(_of_key(key))
+
+    def forget_key(self, key: AuthKey) -> None:
+        self.keys.pop(key.id, None)
+        self._append({"key": key.secret.hex(), "gone": True})
+
+    def keep_account(self, account: Saved) -> None:
+        self.accounts[account.id] = account
+        self._append(_of_account(account))
+
+    def _load(self, line: dict[str, Any]) -> None:
+        if "key" in line:
+            key = AuthKey(bytes.fromhex(line["key"]), line.get("account"))
+            self.keys[key.id] = key
+            if line.get("gone"):
+                del self.keys[key.id]
+        else:
+            self.accounts[line["account"]] = Saved(line["account"], line["bot"], line["reserved"])
+
+    def _dump(self) -> Iterator[dict[str, Any]]:
+        yield from map(_of_key, self.keys.values())
+        yield from map(_of_account, self.accounts.values())
+
+    def _append(self, line: dict[str, Any]) -> None:
+        with self._path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def _of_key(key: AuthKey) -> dict[str, Any]:
+    return {"key": key.secret.hex(), "account": key.account}
+
+
+def _of_account(account: Saved) -> dict[str, Any]:
+    return {"account": account.id, "bot": account.bot, "reserved": account.reserved}
+
+
+def _server_key(path: Path) -> Any:
+    if not path.exists():
+        _, private = rsa.newkeys(2048)
+        _replace(path, [private.save_pkcs1().decode()])
+    return rsa.PrivateKey.load_pkcs1(path.read_bytes())
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    for line in path.read_text().splitlines() if path.exists() else []:
+        try:
+            yield json.loads(line)
+        except json.JSONDecodeError:
+            continue  # the line that a kill cut off: its change was never answered
+
+
+def _replace(path: Path, text: Iterable[str]) -> None:
+    """Write a file in one step and readable by its owner only: an authorization key is full access."""
+    draft = path.with_suffix(".new")
+    draft.touch(mode=0o600)
+    draft.write_text("".join(text))
+    os.replace(draft, path)
