@@ -1,0 +1,109 @@
+"""Reads a request to sendsms the way Kannel does; what it refuses has Kannel's words."""
+
+import codecs
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+from sandbox.sms.alphabet import GSM, UCS2, as_gsm
+
+_NUMBER = re.compile(r"\+?[0-9]+")
+
+
+class Refused(Exception):
+    """An answer other than 202."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One accepted request; `text` is what arrives on the telephones."""
+
+    sender: str
+    numbers: tuple[str, ...]  # as they were given
+    text: str
+    coding: int
+    dlr_mask: int
+    dlr_url: str
+    validity: int | None  # minutes
+    username: str
+
+
+def denied() -> Refused:
+    return Refused(400, "Number(s) has/have been denied by white- and/or black-lists.")
+
+
+def unwrapped(query: str) -> dict[str, str]:
+    """Return the parameters with each byte as one letter: only `charset` says what the bytes of the text mean."""
+    return dict(parse_qsl(query, keep_blank_values=True, encoding="latin-1"))
+
+
+def submission(parameters: Mapping[str, str]) -> Submission:
+    """Read the parameters of an authorised request; raises Refused."""
+    numbers = _numbers(parameters)
+    if not parameters.get("from"):
+        raise Refused(400, "Sender missing and no global set, rejected")
+    coding = _integer(parameters, "coding", "Coding") or GSM
+    if coding not in (GSM, UCS2):  # Kannel also takes 1, 8 bits; the sandbox has no telephone that shows them
+        raise Refused(400, "Coding field misformed, rejected")
+    return Submission(
+        sender=_utf8(parameters["from"]),
+        numbers=numbers,
+        text=_text(parameters, coding),
+        coding=coding,
+        dlr_mask=_mask(parameters),
+        dlr_url=_utf8(parameters.get("dlr-url", "")),
+        validity=_validity(parameters),
+        username=parameters.get("username", ""),
+    )
+
+
+def _numbers(parameters: Mapping[str, str]) -> tuple[str, ...]:
+    if "to" not in parameters:
+        raise Refused(400, "Missing receiver number, rejected")
+    if parameters["to"] == "":
+        raise Refused(400, "Empty receiver number not allowed, rejected")
+    numbers = tuple(number for number in parameters["to"].split(" ") if _NUMBER.fullmatch(number))
+    if not numbers:  # among good ones the others vanish without a word, with Kannel too
+        raise denied()
+    return numbers
+
+
+def _integer(parameters: Mapping[str, str], name: str, title: str) -> int | None:
+    """Read a number as C's atoi does: what is none is 0; a negative one is refused."""
+    if name not in parameters:
+        return None
+    digits = re.match(r"\s*([+-]?[0-9]{1,9})", parameters[name])
+    number = int(digits[1]) if digits else 0
+    if number < 0:
+        raise Refused(400, f"{title} field misformed, rejected")
+    return number
+
+
+def _mask(parameters: Mapping[str, str]) -> int:
+    mask = _integer(parameters, "dlr-mask", "DLR-Mask") or 0
+    if mask > 0x5F:
+        raise Refused(400, "DLR-Mask field misformed, rejected")
+    return mask
+
+
+def _validity(parameters: Mapping[str, str]) -> int | None:
+    return _integer(parameters, "validity", "Validity")
+
+
+def _text(parameters: Mapping[str, str], coding: int) -> str:
+    raw = parameters.get("text", "").encode("latin-1")
+    charset = parameters.get("charset") or ("utf-16-be" if coding == UCS2 else "utf-8")
+    try:
+        text = raw.decode(codecs.lookup(charset).name, "strict" if "charset" in parameters else "replace")
+    except (LookupError, ValueError):
+        raise Refused(400, "Charset or body misformed, rejected") from None
+    return text if coding == UCS2 else as_gsm(text)
+
+
+def _utf8(value: str) -> str:
+    return value.encode("latin-1").decode("utf-8", "replace")

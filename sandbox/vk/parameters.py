@@ -1,0 +1,68 @@
+"""Reads the parameters of a call: strings from a form, any value from VKScript."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sandbox.vk.errors import CallFailed, parameter_error
+from sandbox.vkscript import Value
+
+MOST_PEERS = 100
+LONGEST_TEXT = 4096
+_RECIPIENTS = ("peer_ids", "user_ids", "peer_id", "user_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What messages.send is asked for; `many` asks for an entry per peer instead of one id."""
+
+    peers: tuple[int, ...]
+    text: str
+    random_id: int
+    many: bool
+
+
+def message(parameters: Mapping[str, Value]) -> Message:
+    """Read the parameters of messages.send; raises CallFailed as VK refuses them (100, 914)."""
+    name = next((name for name in _RECIPIENTS if parameters.get(name) not in (None, "", [])), None)
+    if name is None:
+        raise parameter_error("peer_id, peer_ids, user_id or user_ids is required")
+    peers = people(parameters[name], name)
+    if len(peers) > (MOST_PEERS if name.endswith("s") else 1):
+        raise parameter_error(f"{name} has too many elements")
+    return Message(peers, _text(parameters.get("message")), _random_id(parameters.get("random_id")), name[-1] == "s")
+
+
+def people(value: Value, name: str) -> tuple[int, ...]:
+    """Read a list of ids: an array, one number, or numbers with commas between."""
+    if value is None or value == "":
+        return ()
+    items = value if isinstance(value, list) else str(value).split(",")
+    return tuple(_integer(item, name) for item in items)
+
+
+def _integer(value: Value, name: str) -> int:
+    try:
+        number = int(str(value)[:20])
+    except ValueError:
+        raise parameter_error(f"{name} not integer") from None
+    if number == 0:
+        raise parameter_error(f"{name} is invalid")
+    return number
+
+
+def _random_id(value: Value) -> int:
+    if value is None or value == "":
+        raise parameter_error("random_id is a required parameter")
+    number = _integer(value, "random_id")
+    if not -(2**31) <= number < 2**31:
+        raise parameter_error("random_id not integer")
+    return number
+
+
+def _text(value: Value) -> str:
+    text = "" if value is None or isinstance(value, (list, dict)) else str(value)
+    if not text.strip():
+        raise parameter_error("message is empty or invalid")
+    if len(text) > LONGEST_TEXT:
+        raise CallFailed(914)
+    return text

@@ -1,0 +1,101 @@
+"""The HTTP side of the VK API: POST or GET /method/NAME."""
+
+import json
+from collections.abc import Mapping
+
+from aiohttp import web
+
+from sandbox.listener import LARGEST_BODY, Listener, cut, html, silence
+from sandbox.vk.community import Community
+from sandbox.vk.errors import ApiError, Interrupted, RequestFailed
+from sandbox.vk.exchange import Exchange
+from sandbox.vkscript import Value
+from sandbox.words import Fault
+from sandbox.world import World
+
+TOKEN = "vk1.a.sandbox"
+
+
+class VkServer:
+    """Plays api.vk.com for one community, whose token is `token`."""
+
+    def __init__(self, world: World, host: str = "127.0.0.1", port: int = 0, token: str = TOKEN) -> None:
+        self._world = world
+        self._community = Community(world)
+        self.token = token
+        app = web.Application(client_max_size=LARGEST_BODY)
+        app.router.add_route("*", "/method/{method}", self._answer)
+        self._listener = Listener(app, host, port)
+
+    async def start(self) -> None:
+        """Listen; raises OSError when the port is taken."""
+        await self._listener.start()
+
+    async def stop(self) -> None:
+        await self._listener.stop()
+
+    @property
+    def port(self) -> int:
+        return self._listener.port
+
+    @property
+    def url(self) -> str:
+        """The address that takes the place of https://api.vk.com/method/."""
+        return f"{self._listener.url}/method/"
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        self._world.count("vk", "http")
+        parameters = await _parameters(request)
+        exchange = Exchange(self._world, self._community)
+        try:
+            body = self._body(exchange, request.match_info["method"], parameters)
+        except Interrupted as interrupted:
+            self._community.discard()
+            return await _fail(request, interrupted.fault)
+        self._community.commit()
+        if exchange.afterwards is not None:
+            return await _fail(request, exchange.afterwards)
+        return web.Response(text=body, content_type="application/json")
+
+    def _body(self, exchange: Exchange, method: str, parameters: Mapping[str, str]) -> str:
+        try:
+            self._check(parameters)
+            return _json(exchange.answer(method, dict(parameters)))
+        except ApiError as error:
+            self._community.discard()
+            return json.dumps(error.body(method, parameters))
+
+    def _check(self, parameters: Mapping[str, str]) -> None:
+        if "access_token" not in parameters:
+            raise RequestFailed(5, "User authorization failed: no access_token passed.")
+        if parameters["access_token"] != self.token:
+            raise RequestFailed(5)
+        if not parameters.get("v"):
+            raise RequestFailed(8)
+
+
+def _json(body: dict[str, Value]) -> str:
+    try:
+        return json.dumps(body)
+    except RecursionError:
+        raise RequestFailed(13, "Runtime error occurred during code invocation: Response is too deep") from None
+
+
+async def _parameters(request: web.Request) -> dict[str, str]:
+    """Read query and form; what is no text, or not in the encoding it claims, counts as absent."""
+    try:
+        form = await request.post()
+    except (ValueError, LookupError):
+        return dict(request.query)
+    return {**request.query, **{name: value for name, value in form.items() if isinstance(value, str)}}
+
+
+async def _fail(request: web.Request, fault: Fault) -> web.StreamResponse:
+    """Play a failure that is no answer of the API."""
+    if fault.name == "bad_gateway":
+        return html(502, "502 Bad Gateway")
+    if fault.name == "not_json":
+        return html(200, "Technical works")
+    if fault.name == "stored_then_error":
+        return html(500, "500 Internal Server Error")
+    return await (silence() if fault.name == "timeout" else cut(request))
