@@ -39,7 +39,7 @@ def test(arguments: Namespace) -> int:
 
 def show_rows(as_json: bool) -> int:
     form = "json" if as_json else "text"
-    return GOOD if run_pytest(["--collect-only", "-q", "--no-header", f"--rows={form}"]) == 0 else NO
+    return GOOD if run_pytest(["-qq", "--no-header", f"--rows={form}"]) == 0 else NO
 
 
 def run_pytest(words: Sequence[str]) -> int:

