@@ -55,10 +55,7 @@ class Inbox:
         numbers = range(max(self._oldest, after + 1), self.newest + 1)
         return (self._messages[number] for number in numbers)
 
-    def newest_first(self) -> Iterator[Received]:
-        return (self._messages[number] for number in range(self.newest, self._oldest - 1, -1))
-
-    def addresses(self) -> dict[str, int]:
+    def people(self) -> dict[str, int]:
         """Return the number of people reached, by channel."""
         reached: dict[str, int] = {}
         for channel, _ in self._of:

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 
 from sandbox.sms.alphabet import GSM, UCS2, as_gsm
 
+LARGEST_MASK = 66  # as gw/smsbox.c has it
 _NUMBER = re.compile(r"\+?[0-9]+")
 
 
@@ -55,9 +56,9 @@ def submission(parameters: Mapping[str, str]) -> Submission:
         numbers=numbers,
         text=_text(parameters, coding),
         coding=coding,
-        dlr_mask=_mask(parameters),
+        dlr_mask=_integer(parameters, "dlr-mask", "DLR-Mask", LARGEST_MASK) or 0,
         dlr_url=_utf8(parameters.get("dlr-url", "")),
-        validity=_validity(parameters),
+        validity=_integer(parameters, "validity", "Validity"),
         username=parameters.get("username", ""),
     )
 
@@ -73,26 +74,15 @@ def _numbers(parameters: Mapping[str, str]) -> tuple[str, ...]:
     return numbers
 
 
-def _integer(parameters: Mapping[str, str], name: str, title: str) -> int | None:
-    """Read a number as C's atoi does: what is none is 0; a negative one is refused."""
+def _integer(parameters: Mapping[str, str], name: str, title: str, most: int | None = None) -> int | None:
+    """Read a number as C's atoi does: what is none is 0, and -1 is Kannel's "not given"."""
     if name not in parameters:
         return None
     digits = re.match(r"\s*([+-]?[0-9]{1,9})", parameters[name])
     number = int(digits[1]) if digits else 0
-    if number < 0:
+    if number < -1 or (most is not None and number > most):
         raise Refused(400, f"{title} field misformed, rejected")
-    return number
-
-
-def _mask(parameters: Mapping[str, str]) -> int:
-    mask = _integer(parameters, "dlr-mask", "DLR-Mask") or 0
-    if mask > 0x5F:
-        raise Refused(400, "DLR-Mask field misformed, rejected")
-    return mask
-
-
-def _validity(parameters: Mapping[str, str]) -> int | None:
-    return _integer(parameters, "validity", "Validity")
+    return None if number == -1 else number
 
 
 def _text(parameters: Mapping[str, str], coding: int) -> str:

@@ -1,0 +1,74 @@
+"""Sandbox: the providers and the page together, from `start` to `stop`."""
+
+from pathlib import Path
+
+from sandbox.sms.server import PASSWORD, SENDER, USERNAME, SmsServer
+from sandbox.telegram import TelegramServer
+from sandbox.vk import VkServer
+from sandbox.web import WebServer
+from sandbox.world import World
+
+TELEGRAM_API_ID = "4242"
+TELEGRAM_API_HASH = "0123456789abcdef0123456789abcdef"
+TELEGRAM_BOT_TOKEN = "4242:sandbox"
+
+
+class Sandbox:
+    """All providers, sharing one world. `directory` keeps Telegram's key and sessions; port 0 takes a free one.
+
+    The first one in an empty directory makes an RSA key, which takes seconds.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        host: str = "127.0.0.1",
+        *,
+        web_port: int = 0,
+        telegram_port: int = 0,
+        vk_port: int = 0,
+        sms_port: int = 0,
+        sms_inbound_url: str | None = None,
+    ) -> None:
+        self.world = World()
+        self.host = host
+        self.telegram = TelegramServer(self.world, directory / "telegram", host, telegram_port)
+        self.vk = VkServer(self.world, host, vk_port)
+        self.sms = SmsServer(self.world, host, sms_port, inbound_url=sms_inbound_url)
+        self.web = WebServer(self.world, self.telegram, self.sms, lambda: self.environment, host, web_port)
+
+    async def start(self) -> None:
+        """Listen on all ports; raises OSError when one is taken, and then listens on none."""
+        try:
+            for server in (self.telegram, self.vk, self.sms, self.web):
+                await server.start()
+        except OSError:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Close everything; safe to repeat."""
+        for server in (self.web, self.sms, self.vk, self.telegram):
+            await server.stop()
+
+    @property
+    def page_url(self) -> str:
+        """The address of the inbox page."""
+        return self.web.url
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a client must be told to use this sandbox in place of the providers, by name of its setting."""
+        return {
+            "ADA_TELEGRAM_SERVER": f"{self.host}:{self.telegram.port}",
+            "ADA_TELEGRAM_SERVER_KEY": self.telegram.public_key_pem,
+            "ADA_TELEGRAM_API_ID": TELEGRAM_API_ID,
+            "ADA_TELEGRAM_API_HASH": TELEGRAM_API_HASH,
+            "ADA_TELEGRAM_BOT_TOKEN": TELEGRAM_BOT_TOKEN,
+            "ADA_VK_API_URL": self.vk.url,
+            "ADA_VK_TOKEN": self.vk.token,
+            "ADA_SMS_URL": self.sms.url,
+            "ADA_SMS_USERNAME": USERNAME,
+            "ADA_SMS_PASSWORD": PASSWORD,
+            "ADA_SMS_FROM": SENDER,
+        }
