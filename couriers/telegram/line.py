@@ -1,0 +1,67 @@
+"""The one connection of the courier, and asking over it.
+
+Telethon would reconnect by itself and repeat what was unanswered without end. Then a message at which the connection
+breaks would break it again and again, for everybody. So here the connection just ends, what was unanswered is told,
+and the next attempt opens it anew, once for all who wait.
+"""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+from telethon import TelegramClient
+from telethon.errors import AuthKeyNotFound, RPCError
+
+FAILURES = (RPCError, OSError, AuthKeyNotFound)  # what `up` and `ask` raise; a TimeoutError is an OSError
+
+
+class Line:
+    """`up()` before `ask(…)`: what fails in the first was not sent, what fails in the second may have been."""
+
+    def __init__(self, client: TelegramClient, timeout: timedelta) -> None:
+        self._client = client
+        self._timeout = timeout.total_seconds()
+        self._connecting: asyncio.Task[None] | None = None
+
+    async def up(self) -> None:
+        """Connect unless that is done. Raises one of FAILURES."""
+        if self._connecting is None:
+            if self._client.is_connected():
+                return
+            self._connecting = asyncio.create_task(self._connect())
+            self._connecting.add_done_callback(self._connected)
+        await asyncio.shield(self._connecting)
+
+    async def _connect(self) -> None:
+        await self._client.disconnect()  # ends what Telethon still runs for the connection before
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._client.connect()
+        except BaseException:
+            # Telethon calls a client connected before it has introduced itself: half a connection is none.
+            await self._client.disconnect()
+            raise
+
+    def _connected(self, task: asyncio.Task[None]) -> None:
+        self._connecting = None
+        if not task.cancelled():
+            task.exception()  # has been seen, even when all who waited for it are gone
+
+    async def ask(self, request: Any) -> Any:
+        """Telegram's answer. Raises RPCError for a refusal, OSError where there was none."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await self._client(request)
+        except asyncio.CancelledError:
+            # Telethon cancels what is unanswered when a connection ends; that is not our own cancellation.
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise ConnectionError("the connection ended before the answer") from None
+        except (EOFError, BufferError) as error:  # asyncio.IncompleteReadError; an answer that is not MTProto
+            raise ConnectionError(type(error).__name__) from error
+
+    async def close(self) -> None:
+        if self._connecting is not None:
+            self._connecting.cancel()
+        await self._client.disconnect()
