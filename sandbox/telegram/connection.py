@@ -85,6 +85,8 @@ class Connection(asyncio.Protocol):
     def _take(self, packet: bytes) -> None:
         if self._transport.is_closing():
             return  # what came behind the request that cut the connection was never received
+        if len(packet) < envelope.SHORTEST:
+            raise MalformedError(f"a packet of {len(packet)} bytes")
         if packet.startswith(envelope.PLAIN):
             self._take_plain(packet)
         else:
@@ -216,3 +218,7 @@ class Connection(asyncio.Protocol):
         """Close after what was answered already has left."""
         self._flush()
         self._transport.close()
+
+    def abort(self) -> None:
+        """Close at once, even if the client never reads what is on its way."""
+        self._transport.abort()

@@ -5,7 +5,6 @@ Before: connection.py. After: the method's own module.
 
 import logging
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from telethon.tl import functions as f
@@ -64,8 +63,7 @@ def replied(platform: Platform, client: Client, request: Any) -> Reply:
     platform.world.count("telegram", call.method)
     try:
         return _refused(call) or METHODS[type(request)](call)
-    except Exception:
-        # The attempt: whatever a client made up, it gets what Telegram says of its own mistakes, and the others go on.
+    except Exception:  # noqa: BLE001 - the attempt: one client's odd request must not end the connection of the others
         _log.exception("%s could not be served", call.method)
         return Refusal(500, "INTERNAL_SERVER_ERROR")
 
@@ -79,7 +77,6 @@ def _unwrapped(request: Any) -> tuple[Any, bool]:
     return request, quietly
 
 
-@cache
 def method_name(kind: type) -> str:
     """Return Telegram's name of a method without its namespace: SendMessageRequest is `sendMessage`."""
     name = kind.__name__.removesuffix("Request")

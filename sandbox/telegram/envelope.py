@@ -12,6 +12,7 @@ from sandbox.telegram import ige
 from sandbox.telegram.malformed import MalformedError
 
 PLAIN = bytes(8)  # the key id of a packet that is not encrypted
+SHORTEST = 24  # bytes; nothing that means anything is shorter
 _CLIENT, _SERVER = 0, 8  # "x" of the specification: whose packet it is
 
 
@@ -26,8 +27,6 @@ class Opened:
 
 def open_plain(packet: bytes) -> bytes:
     """Return the body of a packet without encryption. Raises MalformedError."""
-    if len(packet) < 20:
-        raise MalformedError("a plain packet without a head")
     (size,) = struct.unpack_from("<i", packet, 16)
     if not 0 < size <= len(packet) - 20:
         raise MalformedError("a plain packet of a wrong length")

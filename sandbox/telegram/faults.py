@@ -1,7 +1,7 @@
 """The failures of messages.sendMessage, each played as Telegram plays it.
 
 The names are those of sandbox/faults.py. What stores the message does it before it fails, so a repeat with the same
-random id finds the first answer. Errors: core.telegram.org/method/messages.sendMessage and core.telegram.org/api/errors.
+random id finds the first answer. Source of the errors: core.telegram.org/method/messages.sendMessage.
 """
 
 import logging
@@ -14,6 +14,8 @@ from sandbox.telegram.sending import STILL_RUNNING, Sending, begun, chat, prepar
 from sandbox.world import Fault
 
 _log = logging.getLogger(__name__)
+
+_WAIT, _STARS = 30, 10  # where a rule does not say
 
 Player = Callable[[Sending, int | None], Reply]
 
@@ -53,27 +55,31 @@ def _played(sending: Sending, fault: Fault) -> Reply:
     return REFUSALS.get(fault.name) or PLAYERS[fault.name](sending, fault.value)
 
 
+def _or(value: int | None, otherwise: int) -> int:
+    return otherwise if value is None else value
+
+
 def flood_wait(sending: Sending, seconds: int | None) -> Reply:
     """FLOOD_WAIT_n: until it ends, this account's calls of the method are refused with the seconds that remain."""
-    sending.wait(sending.call.method, seconds or 30)
-    return Refusal(420, f"FLOOD_WAIT_{seconds or 30}")
+    sending.wait(sending.call.method, _or(seconds, _WAIT))
+    return Refusal(420, f"FLOOD_WAIT_{_or(seconds, _WAIT)}")
 
 
 def slow_mode(sending: Sending, seconds: int | None) -> Reply:
     """SLOWMODE_WAIT_n: the same for this chat only."""
-    sending.wait(chat(sending), seconds or 30)
-    return Refusal(420, f"SLOWMODE_WAIT_{seconds or 30}")
+    sending.wait(chat(sending), _or(seconds, _WAIT))
+    return Refusal(420, f"SLOWMODE_WAIT_{_or(seconds, _WAIT)}")
 
 
 def payment_required(sending: Sending, stars: int | None) -> Reply:
     """ALLOW_PAYMENT_REQUIRED_n: the person asks n stars for a message."""
-    return Refusal(403, f"ALLOW_PAYMENT_REQUIRED_{stars or 10}")
+    return Refusal(403, f"ALLOW_PAYMENT_REQUIRED_{_or(stars, _STARS)}")
 
 
 def random_id_duplicate(sending: Sending, repeats: int | None) -> Reply:
     """The message is there by an earlier call that counts as still running, for this call and `repeats` - 1 more."""
     stored(sending)
-    begun(sending).duplicates = (repeats or 1) - 1
+    begun(sending).duplicates = _or(repeats, 1) - 1
     return STILL_RUNNING
 
 
@@ -120,7 +126,7 @@ def disconnect_after(sending: Sending, _: int | None) -> Reply:
 def slow(sending: Sending, seconds: int | None) -> Reply:
     """The message arrives and is answered late; meanwhile its random id counts as still running."""
     begun(sending)
-    return Late(1 if seconds is None else seconds, lambda: stored(sending))
+    return Late(_or(seconds, 1), lambda: stored(sending))
 
 
 PLAYERS: dict[str, Player] = {

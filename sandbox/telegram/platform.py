@@ -24,6 +24,8 @@ class Client(Protocol):
 
     def close(self) -> None: ...
 
+    def abort(self) -> None: ...
+
 
 @dataclass(slots=True)
 class Platform:

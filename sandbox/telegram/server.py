@@ -44,7 +44,8 @@ class TelegramServer:
         """Stop listening and close all connections."""
         if self._server is not None:
             self._server.close()
-            self.disconnect()
+            for client in list(self._platform.clients):
+                client.abort()
             await self._server.wait_closed()
             self._server = None
 

@@ -5,9 +5,9 @@ wins, and it is rewritten at start; so a kill at any moment loses nothing that a
 """
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha1, sha256
 from pathlib import Path
 from typing import Any
@@ -17,18 +17,18 @@ from telethon.crypto.rsa import get_byte_array
 from telethon.tl import TLObject
 
 
-@dataclass(slots=True)
+@dataclass
 class AuthKey:
     """One client's authorization key, and the account that signed in with it."""
 
     secret: bytes  # 256 bytes
     account: int | None = None
 
-    @property
+    @cached_property
     def id(self) -> bytes:
         return sha1(self.secret).digest()[12:20]
 
-    @property
+    @cached_property
     def salt(self) -> int:
         """Return the only server salt that is valid for this key; it never expires here."""
         return int.from_bytes(sha256(b"salt" + self.secret).digest()[:8], "little", signed=True)
@@ -125,4 +125,4 @@ def _replace(path: Path, text: Iterable[str]) -> None:
     draft = path.with_suffix(".new")
     draft.touch(mode=0o600)
     draft.write_text("".join(text))
-    os.replace(draft, path)
+    draft.replace(path)
