@@ -21,6 +21,7 @@ METHODS: dict[type, Callable[[Call], Reply]] = {
     f.auth.LogOutRequest: signing_in.log_out,
     f.auth.SendCodeRequest: signing_in.send_code,
     f.auth.SignInRequest: signing_in.sign_in,
+    f.channels.GetChannelsRequest: people.get_channels,
     f.contacts.GetContactsRequest: people.get_contacts,
     f.contacts.ImportContactsRequest: people.import_contacts,
     f.contacts.ResolvePhoneRequest: people.resolve_phone,

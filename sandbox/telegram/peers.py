@@ -26,7 +26,7 @@ def address_of(account: Account, peer: Any) -> str | Refusal:
             return _user(account, peer.user_id, peer.access_hash)
         case types.InputPeerChat():
             return f"-{peer.chat_id}" if 0 < peer.chat_id <= _LARGEST_CHAT else PEER_INVALID
-        case types.InputPeerChannel():
+        case types.InputPeerChannel() | types.InputChannel():
             return _channel(account, peer.channel_id, peer.access_hash)
     return PEER_INVALID
 

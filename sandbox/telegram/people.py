@@ -1,4 +1,4 @@
-"""The methods of `users` and `contacts`: finding people, by id, phone and name.
+"""The methods that find people (by id, phone and name) and supergroups (by id): `users`, `contacts`, `channels`.
 
 Two failures can be ordered for a phone or a name: `not_registered` (nobody has it) and `retry_contacts` (Telegram
 wants the import to be tried again later); importing and resolving as a whole can meet with `flood_wait`.
@@ -9,7 +9,7 @@ from typing import Any
 from telethon.tl import types
 
 from sandbox.telegram import peers, persons
-from sandbox.telegram.platform import Call, user
+from sandbox.telegram.platform import Call, channel, user
 from sandbox.telegram.replies import Refusal, Reply
 
 FLOODED_METHODS = frozenset({"importContacts", "resolvePhone", "resolveUsername"})
@@ -37,6 +37,14 @@ def get_full_user(call: Call) -> Reply:
         int(address), settings=types.PeerSettings(), notify_settings=types.PeerNotifySettings(), common_chats_count=0
     )
     return types.users.UserFull(full, chats=[], users=[user(call.account, int(address))])
+
+
+def get_channels(call: Call) -> Reply:
+    """channels.getChannels: one that the account may not address spoils the whole call."""
+    addresses = [peers.address_of(call.account, peer) for peer in call.request.id]
+    if refused := next((address for address in addresses if isinstance(address, Refusal)), None):
+        return refused
+    return types.messages.Chats([channel(call.account, peer.channel_id) for peer in call.request.id])
 
 
 def import_contacts(call: Call) -> Reply:

@@ -90,6 +90,18 @@ def user(viewer: Account, identity: int, *, username: str | None = None) -> Any:
     )
 
 
+def channel(viewer: Account, identity: int) -> Any:
+    """Return the supergroup of this id as `viewer` sees it."""
+    return types.Channel(
+        id=identity,
+        title=f"Группа {identity}",
+        photo=types.ChatPhotoEmpty(),
+        date=now(),
+        megagroup=True,
+        access_hash=persons.access_hash(viewer.id, f"-100{identity}"),
+    )
+
+
 def _shown_phone(viewer: Account, identity: int) -> str | None:
     shown = not viewer.bot and (identity == viewer.id or identity in viewer.known)
     return persons.phone_of(identity) if shown else None

@@ -14,7 +14,7 @@ from sandbox.telegram.platform import Call, user
 from sandbox.telegram.replies import Refusal, Reply
 
 _CODE = re.compile(r"[0-9]{5}")
-_TOKEN = re.compile(r"([1-9][0-9]{0,11}):[A-Za-z0-9_-]{10,}")
+_TOKEN = re.compile(r"([1-9][0-9]{0,11}):[A-Za-z0-9_-]+")
 
 
 def send_code(call: Call) -> Reply:

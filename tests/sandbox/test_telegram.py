@@ -27,7 +27,7 @@ from sandbox.world import Fault, Rule, World
 
 pytestmark = pytest.mark.row("D-43")
 
-BOT = "4242:sandbox-token"
+BOT = "4242:sandbox"
 PERSON = 100_001
 NEVER = 0.2  # seconds in which an answer that comes at all has come hundreds of times over
 
@@ -150,7 +150,7 @@ class TestSigningIn:
         await client.start(phone="+79990000078", code_callback=lambda: "54321")
         assert (await client.get_me()).id == 78
 
-    @pytest.mark.parametrize("token", ["nonsense", "4242", ":abcdefghijklm", "4242:short"])
+    @pytest.mark.parametrize("token", ["nonsense", "4242", ":abcdefghijklm", "4242:", "0:abcdefghijklm", "4242:a b"])
     async def test_a_token_of_the_wrong_form_is_refused(self, place: Place, token: str) -> None:
         with pytest.raises(errors.AccessTokenInvalidError):
             await (await place.client()).sign_in(bot_token=token)
@@ -700,6 +700,14 @@ class TestPeople:
         assert (person.id, person.phone) == (PERSON, None)
         full = await client(f.users.GetFullUserRequest(PERSON))
         assert (full.full_user.id, full.users[0].first_name) == (PERSON, person.first_name)
+
+    async def test_a_bot_finds_a_supergroup_by_its_bare_id_and_a_user_does_not(self, place: Place) -> None:
+        bot, user = await place.bot(), await place.user()
+        request = f.channels.GetChannelsRequest([t.InputChannel(66, access_hash=0)])
+        assert await refusal(user, request) == (400, "CHANNEL_INVALID")
+        [found] = (await bot(request)).chats
+        peer = t.InputPeerChannel(66, found.access_hash)
+        assert await bot(f.messages.SendMessageRequest(peer, "all", random_id=1))
 
 
 class TestNews:
