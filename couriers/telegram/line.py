@@ -22,11 +22,13 @@ class Line:
         self._client = client
         self._timeout = timeout.total_seconds()
         self._connecting: asyncio.Task[None] | None = None
+        self._answers = 0
+        self._mute = False  # nothing came for a whole time limit: whoever cut this line did not tell us
 
     async def up(self) -> None:
         """Connect unless that is done. Raises one of FAILURES."""
         if self._connecting is None:
-            if self._client.is_connected():
+            if self._client.is_connected() and not self._mute:
                 return
             self._connecting = asyncio.create_task(self._connect())
             self._connecting.add_done_callback(self._connected)
@@ -37,6 +39,7 @@ class Line:
         try:
             async with asyncio.timeout(self._timeout):
                 await self._client.connect()
+            self._mute = False
         except BaseException:
             # Telethon calls a client connected before it has introduced itself: half a connection is none.
             await self._client.disconnect()
@@ -49,9 +52,20 @@ class Line:
 
     async def ask(self, request: Any) -> Any:
         """Telegram's answer. Raises RPCError for a refusal, OSError where there was none."""
+        answers = self._answers
         try:
             async with asyncio.timeout(self._timeout):
-                return await self._client(request)
+                return await self._answer(request)
+        except TimeoutError:
+            self._mute = answers == self._answers
+            raise
+
+    async def _answer(self, request: Any) -> Any:
+        try:
+            answer = await self._client(request)
+        except RPCError:
+            self._answers += 1
+            raise
         except asyncio.CancelledError:
             # Telethon cancels what is unanswered when a connection ends; that is not our own cancellation.
             task = asyncio.current_task()
@@ -60,6 +74,8 @@ class Line:
             raise ConnectionError("the connection ended before the answer") from None
         except (EOFError, BufferError) as error:  # asyncio.IncompleteReadError; an answer that is not MTProto
             raise ConnectionError(type(error).__name__) from error
+        self._answers += 1
+        return answer
 
     async def close(self) -> None:
         if self._connecting is not None:
