@@ -41,7 +41,6 @@ class Account:
     newest_to: dict[str, int] = field(default_factory=dict)  # address → the newest message sent there
     waits: dict[str, float] = field(default_factory=dict)  # method or "to <address>" → when it ends
     cut: set[tuple[str, int]] = field(default_factory=set)  # messages whose connection was cut once
-    known: set[int] = field(default_factory=set)  # contacts, and people who wrote
     pushed: deque[Pushed] = field(default_factory=lambda: deque(maxlen=UPDATES_KEPT))
 
     @property
@@ -51,6 +50,11 @@ class Account:
     @property
     def bot(self) -> bool:
         return self.saved.bot
+
+    @property
+    def known(self) -> set[int]:
+        """Return the contacts and the people who wrote; `Platform.meet` adds to them."""
+        return self.saved.known
 
     def next_serial(self) -> int:
         """Return a number never given before, not even by a process that was killed: blocks are written down first."""

@@ -38,7 +38,7 @@ REFUSALS = {
 
 
 def send_message(call: Call) -> Reply:
-    """messages.sendMessage#, from the checks to the answer."""
+    """messages.sendMessage, from the checks to the answer."""
     sending = prepared(call)
     if isinstance(sending, Refusal):
         return sending

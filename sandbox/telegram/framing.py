@@ -23,7 +23,7 @@ class Framing:
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield the packets that `data` completes. Raises MalformedError for a broken frame."""
-        self._buffer += self.decipher(data)
+        self._buffer += data
         while (size := self.size()) is not None and len(self._buffer) >= size:
             frame = bytes(self._buffer[:size])
             del self._buffer[:size]
@@ -31,15 +31,14 @@ class Framing:
 
     def size(self) -> int | None:
         """Return the size of the frame at the start of the buffer, None while its head is incomplete."""
-        if len(self._buffer) < 4:
-            return None
-        return self._checked(self.head(), 0)
+        return self.checked(self.whole()) if len(self._buffer) >= 4 else None
+
+    def whole(self) -> int:
+        """Return the size of the frame, its own head included, from the first four bytes."""
+        raise NotImplementedError
 
     def head(self) -> int:
         return int.from_bytes(self._buffer[:4], "little")
-
-    def decipher(self, data: bytes) -> bytes:
-        return data
 
     def strip(self, frame: bytes) -> bytes:
         raise NotImplementedError
@@ -48,8 +47,8 @@ class Framing:
         raise NotImplementedError
 
     @staticmethod
-    def _checked(size: int, least: int) -> int:
-        if not least <= size <= LARGEST:
+    def checked(size: int) -> int:
+        if not 0 < size <= LARGEST:
             raise MalformedError(f"a frame of {size} bytes")
         return size
 
@@ -61,8 +60,8 @@ class Full(Framing):
         super().__init__()
         self._received = self._sent = 0
 
-    def size(self) -> int | None:
-        return self._checked(self.head(), 16) if len(self._buffer) >= 4 else None
+    def whole(self) -> int:
+        return self.head() if self.head() >= 12 else 0
 
     def strip(self, frame: bytes) -> bytes:
         (number,), (checksum,) = struct.unpack_from("<I", frame, 4), struct.unpack("<I", frame[-4:])
@@ -80,8 +79,8 @@ class Full(Framing):
 class Intermediate(Framing):
     """Four bytes of length, then the packet; the padded variant adds up to 15 bytes that do not count."""
 
-    def size(self) -> int | None:
-        return self._checked(self.head() + 4, 4) if len(self._buffer) >= 4 else None
+    def whole(self) -> int:
+        return self.head() + 4
 
     def strip(self, frame: bytes) -> bytes:
         return frame[4 : len(frame) - len(frame) % 4]
@@ -97,8 +96,8 @@ class Abridged(Framing):
         if not self._buffer or (self._buffer[0] == 0x7F and len(self._buffer) < 4):
             return None
         if self._buffer[0] == 0x7F:
-            return self._checked(int.from_bytes(self._buffer[1:4], "little") * 4 + 4, 4)
-        return self._checked(self._buffer[0] * 4 + 1, 1)
+            return self.checked(int.from_bytes(self._buffer[1:4], "little") * 4 + 4)
+        return self._buffer[0] * 4 + 1
 
     def strip(self, frame: bytes) -> bytes:
         return frame[4:] if frame[0] == 0x7F else frame[1:]

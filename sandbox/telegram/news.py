@@ -57,7 +57,7 @@ def read_by(platform: Platform, person: int) -> int:
 
 def written_by(platform: Platform, person: int, text: str, account: Account) -> int:
     """Let the person write to the account; returns the message's number. From then on the account knows him."""
-    account.known.add(person)
+    platform.meet(account, [person])
     number = account.next_serial()
     message = types.Message(number, peer_id=types.PeerUser(person), date=now(), message=text)
     platform.push(account, types.UpdateNewMessage(message, pts=number, pts_count=1), [user(account, person)])

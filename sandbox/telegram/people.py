@@ -63,7 +63,7 @@ def import_contacts(call: Call) -> Reply:
 
 
 def _imported(call: Call, found: dict[int, int], retry: list[int]) -> Any:
-    call.account.known.update(found.values())
+    call.platform.meet(call.account, found.values())
     return types.contacts.ImportedContacts(
         imported=[types.ImportedContact(identity, client) for client, identity in found.items()],
         popular_invites=[],

@@ -1,7 +1,7 @@
 """What all connections share, and how something reaches the clients of an account unasked."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -41,6 +41,10 @@ class Platform:
     def next_in_channel(self, channel: int) -> int:
         self.channels[channel] = self.channels.get(channel, 0) + 1
         return self.channels[channel]
+
+    def meet(self, account: Account, people: Iterable[int]) -> None:
+        """Let the account know these people from now on, over restarts too."""
+        self.vault.keep_known(account.saved, people)
 
     def push(self, account: Account, update: Any, users: list[Any]) -> None:
         """Send an update to the account's connected clients and keep it for those who ask later."""

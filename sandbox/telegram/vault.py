@@ -6,7 +6,7 @@ wins, and it is rewritten at start; so a kill at any moment loses nothing that a
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha1, sha256
 from pathlib import Path
@@ -41,6 +41,7 @@ class Saved:
     id: int
     bot: bool
     reserved: int = 0  # message ids up to here may have been given out
+    known: set[int] = field(default_factory=set)  # contacts, and people who wrote
 
 
 class Vault:
@@ -79,18 +80,29 @@ class Vault:
         self.accounts[account.id] = account
         self._append(_of_account(account))
 
+    def keep_known(self, account: Saved, people: Iterable[int]) -> None:
+        """Remember that the account knows these people; only those who are new to it cost a line."""
+        if new := set(people) - account.known:
+            account.known |= new
+            self._append({"account": account.id, "knows": sorted(new)})
+
     def _load(self, line: dict[str, Any]) -> None:
         if "key" in line:
             key = AuthKey(bytes.fromhex(line["key"]), line.get("account"))
             self.keys[key.id] = key
             if line.get("gone"):
                 del self.keys[key.id]
+        elif "knows" in line:
+            self.accounts[line["account"]].known.update(line["knows"])
         else:
-            self.accounts[line["account"]] = Saved(line["account"], line["bot"], line["reserved"])
+            saved = self.accounts.setdefault(line["account"], Saved(line["account"], line["bot"]))
+            saved.reserved = line["reserved"]
 
     def _dump(self) -> Iterator[dict[str, Any]]:
         yield from map(_of_key, self.keys.values())
-        yield from map(_of_account, self.accounts.values())
+        for account in self.accounts.values():
+            yield _of_account(account)
+            yield {"account": account.id, "knows": sorted(account.known)}
 
     def _append(self, line: dict[str, Any]) -> None:
         with self._path.open("a") as file:

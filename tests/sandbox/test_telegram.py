@@ -645,6 +645,10 @@ class TestPeople:
         )
         assert isinstance(known, t.User)
         assert isinstance(stranger, t.UserEmpty)
+        await place.restart()
+        await place.restart()
+        [still] = await asked(client, f.users.GetUsersRequest([t.InputUser(PERSON, 0)]))
+        assert isinstance(still, t.User)
 
     async def test_telegram_may_want_an_import_to_be_repeated(self, place: Place) -> None:
         client = await place.user()
