@@ -1,0 +1,58 @@
+"""A courier that writes to a file: the smallest there is, and the example of docs/add-a-courier.md.
+
+Before: core.runtime. After: whoever reads the file.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import SetupError
+from core.port import NEVER, Message, Outcome, Rejected, Sent
+from core.words import Reason
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The field is ADA_ECHO_FILE."""
+
+    file: str = "echo.jsonl"  # in the courier's directory
+
+
+class Echo:
+    """A courier of core.port. Several processes may write to one file: each message is one line, appended at once."""
+
+    channel = "echo"
+    batch = 10
+    parcel = 100
+    remembers = NEVER  # a file takes the same line twice
+
+    def __init__(self, path: Path) -> None:
+        self.account = str(path)
+        self._path = path
+
+    async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
+        return [self._write(message) for message in messages]
+
+    def _write(self, message: Message) -> Outcome:
+        if not message.address:
+            return Rejected(Reason.RECIPIENT_UNREACHABLE, "no address")
+        line = {"address": message.address, "text": message.text, "random_id": message.random_id()}
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        return Sent(str(message.random_id()))
+
+    async def close(self) -> None:
+        """Nothing is held between two attempts."""
+
+
+async def open(settings: Settings, directory: Path) -> Echo:  # noqa: A001 - the port's name: couriers are opened
+    """Return the courier. Raises SetupError when the file cannot be written."""
+    path = directory / settings.file
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    except OSError as error:
+        raise SetupError(f"{path} cannot be written ({error}): set ADA_ECHO_FILE") from error
+    return Echo(path)
