@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli.command import GOOD, NO, WRONG_USAGE, Command, Refused, declare_nothing
+from cli.command import GOOD, NO, WRONG_USAGE, Command, NotDone, declare_nothing
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKERS = ("-n", "2", "--dist", "worksteal")
@@ -79,7 +79,7 @@ def lock(arguments: Namespace) -> int:
     """Writes both locks, for Python 3.11 and newer on any system; development's is resolved over the runtime's."""
     need_clone()
     if run_python(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", RESOLVER]) != 0:
-        raise Refused(f"cannot install {RESOLVER}, which resolves the dependencies")
+        raise NotDone(f"cannot install {RESOLVER}, which resolves the dependencies")
     resolve("requirements.lock", [])
     resolve("requirements-dev.lock", ["--constraint", "requirements.lock", "--group", "dev"])
     print("wrote requirements.lock and requirements-dev.lock")
@@ -98,12 +98,12 @@ def resolve(target: str, further: Sequence[str]) -> None:
         "--quiet",
     ]
     if run_python(["-m", "uv", "pip", "compile", *fixed, *further, "pyproject.toml", "--output-file", target]) != 0:
-        raise Refused(f"the dependencies of pyproject.toml could not be resolved into {target}")
+        raise NotDone(f"the dependencies of pyproject.toml could not be resolved into {target}")
 
 
 def need_clone() -> None:
     if not (ROOT / "tests").is_dir() or not os.access(ROOT / "pyproject.toml", os.R_OK):
-        raise Refused(f"this verb needs a clone of the repository; {ROOT} is an installed copy", WRONG_USAGE)
+        raise NotDone(f"this verb needs a clone of the repository; {ROOT} is an installed copy", WRONG_USAGE)
 
 
 COMMANDS = {

@@ -22,7 +22,7 @@ class Command:
     takes_rest: bool = False
 
 
-class Refused(Exception):
+class NotDone(Exception):
     """The command cannot be done as it was asked; the argument is the sentence for the user."""
 
     def __init__(self, sentence: str, code: int = NO) -> None:

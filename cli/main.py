@@ -9,7 +9,8 @@ from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
-from cli.command import Command, Refused
+from cli.command import GOOD, NO, WRONG_USAGE, Command, NotDone
+from core.errors import AdaError, SetupError
 
 VERBS: Mapping[str, tuple[str, str]] = {
     # verb: (module, what it does)
@@ -24,11 +25,22 @@ def main(words: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if words is None else words)
     try:
         return run(given)
-    except Refused as refusal:
-        print(f"ada: {refusal}", file=sys.stderr)
-        return refusal.code
+    except NotDone as refusal:
+        return complain(refusal, refusal.code)
+    except SetupError as fault:
+        return complain(fault, WRONG_USAGE)
+    except AdaError as fault:
+        return complain(fault, NO)
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # `ada … | head`: the reader has seen enough
+        sys.stderr.close()
+        return GOOD
+
+
+def complain(fault: Exception, code: int) -> int:
+    print(f"ada: {fault}", file=sys.stderr)
+    return code
 
 
 def run(words: list[str]) -> int:
@@ -37,7 +49,7 @@ def run(words: list[str]) -> int:
     parser = parser_for(verb, command)
     if command is None:
         parser.parse_args(words or ["--help"])
-        raise Refused("nothing to do")
+        raise NotDone("nothing to do")
     return command.run(parse(parser, command, words))
 
 

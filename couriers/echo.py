@@ -15,9 +15,9 @@ from core.words import Reason
 
 @dataclass(frozen=True)
 class Settings:
-    """The field is ADA_ECHO_FILE."""
+    """The field is ADA_ECHO_PATH."""
 
-    file: str = "echo.jsonl"  # in the courier's directory
+    path: str = "echo.jsonl"  # in the courier's directory
 
 
 class Echo:
@@ -49,10 +49,10 @@ class Echo:
 
 async def open(settings: Settings, directory: Path) -> Echo:  # noqa: A001 - the port's name: couriers are opened
     """Return the courier. Raises SetupError when the file cannot be written."""
-    path = directory / settings.file
+    path = directory / settings.path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     except OSError as error:
-        raise SetupError(f"{path} cannot be written ({error}): set ADA_ECHO_FILE") from error
+        raise SetupError(f"{path} cannot be written ({error}): set ADA_ECHO_PATH") from error
     return Echo(path)
