@@ -62,7 +62,8 @@ class Connection(asyncio.Protocol):
         try:
             self._feed(data)
         except UNREADABLE as error:
-            _log.warning("closing a connection: %s: %s", type(error).__name__, error)
+            deep = _log.isEnabledFor(logging.DEBUG)
+            _log.warning("closing a connection: %s: %s", type(error).__name__, error, exc_info=deep)
             self.close()
 
     # bytes to messages

@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import random
 import shutil
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from telethon.network.connection import (
     ConnectionTcpIntermediate,
     ConnectionTcpObfuscated,
 )
+from telethon.network.mtprotostate import MTProtoState
 from telethon.sessions import StringSession
 from telethon.tl import functions as f
 from telethon.tl import types as t
@@ -24,6 +27,7 @@ from sandbox.telegram import TelegramServer, point, trust
 from sandbox.telegram.dispatch import METHODS
 from sandbox.telegram.faults import NAMES
 from sandbox.world import Fault, Rule, World
+from tests.waiting import until
 
 pytestmark = pytest.mark.row("D-43")
 
@@ -120,12 +124,6 @@ async def refusal(client: TelegramClient, request: Any) -> tuple[int, str]:
         await asked(client, request)
     client._sender._handlers[0xF35C6D01] = handler
     return seen[-1]
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - what is awaited happens in Telethon, which sets no event
-            await asyncio.sleep(0.001)
 
 
 async def unanswered(waiting: Awaitable[Any]) -> None:
@@ -331,11 +329,36 @@ class TestConnecting:
         assert await asyncio.wait_for(reader.read(), 10) == b""
         writer.close()
 
+    async def test_requests_with_broken_bytes_harm_nobody_else(
+        self, place: Place, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """What is inside a packet that was encrypted rightly is not to be trusted either."""
+        client, chance = await place.bot(), random.Random(43)
+        requests = [send(random_id=7), f.users.GetUsersRequest([t.InputUserSelf()]), f.PingRequest(1)]
+        for _ in range(150):
+            body = bytearray(bytes(chance.choice(requests)))
+            body[chance.randrange(4, len(body))] = chance.randrange(256)
+            size = len(body) + chance.choice((0, 0, 0, -4, 100))
+            reader, writer = await asyncio.open_connection(place.server.host, place.server.port)
+            writer.write(_sealed(client, struct.pack("<qii", 4, 1, size) + body))
+            assert await asyncio.wait_for(reader.read(1), 10) is not None
+            writer.close()
+        assert (await client.get_me()).id == 4242
+        assert not [record for record in caplog.records if record.exc_info]
+
     async def test_an_unknown_key_is_answered_by_the_transport_error_404(self, place: Place) -> None:
         reader, writer = await asyncio.open_connection(place.server.host, place.server.port)
         writer.write(b"\xef" + bytes([18]) + b"\x07" * 72)
         assert await reader.readexactly(5) == b"\x01" + struct.pack("<i", -404)
         writer.close()
+
+
+def _sealed(client: TelegramClient, content: bytes) -> bytes:
+    """Return an intermediate frame, with its announcement, that holds the content under the client's key."""
+    state = MTProtoState(client.session.auth_key, loggers=defaultdict(lambda: logging.getLogger("fuzz")))
+    state.salt = client._sender._state.salt
+    packet: bytes = state.encrypt_message_data(content)
+    return b"\xee\xee\xee\xee" + struct.pack("<I", len(packet)) + packet
 
 
 class TestSending:
