@@ -77,8 +77,8 @@ async def test_what_a_real_kannel_delivers_is_what_the_sandbox_shows(kannel: Kan
     async with sms.session.get(kannel.url, params={"username": "ada", "password": "secret", **more}) as answer:
         assert answer.status == 202
     await sms.send("+79991112233", text, coding="2")
-    line = await until(lambda: kannel.delivered and kannel.delivered[0], within=20)
-    sender, number, kind, data = line.split(" ", 3)
+    await until(lambda: len(kannel.delivered) == 1, within=20)
+    sender, number, kind, data = kannel.delivered[0].split(" ", 3)
     assert (sender, number, kind) == ("Ada", "+79991112233", "ucs-2")
     assert unquote_plus(data, "latin-1").encode("latin-1").decode("utf-16-be") == text
     assert sms.texts("+79991112233") == [text]

@@ -17,6 +17,9 @@ from tests.sandbox.conftest import Vk
 pytestmark = pytest.mark.row("D-43")
 
 
+whole_letters = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+
+
 def call(**parameters: Any) -> str:
     return f"API.messages.send({json.dumps({'random_id': 1, 'message': 'hello', **parameters})})"
 
@@ -188,7 +191,7 @@ async def test_a_failed_call_leaves_false_and_an_entry_in_execute_errors(vk: Vk)
 
 @pytest.mark.parametrize("code", ["return 1", 'return "\u2028";', "function f() {}", "return [1"])
 async def test_a_malformed_program_is_error_12(vk: Vk, code: str) -> None:
-    with pytest.raises(VKAPIError[12], match="^Unable to compile code: "):
+    with pytest.raises(VKAPIError[12], match=r"^Unable to compile code: "):
         await vk.execute(f"{call(peer_id=5)}; {code}")
     assert vk.world.inbox() == []
 
