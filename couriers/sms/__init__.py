@@ -17,7 +17,7 @@ from core.port import NEVER, Halted, Message, Outcome, Rejected
 from core.words import Reason
 from couriers.sms import answers
 from couriers.sms.numbers import e164
-from couriers.sms.parts import coding_of
+from couriers.sms.parts import coding_of, parts
 
 NO_NUMBER = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a phone number")
 EVERY_REPORT = "31"  # delivered 1, failed 2, buffered 4, accepted 8, rejected 16
@@ -34,6 +34,7 @@ class Settings:
     password: str = field(repr=False)
     sender: str = field(metadata={"name": "from"})
     callback_url: str | None = None  # where this house is for the gateway; the runtime makes `Message.report` of it
+    most_parts: int = 255  # Kannel's `max-messages`, which is 10 where nothing is set: it cuts off the rest unsaid
     timeout: timedelta = timedelta(seconds=30)  # for one request; after it the outcome is unknown
 
 
@@ -54,10 +55,13 @@ class Sms:
 
     async def _attempt(self, message: Message) -> Outcome:
         number = e164(message.address)
-        return NO_NUMBER if number is None else await self._asked(fields(message, number) | self._sender())
-
-    def _sender(self) -> dict[str, str]:
-        return {"from": self._settings.sender}
+        if number is None:
+            return NO_NUMBER
+        if (needed := parts(message.text)) > self._settings.most_parts:
+            return Rejected(
+                Reason.CONTENT_REFUSED, f"{needed} parts, and the gateway joins {self._settings.most_parts}"
+            )
+        return await self._asked(fields(message, number) | {"from": self._settings.sender})
 
     async def _asked(self, parameters: dict[str, str]) -> Outcome:
         try:

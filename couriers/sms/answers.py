@@ -16,6 +16,7 @@ OUTAGE = timedelta(seconds=5)  # between two attempts to connect; named, so that
 MINUTE = timedelta(minutes=1)
 
 ACCEPTED = ("0: Accepted for delivery", "3: Queued for later delivery", "Sent.")
+LATER = "Temporal failure, try again later."
 REFUSALS = {
     "Number(s) has/have been denied": Reason.RECIPIENT_UNREACHABLE,
     "Missing receiver number": Reason.RECIPIENT_UNREACHABLE,
@@ -33,11 +34,15 @@ MISSET = {
 
 
 def read(status: int, body: str) -> Outcome:
-    """What an answer means for the message."""
-    said = f"{status} {body.strip()[:100]}"
+    """What an answer means for the message.
+
+    Only words known here are passed on: other servers show the address they were asked for, and with it the password.
+    """
+    words = next((words for words in (*ACCEPTED, *REFUSALS, *MISSET, LATER) if body.startswith(words)), "")
+    said = f"{status} {words}".rstrip()
     match status:
         case 202:
-            return Sent() if body.startswith(ACCEPTED) else Unknown(said)
+            return Sent() if words in ACCEPTED else Unknown(said)
         case 503:
             return Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, said)
         case 429:
@@ -45,22 +50,18 @@ def read(status: int, body: str) -> Outcome:
         case 413 | 414:
             return Rejected(Reason.CONTENT_REFUSED, said)
         case 400 | 403:
-            return _refused(status, body, said)
+            return _refused(status, words, said)
         case _ if 300 <= status < 500 and status != 408:
             return Halted(f"the gateway answers {said}: check ADA_SMS_URL")
     return Unknown(said)
 
 
-def _refused(status: int, body: str, said: str) -> Outcome:
-    for words, advice in MISSET.items():
-        if body.startswith(words):
-            return Halted(f"the gateway answers {said}: {advice}")
-    for words, reason in REFUSALS.items():
-        if body.startswith(words):
-            return Rejected(reason, said)
-    if status == 403:
+def _refused(status: int, words: str, said: str) -> Outcome:
+    if words in MISSET:
+        return Halted(f"the gateway answers {said}: {MISSET[words]}")
+    if words not in REFUSALS and status == 403:
         return Halted(f"the gateway answers {said}: check what it allows this user")
-    return Rejected(Reason.RECIPIENT_UNREACHABLE, said)
+    return Rejected(REFUSALS.get(words, Reason.RECIPIENT_UNREACHABLE), said)
 
 
 def failed(error: Exception) -> Outcome:
