@@ -5,6 +5,7 @@ import asyncio
 from aiohttp import web
 
 LARGEST_BODY = 32 * 1024 * 1024
+LONGEST_LINE = 128 * 1024  # Kannel takes a text of any length in the query; 4,096 letters are 24,576 bytes there
 
 
 class Listener:
@@ -19,7 +20,13 @@ class Listener:
     async def start(self) -> None:
         """Listen; raises OSError when the port is taken."""
         # A client that goes away ends its handler, otherwise every `timeout` fault would keep one for ever.
-        runner = web.AppRunner(self._app, access_log=None, handler_cancellation=True, shutdown_timeout=0.2)
+        runner = web.AppRunner(
+            self._app,
+            access_log=None,
+            handler_cancellation=True,
+            shutdown_timeout=0.2,
+            max_line_size=LONGEST_LINE,
+        )
         self._runner = runner
         await runner.setup()
         await web.TCPSite(runner, self.host, self.port).start()
