@@ -81,15 +81,15 @@ class Kannel:
             )
         )
         await self._run("bearerbox", configuration)
-        await until(lambda: self._is_running(), within=20)
+        assert await until(self._is_running, within=20)
         await self._run("smsbox", configuration)
-        await until(lambda: self._box_is_connected(), within=20)
+        assert await until(self._box_is_connected, within=20)
 
     async def connect_network(self) -> None:
         """Bring the telephone network up; without it Kannel queues."""
         reader, self._network = await asyncio.open_connection("127.0.0.1", self.ports["network"])
         self._listening = asyncio.create_task(self._listen(reader))
-        await until(lambda: self._network_is_online(), within=20)
+        assert await until(self._network_is_online, within=20)
 
     async def receive(self, sender: str, receiver: str, text: str) -> None:
         """Let a telephone write an SMS to the gateway (text without line breaks)."""

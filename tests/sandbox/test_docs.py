@@ -1,0 +1,38 @@
+"""docs/sandbox.md shows the tables of the code."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sandbox.faults import FAULTS
+from sandbox.magic import MAGIC
+
+pytestmark = pytest.mark.row("D-43")
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "sandbox.md").read_text()
+
+
+def table(channel: str) -> str:
+    """Return the table of a channel's magic recipients as the document must have it."""
+    lines = ["| address | fault | value | what happens |", "|---|---|---|---|"]
+    for address, fault in MAGIC[channel].items():
+        kind = FAULTS[channel][fault.name]
+        value = "" if fault.value is None else f"{fault.value} ({kind.value})"
+        whom = " **Strikes the whole account.**" if kind.account else ""
+        lines.append(f"| `{address}` | `{fault.name}` | {value} | {kind.means}.{whom} |")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("channel", MAGIC)
+def test_the_document_shows_the_magic_recipients(channel: str) -> None:
+    shown = re.search(rf"<!-- magic: {channel} -->\n\n(.*?)\n\n", DOCUMENT, re.DOTALL)
+    assert shown is not None
+    assert shown[1] == table(channel)
+
+
+def test_the_document_names_every_call_and_setting() -> None:
+    for call in ("GET /inbox.json", "DELETE /inbox", "GET /state.json", "GET /magic.json", "POST /rules"):
+        assert f"`{call}" in DOCUMENT
+    for setting in ("TELEGRAM_SERVER_KEY", "TELEGRAM_BOT_TOKEN", "VK_API_URL", "VK_TOKEN", "SMS_URL", "SMS_FROM"):
+        assert f"`ADA_{setting}`" in DOCUMENT
