@@ -1,15 +1,15 @@
 """Errors, one tree. Outcomes are values; these are faults, and each carries the stable `code` that its caller sees.
 
-    AdaError
-    ├── Refused              the caller's mistake: nothing was written
-    │   ├── Invalid          what was asked makes no sense (400/422)
-    │   ├── NotFound         it does not exist, or not for this tenant (404)
-    │   ├── Conflict         it can not be done any more, or was done by somebody else (409)
-    │   └── Forbidden        the key may not (401/403)
-    ├── SetupError           the operator's mistake: a setting, a server without what we need; says the command that mends it
-    └── StoreError           Redis/Valkey
-        ├── StoreUnavailable it could not be reached in time; what was under way is *unknown* and safe to repeat
-        └── ScriptFault      a Lua script failed; the message names the file and the line
+AdaError
+├── Refused              the caller's mistake: nothing was written
+│   ├── Invalid          what was asked makes no sense (400/422)
+│   ├── NotFound         it does not exist, or not for this tenant (404)
+│   ├── Conflict         it can not be done any more, or was done by somebody else (409)
+│   └── Forbidden        the key may not (401/403)
+├── SetupError           the operator's mistake: a setting, a server without what we need; says the command that mends it
+└── StoreError           Redis/Valkey
+    ├── StoreUnavailable it could not be reached in time; what was under way is *unknown* and safe to repeat
+    └── ScriptFault      a Lua script failed; the message names the file and the line
 """
 
 

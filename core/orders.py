@@ -49,7 +49,9 @@ class HistoryKey:
             return cls(int(found[1]), found[2], int(found[3]))
         if found := _PUBLIC.fullmatch(text):
             return cls(int(found[1]), unquote(found[2]), int(found[3]))
-        raise Invalid("HISTORY_KEY_MALFORMED", "A history key looks like history:{0}:42:1763712000000000000.", "history_key")
+        raise Invalid(
+            "HISTORY_KEY_MALFORMED", "A history key looks like history:{0}:42:1763712000000000000.", "history_key"
+        )
 
     @classmethod
     def new(cls, sender: Id, shards: int, spread: str = "") -> "HistoryKey":

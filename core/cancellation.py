@@ -1,0 +1,153 @@
+"""Cancel a delivery, whole or for chosen recipients, or many deliveries by what they have in common.
+
+The answer says exactly who had been sent to before (D-42): an attempt under way is told, and its courier's word awaited.
+
+Before: `core.histories`. After: `lua/cancel.lua`; a courier with a taken parcel hears of it in the answer to its next `extend`.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+
+from core.archive import Archive
+from core.errors import Invalid, NotFound
+from core.keys import KEYS
+from core.listing import Place, pairs
+from core.orders import Cancelled, HistoryKey, RecipientRecord
+from core.parcels import USUAL_KIND, compact
+from core.reading import Facts
+from core.store import Store
+from core.words import OPEN, REACHED, Status
+
+# How long a courier's last word is awaited. It speaks every quarter of a second while it works.
+_PATIENCE = 3.0
+_LOOK_AGAIN = 0.05
+_PAGE = 500
+_FIELDS = ("sender", "user", "lane", "kind_prefix", "tag")
+
+
+class Cancellation:
+    def __init__(self, store: Store, archive: Archive) -> None:
+        self._store = store
+        self._archive = archive
+
+    async def cancel(self, key: HistoryKey, tenant: str, recipients: Sequence[str] = ()) -> Cancelled:
+        """Raises NotFound HISTORY_NOT_FOUND, RECIPIENT_NOT_FOUND. Cancelling what is over cancels nobody and says who got it."""
+        facts = await self._archive.facts(key, tenant)
+        people = await self._archive.people(key, facts)
+        chosen = [person for person in people if not recipients or str(person.id) in recipients]
+        if recipients and len({str(person.id) for person in chosen}) < len(set(recipients)):
+            raise NotFound("RECIPIENT_NOT_FOUND", "Not every recipient named is one of this delivery.", "recipient")
+        before = await self._archive.records(key, facts, chosen)
+        entries = await self._entries(key, facts, set(recipients)) if recipients else []
+        reply = await self._store.run("cancel", key.shard, key.suffix, tenant, 0 if recipients else 1, compact(entries))
+        if reply[0] == "missing":
+            raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
+        if reply[0] == "over":
+            return Cancelled(0, _sent_to(before))
+        await self._last_words(key, facts, people if not recipients else chosen, bool(reply[1:]))
+        after = await self._archive.records(key, await self._archive.facts(key, tenant), chosen)
+        return _told(before, after)
+
+    async def _entries(self, key: HistoryKey, facts: Facts, recipients: set[str]) -> list[list[object]]:
+        """[channel, parcel, item] of each entry of these recipients."""
+        found: list[list[object]] = []
+        async for leg, n, _, entries in self._archive.parcels(key, facts):
+            found += [
+                [leg.channel, n, entry.item(Status.CANCELLED)] for entry in entries if str(entry.id) in recipients
+            ]
+        return found
+
+    async def _last_words(self, key: HistoryKey, facts: Facts, chosen: Sequence[object], under_way: bool) -> None:
+        """Until no parcel of the delivery is taken any more, or patience ends."""
+        if not under_way:
+            return
+        deadline = asyncio.get_running_loop().time() + _PATIENCE
+        while await self._taken(key, facts) and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(_LOOK_AGAIN)
+
+    async def _taken(self, key: HistoryKey, facts: Facts) -> bool:
+        """Whether a courier still owes its word on a cancelled or skipped entry."""
+        ids = [task_id async for task_id in self._parcel_ids(key, facts)]
+        names = [KEYS["task"].at(key.shard, task_id) for task_id in ids]
+        replies = await asyncio.gather(
+            *(self._store.command("HMGET", name, "state", "cancel", "skip") for name in names)
+        )
+        return any(state == "taken" and (cancel or skip) for state, cancel, skip in replies)
+
+    async def _parcel_ids(self, key: HistoryKey, facts: Facts) -> AsyncIterator[str]:
+        async for leg, n, _, _ in self._archive.parcels(key, facts):
+            yield f"{key.ns}.{key.sender}.{leg.channel}.{n}"
+
+    async def cancel_by(self, tenant: str, field: str, value: str) -> int:
+        """How many unfinished deliveries were cancelled. Raises Invalid UNKNOWN_FIELD."""
+        if field not in _FIELDS:
+            raise Invalid("UNKNOWN_FIELD", f"Deliveries are cancelled by one of {', '.join(_FIELDS)}.", field)
+        cancelled = 0
+        for shard in range(self._store.shards):
+            async for key, facts in self._live(shard, tenant):
+                if await self._has(key, facts, field, value):
+                    reply = await self._store.run("cancel", shard, key.suffix, tenant, 1, "[]")
+                    cancelled += reply[0] == "cancelled"
+        return cancelled
+
+    async def _live(self, shard: int, tenant: str) -> AsyncIterator[tuple[HistoryKey, Facts]]:
+        """Unfinished deliveries in pages. Cancelling takes them out of the index, so it is read from the names first."""
+        places = await self._live_places(shard, tenant)
+        for start in range(0, len(places), _PAGE):
+            keys = [place.key for place in places[start : start + _PAGE]]
+            names = ("tenant", "state", "sender", "recipients", "lane", "kind", "tags", "channels")
+            for key, facts in zip(
+                keys, await asyncio.gather(*(self._archive.fields(key, names) for key in keys)), strict=True
+            ):
+                if facts["tenant"] == tenant:
+                    yield key, facts
+
+    async def _live_places(self, shard: int, tenant: str) -> list[Place]:
+        name, start, places = KEYS["live"].at(shard, tenant), 0, list[Place]()
+        while True:
+            flat = await self._store.command("ZRANGE", name, start, start + _PAGE - 1, "WITHSCORES")
+            rows = [Place(int(score), suffix, shard) for suffix, score in pairs(flat)]
+            places += rows
+            start += _PAGE
+            if len(rows) < _PAGE:
+                return places
+
+    async def _has(self, key: HistoryKey, facts: Facts, field: str, value: str) -> bool:
+        match field:
+            case "sender":
+                return str(json.loads(facts["sender"] or "{}").get("id")) == value
+            case "lane":
+                return facts["lane"] == value
+            case "kind_prefix":
+                return (facts["kind"] or USUAL_KIND).startswith(value)
+            case "tag":
+                return value in json.loads(facts["tags"] or "[]")
+            case _:
+                return value in {str(person.id) for person in await self._archive.people(key, facts)}
+
+
+def _sent_to(records: Sequence[RecipientRecord]) -> list[int | str]:
+    return [record.id for record in records if any(outcome.status in REACHED for outcome in record.outcomes.values())]
+
+
+def _told(before: Sequence[RecipientRecord], after: Sequence[RecipientRecord]) -> Cancelled:
+    sent = _sent_to(after)
+    unclear = [
+        record.id
+        for record in after
+        if record.id not in sent and any(o.status in {Status.SENDING, Status.UNKNOWN} for o in record.outcomes.values())
+    ]
+    cancelled = sum(
+        1
+        for old, new in zip(before, after, strict=True)
+        if new.id not in sent and new.id not in unclear and _was_cancelled(old, new)
+    )
+    return Cancelled(cancelled, sent, unclear)
+
+
+def _was_cancelled(old: RecipientRecord, new: RecipientRecord) -> bool:
+    return any(
+        outcome.status is Status.CANCELLED and old.outcomes[channel].status in OPEN
+        for channel, outcome in new.outcomes.items()
+    )

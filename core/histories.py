@@ -1,0 +1,163 @@
+"""Deliveries and what became of them: enqueue, read, list, reschedule, cancel, retry.
+
+Guarantee: history, order and parcels come into being in one script (D-05); what is refused leaves nothing behind; a repeat is
+answered like the first call (D-39).
+
+Before: `delivery/` (checks what came over HTTP). After: `lua/enqueue.lua`, which puts parcels in the queue for `core.runtime`.
+"""
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from core.archive import Archive
+from core.cancellation import Cancellation
+from core.channels import Channels
+from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused
+from core.listing import Listing
+from core.orders import Accepted, Cancelled, History, HistoryKey, Id, Order, Repeat, moment, unix_ms
+from core.parcels import fields_of
+from core.receipts import Receipts
+from core.retrial import Retrial
+from core.store import Store
+from core.words import DeliveryState, Status
+
+_RESERVED_MS = 24 * 3600 * 1000
+_REPEAT_MS = 24 * 3600 * 1000
+
+_REFUSALS: dict[str, Refused] = {
+    "used": Conflict("HISTORY_KEY_USED", "This history key already has a delivery.", "history_key"),
+    "foreign": Forbidden("HISTORY_KEY_FOREIGN", "This history key belongs to somebody else.", "history_key"),
+    "payload": Conflict("IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key was used with another request."),
+}
+
+
+class Histories:
+    """One per process."""
+
+    def __init__(self, store: Store, channels: Channels) -> None:
+        self._store = store
+        self._channels = channels
+        self._archive = Archive(store)
+        self._listing = Listing(store, self._archive)
+        self._cancellation = Cancellation(store, self._archive)
+        self._retrial = Retrial(store, self._archive, channels)
+        self._receipts = Receipts(store)
+        self.shards = store.shards
+
+    async def reserve(self, tenant: str, sender: Id) -> HistoryKey:
+        """A key before there is a delivery (D-04). It stays reserved for a day."""
+        while True:
+            key = HistoryKey.new(sender, self.shards)
+            if await self._store.run("reserve", key.shard, key.suffix, tenant, _RESERVED_MS):
+                return key
+
+    async def enqueue(self, order: Order, repeat: Repeat | None = None) -> Accepted:
+        """Keep the delivery and, when it is due, release it. One script, however many recipients.
+
+        Raises Conflict HISTORY_KEY_USED or IDEMPOTENCY_KEY_REUSED, Forbidden HISTORY_KEY_FOREIGN.
+        """
+        sizes = await self._channels.parcel_sizes(order.channels)
+        request = secrets.token_hex(4)
+        while True:
+            key = order.history_key or HistoryKey.new(order.sender.id, self.shards, repeat.key if repeat else "")
+            self._check_shard(key)
+            reply = await self._store.run("enqueue", key.shard, *_enqueue_arguments(key, order, repeat, request, sizes))
+            if reply[0] != "used" or order.history_key:
+                return _accepted(key.shard, reply)
+
+    def _check_shard(self, key: HistoryKey) -> None:
+        if key.shard >= self.shards:
+            raise Invalid("HISTORY_KEY_MALFORMED", "This history key names a shard that does not exist.", "history_key")
+
+    async def enqueue_many(self, orders: Sequence[tuple[Order, Repeat | None]]) -> list[Accepted | Refused]:
+        """Each for itself, in one pipeline; the answers in order."""
+        answers = await asyncio.gather(
+            *(self.enqueue(order, repeat) for order, repeat in orders), return_exceptions=True
+        )
+        return [_accepted_or_refused(answer) for answer in answers]
+
+    async def read(self, key: HistoryKey, tenant: str, cursor: str | None = None, limit: int = 100) -> History:
+        """The history with a page of recipients. Raises NotFound HISTORY_NOT_FOUND, Invalid CURSOR_MALFORMED."""
+        return await self._archive.page(key, tenant, _position(cursor), limit)
+
+    async def list(
+        self,
+        tenant: str,
+        *,
+        sender: str | None = None,
+        state: DeliveryState | None = None,
+        since: datetime | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> tuple[list[History], str | None]:
+        """Newest first, without recipients, and the cursor of what follows."""
+        return await self._listing.page(tenant, sender, state, since, cursor, limit)
+
+    async def reschedule(self, key: HistoryKey, tenant: str, deliver_at: datetime) -> Accepted:
+        """Move a delivery that has not been released. Raises NotFound, Conflict ALREADY_RELEASED, Invalid EXPIRES_BEFORE_DUE."""
+        if key.shard >= self.shards:
+            raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
+        reply = await self._store.run("reschedule", key.shard, key.suffix, tenant, unix_ms(deliver_at))
+        if reply[0] == "missing":
+            raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
+        if reply[0] == "released":
+            raise Conflict("ALREADY_RELEASED", f"The delivery is {reply[1]}; only a scheduled one can be moved.")
+        if reply[0] == "expires":
+            raise Invalid("EXPIRES_BEFORE_DUE", "The delivery would expire before it is due.", "deliver_at")
+        due = moment(reply[2])
+        asked = deliver_at if reply[1] != DeliveryState.SCHEDULED else None
+        return Accepted(key, DeliveryState(reply[1]), due, asked, int(reply[3]))
+
+    async def cancel(self, key: HistoryKey, tenant: str, recipients: Sequence[str] = ()) -> Cancelled:
+        """End a delivery, whole or for chosen recipients, as far as it has not been sent (D-42)."""
+        return await self._cancellation.cancel(key, tenant, recipients)
+
+    async def cancel_by(self, tenant: str, field: str, value: str) -> int:
+        """End all unfinished deliveries of a sender, to a user, of a lane, kind prefix or tag. How many there were."""
+        return await self._cancellation.cancel_by(tenant, field, value)
+
+    async def retry(self, key: HistoryKey, tenant: str, statuses: Sequence[Status]) -> int:
+        """A new attempt for these outcomes (D-40). How many were queued again."""
+        return await self._retrial.retry(key, tenant, statuses)
+
+    async def receive(self, receipt: str, report: Status, reference: str) -> bool:
+        """A provider's report on a message. Whether the history changed. Raises Forbidden RECEIPT_SECRET_WRONG."""
+        return await self._receipts.receive(receipt, report, reference)
+
+
+def _enqueue_arguments(
+    key: HistoryKey, order: Order, repeat: Repeat | None, request: str, sizes: dict[str, int]
+) -> tuple[str | int, ...]:
+    due = unix_ms(order.deliver_at) if order.deliver_at else 0
+    expires = unix_ms(order.expires_at) if order.expires_at else 0
+    name = hashlib.blake2b(repeat.key.encode(), digest_size=16).hexdigest() if repeat else ""
+    fingerprint = repeat.fingerprint if repeat else ""
+    return (key.suffix, order.tenant, request, due, expires, name, fingerprint, _REPEAT_MS, *fields_of(order, sizes))
+
+
+def _accepted(shard: int, reply: list[str]) -> Accepted:
+    if reply[0] in _REFUSALS:
+        raise _REFUSALS[reply[0]]
+    kind, suffix, state, due, asked, recipients = reply
+    sender, _, ns = suffix.rpartition(":")
+    key = HistoryKey(shard, sender, int(ns))
+    moved = moment(asked) if asked else None
+    return Accepted(key, DeliveryState(state), moment(due), moved, int(recipients), kind == "repeated")
+
+
+def _accepted_or_refused(answer: Any) -> Accepted | Refused:
+    if isinstance(answer, Accepted | Refused):
+        return answer
+    raise answer
+
+
+def _position(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 9:
+        raise Invalid("CURSOR_MALFORMED", "A cursor is taken from `next` of the page before.", "cursor")
+    return int(cursor)

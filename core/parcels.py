@@ -1,0 +1,178 @@
+"""How a delivery is written down: its fields in the history, its people in pages, its parcels per channel. Pure.
+
+    people:<page>          [[id, [contacts in each channel], name?, origin?], …]
+    parcel:<channel>:<n>   [attempt group, [[id, number, contact, contacts, address], …]]
+    plan                   "telegram 2 100,57;vk 0 "   (channel, recipients with a contact, entries of each parcel)
+
+An *entry* is one contact of one recipient in one channel; `number` counts recipients of the delivery from 0, `contact` the contacts
+of that recipient in that channel from 0. `lua/parts/outcome.lua` reads the plan.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.orders import Id, Order, Recipient
+from core.words import Status
+
+PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One contact of one recipient in one channel."""
+
+    id: Id
+    number: int
+    contact: int
+    contacts: int
+    address: str
+
+    def field(self, channel: str) -> str:
+        """Its field among the outcomes."""
+        return outcome_field(self.id, channel, self.contact)
+
+    def item(self, status: Status, reason: str = "", reference: str = "", attempts: int = -1) -> list[Any]:
+        """Its outcome as the scripts take it (lua/parts/outcome.lua). `attempts` -1 keeps the count that is stored."""
+        kind = "i" if isinstance(self.id, int) else "s"
+        return [
+            str(self.id),
+            kind,
+            self.number,
+            self.contact,
+            self.contacts,
+            status,
+            reason,
+            reference.replace("\n", " "),
+            attempts,
+        ]
+
+
+def outcome_field(recipient: Id, channel: str, contact: int = 0) -> str:
+    return f"{recipient}:{channel}" if contact == 0 else f"{recipient}:{channel}:{contact}"
+
+
+def compact(value: Any) -> str:
+    """JSON without spaces, letters as they are."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def dump_parcel(group: int, entries: Sequence[Entry]) -> str:
+    return compact(
+        [group, [[entry.id, entry.number, entry.contact, entry.contacts, entry.address] for entry in entries]]
+    )
+
+
+def load_parcel(text: str) -> tuple[int, list[Entry]]:
+    """The attempt group and the entries, in their order."""
+    group, entries = json.loads(text)
+    return group, [Entry(*entry) for entry in entries]
+
+
+def cut(entries: Sequence[Entry], size: int) -> list[Sequence[Entry]]:
+    """Parcels of at most `size` entries."""
+    return [entries[start : start + size] for start in range(0, len(entries), size)]
+
+
+def entries_of(recipients: Sequence[Recipient], channel: str) -> list[Entry]:
+    """All contacts in a channel, in the order of recipients."""
+    return [
+        Entry(recipient.id, number, contact, len(addresses), address)
+        for number, recipient in enumerate(recipients)
+        if (addresses := recipient.contacts.get(channel, ()))
+        for contact, address in enumerate(addresses)
+    ]
+
+
+def fields_of(order: Order, parcel_sizes: Mapping[str, int]) -> list[str | int]:
+    """The history's fields for `lua/enqueue.lua`: name, value, name, value, …"""
+    fields: dict[str, str | int] = {
+        "sender": compact(order.sender.as_json()),
+        "text": order.text,
+        "origin": order.origin,
+        "channels": ",".join(order.channels),
+        "recipients": len(order.recipients),
+        "reachable": sum(
+            1 for recipient in order.recipients if any(channel in recipient.contacts for channel in order.channels)
+        ),
+    }
+    fields |= _options(order)
+    fields |= _people(order)
+    plan = []
+    for channel in order.channels:
+        parcels = cut(entries_of(order.recipients, channel), parcel_sizes[channel])
+        people = sum(1 for recipient in order.recipients if channel in recipient.contacts)
+        plan.append(f"{channel} {people} {','.join(str(len(parcel)) for parcel in parcels)}")
+        fields |= {f"parcel:{channel}:{n}": dump_parcel(0, parcel) for n, parcel in enumerate(parcels)}
+    fields["plan"] = ";".join(plan)
+    return [part for pair in fields.items() for part in pair]
+
+
+def _options(order: Order) -> dict[str, str | int]:
+    """What differs from the usual; the usual is not written, a scheduled delivery is to stay small."""
+    found: dict[str, str | int] = {}
+    if order.lane:
+        found["lane"] = order.lane
+    if order.priority != USUAL_PRIORITY:
+        found["priority"] = order.priority
+    if order.kind != USUAL_KIND:
+        found["kind"] = order.kind
+    if order.tags:
+        found["tags"] = compact(list(order.tags))
+    return found
+
+
+USUAL_PRIORITY = 5
+USUAL_KIND = "message"
+
+
+def _people(order: Order) -> dict[str, str]:
+    rows = [_person(recipient, order.channels) for recipient in order.recipients]
+    return {f"people:{n}": compact(rows[n * PAGE : (n + 1) * PAGE]) for n in range(-(-len(rows) // PAGE))}
+
+
+def _person(recipient: Recipient, channels: Sequence[str]) -> list[Any]:
+    row: list[Any] = [recipient.id, [len(recipient.contacts.get(channel, ())) for channel in channels]]
+    if recipient.name is not None or recipient.origin:
+        row.append(recipient.name)
+    if recipient.origin:
+        row.append(list(recipient.origin))
+    return row
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A recipient as kept: `contacts` counts them in each channel of the delivery, in its order."""
+
+    number: int
+    id: Id
+    contacts: Sequence[int]
+    name: str | None = None
+    origin: Sequence[str] = ()
+
+
+def load_people(text: str, page: int) -> list[Person]:
+    return [Person(page * PAGE + n, *row) for n, row in enumerate(json.loads(text))]
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One channel of a delivery. `parcels`: open entries of each parcel at release."""
+
+    channel: str
+    people: int
+    parcels: Sequence[int]
+
+
+def load_plan(text: str) -> list[Leg]:
+    return [_leg(*part.split(" ")) for part in text.split(";") if part]
+
+
+def _leg(channel: str, people: str, sizes: str) -> Leg:
+    return Leg(channel, int(people), [int(size) for size in sizes.split(",") if size])
+
+
+def numbers(people: Iterable[Person]) -> dict[str, Person]:
+    """By id as text, which is how outcomes name them."""
+    return {str(person.id): person for person in people}

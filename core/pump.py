@@ -1,0 +1,189 @@
+"""One connection to Redis that batches by itself: whatever gathered while the last write went out is written at once.
+
+    call() ─▶ waiting ─▶ [writer] ─▶ socket ─▶ server ─▶ socket ─▶ [reader] ─▶ the caller's future
+
+Guarantee: commands are written in the order of their calls and answered in that order. When the connection breaks, what was in
+flight is *unknown*; every command given to the pump must be safe to repeat, and the pump repeats it on the next connection
+until its deadline. Then the caller gets `StoreUnavailable`.
+"""
+
+import asyncio
+import contextlib
+import logging
+import math
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import hiredis
+from redis.asyncio import Redis
+from redis.asyncio.connection import Connection
+from redis.exceptions import AuthenticationError, AuthorizationError, RedisError, ResponseError
+
+from core.errors import StoreUnavailable
+
+log = logging.getLogger(__name__)
+
+Command = Sequence[bytes | str | int | float]
+Reply = Any
+
+_FIRST_PAUSE = 0.05
+_LONGEST_PAUSE = 1.0
+# Bytes of one write: beyond it the server answers the first commands before the last are written.
+_WRITE = 256 * 1024
+
+
+class _Call:
+    """A command on its way. `deadline`: monotonic seconds after which nobody waits any more."""
+
+    __slots__ = ("answer", "deadline", "packed")
+
+    def __init__(self, packed: bytes, answer: "asyncio.Future[Reply]", deadline: float) -> None:
+        self.packed = packed
+        self.answer = answer
+        self.deadline = deadline
+
+
+class Pump:
+    """See the module. `patience`: seconds a command is repeated over broken connections; `silence`: seconds without an answer
+    to anything in flight after which the connection is taken for dead."""
+
+    def __init__(self, redis: Redis, patience: float = 30.0, silence: float = 10.0) -> None:
+        self._redis = redis
+        self._patience = patience
+        self._silence = silence
+        self._waiting: deque[_Call] = deque()
+        self._in_flight: deque[_Call] = deque()
+        self._work = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._answered = 0
+        self._watching = False
+        self.commands = 0
+
+    def call(self, *command: bytes | str | int | float) -> "asyncio.Future[Reply]":
+        """Send a command that is safe to repeat. The future brings the reply, or raises ResponseError or StoreUnavailable."""
+        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Call(hiredis.pack_command(command), answer, time.monotonic() + self._patience))
+        self.commands += 1
+        self._work.set()
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="redis pump")
+        return answer
+
+    async def close(self) -> None:
+        """End. What is still under way is unknown to its callers."""
+        if self._task:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        self._fail_all(StoreUnavailable("The connection to Redis was closed."))
+
+    async def _run(self) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            connection = await self._connect()
+            if connection:
+                pause = _FIRST_PAUSE
+                await self._serve(connection)
+            self._waiting.extendleft(reversed(self._in_flight))
+            self._in_flight.clear()
+            self._give_up_late()
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _connect(self) -> Connection | None:
+        connection: Connection = self._redis.connection_pool.make_connection()  # type: ignore[assignment]
+        try:
+            await asyncio.wait_for(connection.connect(), self._silence)
+        except (AuthenticationError, AuthorizationError) as fault:
+            self._fail_all(StoreUnavailable(f"Redis refuses us: {fault}"))
+            return None
+        except (RedisError, OSError, TimeoutError) as fault:
+            log.warning("redis unreachable: %s", fault or type(fault).__name__)
+            return None
+        return connection
+
+    async def _serve(self, connection: Connection) -> None:
+        """Write and read until the connection breaks."""
+        sides = [asyncio.create_task(self._write(connection)), asyncio.create_task(self._read(connection))]
+        try:
+            done, _ = await asyncio.wait(sides, return_when=asyncio.FIRST_COMPLETED)
+            log.warning("redis connection lost: %s", next(iter(done)).exception())
+        finally:
+            for side in sides:
+                side.cancel()
+            await asyncio.gather(*sides, return_exceptions=True)
+            with contextlib.suppress(RedisError, OSError):
+                await connection.disconnect(nowait=True)
+
+    async def _write(self, connection: Connection) -> None:
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            while self._waiting:
+                await connection.send_packed_command(self._next_batch(), check_health=False)
+            self._arm(connection)
+
+    def _next_batch(self) -> list[bytes]:
+        batch, size = [], 0
+        while self._waiting and size < _WRITE:
+            call = self._waiting.popleft()
+            batch.append(call.packed)
+            size += len(call.packed)
+            self._in_flight.append(call)
+        return [b"".join(batch)]
+
+    async def _read(self, connection: Connection) -> None:
+        while True:
+            reply = await self._next_reply(connection)
+            call = self._in_flight.popleft()
+            self._answered += 1
+            if call.answer.done():
+                continue
+            if isinstance(reply, ResponseError):
+                call.answer.set_exception(reply)
+            else:
+                call.answer.set_result(reply)
+
+    async def _next_reply(self, connection: Connection) -> Reply:
+        """The next reply, however long nothing was asked: the watch ends a connection that owes answers, not an idle one."""
+        try:
+            return await connection.read_response(timeout=math.inf, disconnect_on_error=False)
+        except ResponseError as refusal:
+            return refusal
+
+    def _watch(self, connection: Connection, answered: int) -> None:
+        """End a connection on which nothing was answered for `silence` seconds although something was asked."""
+        self._watching = False
+        if not self._in_flight:
+            return
+        if self._answered == answered and connection._writer:
+            log.warning("redis is silent for %s s", self._silence)
+            connection._writer.transport.abort()
+            return
+        self._arm(connection)
+
+    def _arm(self, connection: Connection) -> None:
+        if not self._watching:
+            self._watching = True
+            asyncio.get_running_loop().call_later(self._silence, self._watch, connection, self._answered)
+
+    def _give_up_late(self) -> None:
+        now = time.monotonic()
+        kept = [call for call in self._waiting if call.deadline > now]
+        for call in self._waiting:
+            if call.deadline <= now and not call.answer.done():
+                call.answer.set_exception(
+                    StoreUnavailable("Redis could not be reached in time; what was asked may be repeated.")
+                )
+        self._waiting = deque(kept)
+        if kept:
+            self._work.set()
+
+    def _fail_all(self, fault: StoreUnavailable) -> None:
+        for call in [*self._in_flight, *self._waiting]:
+            if not call.answer.done():
+                call.answer.set_exception(fault)
+        self._in_flight.clear()
+        self._waiting.clear()

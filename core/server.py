@@ -1,0 +1,83 @@
+"""What a Redis/Valkey server must be set to, checked at every start; the complaint says the command that mends it.
+
+`notify-keyspace-events` is merged into what is set: others may listen to more. The rest is only complained about: an operator
+decides about his server's memory and disk.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from redis.exceptions import ResponseError
+
+from core.store import Store
+
+# K: keyspace channels; g: del, expire, …; x: expired.
+_NOTIFY = "Kgx"
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """One setting that is not as it must be. `fatal`: messages could be lost or delivery stop without it."""
+
+    setting: str
+    found: str
+    wanted: str
+    why: str
+    fatal: bool
+
+    @property
+    def mend(self) -> str:
+        return f"redis-cli CONFIG SET {self.setting} {self.wanted} && redis-cli CONFIG REWRITE"
+
+    def __str__(self) -> str:
+        return f"{self.setting} is {self.found or 'empty'}, wanted {self.wanted}: {self.why}. Mend it with: {self.mend}"
+
+
+def judge(settings: Mapping[str, str]) -> list[Complaint]:
+    """Pure: what is wrong with these settings of a server. A setting the server does not tell is not judged."""
+    wanted = [
+        ("maxmemory-policy", "noeviction", "another policy may evict messages that were accepted", True),
+        ("appendonly", "yes", "without it a restart loses what was accepted", True),
+        ("hash-max-listpack-value", "1024", "smaller ones double the memory of a scheduled delivery", False),
+    ]
+    complaints = []
+    for name, value, why, fatal in wanted:
+        found = settings.get(name)
+        if found is not None and found != value and not (name.startswith("hash-") and int(found) >= int(value)):
+            complaints.append(Complaint(name, found, value, why, fatal))
+    return complaints
+
+
+def merged_flags(found: str) -> str:
+    """The notify flags with ours added, nothing taken away. `A` stands for all classes, `g` and `x` included."""
+    missing = [flag for flag in _NOTIFY if flag not in found and not (flag in "gx" and "A" in found)]
+    return found + "".join(missing)
+
+
+async def check(store: Store) -> list[Complaint]:
+    """Judge the server and switch our notifications on. A server that hides CONFIG (a hosted one) is asked no further."""
+    try:
+        settings = await store.redis.config_get(
+            "maxmemory-policy", "appendonly", "hash-max-*-value", "notify-keyspace-events"
+        )
+    except ResponseError:
+        return []
+    complaints = judge(_renamed(settings))
+    found = settings.get("notify-keyspace-events", "")
+    if merged_flags(found) != found:
+        complaints += await _set_flags(store, found)
+    return complaints
+
+
+def _renamed(settings: Mapping[str, str]) -> dict[str, str]:
+    """Redis 6.2 calls listpacks ziplists."""
+    return {name.replace("ziplist", "listpack"): value for name, value in settings.items()}
+
+
+async def _set_flags(store: Store, found: str) -> list[Complaint]:
+    try:
+        await store.redis.config_set("notify-keyspace-events", merged_flags(found))
+    except ResponseError:
+        why = "without them sleeping couriers are not woken, only looked after every few seconds"
+        return [Complaint("notify-keyspace-events", found, merged_flags(found), why, False)]
+    return []

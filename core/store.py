@@ -1,0 +1,121 @@
+"""The connection to Redis/Valkey: scripts by name, batched automatically, and plain commands.
+
+Guarantee: `run` brings the script's reply exactly once per call, although the server may have been restarted, its scripts
+flushed or the connection cut meanwhile; every script is safe to repeat.
+"""
+
+import asyncio
+import logging
+import math
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import NoScriptError, RedisError, ResponseError
+
+from core import scripts
+from core.errors import ScriptFault, SetupError, StoreUnavailable
+from core.keys import KEYS
+from core.pump import Pump
+
+log = logging.getLogger(__name__)
+
+_CONNECT = 10.0
+
+
+class Store:
+    """One per process. `shards`: how many shard tags work is spread over; `clock_offset_ms` moves the scripts' clock in tests."""
+
+    def __init__(self, redis: Redis, shards: int = 1, *, patience: float = 30.0) -> None:
+        self.redis = redis
+        self.shards = shards
+        self.clock_offset_ms = 0
+        self.database = int(redis.connection_pool.connection_kwargs.get("db", 0) or 0)
+        self.pump = Pump(redis, patience=patience)
+        self._flags = True
+        self._loads: dict[str, asyncio.Future[Any]] = {}
+
+    @classmethod
+    async def open(cls, url: str, shards: int = 1, *, patience: float = 30.0) -> "Store":
+        """Connect. `url`: redis://, rediss:// (TLS) or unix://, with user and password. Raises SetupError if the server refuses."""
+        try:
+            redis: Redis = Redis.from_url(
+                url, decode_responses=True, socket_timeout=_CONNECT, socket_connect_timeout=_CONNECT
+            )
+        except ValueError as fault:
+            raise SetupError(
+                f"ADA_REDIS_URL cannot be read: {fault}. It looks like redis://user:password@host:6379/0."
+            ) from None
+        store = cls(redis, shards, patience=patience)
+        try:
+            await store._learn_version()
+        except (RedisError, OSError) as fault:
+            await store.close()
+            raise SetupError(
+                f"No Redis at ADA_REDIS_URL: {fault}. Start it, or unset ADA_REDIS_URL to use the embedded one."
+            ) from None
+        return store
+
+    async def _learn_version(self) -> None:
+        version = str((await self.redis.info("server")).get("redis_version", "6.2.0"))
+        major, minor, *_ = (int(part) for part in version.split("."))
+        if (major, minor) < (6, 2):
+            raise SetupError(f"Redis {version} is too old: 6.2 or Valkey is needed.")
+        self._flags = major >= 7
+
+    async def run(self, name: str, shard: int, *arguments: str | int | float | bytes) -> Any:
+        """Run `lua/<name>.lua`. Raises ScriptFault (a bug of ours, or a full server) or StoreUnavailable."""
+        script = scripts.load(name, self._flags)
+        # The one declared key routes the call to the shard; the script derives the others from the same tag.
+        anchor = KEYS["counters"].at(shard)
+        rest = (1, anchor, f"{{{shard}}}", self.clock_offset_ms, *arguments)
+        try:
+            return await self._evaluate(script, rest)
+        except ResponseError as fault:
+            raise ScriptFault(script.where(str(fault))) from None
+
+    async def _evaluate(self, script: scripts.Script, rest: tuple[str | int | float | bytes, ...]) -> Any:
+        """By its hash; after a restart or SCRIPT FLUSH load it again; should it be flushed once more meanwhile, by its text."""
+        load = await self._load(script)
+        try:
+            return await self.pump.call("EVALSHA", script.sha, *rest)
+        except NoScriptError:
+            await self._load(script, stale=load)
+        try:
+            return await self.pump.call("EVALSHA", script.sha, *rest)
+        except NoScriptError:
+            return await self.pump.call("EVAL", script.text, *rest)
+
+    async def _load(self, script: scripts.Script, stale: "asyncio.Future[Any] | None" = None) -> "asyncio.Future[Any]":
+        """One SCRIPT LOAD for however many callers find the script missing at once."""
+        load = self._loads.get(script.name)
+        if load is None or load is stale:
+            load = self._loads[script.name] = self.pump.call("SCRIPT", "LOAD", script.text)
+        try:
+            await asyncio.shield(load)
+        except (RedisError, StoreUnavailable):
+            self._loads.pop(script.name, None)
+            raise
+        return load
+
+    async def command(self, *command: str | int | float | bytes) -> Any:
+        """A plain command through the same pump. It must be safe to repeat. Raises StoreError."""
+        try:
+            return await self.pump.call(*command)
+        except ResponseError as fault:
+            raise ScriptFault(str(fault)) from None
+
+    async def ping(self) -> bool:
+        """Whether the server answers within a second."""
+        try:
+            return bool(await asyncio.wait_for(self.command("PING"), 1.0))
+        except (StoreUnavailable, ScriptFault, TimeoutError):
+            return False
+
+    async def close(self) -> None:
+        await self.pump.close()
+        await self.redis.aclose()
+
+
+def seconds(ms: float) -> float:
+    """Milliseconds as seconds, rounded up to whole ones: a timer that fires a little early would find nothing due."""
+    return math.ceil(ms) / 1000

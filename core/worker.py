@@ -1,0 +1,159 @@
+"""A worker: takes tasks of one tube as long as it has room, sleeps without polling, wakes in time.
+
+    claim ─▶ handle each in a coroutine of its own
+      ▲          │ room again
+      └── sleep ◀┘   until: the bell · room · a due moment (the keeper of the timer) · a held account opens · the floor
+
+The floor is the longest sleep, whatever is heard: with it a lost event costs seconds, and an idle worker a command every few.
+
+Before: whoever puts tasks. After: the handler, which settles.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from core.errors import StoreError
+from core.keys import KEYS
+from core.queue import Claim, Queue, Task
+from core.sight import Sight
+from core.store import Store
+
+log = logging.getLogger(__name__)
+
+_NEVER = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """`lease`: how long a task is held without a word. `floor`: the longest sleep. `tasks`, `entries`: how much is taken at once."""
+
+    lease: timedelta = timedelta(seconds=30)
+    floor: timedelta = timedelta(seconds=3)
+    tasks: int = 64
+    entries: int = 64
+
+
+Handler = Callable[[Task, Claim], Awaitable[Any]]
+
+
+class Worker:
+    """`handler` gets a task and the claim it came with, and settles it; what it raises is logged and the lease runs out."""
+
+    def __init__(self, store: Store, tube: str, handler: Handler, *, pace: Pace = Pace(), account: str = "") -> None:  # noqa: B008 -- frozen
+        self._store = store
+        self._queue = Queue(store)
+        self._tube = tube
+        self._handler = handler
+        self._pace = pace
+        self._account = account
+        self.owner = f"{tube}-{secrets.token_hex(4)}"
+        self._running: dict[asyncio.Task[Any], int] = {}
+        self._wake = asyncio.Event()
+        self._stopping = False
+        self._keeper: set[int] = set()
+        self.claims = 0
+
+    async def run(self) -> None:
+        """Work until `stop()`; then the tasks in hand are finished first."""
+        sight = asyncio.create_task(Sight(self._store, self._listeners()).run(), name=f"sight of {self._tube}")
+        try:
+            while not self._stopping:
+                self._wake.clear()
+                await self._sleep(await self._look())
+            await self._drain()
+        finally:
+            sight.cancel()
+            await asyncio.gather(sight, return_exceptions=True)
+
+    def stop(self) -> None:
+        """Take nothing more. Handlers see `stopping` and return what they have not begun."""
+        self._stopping = True
+        self._wake.set()
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping
+
+    def _listeners(self) -> dict[str, Callable[[], None]]:
+        found: dict[str, Callable[[], None]] = {}
+        for shard in range(self._store.shards):
+            found[KEYS["bell"].at(shard, self._tube)] = self._wake.set
+            found[KEYS["timer"].at(shard)] = lambda shard=shard: self._new_moment(shard)  # type: ignore[misc]
+        return found
+
+    def _new_moment(self, shard: int) -> None:
+        """Something is due earlier than we knew: for the keeper of the timer alone."""
+        if shard in self._keeper:
+            self._wake.set()
+
+    async def _look(self) -> float:
+        """Claim in every shard; answers how many seconds may be slept."""
+        try:
+            return min([await self._claim(shard) for shard in range(self._store.shards)])
+        except StoreError as fault:
+            log.warning("%s cannot claim: %s", self._tube, fault)
+            return 1.0
+
+    async def _claim(self, shard: int) -> float:
+        started = asyncio.get_running_loop().time()
+        room = self._pace.entries - sum(self._running.values())
+        limit = max(0, min(self._pace.tasks - len(self._running), room))
+        claim = await self._queue.claim(
+            self._tube, self.owner, shard=shard, limit=limit, budget=max(room, 0), lease=self._pace.lease, floor=self._pace.floor,
+            account=self._account,
+        )  # fmt: skip
+        self.claims += 1
+        (self._keeper.add if claim.keeper else self._keeper.discard)(shard)
+        for task in claim.tasks:
+            self._start(task, claim)
+        if claim.tasks and self._has_room():
+            return 0.0
+        return self._seconds_to_sleep(claim) - (asyncio.get_running_loop().time() - started)
+
+    def _seconds_to_sleep(self, claim: Claim) -> float:
+        moments = [claim.opens_at] if claim.opens_at >= 0 else []
+        if claim.keeper and claim.next_at >= 0:
+            moments.append(claim.next_at)
+        waits = [(moment - claim.now) / 1000 for moment in moments]
+        return min([*waits, self._pace.floor.total_seconds()])
+
+    def _has_room(self) -> bool:
+        return len(self._running) < self._pace.tasks and sum(self._running.values()) < self._pace.entries
+
+    def _start(self, task: Task, claim: Claim) -> None:
+        running = asyncio.create_task(self._handle(task, claim), name=f"task {task.id}")
+        self._running[running] = max(1, task.left)
+        running.add_done_callback(self._done)
+
+    def _done(self, running: "asyncio.Task[Any]") -> None:
+        had_room = self._has_room()
+        del self._running[running]
+        if not had_room:
+            self._wake.set()
+
+    async def _handle(self, task: Task, claim: Claim) -> None:
+        try:
+            await self._handler(task, claim)
+        except StoreError as fault:
+            log.warning("task %s left to its lease: %s", task.id, fault)
+        except Exception:  # the attempt: a fault of the handler must not end the worker
+            log.exception("task %s left to its lease", task.id)
+
+    async def _sleep(self, seconds: float) -> None:
+        if seconds <= 0 or self._stopping:
+            await asyncio.sleep(0)
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    async def _drain(self) -> None:
+        while self._running:
+            await asyncio.wait(list(self._running))

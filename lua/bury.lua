@@ -1,0 +1,13 @@
+-- bury: lay a task aside until a person looks at it; its lane goes on
+-- ARGV    id
+-- USES    ready
+-- RETURNS 1, or 0 if there is no such task or it is under way
+-- EVENTS  buried
+
+local task = read_task(id)
+if not task or task.state == 'taken' then return 0 end
+unplace(id, task)
+redis.call('HSET', task_key(id), 'state', 'buried')
+redis.call('ZADD', buried_key(), now, id)
+count(task.tube, 'buried')
+return 1

@@ -1,0 +1,17 @@
+-- extend: hold a task longer, and say what has become of it so far
+-- ARGV    id, token, lease_ms:int, checkpoint, outcomes:json
+-- USES    ready, outcome, parcels
+-- RETURNS ["ok", 1 if cancelled, recipients cancelled meanwhile, a line each] or ["stale"]
+-- EVENTS  outcomes, finished
+-- INVARIANT I8 an old token changes nothing
+
+local facts = redis.call('HMGET', task_key(id), 'token', 'state', 'cancel', 'skip', 'history', 'tube')
+if facts[1] ~= token or facts[2] ~= 'taken' then return { 'stale' } end
+redis.call('ZADD', lease_key(), now + lease_ms, id)
+if checkpoint ~= '' then redis.call('HSET', task_key(id), 'checkpoint', checkpoint) end
+if facts[5] and #outcomes > 0 then
+  local closed = record(facts[5], facts[6], outcomes)
+  redis.call('HINCRBY', task_key(id), 'left', -closed)
+  close_entries(facts[5], facts[6], closed)
+end
+return { 'ok', facts[3] and 1 or 0, facts[4] or '' }

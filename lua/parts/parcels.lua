@@ -1,0 +1,56 @@
+-- parcels: a delivery's slices for one channel, as tasks
+
+local function add_parcel(suffix, facts, channel, n, size)
+  local id = parcel_id(suffix, channel, n)
+  local order = next_order()
+  local task = { tube = channel, tenant = facts.tenant, lane = facts.lane, priority = facts.priority, order = order }
+  redis.call('HSET', task_key(id), 'state', 'ready', 'tube', channel, 'tenant', facts.tenant, 'priority', facts.priority, 'order', order,
+    'history', suffix, 'left', size)
+  if facts.lane then redis.call('HSET', task_key(id), 'lane', facts.lane) end
+  if facts.expires then
+    redis.call('HSET', task_key(id), 'expires', facts.expires)
+    redis.call('ZADD', expires_key(), facts.expires, id)
+  end
+  count(channel, 'put')
+  make_takeable(id, task)
+end
+
+local function facts_of(suffix)
+  local facts = redis.call('HMGET', history_key(suffix), 'tenant', 'lane', 'priority', 'expires', 'state')
+  return { tenant = facts[1], lane = facts[2], priority = tonumber(facts[3] or '5'), expires = facts[4], state = facts[5] }
+end
+
+-- How many entries of each channel are open. Until a delivery is released this stands in its plan alone.
+local function open_channels(suffix, plan)
+  local reported = 0
+  for _, leg in ipairs(plan) do
+    local entries = 0
+    for _, size in ipairs(leg.parcels) do entries = entries + size end
+    if entries > 0 then redis.call('HSETNX', history_key(suffix), 'left:' .. leg.channel, entries) else reported = reported + 1 end
+  end
+  redis.call('HSETNX', history_key(suffix), 'reported', reported)
+end
+
+-- The delivery's moment has come: the order key vanishes, each channel gets its parcels. A channel in which nobody has a
+-- contact has reported by that (D-12).
+local function release_delivery(suffix)
+  local history, facts, plan = history_key(suffix), facts_of(suffix), plan_of(suffix)
+  redis.call('DEL', order_key(suffix))
+  if facts.state ~= 'scheduled' then return end
+  redis.call('HSET', history, 'state', 'released', 'released', now)
+  open_channels(suffix, plan)
+  redis.call('HINCRBY', history, 'version', 1)
+  announce(suffix, 'released')
+  for _, leg in ipairs(plan) do
+    for n, size in ipairs(leg.parcels) do
+      if size > 0 then add_parcel(suffix, facts, leg.channel, n - 1, size) end
+    end
+  end
+  if tonumber(redis.call('HGET', history, 'reported')) >= #plan then finish_history(suffix) end
+end
+
+-- The end of a parcel that will not be attempted any more; its open entries end with it.
+local function close_parcel(id, task, final)
+  end_task(id, task, final)
+  close_entries(task.history, task.tube, task.left)
+end

@@ -1,0 +1,77 @@
+-- tick: what time has brought about, in bounded pages. Every claim begins with it, so there is no scheduler process and no leader.
+
+local PAGE = 100
+local DROPS = 10
+
+local function overdue(index, page) return redis.call('ZRANGEBYSCORE', index, '-inf', now, 'LIMIT', 0, page) end
+
+local function promote(member)
+  redis.call('ZREM', due_key(), member)
+  local ns, sender = string.match(member, '^order:(%d+):(.*)$')
+  if ns then return release_delivery(sender .. ':' .. ns) end
+  local task = read_task(member)
+  if not task then return end
+  -- A deferred task enters its lane now, behind those already there; one that backed off never left its place.
+  if task.lane and redis.call('HGET', held_key(task.tube), task.lane) ~= member then
+    task.order = next_order()
+    redis.call('HSET', task_key(member), 'order', task.order)
+  end
+  give_back(member, task)
+end
+
+local function bury_task(id, task)
+  unplace(id, task)
+  redis.call('HSET', task_key(id), 'state', 'buried')
+  redis.call('ZADD', buried_key(), now, id)
+  count(task.tube, 'buried')
+end
+
+-- A lease that ran out: its worker died or froze. The task goes back, unless it has been fatal too often (K-43).
+local function reclaim(id)
+  local task = read_task(id)
+  if not task then
+    redis.call('ZREM', lease_key(), id)
+    return
+  end
+  count(task.tube, 'lost')
+  local facts = redis.call('HMGET', task_key(id), 'attempts', 'max', 'cancel')
+  local most = tonumber(facts[2] or redis.call('HGET', settings_key(), 'max_attempts') or '10')
+  if facts[3] then
+    if task.history then close_parcel(id, task, 'cancelled') else end_task(id, task, 'cancelled') end
+  elseif tonumber(facts[1]) >= most then
+    bury_task(id, task)
+  else
+    give_back(id, task)
+  end
+end
+
+local function lapse(id)
+  local task = read_task(id)
+  if not task then
+    redis.call('ZREM', expires_key(), id)
+    return
+  end
+  if task.history then
+    redis.call('HSET', history_key(task.history), 'lapsed', 1)
+    close_parcel(id, task, 'expired')
+  else
+    end_task(id, task, 'expired')
+  end
+end
+
+local function drop_history(member)
+  local tenant, suffix = string.match(member, '^([^|]*)|(.*)$')
+  redis.call('ZREM', retained_key(), member)
+  redis.call('ZREM', listed_key(tenant), suffix)
+  redis.call('DEL', history_key(suffix), outcomes_key(suffix), reached_key(suffix))
+end
+
+-- Returns whether a page was full, so that more may be waiting.
+local function tick()
+  local late, stale, due = overdue(lease_key(), PAGE), overdue(expires_key(), PAGE), overdue(due_key(), PAGE)
+  for _, id in ipairs(late) do reclaim(id) end
+  for _, id in ipairs(stale) do lapse(id) end
+  for _, member in ipairs(due) do promote(member) end
+  for _, member in ipairs(overdue(retained_key(), DROPS)) do drop_history(member) end
+  return #late == PAGE or #stale == PAGE or #due == PAGE
+end

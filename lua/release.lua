@@ -1,0 +1,19 @@
+-- release: give a taken task back unattempted, at its place
+-- ARGV    id, token, due:int
+-- USES    ready
+-- RETURNS "ready", "waiting" or "stale"
+-- EVENTS  del of the bell
+-- INVARIANT I8 an old token changes nothing; I12 a task given back was not attempted
+
+local task = read_task(id)
+if not task or task.token ~= token or task.state ~= 'taken' then return 'stale' end
+redis.call('HDEL', task_key(id), 'token', 'owner', 'started')
+if redis.call('HINCRBY', task_key(id), 'attempts', -1) <= 0 then redis.call('HDEL', task_key(id), 'attempts') end
+count(task.tube, 'released')
+if due <= now then
+  give_back(id, task)
+  return 'ready'
+end
+new_moment(due)
+put_off(id, task, due)
+return 'waiting'

@@ -1,0 +1,14 @@
+-- report: what a provider tells later of a message it took: delivered, read, failed. In any order, any number of times
+-- ARGV    suffix, channel, parcel:int, item:json
+-- USES    ready, outcome, parcels
+-- RETURNS 1 if the history changed, 0 if it knew better already, -1 if there is no such history
+-- EVENTS  outcomes, finished
+
+if redis.call('EXISTS', history_key(suffix)) == 0 then return -1 end
+local before = redis.call('HGET', history_key(suffix), 'version')
+local closed = record(suffix, channel, { item })
+-- A report may come before the courier has told its own end: the entry is closed by it, and its parcel has one less.
+local id = parcel_id(suffix, channel, parcel)
+if closed ~= 0 and redis.call('EXISTS', task_key(id)) == 1 then redis.call('HINCRBY', task_key(id), 'left', -closed) end
+close_entries(suffix, channel, closed)
+return redis.call('HGET', history_key(suffix), 'version') ~= before and 1 or 0
