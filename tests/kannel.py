@@ -81,15 +81,15 @@ class Kannel:
             )
         )
         await self._run("bearerbox", configuration)
-        assert await until(self._is_running, within=20)
+        await self._comes("Status: running")
         await self._run("smsbox", configuration)
-        assert await until(self._box_is_connected, within=20)
+        await self._comes("smsbox:")
 
     async def connect_network(self) -> None:
         """Bring the telephone network up; without it Kannel queues."""
         reader, self._network = await asyncio.open_connection("127.0.0.1", self.ports["network"])
         self._listening = asyncio.create_task(self._listen(reader))
-        assert await until(self._network_is_online, within=20)
+        await self._comes("(online")
 
     async def receive(self, sender: str, receiver: str, text: str) -> None:
         """Let a telephone write an SMS to the gateway (text without line breaks)."""
@@ -120,9 +120,6 @@ class Kannel:
         async for line in reader:
             self.delivered.append(line.decode().rstrip("\n"))
 
-    async def _is_running(self) -> bool:
-        return "Status: running" in await self._status()
-
     async def _status(self) -> str:
         address = f"http://127.0.0.1:{self.ports['admin']}/status.txt?password={PASSWORD}"
         try:
@@ -131,11 +128,14 @@ class Kannel:
         except ClientError:
             return ""
 
-    async def _box_is_connected(self) -> bool:
-        return "smsbox:" in await self._status()
+    async def _comes(self, words: str) -> None:
+        """Wait until Kannel's status page has these words."""
 
-    async def _network_is_online(self) -> bool:
-        return "(online" in await self._status()
+        async def shown() -> bool:
+            return words in await self._status()
+
+        found: bool = await until(shown, within=20)
+        assert found
 
 
 def free_ports(*names: str) -> dict[str, int]:

@@ -7,6 +7,7 @@ import pytest
 
 from sandbox.faults import FAULTS
 from sandbox.magic import MAGIC
+from sandbox.vk.errors import text_of
 
 pytestmark = pytest.mark.row("D-43")
 
@@ -19,8 +20,11 @@ def table(channel: str) -> str:
     for address, fault in MAGIC[channel].items():
         kind = FAULTS[channel][fault.name]
         value = "" if fault.value is None else f"{fault.value} ({kind.value})"
+        means = (
+            f"{kind.means} ({text_of(fault.value or 0).rstrip('.')})" if kind.value == "VK error code" else kind.means
+        )
         whom = " **Strikes the whole account.**" if kind.account else ""
-        lines.append(f"| `{address}` | `{fault.name}` | {value} | {kind.means}.{whom} |")
+        lines.append(f"| `{address}` | `{fault.name}` | {value} | {means}.{whom} |")
     return "\n".join(lines)
 
 
