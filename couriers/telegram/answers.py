@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from telethon import errors
-from telethon.errors.rpcerrorlist import rpc_errors_dict
+from telethon.errors.rpcerrorlist import rpc_errors_dict, rpc_errors_re
 
 from core.port import Deferred, Halted, Outcome, Rejected, Scope, Unknown
 from core.words import Reason
@@ -67,18 +67,12 @@ WAITS = {
 AMBIGUOUS = frozenset({"CONNECTION_NOT_INITED", "CONNECTION_LAYER_INVALID", "MSG_WAIT_FAILED", "MSG_WAIT_TIMEOUT"})
 
 _NAMES = {kind: name for name, kind in rpc_errors_dict.items()}
-_NUMBERED = {
-    errors.FloodWaitError: "FLOOD_WAIT_n",
-    errors.FloodPremiumWaitError: "FLOOD_PREMIUM_WAIT_n",
-    errors.FloodTestPhoneWaitError: "FLOOD_TEST_PHONE_WAIT_n",
-    errors.SlowModeWaitError: "SLOWMODE_WAIT_n",
-}
+_NAMES |= {kind: pattern.replace(r"(\d+)", "n") for pattern, kind in rpc_errors_re}
 
 
 def name_of(error: errors.RPCError) -> str:
     """Telegram's name of the error, with n for a number at its end."""
-    kind = type(error)
-    return _NUMBERED.get(kind) or _NAMES.get(kind) or re.sub(r"\d+$", "n", str(error.message))
+    return _NAMES.get(type(error)) or re.sub(r"\d+$", "n", str(error.message))
 
 
 def sending(error: Exception) -> Outcome:

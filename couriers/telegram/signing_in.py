@@ -5,7 +5,7 @@ from typing import Any
 
 from telethon import TelegramClient
 from telethon.crypto import rsa
-from telethon.errors import AuthKeyError, AuthKeyNotFound, FloodWaitError, RPCError
+from telethon.errors import AuthKeyError, AuthKeyNotFound, FloodWaitError, RPCError, UserMigrateError
 
 from core.errors import SetupError
 from couriers.telegram import answers, session
@@ -99,7 +99,10 @@ def _client(settings: Settings, held: Held) -> TelegramClient:
 async def _new_account(client: TelegramClient, settings: Settings) -> Any:
     if settings.bot_token is None:
         raise SetupError("nobody is signed in with this session: sign in anew and set ADA_TELEGRAM_SESSION")
-    return await client.sign_in(bot_token=settings.bot_token)
+    try:
+        return await client.sign_in(bot_token=settings.bot_token)
+    except UserMigrateError:  # the bot lives in another data centre, where Telethon has gone meanwhile
+        return await client.sign_in(bot_token=settings.bot_token)
 
 
 def _advice(error: RPCError | OSError) -> str:

@@ -1,0 +1,19 @@
+"""The providers that the couriers' tests send to."""
+
+from pathlib import Path
+
+import pytest
+
+from sandbox.telegram import TelegramServer
+from sandbox.world import World
+from tests.kannel import kannel
+
+__all__ = ["kannel"]
+
+
+@pytest.fixture(scope="session")
+def telegram_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The played Telegram's RSA key, made once: it takes seconds."""
+    directory = tmp_path_factory.mktemp("telegram")
+    TelegramServer(World(), directory)
+    return directory / "server-key.pem"

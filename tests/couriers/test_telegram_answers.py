@@ -1,0 +1,111 @@
+"""Telegram's answers, each built by Telethon from what comes over the wire."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from telethon import errors
+from telethon.tl import types
+from telethon.tl.functions.messages import SendMessageRequest
+
+from core.port import Deferred, Halted, Outcome, Rejected, Scope, Unknown
+from core.words import Reason
+from couriers.telegram import answers
+
+pytestmark = pytest.mark.row("D-20", "D-22")
+
+REQUEST = SendMessageRequest(types.InputPeerUser(1, 0), "hello", random_id=1)
+
+
+def wire(code: int, name: str) -> Any:
+    """The error as Telethon reads it from an rpc_error."""
+    return errors.rpc_message_to_error(types.RpcError(code, name), REQUEST)
+
+
+def throttled(seconds: int | None, scope: Scope, name: str) -> Deferred:
+    return Deferred(Reason.THROTTLED, None if seconds is None else timedelta(seconds=seconds), scope, name)
+
+
+MEANINGS: list[tuple[int, str, Outcome]] = [
+    (420, "FLOOD_WAIT_7200", throttled(7200, Scope.METHOD, "FLOOD_WAIT_n")),
+    (420, "FLOOD_PREMIUM_WAIT_5", throttled(5, Scope.METHOD, "FLOOD_PREMIUM_WAIT_n")),
+    (420, "FLOOD_TEST_PHONE_WAIT_5", throttled(5, Scope.METHOD, "FLOOD_TEST_PHONE_WAIT_n")),
+    (420, "SLOWMODE_WAIT_30", throttled(30, Scope.CHAT, "SLOWMODE_WAIT_n")),
+    (420, "A_WAIT_WITHOUT_TIME", throttled(None, Scope.METHOD, "A_WAIT_WITHOUT_TIME")),
+    (403, "USER_PRIVACY_RESTRICTED", Rejected(Reason.PRIVACY, "USER_PRIVACY_RESTRICTED")),
+    (406, "PRIVACY_PREMIUM_REQUIRED", Rejected(Reason.PRIVACY, "PRIVACY_PREMIUM_REQUIRED")),
+    (403, "ALLOW_PAYMENT_REQUIRED_5", Rejected(Reason.PRIVACY, "ALLOW_PAYMENT_REQUIRED_n")),
+    (400, "USER_IS_BLOCKED", Rejected(Reason.BLOCKED, "USER_IS_BLOCKED")),
+    (400, "YOU_BLOCKED_USER", Rejected(Reason.BLOCKED, "YOU_BLOCKED_USER")),
+    (400, "USER_BANNED_IN_CHANNEL", Rejected(Reason.BLOCKED, "USER_BANNED_IN_CHANNEL")),
+    (400, "INPUT_USER_DEACTIVATED", Rejected(Reason.RECIPIENT_UNREACHABLE, "INPUT_USER_DEACTIVATED")),
+    (400, "PEER_ID_INVALID", Rejected(Reason.RECIPIENT_UNREACHABLE, "PEER_ID_INVALID")),
+    (403, "CHAT_WRITE_FORBIDDEN", Rejected(Reason.RECIPIENT_UNREACHABLE, "CHAT_WRITE_FORBIDDEN")),
+    (400, "USERNAME_NOT_OCCUPIED", Rejected(Reason.RECIPIENT_UNREACHABLE, "USERNAME_NOT_OCCUPIED")),
+    (400, "MESSAGE_TOO_LONG", Rejected(Reason.CONTENT_REFUSED, "MESSAGE_TOO_LONG")),
+    (400, "MESSAGE_EMPTY", Rejected(Reason.CONTENT_REFUSED, "MESSAGE_EMPTY")),
+    (400, "NEW_IN_LAYER_999", Rejected(Reason.RECIPIENT_UNREACHABLE, "NEW_IN_LAYER_n")),
+    (403, "NEW_PROHIBITION", Rejected(Reason.RECIPIENT_UNREACHABLE, "NEW_PROHIBITION")),
+    (400, "PEER_FLOOD", Halted("Telegram answers PEER_FLOOD")),
+    (420, "FROZEN_METHOD_INVALID", Halted("Telegram answers FROZEN_METHOD_INVALID")),
+    (401, "AUTH_KEY_UNREGISTERED", Halted("Telegram answers AUTH_KEY_UNREGISTERED")),
+    (401, "SESSION_REVOKED", Halted("Telegram answers SESSION_REVOKED")),
+    (401, "SESSION_EXPIRED", Halted("Telegram answers SESSION_EXPIRED")),
+    (401, "USER_DEACTIVATED_BAN", Halted("Telegram answers USER_DEACTIVATED_BAN")),
+    (401, "USER_DEACTIVATED", Halted("Telegram answers USER_DEACTIVATED")),
+    (401, "NEW_REASON_TO_SIGN_IN", Halted("Telegram answers NEW_REASON_TO_SIGN_IN")),
+    (406, "AUTH_KEY_DUPLICATED", Halted("Telegram answers AUTH_KEY_DUPLICATED")),
+    (400, "CONNECTION_NOT_INITED", Unknown("CONNECTION_NOT_INITED")),
+    (500, "INTERNAL_SERVER_ERROR", Unknown("INTERNAL_SERVER_ERROR")),
+    (500, "RANDOM_ID_DUPLICATE", Unknown("RANDOM_ID_DUPLICATE")),
+    (-500, "No workers running", Unknown("No workers running")),
+    (-503, "Timeout", Unknown("Timeout")),
+    (303, "USER_MIGRATE_5", Unknown("USER_MIGRATE_n")),
+]
+
+
+@pytest.mark.parametrize(("code", "name", "outcome"), MEANINGS, ids=[name for _, name, _ in MEANINGS])
+def test_each_answer_has_one_meaning(code: int, name: str, outcome: Outcome) -> None:
+    assert answers.sending(wire(code, name)) == outcome
+
+
+def test_a_flood_wait_that_telethon_remembers_is_one_of_telegrams() -> None:
+    """Telethon refuses the next call of the method by itself, with the class but without an answer."""
+    local = errors.FloodWaitError(request=REQUEST, capture=61)
+    assert answers.sending(local) == throttled(61, Scope.METHOD, "FLOOD_WAIT_n")
+
+
+@pytest.mark.row("D-38")
+@pytest.mark.parametrize("error", [TimeoutError(), ConnectionResetError(), ConnectionError(), ValueError("bare")])
+def test_a_lost_answer_is_unknown(error: Exception) -> None:
+    assert answers.sending(error) == Unknown(type(error).__name__)
+
+
+def test_a_forgotten_key_halts() -> None:
+    assert isinstance(answers.sending(errors.AuthKeyNotFound()), Halted)
+
+
+@pytest.mark.row("D-23")
+def test_a_wait_of_the_search_holds_up_its_recipient_alone() -> None:
+    assert answers.looking_up(wire(420, "FLOOD_WAIT_60")) == throttled(60, Scope.RECIPIENT, "FLOOD_WAIT_n")
+
+
+def test_a_search_without_answer_has_sent_nothing() -> None:
+    assert answers.looking_up(TimeoutError()) == Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, "TimeoutError")
+    assert isinstance(answers.looking_up(wire(401, "SESSION_REVOKED")), Halted)
+    assert isinstance(answers.looking_up(wire(400, "USERNAME_INVALID")), Rejected)
+
+
+def test_who_cannot_connect_waits_without_losing_an_attempt() -> None:
+    down = answers.connecting(asyncio.TimeoutError())
+    assert down == Deferred(Reason.PROVIDER_DOWN, answers.OUTAGE, Scope.ACCOUNT, "TimeoutError")
+    assert isinstance(answers.connecting(wire(401, "AUTH_KEY_UNREGISTERED")), Halted)
+
+
+def test_the_number_is_found_in_each_form_of_the_answer() -> None:
+    short = types.UpdateShortSentMessage(7, pts=1, pts_count=1, date=None)
+    named = types.Updates([types.UpdateMessageID(8, 5), types.UpdateMessageID(9, 6)], [], [], None, 0)
+    assert answers.number_in(short, 6) == "7"
+    assert answers.number_in(named, 6) == "9"
+    assert answers.number_in(types.UpdatesTooLong(), 6) == ""
