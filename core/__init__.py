@@ -1,1 +1,4 @@
-"""The house: words, keys, scripts, queue, history, tracker, sight, runtime. Services → stores → scripts, keys → words."""
+"""The house: words, keys, scripts, queue, histories, tracker, sight, runtime.
+
+Services → stores → scripts, keys → words.
+"""

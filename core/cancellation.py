@@ -1,8 +1,10 @@
 """Cancel a delivery, whole or for chosen recipients, or many deliveries by what they have in common.
 
-The answer says exactly who had been sent to before (D-42): an attempt under way is told, and its courier's word awaited.
+The answer says exactly who had been sent to before (D-42): an attempt under way is told, and its courier's word
+awaited.
 
-Before: `core.histories`. After: `lua/cancel.lua`; a courier with a taken parcel hears of it in the answer to its next `extend`.
+Before: `core.histories`. After: `lua/cancel.lua`; a courier with a taken parcel hears of it in the answer to its next
+`extend`.
 """
 
 import asyncio
@@ -27,12 +29,16 @@ _FIELDS = ("sender", "user", "lane", "kind_prefix", "tag")
 
 
 class Cancellation:
+    """One per process."""
+
     def __init__(self, store: Store, archive: Archive) -> None:
         self._store = store
         self._archive = archive
 
     async def cancel(self, key: HistoryKey, tenant: str, recipients: Sequence[str] = ()) -> Cancelled:
-        """Raises NotFound HISTORY_NOT_FOUND, RECIPIENT_NOT_FOUND. Cancelling what is over cancels nobody and says who got it."""
+        """Raises NotFound HISTORY_NOT_FOUND, RECIPIENT_NOT_FOUND. Cancelling what is over cancels nobody and says who
+        got it.
+        """
         facts = await self._archive.facts(key, tenant)
         people = await self._archive.people(key, facts)
         chosen = [person for person in people if not recipients or str(person.id) in recipients]
@@ -45,7 +51,8 @@ class Cancellation:
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
         if reply[0] == "over":
             return Cancelled(0, _sent_to(before))
-        await self._last_words(key, facts, people if not recipients else chosen, bool(reply[1:]))
+        if reply[1:]:
+            await self._last_words(key, facts)
         after = await self._archive.records(key, await self._archive.facts(key, tenant), chosen)
         return _told(before, after)
 
@@ -58,12 +65,12 @@ class Cancellation:
             ]
         return found
 
-    async def _last_words(self, key: HistoryKey, facts: Facts, chosen: Sequence[object], under_way: bool) -> None:
-        """Until no parcel of the delivery is taken any more, or patience ends."""
-        if not under_way:
-            return
+    async def _last_words(self, key: HistoryKey, facts: Facts) -> None:
+        """Until no courier owes its word any more, or patience ends. It comes through Redis, from another process."""
         deadline = asyncio.get_running_loop().time() + _PATIENCE
-        while await self._taken(key, facts) and asyncio.get_running_loop().time() < deadline:
+        while True:
+            if not await self._taken(key, facts) or asyncio.get_running_loop().time() > deadline:
+                return
             await asyncio.sleep(_LOOK_AGAIN)
 
     async def _taken(self, key: HistoryKey, facts: Facts) -> bool:
@@ -92,7 +99,7 @@ class Cancellation:
         return cancelled
 
     async def _live(self, shard: int, tenant: str) -> AsyncIterator[tuple[HistoryKey, Facts]]:
-        """Unfinished deliveries in pages. Cancelling takes them out of the index, so it is read from the names first."""
+        """Unfinished deliveries in pages. The names are read first, as cancelling takes them away."""
         places = await self._live_places(shard, tenant)
         for start in range(0, len(places), _PAGE):
             keys = [place.key for place in places[start : start + _PAGE]]

@@ -1,4 +1,5 @@
-"""The register of channels: which couriers there are and how they want their work cut. A courier enters itself at its start.
+"""The register of channels: which couriers there are and how they want their work cut. A courier enters itself at its
+start.
 
 Before: `core.runtime` (registers). After: `core.histories` (cuts parcels), `delivery/` (refuses unknown channels).
 """
@@ -18,7 +19,9 @@ _CACHED = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a courier tells of itself. `parcel`: most recipients of one parcel. `halted`: why it needs a person, "" if it runs."""
+    """What a courier tells of itself. `parcel`: most recipients of one parcel. `halted`: why it needs a person, "" if
+    it runs.
+    """
 
     parcel: int
     halted: str = ""

@@ -6,7 +6,7 @@ AdaError
 │   ├── NotFound         it does not exist, or not for this tenant (404)
 │   ├── Conflict         it can not be done any more, or was done by somebody else (409)
 │   └── Forbidden        the key may not (401/403)
-├── SetupError           the operator's mistake: a setting, a server without what we need; says the command that mends it
+├── SetupError           the operator's mistake: a setting, a server; says the command that mends it
 └── StoreError           Redis/Valkey
     ├── StoreUnavailable it could not be reached in time; what was under way is *unknown* and safe to repeat
     └── ScriptFault      a Lua script failed; the message names the file and the line
@@ -18,7 +18,9 @@ class AdaError(Exception):
 
 
 class Refused(AdaError):
-    """The caller's mistake. `code` is stable and upper case; `path` points at the field ("recipients.0.id"), "" if none."""
+    """The caller's mistake. `code` is stable and upper case; `path` points at the field ("recipients.0.id"), "" if
+    none.
+    """
 
     def __init__(self, code: str, detail: str, path: str = "") -> None:
         super().__init__(detail)

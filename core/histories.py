@@ -1,9 +1,10 @@
 """Deliveries and what became of them: enqueue, read, list, reschedule, cancel, retry.
 
-Guarantee: history, order and parcels come into being in one script (D-05); what is refused leaves nothing behind; a repeat is
-answered like the first call (D-39).
+Guarantee: history, order and parcels come into being in one script (D-05); what is refused leaves nothing behind; a
+repeat is answered like the first call (D-39).
 
-Before: `delivery/` (checks what came over HTTP). After: `lua/enqueue.lua`, which puts parcels in the queue for `core.runtime`.
+Before: `delivery/` (checks what came over HTTP). After: `lua/enqueue.lua`, which puts parcels in the queue for
+`core.runtime`.
 """
 
 import asyncio
@@ -98,7 +99,9 @@ class Histories:
         return await self._listing.page(tenant, sender, state, since, cursor, limit)
 
     async def reschedule(self, key: HistoryKey, tenant: str, deliver_at: datetime) -> Accepted:
-        """Move a delivery that has not been released. Raises NotFound, Conflict ALREADY_RELEASED, Invalid EXPIRES_BEFORE_DUE."""
+        """Move a delivery that has not been released. Raises NotFound, Conflict ALREADY_RELEASED, Invalid
+        EXPIRES_BEFORE_DUE.
+        """
         if key.shard >= self.shards:
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
         reply = await self._store.run("reschedule", key.shard, key.suffix, tenant, unix_ms(deliver_at))

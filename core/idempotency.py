@@ -1,4 +1,7 @@
-"""The first answer to a write, kept for its repeats (Idempotency-Key). Deliveries keep theirs inside `lua/enqueue.lua`."""
+"""The first answer to a write, kept for its repeats (Idempotency-Key).
+
+Deliveries keep theirs inside `lua/enqueue.lua`, in one step with the delivery.
+"""
 
 import json
 from dataclasses import dataclass

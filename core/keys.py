@@ -1,7 +1,7 @@
 """Every Redis key of the house: its name, type, owner and lifetime. The Lua scripts get the same names from here.
 
-A key is written `<name>_key(…)` in Lua and `KEYS["<name>"].at(shard, …)` in Python; both are built from the one pattern below.
-`{s}` is the shard tag: everything of one delivery, its tasks in all channels included, lives in one slot.
+A key is written `<name>_key(…)` in Lua and `KEYS["<name>"].at(shard, …)` in Python; both are built from the one pattern
+below. `{s}` is the shard tag: everything of one delivery, its tasks in all channels included, lives in one slot.
 """
 
 import re
@@ -66,38 +66,124 @@ def _regex_piece(piece: str) -> str:
 
 
 _TABLE = [
-    Key("history", "history:{s}:<suffix>", "hash", Lifetime.RETENTION, "the delivery: who, what, to whom, state, counters"),
-    Key("outcomes", "history:{s}:<suffix>:outcomes", "hash", Lifetime.RETENTION,
-        "`<recipient>:<channel>[:<n-th further contact>]` → status|reason|at ms|version|attempts|reference"),
-    Key("reached", "history:{s}:<suffix>:reached", "string", Lifetime.RETENTION, "bitmap by recipient number: reached in any channel"),
-    Key("order", "delivery:{s}:<suffix>", "string", Lifetime.TTL, "the order; present while pending, gone when due or cancelled"),
-    Key("reserved", "reserved:{s}:<suffix>", "string", Lifetime.TTL, "a history key handed out before its delivery: the tenant"),
+    Key(
+        "history",
+        "history:{s}:<suffix>",
+        "hash",
+        Lifetime.RETENTION,
+        "the delivery: who, what, to whom, state, counters",
+    ),
+    Key(
+        "outcomes",
+        "history:{s}:<suffix>:outcomes",
+        "hash",
+        Lifetime.RETENTION,
+        "`<recipient>:<channel>[:<n-th further contact>]` → status|reason|at ms|version|attempts|reference",
+    ),
+    Key(
+        "reached",
+        "history:{s}:<suffix>:reached",
+        "string",
+        Lifetime.RETENTION,
+        "bitmap by recipient number: reached in any channel",
+    ),
+    Key(
+        "order",
+        "delivery:{s}:<suffix>",
+        "string",
+        Lifetime.TTL,
+        "the order; present while pending, gone when due or cancelled",
+    ),
+    Key(
+        "reserved",
+        "reserved:{s}:<suffix>",
+        "string",
+        Lifetime.TTL,
+        "a history key handed out before its delivery: the tenant",
+    ),
     Key("idempotency", "idempotency:{s}:<tenant>:<request>", "string", Lifetime.TTL, "the first answer to a write"),
-    Key("listed", "deliveries:{s}:listed:<tenant>", "zset", Lifetime.RETENTION, "kept deliveries of a tenant by creation ms"),
-    Key("live", "deliveries:{s}:live:<tenant>", "zset", Lifetime.WORK, "unfinished deliveries of a tenant by creation ms"),
-    Key("retained", "deliveries:{s}:retained", "zset", Lifetime.RETENTION, "finished deliveries by the ms they are dropped at"),
-    Key("task", "queue:{s}:task:<id>", "hash", Lifetime.WORK,
-        "state, tube, tenant, lane, kind, priority, order, due, expires, attempts, token, owner, checkpoint, body"),
-    Key("due", "queue:{s}:due", "zset", Lifetime.WORK, "deferred and backing-off tasks, and `order:<suffix>`, by due ms"),
-    Key("lane", "queue:{s}:lane:<tube>:<lane>", "zset", Lifetime.WORK, "the lane's tasks in order; the head stays while taken or backing off"),
+    Key(
+        "listed",
+        "deliveries:{s}:listed:<tenant>",
+        "zset",
+        Lifetime.RETENTION,
+        "kept deliveries of a tenant by creation ms",
+    ),
+    Key(
+        "live",
+        "deliveries:{s}:live:<tenant>",
+        "zset",
+        Lifetime.WORK,
+        "unfinished deliveries of a tenant by creation ms",
+    ),
+    Key(
+        "retained",
+        "deliveries:{s}:retained",
+        "zset",
+        Lifetime.RETENTION,
+        "finished deliveries by the ms they are dropped at",
+    ),
+    Key(
+        "task",
+        "queue:{s}:task:<id>",
+        "hash",
+        Lifetime.WORK,
+        "state, tube, tenant, lane, kind, priority, order, due, expires, attempts, token, owner, checkpoint, body",
+    ),
+    Key(
+        "due", "queue:{s}:due", "zset", Lifetime.WORK, "deferred and backing-off tasks, and `order:<suffix>`, by due ms"
+    ),
+    Key(
+        "lane",
+        "queue:{s}:lane:<tube>:<lane>",
+        "zset",
+        Lifetime.WORK,
+        "the lane's tasks in order; the head stays while taken or backing off",
+    ),
     Key("held", "queue:{s}:held:<tube>", "hash", Lifetime.WORK, "lane → the task that holds it"),
-    Key("ready", "queue:{s}:ready:<tube>:<tenant>", "zset", Lifetime.WORK, "takeable lanes (`@lane`) and lane-less tasks by priority, order"),
+    Key(
+        "ready",
+        "queue:{s}:ready:<tube>:<tenant>",
+        "zset",
+        Lifetime.WORK,
+        "takeable lanes (`@lane`) and lane-less tasks by priority, order",
+    ),
     Key("tenants", "queue:{s}:tenants:<tube>", "zset", Lifetime.WORK, "tenants with takeable work by virtual time"),
     Key("lease", "queue:{s}:lease", "zset", Lifetime.WORK, "taken tasks by the ms their lease ends"),
     Key("expires", "queue:{s}:expires", "zset", Lifetime.WORK, "tasks that expire, by ms"),
     Key("buried", "queue:{s}:buried", "zset", Lifetime.WORK, "buried tasks by the ms they were buried"),
-    Key("finished", "queue:{s}:finished", "zset", Lifetime.RETENTION, "finished tasks that are kept, by the ms they are dropped at"),
-    Key("waits", "queue:{s}:waits:<tube>", "zset", Lifetime.TTL, "scopes a provider asked to wait for, by the ms they open again"),
+    Key(
+        "finished",
+        "queue:{s}:finished",
+        "zset",
+        Lifetime.RETENTION,
+        "finished tasks that are kept, by the ms they are dropped at",
+    ),
+    Key(
+        "waits",
+        "queue:{s}:waits:<tube>",
+        "zset",
+        Lifetime.TTL,
+        "scopes a provider asked to wait for, by the ms they open again",
+    ),
     Key("counters", "queue:{s}:counters", "hash", Lifetime.FOREVER, "submit and token counters, transitions by tube"),
     Key("bell", "delivery:{s}:idle:<tube>", "string", Lifetime.TTL, "exists only while a courier of that tube sleeps"),
     Key("timer", "queue:{s}:timer", "string", Lifetime.TTL, "who keeps the timer on the head of the due index"),
     Key("events", "events:{s}", "stream", Lifetime.FOREVER, "state changes; trimmed by length"),
-    Key("access", "access:{s}:<hash>", "hash", Lifetime.FOREVER, "an API key by the hash of its secret: id, tenant, scopes, name"),
+    Key(
+        "access",
+        "access:{s}:<hash>",
+        "hash",
+        Lifetime.FOREVER,
+        "an API key by the hash of its secret: id, tenant, scopes, name",
+    ),
     Key("accesses", "access:{s}", "hash", Lifetime.FOREVER, "API key id → hash of its secret"),
     Key("channels", "channels:{s}", "hash", Lifetime.FOREVER, "channel → facts its courier told at its last start"),
     Key("settings", "settings:{s}", "hash", Lifetime.FOREVER, "what scripts must know: retention_ms, max_attempts"),
-    Key("secret", "secret:{s}:<purpose>", "string", Lifetime.FOREVER, "a secret of this installation, made at first use"),
-]  # fmt: skip
+    Key(
+        "secret", "secret:{s}:<purpose>", "string", Lifetime.FOREVER, "a secret of this installation, made at first use"
+    ),
+]
 
 KEYS = {key.name: key for key in _TABLE}
 

@@ -1,7 +1,7 @@
 """Deliveries of a tenant, newest first, over all shards.
 
-A cursor names the last delivery of the page before by its creation ms and suffix, so that pages neither overlap nor skip while
-new deliveries come in.
+A cursor names the last delivery of the page before by its creation ms and suffix, so that pages neither overlap nor
+skip while new deliveries come in.
 """
 
 import asyncio
@@ -37,6 +37,8 @@ class Place(NamedTuple):
 
 
 class Listing:
+    """One per process."""
+
     def __init__(self, store: Store, archive: Archive) -> None:
         self._store = store
         self._archive = archive
@@ -102,7 +104,7 @@ class Listing:
 def pairs(reply: Sequence[object]) -> list[tuple[str, float]]:
     """WITHSCORES as RESP3 (pairs) or RESP2 (flat) answers it."""
     if reply and isinstance(reply[0], list | tuple):
-        return [(str(member), float(score)) for member, score in reply]  # type: ignore[misc,str-unpack]
+        return [(str(pair[0]), float(pair[1])) for pair in reply if isinstance(pair, list | tuple)]
     return [(str(reply[n]), float(str(reply[n + 1]))) for n in range(0, len(reply), 2)]
 
 

@@ -55,24 +55,31 @@ class HistoryKey:
 
     @classmethod
     def new(cls, sender: Id, shards: int, spread: str = "") -> "HistoryKey":
-        """A key for a delivery of `sender` from now. The shard follows `spread` (an Idempotency-Key) where one is given."""
-        ns = _fresh_ns()
+        """A key for a delivery of `sender` from now. The shard follows `spread` (an Idempotency-Key) where one is
+        given.
+        """
+        ns = _NANOSECONDS.fresh()
         shard = crc32(spread.encode()) % shards if spread else ns // 1000 % shards
         return cls(shard, str(sender), ns)
 
 
-_last_ns = 0
+class _Nanoseconds:
+    """Unix nanoseconds, strictly growing in this process; `lua/enqueue.lua` refuses the rare clash between two."""
+
+    last = 0
+
+    def fresh(self) -> int:
+        self.last = max(time.time_ns(), self.last + 1)
+        return self.last
 
 
-def _fresh_ns() -> int:
-    """Unix nanoseconds, strictly growing in this process; `lua/enqueue.lua` refuses the rare clash between processes."""
-    global _last_ns
-    _last_ns = max(time.time_ns(), _last_ns + 1)
-    return _last_ns
+_NANOSECONDS = _Nanoseconds()
 
 
 @dataclass(frozen=True, slots=True)
 class Sender:
+    """Who sends."""
+
     id: Id
     name: str | None = None
     role: str | None = None
@@ -133,7 +140,9 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRecord:
-    """What became of one recipient in one channel. `version`: the history's version that brought it, 0 for what was never written."""
+    """What became of one recipient in one channel. `version`: the history's version that brought it, 0 for what was
+    never written.
+    """
 
     status: Status
     reason: str | None = None
@@ -145,6 +154,8 @@ class OutcomeRecord:
 
 @dataclass(frozen=True, slots=True)
 class RecipientRecord:
+    """What became of one recipient. `received_in`: the channels that reached him."""
+
     id: Id
     name: str | None
     origin: Sequence[str]
@@ -162,7 +173,9 @@ class ChannelRecord:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Who, what, whence, to whom, who got it and how. `recipients` is one page of them; `next` the cursor of the following page."""
+    """Who, what, whence, to whom, who got it and how. `recipients` is one page of them; `next` the cursor of the
+    following page.
+    """
 
     key: HistoryKey
     tenant: str
@@ -191,7 +204,9 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """`cancelled`: recipients who will not get it any more; `already_sent`: whom it was sent to in some channel before that."""
+    """`cancelled`: recipients who will not get it any more; `already_sent`: whom it was sent to in some channel before
+    that.
+    """
 
     cancelled: int
     already_sent: Sequence[Id]

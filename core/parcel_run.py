@@ -1,12 +1,12 @@
 """One parcel on its way through one courier process.
 
-State of an entry: *open* (in `_todo`), attempted side by side, then *closed* (its item waits for the next write) or *left* (put off).
-What is left goes into the task's checkpoint as `[index, not before ms, attempts, unclear since ms]`, so that the next holder
-goes on exactly here.
+State of an entry: *open* (in `_todo`), attempted side by side, then *closed* (its item waits for the next write) or
+*left* (put off). What is left goes into the task's checkpoint as `[index, not before ms, attempts, unclear since ms]`,
+so that the next holder goes on exactly here.
 
-Invariant I17: before an attempt on a channel without repeat protection its entries are written as `sending` under our token; who
-finds `sending` after a crash says `unknown` and never repeats. With protection a repeat carries the same random id.
-Tests: tests/crash/test_couriers.py.
+Invariant I17: before an attempt on a channel without repeat protection its entries are written as `sending` under our
+token; who finds `sending` after a crash says `unknown` and never repeats. With protection a repeat carries the same
+random id. Tests: tests/crash/test_couriers.py.
 """
 
 import asyncio
@@ -129,7 +129,7 @@ class ParcelRun:
         rows = json.loads(self._task.checkpoint or "[]")
         found = [Open(row[0], self._entries[row[0]], *row[1:]) for row in rows]
         found = found or [Open(index, entry) for index, entry in enumerate(self._entries)]
-        if self._task.crashed or self._task.closed or not rows and self._task.left < len(self._entries):
+        if self._task.crashed or self._task.closed or (not rows and self._task.left < len(self._entries)):
             found = await self._without_closed(found)
         return found
 
@@ -222,7 +222,9 @@ class ParcelRun:
             self._runtime.slots.release()
 
     async def _announce(self, batch: Sequence[Open]) -> bool:
-        """Where a repeat could double a message, its attempt is written first, under our token. False: we do not hold it any more."""
+        """Where a repeat could double a message, its attempt is written first, under our token. False: we do not hold
+        it any more.
+        """
         if self._courier.remembers != NEVER:
             return True
         await self._write([item.entry.item(Status.SENDING, attempts=item.attempts + 1) for item in batch])
@@ -306,7 +308,9 @@ class ParcelRun:
     # Writing
 
     async def _keep_writing(self) -> None:
-        """Outcomes reach the history while the parcel is still at work; the answer tells of cancellations and a lost lease."""
+        """Outcomes reach the history while the parcel is still at work; the answer tells of cancellations and a lost
+        lease.
+        """
         asked = time.monotonic()
         while not self._lost and not await self._all_attempted_within(_WRITE_EVERY):
             if self._items or time.monotonic() - asked > _ASK_EVERY:

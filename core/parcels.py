@@ -4,8 +4,8 @@
     parcel:<channel>:<n>   [attempt group, [[id, number, contact, contacts, address], …]]
     plan                   "telegram 2 100,57;vk 0 "   (channel, recipients with a contact, entries of each parcel)
 
-An *entry* is one contact of one recipient in one channel; `number` counts recipients of the delivery from 0, `contact` the contacts
-of that recipient in that channel from 0. `lua/parts/outcome.lua` reads the plan.
+An *entry* is one contact of one recipient in one channel; `number` counts recipients of the delivery from 0, `contact`
+the contacts of that recipient in that channel from 0. `lua/parts/outcome.lua` reads the plan.
 """
 
 import json

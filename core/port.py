@@ -3,11 +3,12 @@
     runtime ──attempt([Message, …])──▶ courier ──▶ provider
             ◀──[Outcome, …]─────────── (one attempt, no retry, no sleep, no limit, no log, no Redis)
 
-A courier reads the provider's answer with one pure function, which is the document of that provider's answers, and returns a
-value. Retrying, pacing, leases and the history are written once, in `core.runtime`. Exceptions are faults of the
-courier itself: the runtime then treats every message of the attempt as `Unknown`.
+A courier reads the provider's answer with one pure function, which is the document of that provider's answers, and
+returns a value. Retrying, pacing, leases and the history are written once, in `core.runtime`. Exceptions are faults of
+the courier itself: the runtime then treats every message of the attempt as `Unknown`.
 
-Before: `core.runtime` (claims parcels, makes messages). After: the provider; then `core.runtime` settles what came back.
+Before: `core.runtime` (claims parcels, makes messages). After: the provider; then `core.runtime` settles what came
+back.
 """
 
 import hashlib
@@ -36,8 +37,8 @@ class Scope(StrEnum):
 class Message:
     """One text for one address.
 
-    `seed` names (delivery, channel, attempt group) and `recipient` (recipient, contact): the same message repeated after a crash
-    has both the same, a retry asked for by a person has another seed.
+    `seed` names (delivery, channel, attempt group) and `recipient` (recipient, contact): the same message repeated
+    after a crash has both the same, a retry asked for by a person has another seed.
     """
 
     address: str
@@ -49,12 +50,14 @@ class Message:
     def random_id(self, part: int = 0, bits: int = 63) -> int:
         """The provider's repeat key of this message alone: a positive number of at most `bits` bits.
 
-        Guarantee: equal for equal message and part in every process and after every restart; never 0 (VK and Telegram refuse 0).
+        Guarantee: equal for equal message and part in every process and after every restart; never 0 (VK and Telegram
+        refuse 0).
         """
         return _number(f"{self.seed}:{self.recipient}:{part}", bits)
 
     def shared_id(self, part: int = 0, bits: int = 31) -> int:
-        """The repeat key that all recipients of one delivery have in common, for providers that remember it per dialog (VK).
+        """The repeat key that all recipients of one delivery have in common, for providers that remember it per dialog
+        (VK).
 
         However the recipients are grouped into calls, before and after a bisection, each dialog sees the same number.
         """
@@ -63,7 +66,8 @@ class Message:
 
 def _number(name: str, bits: int) -> int:
     digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") % (2**bits - 1) + 1
+    number: int = int.from_bytes(digest, "big") % (2**bits - 1) + 1
+    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,8 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """Not sent, and known not to be; try again. `after` is the provider's own wait; None leaves it to the runtime's back-off.
+    """Not sent, and known not to be; try again. `after` is the provider's own wait; None leaves it to the runtime's
+    back-off.
 
     A wait named by the provider does not count against the attempts; an unnamed one does.
     """
@@ -96,7 +101,9 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """It may have been sent. The runtime repeats it with the same random id while the provider remembers it, else says `unknown`."""
+    """It may have been sent. The runtime repeats it with the same random id while the provider remembers it, else says
+    `unknown`.
+    """
 
     detail: str = ""
 
@@ -111,7 +118,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Halted:
-    """The account cannot send any more until a person mends it. The courier stops with an alarm; its tasks stay queued."""
+    """The account cannot send until a person mends it. The courier stops with an alarm; its tasks stay queued."""
 
     detail: str
 
@@ -120,7 +127,9 @@ Outcome = Sent | Deferred | Rejected | Unknown | Split | Halted
 
 
 class Courier(Protocol):
-    """One channel. The module `couriers/<channel>.py` has `Settings` and `async def open(settings, directory) -> Courier`."""
+    """One channel. The module `couriers/<channel>.py` has `Settings` and `async def open(settings, directory) ->
+    Courier`.
+    """
 
     channel: str
     account: str  # who sends, for waits: processes with the same account share its waits. Never a secret

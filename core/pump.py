@@ -2,9 +2,9 @@
 
     call() ─▶ waiting ─▶ [writer] ─▶ socket ─▶ server ─▶ socket ─▶ [reader] ─▶ the caller's future
 
-Guarantee: commands are written in the order of their calls and answered in that order. When the connection breaks, what was in
-flight is *unknown*; every command given to the pump must be safe to repeat, and the pump repeats it on the next connection
-until its deadline. Then the caller gets `StoreUnavailable`.
+Guarantee: commands are written in the order of their calls and answered in that order. When the connection breaks, what
+was in flight is *unknown*; every command given to the pump must be safe to repeat, and the pump repeats it on the next
+connection until its deadline. Then the caller gets `StoreUnavailable`.
 """
 
 import asyncio
@@ -13,7 +13,6 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Sequence
 from typing import Any
 
 import hiredis
@@ -25,7 +24,7 @@ from core.errors import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
-Command = Sequence[bytes | str | int | float]
+Word = bytes | str | int | float
 Reply = Any
 
 _FIRST_PAUSE = 0.05
@@ -46,7 +45,8 @@ class _Call:
 
 
 class Pump:
-    """See the module. `patience`: seconds a command is repeated over broken connections; `silence`: seconds without an answer
+    """See the module. `patience`: seconds a command is repeated over broken connections; `silence`: seconds without an
+    answer
     to anything in flight after which the connection is taken for dead."""
 
     def __init__(self, redis: Redis, patience: float = 30.0, silence: float = 10.0) -> None:
@@ -61,10 +61,13 @@ class Pump:
         self._watching = False
         self.commands = 0
 
-    def call(self, *command: bytes | str | int | float) -> "asyncio.Future[Reply]":
-        """Send a command that is safe to repeat. The future brings the reply, or raises ResponseError or StoreUnavailable."""
+    def call(self, *command: Word) -> "asyncio.Future[Reply]":
+        """Send a command that is safe to repeat. The future brings the reply, or raises ResponseError or
+        StoreUnavailable.
+        """
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Call(hiredis.pack_command(command), answer, time.monotonic() + self._patience))
+        packed = hiredis.pack_command(command)  # type: ignore[arg-type] # its stub wants exactly one word
+        self._waiting.append(_Call(packed, answer, time.monotonic() + self._patience))
         self.commands += 1
         self._work.set()
         if self._task is None:
@@ -93,14 +96,14 @@ class Pump:
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _connect(self) -> Connection | None:
-        connection: Connection = self._redis.connection_pool.make_connection()  # type: ignore[assignment]
+        connection: Connection = self._redis.connection_pool.make_connection()  # type: ignore[no-untyped-call]
         try:
-            await asyncio.wait_for(connection.connect(), self._silence)
+            await asyncio.wait_for(connection.connect(), self._silence)  # type: ignore[no-untyped-call]
         except (AuthenticationError, AuthorizationError) as fault:
             self._fail_all(StoreUnavailable(f"Redis refuses us: {fault}"))
             return None
         except (RedisError, OSError, TimeoutError) as fault:
-            log.warning("redis unreachable: %s", fault or type(fault).__name__)
+            log.warning("redis unreachable: %s", str(fault) or type(fault).__name__)
             return None
         return connection
 
@@ -147,7 +150,9 @@ class Pump:
                 call.answer.set_result(reply)
 
     async def _next_reply(self, connection: Connection) -> Reply:
-        """The next reply, however long nothing was asked: the watch ends a connection that owes answers, not an idle one."""
+        """The next reply, however long nothing was asked: the watch ends a connection that owes answers, not an idle
+        one.
+        """
         try:
             return await connection.read_response(timeout=math.inf, disconnect_on_error=False)
         except ResponseError as refusal:

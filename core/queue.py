@@ -1,7 +1,7 @@
 """The queue: tasks in tubes, strict lanes, leases with fencing tokens. One method per verb, one Lua file per method.
 
-Guarantee: every step is one script; a task that was claimed is held by its token alone, and an old token changes nothing.
-Task ids on the outside carry their shard: `<shard>.<id>`.
+Guarantee: every step is one script; a task that was claimed is held by its token alone, and an old token changes
+nothing. Task ids on the outside carry their shard: `<shard>.<id>`.
 """
 
 import secrets
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from core.channels import pairs_of
 from core.errors import Conflict, Invalid, NotFound
 from core.keys import KEYS, kind_of
 from core.orders import unix_ms
@@ -19,13 +20,16 @@ from core.store import Store
 from core.words import TaskState
 
 _TASK_FIELDS = (
-    "state", "tube", "tenant", "lane", "kind", "priority", "order", "due", "expires", "attempts", "owner", "history", "left", "body",
-)  # fmt: skip
+    *("state", "tube", "tenant", "lane", "kind", "priority", "order", "due", "expires"),
+    *("attempts", "owner", "history", "left", "body"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A claimed task. `started` ms: the first claim since it was last returned in order; earlier than `claimed` after a crash."""
+    """A claimed task. `started` ms: the first claim since it was last returned in order; earlier than `claimed` after a
+    crash.
+    """
 
     shard: int
     id: str
@@ -54,7 +58,8 @@ class Task:
 class Claim:
     """What a claim brought. All times are the server's ms; -1 means never.
 
-    `next_at`: when time brings something about; only the `keeper` need look then. `opens_at`: when a held account may go on.
+    `next_at`: when time brings something about; only the `keeper` need look then. `opens_at`: when a held account may
+    go on.
     """
 
     now: int
@@ -143,7 +148,7 @@ class Queue:
         checkpoint: str = "",
         unclear: bool = False,
     ) -> str:
-        """Tell the end of an attempt: "done", "failed", "waiting", "ready", "cancelled", or "stale" for an old token."""
+        """The end of an attempt: "done", "failed", "waiting", "ready", "cancelled"; "stale" for an old token."""
         arguments = (task.id, task.token, result, due, checkpoint, int(unclear), compact(list(outcomes)))
         return str((await self._store.run("settle", task.shard, *arguments))[-1])
 
@@ -171,8 +176,8 @@ class Queue:
         for shard in range(self._store.shards):
             for name, index in (("due", "due"), ("taken", "lease"), ("buried", "buried")):
                 totals[name] += await self._store.command("ZCARD", KEYS[index].at(shard))
-            counters = await self._store.redis.hgetall(KEYS["counters"].at(shard))  # type: ignore[misc]
-            for name, value in counters.items():
+            counters = await self._store.command("HGETALL", KEYS["counters"].at(shard))
+            for name, value in pairs_of(counters).items():
                 tube, colon, transition = name.rpartition(":")
                 if colon:
                     counts = transitions.setdefault(tube, {})
@@ -210,12 +215,12 @@ class Queue:
         """Tasks in pages, in no order; a page may hold fewer than `limit`. Raises Invalid CURSOR_MALFORMED."""
         shard, position = _cursor(cursor, self._store.shards)
         pattern = KEYS["task"].at(shard, "*").replace("{", "[{]")
-        position, names = await self._store.redis.scan(position, match=pattern, count=max(limit, 10))
+        position, names = await self._store.command("SCAN", position, "MATCH", pattern, "COUNT", max(limit, 10))
         prefix = len(KEYS["task"].at(shard, ""))
         found = [await self._seen(shard, name[prefix:]) for name in names if kind_of(name) is KEYS["task"]]
         wanted = {"tube": tube, "state": state, "tenant": tenant}
         kept = [task for task in found if task and all(task.get(k) == v for k, v in wanted.items() if v is not None)]
-        return kept, _next_cursor(shard, position, self._store.shards)
+        return kept, _next_cursor(shard, int(position), self._store.shards)
 
     async def _seen(self, shard: int, name: str) -> dict[str, Any] | None:
         """None: it ended meanwhile."""
@@ -250,10 +255,25 @@ class Queue:
 def _task(shard: int, now: int, row: Sequence[Any]) -> Task:
     task_id, token, attempts, started, body, checkpoint, left, kind, lane, expires, history, *parcel = row
     blob, text, closed = parcel or ("", "", "")
+    times = int(started), now
+    entries = int(left or 0)
     return Task(
-        shard, task_id, str(token), attempts, int(started), now, body, checkpoint, int(left or 0), kind, lane, int(expires or 0),
-        history, blob, text, bool(closed),
-    )  # fmt: skip
+        shard,
+        task_id,
+        str(token),
+        attempts,
+        *times,
+        body,
+        checkpoint,
+        entries,
+        kind,
+        lane,
+        int(expires or 0),
+        history,
+        blob,
+        text,
+        bool(closed),
+    )
 
 
 def _split(task_id: str) -> tuple[int, str]:

@@ -1,7 +1,7 @@
 """From the history's hash to a `History`: what was never written is derived here, by the same rules everywhere. Pure.
 
-An outcome that was never written is `queued` while the delivery is at work, shares its end (`cancelled`, `expired`) after, and is
-`no_contact` where the recipient has none in that channel.
+An outcome that was never written is `queued` while the delivery is at work, shares its end (`cancelled`, `expired`)
+after, and is `no_contact` where the recipient has none in that channel.
 """
 
 import json
@@ -14,11 +14,12 @@ from core.words import OPEN, REACHED, DeliveryState, Reason, Status, best, verdi
 
 # What the history keeps besides its counters.
 FACTS = (
-    "tenant", "sender", "text", "origin", "state", "version", "created", "due", "released", "finished", "expires", "answer",
-    "recipients", "reachable", "reached", "reported", "channels", "plan", "kind", "tags", "lane", "priority", "lapsed",
-)  # fmt: skip
+    *("tenant", "sender", "text", "origin", "state", "version", "created", "due", "released", "finished", "expires"),
+    *("answer", "recipients", "reachable", "reached", "reported", "channels", "plan", "kind", "tags", "lane"),
+    *("priority", "lapsed"),
+)
 
-_COUNTED = tuple(status for status in Status if status not in (Status.QUEUED, Status.NO_CONTACT))
+_COUNTED: tuple[Status, ...] = tuple(status for status in Status if status not in (Status.QUEUED, Status.NO_CONTACT))
 _OVER = frozenset({DeliveryState.FINISHED, DeliveryState.CANCELLED, DeliveryState.EXPIRED})
 
 Facts = Mapping[str, str | None]
@@ -41,7 +42,9 @@ def unwritten(facts: Facts) -> Status:
 
 
 def read_outcome(text: str, over: bool) -> OutcomeRecord:
-    """`status|reason|at ms|version|attempts|reference`. An attempt whose end nobody told by the end of the delivery is `unknown`."""
+    """`status|reason|at ms|version|attempts|reference`. An attempt whose end nobody told by the end of the delivery is
+    `unknown`.
+    """
     status, reason, at, version, attempts, reference = text.split("|", 5)
     if over and Status(status) is Status.SENDING:
         status, reason = Status.UNKNOWN, Reason.CRASHED
@@ -56,7 +59,7 @@ def channel_records(facts: Facts, counters: Facts) -> dict[str, ChannelRecord]:
 
 def _channel_record(leg: Leg, total: int, facts: Facts, counters: Facts) -> ChannelRecord:
     over = DeliveryState(facts["state"] or "") in _OVER
-    counts = {status: int(counters.get(f"n:{leg.channel}:{status}") or 0) for status in _COUNTED}
+    counts: dict[Status, int] = {status: int(counters.get(f"n:{leg.channel}:{status}") or 0) for status in _COUNTED}
     if over:
         counts[Status.UNKNOWN] += counts[Status.SENDING]
         counts[Status.SENDING] = 0

@@ -1,9 +1,10 @@
 """Delivery reports: the address a provider reports to, and what a report does.
 
-A receipt token names one entry of one delivery and is signed with a secret of this installation, so that nobody else can mark
-a message delivered. Reports may come early, late, twice, and in any order (`core.words.supersedes`).
+A receipt token names one entry of one delivery and is signed with a secret of this installation, so that nobody else
+can mark a message delivered. Reports may come early, late, twice, and in any order (`core.words.supersedes`).
 
-Before: `core.runtime` puts the address into the message. After: the gateway calls it, `delivery/` hands the report to `receive`.
+Before: `core.runtime` puts the address into the message. After: the gateway calls it, `delivery/` hands the report to
+`receive`.
 """
 
 import base64
@@ -12,6 +13,7 @@ import hmac
 import json
 import secrets
 from hashlib import sha256
+from typing import Any
 
 from core.errors import Forbidden, NotFound
 from core.keys import KEYS
@@ -22,6 +24,8 @@ from core.words import Status
 
 
 class Receipts:
+    """One per process."""
+
     def __init__(self, store: Store) -> None:
         self._store = store
         self._secret = b""
@@ -34,14 +38,14 @@ class Receipts:
 
     async def receive(self, token: str, report: Status, reference: str) -> bool:
         """Whether the history changed. Raises Forbidden RECEIPT_SECRET_WRONG, NotFound HISTORY_NOT_FOUND."""
-        shard, suffix, channel, parcel, *entry = await self._read(token)
-        item = Entry(*entry, "").item(report, reference=reference)
+        shard, suffix, channel, parcel, recipient, number, contact, contacts = await self._read(token)
+        item = Entry(recipient, number, contact, contacts, "").item(report, reference=reference)
         changed = await self._store.run("report", shard, suffix, channel, parcel, compact(item))
         if changed < 0:
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
         return bool(changed)
 
-    async def _read(self, token: str) -> list[int | str]:
+    async def _read(self, token: str) -> list[Any]:
         body, _, signature = token.rpartition(".")
         if not hmac.compare_digest(signature.encode(), (await self._sign(body)).encode()):
             raise Forbidden("RECEIPT_SECRET_WRONG", "This receipt was not signed by us.")

@@ -1,7 +1,7 @@
 """A new attempt for the failed or the unknown of a delivery, in the same history (D-40).
 
-The new attempts are a new attempt group: their random ids differ from the first ones, so the provider takes them for new messages.
-That is what a person asks for who repeats an `unknown`.
+The new attempts are a new attempt group: their random ids differ from the first ones, so the provider takes them for
+new messages. That is what a person asks for who repeats an `unknown`.
 
 Before: `core.histories`. After: `lua/retry.lua`, which queues the new parcels.
 """
@@ -22,13 +22,17 @@ RETRIABLE = (Status.FAILED, Status.UNKNOWN)
 
 
 class Retrial:
+    """One per process."""
+
     def __init__(self, store: Store, archive: Archive, channels: Channels) -> None:
         self._store = store
         self._archive = archive
         self._channels = channels
 
     async def retry(self, key: HistoryKey, tenant: str, statuses: Sequence[Status]) -> int:
-        """How many entries were queued again. Raises NotFound, Invalid STATUS_NOT_RETRIABLE, Conflict NOT_RELEASED or CANCELLED."""
+        """How many entries were queued again. Raises NotFound, Invalid STATUS_NOT_RETRIABLE, Conflict NOT_RELEASED or
+        CANCELLED.
+        """
         if not statuses or any(status not in RETRIABLE for status in statuses):
             raise Invalid("STATUS_NOT_RETRIABLE", "Only failed and unknown can be tried again.", "statuses")
         while True:

@@ -1,12 +1,14 @@
 """The courier runtime, once for all channels: a claimed parcel in, outcomes in the history out.
 
     claim ─▶ which entries are open ─▶ who can be served now ─▶ attempts, side by side ─▶ settle
-                                            │ the rest waits         │ every quarter of a second: extend with what is known so far
+                                      │ the rest waits         │ each quarter second: extend with what is known
 
-A courier sees messages and returns outcomes (`core.port`). Retrying, waits, leases, cancelling, stopping and the history are here.
-Everybody who can be served is served first (D-23); a wait holds what it was said about and nobody else.
+A courier sees messages and returns outcomes (`core.port`). Retrying, waits, leases, cancelling, stopping and the
+history are here. Everybody who can be served is served first (D-23); a wait holds what it was said about and nobody
+else.
 
-Before: `lua/claim.lua` gives a parcel. After: `couriers/<channel>.py` attempts; `lua/settle.lua` writes what came of it.
+Before: `lua/claim.lua` gives a parcel. After: `couriers/<channel>.py` attempts; `lua/settle.lua` writes what came of
+it.
 """
 
 import asyncio
@@ -38,7 +40,7 @@ class Runtime:
         self._worker = Worker(store, courier.channel, self._deliver, pace=self._pace(), account=courier.account)
 
     def _pace(self) -> Pace:
-        """Twice of what can be attempted at once: the next parcel is at hand, the others are left to other processes."""
+        """Twice what can be attempted at once: the next parcel is at hand, the others are left to others."""
         room = max(2 * self.courier.batch, 2 * self.manner.side_by_side)
         return Pace(self.manner.lease, self.manner.floor, tasks=2 * self.manner.side_by_side, entries=room)
 

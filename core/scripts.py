@@ -9,9 +9,9 @@ A script begins with a parsed header:
     -- EVENTS  …
     -- INVARIANT …
 
-From it come the Lua locals (no `ARGV[3]` in a body) and the order of the Python arguments. Every script also gets `shard` (the
-tag, `{0}`) and `now` (milliseconds of the server's clock plus the caller's `clock_offset`, 0 outside tests).
-Key functions (`task_key(id)`) are generated from `core.keys` for those a script uses.
+From it come the Lua locals (no `ARGV[3]` in a body) and the order of the Python arguments. Every script also gets
+`shard` (the tag, `{0}`) and `now` (milliseconds of the server's clock plus the caller's `clock_offset`, 0 outside
+tests). Key functions (`task_key(id)`) are generated from `core.keys` for those a script uses.
 """
 
 import hashlib
@@ -29,6 +29,10 @@ _TYPES = {"int": "tonumber(ARGV[{n}])", "json": "cjson.decode(ARGV[{n}])", "str"
 
 # Before the script's own arguments: the shard tag and the clock offset.
 _FIXED = 2
+_CLOCK = (
+    "local clock = redis.call('TIME')",
+    "local now = clock[1] * 1000 + math.floor(clock[2] / 1000) + tonumber(ARGV[2])",
+)
 # The scripts that only take work off the server may run when its memory is full (Redis ≥ 7).
 DRAINS = frozenset({"claim", "settle", "extend", "release", "cancel", "cancel_tasks", "bury"})
 
@@ -119,6 +123,5 @@ def _shebang(name: str, flags: bool) -> list[tuple[str, str]]:
 def _prelude(arguments: tuple[Argument, ...], sources: list[tuple[str, str]]) -> list[tuple[str, str]]:
     text = "\n".join(body for _, body in sources)
     used = [key.lua for key in KEYS.values() if re.search(rf"\b{key.name}_key\(", text)]
-    clock = "local now = (function() local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000) end)() + tonumber(ARGV[2])"
     locals_ = [argument.local(n) for n, argument in enumerate(arguments, _FIXED + 1)]
-    return [(line, "prelude") for line in ["local shard = ARGV[1]", clock, *locals_, *used]]
+    return [(line, "prelude") for line in ["local shard = ARGV[1]", *_CLOCK, *locals_, *used]]

@@ -1,7 +1,7 @@
 """What a Redis/Valkey server must be set to, checked at every start; the complaint says the command that mends it.
 
-`notify-keyspace-events` is merged into what is set: others may listen to more. The rest is only complained about: an operator
-decides about his server's memory and disk.
+`notify-keyspace-events` is merged into what is set: others may listen to more. The rest is only complained about: an
+operator decides about his server's memory and disk.
 """
 
 from collections.abc import Mapping
@@ -55,13 +55,14 @@ def merged_flags(found: str) -> str:
 
 
 async def check(store: Store) -> list[Complaint]:
-    """Judge the server and switch our notifications on. A server that hides CONFIG (a hosted one) is asked no further."""
+    """Judge the server and switch our notifications on. A hosted server that hides CONFIG is not judged."""
     try:
-        settings = await store.redis.config_get(
+        answer = await store.redis.config_get(
             "maxmemory-policy", "appendonly", "hash-max-*-value", "notify-keyspace-events"
         )
     except ResponseError:
         return []
+    settings = {str(name): str(value) for name, value in answer.items()}
     complaints = judge(_renamed(settings))
     found = settings.get("notify-keyspace-events", "")
     if merged_flags(found) != found:

@@ -1,7 +1,7 @@
 """The connection to Redis/Valkey: scripts by name, batched automatically, and plain commands.
 
-Guarantee: `run` brings the script's reply exactly once per call, although the server may have been restarted, its scripts
-flushed or the connection cut meanwhile; every script is safe to repeat.
+Guarantee: `run` brings the script's reply exactly once per call, although the server may have been restarted, its
+scripts flushed or the connection cut meanwhile; every script is safe to repeat.
 """
 
 import asyncio
@@ -23,7 +23,9 @@ _CONNECT = 10.0
 
 
 class Store:
-    """One per process. `shards`: how many shard tags work is spread over; `clock_offset_ms` moves the scripts' clock in tests."""
+    """One per process. `shards`: how many shard tags work is spread over; `clock_offset_ms` moves the scripts' clock in
+    tests.
+    """
 
     def __init__(self, redis: Redis, shards: int = 1, *, patience: float = 30.0) -> None:
         self.redis = redis
@@ -36,7 +38,9 @@ class Store:
 
     @classmethod
     async def open(cls, url: str, shards: int = 1, *, patience: float = 30.0) -> "Store":
-        """Connect. `url`: redis://, rediss:// (TLS) or unix://, with user and password. Raises SetupError if the server refuses."""
+        """Connect. `url`: redis://, rediss:// (TLS) or unix://, with user and password. Raises SetupError if the server
+        refuses.
+        """
         try:
             redis: Redis = Redis.from_url(
                 url, decode_responses=True, socket_timeout=_CONNECT, socket_connect_timeout=_CONNECT
@@ -74,7 +78,9 @@ class Store:
             raise ScriptFault(script.where(str(fault))) from None
 
     async def _evaluate(self, script: scripts.Script, rest: tuple[str | int | float | bytes, ...]) -> Any:
-        """By its hash; after a restart or SCRIPT FLUSH load it again; should it be flushed once more meanwhile, by its text."""
+        """By its hash; after a restart or SCRIPT FLUSH load it again; should it be flushed once more meanwhile, by its
+        text.
+        """
         load = await self._load(script)
         try:
             return await self.pump.call("EVALSHA", script.sha, *rest)

@@ -1,7 +1,8 @@
-"""Reads `events:{s}` while somebody listens, once per process and shard, and hands each entry to those who listen to its history.
+"""Reads `events:{s}` while somebody listens, once per process and shard, and hands each entry to those who listen to
+its history.
 
-Guarantee: from the moment `listen` returns nothing of that history is missed; where that cannot be kept (the connection broke and
-the stream may have been trimmed meanwhile) the listener hears None and must look for himself.
+Guarantee: from the moment `listen` returns nothing of that history is missed; where that cannot be kept (the connection
+broke and the stream may have been trimmed meanwhile) the listener hears None and must look for himself.
 """
 
 import asyncio
@@ -27,7 +28,9 @@ _PAUSE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One step of one history. `changes`: a line per outcome, `i|s` and the recipient's id, channel, stored outcome, tab-separated."""
+    """One step of one history. `changes`: a line per outcome, `i|s` and the recipient's id, channel, stored outcome,
+    tab-separated.
+    """
 
     event: str
     state: str
@@ -98,10 +101,7 @@ class Stream:
     def _tell(self, shard: int, fields: Mapping[str, str]) -> None:
         hearing = self._listeners[shard].get(fields["history"])
         if hearing:
-            entry = Entry(
-                fields["event"], fields["state"], int(fields["version"]), int(fields["reported"]), fields["finished"] == "1",
-                fields["changes"],
-            )  # fmt: skip
+            entry = _entry(fields)
             for hear in list(hearing):
                 hear(entry)
 
@@ -109,6 +109,11 @@ class Stream:
         for hearing in list(self._listeners[shard].values()):
             for hear in list(hearing):
                 hear(None)
+
+
+def _entry(fields: Mapping[str, str]) -> Entry:
+    numbers = int(fields["version"]), int(fields["reported"])
+    return Entry(fields["event"], fields["state"], *numbers, fields["finished"] == "1", fields["changes"])
 
 
 def _entries(found: object) -> list[tuple[str, Mapping[str, str]]]:

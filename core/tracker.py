@@ -1,7 +1,8 @@
-"""The tracker: whoever waits for a history is told. It is optional, separate from enqueuing, and may be attached before it (D-16).
+"""The tracker: whoever waits for a history is told. It is optional, separate from enqueuing, and may be attached before
+it (D-16).
 
-A waiter listens first and reads second, so that no change falls between. Thousands wait for one subscription (`core.stream`), and
-those who wait for the same history share its reading.
+A waiter listens first and reads second, so that no change falls between. Thousands wait for one subscription
+(`core.stream`), and those who wait for the same history share its reading.
 
 Before: the scripts announce each step in the stream. After: `delivery/` answers POST /v1/track and the event stream.
 """
@@ -34,7 +35,8 @@ class Tracker:
         await self._stream.close()
 
     async def wait(self, key: HistoryKey, tenant: str, touch_count: int, timeout: float) -> tuple[History | None, bool]:
-        """Until `touch_count` channels have reported, counted from the start of the delivery, or all have; (history, timed out).
+        """Until `touch_count` channels have reported, counted from the start of the delivery, or all have; (history,
+        timed out).
 
         The history is None while its key is only reserved. Raises NotFound HISTORY_NOT_FOUND.
         """
@@ -49,7 +51,7 @@ class Tracker:
         return history, False
 
     async def _now(self, key: HistoryKey, tenant: str) -> History | None:
-        """The history as it stands; None for a reserved key. A reading that began before the news is not used for it."""
+        """The history as it stands; None for a reserved key. No reading from before the news is used."""
         try:
             return await self._shared_reading(key, tenant)
         except NotFound:

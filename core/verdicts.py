@@ -1,4 +1,5 @@
-"""What follows from a courier's outcome for one entry: it is closed, or put off. Pure: the one place where this is decided.
+"""What follows from a courier's outcome for one entry: it is closed, or put off. Pure: the one place where this is
+decided.
 
 Sent                     closed: sent
 Rejected                 closed: failed + reason
@@ -27,7 +28,9 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class PutOff:
-    """The entry is tried again after `pause`. `attempts`: how many count by now. `unclear`: this one may have been sent."""
+    """The entry is tried again after `pause`. `attempts`: how many count by now. `unclear`: this one may have been
+    sent.
+    """
 
     pause: timedelta
     attempts: int

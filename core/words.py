@@ -58,7 +58,9 @@ class Verdict(StrEnum):
 
 
 class TaskState(StrEnum):
-    """Where a task is. `locked` is not stored: it is a `ready` task that is not the head of its lane, or whose lane is held."""
+    """Where a task is. `locked` is not stored: it is a `ready` task that is not the head of its lane, or whose lane is
+    held.
+    """
 
     WAITING = "waiting"
     READY = "ready"
@@ -97,7 +99,9 @@ def supersedes(new: Status, old: Status) -> bool:
 
 
 def best(statuses: list[Status]) -> Status:
-    """The status of a recipient with several contacts in one channel: reached if any contact was, open while any is open."""
+    """The status of a recipient with several contacts in one channel: reached if any contact was, open while any is
+    open.
+    """
     for wanted in (Status.READ, Status.DELIVERED, Status.SENT, Status.SENDING, Status.QUEUED, Status.UNKNOWN):
         if wanted in statuses:
             return wanted

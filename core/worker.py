@@ -4,7 +4,8 @@
       ▲          │ room again
       └── sleep ◀┘   until: the bell · room · a due moment (the keeper of the timer) · a held account opens · the floor
 
-The floor is the longest sleep, whatever is heard: with it a lost event costs seconds, and an idle worker a command every few.
+The floor is the longest sleep, whatever is heard: with it a lost event costs seconds, and an idle worker a command
+every few.
 
 Before: whoever puts tasks. After: the handler, which settles.
 """
@@ -30,7 +31,9 @@ _NEVER = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """`lease`: how long a task is held without a word. `floor`: the longest sleep. `tasks`, `entries`: how much is taken at once."""
+    """`lease`: how long a task is held without a word. `floor`: the longest sleep. `tasks`, `entries`: how much is
+    taken at once.
+    """
 
     lease: timedelta = timedelta(seconds=30)
     floor: timedelta = timedelta(seconds=3)
@@ -42,9 +45,11 @@ Handler = Callable[[Task, Claim], Awaitable[Any]]
 
 
 class Worker:
-    """`handler` gets a task and the claim it came with, and settles it; what it raises is logged and the lease runs out."""
+    """`handler` gets a task and the claim it came with, and settles it; what it raises is logged and the lease runs
+    out.
+    """
 
-    def __init__(self, store: Store, tube: str, handler: Handler, *, pace: Pace = Pace(), account: str = "") -> None:  # noqa: B008 -- frozen
+    def __init__(self, store: Store, tube: str, handler: Handler, *, pace: Pace = Pace(), account: str = "") -> None:
         self._store = store
         self._queue = Queue(store)
         self._tube = tube
@@ -104,9 +109,15 @@ class Worker:
         room = self._pace.entries - sum(self._running.values())
         limit = max(0, min(self._pace.tasks - len(self._running), room))
         claim = await self._queue.claim(
-            self._tube, self.owner, shard=shard, limit=limit, budget=max(room, 0), lease=self._pace.lease, floor=self._pace.floor,
+            self._tube,
+            self.owner,
+            shard=shard,
+            limit=limit,
+            budget=max(room, 0),
+            lease=self._pace.lease,
+            floor=self._pace.floor,
             account=self._account,
-        )  # fmt: skip
+        )
         self.claims += 1
         (self._keeper.add if claim.keeper else self._keeper.discard)(shard)
         for task in claim.tasks:
