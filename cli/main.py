@@ -14,6 +14,10 @@ from core.errors import AdaError, SetupError
 
 VERBS: Mapping[str, tuple[str, str]] = {
     # verb: (module, what it does)
+    "up": ("cli.up", "run everything in one process tree, until Ctrl-C"),
+    "doctor": ("cli.doctor", "look at settings, server, clock and credentials, and say what mends them"),
+    "courier": ("cli.courier", "deliver through one channel"),
+    "sandbox": ("cli.sandbox", "play the providers on this machine, with an inbox page"),
     "lock": ("cli.checks", "resolve the dependencies anew into the lock files"),
     "check": ("cli.checks", "everything CI runs: format, lint, types, layers, tests with nothing skipped"),
     "test": ("cli.checks", "run the tests; further words go to pytest; --rows shows what is tested where"),

@@ -54,7 +54,10 @@ def read_announcement(line: str) -> Facts | None:
 
 @dataclass(frozen=True)
 class Part:
-    """One child process. `rank` gives the order of the end: higher ones first, equal ones together."""
+    """One child process. `rank` gives the order of the end: higher ones first, equal ones together.
+
+    `final` are the exit codes after which it is not started again.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -62,6 +65,7 @@ class Part:
     environment: Mapping[str, str] = field(default_factory=dict)
     is_ready: Callable[[str], Facts | None] = read_announcement
     inherited: tuple[int, ...] = ()
+    final: frozenset[int] = frozenset({GOOD, WRONG_USAGE, FOR_THE_OPERATOR})
 
 
 class Keeper:
@@ -123,16 +127,15 @@ class Keeper:
 
     def _hear(self, line: str) -> None:
         facts = self.part.is_ready(line)
-        if facts is None:
-            self._say(self.part.name, line)
-        elif not self.ready.done():
+        self._say(self.part.name, line if facts is None else "ready")
+        if facts is not None and not self.ready.done():
             self.ready.set_result(facts)
 
     def _is_over(self, code: int) -> bool:
         """Whether it was to end, or to start it again makes no sense; then whoever waits for it is told."""
         if self._is_stopping:
             return True
-        if code not in (GOOD, WRONG_USAGE, FOR_THE_OPERATOR):
+        if code not in self.part.final:
             return False
         sentence = f"stopped for good ({described(code)})"
         self._say(self.part.name, sentence)

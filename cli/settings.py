@@ -35,6 +35,7 @@ class Settings:
         default_factory=lambda: {"trainer": Quota(4, timedelta(days=1)), "staff": Quota(16, timedelta(days=1))}
     )
     retention: timedelta = timedelta(days=30)
+    log_level: str = "info"
     bot_token: str | None = field(default=None, repr=False)
     bot_api_url: str | None = None
     smtp_url: str | None = field(default=None, repr=False)

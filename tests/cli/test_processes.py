@@ -50,12 +50,12 @@ def is_alive(pid: int) -> bool:
 async def test_a_part_tells_its_facts_when_it_is_ready_and_its_lines_are_passed_on(up: Up) -> None:
     facts = await up.start(f"print('hello'); {READY}; print('on we go', file=sys.stderr); time.sleep(60)")
     assert is_alive(facts["pid"])
-    await until(lambda: up.lines() == ["hello", "on we go"])
+    await until(lambda: up.lines() == ["hello", "ready", "on we go"])
 
 
 async def test_a_part_gets_its_own_environment(up: Up) -> None:
     await up.start(f"{READY}; print(os.environ['ADA_REDIS_URL']); time.sleep(60)", ADA_REDIS_URL="redis://here")
-    await until(lambda: up.lines() == ["redis://here"])
+    await until(lambda: up.lines() == ["ready", "redis://here"])
 
 
 async def test_a_part_that_is_killed_starts_again(up: Up) -> None:
@@ -68,7 +68,7 @@ async def test_a_part_that_is_killed_starts_again(up: Up) -> None:
 async def test_a_part_that_needs_an_operator_is_not_started_again(up: Up) -> None:
     await up.start(f"{READY}; print('no account'); sys.exit(3)")
     await until(lambda: up.supervisor.has_ended("part"))
-    assert up.lines() == ["no account", "stopped for good (exit code 3)"]
+    assert up.lines() == ["ready", "no account", "stopped for good (exit code 3)"]
 
 
 async def test_who_waits_for_a_part_that_never_becomes_ready_is_told(up: Up) -> None:
