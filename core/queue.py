@@ -156,6 +156,10 @@ class Queue:
         """Give a task back unattempted: "ready", "waiting" or "stale"."""
         return str(await self._store.run("release", task.shard, task.id, task.token, due))
 
+    async def resign(self, owner: str, shard: int) -> None:
+        """Give the timer up, so that another worker keeps it at once."""
+        await self._store.run("resign", shard, owner)
+
     async def hold(self, tube: str, scope: str, wait: timedelta) -> None:
         """A provider asked this scope to wait: nobody serves it before, in any process."""
         wait_ms = max(1, int(wait.total_seconds() * 1000))

@@ -25,6 +25,10 @@ from core.worker import Pace, Worker
 log = logging.getLogger(__name__)
 
 
+# Small parcels in hand at once.
+_TASKS = 200
+
+
 class Runtime:
     """One courier process."""
 
@@ -40,9 +44,9 @@ class Runtime:
         self._worker = Worker(store, courier.channel, self._deliver, pace=self._pace(), account=courier.account)
 
     def _pace(self) -> Pace:
-        """Twice what can be attempted at once: the next parcel is at hand, the others are left to others."""
-        room = max(2 * self.courier.batch, 2 * self.manner.side_by_side)
-        return Pace(self.manner.lease, self.manner.floor, tasks=2 * self.manner.side_by_side, entries=room)
+        """Two parcels: the next is at hand when the first one runs out, the others are left to other processes."""
+        entries = 2 * self.courier.parcel
+        return Pace(self.manner.lease, self.manner.floor, tasks=min(entries, _TASKS), entries=entries)
 
     async def run(self) -> None:
         """Deliver until `stop()`, or until the account is halted: then `halted` says why, and the tasks stay queued."""

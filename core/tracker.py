@@ -45,10 +45,11 @@ class Tracker:
         async with self._stream.listen(key, news.hear):
             history = await self._now(key, tenant)
             while not _enough(history, touch_count):
-                if not await news.within(deadline):
-                    return await self._now(key, tenant), True
+                in_time = await news.within(deadline)
                 history = await self._now(key, tenant)
-        return history, False
+                if not in_time:
+                    break
+        return history, not _enough(history, touch_count)
 
     async def _now(self, key: HistoryKey, tenant: str) -> History | None:
         """The history as it stands; None for a reserved key. No reading from before the news is used."""
@@ -86,9 +87,11 @@ class Tracker:
                 if facts["finished"]:
                     yield _end(facts)
                     return
-                async for change in _told(heard, after):
-                    after = change.version
-                    yield change
+                async for change in _told(heard, int(facts["version"] or 0)):
+                    # The outcomes were read a moment later than the facts: some of what is heard is known already.
+                    if change.version > after:
+                        after = change.version
+                        yield change
                 # The end, or something may have been missed: the history tells.
                 facts = await self._archive.facts(key, tenant)
 
@@ -128,16 +131,17 @@ def _enough(history: History | None, touch_count: int) -> bool:
     return history.reported >= min(touch_count, len(history.channels)) or history.finished_at is not None
 
 
-async def _told(heard: "asyncio.Queue[Entry | None]", after: int) -> AsyncIterator[Change]:
-    """Changes as they are heard, until the end or until something may have been missed."""
+async def _told(heard: "asyncio.Queue[Entry | None]", seen: int) -> AsyncIterator[Change]:
+    """Changes as they are heard, until the end or until something was missed: versions follow without a gap."""
     while True:
         entry = await heard.get()
-        if entry is None:
+        lines = entry.changes.split("\n") if entry and entry.changes else []
+        if entry is None or entry.version - max(1, len(lines)) > seen:
             return
-        for line in filter(None, entry.changes.split("\n")):
-            change = _change(line, entry)
-            if change.version > after:
+        for change in (_change(line, entry) for line in lines):
+            if change.version > seen:
                 yield change
+        seen = max(seen, entry.version)
         if entry.finished:
             return
 

@@ -12,6 +12,7 @@ Before: whoever puts tasks. After: the handler, which settles.
 
 import asyncio
 import logging
+import random
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -26,7 +27,8 @@ from core.store import Store
 
 log = logging.getLogger(__name__)
 
-_NEVER = float("inf")
+# The keeper of the timer may have died: the others look this many ms after its moment, not all at once.
+_AFTER_THE_KEEPER = (250, 500)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class Worker:
                 self._wake.clear()
                 await self._sleep(await self._look())
             await self._drain()
+            await self._resign()
         finally:
             sight.cancel()
             await asyncio.gather(sight, return_exceptions=True)
@@ -128,8 +131,8 @@ class Worker:
 
     def _seconds_to_sleep(self, claim: Claim) -> float:
         moments = [claim.opens_at] if claim.opens_at >= 0 else []
-        if claim.keeper and claim.next_at >= 0:
-            moments.append(claim.next_at)
+        if claim.next_at >= 0:
+            moments.append(claim.next_at + (0 if claim.keeper else random.randint(*_AFTER_THE_KEEPER)))
         waits = [(moment - claim.now) / 1000 for moment in moments]
         return min([*waits, self._pace.floor.total_seconds()])
 
@@ -164,6 +167,13 @@ class Worker:
                 await self._wake.wait()
         except TimeoutError:
             return
+
+    async def _resign(self) -> None:
+        for shard in self._keeper:
+            try:
+                await self._queue.resign(self.owner, shard)
+            except StoreError as fault:
+                log.warning("%s keeps the timer until it runs out: %s", self._tube, fault)
 
     async def _drain(self) -> None:
         while self._running:

@@ -12,7 +12,9 @@ local OPEN = { queued = true, sending = true }
 local BEST = { 'read', 'delivered', 'sent', 'sending', 'queued', 'unknown' }
 
 local DAY_MS = 86400000
+-- The stream is bounded in entries, and, as one entry may tell of thousands of outcomes, large ones leave after a minute.
 local EVENTS_KEPT = 20000
+local LARGE = 10000
 
 local function status_in(value) return value and string.match(value, '^([^|]*)') or 'queued' end
 
@@ -78,6 +80,9 @@ local function announce(suffix, event, changes)
   local facts = redis.call('HMGET', history_key(suffix), 'state', 'version', 'reported', 'finished')
   redis.call('XADD', events_key(), 'MAXLEN', '~', EVENTS_KEPT, '*', 'history', suffix, 'event', event, 'state', facts[1],
     'version', facts[2] or '0', 'reported', facts[3] or '0', 'finished', facts[4] and '1' or '0', 'changes', changes or '')
+  if changes and #changes > LARGE then
+    redis.call('XTRIM', events_key(), 'MINID', '~', string.format('%.0f', clock[1] * 1000 - 60000))
+  end
 end
 
 local function final_state(suffix, state)

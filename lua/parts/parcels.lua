@@ -32,21 +32,26 @@ local function open_channels(suffix, plan)
 end
 
 -- The delivery's moment has come: the order key vanishes, each channel gets its parcels. A channel in which nobody has a
--- contact has reported by that (D-12).
+-- contact has reported by that (D-12). Returns how many tasks it made.
 local function release_delivery(suffix)
   local history, facts, plan = history_key(suffix), facts_of(suffix), plan_of(suffix)
   redis.call('DEL', order_key(suffix))
-  if facts.state ~= 'scheduled' then return end
+  if facts.state ~= 'scheduled' then return 0 end
   redis.call('HSET', history, 'state', 'released', 'released', now)
   open_channels(suffix, plan)
   redis.call('HINCRBY', history, 'version', 1)
   announce(suffix, 'released')
+  local made = 0
   for _, leg in ipairs(plan) do
     for n, size in ipairs(leg.parcels) do
-      if size > 0 then add_parcel(suffix, facts, leg.channel, n - 1, size) end
+      if size > 0 then
+        add_parcel(suffix, facts, leg.channel, n - 1, size)
+        made = made + 1
+      end
     end
   end
   if tonumber(redis.call('HGET', history, 'reported')) >= #plan then finish_history(suffix) end
+  return made
 end
 
 -- The end of a parcel that will not be attempted any more; its open entries end with it.

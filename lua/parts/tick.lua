@@ -2,6 +2,8 @@
 
 local PAGE = 100
 local DROPS = 10
+-- A delivery becomes as many tasks as it has parcels: after so many the tick ends and the caller ticks again.
+local PARCELS = 300
 
 local function overdue(index, page) return redis.call('ZRANGEBYSCORE', index, '-inf', now, 'LIMIT', 0, page) end
 
@@ -10,13 +12,24 @@ local function promote(member)
   local ns, sender = string.match(member, '^order:(%d+):(.*)$')
   if ns then return release_delivery(sender .. ':' .. ns) end
   local task = read_task(member)
-  if not task then return end
+  if not task then return 0 end
   -- A deferred task enters its lane now, behind those already there; one that backed off never left its place.
   if task.lane and redis.call('HGET', held_key(task.tube), task.lane) ~= member then
     task.order = next_order()
     redis.call('HSET', task_key(member), 'order', task.order)
   end
   give_back(member, task)
+  return 1
+end
+
+-- Returns whether something due is left.
+local function promote_page()
+  local page, made = overdue(due_key(), PAGE), 0
+  for n, member in ipairs(page) do
+    made = made + promote(member)
+    if made >= PARCELS and n < #page then return true end
+  end
+  return #page == PAGE
 end
 
 local function bury_task(id, task)
@@ -68,10 +81,10 @@ end
 
 -- Returns whether a page was full, so that more may be waiting.
 local function tick()
-  local late, stale, due = overdue(lease_key(), PAGE), overdue(expires_key(), PAGE), overdue(due_key(), PAGE)
+  local late, stale = overdue(lease_key(), PAGE), overdue(expires_key(), PAGE)
   for _, id in ipairs(late) do reclaim(id) end
   for _, id in ipairs(stale) do lapse(id) end
-  for _, member in ipairs(due) do promote(member) end
+  local more = promote_page()
   for _, member in ipairs(overdue(retained_key(), DROPS)) do drop_history(member) end
-  return #late == PAGE or #stale == PAGE or #due == PAGE
+  return more or #late == PAGE or #stale == PAGE
 end
