@@ -9,7 +9,6 @@ from sandbox.listener import LARGEST_BODY, Listener, cut, html, silence
 from sandbox.vk.community import Community
 from sandbox.vk.errors import ApiError, Interrupted, RequestFailed
 from sandbox.vk.exchange import Exchange
-from sandbox.vkscript import Value
 from sandbox.words import Fault
 from sandbox.world import World
 
@@ -60,7 +59,7 @@ class VkServer:
     def _body(self, exchange: Exchange, method: str, parameters: Mapping[str, str]) -> str:
         try:
             self._check(parameters)
-            return _json(exchange.answer(method, dict(parameters)))
+            return json.dumps(exchange.answer(method, dict(parameters)))
         except ApiError as error:
             self._community.discard()
             return json.dumps(error.body(method, parameters))
@@ -72,13 +71,6 @@ class VkServer:
             raise RequestFailed(5)
         if not parameters.get("v"):
             raise RequestFailed(8)
-
-
-def _json(body: dict[str, Value]) -> str:
-    try:
-        return json.dumps(body)
-    except RecursionError:
-        raise RequestFailed(13, "Runtime error occurred during code invocation: Response is too deep") from None
 
 
 async def _parameters(request: web.Request) -> dict[str, str]:

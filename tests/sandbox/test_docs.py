@@ -20,11 +20,9 @@ def table(channel: str) -> str:
     for address, fault in MAGIC[channel].items():
         kind = FAULTS[channel][fault.name]
         value = "" if fault.value is None else f"{fault.value} ({kind.value})"
-        means = (
-            f"{kind.means} ({text_of(fault.value or 0).rstrip('.')})" if kind.value == "VK error code" else kind.means
-        )
+        words = f" ({text_of(fault.value or 0).rstrip('.')})" if kind.value == "VK error code" else ""
         whom = " **Strikes the whole account.**" if kind.account else ""
-        lines.append(f"| `{address}` | `{fault.name}` | {value} | {means}.{whom} |")
+        lines.append(f"| `{address}` | `{fault.name}` | {value} | {kind.means}{words}.{whom} |")
     return "\n".join(lines)
 
 

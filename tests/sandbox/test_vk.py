@@ -91,6 +91,17 @@ def test_a_random_id_is_forgotten_after_100_messages_of_its_dialog() -> None:
     assert committed(community, 1) > max(others)
 
 
+def test_a_random_id_that_was_used_again_is_remembered_from_its_second_use() -> None:
+    now = [0.0]
+    community = Community(World(), lambda: now[0])
+    for random_id in range(101):
+        committed(community, random_id)
+    now[0] = 1800
+    second = committed(community, 0)
+    now[0] = 3600
+    assert committed(community, 0) == second
+
+
 @pytest.mark.parametrize(
     ("parameters", "code", "words"),
     [

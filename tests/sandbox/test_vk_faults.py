@@ -116,6 +116,8 @@ async def test_disconnect_before_stores_nothing(vk: Vk) -> None:
     with pytest.raises((ServerDisconnectedError, ClientPayloadError, ConnectionError)):
         await vk.execute(program(send(5), send(person("disconnect_before"))))
     assert reached(vk) == []
+    await vk.send(peer_id=6)
+    assert reached(vk) == ["6"]
 
 
 async def test_disconnect_after_stores_all_and_a_repeat_doubles_nothing(vk: Vk) -> None:
@@ -169,6 +171,15 @@ async def test_a_rule_for_the_call_counts_calls_not_people(vk: Vk) -> None:
     vk.world.add_rule(Rule("vk", Fault("call_error", 10), times=2))
     answer = await vk.execute(program(send(1, 2, 3), send(4, 5), send(6)))
     assert answer["response"] == [False, False, [{"peer_id": 6, "message_id": 1}]]
+
+
+async def test_a_rule_for_the_call_strikes_calls_without_people(vk: Vk) -> None:
+    vk.world.add_rule(Rule("vk", Fault("call_error", 10), method="users.get", times=1))
+    answer = await vk.execute(
+        "return [API.groups.getById(), API.users.get({user_ids: 5}), API.users.get({user_ids: 5})];"
+    )
+    assert [bool(one) for one in answer["response"]] == [True, False, True]
+    assert answer["execute_errors"][0]["method"] == "users.get"
 
 
 @pytest.mark.parametrize("method", ["*", "messages.send"])
