@@ -99,6 +99,7 @@ def test_a_random_id_that_was_used_again_is_remembered_from_its_second_use() -> 
     now[0] = 1800
     second = committed(community, 0)
     now[0] = 3600
+    committed(community, 999)  # forgets what is older than an hour
     assert committed(community, 0) == second
 
 
