@@ -113,6 +113,11 @@ def write_config(server: Embedded) -> None:
     fresh.replace(server.config)
 
 
+def is_warning(line: str) -> bool:
+    """Of the server's log; the advice about the kernel's memory is for machines that serve nothing else."""
+    return " # " in line and "overcommit" not in line and "ready to exit" not in line
+
+
 def is_free(port: int) -> bool:
     with closing(socket.socket()) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -10,14 +10,22 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 from cli.command import GOOD, NO, WRONG_USAGE, Command, NotDone
-from core.errors import AdaError, SetupError
+from core.errors import AdaError, Invalid, SetupError
 
 VERBS: Mapping[str, tuple[str, str]] = {
     # verb: (module, what it does)
     "up": ("cli.up", "run everything in one process tree, until Ctrl-C"),
     "doctor": ("cli.doctor", "look at settings, server, clock and credentials, and say what mends them"),
+    "send": ("cli.deliveries", "send a message to people, now or at a set moment"),
+    "track": ("cli.deliveries", "follow a delivery until it is finished"),
+    "show": ("cli.deliveries", "show who sent what, and who got it and how"),
+    "cancel": ("cli.deliveries", "cancel a delivery, some of its recipients, or many deliveries"),
+    "reschedule": ("cli.deliveries", "move a delivery that is not due yet"),
+    "key": ("cli.access", "make, list and revoke API keys"),
+    "serve": ("cli.serve", "answer HTTP"),
     "courier": ("cli.courier", "deliver through one channel"),
     "sandbox": ("cli.sandbox", "play the providers on this machine, with an inbox page"),
+    "docs": ("cli.docs", "make the pages that come from the code: keys, scripts, states"),
     "lock": ("cli.checks", "resolve the dependencies anew into the lock files"),
     "check": ("cli.checks", "everything CI runs: format, lint, types, layers, tests with nothing skipped"),
     "test": ("cli.checks", "run the tests; further words go to pytest; --rows shows what is tested where"),
@@ -31,7 +39,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return run(given)
     except NotDone as refusal:
         return complain(refusal, refusal.code)
-    except SetupError as fault:
+    except (SetupError, Invalid) as fault:
         return complain(fault, WRONG_USAGE)
     except AdaError as fault:
         return complain(fault, NO)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cli.command import FOR_THE_OPERATOR, GOOD, WRONG_USAGE
-from cli.tether import LET_GO, tethered
+from cli.tether import tethered
 
 Facts = Mapping[str, Any]
 Say = Callable[[str, str], None]
@@ -66,6 +66,7 @@ class Part:
     is_ready: Callable[[str], Facts | None] = read_announcement
     inherited: tuple[int, ...] = ()
     final: frozenset[int] = frozenset({GOOD, WRONG_USAGE, FOR_THE_OPERATOR})
+    is_worth_saying: Callable[[str], bool] = bool
 
 
 class Keeper:
@@ -110,9 +111,7 @@ class Keeper:
             limit=LINE,
         )
         await self._pass_on_lines(process)
-        code = await process.wait()
-        await let_go(process)
-        return code
+        return await process.wait()  # asyncio closes the pipe of the tether
 
     async def _pass_on_lines(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
@@ -127,8 +126,12 @@ class Keeper:
 
     def _hear(self, line: str) -> None:
         facts = self.part.is_ready(line)
-        self._say(self.part.name, line if facts is None else "ready")
-        if facts is not None and not self.ready.done():
+        if facts is None:
+            if self.part.is_worth_saying(line):
+                self._say(self.part.name, line)
+            return
+        self._say(self.part.name, "ready")
+        if not self.ready.done():
             self.ready.set_result(facts)
 
     def _is_over(self, code: int) -> bool:
@@ -188,12 +191,3 @@ def described(code: int) -> str:
 def signalled(process: asyncio.subprocess.Process, how: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         process.send_signal(how)
-
-
-async def let_go(process: asyncio.subprocess.Process) -> None:
-    """Ends the tether of a process that has ended by itself."""
-    assert process.stdin is not None
-    with suppress(BrokenPipeError, ConnectionResetError):
-        process.stdin.write(LET_GO)
-        await process.stdin.drain()
-    process.stdin.close()

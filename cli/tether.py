@@ -11,16 +11,17 @@ be given to a stranger while the shell still means to signal it.
 from collections.abc import Sequence
 
 # `exec` keeps the number of the process: who started the shell is the parent of the child itself and can wait for it.
+# A child that has ended by itself cannot be signalled; then nothing is left to do.
 _SHELL = """
 exec 3<&0
-{ read -r word <&3 && exit; kill -TERM $$; sleep 10; kill -KILL 0; } >/dev/null 2>&1 &
+{ read -r word <&3; kill -TERM $$ || exit; sleep 10; kill -KILL 0; } >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null
 """
 
-LET_GO = b"go\n"
-"""Written to the child's standard input once it has ended by itself: the shell beside it then ends at once."""
-
 
 def tethered(command: Sequence[str]) -> list[str]:
-    """The command to start instead, with `stdin=PIPE` and `start_new_session=True`; its process is the child itself."""
+    """The command to start instead, with `stdin=PIPE` and `start_new_session=True`; its process is the child itself.
+
+    Close that pipe when the child has ended.
+    """
     return ["/bin/sh", "-c", _SHELL, "tether", *command]

@@ -71,7 +71,15 @@ async def everything(configuration: Configuration, say: Say) -> AsyncIterator[Ru
 async def start_store(supervisor: Supervisor, directory: Path, lock: int) -> str:
     """The embedded server; whatever ends it, it starts again."""
     server = embedded.prepare(directory)
-    part = Part("valkey", tuple(server.command()), STORE, is_ready=store_is_ready, inherited=(lock,), final=frozenset())
+    part = Part(
+        "valkey",
+        tuple(server.command()),
+        STORE,
+        is_ready=store_is_ready,
+        inherited=(lock,),
+        final=frozenset(),
+        is_worth_saying=embedded.is_warning,
+    )
     await needed(supervisor, part)
     return server.url
 

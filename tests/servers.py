@@ -14,7 +14,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from cli.embedded import Embedded, bundled, prepare
-from cli.tether import LET_GO, tethered
+from cli.tether import tethered
 
 DEBIAN_REDIS = shutil.which("redis-server")
 
@@ -126,9 +126,6 @@ class Server:
         process.send_signal(how)
         process.wait()
         assert process.stdin is not None
-        with suppress(BrokenPipeError):
-            process.stdin.write(LET_GO)
-            process.stdin.flush()
         process.stdin.close()
         self._process = None
 
