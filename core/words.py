@@ -73,6 +73,29 @@ class TaskState(StrEnum):
     EXPIRED = "expired"
 
 
+# One table gives the next state: for each verb, from which states it leads where. docs/states.md is made from it, and
+# tests/core hold the scripts to it, state by state and verb by verb. `None` is a task that does not exist (yet).
+NEXT: dict[str, dict[TaskState | None, tuple[TaskState, ...]]] = {
+    "put": {None: (TaskState.READY, TaskState.WAITING)},
+    "due": {TaskState.WAITING: (TaskState.READY,)},
+    "claim": {TaskState.READY: (TaskState.TAKEN,)},
+    "extend": {TaskState.TAKEN: (TaskState.TAKEN,)},
+    "settle": {
+        TaskState.TAKEN: (TaskState.DONE, TaskState.FAILED, TaskState.WAITING, TaskState.READY, TaskState.CANCELLED)
+    },
+    "release": {TaskState.TAKEN: (TaskState.READY, TaskState.WAITING)},
+    "lease over": {TaskState.TAKEN: (TaskState.READY, TaskState.BURIED, TaskState.CANCELLED)},
+    "expire": {TaskState.READY: (TaskState.EXPIRED,), TaskState.WAITING: (TaskState.EXPIRED,)},
+    "bury": {TaskState.READY: (TaskState.BURIED,), TaskState.WAITING: (TaskState.BURIED,)},
+    "kick": {TaskState.BURIED: (TaskState.READY,)},
+    "cancel": {
+        TaskState.READY: (TaskState.CANCELLED,),
+        TaskState.WAITING: (TaskState.CANCELLED,),
+        TaskState.BURIED: (TaskState.CANCELLED,),
+        TaskState.TAKEN: (TaskState.TAKEN,),
+    },
+}
+
 REACHED = frozenset({Status.SENT, Status.DELIVERED, Status.READ})
 OPEN = frozenset({Status.QUEUED, Status.SENDING})
 
