@@ -29,9 +29,9 @@ _CONTRACT = """
 ## For couriers in other languages
 
 Subscribe to `__keyspace@0__:delivery:*` for `del` and `expired`; the suffix names the history:
-`delivery:{0}:42:1763…` vanished, `history:{0}:42:1763…` tells what to deliver. Events ring a bell, no more: they are lost
-at every disconnect. Guaranteed work distribution goes through the scripts (scripts.md): `claim` on tube = channel, then
-`settle` with the token it gave.
+`delivery:{0}:42:1763…` vanished, `history:{0}:42:1763…` tells what to deliver. Events ring a bell, no more: they
+are lost at every disconnect. Guaranteed work distribution goes through the scripts (scripts.md): `claim` on tube =
+channel, then `settle` with the token it gave.
 """
 
 
