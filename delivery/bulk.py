@@ -1,0 +1,203 @@
+"""Many deliveries in one request: NDJSON in, NDJSON out, line by line and in order, whatever their number.
+
+    reading: chunks → lines → orders → one pipeline for each batch      ┐ joined by a bounded backlog
+    writing: the answers of a batch, as fast as the caller takes them   ┘
+
+Both go on at the same time, for a caller may well send everything before he reads anything: if reading waited for him
+to take his answers, both would wait for ever. So answers may pile up, to a bound; then reading waits.
+
+A bad line is answered with its problem and never stops the others.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from aiohttp import StreamReader, hdrs, web
+from msgspec import UnsetType
+
+from core.errors import Refused, StoreUnavailable
+from core.orders import Accepted, Order, Repeat
+from delivery import media, schemas
+from delivery.answers import LineAccepted, encode
+from delivery.calls import Call
+from delivery.deliveries import terms
+from delivery.gate import IDEMPOTENCY_KEY, checked
+from delivery.ordering import Terms, make_order
+from delivery.problems import Problem, of_refusal, problem
+from delivery.reading import Reader
+from delivery.routes import Nothing
+
+CONTENT_TYPE = "application/x-ndjson"
+BATCH = 500  # lines that are enqueued together
+BACKLOG = 512  # batches of answers that may wait for the caller: 64 MiB at most, if each is full
+
+_reader = Reader(schemas.BulkLine)
+
+
+async def enqueue_many(call: Call[None, Nothing]) -> web.StreamResponse:
+    """Take deliveries as they come."""
+    lines = _lines(call)
+    work = Work(call, await terms(call.desk, call.tenant), _repeat_key(call))
+    response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: CONTENT_TYPE})
+    await response.prepare(call.request)
+    await _both_ways(lines, work, response)
+    await response.write_eof()
+    return response
+
+
+def _lines(call: Call[None, Nothing]) -> AsyncIterator[Sequence["Line"]]:
+    options = call.desk.options
+    media.check(call.request.headers, media.LINES)
+    if (call.request.content_length or 0) > options.bulk_limit:
+        raise Refused("BODY_TOO_LARGE", f"At most {options.bulk_limit} bytes are allowed.")
+    return read_lines(call.request.content, options.bulk_limit, options.line_limit)
+
+
+def _repeat_key(call: Call[None, Nothing]) -> str | None:
+    name = call.request.headers.get(IDEMPOTENCY_KEY)
+    return None if name is None else checked(name)
+
+
+Backlog = asyncio.Queue[bytes | None]
+
+
+async def _both_ways(lines: AsyncIterator[Sequence["Line"]], work: "Work", response: web.StreamResponse) -> None:
+    backlog = Backlog(BACKLOG)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(_enqueue(lines, work, backlog))
+            tasks.create_task(_tell(backlog, response))
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+
+
+async def _enqueue(lines: AsyncIterator[Sequence["Line"]], work: "Work", backlog: Backlog) -> None:
+    async for batch in lines:
+        await backlog.put(await work.answer(batch))
+    await backlog.put(None)
+
+
+async def _tell(backlog: Backlog, response: web.StreamResponse) -> None:
+    while (answers := await backlog.get()) is not None:
+        await response.write(answers)
+
+
+# lines
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line as it came, or why it could not come. Lines are counted from 1, empty ones too."""
+
+    number: int
+    raw: bytes
+    refused: Refused | None = None
+
+
+async def read_lines(content: StreamReader, most: int, longest: int) -> AsyncIterator[Sequence[Line]]:
+    """Batches of lines, as they arrive. After `most` bytes the last line is a refusal."""
+    splitter = Splitter(longest)
+    left = most
+    async for chunk in content.iter_any():
+        left -= len(chunk)
+        if left < 0:
+            yield [splitter.refuse(f"At most {most} bytes are allowed; this line and those after it were not read.")]
+            return
+        for batch in _batches(splitter.feed(chunk)):
+            yield batch
+    for batch in _batches(splitter.feed(b"\n")):
+        yield batch
+
+
+def _batches(lines: Sequence[Line]) -> list[Sequence[Line]]:
+    return [lines[start : start + BATCH] for start in range(0, len(lines), BATCH)]
+
+
+class Splitter:
+    """Cuts chunks into lines; of a line that is too long nothing is kept."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._rest = b""
+        self._skipping = False
+        self._number = 0
+
+    def feed(self, chunk: bytes) -> list[Line]:
+        """The lines that `chunk` completes, without the empty ones."""
+        *whole, self._rest = (self._rest + chunk).split(b"\n")
+        lines = [self._line(raw) for raw in whole]
+        if len(self._rest) > self._longest:
+            self._skipping, self._rest = True, b""
+        return [line for line in lines if line.refused or (not line.raw.isspace() and line.raw)]
+
+    def _line(self, raw: bytes) -> Line:
+        too_long, self._skipping = self._skipping or len(raw) > self._longest, False
+        if too_long:
+            return self.refuse(f"A line has at most {self._longest} bytes.")
+        self._number += 1
+        return Line(self._number, raw)
+
+    def refuse(self, why: str) -> Line:
+        """The next line, as one that can not be taken."""
+        self._number += 1
+        return Line(self._number, b"", Refused("BODY_TOO_LARGE", why))
+
+
+# orders
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Turns lines into orders and what the house says to them into lines."""
+
+    call: Call[None, Nothing]
+    terms: Terms
+    repeat_key: str | None
+
+    async def answer(self, lines: Sequence[Line]) -> bytes:
+        """Enqueue all that can be; one line of answer for each."""
+        read = [self._order(line) for line in lines]
+        orders = [order for order in read if not isinstance(order, Refused)]
+        told = iter(await self._enqueue(orders))
+        results = [order if isinstance(order, Refused) else next(told) for order in read]
+        return b"".join([_answer(line.number, result) for line, result in zip(lines, results, strict=True)])
+
+    def _order(self, line: Line) -> tuple[Order, Repeat | None] | Refused:
+        try:
+            if line.refused:
+                return line.refused
+            given = _reader.read(line.raw)
+            return make_order(given, self.terms), self._repeat(given, line)
+        except Refused as refused:
+            return refused
+
+    def _repeat(self, given: schemas.BulkLine, line: Line) -> Repeat | None:
+        """The line's own key goes before that of the request, which stands for as many keys as there are lines."""
+        if not isinstance(given.idempotency_key, UnsetType):
+            return Repeat(checked(given.idempotency_key), _fingerprint(line.raw))
+        if self.repeat_key is None:
+            return None
+        return Repeat(f"{self.repeat_key}:{line.number}", _fingerprint(line.raw))
+
+    async def _enqueue(self, orders: Sequence[tuple[Order, Repeat | None]]) -> Sequence[Accepted | Refused | Problem]:
+        if not orders:
+            return ()
+        try:
+            accepted = await self.call.house.histories.enqueue_many(orders)
+        except StoreUnavailable:
+            return [problem("STORE_UNAVAILABLE", "It is safe to repeat the line.")] * len(orders)
+        self.call.desk.metrics.accepted += len(accepted)
+        return accepted
+
+
+def _fingerprint(raw: bytes) -> str:
+    return hashlib.blake2b(raw.strip(), digest_size=16).hexdigest()
+
+
+def _answer(number: int, result: Accepted | Refused | Problem) -> bytes:
+    if isinstance(result, Accepted):
+        return encode(LineAccepted.of(number, result)) + b"\n"
+    told = of_refusal(result) if isinstance(result, Refused) else result
+    return encode({"line": number, **told.as_json()}) + b"\n"

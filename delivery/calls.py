@@ -1,0 +1,86 @@
+"""One call as a handler sees it: what was asked, by whom, and the desk that has all it needs to answer."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from urllib.parse import unquote, urlencode
+
+from aiohttp import web
+from msgspec import Struct
+
+from core.errors import Invalid, NotFound
+from core.orders import HistoryKey, Repeat
+from delivery.house import House, Key
+from delivery.metrics import Metrics
+from delivery.options import Options
+from delivery.pace import Pace
+
+B = TypeVar("B")
+Q = TypeVar("Q")
+
+
+@dataclass(slots=True)
+class Desk:
+    """What all calls of one process share."""
+
+    house: House
+    options: Options
+    metrics: Metrics
+    pace: Pace
+    document: bytes  # OpenAPI
+    closing: asyncio.Event = field(default_factory=asyncio.Event)  # set when the process ends: streams end then
+
+
+@dataclass(slots=True)
+class Call(Generic[B, Q]):
+    """`body` and `query` are of the types that the route declares."""
+
+    request: web.Request
+    desk: Desk
+    key: Key
+    body: B
+    query: Q
+    repeat: Repeat | None = None
+
+    @property
+    def house(self) -> House:
+        return self.desk.house
+
+    @property
+    def tenant(self) -> str:
+        return self.key.tenant
+
+    @property
+    def history_key(self) -> HistoryKey:
+        """The delivery that the address names. Raises `NotFound`: what is no key of ours names nothing."""
+        raw = self.request.rel_url.raw_parts[3]  # /v1/deliveries/<id>: raw, for an id has its own escapes
+        return existing_key(unquote(raw) if raw.startswith("history") else raw, self.house.histories.shards)
+
+
+def existing_key(text: str, shards: int) -> HistoryKey:
+    """The key of a delivery that is asked for. Keys are opaque to callers, so a malformed one is an unknown one."""
+    try:
+        key = HistoryKey.parse(text)
+    except Invalid:
+        raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.") from None
+    if key.shard >= shards:
+        raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
+    return key
+
+
+@dataclass(slots=True)
+class Reply:
+    """An answer that is to be encoded."""
+
+    body: Struct | Mapping[str, Any]
+    status: int = 200
+    headers: Mapping[str, str] | None = None
+
+
+def next_page(request: web.Request, cursor: str | None) -> Mapping[str, str] | None:
+    """The Link header (RFC 8288) to the following page; none if this is the last."""
+    if cursor is None:
+        return None
+    rest = [(name, value) for name, value in request.rel_url.query.items() if name != "cursor"]
+    return {"Link": f'<{request.rel_url.raw_path}?{urlencode([*rest, ("cursor", cursor)])}>; rel="next"'}

@@ -1,0 +1,49 @@
+"""The queue, for operators: what is in it, and the verbs on one task."""
+
+from delivery import answers, schemas
+from delivery.calls import Call, Reply, next_page
+from delivery.routes import Nothing
+
+Anything = Call[None, Nothing]
+
+
+async def stats(call: Anything) -> Reply:
+    """How much there is of what."""
+    return Reply(await call.house.queue.stats())
+
+
+async def listing(call: Call[None, schemas.TaskListing]) -> Reply:
+    """Tasks, a page at a time."""
+    asked = call.query
+    tasks, cursor = await call.house.queue.list(
+        tube=asked.tube or None,
+        state=asked.state or None,
+        tenant=asked.tenant or None,
+        cursor=asked.cursor or None,
+        limit=asked.limit or 100,
+    )
+    return Reply(answers.Tasks(tasks, cursor), headers=next_page(call.request, cursor))
+
+
+async def peek(call: Anything) -> Reply:
+    """One task."""
+    return Reply(await call.house.queue.peek(_task_id(call)))
+
+
+async def bury(call: Anything) -> Reply:
+    """Put it aside until somebody looks."""
+    return Reply(await call.house.queue.bury(_task_id(call)))
+
+
+async def kick(call: Anything) -> Reply:
+    """Take it up again."""
+    return Reply(await call.house.queue.kick(_task_id(call)))
+
+
+async def cancel(call: Anything) -> Reply:
+    """End it."""
+    return Reply(await call.house.queue.cancel(_task_id(call)))
+
+
+def _task_id(call: Anything) -> str:
+    return call.request.match_info["task_id"]

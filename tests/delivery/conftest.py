@@ -1,0 +1,117 @@
+"""A whole API on a real server: nothing of the house is played."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession, web
+
+from core.access import Access
+from core.channels import Channels
+from core.histories import Histories
+from core.idempotency import Idempotency
+from core.queue import Queue
+from core.store import Store
+from core.tracker import Tracker
+from delivery.app import build
+from delivery.house import House
+from delivery.options import Options
+from tests.servers import Server
+
+ADMIN = "ada_admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, read to its end. `told` is its JSON; None if it is none."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    told: Any
+
+    @property
+    def code(self) -> str:
+        """The code of a refusal, which must be a whole problem document."""
+        assert self.headers["Content-Type"] == "application/problem+json", self
+        assert {"type", "title", "status", "detail", "code"} <= self.told.keys(), self
+        assert self.told["status"] == self.status
+        return str(self.told["code"])
+
+
+@dataclass(slots=True)
+class Api:
+    """A client of an API that listens on a port of its own."""
+
+    url: str
+    session: ClientSession
+    store: Store
+    house: House
+    secret: str = ADMIN
+
+    async def call(self, method: str, path: str, body: object = None, **more: Any) -> Answer:
+        """One call with this client's key. `body` goes as JSON, bytes as they are."""
+        headers = {"Authorization": f"Bearer {self.secret}", **more.pop("headers", {})}
+        if isinstance(body, bytes):
+            more["data"], headers = body, {"Content-Type": "application/json", **headers}
+        elif body is not None:
+            more["json"] = body
+        async with self.session.request(method, self.url + path, headers=headers, **more) as response:
+            return await read(response)
+
+    def as_key(self, secret: str) -> "Api":
+        """The same API, asked with another key."""
+        return Api(self.url, self.session, self.store, self.house, secret)
+
+    async def keys(self) -> set[str]:
+        """What is in the store, but for API keys and the secrets of the installation."""
+        found = {key async for key in self.store.redis.scan_iter(count=1000)}
+        return {key for key in found if not key.startswith(("access:", "accesses:", "secret:", "channels:"))}
+
+
+async def read(response: Any) -> Answer:
+    import json
+
+    body = await response.read()
+    is_json = "json" in response.headers.get("Content-Type", "") and "ndjson" not in response.headers["Content-Type"]
+    return Answer(response.status, response.headers, body, json.loads(body) if is_json and body else None)
+
+
+def a_delivery(**more: Any) -> dict[str, Any]:
+    """A delivery that is taken, with `more` fields."""
+    contacts = {"telegram": "100001", "sms": "+79991112233"}
+    return {"sender": {"id": 42}, "text": "Пары не будет", "recipients": [{"id": 1, "contacts": contacts}], **more}
+
+
+@pytest.fixture
+async def store(server: Server) -> AsyncIterator[Store]:
+    opened = await Store.open(server.url, patience=2.0)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def house(store: Store) -> AsyncIterator[House]:
+    channels, tracker, access = Channels(store), Tracker(store), Access(store)
+    await access.ensure(ADMIN)
+    yield House(Histories(store, channels), tracker, access, Idempotency(store), Queue(store), channels, store)
+    await tracker.close()
+
+
+@pytest.fixture
+def options() -> Options:
+    """What a test may override."""
+    return Options()
+
+
+@pytest.fixture
+async def api(house: House, store: Store, options: Options) -> AsyncIterator[Api]:
+    runner = web.AppRunner(build(house, options), access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    async with ClientSession() as session:
+        yield Api(f"http://{host}:{port}", session, store, house)
+    await runner.cleanup()
