@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Never
 
 import pytest
 from aiohttp import ClientSession, web
 from vkbottle import API, ABCRequestRescheduler
 
+from sandbox.sandbox import Sandbox
 from sandbox.sms import SmsServer
 from sandbox.vk import VkServer
 from sandbox.world import World
@@ -128,3 +130,43 @@ async def sms(world: World, session: ClientSession) -> AsyncIterator[Sms]:
     await server.start()
     yield Sms(world, server, session)
     await server.stop()
+
+
+class Visitor:
+    """Somebody with a browser, or curl."""
+
+    def __init__(self, sandbox: Sandbox, session: ClientSession) -> None:
+        self.sandbox, self.world, self._session = sandbox, sandbox.world, session
+
+    async def ask(self, method: str, path: str, body: Any = None, **query: str) -> tuple[int, Any]:
+        address = self.sandbox.page_url + path
+        async with self._session.request(method, address, json=body, params=query) as answer:
+            return answer.status, (await answer.json(content_type=None)) if answer.status != 204 else None
+
+    async def get(self, path: str, **query: str) -> Any:
+        status, body = await self.ask("GET", path, **query)
+        assert status == 200
+        return body
+
+    async def raw(self, method: str, path: str, data: bytes, **headers: str) -> tuple[int, str, Any]:
+        async with self._session.request(method, self.sandbox.page_url + path, data=data, headers=headers) as answer:
+            return answer.status, answer.content_type, await answer.json(content_type=None)
+
+
+@pytest.fixture(scope="session")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One directory for all sandboxes of a worker: the RSA key in it is made once."""
+    return tmp_path_factory.mktemp("sandbox")
+
+
+@pytest.fixture
+async def sandbox(directory: Path) -> AsyncIterator[Sandbox]:
+    whole = Sandbox(directory)
+    await whole.start()
+    yield whole
+    await whole.stop()
+
+
+@pytest.fixture
+def visitor(sandbox: Sandbox, session: ClientSession) -> Visitor:
+    return Visitor(sandbox, session)

@@ -1,73 +1,26 @@
-"""The sandbox's page and calls, and the sandbox as a whole."""
+"""The sandbox's page and calls."""
 
 import asyncio
 import re
-import socket
 import subprocess
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import ClientError, ClientSession
+from aiohttp import ClientSession
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from telethon import TelegramClient, events
-from telethon.sessions import StringSession
-from vkbottle import API
 
 from sandbox import web
 from sandbox.faults import FAULTS
 from sandbox.magic import MAGIC
 from sandbox.sandbox import Sandbox
-from sandbox.telegram import point, trust
 from sandbox.world import Fault
-from tests.sandbox.conftest import Listening
-from tests.waiting import until
+from tests.sandbox.conftest import Visitor
 
 pytestmark = pytest.mark.row("D-43")
 
 PAGE = Path(web.__file__).with_name("page.html").read_text()
-
-
-class Visitor:
-    """Somebody with a browser, or curl."""
-
-    def __init__(self, sandbox: Sandbox, session: ClientSession) -> None:
-        self.sandbox, self.world, self._session = sandbox, sandbox.world, session
-
-    async def ask(self, method: str, path: str, body: Any = None, **query: str) -> tuple[int, Any]:
-        address = self.sandbox.page_url + path
-        async with self._session.request(method, address, json=body, params=query) as answer:
-            return answer.status, (await answer.json(content_type=None)) if answer.status != 204 else None
-
-    async def get(self, path: str, **query: str) -> Any:
-        status, body = await self.ask("GET", path, **query)
-        assert status == 200
-        return body
-
-    async def raw(self, method: str, path: str, data: bytes, **headers: str) -> tuple[int, str, Any]:
-        async with self._session.request(method, self.sandbox.page_url + path, data=data, headers=headers) as answer:
-            return answer.status, answer.content_type, await answer.json(content_type=None)
-
-
-@pytest.fixture(scope="session")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One directory for all sandboxes of a worker: the RSA key in it is made once."""
-    return tmp_path_factory.mktemp("sandbox")
-
-
-@pytest.fixture
-async def sandbox(directory: Path) -> AsyncIterator[Sandbox]:
-    whole = Sandbox(directory)
-    await whole.start()
-    yield whole
-    await whole.stop()
-
-
-@pytest.fixture
-def visitor(sandbox: Sandbox, session: ClientSession) -> Visitor:
-    return Visitor(sandbox, session)
 
 
 # the page
@@ -293,83 +246,3 @@ known = st.sampled_from([*FAULTS, "error", "busy", "flood_wait", "*", "5", 1, 2*
 )
 async def test_no_body_makes_the_sandbox_fail(visitor: Visitor, path: str, body: Any) -> None:
     assert (await visitor.ask("POST", path, body))[0] < 500
-
-
-# people
-
-
-async def test_a_person_reads_and_writes_on_telegram(visitor: Visitor, sandbox: Sandbox) -> None:
-    environment = sandbox.environment
-    trust(environment["ADA_TELEGRAM_SERVER_KEY"])
-    host, _, port = environment["ADA_TELEGRAM_SERVER"].rpartition(":")
-    stored = StringSession()
-    point(stored, host, int(port))
-    api_id, api_hash = int(environment["ADA_TELEGRAM_API_ID"]), environment["ADA_TELEGRAM_API_HASH"]
-    client = TelegramClient(stored, api_id, api_hash)
-    heard: list[str] = []
-    client.add_event_handler(lambda event: _note(heard, event), events.NewMessage(incoming=True))
-    await client.start(bot_token=environment["ADA_TELEGRAM_BOT_TOKEN"])
-    assert await visitor.ask("POST", "write/telegram", {"address": 100_001, "text": "Здравствуйте"}) == (204, None)
-    await until(lambda: heard == ["Здравствуйте"])
-    status, body = await visitor.ask("POST", "read/telegram", {"address": "100001"})
-    assert (status, body["told"]) == (200, 0)
-    await client.disconnect()
-
-
-async def _note(heard: list[str], event: Any) -> None:
-    heard.append(event.raw_text)
-
-
-@pytest.mark.parametrize("body", [{"address": "abc", "text": "x"}, {"address": 5}, {"address": 5, "text": ""}])
-async def test_nobody_writes_on_telegram_without_an_id_or_a_text(visitor: Visitor, body: dict[str, Any]) -> None:
-    assert (await visitor.ask("POST", "write/telegram", body))[0] == 422
-
-
-async def test_a_person_writes_an_sms(visitor: Visitor, listening: Listening) -> None:
-    body = {"address": "79990000001", "text": "hello"}
-    status, problem = await visitor.ask("POST", "write/sms", body)
-    assert (status, problem["code"]) == (409, "NO_INBOUND_URL")
-    url = f"{listening.url}/in?from=%p&text=%a"
-    assert await visitor.ask("POST", "write/sms", {**body, "url": url}) == (200, {"status": 200})
-    assert listening.calls == [{"path": "/in", "from": "+79990000001", "text": "hello"}]
-
-
-# the whole
-
-
-async def test_the_environment_is_all_that_a_client_needs(sandbox: Sandbox, session: ClientSession) -> None:
-    environment = sandbox.environment
-    api = API(environment["ADA_VK_TOKEN"])
-    api.API_URL = environment["ADA_VK_API_URL"]
-    await api.messages.send(peer_id=5, random_id=1, message="by VK")
-    await api.http_client.close()
-    sms = {name: environment[f"ADA_SMS_{name.upper()}"] for name in ("username", "password", "from")}
-    async with session.get(environment["ADA_SMS_URL"], params={**sms, "to": "+7999", "text": "by SMS"}) as answer:
-        assert answer.status == 202
-    assert [(one.channel, one.text) for one in sandbox.world.inbox()] == [("vk", "by VK"), ("sms", "by SMS")]
-    assert sandbox.environment["ADA_VK_API_URL"].endswith("/method/")
-    assert sandbox.environment["ADA_SMS_URL"].endswith("/cgi-bin/sendsms")
-
-
-async def test_a_taken_port_starts_nothing(directory: Path, session: ClientSession) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        whole = Sandbox(directory, web_port=taken.getsockname()[1])
-        with pytest.raises(OSError, match="in use"):
-            await whole.start()
-    with pytest.raises(ClientError):
-        await session.get(whole.vk.url)
-
-
-async def test_a_stopped_sandbox_frees_its_ports_and_starts_again(directory: Path) -> None:
-    first = Sandbox(directory)
-    await first.start()
-    web_port, vk_port = first.web.port, first.vk.port
-    await first.stop()
-    await first.stop()
-    second = Sandbox(directory, web_port=web_port, vk_port=vk_port)
-    await second.start()
-    assert (second.web.port, second.vk.port) == (web_port, vk_port)
-    assert second.environment["ADA_TELEGRAM_SERVER_KEY"] == first.environment["ADA_TELEGRAM_SERVER_KEY"]
-    await second.stop()
