@@ -29,6 +29,9 @@ _TYPES = {"int": "tonumber(ARGV[{n}])", "json": "cjson.decode(ARGV[{n}])", "str"
 
 # Before the script's own arguments: the shard tag and the clock offset.
 _FIXED = 2
+# A line of a script and where it stands.
+Line = tuple[str, str]
+
 _CLOCK = (
     "local clock = redis.call('TIME')",
     "local now = clock[1] * 1000 + math.floor(clock[2] / 1000) + tonumber(ARGV[2])",
@@ -60,10 +63,7 @@ class Script:
     arguments: tuple[Argument, ...]
     text: str
     origin: tuple[str, ...]
-
-    @property
-    def sha(self) -> str:
-        return hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+    sha: str
 
     def where(self, message: str) -> str:
         """A server's error message with `user_script:12` replaced by the file and line it came from."""
@@ -88,11 +88,12 @@ def load(name: str, flags: bool = False) -> Script:
     purpose = body.split("\n", 1)[0].removeprefix("-- ").split(": ", 1)[1]
     arguments = tuple(_arguments(header.get("ARGV", "")))
     uses = [part.strip() for part in header.get("USES", "").split(",") if part.strip()]
-    lines = [*_shebang(name, flags), *_prelude(arguments, _sources(name, uses))]
-    for source, text in _sources(name, uses):
-        lines += [(line, f"{source}:{n}") for n, line in enumerate(text.splitlines(), 1)]
+    own = _lines(f"{name}.lua")
+    lines = [*_needed([_lines(f"parts/{part}.lua") for part in uses], own), *own]
+    lines = [*_shebang(name, flags), *_prelude(arguments, lines), *lines]
     text = "\n".join(line for line, _ in lines)
-    return Script(name, purpose, header, arguments, text, tuple(origin for _, origin in lines))
+    sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+    return Script(name, purpose, header, arguments, text, tuple(origin for _, origin in lines), sha)
 
 
 def _header(body: str) -> Iterable[tuple[str, str]]:
@@ -109,19 +110,49 @@ def _arguments(line: str) -> Iterable[Argument]:
         yield Argument(name, kind or "str")
 
 
-def _sources(name: str, uses: list[str]) -> list[tuple[str, str]]:
-    files = [*(f"parts/{part}.lua" for part in uses), f"{name}.lua"]
-    return [(f"lua/{file}", (_LUA / file).read_text()) for file in files]
+def _lines(file: str) -> list[Line]:
+    """A file's lines without comments and blanks, each with its place."""
+    numbered = enumerate((_LUA / file).read_text().splitlines(), 1)
+    return [(line, f"lua/{file}:{n}") for n, line in numbered if line.strip() and not line.lstrip().startswith("--")]
 
 
-def _shebang(name: str, flags: bool) -> list[tuple[str, str]]:
+def _needed(parts: list[list[Line]], own: list[Line]) -> list[Line]:
+    """Of the parts only what the script reaches: every definition costs time at each run."""
+    blocks = [block for part in parts for block in _blocks(part)]
+    text = "\n".join(line for line, _ in own)
+    kept: list[list[Line]] = []
+    for block in reversed(blocks):
+        if any(re.search(rf"\b{word}\b", text) for word in _defined(block)):
+            kept.insert(0, block)
+            text += "\n" + "\n".join(line for line, _ in block)
+    return [line for block in kept for line in block]
+
+
+def _blocks(lines: list[Line]) -> Iterable[list[Line]]:
+    """Top-level definitions: each begins with `local` in the first column."""
+    block: list[Line] = []
+    for line in lines:
+        if line[0].startswith("local ") and block:
+            yield block
+            block = []
+        block.append(line)
+    yield block
+
+
+def _defined(block: list[Line]) -> list[str]:
+    """The names a definition makes."""
+    names = block[0][0].removeprefix("local function ").removeprefix("local ").split("=")[0].split("(")[0]
+    return [name.strip() for name in names.split(",")]
+
+
+def _shebang(name: str, flags: bool) -> list[Line]:
     if not flags:
         return []
     return [(f"#!lua flags={'allow-oom' if name in DRAINS else ''}".removesuffix(" flags="), "shebang")]
 
 
-def _prelude(arguments: tuple[Argument, ...], sources: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    text = "\n".join(body for _, body in sources)
+def _prelude(arguments: tuple[Argument, ...], lines: list[Line]) -> list[Line]:
+    text = "\n".join(line for line, _ in lines)
     used = [key.lua for key in KEYS.values() if re.search(rf"\b{key.name}_key\(", text)]
     locals_ = [argument.local(n) for n, argument in enumerate(arguments, _FIXED + 1)]
     return [(line, "prelude") for line in ["local shard = ARGV[1]", *_CLOCK, *locals_, *used]]
