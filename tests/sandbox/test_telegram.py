@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from telethon import TelegramClient, errors, events
@@ -337,6 +338,14 @@ class TestConnecting:
         in_the_padding = sealed[:-1] + bytes([sealed[-1] ^ 1])
         assert await _answered(place, sealed)
         assert not await _answered(place, in_the_padding)
+
+    async def test_a_full_frame_needs_its_checksum(self, place: Place) -> None:
+        client = await place.bot()
+        ping = bytes(f.PingRequest(1))
+        packet = _sealed(client, struct.pack("<qii", 4, 1, len(ping)) + ping)[8:]
+        frame = struct.pack("<II", len(packet) + 12, 0) + packet
+        assert await _answered(place, frame + struct.pack("<I", crc32(frame)))
+        assert not await _answered(place, frame + struct.pack("<I", crc32(frame) ^ 1))
 
     async def test_requests_with_broken_bytes_harm_nobody_else(
         self, place: Place, caplog: pytest.LogCaptureFixture
