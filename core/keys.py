@@ -148,7 +148,7 @@ _TABLE = [
         Lifetime.WORK,
         "takeable lanes (`@lane`) and lane-less tasks by priority, order",
     ),
-    Key("tenants", "queue:{s}:tenants:<tube>", "zset", Lifetime.WORK, "tenants with takeable work by virtual time"),
+    Key("tenants", "queue:{s}:tenants:<tube>", "zset", Lifetime.WORK, "tenants with takeable work by turn"),
     Key("lease", "queue:{s}:lease", "zset", Lifetime.WORK, "taken tasks by the ms their lease ends"),
     Key("expires", "queue:{s}:expires", "zset", Lifetime.WORK, "tasks that expire, by ms"),
     Key("buried", "queue:{s}:buried", "zset", Lifetime.WORK, "buried tasks by the ms they were buried"),

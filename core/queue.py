@@ -153,7 +153,7 @@ class Queue:
         return str((await self._store.run("settle", task.shard, *arguments))[-1])
 
     async def release(self, task: Task, due: int = 0) -> str:
-        """Give a task back unattempted: "ready", "waiting" or "stale"."""
+        """Give a task back unattempted: "ready", "waiting", "cancelled" if it was meanwhile, or "stale"."""
         return str(await self._store.run("release", task.shard, task.id, task.token, due))
 
     async def resign(self, owner: str, shard: int) -> None:

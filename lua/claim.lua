@@ -27,7 +27,7 @@ local function take_member()
   if redis.call('EXISTS', ready_key(tube, tenant)) == 0 then
     redis.call('ZREM', tenants_key(tube), tenant)
   else
-    redis.call('ZINCRBY', tenants_key(tube), 1, tenant)
+    redis.call('ZADD', tenants_key(tube), end_of_ring(tube), tenant)
   end
   return member
 end
@@ -62,16 +62,30 @@ local function take(id)
   return task
 end
 
+-- What the tick's page did not reach (I10). Answers whether it was too late for this one.
+local function lapsed(id)
+  local expires = redis.call('HGET', task_key(id), 'expires')
+  if not expires or tonumber(expires) > now then return false end
+  lapse(id)
+  return true
+end
+
 local opens_at = held_until()
-local tasks, entries = {}, 0
+local tasks, entries, late = {}, 0, 0
 if opens_at <= now then
-  while #tasks < limit and entries < budget do
+  while #tasks < limit and entries < budget and late < PAGE do
     local member = take_member()
     if not member then break end
-    local task = take(hold_lane(member))
-    entries = entries + (tonumber(task[7]) or 1)
-    tasks[#tasks + 1] = task
+    local id = hold_lane(member)
+    if lapsed(id) then
+      late = late + 1
+    else
+      local task = take(id)
+      entries = entries + (tonumber(task[7]) or 1)
+      tasks[#tasks + 1] = task
+    end
   end
+  more = more or late == PAGE
   if #tasks > 0 then count(tube, 'claimed', #tasks) end
 end
 

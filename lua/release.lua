@@ -1,12 +1,16 @@
 -- release: give a taken task back unattempted, at its place
 -- ARGV    id, token, due:int
--- USES    ready
--- RETURNS "ready", "waiting" or "stale"
+-- USES    ready, outcome, parcels
+-- RETURNS "ready", "waiting", "cancelled" or "stale"
 -- EVENTS  del of the bell
--- INVARIANT I8 an old token changes nothing; I12 a task given back was not attempted
+-- INVARIANT I8 an old token changes nothing; I11 what was cancelled is not given back; I12 a task given back was not attempted
 
 local task = read_task(id)
 if not task or task.token ~= token or task.state ~= 'taken' then return 'stale' end
+if redis.call('HEXISTS', task_key(id), 'cancel') == 1 then
+  cancel_task(id, task)
+  return 'cancelled'
+end
 redis.call('HDEL', task_key(id), 'token', 'owner', 'started')
 if redis.call('HINCRBY', task_key(id), 'attempts', -1) <= 0 then redis.call('HDEL', task_key(id), 'attempts') end
 count(task.tube, 'released')

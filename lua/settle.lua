@@ -39,7 +39,7 @@ if not open then
   return { 'settled', final }
 end
 if redis.call('HEXISTS', key, 'cancel') == 1 then
-  if task.history then close_parcel(id, task, 'cancelled') else end_task(id, task, 'cancelled') end
+  cancel_task(id, task)
   return { 'settled', 'cancelled' }
 end
 return put_back()

@@ -59,3 +59,8 @@ local function close_parcel(id, task, final)
   end_task(id, task, final)
   close_entries(task.history, task.tube, task.left)
 end
+
+-- The end of a task that was cancelled while it was under way.
+local function cancel_task(id, task)
+  if task.history then close_parcel(id, task, 'cancelled') else end_task(id, task, 'cancelled') end
+end

@@ -16,12 +16,13 @@ local function ring(tube)
   redis.call('DEL', bell_key(tube))
 end
 
--- A tenant joins the ring with the smallest virtual time in it: it neither saves up turns nor pays for old ones.
+-- Tenants take turns: who was served, and who joins, stands behind all the others. So nobody saves up turns or pays for old ones,
+-- and a tenant who leaves with each turn and comes back (a single lane) does not push in before those who waited (I15).
+local function end_of_ring(tube) return (redis.call('ZRANGE', tenants_key(tube), -1, -1, 'WITHSCORES')[2] or 0) + 1 end
+
 local function join_ring(tube, tenant)
-  local ring_of = tenants_key(tube)
-  if redis.call('ZSCORE', ring_of, tenant) then return end
-  local first = redis.call('ZRANGE', ring_of, 0, 0, 'WITHSCORES')
-  redis.call('ZADD', ring_of, first[2] or '0', tenant)
+  if redis.call('ZSCORE', tenants_key(tube), tenant) then return end
+  redis.call('ZADD', tenants_key(tube), end_of_ring(tube), tenant)
 end
 
 local function offer(tube, tenant, member, score)

@@ -50,7 +50,7 @@ local function reclaim(id)
   local facts = redis.call('HMGET', task_key(id), 'attempts', 'max', 'cancel')
   local most = tonumber(facts[2] or redis.call('HGET', settings_key(), 'max_attempts') or '10')
   if facts[3] then
-    if task.history then close_parcel(id, task, 'cancelled') else end_task(id, task, 'cancelled') end
+    cancel_task(id, task)
   elseif tonumber(facts[1]) >= most then
     bury_task(id, task)
   else
