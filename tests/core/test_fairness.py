@@ -1,0 +1,89 @@
+"""Who is next: fairness between tenants, then priority, then the order of submission."""
+
+from collections import Counter
+
+import pytest
+
+from tests.core.house import House
+from tests.servers import on_both_servers
+
+pytestmark = on_both_servers
+
+
+async def served(house: House, turns: int) -> Counter[str]:
+    """Which tenant got how many of the next turns; a body begins with its tenant."""
+    count: Counter[str] = Counter()
+    for _ in range(turns):
+        (task,) = await house.take()
+        count[task.body.split(":")[0]] += 1
+        await house.queue.settle(task)
+    return count
+
+
+async def put(house: House, tenant: str, count: int, lane: str = "") -> None:
+    for number in range(count):
+        await house.queue.put("t", f"{tenant}:{number}", tenant=tenant, lane=lane)
+
+
+@pytest.mark.row("K-05")
+async def test_a_backlog_of_one_tenant_does_not_starve_another(house: House) -> None:
+    await put(house, "big", 60)
+    await put(house, "small", 10)
+    assert (await served(house, 20))["small"] == 10
+
+
+@pytest.mark.row("K-05")
+@pytest.mark.parametrize(("laned", "other"), [("a", "b"), ("b", "a")])
+async def test_a_tenant_who_offers_one_lane_again_and_again_does_not_starve_another(
+    house: House, laned: str, other: str
+) -> None:
+    """I15. It left the ring with each turn and came back at its front, where the alphabet decided."""
+    await put(house, laned, 20, lane="lane")
+    await put(house, other, 20)
+    count = await served(house, 20)
+    assert abs(count[laned] - count[other]) <= 2
+
+
+@pytest.mark.row("K-05")
+async def test_each_of_many_tenants_gets_its_share(house: House) -> None:
+    for tenant in "abcdefgh":
+        await put(house, tenant, 10, lane="lane" + tenant if tenant in "aceg" else "")
+    count = await served(house, 40)
+    assert max(count.values()) - min(count.values()) <= 2
+
+
+@pytest.mark.row("K-05")
+async def test_who_comes_late_neither_saved_up_turns_nor_waits_for_all_the_others(house: House) -> None:
+    await put(house, "early", 50)
+    await served(house, 30)
+    await put(house, "late", 20)
+    count = await served(house, 10)
+    assert abs(count["early"] - count["late"]) <= 1
+
+
+@pytest.mark.row("K-21")
+async def test_a_more_urgent_task_is_first_and_equal_ones_keep_their_order(house: House) -> None:
+    for number, priority in enumerate([5, 9, 0, 5, 0, 9]):
+        await house.queue.put("t", f"{priority}:{number}", priority=priority)
+    assert await house.finish_all() == ["0:2", "0:4", "5:0", "5:3", "9:1", "9:5"]
+
+
+@pytest.mark.row("K-22")
+async def test_an_urgent_task_does_not_overtake_in_its_lane(house: House) -> None:
+    for priority in (5, 9, 0):
+        await house.queue.put("t", str(priority), priority=priority, lane="lane")
+    assert await house.finish_all() == ["5", "9", "0"]
+
+
+@pytest.mark.row("K-22")
+async def test_a_lane_is_as_urgent_as_its_head(house: House) -> None:
+    for body, priority, lane in [("calm", 9, "x"), ("urgent behind", 0, "x"), ("usual", 5, "y")]:
+        await house.queue.put("t", body, priority=priority, lane=lane)
+    assert [task.body for task in await house.take(limit=1)] == ["usual"]
+    assert [task.body for task in await house.take(limit=1)] == ["calm"]
+
+
+@pytest.mark.row("K-18")
+async def test_tasks_without_a_lane_do_not_wait_for_each_other(house: House) -> None:
+    await put(house, "a", 5)
+    assert len(await house.take(limit=10)) == 5
