@@ -30,6 +30,7 @@ class Telegram:
     def __init__(self, account: str, line: Line, peers: Peers, held: Held) -> None:
         self.account = account
         self._line, self._peers, self._held = line, peers, held
+        self._closed = False
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]
@@ -78,5 +79,8 @@ class Telegram:
         return ""
 
     async def close(self) -> None:
-        await self._line.close()
-        self._held.release()
+        """Give the session back. Once: Telethon opens the file again to close it, and another process may have it."""
+        if not self._closed:
+            self._closed = True
+            await self._line.close()
+            self._held.release()

@@ -6,6 +6,7 @@ and the next attempt opens it anew, once for all who wait.
 """
 
 import asyncio
+from collections.abc import Awaitable
 from datetime import timedelta
 from typing import Any
 
@@ -35,49 +36,63 @@ class Line:
         await asyncio.shield(self._connecting)
 
     async def _connect(self) -> None:
-        await self._client.disconnect()  # ends what Telethon still runs for the connection before
+        await self._end()  # what Telethon still runs for the connection before
         try:
             async with asyncio.timeout(self._timeout):
-                await self._client.connect()
+                await _honestly(self._client.connect())
             self._mute = False
         except BaseException:
             # Telethon calls a client connected before it has introduced itself: half a connection is none.
-            await self._client.disconnect()
+            await self._end()
             raise
+
+    async def _end(self) -> None:
+        await self._client.disconnect()
+        _see(self._client.disconnected)
 
     def _connected(self, task: asyncio.Task[None]) -> None:
         self._connecting = None
-        if not task.cancelled():
-            task.exception()  # has been seen, even when all who waited for it are gone
+        _see(task)  # even when all who waited for it are gone
 
     async def ask(self, request: Any) -> Any:
-        """Telegram's answer. Raises RPCError for a refusal, OSError where there was none."""
+        """Telegram's answer to one request. Raises RPCError for a refusal, OSError where there was none."""
+        return await self.told(self._client(request))
+
+    async def told(self, call: Awaitable[Any]) -> Any:
+        """The same for a call of Telethon's that asks by itself."""
         answers = self._answers
         try:
             async with asyncio.timeout(self._timeout):
-                return await self._answer(request)
+                answer = await _honestly(call)
         except TimeoutError:
             self._mute = answers == self._answers
             raise
-
-    async def _answer(self, request: Any) -> Any:
-        try:
-            answer = await self._client(request)
         except RPCError:
             self._answers += 1
             raise
-        except asyncio.CancelledError:
-            # Telethon cancels what is unanswered when a connection ends; that is not our own cancellation.
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            raise ConnectionError("the connection ended before the answer") from None
-        except (EOFError, BufferError) as error:  # asyncio.IncompleteReadError; an answer that is not MTProto
-            raise ConnectionError(type(error).__name__) from error
         self._answers += 1
         return answer
 
     async def close(self) -> None:
         if self._connecting is not None:
             self._connecting.cancel()
-        await self._client.disconnect()
+        await self._end()
+
+
+def _see(future: asyncio.Future[None]) -> None:
+    """Take note of how it ended, else asyncio complains that nobody did."""
+    if future.done() and not future.cancelled():
+        future.exception()
+
+
+async def _honestly(call: Awaitable[Any]) -> Any:
+    """Tell a connection that ended as what it is. Telethon cancels what waits for it, as if we had wanted that."""
+    try:
+        return await call
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise ConnectionError("the connection ended before the answer") from None
+    except (EOFError, BufferError) as error:  # asyncio.IncompleteReadError; an answer that is not MTProto
+        raise ConnectionError(type(error).__name__) from error

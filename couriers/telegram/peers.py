@@ -5,6 +5,7 @@ them. A bot may leave the hash 0 for whoever started it, so its ids cost no ques
 for each. Source: core.telegram.org/api/peers, "Access hash".
 """
 
+import re
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
@@ -18,6 +19,7 @@ from couriers.telegram import answers
 from couriers.telegram.line import FAILURES
 from couriers.telegram.phones import Owner, Phones
 
+_ID = re.compile(r"-?[1-9][0-9]{0,14}")
 AGAIN = timedelta(hours=1)  # Telegram puts an import off without saying for how long
 
 Ask = Callable[[Any], Awaitable[Any]]
@@ -35,7 +37,7 @@ class Peers:
             return await self._by_phone(address)
         if address.startswith("@"):
             return self._named(address[1:].lower()) or await self._attempted(self._by_name(address))
-        if address.removeprefix("-").isdecimal():
+        if _ID.fullmatch(address):
             return self._met(int(address)) or await self._unmet(int(address))
         return nobody("not an id, a @name or a phone number")
 

@@ -64,7 +64,7 @@ async def _signed_in(settings: Settings, held: Held) -> Telegram:
     line = Line(client, settings.timeout)
     try:
         await line.up()
-        account = await client.get_me() or await _new_account(client, settings)
+        account = await line.told(client.get_me()) or await _new_account(client, line, settings)
         held.session.save()
         return Telegram(str(account.id), line, _peers(client, line, held, account), held)
     except BaseException as error:
@@ -87,7 +87,7 @@ def _client(settings: Settings, held: Held) -> TelegramClient:
         use_ipv6=address is not None and ":" in address[0],
         timeout=int(settings.timeout.total_seconds()),
         request_retries=0,  # one attempt is one request
-        connection_retries=0,
+        connection_retries=2,  # one key exchange in 256 fails: Telethon drops a leading zero of the key
         retry_delay=0,
         auto_reconnect=False,  # see line.py
         flood_sleep_threshold=0,  # else it sleeps up to a minute inside of the call
@@ -96,13 +96,13 @@ def _client(settings: Settings, held: Held) -> TelegramClient:
     )
 
 
-async def _new_account(client: TelegramClient, settings: Settings) -> Any:
+async def _new_account(client: TelegramClient, line: Line, settings: Settings) -> Any:
     if settings.bot_token is None:
         raise SetupError("nobody is signed in with this session: sign in anew and set ADA_TELEGRAM_SESSION")
     try:
-        return await client.sign_in(bot_token=settings.bot_token)
+        return await line.told(client.sign_in(bot_token=settings.bot_token))
     except UserMigrateError:  # the bot lives in another data centre, where Telethon has gone meanwhile
-        return await client.sign_in(bot_token=settings.bot_token)
+        return await line.told(client.sign_in(bot_token=settings.bot_token))
 
 
 def _advice(error: RPCError | OSError) -> str:

@@ -1,6 +1,5 @@
 """Telegram's answers, each built by Telethon from what comes over the wire."""
 
-import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -98,7 +97,7 @@ def test_a_search_without_answer_has_sent_nothing() -> None:
 
 
 def test_who_cannot_connect_waits_without_losing_an_attempt() -> None:
-    down = answers.connecting(asyncio.TimeoutError())
+    down = answers.connecting(TimeoutError())
     assert down == Deferred(Reason.PROVIDER_DOWN, answers.OUTAGE, Scope.ACCOUNT, "TimeoutError")
     assert isinstance(answers.connecting(wire(401, "AUTH_KEY_UNREGISTERED")), Halted)
 
