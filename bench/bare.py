@@ -1,0 +1,30 @@
+"""A bare aiohttp handler, to compare the API with: `python -m bench.bare ANSWER_BYTES`. Reads a body, answers 202 with another."""
+
+import asyncio
+import sys
+
+from aiohttp import web
+
+from cli.processes import announce
+from cli.wiring import stop_requested
+
+BACKLOG = 1024
+
+
+async def serve(answer: bytes) -> None:
+    async def take(request: web.Request) -> web.Response:
+        await request.read()
+        return web.Response(status=202, body=answer, headers={"Content-Type": "application/json"})
+
+    app = web.Application()
+    app.router.add_post("/v1/deliveries", take)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, backlog=BACKLOG).start()
+    announce(http=f"http://127.0.0.1:{runner.addresses[0][1]}")
+    await stop_requested().wait()
+    await runner.cleanup()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(b"x" * int(sys.argv[1])))

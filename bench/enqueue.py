@@ -1,0 +1,122 @@
+"""bench enqueue: deliveries per second that one API process takes, beside a bare aiohttp handler that answers the same.
+
+Both answer the same load generator, a process of its own, in turns: bare, one by one, in bulk, bare, …
+The API is the real one: `./ada serve`, real keys, real scripts, append-only file on.
+"""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from bench.child import Child, python
+from bench.cost import cpu_of
+from bench.ground import START, Ground, ground
+from bench.rows import Rows, median, say, verdict
+from bench.samples import SHORT, address
+
+ANSWER_BYTES = 230
+"""As long as the API's own answer to one delivery."""
+
+CHANNELS = ("telegram", "vk", "sms")
+SINGLE_WANTED, BULK_WANTED = 0.5, 5.0
+
+
+def declare(parser: ArgumentParser) -> None:
+    parser.add_argument("--seconds", type=float, default=4.0, help="of each turn (4)")
+    parser.add_argument("--rounds", type=int, default=4, help="how many turns each has (4)")
+    parser.add_argument("--connections", type=int, default=32, help="of the load generator (32)")
+    parser.add_argument("--lines", type=int, default=1000, help="deliveries in one bulk request (1000)")
+    parser.add_argument("--due", choices=["now", "later"], default="later", help="when they are to be sent (later)")
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """Who is asked for what. `each`: deliveries in one request."""
+
+    name: str
+    url: str
+    body: bytes
+    connections: int
+    each: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Deliveries per second, and how busy (share of a core) the server's process and Valkey were."""
+
+    rate: float
+    server: float
+    store: float
+
+
+async def measure(arguments: Namespace, rows: Rows) -> None:
+    async with ground() as place:
+        api, facts = await place.start_verb("serve")
+        bare = await place.start("bare", "bench.bare", str(ANSWER_BYTES))
+        contenders = {
+            contender: server
+            for contender, server in zip(
+                contenders_of((await bare.facts(START))["http"], facts["http"], arguments), (bare, api, api), strict=True
+            )
+        }
+        turns: dict[str, list[Turn]] = {contender.name: [] for contender in contenders}
+        for number in range(arguments.rounds):
+            for contender, server in contenders.items():
+                turn = await one_turn(place, contender, server, arguments.seconds)
+                turns[contender.name].append(turn)
+                say(f"{number + 1}/{arguments.rounds} {contender.name}: {turn.rate:,.0f}/s")
+    show(turns, rows)
+
+
+def contenders_of(bare: str, api: str, arguments: Namespace) -> Sequence[Contender]:
+    body = json.dumps(delivery(arguments.due == "later"), ensure_ascii=False).encode()
+    lines = (body + b"\n") * arguments.lines
+    path = "/v1/deliveries"
+    return (
+        Contender("bare handler", bare + path, body, arguments.connections),
+        Contender("one by one", api + path, body, arguments.connections),
+        Contender("bulk", f"{api}{path}/bulk", lines, 2, arguments.lines),
+    )
+
+
+def delivery(later: bool) -> Mapping[str, Any]:
+    at = (datetime.now(UTC) + timedelta(days=30)).isoformat() if later else None
+    recipient = {"id": 1, "name": "Петров П. П.", "contacts": {channel: address(channel, 1) for channel in CHANNELS}}
+    return {"sender": {"id": 42, "name": "Иванов И. И."}, "text": SHORT, "recipients": [recipient], "deliver_at": at}
+
+
+async def one_turn(place: Ground, contender: Contender, server: Child, seconds: float) -> Turn:
+    file = place.directory / "body"
+    file.write_bytes(contender.body)
+    words = (contender.url, str(contender.connections), str(seconds))
+    before = cpu_of(server.pid), cpu_of(place.store.pid)
+    load = await Child.start("load", python("bench.load", *words), {"BENCH_BODY": str(file)}, place.directory)
+    try:
+        facts = await load.facts(within=seconds + START)
+    finally:
+        await load.stop()
+    after = cpu_of(server.pid), cpu_of(place.store.pid)
+    busy = [(late - early) / seconds for early, late in zip(before, after, strict=True)]
+    return Turn(facts["answers"] * contender.each / facts["seconds"], *busy)
+
+
+def show(turns: Mapping[str, Sequence[Turn]], rows: Rows) -> None:
+    rates = {name: median([turn.rate for turn in own]) for name, own in turns.items()}
+    for name, own in turns.items():
+        server, store = (100 * median([getattr(turn, part) for turn in own]) for part in ("server", "store"))
+        rows.show(
+            {
+                "system": name,
+                "deliveries_per_s": round(rates[name]),
+                "to_bare": round(rates[name] / rates["bare handler"], 2),
+                "to_one_by_one": round(rates[name] / rates["one by one"], 2),
+                "server_cpu_percent": round(server),
+                "store_cpu_percent": round(store),
+            }
+        )
+    single, bulk = rates["one by one"] / rates["bare handler"], rates["bulk"] / rates["one by one"]
+    verdict("one by one to bare handler", single, f"≥ {SINGLE_WANTED}", single >= SINGLE_WANTED)
+    verdict("bulk to one by one", bulk, f"≥ {BULK_WANTED:g}", bulk >= BULK_WANTED)

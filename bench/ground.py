@@ -1,0 +1,79 @@
+"""What a benchmark stands on: a Valkey with users' settings in a directory that is gone afterwards, and its processes."""
+
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from redis.asyncio import Redis
+
+from bench.child import Child, python
+from cli import embedded
+from cli.processes import Facts
+from cli.up import store_is_ready
+
+START = 60.0
+"""Seconds for a process to be ready: on a busy machine the sandbox takes some to make its RSA key."""
+
+API_KEY = "ada_benchmark"
+
+
+class Ground:
+    """`environment`: what every process started here is told. `redis`: our own eyes, named so that it is not counted."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        server = embedded.prepare(directory / "valkey")
+        self._command = server.command()
+        self.url = server.url
+        self.redis: Redis = Redis.from_url(self.url, decode_responses=True, client_name="bench")
+        self.environment = {
+            "ADA_REDIS_URL": self.url,
+            "ADA_DATA": str(directory),
+            "ADA_API_KEY": API_KEY,
+            "ADA_HTTP": "127.0.0.1:0",
+            "ADA_LOG_LEVEL": "warning",
+        }
+        self._children: list[Child] = []
+
+    async def start_store(self) -> None:
+        store = await Child.start("valkey", self._command, {}, self.directory, store_is_ready)
+        self._children.append(store)
+        await store.facts(START)
+
+    async def start(self, name: str, module: str, *words: str) -> Child:
+        """A process of a benchmark; what it announces is still to be heard."""
+        child = await Child.start(name, python(module, *words), self.environment, self.directory)
+        self._children.append(child)
+        return child
+
+    async def start_verb(self, *words: str) -> tuple[Child, Facts]:
+        """`./ada …`, when it is ready, and what it announced."""
+        child = await self.start(" ".join(words), "cli", *words)
+        return child, await child.facts(START)
+
+    async def end(self, child: Child) -> None:
+        await child.stop()
+        self._children.remove(child)
+
+    async def stop(self) -> None:
+        """Ends everything, the server last."""
+        await self.redis.aclose()
+        for child in reversed(self._children):
+            await child.stop()
+
+    @property
+    def store(self) -> Child:
+        return self._children[0]
+
+
+@asynccontextmanager
+async def ground() -> AsyncIterator[Ground]:
+    """A fresh one, server running, until the block is left."""
+    with tempfile.TemporaryDirectory(prefix="ada-bench-") as directory:
+        made = Ground(Path(directory))
+        try:
+            await made.start_store()
+            yield made
+        finally:
+            await made.stop()
