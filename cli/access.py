@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 
-from cli.command import GOOD, Command
+from cli.command import GOOD, Command, add_json
 from cli.settings import load
 from cli.wiring import opened_store
 from core.access import SCOPES, Access, Key
@@ -19,9 +19,11 @@ def declare(parser: ArgumentParser) -> None:
         "--scope", action="append", choices=sorted(SCOPES), help="what it may; by default send and read"
     )
     creating.add_argument("--tenant", default="default")
-    verbs.add_parser("list", help="show the keys, without their secrets")
+    listing = verbs.add_parser("list", help="show the keys, without their secrets")
     revoking = verbs.add_parser("revoke", help="a key that is revoked opens nothing any more")
     revoking.add_argument("id")
+    for one in (creating, listing, revoking):
+        add_json(one, default=SUPPRESS)
 
 
 def run(arguments: Namespace) -> int:

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 GOOD, NO, WRONG_USAGE = 0, 1, 2
 FOR_THE_OPERATOR = 3
@@ -28,6 +29,11 @@ class NotDone(Exception):
     def __init__(self, sentence: str, code: int = NO) -> None:
         super().__init__(sentence)
         self.code = code
+
+
+def add_json(parser: ArgumentParser, **further: Any) -> None:
+    """Every verb has `--json`; a verb of a verb adds it with `default=SUPPRESS`, so that it counts on either side."""
+    parser.add_argument("--json", action="store_true", help="answer in JSON, for programs", **further)
 
 
 def declare_nothing(parser: ArgumentParser) -> None:

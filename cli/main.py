@@ -9,11 +9,12 @@ from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
-from cli.command import GOOD, NO, WRONG_USAGE, Command, NotDone
+from cli.command import GOOD, NO, WRONG_USAGE, Command, NotDone, add_json
 from core.errors import AdaError, Invalid, SetupError
 
 VERBS: Mapping[str, tuple[str, str]] = {
     # verb: (module, what it does)
+    "demo": ("cli.demo", "send one message over every channel through the sandbox, and show who got it"),
     "up": ("cli.up", "run everything in one process tree, until Ctrl-C"),
     "doctor": ("cli.doctor", "look at settings, server, clock and credentials, and say what mends them"),
     "send": ("cli.deliveries", "send a message to people, now or at a set moment"),
@@ -24,6 +25,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "key": ("cli.access", "make, list and revoke API keys"),
     "serve": ("cli.serve", "answer HTTP"),
     "courier": ("cli.courier", "deliver through one channel"),
+    "bench": ("cli.bench", "measure lag, throughput, cost and memory, each on a server of its own"),
     "sandbox": ("cli.sandbox", "play the providers on this machine, with an inbox page"),
     "docs": ("cli.docs", "make the pages that come from the code: keys, scripts, states"),
     "lock": ("cli.checks", "resolve the dependencies anew into the lock files"),
@@ -77,7 +79,7 @@ def parser_for(verb: str | None, command: Command | None) -> ArgumentParser:
     verbs = parser.add_subparsers(metavar="VERB", title="verbs", dest="verb", required=True)
     for name, (_, duty) in sorted(VERBS.items()):
         one = verbs.add_parser(name, help=duty, description=duty, allow_abbrev=False)
-        one.add_argument("--json", action="store_true", help="answer in JSON, for programs")
+        add_json(one)
         if name == verb and command is not None:
             command.declare(one)
     return parser

@@ -14,7 +14,12 @@ from collections.abc import Sequence
 # A child that has ended by itself cannot be signalled; then nothing is left to do.
 _SHELL = """
 exec 3<&0
-{ read -r word <&3; kill -TERM $$ || exit; sleep 10; kill -KILL 0; } >/dev/null 2>&1 &
+{
+    read -r word <&3
+    kill -TERM $$ || exit
+    for second in 1 2 3 4 5 6 7 8 9 10; do sleep 1; kill -0 $$ || exit; done
+    kill -KILL 0
+} >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null
 """
 

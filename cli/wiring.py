@@ -21,6 +21,8 @@ def log_to_stderr(settings: Settings) -> None:
     logging.basicConfig(
         stream=sys.stderr, level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    if settings.log_level != "debug":
+        logging.getLogger("telethon").setLevel(logging.WARNING)  # it tells every connection
 
 
 def stop_requested() -> asyncio.Event:

@@ -1,0 +1,233 @@
+"""`./ada up` and the verbs beside it, as a person uses them: real processes, real ports, real kills."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+from redis.exceptions import ConnectionError as Unreachable
+
+from cli.embedded import find, free_port
+from tests.servers import await_sync
+
+ROOT = Path(__file__).parents[2]
+ADA = [sys.executable, "-P", "-m", "cli"]
+PEOPLE = ["--to", "1=telegram:100001,vk:200001,sms:+79990000001", "--to", "2=vk:200002"]
+
+pytestmark = pytest.mark.timeout(120)
+
+
+class Installation:
+    """One data directory on one port; `up` comes and goes."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        own = {"ADA_HTTP": f"127.0.0.1:{free_port()}", "ADA_DATA": str(directory / "data"), "ADA_QUIET_HOURS": "off"}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADA_")}
+        self.environment = {**inherited, "PYTHONPATH": str(ROOT), **own}
+        self.process: subprocess.Popen[bytes] | None = None
+        self.log = directory / "up.log"
+
+    def up(self) -> dict[str, Any]:
+        """Starts it and answers what it tells when it is ready."""
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [*ADA, "up", "--json"], cwd=self.directory, env=self.environment, stdout=log
+            )
+        await_sync(lambda: self.facts() is not None, within=60, what=f"the start ({self.log})")
+        return self.facts() or {}
+
+    def facts(self) -> dict[str, Any] | None:
+        assert self.process is not None
+        assert self.process.poll() is None, self.log.read_text()
+        ready = [json.loads(line)["ready"] for line in self.log.read_text().splitlines() if line.startswith('{"ready"')]
+        return ready[0] if ready else None
+
+    def ada(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*ADA, *words], cwd=self.directory, env=self.environment, capture_output=True, text=True)
+
+    def answer(self, *words: str) -> Any:
+        done = self.ada(*words, "--json")
+        assert done.returncode == 0, done.stderr + self.log.read_text()[-5000:]
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def children(self) -> dict[int, str]:
+        """Number and command of every process under `up`."""
+        assert self.process is not None
+        found, table = {self.process.pid}, processes()
+        while new := {pid for pid, (parent, _) in table.items() if parent in found} - found:
+            found |= new
+        return {pid: table[pid][1] for pid in found}
+
+    def child(self, words: str) -> int:
+        return next(pid for pid, command in self.children().items() if words in command and "tether" not in command)
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        assert self.process is not None
+        self.process.send_signal(how)
+        code = self.process.wait(timeout=30)
+        self.process = None
+        return code
+
+
+def processes() -> dict[int, tuple[int, str]]:
+    """Number → the parent's number, and the command; zombies are gone for us."""
+    shown = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,ppid=,stat=,command="], capture_output=True, text=True
+    ).stdout
+    rows = [line.split(None, 3) for line in shown.splitlines()]
+    return {int(row[0]): (int(row[1]), row[-1]) for row in rows if not row[2].startswith("Z")}
+
+
+def are_gone(those: Iterable[int]) -> bool:
+    return not set(those) & processes().keys()
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Iterator[Installation]:
+    yield from installed(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """One that is up, shared by the tests that leave it up."""
+    for made in installed(tmp_path_factory.mktemp("running")):
+        made.up()
+        yield made
+
+
+def installed(directory: Path) -> Iterator[Installation]:
+    made = Installation(directory)
+    yield made
+    if made.process is not None:
+        made.end()
+
+
+def test_demo_shows_a_delivery_over_every_channel_and_ends_well(installation: Installation) -> None:
+    done = installation.ada("demo", "--json")
+    assert done.returncode == 0, done.stderr + done.stdout
+    shown = json.loads(done.stdout)
+    assert shown["history"]["verdict"] == "all_reached"
+    assert {one["channel"] for one in shown["received"]} == {"telegram", "vk", "sms"}
+
+
+def test_a_message_goes_out_over_every_channel_and_the_history_tells(running: Installation) -> None:
+    history = running.answer("send", *PEOPLE, "--text", "Моей пары не будет", "--wait")
+    assert history["verdict"] == "all_reached"
+    first, second = history["recipients"]
+    assert sorted(first["received_in"]) == ["sms", "telegram", "vk"]
+    assert second["received_in"] == ["vk"]
+    assert running.answer("show", history["history_key"])["text"] == "Моей пары не будет"
+    assert "everybody was reached" in running.ada("track", history["id"]).stdout
+
+
+@pytest.mark.row("D-07")
+def test_a_deferred_delivery_can_be_moved_and_cancelled(running: Installation) -> None:
+    sent = running.answer("send", "--to", "vk:200001", "--text", "потом", "--at", "2027-01-01T00:00:00Z")
+    assert sent["state"] == "scheduled"
+    moved = running.answer("reschedule", sent["id"], "--at", "2027-02-02T10:00:00+03:00")
+    assert moved["deliver_at"].startswith("2027-02-02T07:00:00")
+    assert running.answer("cancel", sent["id"])["cancelled"] == 1
+    assert running.ada("cancel", sent["id"]).returncode == 1
+    assert running.ada("cancel").returncode == 2
+
+
+@pytest.mark.row("D-27")
+def test_what_the_api_refuses_is_told_with_its_code(running: Installation) -> None:
+    done = running.ada("send", "--to", "vk:1", "--text", "")
+    assert done.returncode != 0
+    assert "TEXT" in done.stderr
+    assert running.ada("show", "nonsense").returncode == 2
+
+
+def test_keys_are_made_listed_and_revoked(running: Installation) -> None:
+    made = running.answer("key", "create", "деканат", "--scope", "send")
+    listed = running.ada("key", "list", "--json").stdout
+    assert made["id"] in listed
+    assert made["secret"] not in listed
+    assert running.ada("key", "revoke", made["id"]).returncode == 0
+    assert made["id"] not in running.ada("key", "list").stdout
+    assert running.ada("key", "revoke", made["id"]).returncode == 1
+
+
+def test_doctor_finds_a_running_installation_in_good_health(running: Installation) -> None:
+    done = running.ada("doctor", "--json")
+    found = {one["what"]: one["is_good"] for one in map(json.loads, done.stdout.splitlines())}
+    assert done.returncode == 0
+    assert found["redis"]
+    assert found["clock"]
+    assert running.ada("courier", "vk", "--healthy").returncode == 0
+
+
+@pytest.mark.row("D-19")
+def test_a_killed_courier_stops_nobody_else_and_comes_back(running: Installation) -> None:
+    os.kill(running.child("cli courier vk"), signal.SIGKILL)
+    history = running.answer("send", *PEOPLE, "--text", "один раз", "--wait")
+    assert history["verdict"] == "all_reached"
+
+
+@pytest.mark.row("D-07")
+def test_ctrl_c_ends_everything_in_seconds_and_the_data_is_there_next_time(installation: Installation) -> None:
+    facts = installation.up()
+    sent = installation.answer("send", "--to", "vk:200001", "--text", "после", "--at", "2027-01-01T00:00:00Z")
+    processes_of_it, began = installation.children(), time.monotonic()
+    assert installation.end(signal.SIGINT) == 0
+    assert time.monotonic() - began < 8
+    await_sync(lambda: are_gone(processes_of_it), within=2, what="the end of all processes")
+    again = installation.up()
+    assert again["key"] == facts["key"]
+    assert installation.answer("show", sent["id"])["state"] == "scheduled"
+
+
+def test_everything_ends_when_up_is_killed(installation: Installation) -> None:
+    installation.up()
+    processes_of_it = installation.children()
+    assert len(processes_of_it) > 6
+    installation.end(signal.SIGKILL)
+    await_sync(lambda: are_gone(processes_of_it), within=15, what="the end of all processes")
+
+
+def test_a_second_up_on_the_same_data_is_refused_with_a_clear_word(running: Installation) -> None:
+    done = running.ada("up")
+    assert done.returncode == 1
+    assert "another ada (process" in done.stderr
+
+
+def test_up_says_which_port_is_taken(running: Installation, tmp_path: Path) -> None:
+    other = Installation(tmp_path)
+    other.environment |= {"ADA_DATA": str(tmp_path / "other"), "ADA_HTTP": running.environment["ADA_HTTP"]}
+    started = subprocess.Popen([*ADA, "up"], cwd=tmp_path, env=other.environment, stdout=subprocess.PIPE, text=True)
+    assert started.stdout is not None
+    line = next(line for line in started.stdout if "cannot listen" in line)
+    assert "set ADA_HTTP" in line
+    started.terminate()
+    assert started.wait(20) == 0
+
+
+def test_the_embedded_server_comes_back_with_its_data_when_it_is_killed(running: Installation) -> None:
+    sent = running.answer("send", "--to", "vk:200001", "--text", "потом", "--at", "2027-01-01T00:00:00Z")
+    data = Path(running.environment["ADA_DATA"]) / "valkey"
+    url = str(find(data))
+    os.kill(running.child("valkey-server 127.0.0.1"), signal.SIGKILL)
+    await_sync(lambda: is_answering(url), within=10, what="the server")
+    assert running.answer("show", sent["id"])["state"] == "scheduled"
+
+
+def is_answering(url: str) -> bool:
+    try:
+        return bool(Redis.from_url(url, retry=None).ping())
+    except Unreachable:
+        return False
+
+
+def test_verbs_without_a_running_ada_say_what_to_start(installation: Installation) -> None:
+    done = installation.ada("send", "--to", "1", "--text", "x")
+    assert done.returncode == 2
+    assert "./ada up" in done.stderr
