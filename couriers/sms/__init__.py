@@ -108,16 +108,31 @@ async def open(settings: Settings, directory: Path) -> Sms:  # noqa: A001 - the 
 
 
 def _session(timeout: timedelta) -> aiohttp.ClientSession:
-    """A session that never asks twice.
-
-    aiohttp repeats a GET by itself when a connection that it kept has gone: that would be a second SMS. A connection
-    that serves one request cannot be such a one.
-    """
+    """Each request has its own connection: one that was kept may have gone, and then nobody knows what was sent."""
     seconds = timeout.total_seconds()
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(force_close=True, limit=32),
         timeout=aiohttp.ClientTimeout(total=seconds, connect=seconds / 3),
+        middlewares=[_once],
     )
+
+
+class AnswerLost(aiohttp.ClientError):
+    """The connection ended between request and answer."""
+
+
+async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Keep aiohttp from repeating the request.
+
+    It does so with every GET whose connection ends before the answer (aiohttp/client.py, IDEMPOTENT_METHODS), and here
+    that is a second SMS. An error that it does not know is not repeated.
+    """
+    try:
+        return await handler(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise AnswerLost(type(error).__name__) from error
 
 
 async def _check(courier: Sms) -> None:

@@ -1,0 +1,256 @@
+"""The SMS courier, against the sandbox's gateway and a real Kannel."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from core.errors import SetupError
+from core.port import Courier, Deferred, Rejected, Scope, Sent, Unknown
+from core.words import Reason
+from couriers import sms
+from couriers.sms.parts import parts
+from sandbox.magic import MAGIC
+from sandbox.sms import SmsServer
+from sandbox.world import World
+from tests.couriers.contract import House, OutageContract, message
+from tests.kannel import Kannel
+from tests.waiting import until
+
+MAGIC_OF = {fault.name: address for address, fault in MAGIC["sms"].items()}
+
+
+class SmsHouse(House):
+    module = sms
+    secrets = ("sandbox",)
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.world = World()
+        self.port, self.timeout, self.most_parts = 0, timedelta(seconds=30), 255
+
+    def settings(self) -> sms.Settings:
+        return sms.Settings(self.server.url, "ada", "sandbox", "Ada", most_parts=self.most_parts, timeout=self.timeout)
+
+    def address(self, number: int) -> str:
+        return f"+7999{number:07}"
+
+    def received(self, address: str) -> list[str]:
+        return [received.text for received in self.world.inbox("sms", address)]
+
+    async def start(self) -> None:
+        self.server = SmsServer(self.world, port=self.port, report_delay=0)
+        await self.server.start()
+        self.port = self.server.port
+
+    async def stop(self) -> None:
+        await self.server.stop()
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[SmsHouse]:
+    played = SmsHouse(tmp_path)
+    await played.start()
+    yield played
+    await played.close()
+    await played.stop()
+
+
+class Reports:
+    """Whoever takes delivery reports: remembers each in its order."""
+
+    def __init__(self) -> None:
+        self.calls: list[dict[str, str]] = []
+        self.url = ""
+
+    async def note(self, request: web.Request) -> web.Response:
+        self.calls.append({"path": request.path, **request.query})
+        return web.Response()
+
+    def statuses(self) -> list[int]:
+        return [int(call["status"]) for call in self.calls]
+
+
+@pytest.fixture
+async def reports() -> AsyncIterator[Reports]:
+    ear = Reports()
+    app = web.Application()
+    app.router.add_get("/{path:.*}", ear.note)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    ear.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1/receipts/sms"
+    yield ear
+    await runner.cleanup()
+
+
+async def one(courier: Courier, address: str, text: str = "hello", report: str = "") -> Any:
+    return (await courier.attempt([message(address, text, report=report)]))[0]
+
+
+class TestSms(OutageContract):
+    pass
+
+
+# failures
+
+
+@pytest.mark.row("D-38")
+@pytest.mark.parametrize(
+    ("fault", "copies"),
+    [("accepted_then_cut", 1), ("disconnect_before", 0), ("bad_gateway", 0), ("timeout", 0)],
+)
+async def test_a_lost_answer_is_unknown_and_asked_for_once(house: SmsHouse, fault: str, copies: int) -> None:
+    """aiohttp repeats a GET by itself when the connection ends before the answer. That was a second SMS."""
+    house.timeout = timedelta(seconds=1) if fault == "timeout" else house.timeout
+    courier = await house.open()
+    before = house.world.counted("sms", "http")
+    assert isinstance(await one(courier, MAGIC_OF[fault]), Unknown)
+    assert house.world.counted("sms", "http") - before == 1
+    assert len(house.received(MAGIC_OF[fault])) == copies
+
+
+async def test_a_busy_gateway_is_asked_again_later(house: SmsHouse) -> None:
+    outcome = await one(await house.open(), MAGIC_OF["busy"])
+    assert isinstance(outcome, Deferred)
+    assert (outcome.reason, outcome.scope) == (Reason.PROVIDER_DOWN, Scope.RECIPIENT)
+
+
+async def test_a_refused_number_is_final(house: SmsHouse) -> None:
+    outcome = await one(await house.open(), MAGIC_OF["bad_number"])
+    assert isinstance(outcome, Rejected)
+    assert outcome.reason is Reason.RECIPIENT_UNREACHABLE
+
+
+async def test_queued_is_accepted(house: SmsHouse) -> None:
+    assert await one(await house.open(), MAGIC_OF["queued"]) == Sent()
+
+
+@pytest.mark.row("D-38")
+async def test_a_gateway_that_closes_kept_connections_loses_nothing(tmp_path: Path) -> None:
+    """A connection kept from the last request may have gone, and the next one on it would be `unknown` for ever."""
+    asked = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        await reader.readuntil(b"\r\n\r\n")
+        asked += 1
+        writer.write(b"HTTP/1.1 202 Accepted\r\nContent-Length: 24\r\n\r\n0: Accepted for delivery")
+        await reader.read(1)  # a second request, or the end of the connection
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/cgi-bin/sendsms"
+    courier = await sms.open(sms.Settings(url, "ada", "sandbox", "Ada"), tmp_path)
+    outcomes = [await one(courier, "+79991112233") for _ in range(3)]
+    await courier.close()
+    server.close()
+    assert outcomes == [Sent()] * 3
+    assert asked == 4
+
+
+# what is sent
+
+
+@pytest.mark.row("D-24")
+async def test_a_number_as_people_write_it_reaches_its_owner(house: SmsHouse) -> None:
+    assert await one(await house.open(), "8 (999) 111-22-33") == Sent()
+    assert house.received("+79991112233") == ["hello"]
+
+
+async def test_the_gateway_counts_as_many_parts(house: SmsHouse) -> None:
+    courier = await house.open()
+    for text in ("a" * 152 + "€" + "a" * 152, "я" * 66 + "😀" + "я" * 66, "я" * 70):
+        before = house.world.counted("sms", "parts")
+        await one(courier, house.address(1), text)
+        assert house.world.counted("sms", "parts") - before == parts(text)
+
+
+async def test_a_text_that_the_gateway_would_cut_is_refused_whole(house: SmsHouse) -> None:
+    house.most_parts = 2
+    courier = await house.open()
+    assert await one(courier, house.address(1), "я" * 134) == Sent()
+    outcome = await one(courier, house.address(1), "я" * 135)
+    assert outcome == Rejected(Reason.CONTENT_REFUSED, "3 parts, and the gateway joins 2")
+    assert house.received(house.address(1)) == ["я" * 134]
+
+
+# reports
+
+
+@pytest.mark.row("D-24")
+async def test_reports_come_to_the_messages_own_address(house: SmsHouse, reports: Reports) -> None:
+    report = f"{reports.url}?message=0.42.1&secret=a%2Bb%25d"
+    assert await one(await house.open(), house.address(1), report=report) == Sent()
+    await until(lambda: len(reports.calls) == 2)
+    assert reports.statuses() == [8, 1]
+    for call in reports.calls:
+        assert (call["path"], call["message"], call["secret"]) == ("/v1/receipts/sms", "0.42.1", "a+b%d")
+        assert call["id"] == house.world.inbox("sms")[0].reference
+
+
+async def test_without_a_report_address_none_is_asked_for(house: SmsHouse, reports: Reports) -> None:
+    assert "dlr-url" not in sms.fields(message("+79991112233"), "+79991112233")
+    courier = await house.open()
+    await one(courier, house.address(1))
+    await one(courier, house.address(2), report=reports.url)
+    await until(lambda: len(reports.calls) == 2)
+    assert house.world.counted("sms", "reports") == 2
+
+
+def test_the_report_address_keeps_what_it_has() -> None:
+    assert sms.report_address("http://ada/x") == "http://ada/x?status=%d&id=%F&answer=%A"
+    assert sms.report_address("http://ada/x?a=%20") == "http://ada/x?a=%%20&status=%d&id=%F&answer=%A"
+
+
+# opening
+
+
+async def test_a_wrong_password_is_told_without_showing_it(house: SmsHouse) -> None:
+    settings = sms.Settings(house.server.url, "ada", "hidden", "Ada")
+    with pytest.raises(SetupError, match="ADA_SMS_PASSWORD") as told:
+        await sms.open(settings, house.directory)
+    assert "hidden" not in f"{told.value}{settings}"
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:{port}/nowhere", "http://127.0.0.1:1/cgi-bin/sendsms", "nonsense"])
+async def test_a_wrong_address_is_told(house: SmsHouse, url: str) -> None:
+    with pytest.raises(SetupError, match="ADA_SMS_URL"):
+        await sms.open(sms.Settings(url.format(port=house.port), "ada", "sandbox", "Ada"), house.directory)
+
+
+async def test_opening_sends_nothing(house: SmsHouse) -> None:
+    await house.open()
+    assert house.world.inbox() == []
+
+
+# a real Kannel
+
+HARD = ["Моей пары сегодня не будет", "[€]{}~^|\\ and plain", "a+b&c=d%e", "я" * 300, "a" * 400]
+
+
+@pytest.mark.row("D-24", "D-25")
+async def test_a_real_kannel_takes_it_and_reports(kannel: Kannel, reports: Reports, tmp_path: Path) -> None:
+    courier = await sms.open(sms.Settings(kannel.url, kannel.username, kannel.password, "Ada"), tmp_path)
+    for number, text in enumerate(HARD):
+        report = f"{reports.url}?message={number}&secret=a%2Bb"
+        assert await one(courier, f"8 999 000-00-0{number}", text, report) == Sent()
+    await courier.close()
+    expected = sum(parts(text) for text in HARD)
+    await until(lambda: len(kannel.delivered) == expected, within=20)
+    assert [line.split()[1] for line in kannel.delivered[:3]] == [f"+7999000000{number}" for number in range(3)]
+    await until(lambda: {call["message"] for call in reports.calls} == {*"01234"}, within=20)
+    assert {call["secret"] for call in reports.calls} == {"a+b"}
+    assert set(reports.statuses()) == {8, 1}
+
+
+async def test_a_real_kannel_refuses_at_the_start_what_it_will_not_take_later(kannel: Kannel, tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="ADA_SMS_PASSWORD"):
+        await sms.open(sms.Settings(kannel.url, kannel.username, "wrong", "Ada"), tmp_path)
+    with pytest.raises(SetupError, match="ADA_SMS_URL"):
+        await sms.open(sms.Settings(f"{kannel.url}x", kannel.username, kannel.password, "Ada"), tmp_path)
+    assert kannel.delivered == []

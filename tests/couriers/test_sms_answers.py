@@ -1,0 +1,74 @@
+"""Kannel's answers to sendsms."""
+
+import aiohttp
+import pytest
+
+from core.port import Deferred, Halted, Outcome, Rejected, Scope, Sent, Unknown
+from core.words import Reason
+from couriers.sms import answers
+
+pytestmark = pytest.mark.row("D-22", "D-38")
+
+DENIED = "Number(s) has/have been denied by white- and/or black-lists."
+LINE_TOO_LONG = "Got more than 8190 bytes when reading: '/cgi-bin/sendsms?username=ada&password=hidden"
+
+MEANINGS: list[tuple[int, str, Outcome]] = [
+    (202, "0: Accepted for delivery", Sent()),
+    (202, "3: Queued for later delivery", Sent()),
+    (202, "Sent. Message splits: 3", Sent()),
+    (202, "<html>", Unknown("202")),
+    (200, "0: Accepted for delivery", Unknown("200 0: Accepted for delivery")),
+    (204, "", Unknown("204")),
+    (503, "Temporal failure, try again later.", Deferred(
+        Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, "503 Temporal failure, try again later.")),
+    (503, "<html>", Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, "503")),
+    (429, "", Deferred(Reason.THROTTLED, answers.MINUTE, Scope.ACCOUNT, "429")),
+    (400, DENIED, Rejected(Reason.RECIPIENT_UNREACHABLE, "400 Number(s) has/have been denied")),
+    (400, "Missing receiver number, rejected", Rejected(Reason.RECIPIENT_UNREACHABLE, "400 Missing receiver number")),
+    (400, "Empty receiver number not allowed, rejected",
+     Rejected(Reason.RECIPIENT_UNREACHABLE, "400 Empty receiver number")),
+    (403, "Not routable. Do not try again.", Rejected(Reason.RECIPIENT_UNREACHABLE, "403 Not routable")),
+    (400, "Charset or body misformed, rejected", Rejected(Reason.CONTENT_REFUSED, "400 Charset or body misformed")),
+    (400, "Empty text not allowed, rejected.", Rejected(Reason.CONTENT_REFUSED, "400 Empty text not allowed")),
+    (400, LINE_TOO_LONG, Rejected(Reason.RECIPIENT_UNREACHABLE, "400")),
+    (413, "", Rejected(Reason.CONTENT_REFUSED, "413")),
+    (414, "", Rejected(Reason.CONTENT_REFUSED, "414")),
+    (408, "", Unknown("408")),
+    (500, "Sending failed.", Unknown("500")),
+    (502, "<html>", Unknown("502")),
+    (504, "<html>", Unknown("504")),
+]  # fmt: skip
+
+HALTS = [
+    (403, "Authorization failed for sendsms", "ADA_SMS_PASSWORD"),
+    (400, "Sender missing and no global set, rejected", "ADA_SMS_FROM"),
+    (400, "DLR-URL field misformed, rejected", "ADA_SMS_CALLBACK_URL"),
+    (403, "Forbidden", "allows this user"),
+    (401, "", "ADA_SMS_URL"),
+    (404, "Unknown request.", "ADA_SMS_URL"),
+    (302, "", "ADA_SMS_URL"),
+]
+
+
+@pytest.mark.parametrize(("status", "body", "outcome"), MEANINGS)
+def test_each_answer_has_one_meaning(status: int, body: str, outcome: Outcome) -> None:
+    assert answers.read(status, body) == outcome
+
+
+@pytest.mark.parametrize(("status", "body", "advice"), HALTS)
+def test_what_the_operator_must_mend_halts(status: int, body: str, advice: str) -> None:
+    outcome = answers.read(status, body)
+    assert isinstance(outcome, Halted)
+    assert advice in outcome.detail
+
+
+@pytest.mark.parametrize("status", [200, 202, 302, 400, 403, 404, 500, 503])
+def test_an_answer_that_shows_the_password_is_not_passed_on(status: int) -> None:
+    assert "hidden" not in str(answers.read(status, LINE_TOO_LONG))
+
+
+def test_only_who_never_connected_has_surely_sent_nothing() -> None:
+    safe = answers.failed(aiohttp.ConnectionTimeoutError())
+    assert safe == Deferred(Reason.PROVIDER_DOWN, answers.OUTAGE, Scope.ACCOUNT, "ConnectionTimeoutError")
+    for error in (TimeoutError(), aiohttp.ServerDisconnectedError(), aiohttp.ServerTimeoutError()):
+        assert isinstance(answers.failed(error), Unknown)

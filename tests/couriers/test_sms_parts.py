@@ -1,0 +1,82 @@
+"""Counting parts, choosing the alphabet, reading numbers."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from couriers.sms.numbers import e164
+from couriers.sms.parts import ALONE, JOINED, Coding, coding_of, parts, size
+
+pytestmark = pytest.mark.row("D-24")
+
+PARTS: list[tuple[str, Coding, int]] = [
+    ("", Coding.GSM, 1),
+    ("a" * 160, Coding.GSM, 1),
+    ("a" * 161, Coding.GSM, 2),
+    ("a" * 306, Coding.GSM, 2),
+    ("a" * 307, Coding.GSM, 3),
+    ("€" * 80, Coding.GSM, 1),
+    ("€" * 81, Coding.GSM, 2),
+    ("a" * 152 + "€" + "a" * 152, Coding.GSM, 3),
+    ("я" * 70, Coding.UCS2, 1),
+    ("я" * 71, Coding.UCS2, 2),
+    ("я" * 134, Coding.UCS2, 2),
+    ("я" * 135, Coding.UCS2, 3),
+    ("😀" * 35, Coding.UCS2, 1),
+    ("я" * 66 + "😀" + "я" * 66, Coding.UCS2, 3),
+    ("a" * 160 + "я", Coding.UCS2, 3),
+    ("я" * 4096, Coding.UCS2, 62),
+]
+
+
+@pytest.mark.parametrize(("text", "coding", "count"), PARTS, ids=[f"{count} of {text[:1]}" for text, _, count in PARTS])
+def test_a_text_takes_so_many_parts(text: str, coding: Coding, count: int) -> None:
+    assert coding_of(text) is coding
+    assert parts(text) == count
+
+
+@pytest.mark.parametrize("letter", ["я", "“", "”", "№", "–", "…", "`", "\t", "ç", "😀"])
+def test_one_letter_outside_of_gsm_turns_the_whole_text(letter: str) -> None:
+    assert coding_of("hello" + letter) is Coding.UCS2
+
+
+@pytest.mark.parametrize("letter", [*"^{}\\[~]|€\f"])
+def test_a_letter_of_the_extension_costs_two(letter: str) -> None:
+    assert coding_of(letter) is Coding.GSM
+    assert size(letter, Coding.GSM) == 2
+
+
+@given(st.text(st.sampled_from("a€я😀"), max_size=400))
+def test_no_count_is_below_the_sum_nor_far_above_it(text: str) -> None:
+    coding = coding_of(text)
+    total, room = sum(size(letter, coding) for letter in text), JOINED[coding]
+    if total <= ALONE[coding]:
+        assert parts(text) == 1
+    else:
+        assert -(-total // room) <= parts(text) <= -(-total // (room - 1))
+
+
+NUMBERS = [
+    ("+79991112233", "+79991112233"),
+    ("89991112233", "+79991112233"),
+    ("79991112233", "+79991112233"),
+    ("9991112233", "+79991112233"),
+    ("8 (999) 111-22-33", "+79991112233"),
+    ("+7 999 111‑22–33", "+79991112233"),
+    ("8\u00a0999.111.22.33", "+79991112233"),
+    ("0049 30 1234567", "+49301234567"),
+    ("+49 (30) 1234567", "+49301234567"),
+    ("+15551234567", "+15551234567"),
+]
+
+
+@pytest.mark.parametrize(("written", "number"), NUMBERS)
+def test_a_number_has_one_form(written: str, number: str) -> None:
+    assert e164(written) == number
+
+
+@pytest.mark.parametrize(
+    "written", ["", "+", "112", "8999111223", "+0123456789", "phone", "+7999a112233", "٨٩٩٩١١١٢٢٣٣", "1" * 20]
+)
+def test_what_is_no_number_is_none(written: str) -> None:
+    assert e164(written) is None
