@@ -6,12 +6,13 @@ Before: callers. After: the house (`core`), through the services of `delivery.ho
 import re
 from collections.abc import Awaitable, Callable
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from delivery import document
+from delivery.answering import Plain, answered, expected, nowhere
 from delivery.api import OPEN_ROUTES, ROUTES
 from delivery.calls import Desk
-from delivery.gate import answer_all, enter
+from delivery.gate import enter
 from delivery.house import House
 from delivery.metrics import Metrics
 from delivery.options import Options
@@ -23,18 +24,24 @@ def build(house: House, options: Options | None = None) -> web.Application:
     options = options or Options()
     described = document.written((*ROUTES, *OPEN_ROUTES), options.version)
     desk = Desk(house, options, Metrics(), Pace(options.rate, options.burst), described)
-    app = web.Application(client_max_size=options.body_limit, middlewares=[answer_all(desk)])
+    app = web.Application(client_max_size=options.body_limit)
     for route in ROUTES:
-        app.router.add_route(route.method, _whole_segments(route.path), enter(route, desk))
+        _add(app, desk, route.method, route.path, enter(route, desk))
     for open_route in OPEN_ROUTES:
-        app.router.add_route(open_route.method, open_route.path, open_route.make(desk))
+        _add(app, desk, open_route.method, open_route.path, open_route.make(desk))
+    _add(app, desk, hdrs.METH_ANY, "/{rest}", nowhere)
     app.on_shutdown.append(_closing(desk))
     return app
 
 
-def _whole_segments(path: str) -> str:
-    """A parameter takes whatever is between two slashes; by the library's own rule it would stop at a brace."""
-    return re.sub(r"\{(\w+)\}", r"{\1:[^/]+}", path)
+def _add(app: web.Application, desk: Desk, method: str, path: str, handler: Plain) -> None:
+    pattern = re.sub(r"\{(\w+)\}", _parameter, path)
+    app.router.add_route(method, pattern, answered(handler, path, desk.metrics), expect_handler=expected)
+
+
+def _parameter(found: re.Match[str]) -> str:
+    """Whatever is between two slashes, or all the rest; by the library's own rule it would stop at a brace."""
+    return f"{{{found[1]}:{'.*' if found[1] == 'rest' else '[^/]+'}}}"
 
 
 def _closing(desk: Desk) -> Callable[[web.Application], Awaitable[None]]:

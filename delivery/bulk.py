@@ -49,7 +49,7 @@ async def enqueue_many(call: Call[None, Nothing]) -> web.StreamResponse:
 
 def _lines(call: Call[None, Nothing]) -> AsyncIterator[Sequence["Line"]]:
     options = call.desk.options
-    media.check(call.request.headers, media.LINES)
+    media.check(call.request, media.LINES)
     if (call.request.content_length or 0) > options.bulk_limit:
         raise Refused("BODY_TOO_LARGE", f"At most {options.bulk_limit} bytes are allowed.")
     return read_lines(call.request.content, options.bulk_limit, options.line_limit)

@@ -31,10 +31,11 @@ async def enqueue(call: Call[schemas.Delivery, Nothing]) -> Reply:
     order = make_order(call.body, await terms(call.desk, call.tenant))
     accepted = await call.house.histories.enqueue(order, call.repeat)
     call.desk.metrics.accepted += 1
-    headers = {"Location": f"/v1/deliveries/{accepted.key.id}"}
+    answer = answers.Accepted.of(accepted)
+    headers = {"Location": f"/v1/deliveries/{answer.id}"}
     if accepted.repeated:
         headers["Idempotency-Replayed"] = "true"
-    return Reply(answers.Accepted.of(accepted), 202, headers)
+    return Reply(answer, 202, headers)
 
 
 async def terms(desk: Desk, tenant: str) -> Terms:

@@ -1,12 +1,13 @@
 """Waiting for what becomes of a delivery: the tracker's one answer, and the stream of all changes (SSE)."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from typing import Any, TypeVar
 
 from aiohttp import hdrs, web
 from msgspec import UnsetType
 
+from core.errors import Refused
 from core.orders import Change, HistoryKey
 from delivery import answers, schemas
 from delivery.answers import encode
@@ -20,6 +21,8 @@ _HEADERS = {
     hdrs.CACHE_CONTROL: "no-store",
     "X-Accel-Buffering": "no",  # nginx would hold events back
 }
+T = TypeVar("T")
+
 BEAT = b": still here\n\n"
 
 
@@ -28,8 +31,27 @@ async def track(call: Call[schemas.Tracking, Nothing]) -> Reply:
     asked = call.body
     key = existing_key(asked.history_key, call.house.histories.shards)
     timeout = 10.0 if isinstance(asked.timeout, UnsetType) else asked.timeout
-    history, timed_out = await call.house.tracker.wait(key, call.tenant, asked.touch_count or 1, timeout)
+    waiting = call.house.tracker.wait(key, call.tenant, asked.touch_count or 1, timeout)
+    history, timed_out = await _unless_closing(waiting, call.desk)
     return Reply(answers.Tracked(answers.HistoryTold.of(history) if history else None, timed_out))
+
+
+async def _unless_closing(waiting: Coroutine[Any, Any, T], desk: Desk) -> T:
+    """What is waited for. Raises `Refused` SHUTTING_DOWN as soon as the process is asked to end."""
+    wait, closing = asyncio.ensure_future(waiting), asyncio.ensure_future(desk.closing.wait())
+    try:
+        await asyncio.wait({wait, closing}, return_when=asyncio.FIRST_COMPLETED)
+        if wait.done():
+            return wait.result()
+        raise Refused("SHUTTING_DOWN", "This process is ending; ask again.")
+    finally:
+        await _end(wait, closing)
+
+
+async def _end(*waits: asyncio.Future[Any]) -> None:
+    for wait in waits:
+        wait.cancel()
+    await asyncio.gather(*waits, return_exceptions=True)
 
 
 async def follow(call: Call[None, schemas.Following]) -> web.StreamResponse:
@@ -56,7 +78,7 @@ def last_seen(call: Call[None, schemas.Following]) -> int:
     return int(told)
 
 
-async def _changes(call: Call[None, schemas.Following], key: HistoryKey, after: int) -> AsyncIterator[Change]:
+async def _changes(call: Call[None, schemas.Following], key: HistoryKey, after: int) -> AsyncGenerator[Change, None]:
     """Every change, from a delivery that may not be there yet: its key is enough to attach to it (D-16)."""
     tracker = call.house.tracker
     while (await tracker.wait(key, call.tenant, 0, 10))[0] is None:
@@ -65,7 +87,7 @@ async def _changes(call: Call[None, schemas.Following], key: HistoryKey, after: 
         yield change
 
 
-async def _stream(changes: AsyncIterator[Change], desk: Desk, response: web.StreamResponse) -> None:
+async def _stream(changes: AsyncGenerator[Change, None], desk: Desk, response: web.StreamResponse) -> None:
     async for change in _with_beats(changes, desk):
         await response.write(BEAT if change is None else event(change))
 
@@ -82,7 +104,7 @@ def _name(change: Change) -> str:
     return "state" if change.state in ("scheduled", "released") else "finished"
 
 
-async def _with_beats(changes: AsyncIterator[Change], desk: Desk) -> AsyncIterator[Change | None]:
+async def _with_beats(changes: AsyncGenerator[Change, None], desk: Desk) -> AsyncIterator[Change | None]:
     """The changes, and None whenever there was none for a while; ends when they do, or when the process does."""
     ending = asyncio.ensure_future(desk.closing.wait())
     upcoming = asyncio.ensure_future(anext(changes, None))
@@ -100,12 +122,5 @@ async def _with_beats(changes: AsyncIterator[Change], desk: Desk) -> AsyncIterat
             yield change
             upcoming = asyncio.ensure_future(anext(changes, None))
     finally:
-        await _leave(changes, upcoming, ending)
-
-
-async def _leave(changes: AsyncIterator[Change], *waits: asyncio.Future[Any]) -> None:
-    for wait in waits:
-        wait.cancel()
-    await asyncio.gather(*waits, return_exceptions=True)
-    if isinstance(changes, AsyncGenerator):
+        await _end(upcoming, ending)
         await changes.aclose()

@@ -65,9 +65,10 @@ class Histories(Protocol):
 class Tracker(Protocol):
     """Waiting for what becomes of a delivery."""
 
-    async def wait(
-        self, key: HistoryKey, tenant: str, touch_count: int, timeout: float
-    ) -> tuple[History | None, bool]: ...
+    async def wait(self, key: HistoryKey, tenant: str, touch_count: int, timeout: float) -> tuple[History | None, bool]:
+        """(history, timed out); with `touch_count` 0 as soon as the history is there."""
+        ...
+
     def follow(self, key: HistoryKey, tenant: str, after: int = 0) -> AsyncIterator[Change]: ...
 
 

@@ -1,8 +1,6 @@
 """Which content types a body may have."""
 
-from collections.abc import Mapping
-
-from aiohttp import hdrs
+from aiohttp import hdrs, web
 
 from core.errors import Refused
 
@@ -14,10 +12,10 @@ LINES = frozenset(
 )  # fmt: skip
 
 
-def check(headers: Mapping[str, str], allowed: frozenset[str], *, bodiless: bool = False) -> None:
+def check(request: web.Request, allowed: frozenset[str]) -> None:
     """Raises `Refused` CONTENT_TYPE_UNSUPPORTED. A body without any type is taken for what is wanted."""
-    told = headers.get(hdrs.CONTENT_TYPE)
-    if told in allowed or told is None or bodiless:
+    told = request.headers.get(hdrs.CONTENT_TYPE)
+    if told in allowed or told is None or not request.body_exists:
         return
     name, _, parameters = told.lower().partition(";")
     if name.strip() not in allowed or ("charset" in parameters and "utf-8" not in parameters):

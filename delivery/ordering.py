@@ -3,23 +3,25 @@
 Before: `delivery.reading`. After: `core.histories`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from msgspec import UnsetType
 
 from core.errors import Invalid
-from core.orders import HistoryKey, Order, Recipient, Sender
+from core.orders import HistoryKey, Id, Order, Recipient, Sender
 from delivery import schemas
+from delivery.diagnosis import MOST
 from delivery.options import Options
 from delivery.problems import Fault, Faulty, fault
 from delivery.times import read_time
 
 Given = schemas.Delivery
+Faults = list[Fault]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Terms:
     """What an order is checked against."""
 
@@ -46,8 +48,11 @@ def make_order(given: Given, terms: Terms) -> Order:
         kind=given.kind or "message",
         tags=tuple(dict.fromkeys(given.tags or ())),
     )
-    if faults := [found for rule in RULES for found in rule(given, order, terms)]:
-        raise Faulty(faults[:20])
+    faults: Faults = []
+    for rule in RULES:
+        rule(given, order, terms, faults)
+    if faults:
+        raise Faulty(faults[:MOST])
     return order
 
 
@@ -118,78 +123,84 @@ def _both(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
 # rules
 
 
-def _text(given: Given, order: Order, terms: Terms) -> Iterator[Fault]:
-    if not order.text.strip():
-        yield Fault("text", "TEXT_EMPTY", "The text is only white space.")
+def _text(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
+    if order.text.isspace():
+        faults.append(Fault("text", "TEXT_EMPTY", "The text is only white space."))
 
 
-def _how_many(given: Given, order: Order, terms: Terms) -> Iterator[Fault]:
+def _how_many(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
     most = terms.options.most_recipients
     if len(order.recipients) > most:
-        yield Fault("recipients", "TOO_MANY_RECIPIENTS", f"At most {most} recipients are allowed.")
+        faults.append(Fault("recipients", "TOO_MANY_RECIPIENTS", f"At most {most} recipients are allowed."))
 
 
-def _printable(given: Given, order: Order, terms: Terms) -> Iterator[Fault]:
+def _names(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
     """Ids and names of things become parts of keys and logs: no control characters, no line breaks."""
-    names = {"sender.id": order.sender.id, "lane": order.lane, "kind": order.kind, "origin": order.origin}
-    for path, value in names.items():
-        if isinstance(value, str) and not value.isprintable():
-            yield _unprintable(path)
+    _printable("sender.id", order.sender.id, faults)
+    _printable("kind", order.kind, faults)
+    _printable("origin", order.origin, faults)
+    _printable("lane", order.lane or "", faults)
     for number, tag in enumerate(order.tags):
-        if not tag.isprintable():
-            yield _unprintable(f"tags.{number}")
+        _printable(f"tags.{number}", tag, faults)
 
 
-def _unprintable(path: str) -> Fault:
-    return Fault(path, "NOT_PRINTABLE", "Only printable characters are allowed.")
+def _printable(path: str, value: Id, faults: Faults) -> None:
+    if isinstance(value, str) and not value.isprintable():
+        faults.append(Fault(path, "NOT_PRINTABLE", "Only printable characters are allowed."))
 
 
-def _people(given: Given, order: Order, terms: Terms) -> Iterator[Fault]:
+def _people(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
+    """Invariant: merging loses no contact, so what is wrong with anybody shows in the order. Paths are as it was sent."""
+    if all(_is_sound(person, terms) for person in order.recipients):
+        return
     for number, one in enumerate(given.recipients):
-        if isinstance(one.id, str) and not one.id.isprintable():
-            yield _unprintable(f"recipients.{number}.id")
-        if one.contacts:
-            yield from _contacts(one.contacts, f"recipients.{number}.contacts", terms)
+        _printable(f"recipients.{number}.id", one.id or 0, faults)
+        for channel, told in (one.contacts or {}).items():
+            path = f"recipients.{number}.contacts.{channel}"
+            _known(path, channel, terms, faults)
+            _printable(path, "".join(_addresses(told)), faults)
 
 
-def _contacts(contacts: dict[str, str | list[str]], path: str, terms: Terms) -> Iterator[Fault]:
-    for channel, told in contacts.items():
-        if channel not in terms.channels:
-            yield _unknown(f"{path}.{channel}", channel)
-        if not "".join(_addresses(told)).isprintable():
-            yield _unprintable(f"{path}.{channel}")
+def _is_sound(person: Recipient, terms: Terms) -> bool:
+    if isinstance(person.id, str) and not person.id.isprintable():
+        return False
+    for channel, addresses in person.contacts.items():
+        if channel not in terms.channels or not "".join(addresses).isprintable():
+            return False
+    return True
 
 
-def _channels(given: Given, order: Order, terms: Terms) -> Iterator[Fault]:
+def _channels(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
     for number, channel in enumerate(given.channels or ()):
-        if channel not in terms.channels:
-            yield _unknown(f"channels.{number}", channel)
+        _known(f"channels.{number}", channel, terms, faults)
 
 
-def _unknown(path: str, channel: str) -> Fault:
-    return Fault(path, "UNKNOWN_CHANNEL", f"There is no channel {channel!r}.")
+def _known(path: str, channel: str, terms: Terms, faults: Faults) -> None:
+    if channel not in terms.channels:
+        faults.append(Fault(path, "UNKNOWN_CHANNEL", f"There is no channel {channel!r}."))
 
 
-def _strategy(given: Given, order: Order, terms: Terms) -> Iterator[Fault]:
+def _strategy(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
     if given.strategy == "first":
-        yield Fault("strategy", "STRATEGY_NOT_AVAILABLE", "Only the strategy all is available.")
+        faults.append(Fault("strategy", "STRATEGY_NOT_AVAILABLE", "Only the strategy all is available."))
     elif given.wait:
-        yield Fault("wait", "WAIT_WITHOUT_FIRST", "A wait belongs to the strategy first.")
+        faults.append(Fault("wait", "WAIT_WITHOUT_FIRST", "A wait belongs to the strategy first."))
 
 
-def _expiry(given: Given, order: Order, terms: Terms) -> Iterator[Fault]:
+def _expiry(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
     if order.expires_at is None:
         return
     now = datetime.now(UTC)
     if order.expires_at <= max(order.deliver_at or now, now):
-        yield Fault("expires_at", "EXPIRES_BEFORE_DUE", "It would expire before it is due.")
+        faults.append(Fault("expires_at", "EXPIRES_BEFORE_DUE", "It would expire before it is due."))
 
 
-def _own_key(given: Given, order: Order, terms: Terms) -> Iterator[Fault]:
+def _own_key(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
     key = order.history_key
     if key is not None and key.sender != str(order.sender.id):
-        yield Fault("history_key", "HISTORY_KEY_OF_ANOTHER_SENDER", f"The key was made for the sender {key.sender!r}.")
+        told = f"The key was made for the sender {key.sender!r}."
+        faults.append(Fault("history_key", "HISTORY_KEY_OF_ANOTHER_SENDER", told))
 
 
-Rule = Callable[[Given, Order, Terms], Iterator[Fault]]
-RULES: tuple[Rule, ...] = (_text, _how_many, _printable, _people, _channels, _strategy, _expiry, _own_key)
+Rule = Callable[[Given, Order, Terms, Faults], None]
+RULES: tuple[Rule, ...] = (_text, _how_many, _names, _people, _channels, _strategy, _expiry, _own_key)

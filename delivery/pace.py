@@ -5,6 +5,7 @@ enough to keep one client from starving the others, which is all this is for; wh
 business.
 """
 
+import math
 from dataclasses import dataclass
 
 
@@ -32,7 +33,9 @@ class Pace:
         bucket.level -= 1
         return 0.0
 
-    def left(self, key: str) -> int:
-        """How many more may come at once."""
-        bucket = self._buckets.get(key)
-        return int(bucket.level) if bucket else self.burst
+    def fields(self, key: str) -> dict[str, str]:
+        """The RateLimit fields (draft-ietf-httpapi-ratelimit-headers-10): the policy, and what is left of it."""
+        left = int(self._buckets[key].level) if key in self._buckets else self.burst
+        window = math.ceil(self.burst / self.rate)
+        refill = math.ceil((self.burst - left) / self.rate)
+        return {"RateLimit-Policy": f'"key";q={self.burst};w={window}', "RateLimit": f'"key";r={left};t={refill}'}

@@ -28,6 +28,7 @@ CODES = {
     # the request as HTTP
     "ROUTE_NOT_FOUND": Meaning(404, "There is nothing at this address"),
     "METHOD_NOT_ALLOWED": Meaning(405, "This address does not have that method"),
+    "EXPECTATION_FAILED": Meaning(417, "The expectation can not be met"),
     "BODY_TOO_LARGE": Meaning(413, "The body is too large"),
     "BODY_MALFORMED": Meaning(400, "The body could not be received"),
     "CONTENT_TYPE_UNSUPPORTED": Meaning(415, "The body's content type is not understood here"),
