@@ -17,7 +17,7 @@ _NOTIFY = "Kgx"
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """One setting that is not as it must be. `fatal`: messages could be lost or delivery stop without it."""
+    """One setting that is not as it must be. `fatal`: the server itself would throw away messages that were accepted."""
 
     setting: str
     found: str
@@ -37,7 +37,7 @@ def judge(settings: Mapping[str, str]) -> list[Complaint]:
     """Pure: what is wrong with these settings of a server. A setting the server does not tell is not judged."""
     wanted = [
         ("maxmemory-policy", "noeviction", "another policy may evict messages that were accepted", True),
-        ("appendonly", "yes", "without it a restart loses what was accepted", True),
+        ("appendonly", "yes", "without it a restart loses what was accepted", False),
         ("hash-max-listpack-value", "1024", "smaller ones double the memory of a scheduled delivery", False),
     ]
     complaints = []

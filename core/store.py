@@ -60,7 +60,10 @@ class Store:
         return store
 
     async def _learn_version(self) -> None:
-        version = str((await self.redis.info("server")).get("redis_version", "6.2.0"))
+        # HELLO and not INFO: a user without rights over the server may say it.
+        hello = await self.redis.execute_command("HELLO")
+        facts = hello if isinstance(hello, dict) else dict(zip(hello[::2], hello[1::2], strict=True))
+        version = str(facts["version"])
         major, minor, *_ = (int(part) for part in version.split("."))
         if (major, minor) < (6, 2):
             raise SetupError(f"Redis {version} is too old: 6.2 or Valkey is needed.")
