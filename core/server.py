@@ -17,7 +17,7 @@ _NOTIFY = "Kgx"
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """One setting that is not as it must be. `fatal`: the server itself would throw away messages that were accepted."""
+    """One setting that is not as it must be. `fatal`: the server itself would throw away accepted messages."""
 
     setting: str
     found: str

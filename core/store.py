@@ -61,7 +61,7 @@ class Store:
 
     async def _learn_version(self) -> None:
         # HELLO and not INFO: a user without rights over the server may say it.
-        hello = await self.redis.execute_command("HELLO")
+        hello = await self.redis.execute_command("HELLO")  # type: ignore[no-untyped-call]
         facts = hello if isinstance(hello, dict) else dict(zip(hello[::2], hello[1::2], strict=True))
         version = str(facts["version"])
         major, minor, *_ = (int(part) for part in version.split("."))
