@@ -7,6 +7,7 @@ FROM python:3.13-slim
 RUN useradd --system --uid 10001 --home-dir /data ada && install -d -o ada -g ada /data
 COPY --from=libraries /venv /venv
 WORKDIR /ada
+COPY bench bench
 COPY cli cli
 COPY core core
 COPY couriers couriers

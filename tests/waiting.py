@@ -4,12 +4,18 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
 
-async def until(predicate: Callable[[], T | Awaitable[T]], within: float = 5.0, every: float = 0.005) -> T:
+@overload
+async def until(predicate: Callable[[], Awaitable[T]], within: float = ..., every: float = ...) -> T: ...
+@overload
+async def until(predicate: Callable[[], T], within: float = ..., every: float = ...) -> T: ...
+
+
+async def until(predicate: Callable[[], Any], within: float = 5.0, every: float = 0.005) -> Any:
     """Awaits the moment the predicate (plain or asynchronous) becomes true and answers its value.
 
     Raises AssertionError with the predicate's last value after `within` seconds.
@@ -17,7 +23,7 @@ async def until(predicate: Callable[[], T | Awaitable[T]], within: float = 5.0, 
     limit = time.monotonic() + within
     while True:
         value = predicate()
-        found: T = await value if inspect.isawaitable(value) else value
+        found = await value if inspect.isawaitable(value) else value
         if found:
             return found
         if time.monotonic() > limit:
