@@ -1,12 +1,16 @@
 """The verbs of development: test, check, lock. They need a clone of the repository."""
 
+import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
+from xml.etree import ElementTree
 
 from cli.command import GOOD, NO, WRONG_USAGE, Command, NotDone, declare_nothing
 
@@ -33,41 +37,64 @@ def test(arguments: Namespace) -> int:
     """Runs pytest on two workers; its exit code becomes 0 or 1."""
     need_clone()
     if arguments.rows:
-        return show_rows(arguments.json)
-    return GOOD if run_pytest([*WORKERS, *arguments.rest]) == 0 else NO
+        return show_rows(arguments)
+    return run_tests(arguments.rest, arguments.json)
 
 
-def show_rows(as_json: bool) -> int:
-    form = "json" if as_json else "text"
-    return GOOD if run_pytest(["-qq", "--no-header", f"--rows={form}"]) == 0 else NO
+def show_rows(arguments: Namespace) -> int:
+    form = "json" if arguments.json else "text"
+    words = ["-m", "pytest", "-qq", "--no-header", f"--rows={form}", *arguments.rest]
+    return GOOD if run_python(words) == 0 else NO
 
 
-def run_pytest(words: Sequence[str]) -> int:
-    return run_python(["-m", "pytest", *words])
+def run_tests(words: Sequence[str], as_json: bool) -> int:
+    """In JSON, pytest's own words go to stderr and its totals are the answer."""
+    pytest = ["-m", "pytest", *WORKERS, *words]
+    if not as_json:
+        return GOOD if run_python(pytest) == 0 else NO
+    with tempfile.TemporaryDirectory() as directory:
+        report = Path(directory) / "report.xml"
+        code = run_python([*pytest, f"--junitxml={report}"], output=sys.stderr)
+        print(json.dumps({"step": "test", "passed": code == 0, **totals(report)}), flush=True)
+    return GOOD if code == 0 else NO
 
 
-def run_python(words: Sequence[str]) -> int:
+def totals(report: Path) -> dict[str, float]:
+    """What pytest counted; nothing if it did not come so far."""
+    if not report.exists():
+        return {}
+    suite = ElementTree.parse(report).find("testsuite")
+    found = suite.attrib if suite is not None else {}
+    return {name: float(found.get(name, 0)) for name in ("tests", "failures", "errors", "skipped", "time")}
+
+
+def run_python(words: Sequence[str], output: TextIO | None = None) -> int:
     """Runs the environment's Python in the clone, whatever the caller's directory."""
     sys.stdout.flush()
-    return subprocess.run([sys.executable, *words], cwd=ROOT, check=False).returncode
+    return subprocess.run([sys.executable, *words], cwd=ROOT, stdout=output, check=False).returncode
 
 
 def check(arguments: Namespace) -> int:
     """Every step runs, also after one has failed; pytest comes last, so that its summary ends the output."""
     need_clone()
-    failed = [name for name, words in STEPS if not passes(name, words)]
-    say("test …")
-    if run_pytest([*WORKERS, "--no-skips"]) != 0:
+    failed = [name for name, words in STEPS if not passes(name, words, arguments.json)]
+    if not arguments.json:
+        say("test …")
+    if run_tests(["--no-skips"], arguments.json) != GOOD:
         failed.append("test")
-    if failed:
+    if failed and not arguments.json:
         print(f"ada: check failed: {', '.join(failed)}", flush=True)
     return NO if failed else GOOD
 
 
-def passes(name: str, words: Sequence[str]) -> bool:
+def passes(name: str, words: Sequence[str], as_json: bool) -> bool:
     began = time.monotonic()
-    good = run_python(words) == 0
-    say(f"{name} {'passed' if good else 'FAILED'} in {time.monotonic() - began:.1f} s")
+    good = run_python(words, sys.stderr if as_json else None) == 0
+    took = round(time.monotonic() - began, 1)
+    if as_json:
+        print(json.dumps({"step": name, "passed": good, "time": took}), flush=True)
+    else:
+        say(f"{name} {'passed' if good else 'FAILED'} in {took} s")
     return good
 
 

@@ -55,6 +55,15 @@ def test_rows_of_the_specification_are_listed_as_json() -> None:
     assert {"D-01", "K-44", "C-92", "U-22"} <= {one["row"] for one in listed}
 
 
+def test_the_totals_of_a_test_run_are_told_as_json() -> None:
+    done = ada("test", "--json", "-n", "0", "tests/ground/test_lock_files.py")
+    told = json.loads(done.stdout)
+    assert told["passed"]
+    assert told["tests"] == 7
+    assert told["skipped"] == 0
+    assert "passed" in done.stderr
+
+
 def test_the_script_works_from_anywhere_through_a_symbolic_link(tmp_path: Path) -> None:
     link = tmp_path / "elsewhere"
     link.symlink_to(ROOT / "ada")
