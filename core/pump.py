@@ -58,7 +58,7 @@ class Pump:
         self._work = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._answered = 0
-        self._watching = False
+        self._watching: asyncio.TimerHandle | None = None
         self.commands = 0
 
     def call(self, *command: Word) -> "asyncio.Future[Reply]":
@@ -105,6 +105,9 @@ class Pump:
         except (RedisError, OSError, TimeoutError) as fault:
             log.warning("redis unreachable: %s", str(fault) or type(fault).__name__)
             return None
+        # The watch ends a silent connection. With a timeout redis-py writes through wait_for, which in Python 3.11 may
+        # swallow a cancellation: then the writer of a lost connection would never end.
+        connection.socket_timeout = None
         return connection
 
     async def _serve(self, connection: Connection) -> None:
@@ -114,6 +117,7 @@ class Pump:
             done, _ = await asyncio.wait(sides, return_when=asyncio.FIRST_COMPLETED)
             log.warning("redis connection lost: %s", next(iter(done)).exception())
         finally:
+            self._disarm()
             for side in sides:
                 side.cancel()
             await asyncio.gather(*sides, return_exceptions=True)
@@ -124,9 +128,9 @@ class Pump:
         while True:
             await self._work.wait()
             self._work.clear()
+            self._arm(connection)
             while self._waiting:
                 await connection.send_packed_command(self._next_batch(), check_health=False)
-            self._arm(connection)
 
     def _next_batch(self) -> list[bytes]:
         batch, size = [], 0
@@ -160,7 +164,7 @@ class Pump:
 
     def _watch(self, connection: Connection, answered: int) -> None:
         """End a connection on which nothing was answered for `silence` seconds although something was asked."""
-        self._watching = False
+        self._watching = None
         if not self._in_flight:
             return
         if self._answered == answered and connection._writer:
@@ -170,9 +174,15 @@ class Pump:
         self._arm(connection)
 
     def _arm(self, connection: Connection) -> None:
-        if not self._watching:
-            self._watching = True
-            asyncio.get_running_loop().call_later(self._silence, self._watch, connection, self._answered)
+        if self._watching is None:
+            loop = asyncio.get_running_loop()
+            self._watching = loop.call_later(self._silence, self._watch, connection, self._answered)
+
+    def _disarm(self) -> None:
+        """A watch is of one connection: it must not outlive it, or the next one would go unwatched."""
+        if self._watching is not None:
+            self._watching.cancel()
+            self._watching = None
 
     def _give_up_late(self) -> None:
         now = time.monotonic()
