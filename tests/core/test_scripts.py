@@ -1,0 +1,173 @@
+"""Laws of the Lua files: header and body, keys, callers, ranks, and where an error came from."""
+
+import re
+from collections.abc import AsyncIterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from core import scripts
+from core.errors import ScriptFault
+from core.keys import KEYS, kind_of
+from core.words import OPEN, RANK, REACHED, Status, best, supersedes
+from tests.core.house import House, person
+from tests.core.tour import NotingStore, noting_house, receipt, tour
+from tests.servers import Server, on_both_servers
+
+LUA = Path(scripts.__file__).resolve().parent.parent / "lua"
+FILES = sorted(LUA.glob("**/*.lua"))
+PARTS = {path.stem for path in (LUA / "parts").glob("*.lua")}
+OUTCOME = (LUA / "parts/outcome.lua").read_text()
+
+
+def body_of(path: Path) -> str:
+    """A file without its comments."""
+    return "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("--"))
+
+
+@pytest.mark.parametrize("name", scripts.names())
+def test_a_script_says_what_it_is_for_takes_returns_and_tells(name: str) -> None:
+    first = (LUA / f"{name}.lua").read_text().splitlines()[0]
+    assert re.fullmatch(rf"-- {name}: .+", first)
+    script = scripts.load(name)
+    assert {"ARGV", "RETURNS", "EVENTS"} <= set(script.header)
+    assert all(script.header[part] for part in ("ARGV", "RETURNS", "EVENTS"))
+    assert {part.strip() for part in script.header.get("USES", "").split(",") if part} <= PARTS
+    names = [argument.name for argument in script.arguments]
+    assert len(names) == len(set(names))
+    assert all(argument.kind in {"str", "int", "json", "rest"} for argument in script.arguments)
+    assert all(argument.kind != "rest" for argument in script.arguments[:-1])
+
+
+@pytest.mark.parametrize("name", scripts.names())
+def test_a_script_uses_all_that_it_takes(name: str) -> None:
+    text = "\n".join(body_of(path) for path in (LUA / f"{name}.lua", LUA / "parts"/"none") if path.exists())
+    unused = [argument.name for argument in scripts.load(name).arguments if not re.search(rf"\b{argument.name}\b", text)]
+    assert unused == [] or any(re.search(rf"\b{word}\b", body_of(LUA / f"parts/{part}.lua")) for word in unused for part in PARTS)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_body_speaks_of_its_arguments_by_name(path: Path) -> None:
+    assert not re.search(r"\b(KEYS|ARGV)\b", body_of(path))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_key_is_built_by_its_function(path: Path) -> None:
+    body = body_of(path)
+    functions = set(re.findall(r"\b([a-z]+)_key\(", body))
+    assert functions <= set(KEYS)
+    roots = {re.split(r"[:<{]", key.pattern)[0] for key in KEYS.values()}
+    assert not re.search(rf"['\"]({'|'.join(roots)}):", body)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_no_script_asks_another_clock_or_chance_than_the_prelude(path: Path) -> None:
+    assert not re.search(r"'TIME'|math\.random|os\.", body_of(path))
+
+
+def test_the_scripts_that_drain_are_scripts() -> None:
+    assert set(scripts.names()) >= scripts.DRAINS
+
+
+@on_both_servers
+@pytest.mark.parametrize("flags", [False, True])
+async def test_both_servers_take_every_script(house: House, server: Server, flags: bool) -> None:
+    if flags and not house.store._flags:
+        pytest.skip("this server knows no flags")
+    for name in scripts.names():
+        script = scripts.load(name, flags)
+        assert await house.redis.script_load(script.text) == script.sha
+
+
+@pytest.fixture
+async def noted(clean_server: Server) -> AsyncIterator[tuple[House, NotingStore]]:
+    house, store = await noting_house(clean_server)
+    yield house, store
+    await house.end_everything()
+    await house.close()
+
+
+@on_both_servers
+async def test_every_script_has_a_caller_with_as_many_arguments_as_it_takes(noted: tuple[House, NotingStore]) -> None:
+    house, store = noted
+    await tour(house)
+    await house.queue.cancel(await house.queue.put("t", "a"))
+    assert set(store.called) == set(scripts.names())
+    for name, counts in store.called.items():
+        arguments = scripts.load(name).arguments
+        fixed = len([argument for argument in arguments if argument.kind != "rest"])
+        assert counts == {fixed} if fixed == len(arguments) else min(counts) >= fixed, name
+
+
+@on_both_servers
+async def test_every_key_on_the_server_is_declared_with_its_type(noted: tuple[House, NotingStore]) -> None:
+    house, _ = noted
+    await tour(house)
+    found = {key: await house.redis.type(key) for key in house.server.all_keys()}
+    assert {kind_of(key) for key in found} - {None} == {kind_of(key) for key in found}
+    wrong = {key: kind for key, kind in found.items() if (declared := kind_of(key)) and declared.type != kind}
+    assert wrong == {}
+    seen = {kind.name for key in found if (kind := kind_of(key))}
+    assert len(seen) > 20
+
+
+def table(name: str) -> dict[str, str]:
+    found = re.search(rf"^local {name} = {{(.*?)}}", OUTCOME, re.DOTALL | re.MULTILINE)
+    assert found
+    return dict(re.findall(r"(\w+) = (\w+)", found[1]))
+
+
+def test_lua_ranks_as_the_words_do() -> None:
+    assert {name: int(rank) for name, rank in table("RANK").items()} == {str(s): rank for s, rank in RANK.items()}
+    assert set(RANK) == set(Status)
+
+
+def test_lua_knows_the_same_statuses_as_reached_and_open() -> None:
+    assert set(table("REACHED")) == set(REACHED)
+    assert set(table("OPEN")) == set(OPEN)
+
+
+def test_lua_prefers_as_the_words_do() -> None:
+    found = re.search(r"local BEST = {(.*?)}", OUTCOME)
+    assert found
+    order = [Status(name) for name in re.findall(r"'(\w+)'", found[1])]
+    for n, better in enumerate(order):
+        assert all(best([worse, better]) is better for worse in order[n + 1 :])
+        assert all(best([other, better]) is better for other in set(Status) - set(order))
+    rest = [status for status in Status if status not in order]
+    assert all(best([one, other]) is one for one, other in product(rest, rest))
+
+
+@on_both_servers
+@pytest.mark.row("D-13", "D-37")
+async def test_a_later_report_supersedes_an_earlier_one_exactly_as_the_words_say(house: House) -> None:
+    key = (await house.deliver(*(person(f"{a}-{b}") for a, b in product(Status, Status)))).key
+    for index, (first, second) in enumerate(product(Status, Status)):
+        token = await receipt(house, key, index=index)
+        await house.histories.receive(token, first, "")
+        changed = await house.histories.receive(token, second, "")
+        before = first if supersedes(first, Status.QUEUED) else Status.QUEUED
+        assert changed == supersedes(second, before), (first, second)
+    history = await house.history(key, limit=500)
+    for record, (first, second) in zip(history.recipients, product(Status, Status), strict=True):
+        before = first if supersedes(first, Status.QUEUED) else Status.QUEUED
+        assert record.outcomes["echo"].status is (second if supersedes(second, before) else before)
+
+
+@on_both_servers
+async def test_an_error_in_a_script_names_the_file_and_the_line(house: House) -> None:
+    lines = (LUA / "claim.lua").read_text().splitlines()
+    line = next(n for n, text in enumerate(lines, 1) if "#tasks < limit" in text)
+    with pytest.raises(ScriptFault, match=f"lua/claim.lua:{line}"):
+        await house.store.run("claim", 0, "t", "worker", "", "no number", 1, 1000, 1000)
+
+
+@on_both_servers
+async def test_an_error_in_a_part_names_the_part_and_the_line(house: House) -> None:
+    lines = (LUA / "parts/ready.lua").read_text().splitlines()
+    line = next(n for n, text in enumerate(lines, 1) if "'order', 1)" in text)
+    await house.redis.set("queue:{0}:counters", "no hash")
+    with pytest.raises(ScriptFault, match=f"lua/parts/ready.lua:{line}"):
+        await house.queue.put("t", "a")
+    await house.redis.delete(*house.server.all_keys())

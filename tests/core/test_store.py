@@ -1,0 +1,137 @@
+"""The store: scripts that come back by themselves, commands in flight batched, one answer for each."""
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from core.errors import SetupError, StoreUnavailable
+from core.store import Store
+from tests.core.house import House, person
+from tests.servers import Server, on_both_servers
+from tests.waiting import until
+
+
+@on_both_servers
+async def test_scripts_survive_a_flush(house: House) -> None:
+    await house.queue.put("t", "a")
+    await house.redis.script_flush()
+    await house.queue.put("t", "b")
+    await house.redis.script_flush()
+    assert await house.finish_all() == ["a", "b"]
+
+
+@on_both_servers
+async def test_scripts_survive_being_flushed_all_the_time(house: House) -> None:
+    over = asyncio.Event()
+
+    async def flush() -> int:
+        count = 0
+        while not over.is_set():
+            await house.redis.script_flush()
+            count += 1
+        return count
+
+    flushing = asyncio.create_task(flush())
+    for page in range(10):
+        await asyncio.gather(*(house.queue.put("t", f"{page}-{number}") for number in range(30)))
+    assert len(set(await house.finish_all())) == 300
+    over.set()
+    assert await flushing > 10
+
+
+@on_both_servers
+async def test_a_thousand_callers_who_find_a_script_missing_load_it_once(house: House) -> None:
+    await house.queue.put("t", "a")
+    await house.redis.script_flush()
+    await house.redis.config_resetstat()
+    await asyncio.gather(*(house.queue.put("t", "a") for _ in range(1000)))
+    stats = await house.redis.info("commandstats")
+    loads = stats.get("cmdstat_script|load", stats.get("cmdstat_script"))
+    assert loads["calls"] == 1
+    assert len(await house.finish_all()) == 1001
+
+
+@pytest.mark.row("D-07", "K-31")
+async def test_tasks_states_and_scripts_survive_a_restart(own_server: Server) -> None:
+    house = await House.open(own_server)
+    ids = [await house.queue.put("t", str(number), lane="lane") for number in range(3)]
+    await house.queue.put("t", "deferred", due=house.now() + timedelta(hours=1))
+    (task,) = await house.take()
+    await house.queue.bury(ids[2])
+    own_server.kill()
+    putting = asyncio.create_task(house.queue.put("t", "during the outage"))
+    own_server.start()
+    await putting
+    await house.audit()
+    assert [await house.state(task_id) for task_id in ids] == ["taken", "locked", "buried"]
+    assert await house.queue.settle(task) == "done"
+    assert await house.finish_all() == ["1", "during the outage"]
+    house.passes(timedelta(hours=1))
+    assert await house.finish_all() == ["deferred"]
+    await house.audit()
+    await house.close()
+
+
+@on_both_servers
+async def test_commands_in_flight_are_written_together(house: House) -> None:
+    """A thousand calls at once are a few writes: the server sees them in a few reads."""
+    await house.queue.put("t", "a")
+    before = await reads(house)
+    await asyncio.gather(*(house.queue.put("t", str(number)) for number in range(1000)))
+    assert await reads(house) - before < 100
+    assert len(await house.finish_all()) == 1001
+
+
+async def reads(house: House) -> int:
+    """How often the server has read from its connections."""
+    stats = await house.redis.info("stats")
+    return int(stats["total_reads_processed"])
+
+
+@on_both_servers
+async def test_each_of_many_callers_gets_his_own_answer(house: House) -> None:
+    answers = await asyncio.gather(*(house.store.command("ECHO", str(number)) for number in range(5000)))
+    assert answers == [str(number) for number in range(5000)]
+
+
+@on_both_servers
+async def test_a_refused_command_is_refused_to_its_own_caller_alone(house: House) -> None:
+    commands = [("ECHO", str(n)) if n % 2 else ("NONSENSE", str(n)) for n in range(100)]
+    answers = await asyncio.gather(*(house.store.command(*command) for command in commands), return_exceptions=True)
+    assert [answer if n % 2 else type(answer).__name__ for n, answer in enumerate(answers)] == [
+        str(n) if n % 2 else "ScriptFault" for n in range(100)
+    ]
+
+
+async def test_what_was_asked_while_connections_are_cut_is_answered_and_done_once(house: House) -> None:
+    async def cut() -> None:
+        await house.redis.client_kill_filter(_type="normal", skipme=True)
+
+    for page in range(10):
+        puts = (house.queue.put("t", f"{page}-{number}") for number in range(20))
+        await asyncio.gather(*puts, cut())
+    keys = [(await asyncio.gather(house.deliver(person(n), channels=("nobody",)), cut()))[0].key for n in range(20)]
+    done = await house.finish_all()
+    assert len(done) == len(set(done)) == 200
+    assert len(set(keys)) == 20
+    assert len((await house.histories.list("university"))[0]) == 20
+
+
+async def test_a_server_that_does_not_come_back_is_said_to_be_unavailable(own_server: Server) -> None:
+    store = await Store.open(own_server.url, patience=0.5)
+    own_server.kill()
+    with pytest.raises(StoreUnavailable):
+        await store.command("PING")
+    assert not await store.ping()
+    own_server.start()
+    assert await until(store.ping)
+    await store.close()
+
+
+async def test_a_server_that_is_not_there_is_a_mistake_of_the_set_up_that_says_what_mends_it(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="ADA_REDIS_URL"):
+        await Store.open("redis://127.0.0.1:1/0")
+    with pytest.raises(SetupError, match="redis://"):
+        await Store.open("nonsense")
