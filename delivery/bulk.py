@@ -11,10 +11,11 @@ A bad line is answered with its problem and never stops the others.
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from aiohttp import StreamReader, hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
 from msgspec import UnsetType
 
 from core.errors import Refused, StoreUnavailable
@@ -99,16 +100,26 @@ class Line:
 async def read_lines(content: StreamReader, most: int, longest: int) -> AsyncIterator[Sequence[Line]]:
     """Batches of lines, as they arrive. After `most` bytes the last line is a refusal."""
     splitter = Splitter(longest)
+    try:
+        async for chunk in _at_most(most, content.iter_any()):
+            for batch in _batches(splitter.feed(chunk)):
+                yield batch
+    except Refused as refused:
+        yield [splitter.refuse(refused)]
+    except (web.RequestPayloadError, HttpProcessingError) as broken:
+        yield [splitter.refuse(Refused("BODY_MALFORMED", f"Here the body breaks: {type(broken).__name__}."))]
+    else:
+        for batch in _batches(splitter.feed(b"\n")):
+            yield batch
+
+
+async def _at_most(most: int, chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
     left = most
-    async for chunk in content.iter_any():
+    async for chunk in chunks:
         left -= len(chunk)
         if left < 0:
-            yield [splitter.refuse(f"At most {most} bytes are allowed; this line and those after it were not read.")]
-            return
-        for batch in _batches(splitter.feed(chunk)):
-            yield batch
-    for batch in _batches(splitter.feed(b"\n")):
-        yield batch
+            raise Refused("BODY_TOO_LARGE", f"At most {most} bytes are allowed; from here on nothing was read.")
+        yield chunk
 
 
 def _batches(lines: Sequence[Line]) -> list[Sequence[Line]]:
@@ -135,14 +146,14 @@ class Splitter:
     def _line(self, raw: bytes) -> Line:
         too_long, self._skipping = self._skipping or len(raw) > self._longest, False
         if too_long:
-            return self.refuse(f"A line has at most {self._longest} bytes.")
+            return self.refuse(Refused("BODY_TOO_LARGE", f"A line has at most {self._longest} bytes."))
         self._number += 1
         return Line(self._number, raw)
 
-    def refuse(self, why: str) -> Line:
+    def refuse(self, why: Refused) -> Line:
         """The next line, as one that can not be taken."""
         self._number += 1
-        return Line(self._number, b"", Refused("BODY_TOO_LARGE", why))
+        return Line(self._number, b"", why)
 
 
 # orders

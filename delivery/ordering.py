@@ -150,7 +150,7 @@ def _printable(path: str, value: Id, faults: Faults) -> None:
 
 
 def _people(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
-    """Invariant: merging loses no contact, so what is wrong with anybody shows in the order. Paths are as it was sent."""
+    """Invariant: merging loses no contact, so what is wrong shows in the order. Paths are as it was sent."""
     if all(_is_sound(person, terms) for person in order.recipients):
         return
     for number, one in enumerate(given.recipients):

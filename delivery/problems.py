@@ -89,6 +89,12 @@ CODES = {
     "HISTORY_KEY_FOREIGN": Meaning(403, "The history key belongs to somebody else"),
     "HISTORY_NOT_FOUND": Meaning(404, "There is no such delivery"),
     "TASK_NOT_FOUND": Meaning(404, "There is no such task"),
+    "TASK_TAKEN": Meaning(409, "The task is under way"),
+    "TASK_NOT_BURIED": Meaning(409, "The task is not buried"),
+    "RECIPIENT_NOT_FOUND": Meaning(404, "There is no such recipient in this delivery"),
+    "STATUS_NOT_RETRIABLE": Meaning(400, "What has this status can not be tried again"),
+    "NOT_RELEASED": Meaning(409, "It has not been released yet"),
+    "CANCELLED": Meaning(409, "It was cancelled"),
     "ALREADY_RELEASED": Meaning(409, "It is on its way already"),
     "ALREADY_FINISHED": Meaning(409, "It is finished already"),
     "IDEMPOTENCY_KEY_MALFORMED": Meaning(400, "The Idempotency-Key is not one"),
@@ -181,7 +187,7 @@ def _faults(refused: Refused) -> Sequence[Fault]:
     return [Fault(refused.path, refused.code, refused.detail)] if refused.path else ()
 
 
-_HTTP_CODES = {404: "ROUTE_NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 413: "BODY_TOO_LARGE"}
+_HTTP_CODES = {400: "REQUEST_MALFORMED", 404: "ROUTE_NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 413: "BODY_TOO_LARGE"}
 
 
 def of_http(status: int) -> Problem:

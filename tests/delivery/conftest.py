@@ -17,6 +17,7 @@ from core.tracker import Tracker
 from delivery.app import build
 from delivery.house import House
 from delivery.options import Options
+from delivery.wire import Runner
 from tests.servers import Server
 
 ADMIN = "ada_admin"
@@ -107,7 +108,7 @@ def options() -> Options:
 
 @pytest.fixture
 async def api(house: House, store: Store, options: Options) -> AsyncIterator[Api]:
-    runner = web.AppRunner(build(house, options), access_log=None)
+    runner = Runner(build(house, options), access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()

@@ -1,0 +1,157 @@
+"""Every call, with what its schema allows, with what it nearly allows, and with noise: never a fault of ours.
+
+Whatever is refused is a problem document with a known code; whatever is answered fits its schema.
+"""
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from delivery import document, problems
+from delivery.api import OPEN_ROUTES, ROUTES
+from delivery.routes import OpenRoute, Route
+from tests.delivery.conftest import Answer, Api, a_delivery
+from tests.delivery.shapes import ANYTHING, fitting, nearly_fitting
+
+pytestmark = [pytest.mark.row("D-27"), pytest.mark.timeout(300)]
+
+DOCUMENT = document.document((*ROUTES, *OPEN_ROUTES), "test")
+COMPONENTS = DOCUMENT["components"]["schemas"]
+ALL = (*ROUTES, *OPEN_ROUTES)
+patient = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+
+
+def operation(route: Route | OpenRoute) -> dict[str, Any]:
+    found: dict[str, Any] = DOCUMENT["paths"][route.path][route.method.lower()]
+    return found
+
+
+def check(route: Route | OpenRoute, answer: Answer) -> None:
+    """The one law."""
+    assert answer.status < 500, answer
+    if answer.status >= 400:
+        assert answer.code in problems.CODES, answer
+        validate(answer.told, {"$ref": "#/components/schemas/Refusal"})
+        return
+    content = operation(route)["responses"][str(answer.status)]["content"]
+    kind = answer.headers["Content-Type"]
+    assert kind in content
+    if kind == "application/json":
+        validate(answer.told, content[kind]["schema"])
+
+
+def validate(value: Any, schema: dict[str, Any]) -> None:
+    Draft202012Validator({**schema, "components": DOCUMENT["components"]}).validate(value)
+
+
+def bodies(route: Route | OpenRoute) -> st.SearchStrategy[bytes]:
+    """JSON that fits, that nearly fits, and bytes."""
+    noise = st.binary(max_size=60) | ANYTHING.map(dumped)
+    content = operation(route).get("requestBody", {}).get("content")
+    if not content:
+        return noise | st.just(b"")
+    schema = next(iter(content.values()))["schema"]
+    return fitting(schema, COMPONENTS).map(dumped) | nearly_fitting(schema, COMPONENTS).map(dumped) | noise
+
+
+def dumped(value: Any) -> bytes:
+    """NaN and lone surrogates included: a caller may send them."""
+    return json.dumps(value).encode()
+
+
+def queries(route: Route | OpenRoute) -> st.SearchStrategy[list[tuple[str, str]]]:
+    named = [one for one in operation(route)["parameters"] if one["in"] == "query"]
+    plain = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+    pairs = [st.tuples(st.just(one["name"]), fitting(one["schema"], COMPONENTS).map(str) | plain) for one in named]
+    return st.lists(st.one_of(*pairs, st.tuples(plain, plain)), max_size=3) | st.just([])
+
+
+HEADERS = st.fixed_dictionaries(
+    {},
+    optional={
+        "Idempotency-Key": st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=300),
+        "Last-Event-ID": st.sampled_from(["", "0", "3", "-1", "x", "9" * 30, "²"]),
+        "Content-Type": st.sampled_from(["application/json", "text/plain", "application/json; charset=cp1251", "/"]),
+        "Content-Encoding": st.sampled_from(["gzip", "deflate", "identity", "x"]),
+        "Authorization": st.sampled_from(["Bearer ada_admin", "bearer x", "Basic YTpi", "Bearer", "Bearer \xe9"]),
+    },
+)
+
+
+@pytest.fixture
+async def over(api: Api) -> str:
+    """A delivery that is over: whoever waits for it is answered at once."""
+    made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at="2030-01-01T00:00:00Z"))
+    await api.call("DELETE", f"/v1/deliveries/{made.told['id']}")
+    return str(made.told["id"])
+
+
+@pytest.mark.parametrize("route", ALL, ids=lambda route: f"{route.method} {route.path}")
+@given(data=st.data())
+@patient
+async def test_no_request_makes_a_fault_of_ours(
+    api: Api, over: str, route: Route | OpenRoute, data: st.DataObject
+) -> None:
+    name = data.draw(st.just(over) | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20), "id")
+    path = route.path.replace("{id}", quoted(name)).replace("{task_id}", quoted(name))
+    answer = await api.call(
+        route.method,
+        path,
+        data.draw(bodies(route), "body"),
+        params=data.draw(queries(route), "query"),
+        headers=data.draw(HEADERS, "headers"),
+    )
+    if elsewhere(path, route):
+        assert answer.status < 500
+    else:
+        check(route, answer)
+
+
+def quoted(text: str) -> str:
+    return quote(text, safe="")
+
+
+def elsewhere(path: str, route: Route | OpenRoute) -> bool:
+    """An id may make another route's address ("." and ".." are taken away by every client)."""
+    return (
+        path.count("/") != route.path.count("/") or "/." in path or path.endswith(("bulk", ":bury", ":kick", ":cancel"))
+    )
+
+
+@given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=200))
+@example(text='[]{}"\\/:,<script>&quot;\u2028\u2029\r\n\t\x1b')
+@example(text='{"recipients": []}')
+@patient
+@pytest.mark.row("D-14", "D-26")
+async def test_every_text_that_is_not_white_space_is_kept_letter_for_letter(api: Api, text: str) -> None:
+    answer = await api.call("POST", "/v1/deliveries", a_delivery(text=text))
+    if text.isspace():
+        assert answer.code == "TEXT_EMPTY"
+        return
+    history = await api.call("GET", f"/v1/deliveries/{answer.told['id']}")
+    assert history.told["text"] == text
+    assert (history.told["tags"], history.told["recipients"][0]["origin"]) == ([], [])
+
+
+IDS = st.integers(-(2**63), 2**63 - 1) | st.text(min_size=1, max_size=128).filter(str.isprintable)
+
+
+@given(sender=IDS, recipients=st.lists(IDS, min_size=1, max_size=5, unique_by=str))
+@patient
+@pytest.mark.row("D-03")
+async def test_ids_come_back_as_they_were_given(api: Api, sender: int | str, recipients: list[int | str]) -> None:
+    body = a_delivery(sender={"id": sender}, recipients=[{"id": one} for one in recipients])
+    made = await api.call("POST", "/v1/deliveries", body)
+    history = await api.call("GET", made.headers["Location"])
+    assert history.status == 200, (made, history)
+    assert history.told["sender"]["id"] == sender
+    assert [one["id"] for one in history.told["recipients"]] == recipients
+    tracked = await api.call("POST", "/v1/track", {"history_key": made.told["history_key"], "timeout": 0})
+    assert tracked.told["history"]["id"] == made.told["id"]

@@ -1,0 +1,248 @@
+"""Bad input: each has its own code, points at its place, is never a fault of ours, and leaves not one key behind."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from delivery import problems
+from tests.delivery.conftest import Api, a_delivery
+from tests.servers import Server
+
+pytestmark = pytest.mark.row("D-26", "D-27")
+
+
+def ahead(**by: float) -> str:
+    return (datetime.now(UTC) + timedelta(**by)).isoformat()
+
+
+def to(**recipient: Any) -> dict[str, Any]:
+    return a_delivery(recipients=[recipient])
+
+
+def without(field: str) -> dict[str, Any]:
+    body = a_delivery()
+    del body[field]
+    return body
+
+
+BODIES = [
+    ("TEXT_EMPTY", "text", a_delivery(text="")),
+    ("TEXT_EMPTY", "text", a_delivery(text=" \n\t\u3000")),
+    ("TEXT_TOO_LONG", "text", a_delivery(text="я" * 4097)),
+    ("NUL_CHARACTER", "text", a_delivery(text="a\0b")),
+    ("WRONG_TYPE", "text", a_delivery(text=7)),
+    ("WRONG_TYPE", "text", a_delivery(text=None)),
+    ("REQUIRED", "text", without("text")),
+    ("REQUIRED", "sender", without("sender")),
+    ("REQUIRED", "recipients", without("recipients")),
+    ("REQUIRED", "sender.id", a_delivery(sender={"name": "Иванов"})),
+    ("WRONG_TYPE", "sender.id", a_delivery(sender={"id": True})),
+    ("WRONG_TYPE", "sender.id", a_delivery(sender={"id": 1.5})),
+    ("WRONG_TYPE", "sender.id", a_delivery(sender={"id": None})),
+    ("OUT_OF_RANGE", "sender.id", a_delivery(sender={"id": 2**63})),
+    ("TOO_SHORT", "sender.id", a_delivery(sender={"id": ""})),
+    ("TOO_LONG", "sender.id", a_delivery(sender={"id": "i" * 129})),
+    ("NOT_PRINTABLE", "sender.id", a_delivery(sender={"id": "a\nb"})),
+    ("NO_RECIPIENTS", "recipients", a_delivery(recipients=[])),
+    ("TOO_MANY_RECIPIENTS", "recipients", a_delivery(recipients=[{"id": n} for n in range(10_001)])),
+    ("WRONG_TYPE", "recipients", a_delivery(recipients={"id": 1})),
+    ("WRONG_TYPE", "recipients.0", a_delivery(recipients=[1])),
+    ("RECIPIENT_WITHOUT_ID", "recipients.0.id", to(name="Петя")),
+    ("RECIPIENT_AMBIGUOUS", "recipients.0", to(id=1, group="ИВТ-21")),
+    ("GROUP_NOT_FOUND", "recipients.0.group", to(group="ИВТ-21")),
+    ("SUPERGROUP_NOT_FOUND", "recipients.0.supergroup", to(supergroup="1 курс")),
+    ("UNKNOWN_FIELD", "recipients.0.email", to(id=1, email="a@b")),
+    ("UNKNOWN_CHANNEL", "recipients.0.contacts.pigeon", to(id=1, contacts={"pigeon": "1"})),
+    ("WRONG_TYPE", "recipients.0.contacts.sms", to(id=1, contacts={"sms": 7})),
+    ("WRONG_TYPE", "recipients.0.contacts.sms.1", to(id=1, contacts={"sms": ["+7", 8]})),
+    ("TOO_SHORT", "recipients.0.contacts.sms", to(id=1, contacts={"sms": ""})),
+    ("NOT_PRINTABLE", "recipients.0.contacts.sms", to(id=1, contacts={"sms": "+7\r\nX: y"})),
+    ("NOT_PRINTABLE", "recipients.0.id", to(id="a\x7f")),
+    ("UNKNOWN_FIELD", "colour", a_delivery(colour="red")),
+    ("UNKNOWN_FIELD", "sender.colour", a_delivery(sender={"id": 1, "colour": "red"})),
+    ("UNKNOWN_FIELD", "idempotency_key", a_delivery(idempotency_key="a")),
+    ("UNKNOWN_CHANNEL", "channels.1", a_delivery(channels=["sms", "pigeon"])),
+    ("TOO_SHORT", "channels", a_delivery(channels=[])),
+    ("WRONG_VALUE", "strategy", a_delivery(strategy="some")),
+    ("STRATEGY_NOT_AVAILABLE", "strategy", a_delivery(strategy="first", wait="PT2M")),
+    ("WAIT_WITHOUT_FIRST", "wait", a_delivery(wait="PT2M")),
+    ("OUT_OF_RANGE", "priority", a_delivery(priority=10)),
+    ("OUT_OF_RANGE", "priority", a_delivery(priority=-1)),
+    ("WRONG_TYPE", "priority", a_delivery(priority="5")),
+    ("TOO_LONG", "tags", a_delivery(tags=[str(n) for n in range(17)])),
+    ("TOO_LONG", "tags.0", a_delivery(tags=["t" * 65])),
+    ("NOT_PRINTABLE", "tags.1", a_delivery(tags=["a", "b\n"])),
+    ("NOT_PRINTABLE", "lane", a_delivery(lane="a\tb")),
+    ("TIME_MALFORMED", "deliver_at", a_delivery(deliver_at="tomorrow")),
+    ("TIME_MALFORMED", "deliver_at", a_delivery(deliver_at="2026-02-30T00:00:00Z")),
+    ("TIME_MALFORMED", "deliver_at", a_delivery(deliver_at="2026-11-21")),
+    ("TIME_WITHOUT_ZONE", "deliver_at", a_delivery(deliver_at="2026-11-21T17:00:00")),
+    ("TIME_OUT_OF_RANGE", "deliver_at", a_delivery(deliver_at="9999-12-31T23:59:59-12:00")),
+    ("TIME_OUT_OF_RANGE", "deliver_at", a_delivery(deliver_at="0001-01-01T00:00:00+14:00")),
+    ("WRONG_TYPE", "deliver_at", a_delivery(deliver_at=1763712000)),
+    ("EXPIRES_BEFORE_DUE", "expires_at", a_delivery(expires_at=ahead(seconds=-1))),
+    ("EXPIRES_BEFORE_DUE", "expires_at", a_delivery(deliver_at=ahead(hours=2), expires_at=ahead(hours=1))),
+    ("HISTORY_KEY_MALFORMED", "history_key", a_delivery(history_key="42")),
+    ("HISTORY_KEY_MALFORMED", "history_key", a_delivery(history_key="history:{99999}:42:1763712000000000000")),
+    ("HISTORY_KEY_OF_ANOTHER_SENDER", "history_key", a_delivery(history_key="history:{0}:43:1763712000000000000")),
+]
+
+
+@pytest.mark.parametrize(("code", "path", "body"), BODIES, ids=lambda value: value if isinstance(value, str) else "")
+async def test_a_delivery_that_makes_no_sense_is_refused_with_its_code_and_place(
+    api: Api, code: str, path: str, body: object
+) -> None:
+    before = await api.keys()
+    answer = await api.call("POST", "/v1/deliveries", body)
+    assert answer.status == 400
+    assert (answer.code, answer.told["errors"][0]["path"]) == (code, path)
+    assert await api.keys() == before
+
+
+BROKEN = [
+    ("JSON_MALFORMED", b""),
+    ("JSON_MALFORMED", b"{"),
+    ("JSON_MALFORMED", b'{"text": "a"} x'),
+    ("JSON_MALFORMED", b'{"text": "a\tb"}'),
+    ("JSON_MALFORMED", b"{'text': 1}"),
+    ("JSON_MALFORMED", b'{"sender": {"id": ' + b"9" * 5000 + b"}}"),
+    ("JSON_NOT_UTF8", b'{"text": "\xff"}'),
+    ("JSON_NOT_UTF8", json.dumps(a_delivery(), ensure_ascii=False).encode("cp1251")),
+    ("JSON_NOT_UTF8", json.dumps(a_delivery()).encode("utf-16")),
+    ("JSON_BYTE_ORDER_MARK", b"\xef\xbb\xbf" + json.dumps(a_delivery()).encode()),
+    ("JSON_DUPLICATE_KEY", b'{"text": "a", "text": "b", "sender": {"id": 1}, "recipients": [{"id": 1}]}'),
+    ("JSON_DUPLICATE_KEY", b'{"text": "a", "sender": {"id": 1}, "recipients": [{"id": 1, "id": 2}]}'),
+    (
+        "JSON_DUPLICATE_KEY",
+        b'{"text": "a", "sender": {"id": 1}, "recipients": [{"id": 1, "contacts": {"sms": "1", "sms": "2"}}]}',
+    ),
+    (
+        "JSON_DUPLICATE_KEY",
+        b'{"text": "\\u003a", "sender": {"id": 1, "id": 1}, "recipients": [{"id": 1}]}',
+    ),
+    ("JSON_NOT_A_NUMBER", b'{"sender": {"id": NaN}}'),
+    ("JSON_NOT_A_NUMBER", b'{"sender": {"id": -Infinity}}'),
+    ("JSON_TOO_DEEP", b"[" * 100_000),
+    ("JSON_TOO_DEEP", b'{"text":' * 100_000),
+    ("WRONG_TYPE", b"[]"),
+    ("WRONG_TYPE", b"null"),
+    ("LONE_SURROGATE", b'{"text": "\\ud800", "sender": {"id": 1}, "recipients": [{"id": 1}]}'),
+    ("UNKNOWN_FIELD", b'{"\\ud800": 1, "text": "a", "sender": {"id": 1}, "recipients": [{"id": 1}]}'),
+    ("NUL_CHARACTER", b'{"text": "a", "sender": {"id": "a\\u0000"}, "recipients": [{"id": 1}]}'),
+]
+
+
+@pytest.mark.parametrize(("code", "body"), BROKEN, ids=lambda value: value if isinstance(value, str) else "")
+async def test_a_body_that_is_not_the_json_we_read_is_refused_with_its_code(api: Api, code: str, body: bytes) -> None:
+    before = await api.keys()
+    answer = await api.call("POST", "/v1/deliveries", body)
+    assert answer.status == 400
+    assert answer.code == code
+    assert await api.keys() == before
+
+
+async def test_an_escaped_colon_or_backslash_is_no_fault(api: Api) -> None:
+    """The fast reader takes such bodies for doubtful; the slow one must not."""
+    body = json.dumps(a_delivery(text="TEXT")).replace("TEXT", "\\u003a \\\\u0000 \\u00e9 \\ud83d\\ude00").encode()
+    answer = await api.call("POST", "/v1/deliveries", body)
+    assert answer.status == 202
+    history = await api.call("GET", f"/v1/deliveries/{answer.told['id']}")
+    assert history.told["text"] == ": \\u0000 é 😀"
+
+
+async def test_all_faults_of_a_body_are_told_at_once(api: Api) -> None:
+    body = {"sender": {"id": []}, "text": "", "recipients": [{"id": 1, "x": 1}, {"name": 5}], "y": 1}
+    answer = await api.call("POST", "/v1/deliveries", body)
+    told = {(one["path"], one["code"]) for one in answer.told["errors"]}
+    assert told == {
+        ("y", "UNKNOWN_FIELD"),
+        ("sender.id", "WRONG_TYPE"),
+        ("text", "TEXT_EMPTY"),
+        ("recipients.0.x", "UNKNOWN_FIELD"),
+        ("recipients.1.name", "WRONG_TYPE"),
+    }
+
+
+async def test_the_faults_told_have_a_bound(api: Api) -> None:
+    answer = await api.call("POST", "/v1/deliveries", a_delivery(recipients=[{"id": None}] * 1000))
+    assert len(answer.told["errors"]) == 20
+
+
+CALLS = [
+    ("POST", "/v1/history-keys", {"sender": {"id": "a\nb"}}, "NOT_PRINTABLE"),
+    ("POST", "/v1/history-keys", {"sender": 42}, "WRONG_TYPE"),
+    ("PATCH", "/v1/deliveries/0.42.1763712000000000000", {"deliver_at": "2026-11-21T17:00:00"}, "TIME_WITHOUT_ZONE"),
+    ("PATCH", "/v1/deliveries/0.42.1763712000000000000", {"deliver_at": None}, "WRONG_TYPE"),
+    ("PATCH", "/v1/deliveries/0.42.1763712000000000000", {"text": "a"}, "UNKNOWN_FIELD"),
+    ("POST", "/v1/deliveries/0.42.1763712000000000000/retry", {"statuses": ["sent"]}, "WRONG_VALUE"),
+    ("POST", "/v1/deliveries/0.42.1763712000000000000/retry", {"statuses": []}, "TOO_SHORT"),
+    ("POST", "/v1/cancellations", {}, "ONE_FIELD_WANTED"),
+    ("POST", "/v1/cancellations", {"tag": "a", "lane": "b"}, "ONE_FIELD_WANTED"),
+    ("GET", "/v1/deliveries?state=lost", None, "WRONG_VALUE"),
+    ("GET", "/v1/deliveries?since=yesterday", None, "TIME_MALFORMED"),
+    ("GET", "/v1/deliveries?limit=0", None, "OUT_OF_RANGE"),
+    ("GET", "/v1/deliveries?limit=1e1", None, "WRONG_TYPE"),
+    ("GET", "/v1/deliveries?limit=1&limit=2", None, "PARAMETER_REPEATED"),
+    ("GET", "/v1/deliveries?colour=red", None, "UNKNOWN_PARAMETER"),
+    ("GET", "/v1/deliveries?cursor=nonsense", None, "CURSOR_MALFORMED"),
+    ("GET", "/v1/deliveries?cursor=%00", None, "NUL_CHARACTER"),
+    ("GET", "/v1/queue/tasks?cursor=nonsense", None, "CURSOR_MALFORMED"),
+    ("GET", "/v1/queue/tasks?limit=-1", None, "OUT_OF_RANGE"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "code"), CALLS)
+async def test_other_calls_refuse_what_makes_no_sense(
+    api: Api, method: str, path: str, body: object, code: str
+) -> None:
+    before = await api.keys()
+    answer = await api.call(method, path, body)
+    assert (answer.status, answer.code) == (400, code)
+    assert await api.keys() == before
+
+
+NONSENSE = ["nonsense", "0", "0.42", "0.42.1", "99999.42.1763712000000000000", "%00", "%FF", "..%2F", "1" * 3000]
+
+
+@pytest.mark.parametrize("name", NONSENSE)
+async def test_whatever_is_no_delivery_of_ours_is_not_found(api: Api, name: str) -> None:
+    for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/events"), ("POST", "/retry")):
+        answer = await api.call(method, f"/v1/deliveries/{name}{path}")
+        assert (answer.status, answer.code) == (404, "HISTORY_NOT_FOUND"), (method, path)
+
+
+async def test_a_cursor_into_a_history_is_checked(api: Api) -> None:
+    made = await api.call("POST", "/v1/deliveries", a_delivery())
+    for cursor in ("nonsense", "-1", "9" * 40, "%F0%9F%98%80", "1.5"):
+        answer = await api.call("GET", f"/v1/deliveries/{made.told['id']}?cursor={cursor}")
+        assert answer.code == "CURSOR_MALFORMED", cursor
+
+
+async def test_a_history_key_serves_one_delivery(api: Api) -> None:
+    key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).told["history_key"]
+    assert (await api.call("POST", "/v1/deliveries", a_delivery(history_key=key))).status == 202
+    before = await api.keys()
+    again = await api.call("POST", "/v1/deliveries", a_delivery(history_key=key))
+    assert (again.status, again.code) == (409, "HISTORY_KEY_USED")
+    assert await api.keys() == before
+
+
+def codes_in_source() -> set[str]:
+    """Every upper-case word that is handed to a refusal anywhere in this subsystem and in the house."""
+    import re
+    from pathlib import Path
+
+    found = set()
+    for folder in ("core", "delivery"):
+        for file in Path(folder).glob("*.py"):
+            text = file.read_text(encoding="utf-8")
+            found |= set(re.findall(r'(?:Invalid|NotFound|Conflict|Forbidden|Refused|problem)\(\s*"([A-Z_]+)"', text))
+            found |= set(re.findall(r'(?:fault|Fault)\([^"\n]*(?:"[^"\n]*", )"([A-Z_0-9]+)"', text))
+    return found
+
+
+def test_every_code_of_a_refusal_has_a_status_and_a_title(server: Server) -> None:
+    elsewhere = {"UNKNOWN_SCOPE", "TENANT_MALFORMED", "KEY_NOT_FOUND"}  # told by commands, never over HTTP
+    assert codes_in_source() - problems.CODES.keys() - elsewhere == set()
