@@ -6,7 +6,7 @@ Before: `core.runtime` (registers). After: `core.histories` (cuts parcels), `del
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from core.keys import KEYS
@@ -53,7 +53,7 @@ class Channels:
             self._read_at = time.monotonic()
         return self._facts
 
-    async def parcel_sizes(self, channels: Sequence[str]) -> dict[str, int]:
+    async def parcel_sizes(self, channels: Iterable[str]) -> dict[str, int]:
         """For each channel the most recipients of one parcel."""
         facts = await self.facts()
         return {channel: facts[channel].parcel if channel in facts else _UNKNOWN_PARCEL for channel in channels}

@@ -7,7 +7,6 @@ Before: `delivery/` (checks what came over HTTP). After: `lua/enqueue.lua`, whic
 `core.runtime`.
 """
 
-import asyncio
 import hashlib
 import secrets
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from typing import Any
 from core.archive import Archive
 from core.cancellation import Cancellation
 from core.channels import Channels
-from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused
+from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused, StoreError
 from core.listing import Listing
 from core.orders import Accepted, Cancelled, History, HistoryKey, Id, Order, Repeat, moment, unix_ms
 from core.parcels import fields_of
@@ -25,6 +24,8 @@ from core.receipts import Receipts
 from core.retrial import Retrial
 from core.store import Store
 from core.words import DeliveryState, Status
+
+Call = tuple[int, Sequence[str | int]]
 
 _RESERVED_MS = 24 * 3600 * 1000
 _REPEAT_MS = 24 * 3600 * 1000
@@ -62,24 +63,42 @@ class Histories:
         Raises Conflict HISTORY_KEY_USED or IDEMPOTENCY_KEY_REUSED, Forbidden HISTORY_KEY_FOREIGN.
         """
         sizes = await self._channels.parcel_sizes(order.channels)
-        request = secrets.token_hex(4)
         while True:
-            key = order.history_key or HistoryKey.new(order.sender.id, self.shards, repeat.key if repeat else "")
-            self._check_shard(key)
-            reply = await self._store.run("enqueue", key.shard, *_enqueue_arguments(key, order, repeat, request, sizes))
-            if reply[0] != "used" or order.history_key:
-                return _accepted(key.shard, reply)
-
-    def _check_shard(self, key: HistoryKey) -> None:
-        if key.shard >= self.shards:
-            raise Invalid("HISTORY_KEY_MALFORMED", "This history key names a shard that does not exist.", "history_key")
+            shard, arguments = self._call(order, repeat, sizes)
+            reply = await self._store.run("enqueue", shard, *arguments)
+            if not _clashed(order, reply):
+                return _accepted(shard, reply)
 
     async def enqueue_many(self, orders: Sequence[tuple[Order, Repeat | None]]) -> list[Accepted | Refused]:
-        """Each for itself, in one pipeline; the answers in order."""
-        answers = await asyncio.gather(
-            *(self.enqueue(order, repeat) for order, repeat in orders), return_exceptions=True
-        )
-        return [_accepted_or_refused(answer) for answer in answers]
+        """Each for itself, all under way at once; the answers in order. Raises StoreError when one is not known."""
+        sizes = await self._channels.parcel_sizes({channel for order, _ in orders for channel in order.channels})
+        calls = [self._call_or_refusal(order, repeat, sizes) for order, repeat in orders]
+        replies = iter(await self._store.run_each("enqueue", [call for call in calls if not isinstance(call, Refused)]))
+        return [
+            call if isinstance(call, Refused) else await self._answer(order, repeat, call[0], next(replies))
+            for call, (order, repeat) in zip(calls, orders, strict=True)
+        ]
+
+    async def _answer(self, order: Order, repeat: Repeat | None, shard: int, reply: Any) -> Accepted | Refused:
+        if isinstance(reply, StoreError):
+            raise reply
+        try:
+            return await self.enqueue(order, repeat) if _clashed(order, reply) else _accepted(shard, reply)
+        except Refused as refusal:
+            return refusal
+
+    def _call_or_refusal(self, order: Order, repeat: Repeat | None, sizes: dict[str, int]) -> Call | Refused:
+        try:
+            return self._call(order, repeat, sizes)
+        except Refused as refusal:
+            return refusal
+
+    def _call(self, order: Order, repeat: Repeat | None, sizes: dict[str, int]) -> Call:
+        """The shard and the arguments of `lua/enqueue.lua`, with a name of its own. Raises Invalid."""
+        key = order.history_key or HistoryKey.new(order.sender.id, self.shards, repeat.key if repeat else "")
+        if key.shard >= self.shards:
+            raise Invalid("HISTORY_KEY_MALFORMED", "This history key names a shard that does not exist.", "history_key")
+        return key.shard, _enqueue_arguments(key, order, repeat, secrets.token_hex(4), sizes)
 
     async def read(self, key: HistoryKey, tenant: str, cursor: str | None = None, limit: int = 100) -> History:
         """The history with a page of recipients. Raises NotFound HISTORY_NOT_FOUND, Invalid CURSOR_MALFORMED."""
@@ -142,6 +161,11 @@ def _enqueue_arguments(
     return (key.suffix, order.tenant, request, due, expires, name, fingerprint, _REPEAT_MS, *fields_of(order, sizes))
 
 
+def _clashed(order: Order, reply: list[str]) -> bool:
+    """The key that we made ourselves was somebody else's in the same nanosecond: another one is made."""
+    return reply[0] == "used" and order.history_key is None
+
+
 def _accepted(shard: int, reply: list[str]) -> Accepted:
     if reply[0] in _REFUSALS:
         raise _REFUSALS[reply[0]]
@@ -150,12 +174,6 @@ def _accepted(shard: int, reply: list[str]) -> Accepted:
     key = HistoryKey(shard, sender, int(ns))
     moved = moment(asked) if asked else None
     return Accepted(key, DeliveryState(state), moment(due), moved, int(recipients), kind == "repeated")
-
-
-def _accepted_or_refused(answer: Any) -> Accepted | Refused:
-    if isinstance(answer, Accepted | Refused):
-        return answer
-    raise answer
 
 
 def _position(cursor: str | None) -> int:

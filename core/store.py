@@ -7,19 +7,22 @@ scripts flushed or the connection cut meanwhile; every script is safe to repeat.
 import asyncio
 import logging
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from redis.asyncio import Redis
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from core import scripts
-from core.errors import ScriptFault, SetupError, StoreUnavailable
+from core.errors import ScriptFault, SetupError, StoreError, StoreUnavailable
 from core.keys import KEYS
 from core.pump import Pump
 
 log = logging.getLogger(__name__)
 
 _CONNECT = 10.0
+
+Argument = str | int | float | bytes
 
 
 class Store:
@@ -34,6 +37,8 @@ class Store:
         self.database = int(redis.connection_pool.connection_kwargs.get("db", 0) or 0)
         self.pump = Pump(redis, patience=patience)
         self._flags = True
+        # The one declared key routes a call to its shard; the script derives the others from the same tag.
+        self._anchors = [(1, KEYS["counters"].at(shard), f"{{{shard}}}") for shard in range(shards)]
         self._loads: dict[str, asyncio.Future[Any]] = {}
 
     @classmethod
@@ -69,22 +74,45 @@ class Store:
             raise SetupError(f"Redis {version} is too old: 6.2 or Valkey is needed.")
         self._flags = major >= 7
 
-    async def run(self, name: str, shard: int, *arguments: str | int | float | bytes) -> Any:
+    async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
         """Run `lua/<name>.lua`. Raises ScriptFault (a bug of ours, or a full server) or StoreUnavailable."""
         script = scripts.load(name, self._flags)
-        # The one declared key routes the call to the shard; the script derives the others from the same tag.
-        anchor = KEYS["counters"].at(shard)
-        rest = (1, anchor, f"{{{shard}}}", self.clock_offset_ms, *arguments)
         try:
-            return await self._evaluate(script, rest)
+            return await self._evaluate(script, self._rest(shard, arguments))
         except ResponseError as fault:
             raise ScriptFault(script.where(str(fault))) from None
 
-    async def _evaluate(self, script: scripts.Script, rest: tuple[str | int | float | bytes, ...]) -> Any:
+    async def run_each(self, name: str, calls: Sequence[tuple[int, Sequence[Argument]]]) -> list[Any]:
+        """`run` for each (shard, arguments), all under way at once. In order: the replies, or the faults as values."""
+        script = scripts.load(name, self._flags)
+        if not self._is_loaded(script):
+            await self._load(script)
+        under_way = [self.pump.call("EVALSHA", script.sha, *self._rest(*call)) for call in calls]
+        return [await self._reply(script, answer, call) for answer, call in zip(under_way, calls, strict=True)]
+
+    async def _reply(
+        self, script: scripts.Script, answer: "asyncio.Future[Any]", call: tuple[int, Sequence[Argument]]
+    ) -> Any:
+        try:
+            return await answer
+        except NoScriptError:
+            try:
+                return await self.run(script.name, call[0], *call[1])
+            except StoreError as fault:
+                return fault
+        except ResponseError as fault:
+            return ScriptFault(script.where(str(fault)))
+        except StoreUnavailable as fault:
+            return fault
+
+    def _rest(self, shard: int, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
+        return (*self._anchors[shard], self.clock_offset_ms, *arguments)
+
+    async def _evaluate(self, script: scripts.Script, rest: tuple[Argument, ...]) -> Any:
         """By its hash; after a restart or SCRIPT FLUSH load it again; should it be flushed once more meanwhile, by its
         text.
         """
-        load = await self._load(script)
+        load = self._loads[script.name] if self._is_loaded(script) else await self._load(script)
         try:
             return await self.pump.call("EVALSHA", script.sha, *rest)
         except NoScriptError:
@@ -93,6 +121,10 @@ class Store:
             return await self.pump.call("EVALSHA", script.sha, *rest)
         except NoScriptError:
             return await self.pump.call("EVAL", script.text, *rest)
+
+    def _is_loaded(self, script: scripts.Script) -> bool:
+        load = self._loads.get(script.name)
+        return load is not None and load.done() and not load.cancelled() and load.exception() is None
 
     async def _load(self, script: scripts.Script, stale: "asyncio.Future[Any] | None" = None) -> "asyncio.Future[Any]":
         """One SCRIPT LOAD for however many callers find the script missing at once."""
@@ -106,7 +138,7 @@ class Store:
             raise
         return load
 
-    async def command(self, *command: str | int | float | bytes) -> Any:
+    async def command(self, *command: Argument) -> Any:
         """A plain command through the same pump. It must be safe to repeat. Raises StoreError."""
         try:
             return await self.pump.call(*command)
