@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from cli import embedded
 from cli.settings import Configuration, Settings
 from core.errors import SetupError
-from core.server import check
+from core.server import check, configure
 from core.store import Store
 
 log = logging.getLogger(__name__)
@@ -55,6 +55,7 @@ async def opened_store(configuration: Configuration) -> AsyncIterator[Store]:
     store = await Store.open(redis_url(settings), settings.shards)
     try:
         await refuse_unsafe(store)
+        await configure(store, settings.retention)
         yield store
     finally:
         await store.close()

@@ -6,9 +6,11 @@ operator decides about his server's memory and disk.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from redis.exceptions import ResponseError
 
+from core.keys import KEYS
 from core.store import Store
 
 # K: keyspace channels; g: del, expire, …; x: expired.
@@ -73,6 +75,13 @@ async def check(store: Store) -> list[Complaint]:
 def _renamed(settings: Mapping[str, str]) -> dict[str, str]:
     """Redis 6.2 calls listpacks ziplists."""
     return {name.replace("ziplist", "listpack"): value for name, value in settings.items()}
+
+
+async def configure(store: Store, retention: timedelta) -> None:
+    """Tell the scripts what they must know: how long a history is kept from its end on."""
+    retention_ms = int(retention.total_seconds() * 1000)
+    for shard in range(store.shards):
+        await store.command("HSET", KEYS["settings"].at(shard), "retention_ms", retention_ms)
 
 
 async def _set_flags(store: Store, found: str) -> list[Complaint]:
