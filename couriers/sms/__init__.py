@@ -37,6 +37,16 @@ class Settings:
     most_parts: int = 255  # Kannel's `max-messages`, which is 10 where nothing is set: it cuts off the rest unsaid
     timeout: timedelta = timedelta(seconds=30)  # for one request; after it the outcome is unknown
 
+    def address(self) -> URL:
+        """Where sendsms is. Raises SetupError when `url` is no address."""
+        try:
+            address = URL(self.url)
+        except ValueError as error:
+            raise SetupError(f"ADA_SMS_URL is no address: {error}") from None
+        if address.scheme not in ("http", "https") or not address.host:
+            raise SetupError("ADA_SMS_URL is no address: it begins with http:// or https://")
+        return address
+
 
 class Sms:
     """A courier of core.port. Safe for many attempts at once."""
@@ -48,7 +58,8 @@ class Sms:
 
     def __init__(self, settings: Settings, session: aiohttp.ClientSession) -> None:
         self._settings, self._session = settings, session
-        self.account = f"{settings.username}@{URL(settings.url).authority}"
+        self._url = settings.address().update_query(username=settings.username, password=settings.password)
+        self.account = f"{settings.username}@{self._url.host_port_subcomponent}"
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]
@@ -71,9 +82,7 @@ class Sms:
 
     async def ask(self, parameters: dict[str, str]) -> tuple[int, str]:
         """Status and body of one request. The password is part of its address, which nothing here shows."""
-        account = {"username": self._settings.username, "password": self._settings.password}
-        url = URL(self._settings.url).update_query(account | parameters)
-        async with self._session.get(url, allow_redirects=False) as answer:
+        async with self._session.get(self._url.update_query(parameters), allow_redirects=False) as answer:
             return answer.status, await answer.text(errors="replace")
 
     async def close(self) -> None:
@@ -98,6 +107,7 @@ async def open(settings: Settings, directory: Path) -> Sms:  # noqa: A001 - the 
 
     Raises SetupError when the gateway cannot be reached or does not take the account.
     """
+    settings.address()
     courier = Sms(settings, _session(settings.timeout))
     try:
         await _check(courier)

@@ -1,6 +1,7 @@
 """The SMS courier, against the sandbox's gateway and a real Kannel."""
 
 import asyncio
+import traceback
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -217,10 +218,13 @@ async def test_a_wrong_password_is_told_without_showing_it(house: SmsHouse) -> N
     assert "hidden" not in f"{told.value}{settings}"
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:{port}/nowhere", "http://127.0.0.1:1/cgi-bin/sendsms", "nonsense"])
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:{port}/nowhere", "http://127.0.0.1:1/cgi-bin/sendsms", "nonsense", "http://["]
+)
 async def test_a_wrong_address_is_told(house: SmsHouse, url: str) -> None:
-    with pytest.raises(SetupError, match="ADA_SMS_URL"):
-        await sms.open(sms.Settings(url.format(port=house.port), "ada", "sandbox", "Ada"), house.directory)
+    with pytest.raises(SetupError, match="ADA_SMS_URL") as told:
+        await sms.open(sms.Settings(url.format(port=house.port), "ada", "hidden", "Ada"), house.directory)
+    assert "hidden" not in "".join(traceback.format_exception(told.value)).replace('"hidden"', "")
 
 
 async def test_opening_sends_nothing(house: SmsHouse) -> None:
