@@ -59,7 +59,7 @@ async def client(server: Server) -> AsyncIterator[Redis]:
 async def clean_server(server: Server, client: Redis) -> AsyncIterator[Server]:
     """`server`, and afterwards the law of keys: each ends by itself, or `core.keys` declares what else ends it."""
     yield server
-    leaked = [key for key in server.all_keys() if await client.pttl(key) < 0 and not is_declared(key)]
+    leaked = [key for key in server.all_keys() if await client.pttl(key) == -1 and not is_declared(key)]
     assert not leaked, f"keys without an end: {leaked}"
 
 

@@ -319,7 +319,7 @@ class _Shard:
             yield Violation("I13", suffix, f"versions {sorted(versions)} of {history.get('version')}")
 
     def _left(self, suffix: str, history: dict[str, str], plan: list[Leg], stored: dict[str, str]) -> Iterator[Violation]:
-        if history["state"] == "scheduled":
+        if history["state"] == "scheduled" or (history["state"] == "cancelled" and "released" not in history):
             return
         for leg in plan:
             told = int(history.get(f"left:{leg.channel}", 0))

@@ -112,7 +112,7 @@ async def test_what_was_asked_while_connections_are_cut_is_answered_and_done_onc
     for page in range(10):
         puts = (house.queue.put("t", f"{page}-{number}") for number in range(20))
         await asyncio.gather(*puts, cut())
-    keys = [(await asyncio.gather(house.deliver(person(n), channels=("nobody",)), cut()))[0].key for n in range(20)]
+    keys = [(await asyncio.gather(house.deliver(person(n, "nobody"), channels=("nobody",)), cut()))[0].key for n in range(20)]
     done = await house.finish_all()
     assert len(done) == len(set(done)) == 200
     assert len(set(keys)) == 20

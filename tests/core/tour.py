@@ -50,6 +50,7 @@ async def _through_the_queue(house: House) -> None:
     await queue.cancel(ids[5])
     await house.take(limit=1)
     await queue.hold("t", "account:somebody", timedelta(minutes=1))
+    await queue.resign("worker", 0)
 
 
 async def _through_deliveries(house: House) -> None:
@@ -67,7 +68,7 @@ async def _through_deliveries(house: House) -> None:
     await house.histories.reschedule(later, TENANT, house.now() + 2 * HOUR)
     await house.histories.cancel(later, TENANT, ["1"])
     await house.stop(courier)
-    await house.deliver(person(1), channels=("nobody",), lane="lane")
+    await house.deliver(person(1, "nobody"), channels=("nobody",), lane="lane")
 
 
 async def receipt(house: House, key: HistoryKey, channel: str = "echo", index: int = 0, parcel: int = 0) -> str:
