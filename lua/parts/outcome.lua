@@ -102,7 +102,7 @@ local function finish_history(suffix)
   redis.call('ZREM', live_key(facts[2]), suffix)
   redis.call('ZREM', due_key(), order_member(suffix))
   redis.call('DEL', order_key(suffix))
-  local drop_at = now + tonumber(redis.call('HGET', settings_key(), 'retention_ms') or 90 * DAY_MS)
+  local drop_at = now + tonumber(redis.call('HGET', settings_key(), 'retention_ms') or 30 * DAY_MS)
   redis.call('ZADD', retained_key(), drop_at, facts[2] .. '|' .. suffix)
   -- A second chance, should nothing tick any more: the server drops them by itself a day later.
   for _, key in ipairs({ history, outcomes_key(suffix), reached_key(suffix) }) do redis.call('PEXPIREAT', key, drop_at + DAY_MS) end
