@@ -243,11 +243,13 @@ class ParcelRun:
         except Exception as fault:  # the attempt: whatever a courier raises, its messages may have been sent
             log.exception("%s: an attempt failed", self._courier.channel)
             outcomes = [Unknown(f"{type(fault).__name__}: {fault}")] * len(batch)
-        if isinstance(outcomes[0], Split):
-            await self._split(batch, outcomes[0])
-            return
+        refused: list[tuple[Open, Split]] = []
         for item, outcome in zip(batch, outcomes, strict=True):
-            await self._take(item, outcome, started)
+            if isinstance(outcome, Split):
+                refused.append((item, outcome))
+            else:
+                await self._take(item, outcome, started)
+        await self._split(refused, whole=len(refused) == len(batch))
 
     async def _message(self, entry: Entry) -> Message:
         seed = f"{self._key.id}:{self._courier.channel}:{self._group}"
@@ -262,14 +264,15 @@ class ParcelRun:
         token = await self._runtime.receipts.token(self._key, self._courier.channel, self._number, entry)
         return f"{base}{'&' if '?' in base else '?'}token={token}"
 
-    async def _split(self, batch: list[Open], split: Split) -> None:
-        """Halve down to the one message that the provider does not want."""
-        if len(batch) == 1:
-            await self._take(batch[0], split.rejected, self._now)
+    async def _split(self, refused: list[tuple[Open, Split]], *, whole: bool) -> None:
+        """Halve down to the one message that the provider does not want. What it took beside them is not sent again."""
+        if len(refused) == 1 and whole:
+            await self._take(refused[0][0], refused[0][1].rejected, self._now)
             return
-        half = len(batch) // 2
-        await self._attempt(batch[:half])
-        await self._attempt(batch[half:])
+        half = (len(refused) + 1) // 2
+        for part in (refused[:half], refused[half:]):
+            if part:
+                await self._attempt([item for item, _ in part])
 
     async def _take(self, item: Open, outcome: Outcome, started: int) -> None:
         """What follows from one outcome."""
