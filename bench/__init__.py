@@ -1,4 +1,4 @@
-"""The measurements behind docs/performance.md: `./ada bench NAME`. Each brings its own server and processes and ends them.
+"""The measurements behind docs/performance.md: `./ada bench NAME`. Each brings its own server and processes.
 
 Modules with a table entry in `cli.bench` are benchmarks; the others are what they stand on:
 

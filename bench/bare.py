@@ -1,4 +1,7 @@
-"""A bare aiohttp handler, to compare the API with: `python -m bench.bare ANSWER_BYTES`. Reads a body, answers 202 with another."""
+"""A bare aiohttp handler, to compare the API with: it reads a body and answers 202 with another.
+
+`python -m bench.bare ANSWER_BYTES`
+"""
 
 import asyncio
 import sys

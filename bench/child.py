@@ -18,6 +18,9 @@ _ROOT = Path(__file__).resolve().parent.parent
 _GRACE = 15.0
 _LINES_KEPT = 40
 
+Hear = Callable[[str], Facts | None]
+"""What a line of output tells; None: it is an ordinary one."""
+
 
 def python(module: str, *words: str) -> list[str]:
     """The command that runs a module of ours."""
@@ -33,7 +36,7 @@ def clean_environment(further: Mapping[str, str]) -> dict[str, str]:
 class Child:
     """A running process. Made by `Child.start`."""
 
-    def __init__(self, name: str, process: asyncio.subprocess.Process, hear: Callable[[str], Facts | None]) -> None:
+    def __init__(self, name: str, process: asyncio.subprocess.Process, hear: Hear) -> None:
         self.name = name
         self._process = process
         self._hear = hear
@@ -48,7 +51,7 @@ class Child:
         command: Sequence[str],
         environment: Mapping[str, str],
         directory: Path,
-        hear: Callable[[str], Facts | None] = read_announcement,
+        hear: Hear = read_announcement,
     ) -> "Child":
         process = await asyncio.create_subprocess_exec(
             *tethered(command),

@@ -1,5 +1,6 @@
-"""What processes cost: seconds of CPU, and commands asked of the server. Both count up; who measures takes differences."""
+"""What processes cost: seconds of CPU, and commands of the server. Both count up; who measures takes differences."""
 
+import asyncio
 import os
 import re
 import subprocess
@@ -14,10 +15,11 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """One process: its parent and the seconds of CPU it has used."""
+    """One process: its parent, the seconds of CPU it has used, its command line."""
 
     parent: int
     seconds: float
+    command: str
 
 
 def usage() -> Mapping[int, Usage]:
@@ -31,16 +33,18 @@ def _from_proc() -> Mapping[int, Usage]:
     for directory in _PROC.glob("[0-9]*"):
         try:
             fields = (directory / "stat").read_text().rpartition(")")[2].split()
+            command = (directory / "cmdline").read_text().replace("\0", " ").strip()
         except OSError:  # it ended meanwhile
             continue
-        found[int(directory.name)] = Usage(int(fields[1]), (int(fields[11]) + int(fields[12])) / tick)
+        found[int(directory.name)] = Usage(int(fields[1]), (int(fields[11]) + int(fields[12])) / tick, command)
     return found
 
 
 def _from_ps() -> Mapping[int, Usage]:
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,time="], capture_output=True, text=True, check=True).stdout
-    rows = (line.split() for line in listed.splitlines())
-    return {int(pid): Usage(int(parent), _seconds(time)) for pid, parent, time in rows}
+    listing = ["ps", "-A", "-ww", "-o", "pid=,ppid=,time=,args="]
+    listed = subprocess.run(listing, capture_output=True, text=True, check=True).stdout
+    rows = (line.split(maxsplit=3) for line in listed.splitlines())
+    return {int(pid): Usage(int(parent), _seconds(time), command) for pid, parent, time, command in rows}
 
 
 def _seconds(time: str) -> float:
@@ -64,19 +68,31 @@ def tree(root: int, found: Mapping[int, Usage]) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """`asked`: sent by the processes that are measured; `executed`: run by the server, those inside of scripts included."""
+    """`scripts`: steps asked for; `executed`: commands run by the server, those inside of scripts included."""
 
-    asked: int
+    scripts: int
     executed: int
 
     def since(self, before: "Commands") -> "Commands":
-        return Commands(self.asked - before.asked, self.executed - before.executed)
+        return Commands(self.scripts - before.scripts, self.executed - before.executed)
 
 
 async def commands(redis: Redis) -> Commands:
-    """Connections named `bench` are the measurer's own and left out, as far as what they asked themselves goes."""
-    clients = await redis.client_list()
-    own = sum(int(client["tot-cmds"]) for client in clients if client["name"] == "bench")
-    everybody = sum(int(client["tot-cmds"]) for client in clients)
+    """What connections named `bench` executed is the measurer's own and left out."""
+    own = sum(int(client["tot-cmds"]) for client in await redis.client_list() if client["name"] == "bench")
     executed = (await redis.info("stats"))["total_commands_processed"]
-    return Commands(everybody - own, executed - own)
+    evaluated = (await redis.info("commandstats")).get("cmdstat_evalsha", {"calls": 0})
+    return Commands(evaluated["calls"], executed - own)
+
+
+async def asked_within(redis: Redis, seconds: float) -> int:
+    """How many commands processes ask for in that time, not counting those inside of scripts."""
+    count = 0
+    async with redis.monitor() as monitor:
+        try:
+            async with asyncio.timeout(seconds):
+                async for command in monitor.listen():
+                    count += command["client_type"] != "lua"
+        except TimeoutError:
+            return count
+    return count

@@ -56,15 +56,11 @@ async def measure(arguments: Namespace, rows: Rows) -> None:
     async with ground() as place:
         api, facts = await place.start_verb("serve")
         bare = await place.start("bare", "bench.bare", str(ANSWER_BYTES))
-        contenders = {
-            contender: server
-            for contender, server in zip(
-                contenders_of((await bare.facts(START))["http"], facts["http"], arguments), (bare, api, api), strict=True
-            )
-        }
+        contenders = contenders_of((await bare.facts(START))["http"], facts["http"], arguments)
+        servers = {contender: bare if contender.name == "bare handler" else api for contender in contenders}
         turns: dict[str, list[Turn]] = {contender.name: [] for contender in contenders}
         for number in range(arguments.rounds):
-            for contender, server in contenders.items():
+            for contender, server in servers.items():
                 turn = await one_turn(place, contender, server, arguments.seconds)
                 turns[contender.name].append(turn)
                 say(f"{number + 1}/{arguments.rounds} {contender.name}: {turn.rate:,.0f}/s")
@@ -104,17 +100,18 @@ async def one_turn(place: Ground, contender: Contender, server: Child, seconds: 
 
 
 def show(turns: Mapping[str, Sequence[Turn]], rows: Rows) -> None:
+    """`server_us` is what one delivery costs the server's process: it hardly depends on what else the machine does."""
     rates = {name: median([turn.rate for turn in own]) for name, own in turns.items()}
     for name, own in turns.items():
-        server, store = (100 * median([getattr(turn, part) for turn in own]) for part in ("server", "store"))
         rows.show(
             {
                 "system": name,
                 "deliveries_per_s": round(rates[name]),
                 "to_bare": round(rates[name] / rates["bare handler"], 2),
                 "to_one_by_one": round(rates[name] / rates["one by one"], 2),
-                "server_cpu_percent": round(server),
-                "store_cpu_percent": round(store),
+                "server_us": round(1e6 * median([turn.server / turn.rate for turn in own]), 1),
+                "server_cpu_percent": round(100 * median([turn.server for turn in own])),
+                "store_cpu_percent": round(100 * median([turn.store for turn in own])),
             }
         )
     single, bulk = rates["one by one"] / rates["bare handler"], rates["bulk"] / rates["one by one"]

@@ -1,4 +1,4 @@
-"""What a benchmark stands on: a Valkey with users' settings in a directory that is gone afterwards, and its processes."""
+"""What a benchmark stands on: a Valkey with users' settings in a directory of its own, and its processes."""
 
 import tempfile
 from collections.abc import AsyncIterator
@@ -7,9 +7,9 @@ from pathlib import Path
 
 from redis.asyncio import Redis
 
-from bench.child import Child, python
+from bench.child import Child, Hear, python
 from cli import embedded
-from cli.processes import Facts
+from cli.processes import Facts, read_announcement
 from cli.up import store_is_ready
 
 START = 60.0
@@ -19,7 +19,7 @@ API_KEY = "ada_benchmark"
 
 
 class Ground:
-    """`environment`: what every process started here is told. `redis`: our own eyes, named so that it is not counted."""
+    """`environment`: what every process started here is told. `redis`: our own eyes, not to be counted."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -41,9 +41,9 @@ class Ground:
         self._children.append(store)
         await store.facts(START)
 
-    async def start(self, name: str, module: str, *words: str) -> Child:
+    async def start(self, name: str, module: str, *words: str, hear: Hear = read_announcement) -> Child:
         """A process of a benchmark; what it announces is still to be heard."""
-        child = await Child.start(name, python(module, *words), self.environment, self.directory)
+        child = await Child.start(name, python(module, *words), self.environment, self.directory, hear)
         self._children.append(child)
         return child
 

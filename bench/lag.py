@@ -1,6 +1,6 @@
 """bench lag: how late a delivery's first attempt is, with so many others pending, beside the bare `expired` mechanism.
 
-    fill (two processes) ─▶ server settles ─▶ 300 deliveries due at 20 ms spacing ─▶ a courier process looks at the clock
+    fill (two processes) ─▶ the server settles ─▶ 300 deliveries due every 20 ms ─▶ a courier process looks at the clock
 
 Ada and `expired` get a fresh server each, with the same numbers pending, one after the other.
 """
@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from bench import expired
-from bench.samples import SHORT, order
 from bench.ground import Ground, ground
 from bench.rows import Row, Rows, percentile, say, verdict
+from bench.samples import SHORT, order
 from bench.stopwatch import CHANNEL, PARCEL
 from core.channels import Channels, Facts
 from core.histories import Histories
@@ -30,7 +30,11 @@ WANTED_MS = 5.0
 
 def declare(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--pending", type=numbers, default=PENDING, metavar="N,N,…", help="how many others are pending (0,100000,1000000)"
+        "--pending",
+        type=numbers,
+        default=PENDING,
+        metavar="N,N,…",
+        help="how many others are pending (0,100000,1000000)",
     )
     parser.add_argument("--count", type=int, default=300, metavar="N", help="how many deliveries fall due (300)")
     parser.add_argument("--only", choices=["ada", "expired"], help="leave the other one out")

@@ -65,13 +65,10 @@ def is_whole(heard: bytes) -> bool:
 
 
 async def post(url: str, connections: int, seconds: float, body: bytes) -> None:
-    target, tally = urlsplit(url), Tally()
+    tally = Tally()
     loop = asyncio.get_running_loop()
     request = request_of(url, body)
-    made = [
-        await loop.create_connection(lambda: Poster(request, tally), target.hostname, target.port)
-        for _ in range(connections)
-    ]
+    made = [await loop.create_connection(lambda: Poster(request, tally), *address_of(url)) for _ in range(connections)]
     await asyncio.wait([tally.fault], timeout=seconds * _WARMING)
     before, began = tally.answers, time.perf_counter()
     await asyncio.wait([tally.fault], timeout=seconds * (1 - _WARMING))
@@ -81,6 +78,13 @@ async def post(url: str, connections: int, seconds: float, body: bytes) -> None:
     if tally.fault.done():
         tally.fault.result()
     announce(answers=counted, seconds=took)
+
+
+def address_of(url: str) -> tuple[str, int]:
+    target = urlsplit(url)
+    assert target.hostname
+    assert target.port
+    return target.hostname, target.port
 
 
 def request_of(url: str, body: bytes) -> bytes:

@@ -1,0 +1,177 @@
+"""bench deliver: one delivery to many people, through courier processes and the sandbox, by channel.
+
+The sandbox plays the providers in one process, so its own speed is the limit of what can be shown; its share of a core
+stands beside each rate. Telegram is compared with a bare loop over the same library, as many messages under way.
+"""
+
+import asyncio
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+
+from bench.cost import Commands, commands, cpu_of
+from bench.ground import START, Ground, ground
+from bench.rows import Rows, median, say, verdict
+from bench.samples import SHORT, order, person
+from core.channels import Channels
+from core.histories import Histories
+from core.keys import KEYS
+from core.orders import HistoryKey
+from core.parcel_run import Manner
+from core.store import Store
+
+CHANNELS = ("vk", "telegram", "sms")
+PROCESSES = (1, 2)
+LONGEST = 600.0
+TELEGRAM_WANTED = 0.8
+_LOOK = 0.02
+
+
+def declare(parser: ArgumentParser) -> None:
+    parser.add_argument("--recipients", type=int, default=10_000, help="of each delivery (10000)")
+    parser.add_argument("--channel", action="append", choices=CHANNELS, help="only this one; may be given again")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one delivery took. CPU in shares of a core; `calls`: requests over HTTP that the provider counted."""
+
+    seconds: float
+    commands: Commands
+    calls: int
+    couriers: float
+    sandbox: float
+    store: float
+
+
+async def measure(arguments: Namespace, rows: Rows) -> None:
+    for channel in arguments.channel or CHANNELS:
+        async with ground() as place:
+            stage = Stage(place, channel, arguments.recipients, rows)
+            await stage.open()
+            await (stage.beside_a_bare_loop() if channel == "telegram" else stage.alone())
+
+
+class Stage:
+    """One channel, with a sandbox and a server of its own."""
+
+    def __init__(self, place: Ground, channel: str, count: int, rows: Rows) -> None:
+        self._place = place
+        self._channel = channel
+        self._count = count
+        self._rows = rows
+        self._page = ""
+        self._loops: list[float] = []
+
+    async def open(self) -> None:
+        self._sandbox, facts = await self._place.start_verb("sandbox", "--json")
+        self._page = facts["page"]
+        self._place.environment |= facts["environment"]
+
+    async def alone(self) -> None:
+        for processes in PROCESSES:
+            self._show(processes, await self._deliver(processes), None)
+
+    async def beside_a_bare_loop(self) -> None:
+        """The loop runs before, between and after: the machine may be slower at one time than at another."""
+        runs = {}
+        for processes in PROCESSES:
+            self._loops.append(await self._loop())
+            runs[processes] = await self._deliver(processes)
+        self._loops.append(await self._loop())
+        bare = median(self._loops)
+        self._rows.show({"channel": self._channel, "system": "bare Telethon loop", **self._rate(bare), "to_bare": 1.0})
+        for processes, run in runs.items():
+            self._show(processes, run, bare)
+        found = bare / runs[1].seconds
+        verdict("telegram, one courier to a bare loop", found, f"≥ {TELEGRAM_WANTED}", found >= TELEGRAM_WANTED)
+        verdict(
+            "telegram, two couriers to one", runs[1].seconds / runs[2].seconds, "> 1", runs[2].seconds < runs[1].seconds
+        )
+
+    def _rate(self, seconds: float) -> dict[str, int]:
+        return {"n": self._count, "messages_per_s": round(self._count / seconds)}
+
+    def _show(self, processes: int, run: Run, bare: float | None) -> None:
+        scripts, executed = (part / self._count for part in (run.commands.scripts, run.commands.executed))
+        self._rows.show(
+            {
+                "channel": self._channel,
+                "system": "1 courier" if processes == 1 else f"{processes} couriers",
+                **self._rate(run.seconds),
+                "to_bare": None if bare is None else round(bare / run.seconds, 2),
+                "http_calls": run.calls,
+                "scripts_per_message": round(scripts, 4),
+                "commands_per_message": round(executed, 4),
+                "couriers_cpu_percent": round(100 * run.couriers),
+                "sandbox_cpu_percent": round(100 * run.sandbox),
+                "store_cpu_percent": round(100 * run.store),
+            }
+        )
+
+    async def _loop(self) -> float:
+        """Seconds of the bare loop."""
+        words = (str(self._count), str(Manner().side_by_side), str(len(self._loops) * self._count))
+        child = await self._place.start("bare loop", "bench.telethon_loop", *words)
+        await child.facts(START)
+        seconds: float = (await child.facts(LONGEST))["seconds"]
+        await self._place.end(child)
+        say(f"bare loop: {self._count / seconds:,.0f}/s")
+        return seconds
+
+    async def _deliver(self, processes: int) -> Run:
+        couriers = [(await self._place.start_verb("courier", self._channel))[0] for _ in range(processes)]
+        watched = [child.pid for child in couriers], [self._sandbox.pid], [self._place.store.pid]
+        async with opened_histories(self._place.url) as histories:
+            before, calls = await commands(self._place.redis), await self._calls()
+            used, began = [spent(pids) for pids in watched], time.monotonic()
+            await self._through(histories)
+            seconds = time.monotonic() - began
+            shares = [(spent(pids) - early) / seconds for pids, early in zip(watched, used, strict=True)]
+            asked = (await commands(self._place.redis)).since(before)
+        run = Run(seconds, asked, await self._calls() - calls, *shares)
+        for courier in couriers:
+            await self._place.end(courier)
+        say(f"{self._channel}, {processes} couriers: {self._count / seconds:,.0f}/s")
+        return run
+
+    async def _through(self, histories: Histories) -> None:
+        people = [person(number, [self._channel]) for number in range(self._count)]
+        accepted = await histories.enqueue(order(SHORT, people, [self._channel]))
+        async with asyncio.timeout(LONGEST):
+            while (await self._facts(accepted.key))["state"] != "finished":  # noqa: ASYNC110 - waiting must cost nothing
+                await asyncio.sleep(_LOOK)
+        reached = int((await self._facts(accepted.key))["reached"] or 0)
+        if reached != self._count:
+            say(f"only {reached:,} of {self._count:,} were reached")
+
+    async def _facts(self, key: HistoryKey) -> Mapping[str, Any]:
+        names = ("state", "reached")
+        return dict(
+            zip(names, await self._place.redis.hmget(KEYS["history"].at(key.shard, key.suffix), names), strict=True)
+        )
+
+    async def _calls(self) -> int:
+        async with aiohttp.ClientSession() as session, session.get(f"{self._page.rstrip('/')}/state.json") as answer:
+            counters = (await answer.json())["counters"]
+        return int(counters.get(self._channel, {}).get("http", 0))
+
+
+@asynccontextmanager
+async def opened_histories(url: str) -> AsyncIterator[Histories]:
+    """On a connection that is not counted."""
+    store = await Store.open(f"{url}?client_name=bench")
+    try:
+        yield Histories(store, Channels(store))
+    finally:
+        await store.close()
+
+
+def spent(pids: Sequence[int]) -> float:
+    """Seconds of CPU of these processes together."""
+    return sum(cpu_of(pid) for pid in pids)
