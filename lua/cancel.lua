@@ -37,8 +37,9 @@ end
 
 -- A taken parcel's recipient may be in flight: its courier is told, and says itself what became of it.
 local function skip_in_flight(id, item)
-  local skip = redis.call('HGET', task_key(id), 'skip')
-  redis.call('HSET', task_key(id), 'skip', (skip and skip .. '\n' or '') .. item[1])
+  local known = redis.call('HMGET', task_key(id), 'skip', 'skipped')
+  redis.call('HSET', task_key(id), 'skip', (known[1] and known[1] .. '\n' or '') .. item[1],
+    'skipped', (known[2] and known[2] .. '\n' or '') .. cjson.encode(item))
   under_way[#under_way + 1] = item[1]
 end
 
@@ -49,7 +50,7 @@ local function cancel_entry(channel, parcel, item)
   local closed = record(suffix, channel, { item })
   if closed == 0 then return end
   if task then
-    task.left = redis.call('HINCRBY', task_key(id), 'left', -closed)
+    task.left = redis.call('HINCRBY', task_key(id), 'left', 0 - closed)
     if task.left == 0 then end_task(id, task, 'cancelled') end
   end
   for _, leg in ipairs(plan) do

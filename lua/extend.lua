@@ -10,8 +10,6 @@ if facts[1] ~= token or facts[2] ~= 'taken' then return { 'stale' } end
 redis.call('ZADD', lease_key(), now + lease_ms, id)
 if checkpoint ~= '' then redis.call('HSET', task_key(id), 'checkpoint', checkpoint) end
 if facts[5] and #outcomes > 0 then
-  local closed = record(facts[5], facts[6], outcomes)
-  redis.call('HINCRBY', task_key(id), 'left', -closed)
-  close_entries(facts[5], facts[6], closed)
+  close_items(id, { history = facts[5], tube = facts[6] }, outcomes)
 end
 return { 'ok', facts[3] and 1 or 0, facts[4] or '' }

@@ -9,6 +9,6 @@ local before = redis.call('HGET', history_key(suffix), 'version')
 local closed = record(suffix, channel, { item })
 -- A report may come before the courier has told its own end: the entry is closed by it, and its parcel has one less.
 local id = parcel_id(suffix, channel, parcel)
-if closed ~= 0 and redis.call('EXISTS', task_key(id)) == 1 then redis.call('HINCRBY', task_key(id), 'left', -closed) end
+if closed ~= 0 and redis.call('EXISTS', task_key(id)) == 1 then redis.call('HINCRBY', task_key(id), 'left', 0 - closed) end
 close_entries(suffix, channel, closed)
 return redis.call('HGET', history_key(suffix), 'version') ~= before and 1 or 0

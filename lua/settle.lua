@@ -12,9 +12,8 @@ local task = read_task(id)
 if not task or task.token ~= token or task.state ~= 'taken' then return { 'stale' } end
 
 local function settle_parcel()
-  local closed = record(task.history, task.tube, outcomes)
-  task.left = redis.call('HINCRBY', key, 'left', -closed)
-  close_entries(task.history, task.tube, closed)
+  close_items(id, task, outcomes)
+  if task.left > 0 then close_skipped(id, task, 'cancelled', '') end
 end
 
 local function put_back()

@@ -60,6 +60,27 @@ local function close_parcel(id, task, final)
   close_entries(task.history, task.tube, task.left)
 end
 
+-- Entries of a parcel are closed (0 - n: Redis does not take Lua's -0 for a number).
+local function close_items(id, task, items)
+  local closed = record(task.history, task.tube, items)
+  task.left = redis.call('HINCRBY', task_key(id), 'left', 0 - closed)
+  close_entries(task.history, task.tube, closed)
+end
+
+-- Recipients who were cancelled while their parcel was under way, and are not sent to by it, are not tried again (I11).
+local function close_skipped(id, task, status, reason)
+  local skipped = redis.call('HGET', task_key(id), 'skipped')
+  if not skipped then return end
+  local items = {}
+  for line in string.gmatch(skipped, '[^\n]+') do
+    local item = cjson.decode(line)
+    item[6], item[7] = status, reason
+    items[#items + 1] = item
+  end
+  redis.call('HDEL', task_key(id), 'skip', 'skipped')
+  close_items(id, task, items)
+end
+
 -- The end of a task that was cancelled while it was under way.
 local function cancel_task(id, task)
   if task.history then close_parcel(id, task, 'cancelled') else end_task(id, task, 'cancelled') end

@@ -47,10 +47,14 @@ local function reclaim(id)
     return
   end
   count(task.tube, 'lost')
+  -- Whether its worker had sent to those cancelled in its hands, nobody can tell.
+  if task.history then close_skipped(id, task, 'unknown', 'crashed') end
   local facts = redis.call('HMGET', task_key(id), 'attempts', 'max', 'cancel')
   local most = tonumber(facts[2] or redis.call('HGET', settings_key(), 'max_attempts') or '10')
   if facts[3] then
     cancel_task(id, task)
+  elseif task.history and task.left == 0 then
+    end_task(id, task, 'done')
   elseif tonumber(facts[1]) >= most then
     bury_task(id, task)
   else
