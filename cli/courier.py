@@ -8,6 +8,7 @@ import asyncio
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,8 @@ async def serve_channel(configuration: Configuration, channel: str, directory: P
     async with opened_store(configuration) as store:
         courier = await opened(channel, settings, directory)
         try:
-            return await deliver(Runtime(store, courier, manner_of(channel, settings)), stop, directory / PULSE)
+            manner = manner_of(channel, settings, configuration.settings.lease)
+            return await deliver(Runtime(store, courier, manner), stop, directory / PULSE)
         finally:
             await courier.close()
 
@@ -71,10 +73,10 @@ async def opened(channel: str, settings: Any, directory: Path) -> Courier:
     return courier
 
 
-def manner_of(channel: str, settings: Any) -> Manner:
+def manner_of(channel: str, settings: Any, lease: timedelta) -> Manner:
     """A channel with a `callback_url` has its delivery reports sent there."""
     base = getattr(settings, "callback_url", None)
-    return Manner(report_url=f"{base.rstrip('/')}/v1/receipts/{channel}") if base else Manner()
+    return Manner(lease=lease, report_url=f"{base.rstrip('/')}/v1/receipts/{channel}" if base else "")
 
 
 async def deliver(runtime: Runtime, stop: asyncio.Event, pulse: Path) -> int:

@@ -19,6 +19,8 @@ from cli.sources import PREFIX, Given, gather
 from cli.values import Address, QuietHours, Quota, Quotas, read
 from core.errors import SetupError
 
+SHORTEST_LEASE = timedelta(seconds=1)
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -35,10 +37,15 @@ class Settings:
         default_factory=lambda: {"trainer": Quota(4, timedelta(days=1)), "staff": Quota(16, timedelta(days=1))}
     )
     retention: timedelta = timedelta(days=30)
+    lease: timedelta = timedelta(seconds=30)
     log_level: str = "info"
     bot_token: str | None = field(default=None, repr=False)
     bot_api_url: str | None = None
     smtp_url: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.lease < SHORTEST_LEASE:
+            raise SetupError(f"ADA_LEASE is too short: a courier at work needs {SHORTEST_LEASE.seconds}s to renew it")
 
 
 @dataclass(frozen=True)

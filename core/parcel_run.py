@@ -34,8 +34,9 @@ from core.words import OPEN, Reason, Status
 log = logging.getLogger(__name__)
 
 _WRITE_EVERY = 0.25
-# Without news the lease is renewed, and a cancellation heard of, this often.
+# Without news a cancellation is heard of this often; and a lease is renewed so many times before it would end.
 _ASK_EVERY = 1.0
+_RENEWALS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,9 +315,9 @@ class ParcelRun:
         """Outcomes reach the history while the parcel is still at work; the answer tells of cancellations and a lost
         lease.
         """
-        asked = time.monotonic()
+        asked, ask_every = time.monotonic(), min(_ASK_EVERY, self._runtime.manner.lease.total_seconds() / _RENEWALS)
         while not self._lost and not await self._all_attempted_within(_WRITE_EVERY):
-            if self._items or time.monotonic() - asked > _ASK_EVERY:
+            if self._items or time.monotonic() - asked > ask_every:
                 items, self._items = self._items, []
                 await self._write_or_give_up(items)
                 asked = time.monotonic()

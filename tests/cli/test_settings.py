@@ -43,6 +43,7 @@ def test_the_environment_wins_over_dotenv_and_dotenv_over_the_yaml_file(tmp_path
         ("ADA_QUOTAS", "trainer=1/1h 30m", "quotas", {"trainer": Quota(1, timedelta(minutes=90))}),
         ("ADA_QUOTAS", "off", "quotas", {}),
         ("ADA_RETENTION", "1w 2d", "retention", timedelta(days=9)),
+        ("ADA_LEASE", "1s", "lease", timedelta(seconds=1)),
         ("ADA_REDIS_URL", "rediss://ada:secret@host:6380/1", "redis_url", "rediss://ada:secret@host:6380/1"),
     ],
 )
@@ -60,6 +61,7 @@ def test_a_setting_is_read_as_its_type(tmp_path: Path, name: str, text: str, fie
         ("ADA_QUIET_HOURS", "night", "neither off nor two times"),
         ("ADA_QUOTAS", "trainer", "not a list of quotas"),
         ("ADA_RETENTION", "30 days", "not a duration"),
+        ("ADA_LEASE", "0s", "ADA_LEASE is too short"),
     ],
 )
 def test_a_value_that_makes_no_sense_is_named_with_its_place(
