@@ -120,6 +120,8 @@ def connecting(error: Exception) -> Outcome:
     outcome = sending(error)
     if isinstance(outcome, Halted):
         return outcome
+    if isinstance(outcome, Deferred) and outcome.after is not None:
+        return replace(outcome, scope=Scope.ACCOUNT)
     return Deferred(Reason.PROVIDER_DOWN, OUTAGE, Scope.ACCOUNT, type(error).__name__)
 
 

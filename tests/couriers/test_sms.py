@@ -1,11 +1,14 @@
 """The SMS courier, against the sandbox's gateway and a real Kannel."""
 
 import asyncio
+import re
 import traceback
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import pytest
 from aiohttp import web
@@ -14,11 +17,11 @@ from core.errors import SetupError
 from core.port import Courier, Deferred, Rejected, Scope, Sent, Unknown
 from core.words import Reason
 from couriers import sms
-from couriers.sms.parts import parts
+from couriers.sms.parts import Coding, coding_of, parts
 from sandbox.magic import MAGIC
 from sandbox.sms import SmsServer
 from sandbox.world import World
-from tests.couriers.contract import House, OutageContract, message
+from tests.couriers.contract import ODD_TEXTS, House, OutageContract, message
 from tests.kannel import Kannel
 from tests.waiting import until
 
@@ -234,22 +237,58 @@ async def test_opening_sends_nothing(house: SmsHouse) -> None:
 
 # a real Kannel
 
-HARD = ["Моей пары сегодня не будет", "[€]{}~^|\\ and plain", "a+b&c=d%e", "я" * 300, "a" * 400]
+TEXTS = [*ODD_TEXTS, "[€]{}~^|\\ and plain", "a+b&c=d%e", "я" * 300, "a" * 400, "😀" * 35]
 
 
 @pytest.mark.row("D-24", "D-25")
-async def test_a_real_kannel_takes_it_and_reports(kannel: Kannel, reports: Reports, tmp_path: Path) -> None:
+async def test_a_real_kannel_delivers_it_letter_for_letter_in_as_many_parts(kannel: Kannel, tmp_path: Path) -> None:
     courier = await sms.open(sms.Settings(kannel.url, kannel.username, kannel.password, "Ada"), tmp_path)
-    for number, text in enumerate(HARD):
-        report = f"{reports.url}?message={number}&secret=a%2Bb"
-        assert await one(courier, f"8 999 000-00-0{number}", text, report) == Sent()
+    numbers = [f"+799900000{number:02}" for number in range(len(TEXTS))]
+    outcomes = [await one(courier, number, text) for number, text in zip(numbers, TEXTS, strict=True)]
     await courier.close()
-    expected = sum(parts(text) for text in HARD)
+    assert outcomes == [Sent()] * len(TEXTS)
+    expected = sum(parts(text) for text in TEXTS)
     await until(lambda: len(kannel.delivered) == expected, within=20)
-    assert [line.split()[1] for line in kannel.delivered[:3]] == [f"+7999000000{number}" for number in range(3)]
-    await until(lambda: {call["message"] for call in reports.calls} == {*"01234"}, within=20)
+    assert [shown(kannel, *pair) for pair in zip(numbers, map(coding_of, TEXTS), strict=True)] == TEXTS
+
+
+def parts_of(kannel: Kannel, number: str) -> list[str]:
+    """Its parts as Kannel's fake network writes them: `text TEXT`, `ucs-2 BYTES` or `udh HEADER data BYTES`."""
+    return sorted(line.split(" ", 2)[2] for line in kannel.delivered if line.split(" ", 2)[1] == number)
+
+
+def shown(kannel: Kannel, number: str, coding: Coding) -> str:
+    """What a telephone shows of them. The header says which part it is."""
+    contents = [re.sub(r"^(udh \S+ )?\S+ ", "", part) for part in parts_of(kannel, number)]
+    if coding is Coding.GSM:
+        return "".join(contents)
+    return b"".join(unquote_to_bytes(content.replace("+", " ")) for content in contents).decode("utf-16-be")
+
+
+@pytest.mark.row("D-24", "D-37")
+async def test_a_real_kannel_reports_to_the_messages_own_address(
+    kannel: Kannel, reports: Reports, tmp_path: Path
+) -> None:
+    courier = await sms.open(sms.Settings(kannel.url, kannel.username, kannel.password, "Ada"), tmp_path)
+    for number in range(3):
+        report = f"{reports.url}?message={number}&secret=a%2Bb"
+        assert await one(courier, f"8 999 000-00-0{number}", report=report) == Sent()
+    await courier.close()
+    await until(lambda: len(reports.calls) == 6, within=20)
+    assert {call["message"] for call in reports.calls} == {*"012"}
     assert {call["secret"] for call in reports.calls} == {"a+b"}
-    assert set(reports.statuses()) == {8, 1}
+    assert sorted(reports.statuses()) == [1, 1, 1, 8, 8, 8]
+
+
+async def test_a_real_kannel_cuts_what_is_longer_than_it_is_set_for(kannel: Kannel, tmp_path: Path) -> None:
+    """Its `max-messages` is 10 here. It accepts all and delivers ten parts: so the courier must know the number."""
+    settings = sms.Settings(kannel.url, kannel.username, kannel.password, "Ada")
+    for number, most_parts in enumerate((255, 10)):
+        courier = await sms.open(replace(settings, most_parts=most_parts), tmp_path)
+        outcome = await one(courier, f"+7999000000{number}", "я" * 700)
+        await courier.close()
+        assert isinstance(outcome, Sent if most_parts == 255 else Rejected)
+    await until(lambda: len(kannel.delivered) == 10, within=20)
 
 
 async def test_a_real_kannel_refuses_at_the_start_what_it_will_not_take_later(kannel: Kannel, tmp_path: Path) -> None:

@@ -99,6 +99,7 @@ def test_a_search_without_answer_has_sent_nothing() -> None:
 def test_who_cannot_connect_waits_without_losing_an_attempt() -> None:
     down = answers.connecting(TimeoutError())
     assert down == Deferred(Reason.PROVIDER_DOWN, answers.OUTAGE, Scope.ACCOUNT, "TimeoutError")
+    assert answers.connecting(wire(420, "FLOOD_WAIT_60")) == throttled(60, Scope.ACCOUNT, "FLOOD_WAIT_n")
     assert isinstance(answers.connecting(wire(401, "AUTH_KEY_UNREGISTERED")), Halted)
 
 
