@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from aiohttp import ClientSession
+
 from core.orders import Accepted, Recipient
 from core.words import Status
 from sandbox.sandbox import Sandbox
 from sandbox.world import World
 from tests.core.audit import dump
 from tests.core.house import House as Core
+from tests.crash.api import SETTINGS, Api
 from tests.crash.program import Program
 from tests.crash.wire import Wire
 from tests.servers import Server
@@ -56,6 +59,7 @@ class House:
         self.core = core
         self.sandbox = sandbox
         self._directory = directory
+        self._session = ClientSession()
         self._programs: list[Program] = []
         self._wires: list[Wire] = []
 
@@ -68,6 +72,7 @@ class House:
             program.kill()
         for wire in self._wires:
             await wire.stop()
+        await self._session.close()
         await self.core.close()
 
     @property
@@ -98,6 +103,11 @@ class House:
         program = self.start("courier", channel.name, **settings)
         await program.ready()
         return program
+
+    async def api(self, program: Program | None = None) -> Api:
+        """A client of an API process, which is started unless it is given."""
+        served = program or self.start("serve", **SETTINGS)
+        return Api((await served.ready())["http"], self._session)
 
     # wires
 
