@@ -104,10 +104,16 @@ class House:
         await program.ready()
         return program
 
-    async def api(self, program: Program | None = None) -> Api:
-        """A client of an API process, which is started unless it is given."""
-        served = program or self.start("serve", **SETTINGS)
-        return Api((await served.ready())["http"], self._session)
+    def start_api(self, **settings: str) -> Program:
+        """An API process, on its way."""
+        return self.start("serve", **SETTINGS, **settings)
+
+    async def client_of(self, served: Program) -> Api:
+        """A client of an API process, once it answers."""
+        return self.client_at((await served.ready())["http"])
+
+    def client_at(self, url: str) -> Api:
+        return Api(url, self._session)
 
     # wires
 

@@ -12,7 +12,7 @@ FULL = "STORE_FULL"
 @pytest.mark.row("D-27")
 async def test_a_full_server_refuses_new_deliveries_clearly_and_drains_the_accepted_ones(own_house: House) -> None:
     house = own_house
-    api = await house.api()
+    api = await house.client_of(house.start_api())
     courier = await house.courier(SMS)
     courier.kill()
     accepted = [await house.deliver(person(number, SMS)) for number in range(20)]
