@@ -4,7 +4,7 @@
 --         checkpoint: what the next attempt gets; unclear: 1 if some of the rest may have been sent by this attempt
 -- USES    ready, outcome, parcels
 -- RETURNS ["settled", "done" | "failed" | "waiting" | "ready" | "cancelled"] or ["stale"]
--- EVENTS  outcomes, finished
+-- EVENTS  outcomes, reported, finished
 -- INVARIANT I8 an old token changes nothing; I11 what was cancelled is not retried; I15 the lane is never left stuck
 
 local key = task_key(id)
