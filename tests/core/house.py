@@ -158,7 +158,7 @@ class House:
     async def stop(self, runtime: Runtime) -> None:
         """Ends a courier in good order."""
         runtime.stop()
-        await self._couriers.pop(runtime)
+        await asyncio.wait_for(self._couriers.pop(runtime), 10)
 
     def abandon(self, runtime: Runtime) -> None:
         """Ends a courier without a word, as a crash does."""
