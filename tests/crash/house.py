@@ -23,6 +23,7 @@ from tests.crash.api import SETTINGS, Api
 from tests.crash.program import Program
 from tests.crash.wire import Wire
 from tests.servers import Server
+from tests.waiting import until
 
 LEASE = 1
 """Seconds."""
@@ -156,6 +157,22 @@ class House:
         """The statuses, once the delivery is over."""
         await self.core.finished(accepted.key, within)
         return await self.statuses(accepted)
+
+    async def lease_renewed(self) -> None:
+        """Comes back when the one parcel that is in hand is held longer than it was."""
+        (held,) = await self._leases()
+        await until(lambda: self._is_after(held))
+
+    async def _leases(self) -> list[float]:
+        found = await dump(self.server.url)
+        return list(found["queue:{0}:lease"].value.values())
+
+    async def _is_after(self, held: float) -> bool:
+        return min(await self._leases()) > held
+
+    async def has_reported(self, accepted: Accepted, channel: Channel) -> bool:
+        """Whether the channel has brought its part of the delivery to an end."""
+        return (await self.core.history(accepted.key)).channels[channel.name].state == "reported"
 
     async def audit(self) -> None:
         """Once nobody has anything in hand, the invariants hold."""
