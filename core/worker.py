@@ -17,6 +17,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from core.errors import StoreError
@@ -59,7 +60,9 @@ class Worker:
         self._pace = pace
         self._account = account
         self.owner = f"{tube}-{secrets.token_hex(4)}"
-        self._running: dict[asyncio.Task[Any], int] = {}
+        self._running: set[asyncio.Task[Any]] = set()
+        self._entries: dict[str, int] = {}  # token → entries of that task which are still to be done
+        self._in_hand = 0
         self._wake = asyncio.Event()
         self._stopping = False
         self._keeper: set[int] = set()
@@ -109,7 +112,7 @@ class Worker:
 
     async def _claim(self, shard: int) -> float:
         started = asyncio.get_running_loop().time()
-        room = self._pace.entries - sum(self._running.values())
+        room = self._pace.entries - self._in_hand
         limit = max(0, min(self._pace.tasks - len(self._running), room))
         claim = await self._queue.claim(
             self._tube,
@@ -137,16 +140,27 @@ class Worker:
         return min([*waits, self._pace.floor.total_seconds()])
 
     def _has_room(self) -> bool:
-        return len(self._running) < self._pace.tasks and sum(self._running.values()) < self._pace.entries
+        return len(self._running) < self._pace.tasks and self._in_hand < self._pace.entries
 
     def _start(self, task: Task, claim: Claim) -> None:
         running = asyncio.create_task(self._handle(task, claim), name=f"task {task.id}")
-        self._running[running] = max(1, task.left)
-        running.add_done_callback(self._done)
+        self._running.add(running)
+        self._entries[task.token] = max(1, task.left)
+        self._in_hand += self._entries[task.token]
+        running.add_done_callback(partial(self._done, task.token))
 
-    def _done(self, running: "asyncio.Task[Any]") -> None:
+    def lighten(self, task: Task, entries: int) -> None:
+        """So many entries of a task in hand are done: the next task comes while this one ends, not after."""
         had_room = self._has_room()
-        del self._running[running]
+        self._entries[task.token] -= entries
+        self._in_hand -= entries
+        if not had_room and self._has_room():
+            self._wake.set()
+
+    def _done(self, token: str, running: "asyncio.Task[Any]") -> None:
+        had_room = self._has_room()
+        self._running.discard(running)
+        self._in_hand -= self._entries.pop(token)
         if not had_room:
             self._wake.set()
 
