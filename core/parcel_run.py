@@ -182,11 +182,9 @@ class ParcelRun:
     async def _attempt_all(self) -> None:
         """As many hands as this process has, each with one batch after the other. Parcels take turns at the slots."""
         batches = -(-len(self._todo) // self._courier.batch)
-        hands = [asyncio.create_task(self._lend_a_hand()) for _ in range(min(batches, self._runtime.hands))]
-        if hands:
-            await asyncio.wait(hands)
-            for hand in hands:
-                hand.result()
+        async with asyncio.TaskGroup() as hands:
+            for _ in range(min(batches, self._runtime.hands)):
+                hands.create_task(self._lend_a_hand())
 
     async def _lend_a_hand(self) -> None:
         while self._todo:

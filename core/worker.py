@@ -44,6 +44,8 @@ class Pace:
     entries: int = 64
 
 
+# A token names a task in hand, within its shard.
+Holding = tuple[int, str]
 Handler = Callable[[Task, Claim], Awaitable[Any]]
 
 
@@ -61,7 +63,7 @@ class Worker:
         self._account = account
         self.owner = f"{tube}-{secrets.token_hex(4)}"
         self._running: set[asyncio.Task[Any]] = set()
-        self._entries: dict[str, int] = {}  # token → entries of that task which are still to be done
+        self._entries: dict[Holding, int] = {}  # entries of each task in hand that are still to be done
         self._in_hand = 0
         self._wake = asyncio.Event()
         self._stopping = False
@@ -69,7 +71,7 @@ class Worker:
         self.claims = 0
 
     async def run(self) -> None:
-        """Work until `stop()`; then the tasks in hand are finished first."""
+        """Work until `stop()`; then the tasks in hand are finished first. Cancelled, it leaves them to their leases."""
         sight = asyncio.create_task(Sight(self._store, self._listeners()).run(), name=f"sight of {self._tube}")
         try:
             while not self._stopping:
@@ -78,8 +80,10 @@ class Worker:
             await self._drain()
             await self._resign()
         finally:
-            sight.cancel()
-            await asyncio.gather(sight, return_exceptions=True)
+            ending = [sight, *self._running]
+            for task in ending:
+                task.cancel()
+            await asyncio.gather(*ending, return_exceptions=True)
 
     def stop(self) -> None:
         """Take nothing more. Handlers see `stopping` and return what they have not begun."""
@@ -145,22 +149,23 @@ class Worker:
     def _start(self, task: Task, claim: Claim) -> None:
         running = asyncio.create_task(self._handle(task, claim), name=f"task {task.id}")
         self._running.add(running)
-        self._entries[task.token] = max(1, task.left)
-        self._in_hand += self._entries[task.token]
-        running.add_done_callback(partial(self._done, task.token))
+        holding = task.shard, task.token
+        self._entries[holding] = max(1, task.left)
+        self._in_hand += self._entries[holding]
+        running.add_done_callback(partial(self._done, holding))
 
     def lighten(self, task: Task, entries: int) -> None:
         """So many entries of a task in hand are done: the next task comes while this one ends, not after."""
         had_room = self._has_room()
-        self._entries[task.token] -= entries
+        self._entries[task.shard, task.token] -= entries
         self._in_hand -= entries
         if not had_room and self._has_room():
             self._wake.set()
 
-    def _done(self, token: str, running: "asyncio.Task[Any]") -> None:
+    def _done(self, holding: Holding, running: "asyncio.Task[Any]") -> None:
         had_room = self._has_room()
         self._running.discard(running)
-        self._in_hand -= self._entries.pop(token)
+        self._in_hand -= self._entries.pop(holding)
         if not had_room:
             self._wake.set()
 
