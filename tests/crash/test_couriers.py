@@ -10,8 +10,10 @@ import pytest
 
 from core.orders import Accepted
 from core.words import Status
-from tests.crash.house import CHANNELS, SMS, TELEGRAM, Channel, House, person
+from tests.crash.house import CHANNELS, SMS, TELEGRAM, VK, Channel, House, person
 from tests.waiting import until
+
+pytestmark = pytest.mark.timeout(120)  # the first one may have to make the RSA key of the sandbox
 
 each_channel = pytest.mark.parametrize("channel", CHANNELS, ids=lambda channel: channel.name)
 
@@ -125,6 +127,29 @@ class TestFrozen:
         assert await frozen.ended() == 0
         assert await house.core.history(accepted.key) == before
         assert house.copies(channel).total() == 1
+        await house.audit()
+
+    @pytest.mark.row("D-19", "K-30")
+    async def test_while_its_successor_is_at_work_its_late_word_changes_nothing(self, house: House) -> None:
+        wire, settings = await house.wire_to(VK)
+        frozen = await house.courier(VK, **settings)
+        wire.keep_answers()
+        accepted = await house.deliver(person(1, VK))
+        await until(lambda: house.copies(VK))
+        frozen.freeze()
+        wire_of_successor, settings = await house.wire_to(VK)
+        wire_of_successor.keep_answers(since=b"hello")
+        await house.courier(VK, **settings)
+        await until(lambda: wire_of_successor.kept)
+        wire.release()
+        frozen.resume()
+        frozen.ask_to_end()
+        assert await frozen.ended() == 0
+        assert await house.statuses(accepted) == {("vk", Status.QUEUED): 1}
+        await house.audit()
+        wire_of_successor.release()
+        assert await house.finished(accepted) == {("vk", Status.SENT): 1}
+        assert house.copies(VK).total() == 1
         await house.audit()
 
     @each_channel
