@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from delivery.bulk import Splitter
+from delivery.bulk import Backlog, Splitter
 from delivery.options import Options
 from tests.delivery.conftest import Api, a_delivery
 
@@ -100,17 +100,29 @@ async def test_answers_come_while_lines_are_still_being_sent(api: Api) -> None:
 
 async def test_who_sends_everything_before_he_reads_anything_is_not_left_hanging(api: Api) -> None:
     """Regression: answers fill the buffers of the connection, and each side would wait for the other."""
-    count = 40_000
-    line = b"[]\n"
+    count = 8000
+    line = json.dumps(dict.fromkeys("abcdefghijklmnopqrstuvw", 0)).encode().ljust(2000) + b"\n"
     host, port = api.url.removeprefix("http://").split(":")
-    reader, writer = await asyncio.open_connection(host, int(port), limit=2**26)
+    reader, writer = await asyncio.open_connection(host, int(port), limit=2**27)
     writer.transport.pause_reading()  # type: ignore[attr-defined]
     head = f"POST {BULK} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {api.secret}\r\nConnection: close\r\n"
     writer.write(f"{head}Content-Length: {count * len(line)}\r\n\r\n".encode() + line * count)
-    await asyncio.wait_for(writer.drain(), 20)
+    await asyncio.wait_for(writer.drain(), 30)
     writer.transport.resume_reading()  # type: ignore[attr-defined]
-    assert (await asyncio.wait_for(reader.read(), 20)).count(b'"line"') == count
+    assert (await asyncio.wait_for(reader.read(), 30)).count(b'"line"') == count
     writer.close()
+
+
+async def test_answers_pile_up_to_a_bound_and_then_wait_to_be_taken() -> None:
+    backlog = Backlog(most=10)
+    await backlog.put(b"123456")
+    await backlog.put(b"123456")
+    late = asyncio.create_task(backlog.put(b"late"))
+    await asyncio.sleep(0)
+    assert not late.done()
+    assert [await backlog.take(), await backlog.take()] == [b"123456", b"123456"]
+    await late
+    assert await backlog.take() == b"late"
 
 
 async def test_a_compressed_bulk_is_read_and_a_broken_one_is_told_where_it_breaks(api: Api) -> None:
