@@ -10,7 +10,6 @@ from tests.crash.api import Api, delivery
 from tests.crash.house import SMS, House
 from tests.waiting import until
 
-pytestmark = pytest.mark.timeout(120)  # the first one may have to make the RSA key of the sandbox
 
 TO_ONE = delivery({"sms": SMS.address(1)}, text="exactly once")
 WRITTEN = b"exactly once"

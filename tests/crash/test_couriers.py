@@ -13,7 +13,6 @@ from core.words import Status
 from tests.crash.house import CHANNELS, SMS, TELEGRAM, VK, Channel, House, person
 from tests.waiting import until
 
-pytestmark = pytest.mark.timeout(120)  # the first one may have to make the RSA key of the sandbox
 
 each_channel = pytest.mark.parametrize("channel", CHANNELS, ids=lambda channel: channel.name)
 

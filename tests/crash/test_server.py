@@ -12,7 +12,6 @@ from tests.crash.flow import Flow
 from tests.crash.house import CHANNELS, SMS, TELEGRAM, VK, House, person
 from tests.waiting import until
 
-pytestmark = pytest.mark.timeout(120)  # the first one may have to make the RSA key of the sandbox
 
 GROUP = 25
 FULL = "STORE_FULL"
