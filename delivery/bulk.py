@@ -15,7 +15,6 @@ from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from aiohttp import StreamReader, hdrs, web
-from aiohttp.http_exceptions import HttpProcessingError
 from msgspec import UnsetType
 
 from core.errors import Refused, StoreFull, StoreUnavailable
@@ -125,7 +124,7 @@ async def read_lines(content: StreamReader, most: int, longest: int) -> AsyncIte
                 yield batch
     except Refused as refused:
         yield [splitter.refuse(refused)]
-    except (web.RequestPayloadError, HttpProcessingError) as broken:
+    except web.RequestPayloadError as broken:
         yield [splitter.refuse(Refused("BODY_MALFORMED", f"Here the body breaks: {type(broken).__name__}."))]
     else:
         for batch in _batches(splitter.feed(b"\n")):
