@@ -53,7 +53,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One key. `value`: dict for a hash, member → score in order for a zset, entries for a stream, text for a string."""
+    """One key. `value`: a dict for a hash, member → score in order for a zset, entries for a stream, else text."""
 
     kind: str
     pttl: int
@@ -71,7 +71,7 @@ async def dump(url: str) -> Dump:
 
 async def dump_through(client: Redis) -> Dump:
     """The same through a client that does not decode. What is no UTF-8 (the bitmaps) comes as surrogates."""
-    rows: list[Any] = await client.eval(_DUMP, 0)  # type: ignore[misc]
+    rows: list[Any] = await client.eval(_DUMP, 0)
     return {_text(key): Kept(_text(kind), pttl, _value(_text(kind), value)) for key, kind, pttl, value in rows}
 
 
@@ -113,6 +113,7 @@ class _Shard:
     rings: dict[str, dict[str, float]] = field(default_factory=dict)
     listed: dict[str, str] = field(default_factory=dict)
     live: dict[str, str] = field(default_factory=dict)
+    parcels: dict[tuple[str, str], list[dict[str, str]]] = field(default_factory=lambda: defaultdict(list))
     shard: str = "0"
 
     @classmethod
@@ -121,9 +122,11 @@ class _Shard:
         self = cls({key: kept for key, kept in found.items() if tag in key}, shard=shard)
         for key, kept in self.found.items():
             self._sort_in(key.replace(tag, "s", 1), kept)
+        for task in self.tasks.values():
+            self.parcels[task.get("history", ""), task["tube"]].append(task)
         return self
 
-    def _sort_in(self, key: str, kept: Kept) -> None:
+    def _sort_in(self, key: str, kept: Kept) -> None:  # noqa: C901 - one line per kind of key
         match key.split(":"):
             case ["queue", "s", "task", *rest]:
                 self.tasks[":".join(rest)] = kept.value
@@ -258,10 +261,16 @@ class _Shard:
                 if not member.startswith("order:") and member not in self.tasks:
                     yield Violation("I6", name, f"names {member}, which is no task")
         yield from self._due_orders()
+        yield from self._orders_in_lanes()
+        yield from self._scores()
+
+    def _orders_in_lanes(self) -> Iterator[Violation]:
         for lane, members in self.lanes.items():
             for member, score in members.items():
                 if self.tasks.get(member, {}).get("order") != f"{score:.0f}":
                     yield Violation("I6", str(lane), f"{member} stands at {score}")
+
+    def _scores(self) -> Iterator[Violation]:
         for (tube, tenant), members in self.ready.items():
             for member, score in members.items():
                 if not member.startswith("@") and self._score(self.tasks.get(member, {})) != score:
@@ -323,14 +332,18 @@ class _Shard:
         if len(versions) != len(set(versions)) or max(versions, default=0) > int(history.get("version", 0)):
             yield Violation("I13", suffix, f"versions {sorted(versions)} of {history.get('version')}")
 
-    def _left(self, suffix: str, history: dict[str, str], plan: list[Leg], stored: dict[str, str]) -> Iterator[Violation]:
+    def _left(
+        self, suffix: str, history: dict[str, str], plan: list[Leg], stored: dict[str, str]
+    ) -> Iterator[Violation]:
         if history["state"] == "scheduled" or (history["state"] == "cancelled" and "released" not in history):
             return
         for leg in plan:
             told = int(history.get(f"left:{leg.channel}", 0))
-            tasks = [task for task in self.tasks.values() if (task.get("history"), task["tube"]) == (suffix, leg.channel)]
+            tasks = self.parcels[suffix, leg.channel]
             if told != sum(int(task["left"]) for task in tasks):
-                yield Violation("I13", suffix, f"left:{leg.channel} is {told}, its parcels have {[t['left'] for t in tasks]}")
+                yield Violation(
+                    "I13", suffix, f"left:{leg.channel} is {told}, its parcels have {[t['left'] for t in tasks]}"
+                )
             if tasks:
                 fields = {entry.field(leg.channel) for entry in _entries(history, leg)}
                 entries = [name for name in fields if _status(stored, name) in OPEN]
@@ -367,7 +380,7 @@ class _Shard:
             yield Violation("I7", suffix, "is released, not over, and nobody works on it")
 
     def _has_work(self, suffix: str) -> bool:
-        return any(task.get("history") == suffix for task in self.tasks.values())
+        return any(self.parcels[suffix, leg.channel] for leg in load_plan(self.histories[suffix]["plan"]))
 
     def _events(self) -> Iterator[Violation]:
         """Every outcome was told, as it stands."""

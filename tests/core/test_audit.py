@@ -80,10 +80,12 @@ DAMAGES = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "damage"), DAMAGES, ids=lambda value: value if isinstance(value, str) else "-".join(value[:2]))
+@pytest.mark.parametrize(
+    ("rule", "damage"), DAMAGES, ids=lambda value: value if isinstance(value, str) else "-".join(value[:2])
+)
 async def test_the_audit_names_the_rule_that_was_broken(damaged: House, rule: str, damage: list[str]) -> None:
     task, key = await sound(damaged)
-    await damaged.redis.execute_command(*(word.replace("<task>", task).replace("<key>", str(key)) for word in damage))
+    await damaged.store.command(*(word.replace("<task>", task).replace("<key>", str(key)) for word in damage))
     assert rule in await rules(damaged)
 
 

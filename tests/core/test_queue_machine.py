@@ -81,7 +81,9 @@ class Model:
         return self.order
 
     def lane(self, name: str) -> list[Job]:
-        return sorted((job for job in self.jobs.values() if job.lane == name and job.in_lane), key=lambda job: job.order)
+        return sorted(
+            (job for job in self.jobs.values() if job.lane == name and job.in_lane), key=lambda job: job.order
+        )
 
     def candidates(self) -> list[Job]:
         """What may be taken now: the head of each lane that nobody holds, and whatever has no lane."""
@@ -301,11 +303,13 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """After everything has ended only what is declared permanent remains."""
-        self.wait(self.house.end_everything())
-        left = [key for key in self.server.all_keys() if key.startswith("queue:") and "counters" not in key]
-        assert set(left) <= {"queue:{0}:timer"}
-        self.wait(self.house.close())
-        self.runner.close()
+        try:
+            self.wait(self.house.end_everything())
+            left = [key for key in self.server.all_keys() if key.startswith("queue:") and "counters" not in key]
+            assert set(left) <= {"queue:{0}:timer"}
+        finally:
+            self.wait(self.house.close())
+            self.runner.close()
 
 
 @on_both_servers
@@ -313,4 +317,4 @@ class Machine(RuleBasedStateMachine):
 @pytest.mark.row("K-12", "K-17", "K-30")
 def test_the_queue_does_what_the_model_does(server: Server) -> None:
     machine = type("Machine", (Machine,), {"server": server})
-    run_state_machine_as_test(machine, settings=SETTINGS)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(machine, settings=SETTINGS)
