@@ -10,7 +10,6 @@ from tests.crash.api import Api, delivery
 from tests.crash.house import SMS, House
 from tests.waiting import until
 
-
 TO_ONE = delivery({"sms": SMS.address(1)}, text="exactly once")
 WRITTEN = b"exactly once"
 

@@ -13,8 +13,9 @@ from core.words import Status
 from tests.crash.house import CHANNELS, SMS, TELEGRAM, VK, Channel, House, person
 from tests.waiting import until
 
-
 each_channel = pytest.mark.parametrize("channel", CHANNELS, ids=lambda channel: channel.name)
+# Where the provider is no part of the story: one that remembers, one that does not.
+one_of_each_kind = pytest.mark.parametrize("channel", [TELEGRAM, SMS], ids=lambda channel: channel.name)
 
 # Messages that one courier process has under way at once (`core.parcel_run.Manner`).
 SIDE_BY_SIDE = 32
@@ -36,7 +37,7 @@ async def another_ends_it(house: House, channel: Channel, accepted: Accepted, co
     await house.audit()
 
 
-@each_channel
+@one_of_each_kind
 @pytest.mark.row("D-19", "K-30")
 async def test_killed_before_it_hears_of_its_claim_the_message_goes_out_once(house: House, channel: Channel) -> None:
     wire, settings = await house.wire_to_server()
@@ -89,7 +90,7 @@ async def test_killed_between_the_answer_and_settle_the_message_is_there_once(ho
     await another_ends_it(house, channel, accepted, 1, Status.SENT if channel.remembers else Status.UNKNOWN)
 
 
-@each_channel
+@one_of_each_kind
 @pytest.mark.row("D-19")
 async def test_killed_after_settle_what_is_written_stays_and_nothing_is_repeated(
     house: House, channel: Channel
@@ -174,7 +175,7 @@ class TestFrozen:
         await house.audit()
 
 
-@pytest.mark.parametrize("channel", [TELEGRAM, SMS], ids=lambda channel: channel.name)
+@one_of_each_kind
 @pytest.mark.row("D-19", "U-07")
 async def test_asked_to_end_it_finishes_the_attempts_in_hand_and_returns_the_rest(
     house: House, channel: Channel
@@ -234,7 +235,7 @@ async def test_one_that_crashes_at_every_message_stops_nobody_else(house: House)
     await house.audit()
 
 
-@pytest.mark.parametrize("channel", [TELEGRAM, SMS], ids=lambda channel: channel.name)
+@one_of_each_kind
 @pytest.mark.row("D-19", "D-33")
 async def test_two_processes_share_a_big_delivery_and_nobody_gets_it_twice(house: House, channel: Channel) -> None:
     couriers = [await house.courier(channel, ADA_LEASE="30s") for _ in range(2)]

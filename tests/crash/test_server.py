@@ -12,7 +12,6 @@ from tests.crash.flow import Flow
 from tests.crash.house import CHANNELS, SMS, TELEGRAM, VK, House, person
 from tests.waiting import until
 
-
 GROUP = 25
 FULL = "STORE_FULL"
 
