@@ -58,11 +58,12 @@ class Task:
 class Claim:
     """What a claim brought. All times are the server's ms; -1 means never.
 
-    `next_at`: when time brings something about; only the `keeper` need look then. `opens_at`: when a held account may
-    go on.
+    `clock`: `now` with its fraction, for those who sleep until a moment. `next_at`: when time brings something about;
+    only the `keeper` need look then. `opens_at`: when a held account may go on.
     """
 
     now: int
+    clock: float
     next_at: int
     keeper: bool
     waits: int
@@ -123,8 +124,9 @@ class Queue:
         """Take up to `limit` tasks, or fewer once they have `budget` entries. With limit 0 only time goes on."""
         lease_ms, floor_ms = (int(span.total_seconds() * 1000) for span in (lease, floor))
         reply = await self._store.run("claim", shard, tube, owner, account, limit, budget or limit, lease_ms, floor_ms)
-        now, next_at, keeper, waits, opens_at, *tasks = reply
-        return Claim(now, int(next_at), bool(keeper), waits, int(opens_at), [_task(shard, now, task) for task in tasks])
+        now, micros, next_at, keeper, waits, opens_at, *rows = reply
+        tasks = [_task(shard, now, row) for row in rows]
+        return Claim(now, now + micros / 1000, int(next_at), bool(keeper), waits, int(opens_at), tasks)
 
     async def extend(
         self, task: Task, lease: timedelta, outcomes: Sequence[Any] = (), checkpoint: str = ""
