@@ -100,6 +100,7 @@ class ParcelRun:
         self._group, self._entries = load_parcel(task.parcel)
         sender, _, ns = task.history.rpartition(":")
         self._key = HistoryKey(task.shard, sender, int(ns))
+        self._seed = f"{self._key.id}:{self._courier.channel}:{self._group}"
         self._number = int(task.id.rpartition(".")[2])
         self._todo: deque[Open] = deque()
         self._left: list[Open] = []
@@ -156,7 +157,7 @@ class ParcelRun:
         in_the_air = status is Status.SENDING if self._courier.remembers == NEVER else since > 0
         if not in_the_air or covered(age, self._courier.remembers):
             return False
-        self._close(item, Closed(Status.UNKNOWN, Reason.CRASHED))
+        self._close(item, Closed(Status.UNKNOWN, Reason.CRASHED), item.attempts)
         return True
 
     # Who can be served now
@@ -206,9 +207,9 @@ class ParcelRun:
         while self._todo and len(batch) < self._courier.batch:
             item = self._todo.popleft()
             if self._task.expires and self._now >= self._task.expires:
-                self._close(item, Closed(Status.EXPIRED, Reason.TOO_LATE))
+                self._close(item, Closed(Status.EXPIRED, Reason.TOO_LATE), item.attempts)
             elif str(item.entry.id) in self._skip:
-                self._close(item, Closed(Status.CANCELLED))
+                self._close(item, Closed(Status.CANCELLED), item.attempts)
             else:
                 batch.append(item)
         return batch
@@ -252,18 +253,15 @@ class ParcelRun:
                 refused.append((item, outcome))
             else:
                 await self._take(item, outcome, started)
-        await self._split(refused, whole=len(refused) == len(batch))
+        if refused:
+            await self._split(refused, whole=len(refused) == len(batch))
 
     async def _message(self, entry: Entry) -> Message:
-        seed = f"{self._key.id}:{self._courier.channel}:{self._group}"
-        return Message(
-            entry.address, self._task.text, seed, f"{entry.id!r}:{entry.contact}", await self._report_url(entry)
-        )
+        report = await self._report_url(entry) if self._runtime.manner.report_url else ""
+        return Message(entry.address, self._task.text, self._seed, f"{entry.id!r}:{entry.contact}", report)
 
     async def _report_url(self, entry: Entry) -> str:
         base = self._runtime.manner.report_url
-        if not base:
-            return ""
         token = await self._runtime.receipts.token(self._key, self._courier.channel, self._number, entry)
         return f"{base}{'&' if '?' in base else '?'}token={token}"
 
@@ -289,7 +287,7 @@ class ParcelRun:
         age = timedelta(milliseconds=self._now - since)
         follows = judge(outcome, item.attempts, age, self._courier.remembers, self._runtime.manner.backoff)
         if isinstance(follows, Closed):
-            self._close(replace(item, attempts=item.attempts + 1), follows)
+            self._close(item, follows, item.attempts + 1)
             return
         not_before = self._now + int(follows.pause.total_seconds() * 1000)
         unclear = since if follows.unclear else item.unclear_since
@@ -308,8 +306,8 @@ class ParcelRun:
         elif outcome.scope is Scope.CHAT:
             await self._runtime.queue.hold(self._courier.channel, f"{Scope.CHAT}:{item.entry.address}", outcome.after)
 
-    def _close(self, item: Open, closed: Closed) -> None:
-        self._items.append(item.entry.item(closed.status, closed.reason, closed.reference, item.attempts))
+    def _close(self, item: Open, closed: Closed, attempts: int) -> None:
+        self._items.append(item.entry.item(closed.status, closed.reason, closed.reference, attempts))
 
     # Writing
 
