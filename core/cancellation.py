@@ -143,7 +143,8 @@ def _told(before: Sequence[RecipientRecord], after: Sequence[RecipientRecord]) -
     unclear = [
         record.id
         for record in after
-        if record.id not in sent and any(o.status in OPEN or o.status is Status.UNKNOWN for o in record.outcomes.values())
+        if record.id not in sent
+        and any(o.status in OPEN or o.status is Status.UNKNOWN for o in record.outcomes.values())
     ]
     cancelled = sum(
         1
