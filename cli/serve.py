@@ -22,6 +22,7 @@ from core.store import Store
 from core.tracker import Tracker
 from delivery.app import build
 from delivery.house import House
+from delivery.wire import Runner
 
 GRACE = 3.0
 """Seconds for requests under way when we are asked to stop; streams end at once."""
@@ -69,7 +70,7 @@ async def opened_house(store: Store, settings: Settings) -> AsyncIterator[House]
 @asynccontextmanager
 async def listening(house: House, address: Address) -> AsyncIterator[str]:
     """Answers HTTP until the block is left; yields the URL, with the port that was really taken. Raises NotDone."""
-    runner = web.AppRunner(build(house), shutdown_timeout=GRACE)
+    runner = Runner(build(house), shutdown_timeout=GRACE)
     await runner.setup()
     try:
         site = web.TCPSite(runner, address.host, address.port, backlog=BACKLOG)

@@ -32,30 +32,42 @@ class Archive:
     async def facts(self, key: HistoryKey, tenant: str) -> Facts:
         """Raises NotFound HISTORY_NOT_FOUND, also for another tenant's."""
         facts = await self.fields(key, reading.FACTS) if key.shard < self._store.shards else {"tenant": None}
-        if facts["tenant"] != tenant:
-            raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
-        return facts
+        return _of_tenant(facts, tenant)
 
     async def reserved(self, key: HistoryKey, tenant: str) -> bool:
         """Whether the key was handed out to this tenant and has no delivery yet."""
         return bool(await self._store.command("GET", KEYS["reserved"].at(key.shard, key.suffix)) == tenant)
 
-    async def summary(self, key: HistoryKey, facts: Facts) -> History:
-        """The history without its recipients."""
-        return reading.assemble(key, facts, await self._counters(key, facts), (), None)
-
-    async def _counters(self, key: HistoryKey, facts: Facts) -> Facts:
-        return await self.fields(key, reading.counter_fields((facts["channels"] or "").split(",")))
+    async def summary(self, key: HistoryKey, tenant: str) -> History:
+        """The history without its recipients. Raises NotFound."""
+        facts, _ = await self._snapshot(key, tenant, await self._lasting(key, tenant), ())
+        return reading.assemble(key, facts, facts, (), None)
 
     async def page(self, key: HistoryKey, tenant: str, start: int, limit: int) -> History:
-        """The history with `limit` recipients from the `start`-th."""
-        facts = await self.facts(key, tenant)
-        counters = await self._counters(key, facts)
-        people = await self.people(key, facts, start, limit)
-        records = await self.records(key, facts, people)
+        """The history with `limit` recipients from the `start`-th, all of one moment. Raises NotFound."""
+        lasting = await self._lasting(key, tenant)
+        people = await self.people(key, lasting, start, limit)
+        facts, stored = await self._snapshot(key, tenant, lasting, people)
         end = start + len(people)
         cursor = str(end) if people and end < int(facts["recipients"] or 0) else None
-        return reading.assemble(key, facts, counters, records, cursor)
+        return reading.assemble(key, facts, facts, reading.recipient_records(people, facts, stored), cursor)
+
+    async def _lasting(self, key: HistoryKey, tenant: str) -> Facts:
+        """What never changes in a history, and tells what else there is to read."""
+        names = ("tenant", "channels", "recipients")
+        facts = await self.fields(key, names) if key.shard < self._store.shards else {"tenant": None}
+        return _of_tenant(facts, tenant)
+
+    async def _snapshot(
+        self, key: HistoryKey, tenant: str, lasting: Facts, people: Sequence[Person]
+    ) -> tuple[Facts, Facts]:
+        """Facts and counters, and the outcomes of these people, in one step: between two, a courier may report."""
+        channels = (lasting["channels"] or "").split(",")
+        named = [*reading.FACTS, *reading.counter_fields(channels)]
+        wanted = reading.wanted_outcomes(people, channels)
+        values = await self._store.run("read", key.shard, key.suffix, len(named), *named, *wanted)
+        facts = dict(zip(named, values, strict=False))
+        return _of_tenant(facts, tenant), dict(zip(wanted, values[len(named) :], strict=True))
 
     async def people(self, key: HistoryKey, facts: Facts, start: int = 0, limit: int = 1 << 30) -> list[Person]:
         """Recipients `start` to `start + limit` as kept."""
@@ -87,3 +99,9 @@ class Archive:
             for n, name in enumerate(names):
                 group, entries = load_parcel(texts[name] or "[0,[]]")
                 yield leg, n, group, entries
+
+
+def _of_tenant(facts: Facts, tenant: str) -> Facts:
+    if facts["tenant"] != tenant:
+        raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
+    return facts

@@ -68,10 +68,9 @@ class Listing:
     async def _history(self, place: Place, tenant: str) -> History | None:
         """None: it was dropped meanwhile."""
         try:
-            facts = await self._archive.facts(place.key, tenant)
+            return await self._archive.summary(place.key, tenant)
         except NotFound:
             return None
-        return await self._archive.summary(place.key, facts)
 
     async def _places(self, tenant: str, after: Place | None, since: int) -> AsyncIterator[Place]:
         while True:

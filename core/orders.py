@@ -40,7 +40,7 @@ class HistoryKey:
     @property
     def id(self) -> str:
         """URL-safe and opaque for callers."""
-        return f"{self.shard}.{quote(self.sender, safe='')}.{self.ns}"
+        return f"{self.shard}.{_escaped(self.sender)}.{self.ns}"
 
     @classmethod
     def parse(cls, text: str) -> "HistoryKey":
@@ -48,7 +48,7 @@ class HistoryKey:
         if found := _KEY.fullmatch(text):
             return cls(int(found[1]), found[2], int(found[3]))
         if found := _PUBLIC.fullmatch(text):
-            return cls(int(found[1]), unquote(found[2]), int(found[3]))
+            return cls(int(found[1]), unquote(found[2].replace("~", "%")), int(found[3]))
         raise Invalid(
             "HISTORY_KEY_MALFORMED", "A history key looks like history:{0}:42:1763712000000000000.", "history_key"
         )
@@ -61,6 +61,11 @@ class HistoryKey:
         ns = _NANOSECONDS.fresh()
         shard = crc32(spread.encode()) % shards if spread else ns // 1000 % shards
         return cls(shard, str(sender), ns)
+
+
+def _escaped(sender: str) -> str:
+    """In URLs, and again quoted by whoever builds one: `~` stands for `%`, which a second quoting would change."""
+    return quote(sender, safe="").replace("~", "%7E").replace("%", "~")
 
 
 class _Nanoseconds:
