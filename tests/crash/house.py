@@ -153,7 +153,7 @@ class House:
         told = [(name, outcome.status) for one in history.recipients for name, outcome in one.outcomes.items()]
         return Counter(told)
 
-    async def finished(self, accepted: Accepted, within: float = 15.0) -> Counter[tuple[str, Status]]:
+    async def finished(self, accepted: Accepted, within: float = 30.0) -> Counter[tuple[str, Status]]:
         """The statuses, once the delivery is over."""
         await self.core.finished(accepted.key, within)
         return await self.statuses(accepted)
@@ -161,7 +161,7 @@ class House:
     async def lease_renewed(self) -> None:
         """Comes back when the one parcel that is in hand is held longer than it was."""
         (held,) = await self._leases()
-        await until(lambda: self._is_after(held))
+        await until(lambda: self._is_after(held), within=20)
 
     async def _leases(self) -> list[float]:
         found = await dump(self.server.url)

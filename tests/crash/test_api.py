@@ -23,8 +23,8 @@ async def arrives_once(house: House, api: Api) -> None:
     await house.courier(SMS)
     _, told = await api.ask("GET", "/v1/deliveries")
     (only,) = told["deliveries"]
-    await until(lambda: house.copies(SMS))
-    await until(lambda: is_finished(api, only["id"]))
+    await until(lambda: house.copies(SMS), within=20)
+    await until(lambda: is_finished(api, only["id"]), within=20)
     assert house.copies(SMS) == {SMS.address(1): 1}
     await house.audit()
 
@@ -43,7 +43,7 @@ async def test_the_api_is_killed_after_the_script_and_before_the_answer_and_a_re
     api = await house.client_of(program)
     wire.keep_answers(since=WRITTEN)
     asking = asyncio.create_task(api.post(TO_ONE, repeat="the first"))
-    await until(lambda: is_written(house))
+    await until(lambda: is_written(house), within=20)
     program.kill()
     with pytest.raises(ClientError):
         await asking
@@ -61,7 +61,7 @@ async def test_the_answer_is_lost_on_its_way_and_a_repeat_gets_the_first_one(hou
     through = house.client_at(f"http://127.0.0.1:{wire.port}")
     wire.keep_answers(since=WRITTEN)
     asking = asyncio.create_task(through.post(TO_ONE, repeat="the first"))
-    await until(lambda: wire.kept)
+    await until(lambda: wire.kept, within=20)
     wire.cut()
     with pytest.raises(ClientError):
         await asking
@@ -80,8 +80,8 @@ async def test_the_connection_to_the_server_breaks_after_the_script_and_the_call
     api = await house.client_of(house.start_api(**settings))
     wire.keep_answers(since=WRITTEN)
     asking = asyncio.create_task(api.post(TO_ONE))
-    await until(lambda: is_written(house))
-    await until(lambda: wire.kept)
+    await until(lambda: is_written(house), within=20)
+    await until(lambda: wire.kept, within=20)
     wire.cut()
     status, told = await asking
     assert status == 202
@@ -98,6 +98,6 @@ async def test_the_connection_breaks_after_an_idempotency_key_was_noted_and_the_
     api = await house.client_of(house.start_api(**settings))
     wire.keep_answers(since=b"fingerprint")
     asking = asyncio.create_task(api.ask("POST", "/v1/cancellations", {"tag": "none"}, repeat="the first"))
-    await until(lambda: wire.kept)
+    await until(lambda: wire.kept, within=20)
     wire.cut()
     assert await asking == (200, {"cancelled": 0})

@@ -51,7 +51,7 @@ async def test_killed_between_a_send_and_its_settle_what_was_sent_is_written_whe
         wire.keep_answers()
         wires.append(wire)
     accepted = await house.deliver(person(1, *CHANNELS))
-    await until(lambda: len(house.world.inbox()) == len(CHANNELS))
+    await until(lambda: len(house.world.inbox()) == len(CHANNELS), within=20)
     house.server.kill()
     for wire in wires:
         wire.release()
