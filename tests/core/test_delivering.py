@@ -328,6 +328,18 @@ class TestSharing:
         assert statuses(await house.finished(key)) == {1: "unknown", 2: "unknown", 3: "sent", 4: "sent", 5: "sent"}
         assert sorted(successor.addresses) == ["p3", "p4", "p5"]
 
+    @pytest.mark.row("D-38")
+    async def test_after_several_crashes_the_first_attempt_decides_what_the_provider_may_have_forgotten(
+        self, house: House
+    ) -> None:
+        key = (await house.deliver(person(1))).key
+        attempted = [await crash_over_the_only_message(house, remembers=HOUR) for _ in range(2)]
+        assert attempted[0].random_id() == attempted[1].random_id()
+        late = Played(remembers=HOUR)
+        await house.courier(late)
+        assert statuses(await house.finished(key)) == {1: "unknown"}
+        assert late.attempted == []
+
     @pytest.mark.row("D-34")
     async def test_one_slow_delivery_delays_no_other(self, house: House) -> None:
         gate = Gate()
@@ -341,6 +353,16 @@ class TestSharing:
         await house.finished(quick, within=2)
         gate.opened.set()
         await house.finished(slow)
+
+
+async def crash_over_the_only_message(house: House, remembers: timedelta) -> Message:
+    """A courier begins its attempt and is gone; forty minutes pass."""
+    stuck = Played(answer=Gate(), remembers=remembers)
+    abandoned = await house.courier(stuck)
+    await until(lambda: stuck.attempted)
+    house.abandon(abandoned)
+    house.passes(HOUR * 2 / 3)
+    return stuck.attempted[0]
 
 
 async def slowly(message: Message) -> Outcome:
