@@ -5,12 +5,16 @@ Before: `core.runtime` (registers). After: `core.histories` (cuts parcels), `del
 """
 
 import json
+import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from core.errors import StoreFull
 from core.keys import KEYS
 from core.store import Store
+
+log = logging.getLogger(__name__)
 
 # A channel whose courier has never been started: as large as the largest that any provider takes at once.
 _UNKNOWN_PARCEL = 2500
@@ -37,14 +41,14 @@ class Channels:
         self._read_at = float("-inf")
 
     async def register(self, channel: str, facts: Facts) -> None:
-        """Enter a channel, or renew its facts, in every shard. What is there already is not written again: a courier
-        must be able to start on a full server, to make room.
+        """Enter a channel, or renew its facts, in every shard. On a full server it stays as it was: a courier must be
+        able to start there, to make room.
         """
-        told = json.dumps(asdict(facts))
-        for shard in range(self._store.shards):
-            name = KEYS["channels"].at(shard)
-            if await self._store.command("HGET", name, channel) != told:
-                await self._store.command("HSET", name, channel, told)
+        try:
+            for shard in range(self._store.shards):
+                await self._store.command("HSET", KEYS["channels"].at(shard), channel, json.dumps(asdict(facts)))
+        except StoreFull as fault:
+            log.warning("%s not entered among the channels: %s", channel, fault)
 
     async def known(self) -> Sequence[str]:
         """Channel names: the usual ones, then those whose couriers came later. At most a second old."""
