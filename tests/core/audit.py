@@ -108,6 +108,8 @@ class _Shard:
     rings: dict[str, dict[str, float]] = field(default_factory=dict)
     listed: dict[str, str] = field(default_factory=dict)
     live: dict[str, str] = field(default_factory=dict)
+    ended: dict[str, dict[str, str]] = field(default_factory=dict)
+    by: set[tuple[str, str, str]] = field(default_factory=set)
     shard: str = "0"
 
     @classmethod
@@ -121,7 +123,10 @@ class _Shard:
     def _sort_in(self, key: str, kept: Kept) -> None:
         match key.split(":"):
             case ["queue", "s", "task", *rest]:
-                self.tasks[":".join(rest)] = kept.value
+                found = self.ended if kept.value["state"] in _ENDS else self.tasks
+                found[":".join(rest)] = kept.value
+            case ["queue", "s", "by", field_, *rest]:
+                self.by |= {(field_, ":".join(rest), task) for task in kept.value}
             case ["queue", "s", "lane", tube, *rest]:
                 self.lanes[tube, ":".join(rest)] = kept.value
             case ["queue", "s", "ready", tube, *rest]:
@@ -157,6 +162,9 @@ class _Shard:
         yield from self._lanes()
         yield from self._rings()
         yield from self._indexes()
+        yield from self._marks()
+        yield from self._states()
+        yield from self._ended()
         yield from self._conservation()
         yield from self._numbers()
         for suffix, history in self.histories.items():
@@ -273,6 +281,35 @@ class _Shard:
         for member in waiting:
             yield Violation("I6", "due", f"names {member}, which is no delivery")
 
+    def _marks(self) -> Iterator[Violation]:
+        """Whoever looks for a task by what it has finds it, and nothing else."""
+        wanted = {(name, value, task_id) for task_id, task in self.tasks.items() for name, value in _marks(task)}
+        for name, value, task_id in sorted(wanted ^ self.by):
+            yield Violation("I6", f"by:{name}:{value}", f"and {task_id} disagree")
+        kinds = {value for name, value, _ in wanted if name == "kind"}
+        if kinds != set(self.zset("kinds")):
+            yield Violation("I6", "kinds", f"{sorted(self.zset('kinds'))}, in truth {sorted(kinds)}")
+
+    # The counts by state are what a recount finds
+
+    def _states(self) -> Iterator[Violation]:
+        kept = self.found.get(f"queue:{{{self.shard}}}:states")
+        told = {name: int(count) for name, count in (kept.value if kept else {}).items() if int(count)}
+        recount = Counter(f"{task['tube']}:{task['state']}" for task in self.tasks.values())
+        for (tube, _), members in self.lanes.items():
+            recount[f"{tube}:locked"] += len(members) - 1
+        if told != {name: count for name, count in recount.items() if count}:
+            yield Violation("I7", "states", f"{told}, in truth {dict(recount)}")
+
+    # I16: what ended is kept as long as its tube wants, and no longer
+
+    def _ended(self) -> Iterator[Violation]:
+        if set(self.ended) != set(self.zset("finished")):
+            yield Violation("I16", "finished", f"{sorted(self.zset('finished'))}, kept are {sorted(self.ended)}")
+        for task_id in self.ended:
+            if self.found[f"queue:{{{self.shard}}}:task:{task_id}"].pttl < 0:
+                yield Violation("I16", task_id, "has ended and no time to live")
+
     # I7: what was put and has not ended is there
 
     def _conservation(self) -> Iterator[Violation]:
@@ -318,14 +355,20 @@ class _Shard:
         if len(versions) != len(set(versions)) or max(versions, default=0) > int(history.get("version", 0)):
             yield Violation("I13", suffix, f"versions {sorted(versions)} of {history.get('version')}")
 
-    def _left(self, suffix: str, history: dict[str, str], plan: list[Leg], stored: dict[str, str]) -> Iterator[Violation]:
+    def _left(
+        self, suffix: str, history: dict[str, str], plan: list[Leg], stored: dict[str, str]
+    ) -> Iterator[Violation]:
         if history["state"] == "scheduled" or (history["state"] == "cancelled" and "released" not in history):
             return
         for leg in plan:
             told = int(history.get(f"left:{leg.channel}", 0))
-            tasks = [task for task in self.tasks.values() if (task.get("history"), task["tube"]) == (suffix, leg.channel)]
+            tasks = [
+                task for task in self.tasks.values() if (task.get("history"), task["tube"]) == (suffix, leg.channel)
+            ]
             if told != sum(int(task["left"]) for task in tasks):
-                yield Violation("I13", suffix, f"left:{leg.channel} is {told}, its parcels have {[t['left'] for t in tasks]}")
+                yield Violation(
+                    "I13", suffix, f"left:{leg.channel} is {told}, its parcels have {[t['left'] for t in tasks]}"
+                )
             if tasks:
                 fields = {entry.field(leg.channel) for entry in _entries(history, leg)}
                 entries = [name for name in fields if _status(stored, name) in OPEN]
@@ -387,8 +430,15 @@ class _Shard:
                 yield Violation("I16", key, "is no key of ours")
             elif kind.lifetime is Lifetime.TTL and kept.pttl < 0:
                 yield Violation("I16", key, "has no time to live")
-            elif kind.lifetime is Lifetime.WORK and not self.tasks and not self.live:
+            elif kind.lifetime is Lifetime.WORK and not self.tasks and not self.live and kept.pttl < 0:
                 yield Violation("I16", key, "is left although there is no work")
+
+
+def _marks(task: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What a task is found by; a parcel is found through its delivery."""
+    if "history" not in task:
+        yield from ((name, task[name]) for name in ("tenant", "lane", "kind", "user") if name in task)
+        yield from (("tag", tag) for tag in task.get("tags", "").split("\n") if tag)
 
 
 def _status(stored: Mapping[str, str], name: str) -> Status:

@@ -49,6 +49,8 @@ async def _through_the_queue(house: House) -> None:
     await queue.bury(ids[7])
     await queue.cancel(ids[5])
     await house.take(limit=1)
+    await queue.wait(ids[6], "somebody")
+    await queue.purge()
     await queue.hold("t", "account:somebody", timedelta(minutes=1))
     await queue.resign("worker", 0)
 
