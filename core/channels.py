@@ -37,9 +37,14 @@ class Channels:
         self._read_at = float("-inf")
 
     async def register(self, channel: str, facts: Facts) -> None:
-        """Enter a channel, or renew its facts, in every shard."""
+        """Enter a channel, or renew its facts, in every shard. What is there already is not written again: a courier
+        must be able to start on a full server, to make room.
+        """
+        told = json.dumps(asdict(facts))
         for shard in range(self._store.shards):
-            await self._store.command("HSET", KEYS["channels"].at(shard), channel, json.dumps(asdict(facts)))
+            name = KEYS["channels"].at(shard)
+            if await self._store.command("HGET", name, channel) != told:
+                await self._store.command("HSET", name, channel, told)
 
     async def known(self) -> Sequence[str]:
         """Channel names: the usual ones, then those whose couriers came later. At most a second old."""

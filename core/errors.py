@@ -9,6 +9,7 @@ AdaError
 ├── SetupError           the operator's mistake: a setting, a server; says the command that mends it
 └── StoreError           Redis/Valkey
     ├── StoreUnavailable it could not be reached in time; what was under way is *unknown* and safe to repeat
+    ├── StoreFull        its memory is full: nothing was written, and what is accepted goes on
     └── ScriptFault      a Lua script failed; the message names the file and the line
 """
 
@@ -55,6 +56,10 @@ class StoreError(AdaError):
 
 class StoreUnavailable(StoreError):
     """The server could not be reached in time. What was under way is unknown and safe to repeat."""
+
+
+class StoreFull(StoreError):
+    """The server's memory is full. Nothing was written. Scripts that take work off the server run all the same."""
 
 
 class ScriptFault(StoreError):

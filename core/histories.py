@@ -16,7 +16,7 @@ from typing import Any
 from core.archive import Archive
 from core.cancellation import Cancellation
 from core.channels import Channels
-from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused, StoreError
+from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused, StoreError, StoreFull
 from core.listing import Listing
 from core.orders import Accepted, Cancelled, History, HistoryKey, Id, Order, Repeat, moment, unix_ms
 from core.parcels import fields_of
@@ -69,7 +69,7 @@ class Histories:
             if not _clashed(order, reply):
                 return _accepted(shard, reply)
 
-    async def enqueue_many(self, orders: Sequence[tuple[Order, Repeat | None]]) -> list[Accepted | Refused]:
+    async def enqueue_many(self, orders: Sequence[tuple[Order, Repeat | None]]) -> list[Accepted | Refused | StoreFull]:
         """Each for itself, all under way at once; the answers in order. Raises StoreError when one is not known."""
         sizes = await self._channels.parcel_sizes({channel for order, _ in orders for channel in order.channels})
         calls = [self._call_or_refusal(order, repeat, sizes) for order, repeat in orders]
@@ -79,7 +79,11 @@ class Histories:
             for call, (order, repeat) in zip(calls, orders, strict=True)
         ]
 
-    async def _answer(self, order: Order, repeat: Repeat | None, shard: int, reply: Any) -> Accepted | Refused:
+    async def _answer(
+        self, order: Order, repeat: Repeat | None, shard: int, reply: Any
+    ) -> Accepted | Refused | StoreFull:
+        if isinstance(reply, StoreFull):
+            return reply
         if isinstance(reply, StoreError):
             raise reply
         try:

@@ -4,6 +4,7 @@ Deliveries keep theirs inside `lua/enqueue.lua`, in one step with the delivery.
 """
 
 import json
+import secrets
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -32,10 +33,14 @@ class Idempotency:
 
     async def begin(self, tenant: str, key: str, fingerprint: str) -> Stored | None:
         """None: go on, then `finish` or `forget`. Raises Conflict IDEMPOTENCY_IN_PROGRESS or IDEMPOTENCY_KEY_REUSED."""
-        mark = json.dumps({"fingerprint": fingerprint})
-        if await self._store.redis.set(_name(tenant, key), mark, nx=True, px=_UNDER_WAY_MS):
+        # `call` makes the mark ours: should the store repeat the command after a lost connection, we find our own.
+        mark = json.dumps({"fingerprint": fingerprint, "call": secrets.token_hex(8)})
+        if await self._store.command("SET", _name(tenant, key), mark, "NX", "PX", _UNDER_WAY_MS):
             return None
-        known = json.loads(await self._store.command("GET", _name(tenant, key)) or mark)
+        found = await self._store.command("GET", _name(tenant, key))
+        if found == mark:
+            return None
+        known = json.loads(found or mark)
         if known["fingerprint"] != fingerprint:
             raise Conflict("IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key was used with another request.")
         if "status" not in known:

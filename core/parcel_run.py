@@ -62,9 +62,12 @@ class Process(Protocol):
     queue: Queue
     receipts: Receipts
     slots: asyncio.Semaphore
+    hands: int
 
     @property
     def stopping(self) -> bool: ...
+
+    def lighten(self, task: Task, entries: int) -> None: ...
 
     async def halt(self, detail: str) -> None: ...
 
@@ -99,7 +102,6 @@ class ParcelRun:
         self._todo: deque[Open] = deque()
         self._left: list[Open] = []
         self._items: list[Any] = []
-        self._attempts: set[asyncio.Task[None]] = set()
         self._attempted = asyncio.Event()
         self._skip: frozenset[str] = frozenset()
         self._held_until = 0
@@ -178,20 +180,20 @@ class ParcelRun:
     # Attempts
 
     async def _attempt_all(self) -> None:
+        """As many hands as this process has, each with one batch after the other. Parcels take turns at the slots."""
+        batches = -(-len(self._todo) // self._courier.batch)
+        async with asyncio.TaskGroup() as hands:
+            for _ in range(min(batches, self._runtime.hands)):
+                hands.create_task(self._lend_a_hand())
+
+    async def _lend_a_hand(self) -> None:
         while self._todo:
-            await self._runtime.slots.acquire()
-            if self._must_stop():
-                self._runtime.slots.release()
-                break
-            batch = self._next_batch()
-            if not batch:
-                self._runtime.slots.release()
-                continue
-            attempt = asyncio.create_task(self._attempt_in_slot(batch))
-            self._attempts.add(attempt)
-            attempt.add_done_callback(self._attempts.discard)
-        while self._attempts:
-            await asyncio.wait(list(self._attempts))
+            async with self._runtime.slots:
+                if self._must_stop():
+                    return
+                if batch := self._next_batch():
+                    await self._attempt_or_give_up(batch)
+                    self._runtime.lighten(self._task, len(batch))
 
     def _must_stop(self) -> bool:
         return self._lost or self._cancelled or self._runtime.stopping or self._held_until > self._now
@@ -209,7 +211,7 @@ class ParcelRun:
                 batch.append(item)
         return batch
 
-    async def _attempt_in_slot(self, batch: list[Open]) -> None:
+    async def _attempt_or_give_up(self, batch: list[Open]) -> None:
         try:
             if await self._announce(batch):
                 await self._attempt(batch)
@@ -219,8 +221,6 @@ class ParcelRun:
             # What was sent and is not written goes by the same rules as after a crash.
             self._lost = True
             log.warning("parcel %s left to its lease: %s", self._task.id, fault)
-        finally:
-            self._runtime.slots.release()
 
     async def _announce(self, batch: Sequence[Open]) -> bool:
         """Where a repeat could double a message, its attempt is written first, under our token. False: we do not hold

@@ -38,7 +38,8 @@ class Runtime:
         self.manner = manner or Manner()
         self.queue = Queue(store)
         self.receipts = Receipts(store)
-        self.slots = asyncio.Semaphore(max(2, self.manner.side_by_side // courier.batch))
+        self.hands = max(2, self.manner.side_by_side // courier.batch)
+        self.slots = asyncio.Semaphore(self.hands)
         self.halted = ""
         self._channels = Channels(store)
         self._worker = Worker(store, courier.channel, self._deliver, pace=self._pace(), account=courier.account)
@@ -60,6 +61,10 @@ class Runtime:
     @property
     def stopping(self) -> bool:
         return self._worker.stopping
+
+    def lighten(self, task: Task, entries: int) -> None:
+        """A parcel in hand has so many entries less to do."""
+        self._worker.lighten(task, entries)
 
     @property
     def claims(self) -> int:

@@ -37,7 +37,9 @@ _CLOCK = (
     "local now = clock[1] * 1000 + math.floor(clock[2] / 1000) + tonumber(ARGV[2])",
 )
 # The scripts that only take work off the server may run when its memory is full (Redis ≥ 7).
-DRAINS = frozenset({"claim", "settle", "extend", "release", "cancel", "cancel_tasks", "bury"})
+DRAINS = frozenset(
+    {"claim", "settle", "extend", "release", "hold", "report", "resign", "cancel", "cancel_tasks", "bury"}
+)
 
 
 @dataclass(frozen=True, slots=True)

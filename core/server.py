@@ -78,10 +78,14 @@ def _renamed(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 async def configure(store: Store, retention: timedelta) -> None:
-    """Tell the scripts what they must know: how long a history is kept from its end on."""
+    """Tell the scripts what they must know: how long a history is kept from its end on. Only what has changed is
+    written, so that couriers start on a full server, too.
+    """
     retention_ms = int(retention.total_seconds() * 1000)
     for shard in range(store.shards):
-        await store.command("HSET", KEYS["settings"].at(shard), "retention_ms", retention_ms)
+        name = KEYS["settings"].at(shard)
+        if await store.command("HGET", name, "retention_ms") != str(retention_ms):
+            await store.command("HSET", name, "retention_ms", retention_ms)
 
 
 async def _set_flags(store: Store, found: str) -> list[Complaint]:

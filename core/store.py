@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from redis.asyncio import Redis
-from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import NoScriptError, OutOfMemoryError, RedisError, ResponseError
 
 from core import scripts
-from core.errors import ScriptFault, SetupError, StoreError, StoreUnavailable
+from core.errors import ScriptFault, SetupError, StoreError, StoreFull, StoreUnavailable
 from core.keys import KEYS
 from core.pump import Pump
 
@@ -75,12 +75,12 @@ class Store:
         self._flags = major >= 7
 
     async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
-        """Run `lua/<name>.lua`. Raises ScriptFault (a bug of ours, or a full server) or StoreUnavailable."""
+        """Run `lua/<name>.lua`. Raises ScriptFault (a bug of ours), StoreFull or StoreUnavailable."""
         script = scripts.load(name, self._flags)
         try:
             return await self._evaluate(script, self._rest(shard, arguments))
-        except ResponseError as fault:
-            raise ScriptFault(script.where(str(fault))) from None
+        except ResponseError as refusal:
+            raise _fault_of(refusal, script) from None
 
     async def run_each(self, name: str, calls: Sequence[tuple[int, Sequence[Argument]]]) -> list[Any]:
         """`run` for each (shard, arguments), all under way at once. In order: the replies, or the faults as values."""
@@ -100,8 +100,8 @@ class Store:
                 return await self.run(script.name, call[0], *call[1])
             except StoreError as fault:
                 return fault
-        except ResponseError as fault:
-            return ScriptFault(script.where(str(fault)))
+        except ResponseError as refusal:
+            return _fault_of(refusal, script)
         except StoreUnavailable as fault:
             return fault
 
@@ -142,19 +142,26 @@ class Store:
         """A plain command through the same pump. It must be safe to repeat. Raises StoreError."""
         try:
             return await self.pump.call(*command)
-        except ResponseError as fault:
-            raise ScriptFault(str(fault)) from None
+        except ResponseError as refusal:
+            raise _fault_of(refusal) from None
 
     async def ping(self) -> bool:
         """Whether the server answers within a second."""
         try:
             return bool(await asyncio.wait_for(self.command("PING"), 1.0))
-        except (StoreUnavailable, ScriptFault, TimeoutError):
+        except (StoreError, TimeoutError):
             return False
 
     async def close(self) -> None:
         await self.pump.close()
         await self.redis.aclose()
+
+
+def _fault_of(refusal: ResponseError, script: scripts.Script | None = None) -> StoreError:
+    """What the server's refusal of a command or script means."""
+    if isinstance(refusal, OutOfMemoryError):
+        return StoreFull("The memory of Redis is full (maxmemory).")
+    return ScriptFault(script.where(str(refusal)) if script else str(refusal))
 
 
 def seconds(ms: float) -> float:

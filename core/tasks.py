@@ -129,7 +129,7 @@ class Extension:
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The end of an attempt, as `lua/settle.lua` takes it. `due` in the server's ms, 0: at once; `body` "": unchanged."""
+    """The end of an attempt, as `lua/settle.lua` takes it. `due`: server ms, 0: at once; `body` "": unchanged."""
 
     result: str = "done"
     outcomes: Sequence[Any] = ()

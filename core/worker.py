@@ -17,6 +17,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from core.errors import StoreError
@@ -43,6 +44,8 @@ class Pace:
     entries: int = 64
 
 
+# A token names a task in hand, within its shard.
+Holding = tuple[int, str]
 Handler = Callable[[Task, Claim], Awaitable[Any]]
 
 
@@ -59,14 +62,16 @@ class Worker:
         self._pace = pace
         self._account = account
         self.owner = f"{tube}-{secrets.token_hex(4)}"
-        self._running: dict[asyncio.Task[Any], int] = {}
+        self._running: set[asyncio.Task[Any]] = set()
+        self._entries: dict[Holding, int] = {}  # entries of each task in hand that are still to be done
+        self._in_hand = 0
         self._wake = asyncio.Event()
         self._stopping = False
         self._keeper: set[int] = set()
         self.claims = 0
 
     async def run(self) -> None:
-        """Work until `stop()`; then the tasks in hand are finished first."""
+        """Work until `stop()`; then the tasks in hand are finished first. Cancelled, it leaves them to their leases."""
         sight = asyncio.create_task(Sight(self._store, self._listeners()).run(), name=f"sight of {self._tube}")
         try:
             while not self._stopping:
@@ -75,8 +80,10 @@ class Worker:
             await self._drain()
             await self._resign()
         finally:
-            sight.cancel()
-            await asyncio.gather(sight, return_exceptions=True)
+            ending = [sight, *self._running]
+            for task in ending:
+                task.cancel()
+            await asyncio.gather(*ending, return_exceptions=True)
 
     def stop(self) -> None:
         """Take nothing more. Handlers see `stopping` and return what they have not begun."""
@@ -109,7 +116,7 @@ class Worker:
 
     async def _claim(self, shard: int) -> float:
         started = asyncio.get_running_loop().time()
-        room = self._pace.entries - sum(self._running.values())
+        room = self._pace.entries - self._in_hand
         limit = max(0, min(self._pace.tasks - len(self._running), room))
         claim = await self._queue.claim(
             self._tube,
@@ -137,16 +144,28 @@ class Worker:
         return min([*waits, self._pace.floor.total_seconds()])
 
     def _has_room(self) -> bool:
-        return len(self._running) < self._pace.tasks and sum(self._running.values()) < self._pace.entries
+        return len(self._running) < self._pace.tasks and self._in_hand < self._pace.entries
 
     def _start(self, task: Task, claim: Claim) -> None:
         running = asyncio.create_task(self._handle(task, claim), name=f"task {task.id}")
-        self._running[running] = max(1, task.left)
-        running.add_done_callback(self._done)
+        self._running.add(running)
+        holding = task.shard, task.token
+        self._entries[holding] = max(1, task.left)
+        self._in_hand += self._entries[holding]
+        running.add_done_callback(partial(self._done, holding))
 
-    def _done(self, running: "asyncio.Task[Any]") -> None:
+    def lighten(self, task: Task, entries: int) -> None:
+        """So many entries of a task in hand are done: the next task comes while this one ends, not after."""
         had_room = self._has_room()
-        del self._running[running]
+        self._entries[task.shard, task.token] -= entries
+        self._in_hand -= entries
+        if not had_room and self._has_room():
+            self._wake.set()
+
+    def _done(self, holding: Holding, running: "asyncio.Task[Any]") -> None:
+        had_room = self._has_room()
+        self._running.discard(running)
+        self._in_hand -= self._entries.pop(holding)
         if not had_room:
             self._wake.set()
 

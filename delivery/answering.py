@@ -14,9 +14,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from core.errors import Refused, StoreUnavailable
+from core.errors import Refused, StoreFull, StoreUnavailable
 from delivery.metrics import Metrics
-from delivery.problems import of_http, of_refusal, problem
+from delivery.problems import NOTHING_WRITTEN, of_http, of_refusal, problem
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +69,8 @@ def _problem_of(failed: Exception) -> web.StreamResponse | None:
             return problem("BODY_MALFORMED", f"The body could not be received: {type(failed).__name__}.").response()
         case StoreUnavailable():
             return problem("STORE_UNAVAILABLE", "It is safe to repeat the request.").response({hdrs.RETRY_AFTER: "1"})
+        case StoreFull():
+            return problem("STORE_FULL", NOTHING_WRITTEN).response({hdrs.RETRY_AFTER: "10"})
     return None
 
 

@@ -18,7 +18,7 @@ from aiohttp import StreamReader, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 from msgspec import UnsetType
 
-from core.errors import Refused, StoreUnavailable
+from core.errors import Refused, StoreFull, StoreUnavailable
 from core.orders import Accepted, Order, Repeat
 from delivery import media, schemas
 from delivery.answers import LineAccepted, encode
@@ -26,7 +26,7 @@ from delivery.calls import Call
 from delivery.deliveries import terms
 from delivery.gate import IDEMPOTENCY_KEY, checked
 from delivery.ordering import Terms, make_order
-from delivery.problems import Problem, of_refusal, problem
+from delivery.problems import NOTHING_WRITTEN, Problem, of_refusal, problem
 from delivery.reading import Reader
 from delivery.routes import Nothing
 
@@ -158,6 +158,8 @@ class Splitter:
 
 # orders
 
+Unaccepted = Refused | StoreFull | Problem
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -192,14 +194,14 @@ class Work:
             return None
         return Repeat(f"{self.repeat_key}:{line.number}", _fingerprint(line.raw))
 
-    async def _enqueue(self, orders: Sequence[tuple[Order, Repeat | None]]) -> Sequence[Accepted | Refused | Problem]:
+    async def _enqueue(self, orders: Sequence[tuple[Order, Repeat | None]]) -> Sequence[Accepted | Unaccepted]:
         if not orders:
             return ()
         try:
             accepted = await self.call.house.histories.enqueue_many(orders)
         except StoreUnavailable:
             return [problem("STORE_UNAVAILABLE", "It is safe to repeat the line.")] * len(orders)
-        self.call.desk.metrics.accepted += len(accepted)
+        self.call.desk.metrics.accepted += sum(isinstance(one, Accepted) for one in accepted)
         return accepted
 
 
@@ -207,8 +209,16 @@ def _fingerprint(raw: bytes) -> str:
     return hashlib.blake2b(raw.strip(), digest_size=16).hexdigest()
 
 
-def _answer(number: int, result: Accepted | Refused | Problem) -> bytes:
+def _answer(number: int, result: Accepted | Unaccepted) -> bytes:
     if isinstance(result, Accepted):
         return encode(LineAccepted.of(number, result)) + b"\n"
-    told = of_refusal(result) if isinstance(result, Refused) else result
-    return encode({"line": number, **told.as_json()}) + b"\n"
+    return encode({"line": number, **_problem_of(result).as_json()}) + b"\n"
+
+
+def _problem_of(result: Unaccepted) -> Problem:
+    match result:
+        case Refused():
+            return of_refusal(result)
+        case StoreFull():
+            return problem("STORE_FULL", NOTHING_WRITTEN)
+    return result

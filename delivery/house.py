@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from core.errors import Refused
+from core.errors import Refused, StoreFull
 from core.orders import Accepted, Cancelled, Change, History, HistoryKey, Id, Order, Repeat
 from core.words import DeliveryState, Status
 
@@ -43,7 +43,9 @@ class Histories(Protocol):
 
     async def reserve(self, tenant: str, sender: Id) -> HistoryKey: ...
     async def enqueue(self, order: Order, repeat: Repeat | None = None) -> Accepted: ...
-    async def enqueue_many(self, orders: Sequence[tuple[Order, Repeat | None]]) -> list[Accepted | Refused]: ...
+    async def enqueue_many(
+        self, orders: Sequence[tuple[Order, Repeat | None]]
+    ) -> list[Accepted | Refused | StoreFull]: ...
     async def read(self, key: HistoryKey, tenant: str, cursor: str | None = None, limit: int = 100) -> History: ...
     async def list(
         self,

@@ -10,7 +10,10 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 
+from aiohttp import hdrs
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+METHODS = frozenset({hdrs.METH_GET, hdrs.METH_POST, hdrs.METH_PATCH, hdrs.METH_DELETE})
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
@@ -28,7 +31,7 @@ class Metrics:
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one answer."""
-        self._answers[method, route, status] += 1
+        self._answers[method if method in METHODS else "other", route, status] += 1
         buckets = self._buckets.get(route)
         if buckets is None:
             buckets = self._buckets[route] = [0] * (len(BUCKETS) + 1)

@@ -35,6 +35,7 @@ CODES = {
     "REQUEST_MALFORMED": Meaning(400, "The request is not valid HTTP"),
     "INTERNAL": Meaning(500, "A fault of ours"),
     "STORE_UNAVAILABLE": Meaning(503, "The store can not be reached"),
+    "STORE_FULL": Meaning(503, "The store is full"),
     "SHUTTING_DOWN": Meaning(503, "This process is ending"),
     # who asks
     "KEY_MISSING": Meaning(401, "An API key is needed"),
@@ -101,6 +102,8 @@ CODES = {
     "IDEMPOTENCY_KEY_REUSED": Meaning(422, "The Idempotency-Key came with another request before"),
     "IDEMPOTENCY_IN_PROGRESS": Meaning(409, "The first request with this Idempotency-Key is still under way"),
 }
+
+NOTHING_WRITTEN = "Nothing was written. What was accepted before is delivered all the same, and makes room."
 
 _BY_CLASS: dict[type[Refused], Meaning] = {
     Invalid: Meaning(400, "What is asked makes no sense"),

@@ -33,9 +33,9 @@ class _Connection(web.RequestHandler):
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
         """The answer to what could not be handled; the connection ends with it."""
+        if isinstance(exc, ConnectionError) or request.writer.output_size:
+            raise ConnectionAbortedError("the caller has gone, or has a part of the answer") from exc
         log.log(logging.ERROR if status >= 500 else logging.INFO, "%s from %s: %s", status, request.remote, exc)
-        if request.writer.output_size:
-            raise ConnectionAbortedError("the answer has begun; it can only be broken off")
         response = of_http(status).response()
         response.force_close()
         return response

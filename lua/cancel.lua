@@ -3,7 +3,7 @@
 --         entries: [[parcel, item], …] for chosen recipients; item as in outcome.lua, with status cancelled
 -- USES    ready, outcome, parcels
 -- RETURNS ["cancelled", parcels (or recipients) whose attempt is under way: they end at their next word, …] or ["missing"] ["over"]
--- EVENTS  del of the order key; outcomes, cancelled, finished
+-- EVENTS  del of the order key; outcomes, reported, cancelled, finished
 -- INVARIANT I11 cancelled before the claim: never claimed; while taken: not retried
 
 local history = history_key(suffix)

@@ -5,7 +5,7 @@
 -- RETURNS [now, next moment or -1, 1 if this owner keeps the timer, how many waits are in force, when a held account or a pace opens or -1, task, …]
 --         task: [id, token, attempts, started, body, checkpoint, left, kind, lane, expires, user, tenant,
 --         history suffix, parcel, text, closed]
--- EVENTS  del of bells (what the tick made takeable); outcomes, released and finished in the stream
+-- EVENTS  del of bells (what the tick made takeable); outcomes, reported, released and finished in the stream
 -- INVARIANT I2 at most one task of a lane is taken; I10 nothing before due or after expiry; I12 attempts are counted here
 
 local more = tick()

@@ -2,7 +2,7 @@
 -- ARGV    id, token, lease_ms:int, checkpoint, outcomes:json
 -- USES    ready, outcome, parcels
 -- RETURNS ["ok", 1 if cancelled, recipients cancelled meanwhile, a line each] or ["stale"]
--- EVENTS  outcomes, finished
+-- EVENTS  outcomes, reported, finished
 -- INVARIANT I8 an old token changes nothing
 
 local facts = redis.call('HMGET', task_key(id), 'token', 'state', 'cancel', 'skip', 'history', 'tube')

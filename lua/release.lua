@@ -3,7 +3,7 @@
 --         body: takes the place of the task's own, in this one step; "" leaves it (K-37)
 -- USES    ready, outcome, parcels
 -- RETURNS "ready", "waiting", "cancelled" or "stale"
--- EVENTS  del of the bell
+-- EVENTS  del of the bell; outcomes, reported, finished where recipients had been cancelled
 -- INVARIANT I8 an old token changes nothing; I11 what was cancelled is not given back; I12 a task given back was not attempted
 
 local task = read_task(id)

@@ -2,7 +2,7 @@
 -- ARGV    suffix, channel, parcel:int, item:json
 -- USES    ready, outcome, parcels
 -- RETURNS 1 if the history changed, 0 if it knew better already, -1 if there is no such history
--- EVENTS  outcomes, finished
+-- EVENTS  outcomes, reported, finished
 
 if redis.call('EXISTS', history_key(suffix)) == 0 then return -1 end
 local before = redis.call('HGET', history_key(suffix), 'version')

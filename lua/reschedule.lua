@@ -2,7 +2,7 @@
 -- ARGV    suffix, tenant, due:int
 -- USES    ready, outcome, parcels
 -- RETURNS ["moved", state, due, recipients] or ["missing"] ["released", state] ["expires"]
--- EVENTS  set, and del of the order key if it is due by now; released, finished
+-- EVENTS  set, and del of the order key if it is due by now; rescheduled, released, finished
 
 local history = history_key(suffix)
 local facts = redis.call('HMGET', history, 'tenant', 'state', 'expires', 'recipients')

@@ -3,7 +3,7 @@
 --         version: the one the choice was made from; legs: [[channel, parcel blob, [item, …]], …], items with status queued
 -- USES    ready, outcome, parcels
 -- RETURNS ["retried", entries] or ["missing"] ["changed"] ["scheduled"] ["cancelled"]
--- EVENTS  outcomes, released; del of bells
+-- EVENTS  outcomes; del of bells
 
 local history = history_key(suffix)
 local facts = facts_of(suffix)

@@ -6,7 +6,7 @@
 --         body: takes the place of the task's own if it goes on, "" leaves it (K-37); answer: for whoever waits for the end
 -- USES    ready, outcome, parcels
 -- RETURNS for each "done", "failed", "waiting", "ready", "buried", "cancelled" or "stale"
--- EVENTS  outcomes, finished
+-- EVENTS  outcomes, reported, finished
 -- INVARIANT I8 an old token changes nothing; I11 what was cancelled is not retried; I12 a retry beyond the last attempt is
 --         buried; I15 the lane is never left stuck
 

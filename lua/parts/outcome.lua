@@ -115,7 +115,8 @@ local function close_entries(suffix, channel, n)
   local history = history_key(suffix)
   if redis.call('HINCRBY', history, 'left:' .. channel, -n) > 0 then return end
   local reported = redis.call('HINCRBY', history, 'reported', 1)
-  if reported >= #channels_of(suffix) then finish_history(suffix) end
+  -- Who waits for this many reports is told, also when it is not the last one (D-15).
+  if reported >= #channels_of(suffix) then finish_history(suffix) else announce(suffix, 'reported') end
 end
 
 local function merged_status(suffix, recipient, channel, contacts, instead)

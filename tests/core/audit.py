@@ -64,9 +64,14 @@ Dump = Mapping[str, Kept]
 
 
 async def dump(url: str) -> Dump:
-    """All keys of one moment. What is no UTF-8 (the bitmaps) comes as surrogates."""
+    """All keys of one moment."""
     async with Redis.from_url(url, protocol=2) as client:
-        rows: list[Any] = await client.eval(_DUMP, 0)  # type: ignore[misc]
+        return await dump_through(client)
+
+
+async def dump_through(client: Redis) -> Dump:
+    """The same through a client that does not decode. What is no UTF-8 (the bitmaps) comes as surrogates."""
+    rows: list[Any] = await client.eval(_DUMP, 0)  # type: ignore[misc]
     return {_text(key): Kept(_text(kind), pttl, _value(_text(kind), value)) for key, kind, pttl, value in rows}
 
 

@@ -19,7 +19,7 @@ from core.retry import Backoff
 from core.runtime import Runtime
 from core.store import Store
 from core.tracker import Tracker
-from tests.core.audit import dump, orders, violations
+from tests.core.audit import Dump, dump_through, orders, violations
 from tests.servers import Server
 from tests.waiting import until
 
@@ -78,6 +78,7 @@ class House:
         self.tracker = Tracker(store)
         self.histories = Histories(store, Channels(store, ()))
         self._couriers: dict[Runtime, asyncio.Task[None]] = {}
+        self._plain = Redis.from_url(server.url, protocol=2)
 
     @classmethod
     async def open(cls, server: Server, shards: int = 1) -> "House":
@@ -87,6 +88,7 @@ class House:
         for runtime in list(self._couriers):
             await self.stop(runtime)
         await self.tracker.close()
+        await self._plain.aclose()
         await self.store.close()
 
     @property
@@ -158,7 +160,7 @@ class House:
     async def stop(self, runtime: Runtime) -> None:
         """Ends a courier in good order."""
         runtime.stop()
-        await self._couriers.pop(runtime)
+        await asyncio.wait_for(self._couriers.pop(runtime), 10)
 
     def abandon(self, runtime: Runtime) -> None:
         """Ends a courier without a word, as a crash does."""
@@ -166,9 +168,13 @@ class House:
 
     # the end
 
+    async def dump(self) -> Dump:
+        """All keys of this moment."""
+        return await dump_through(self._plain)
+
     async def audit(self) -> None:
         """The invariants hold now."""
-        found = violations(await dump(self.server.url))
+        found = violations(await self.dump())
         assert not found, "\n".join(str(violation) for violation in found)
 
     async def end_everything(self) -> None:
@@ -176,7 +182,7 @@ class House:
         for runtime in list(self._couriers):
             await self.stop(runtime)
         await self.audit()
-        left = orders(await dump(self.server.url))
+        left = orders(await self.dump())
         for key in left:
             if key.startswith("queue:"):
                 shard, _, name = key.partition("task:")

@@ -46,6 +46,13 @@ def test_a_script_uses_all_that_it_takes(name: str) -> None:
     assert [a.name for a in scripts.load(name).arguments if not re.search(rf"\b{a.name}\b", body)] == []
 
 
+@pytest.mark.parametrize("name", scripts.names())
+def test_a_script_names_the_events_that_it_tells(name: str) -> None:
+    script = scripts.load(name)
+    told = set(re.findall(r"announce\(suffix, '(\w+)'", script.text))
+    assert told <= set(re.findall(r"\w+", script.header["EVENTS"]))
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_body_speaks_of_its_arguments_by_name(path: Path) -> None:
     assert not re.search(r"\b(KEYS|ARGV)\b", body_of(path))

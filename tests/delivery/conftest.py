@@ -1,24 +1,30 @@
 """A whole API on a real server: nothing of the house is played."""
 
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import ClientResponse, ClientSession, web
 
 from core.access import Access
 from core.channels import Channels
 from core.histories import Histories
 from core.idempotency import Idempotency
 from core.queue import Queue
+from core.runtime import Runtime
 from core.store import Store
 from core.tracker import Tracker
 from delivery.app import build
 from delivery.house import House
 from delivery.options import Options
 from delivery.wire import Runner
+from tests.core.house import QUICK, Played, sent
+from tests.core.house import Answer as PlayedAnswer
 from tests.servers import Server
+from tests.waiting import until
 
 ADMIN = "ada_admin"
 
@@ -49,6 +55,7 @@ class Api:
     session: ClientSession
     store: Store
     house: House
+    close: Callable[[], Awaitable[None]]
     secret: str = ADMIN
 
     async def call(self, method: str, path: str, body: object = None, **more: Any) -> Answer:
@@ -63,7 +70,7 @@ class Api:
 
     def as_key(self, secret: str) -> "Api":
         """The same API, asked with another key."""
-        return Api(self.url, self.session, self.store, self.house, secret)
+        return replace(self, secret=secret)
 
     async def keys(self) -> set[str]:
         """What is in the store, but for API keys and the secrets of the installation."""
@@ -71,9 +78,8 @@ class Api:
         return {key for key in found if not key.startswith(("access:", "accesses:", "secret:", "channels:"))}
 
 
-async def read(response: Any) -> Answer:
-    import json
-
+async def read(response: ClientResponse) -> Answer:
+    """The whole answer."""
     body = await response.read()
     is_json = "json" in response.headers.get("Content-Type", "") and "ndjson" not in response.headers["Content-Type"]
     return Answer(response.status, response.headers, body, json.loads(body) if is_json and body else None)
@@ -114,5 +120,26 @@ async def api(house: House, store: Store, options: Options) -> AsyncIterator[Api
     await site.start()
     host, port = runner.addresses[0][:2]
     async with ClientSession() as session:
-        yield Api(f"http://{host}:{port}", session, store, house)
+        yield Api(f"http://{host}:{port}", session, store, house, runner.cleanup)
     await runner.cleanup()
+
+
+Couriers = Callable[..., Awaitable[Played]]
+
+
+@pytest.fixture
+async def courier(store: Store) -> AsyncIterator[Couriers]:
+    """`await courier("telegram", answer)`: a courier process whose provider the test plays; it has begun to listen."""
+    running: list[tuple[Runtime, asyncio.Task[None]]] = []
+
+    async def started(channel: str, answer: PlayedAnswer = sent) -> Played:
+        played = Played(channel, answer)
+        runtime = Runtime(store, played, QUICK)
+        running.append((runtime, asyncio.create_task(runtime.run())))
+        await until(lambda: runtime.claims > 0)
+        return played
+
+    yield started
+    for runtime, task in running:
+        runtime.stop()
+        await task

@@ -1,0 +1,40 @@
+"""Whole installations for the crash tests."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from sandbox.sandbox import Sandbox
+from tests.crash.house import House
+from tests.servers import Server
+
+
+@pytest.fixture(scope="session")
+def sandbox_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One directory for all sandboxes of a worker: the RSA key in it is made once."""
+    return tmp_path_factory.mktemp("sandbox")
+
+
+@pytest.fixture
+async def sandbox(sandbox_directory: Path) -> AsyncIterator[Sandbox]:
+    played = Sandbox(sandbox_directory)
+    await played.start()
+    yield played
+    await played.stop()
+
+
+@pytest.fixture
+async def house(server: Server, sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[House]:
+    """On the worker's server."""
+    opened = await House.open(server, sandbox, tmp_path)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def own_house(own_server: Server, sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[House]:
+    """On a server of its own, which may be killed."""
+    opened = await House.open(own_server, sandbox, tmp_path)
+    yield opened
+    await opened.close()

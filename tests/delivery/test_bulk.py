@@ -1,0 +1,168 @@
+"""Bulk: NDJSON in, NDJSON out, line by line and in order, whatever one of them says."""
+
+import asyncio
+import gzip
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from delivery.bulk import Splitter
+from delivery.options import Options
+from tests.delivery.conftest import Api, a_delivery
+
+BULK = "/v1/deliveries/bulk"
+LINES = {"Content-Type": "application/x-ndjson"}
+LATER = "2030-01-01T00:00:00+03:00"
+
+
+def ndjson(*bodies: object) -> bytes:
+    return b"".join(json.dumps(body).encode() + b"\n" for body in bodies)
+
+
+async def bulk(api: Api, body: Any, **headers: str) -> list[dict[str, Any]]:
+    answer = await api.call("POST", BULK, body, headers={**LINES, **headers})
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/x-ndjson"), answer
+    return [json.loads(line) for line in answer.body.splitlines()]
+
+
+@pytest.mark.row("D-01")
+async def test_many_deliveries_are_taken_in_one_request_and_answered_in_order(api: Api) -> None:
+    told = await bulk(api, ndjson(*(a_delivery(text=f"number {n}", deliver_at=LATER) for n in range(1500))))
+    assert [one["line"] for one in told] == list(range(1, 1501))
+    assert {one["status"] for one in told} == {202}
+    for number in (0, 499, 500, 1499):
+        history = await api.call("GET", f"/v1/deliveries/{told[number]['id']}")
+        assert history.told["text"] == f"number {number}"
+
+
+@pytest.mark.row("D-26", "D-27")
+async def test_a_bad_line_stops_no_other_and_leaves_nothing_behind(api: Api) -> None:
+    good = json.dumps(a_delivery()).encode()
+    lines = [good, b"{", b"", b'{"text": "\xff"}', b"\xef\xbb\xbf" + good, good + b"\r", b"[]", b"  ", good]
+    told = await bulk(api, b"\n".join(lines))
+    assert [(one["line"], one["status"], one.get("code")) for one in told] == [
+        (1, 202, None),
+        (2, 400, "JSON_MALFORMED"),
+        (4, 400, "JSON_NOT_UTF8"),
+        (5, 400, "JSON_BYTE_ORDER_MARK"),
+        (6, 202, None),
+        (7, 400, "WRONG_TYPE"),
+        (9, 202, None),
+    ]
+    assert len((await api.call("GET", "/v1/deliveries")).told["deliveries"]) == 3
+
+
+async def test_what_only_the_house_can_refuse_is_told_on_its_line(api: Api) -> None:
+    key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).told["history_key"]
+    body = a_delivery(history_key=key)
+    told = await bulk(api, ndjson(body, body, a_delivery()))
+    assert [one["status"] for one in told] == [202, 409, 202]
+    assert told[1]["code"] == "HISTORY_KEY_USED"
+
+
+@pytest.mark.row("D-39")
+async def test_a_repeated_bulk_is_answered_like_the_first(api: Api) -> None:
+    body = ndjson(*(a_delivery(text=str(n), deliver_at=LATER) for n in range(20)))
+    first = await bulk(api, body, **{"Idempotency-Key": "monday"})
+    second = await bulk(api, body, **{"Idempotency-Key": "monday"})
+    assert [one["id"] for one in second] == [one["id"] for one in first]
+    assert ({one["replayed"] for one in first}, {one["replayed"] for one in second}) == ({False}, {True})
+    other = await bulk(api, ndjson(a_delivery(text="other")), **{"Idempotency-Key": "monday"})
+    assert other[0]["code"] == "IDEMPOTENCY_KEY_REUSED"
+    assert (other[0]["line"], other[0]["status"]) == (1, 422)
+
+
+@pytest.mark.row("D-39")
+async def test_a_line_may_have_a_key_of_its_own(api: Api) -> None:
+    line = a_delivery(idempotency_key="a", deliver_at=LATER)
+    told = await bulk(api, ndjson(line, a_delivery(deliver_at=LATER), line), **{"Idempotency-Key": "x"})
+    assert told[0]["id"] == told[2]["id"] != told[1]["id"]
+    bad = await bulk(api, ndjson(a_delivery(idempotency_key="я")))
+    assert bad[0]["code"] == "IDEMPOTENCY_KEY_MALFORMED"
+
+
+async def test_answers_come_while_lines_are_still_being_sent(api: Api) -> None:
+    first_is_answered = asyncio.Event()
+
+    async def lines() -> AsyncIterator[bytes]:
+        yield ndjson(a_delivery(text="first"))
+        await first_is_answered.wait()
+        yield ndjson(a_delivery(text="second"))
+
+    headers = {"Authorization": f"Bearer {api.secret}", **LINES}
+    async with api.session.post(api.url + BULK, data=lines(), headers=headers) as response:
+        assert json.loads(await response.content.readline())["status"] == 202
+        first_is_answered.set()
+        assert json.loads(await response.content.readline())["line"] == 2
+
+
+async def test_who_sends_everything_before_he_reads_anything_is_not_left_hanging(api: Api) -> None:
+    """Regression: answers fill the buffers of the connection, and each side would wait for the other."""
+    count = 40_000
+    line = b"[]\n"
+    host, port = api.url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port), limit=2**26)
+    writer.transport.pause_reading()  # type: ignore[attr-defined]
+    head = f"POST {BULK} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {api.secret}\r\nConnection: close\r\n"
+    writer.write(f"{head}Content-Length: {count * len(line)}\r\n\r\n".encode() + line * count)
+    await asyncio.wait_for(writer.drain(), 20)
+    writer.transport.resume_reading()  # type: ignore[attr-defined]
+    assert (await asyncio.wait_for(reader.read(), 20)).count(b'"line"') == count
+    writer.close()
+
+
+async def test_a_compressed_bulk_is_read_and_a_broken_one_is_told_where_it_breaks(api: Api) -> None:
+    packed = gzip.compress(ndjson(*(a_delivery(text=str(n)) for n in range(3))))
+    assert [one["status"] for one in await bulk(api, packed, **{"Content-Encoding": "gzip"})] == [202, 202, 202]
+    broken = await bulk(api, b"\0\0not gzip", **{"Content-Encoding": "gzip"})
+    assert broken[-1]["code"] == "BODY_MALFORMED"
+
+
+class TestSmall:
+    @pytest.fixture
+    def options(self) -> Options:
+        return Options(bulk_limit=3000, line_limit=1000)
+
+    async def test_a_line_that_is_too_long_is_refused_alone(self, api: Api) -> None:
+        told = await bulk(api, ndjson(a_delivery(), a_delivery(text="a" * 1000), a_delivery()))
+        assert [(one["line"], one["status"]) for one in told] == [(1, 202), (2, 413), (3, 202)]
+        assert told[1]["code"] == "BODY_TOO_LARGE"
+
+    async def test_a_body_that_says_it_is_too_long_is_refused_at_once(self, api: Api) -> None:
+        answer = await api.call("POST", BULK, b" " * 3001, headers=LINES)
+        assert (answer.status, answer.code) == (413, "BODY_TOO_LARGE")
+
+    async def test_a_stream_that_becomes_too_long_is_cut_off_with_a_word(self, api: Api) -> None:
+        async def lines() -> AsyncIterator[bytes]:
+            for _ in range(50):
+                yield ndjson(a_delivery())
+
+        answer = await api.call("POST", BULK, headers=LINES, data=lines())
+        told = [json.loads(line) for line in answer.body.splitlines()]
+        assert {one["status"] for one in told[:-1]} <= {202}
+        assert len(told) < 50
+        assert (told[-1]["status"], told[-1]["code"]) == (413, "BODY_TOO_LARGE")
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "multipart/form-data", "application/x-ndjson; charset=cp1251"])
+async def test_only_lines_of_json_are_taken(api: Api, kind: str) -> None:
+    answer = await api.call("POST", BULK, ndjson(a_delivery()), headers={"Content-Type": kind})
+    assert (answer.status, answer.code) == (415, "CONTENT_TYPE_UNSUPPORTED")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_lines_are_the_same_however_they_are_cut_into_chunks(size: int) -> None:
+    text = b"one\n\ntwo\r\n" + b"x" * 30 + b"\nthree\n" + b"y" * 31 + b"\nlast"
+    splitter = Splitter(longest=10)
+    lines = [line for start in range(0, len(text), size) for line in splitter.feed(text[start : start + size])]
+    lines += splitter.feed(b"\n")
+    assert [(line.number, line.raw.strip(), line.refused is not None) for line in lines] == [
+        (1, b"one", False),
+        (3, b"two", False),
+        (4, b"", True),
+        (5, b"three", False),
+        (6, b"", True),
+        (7, b"last", False),
+    ]

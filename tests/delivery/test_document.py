@@ -1,0 +1,118 @@
+"""The OpenAPI document: every call is in it, and what is really answered is what it says."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from delivery import problems
+from delivery.api import OPEN_ROUTES, ROUTES
+from delivery.app import build
+from delivery.house import House
+from tests.delivery.conftest import Answer, Api, Couriers, a_delivery
+from tests.waiting import until
+
+
+@pytest.fixture
+async def document(api: Api) -> dict[str, Any]:
+    answer = await api.call("GET", "/openapi.json", headers={"Authorization": ""})
+    told: dict[str, Any] = answer.told
+    return told
+
+
+async def test_every_call_that_is_registered_is_described_and_no_other(house: House, document: dict[str, Any]) -> None:
+    registered = {
+        (route.method.lower(), route.resource.canonical)
+        for route in build(house).router.routes()
+        if route.resource is not None and route.method != "*"
+    }
+    described = {(method, path) for path, methods in document["paths"].items() for method in methods}
+    assert registered == described
+
+
+async def test_the_document_holds_together(document: dict[str, Any]) -> None:
+    assert document["openapi"] == "3.1.0"
+    operations = [one for methods in document["paths"].values() for one in methods.values()]
+    assert Counter(one["operationId"] for one in operations).most_common(1)[0][1] == 1
+    for reference in references(document):
+        place: Any = document
+        for step in reference.removeprefix("#/").split("/"):
+            place = place[step]
+    for schema in document["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+
+
+def references(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        own = {value["$ref"]} if "$ref" in value else set()
+        return own.union(*(references(one) for one in value.values()))
+    return set().union(*(references(one) for one in value)) if isinstance(value, list) else set()
+
+
+async def test_every_call_needs_a_key_or_says_that_it_needs_none(document: dict[str, Any]) -> None:
+    assert document["security"] == [{"key": []}]
+    for route in ROUTES:
+        operation = document["paths"][route.path][route.method.lower()]
+        assert "security" not in operation
+        assert operation["x-scope"] == route.scope
+    for open_route in OPEN_ROUTES:
+        assert document["paths"][open_route.path][open_route.method.lower()]["security"] == []
+
+
+async def test_every_code_is_listed_with_its_status(document: dict[str, Any]) -> None:
+    listed = {code: one["status"] for code, one in document["x-codes"].items()}
+    assert listed == {code: meaning.status for code, meaning in problems.CODES.items()}
+
+
+async def test_what_is_really_answered_fits_what_is_described(
+    api: Api, courier: Couriers, document: dict[str, Any]
+) -> None:
+    await courier("telegram")
+    made = await api.call("POST", "/v1/deliveries", a_delivery(tags=["exam"], lane="a"))
+    where = made.headers["Location"]
+    later = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at="2030-01-01T00:00:00Z"))
+
+    async def is_sent() -> bool:
+        return bool((await api.call("GET", where)).told["counts"]["sent"])
+
+    await until(is_sent)
+    tasks = await api.call("GET", "/v1/queue/tasks")
+    answers: dict[tuple[str, str], Answer] = {
+        ("post", "/v1/deliveries"): made,
+        ("get", "/v1/deliveries/{id}"): await api.call("GET", where),
+        ("get", "/v1/deliveries"): await api.call("GET", "/v1/deliveries"),
+        ("patch", "/v1/deliveries/{id}"): await api.call(
+            "PATCH", later.headers["Location"], {"deliver_at": "2031-01-01T00:00:00Z"}
+        ),
+        ("post", "/v1/track"): await api.call("POST", "/v1/track", {"history_key": made.told["id"], "timeout": 0}),
+        ("post", "/v1/history-keys"): await api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}),
+        ("post", "/v1/deliveries/{id}/retry"): await api.call("POST", f"{where}/retry"),
+        ("get", "/v1/queue"): await api.call("GET", "/v1/queue"),
+        ("get", "/v1/queue/tasks"): tasks,
+        ("get", "/v1/queue/tasks/{task_id}"): await api.call("GET", f"/v1/queue/tasks/{tasks.told['tasks'][0]['id']}"),
+        ("delete", "/v1/deliveries/{id}"): await api.call("DELETE", where),
+        ("post", "/v1/cancellations"): await api.call("POST", "/v1/cancellations", {"tag": "exam"}),
+    }
+    for (method, path), answer in answers.items():
+        described = document["paths"][path][method]["responses"][str(answer.status)]["content"]["application/json"]
+        schema = {**described["schema"], "components": document["components"]}
+        Draft202012Validator(schema).validate(answer.told)
+
+
+class TestOperators:
+    """The queue's verbs, as an operator calls them."""
+
+    async def test_a_task_is_laid_aside_taken_up_again_and_ended(self, api: Api) -> None:
+        await api.call("POST", "/v1/deliveries", a_delivery(channels=["sms"]))
+        task = (await api.call("GET", "/v1/queue/tasks?tube=sms")).told["tasks"][0]
+        where = f"/v1/queue/tasks/{task['id']}"
+        assert (await api.call("POST", f"{where}:bury")).told["state"] == "buried"
+        buried = (await api.call("GET", "/v1/queue/tasks?state=buried")).told["tasks"]
+        assert [one["id"] for one in buried] == [task["id"]]
+        assert (await api.call("GET", "/v1/queue")).told["buried"] == 1
+        assert (await api.call("POST", f"{where}:kick")).told["state"] == "ready"
+        refused = await api.call("POST", f"{where}:kick")
+        assert (refused.status, refused.code) == (409, "TASK_NOT_BURIED")
+        assert (await api.call("POST", f"{where}:cancel")).status == 200
+        assert (await api.call("GET", where)).code == "TASK_NOT_FOUND"

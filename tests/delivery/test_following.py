@@ -1,0 +1,241 @@
+"""The tracker and the stream: whoever waits for a delivery is told."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import ClientResponse
+
+from core.port import Message, Outcome, Sent
+from delivery.options import Options
+from tests.delivery.conftest import Api, Couriers, a_delivery
+from tests.waiting import until
+
+CONTACTS = {"telegram": "1", "vk": "2", "sms": "3"}
+EVERYWHERE = a_delivery(recipients=[{"id": 1, "contacts": CONTACTS}])
+
+
+async def track(api: Api, key: str, **more: Any) -> Any:
+    answer = await api.call("POST", "/v1/track", {"history_key": key, **more})
+    assert answer.status == 200, answer
+    return answer.told
+
+
+@pytest.mark.row("D-15")
+async def test_it_returns_as_soon_as_so_many_channels_have_reported(api: Api, courier: Couriers) -> None:
+    made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).told
+    waiting = asyncio.create_task(track(api, made["id"], touch_count=2))
+    await courier("telegram")
+    assert (await track(api, made["id"], touch_count=1))["timed_out"] is False
+    assert not waiting.done()
+    await courier("sms")
+    told = await waiting
+    assert told["timed_out"] is False
+    states = {name: one["state"] for name, one in told["history"]["channels"].items()}
+    assert states == {"telegram": "reported", "sms": "reported", "vk": "pending"}
+
+
+@pytest.mark.row("D-15")
+async def test_it_counts_from_the_start_so_that_attaching_late_misses_nothing(api: Api, courier: Couriers) -> None:
+    await courier("telegram")
+    made = (await api.call("POST", "/v1/deliveries", a_delivery(channels=["telegram"]))).told
+    await track(api, made["id"])
+    assert (await track(api, made["history_key"]))["timed_out"] is False
+
+
+@pytest.mark.row("D-15")
+async def test_it_returns_when_all_have_reported_though_more_were_asked_for(api: Api, courier: Couriers) -> None:
+    await courier("telegram")
+    made = (await api.call("POST", "/v1/deliveries", a_delivery(channels=["telegram"]))).told
+    assert (await track(api, made["id"], touch_count=16))["timed_out"] is False
+
+
+@pytest.mark.row("D-15")
+async def test_with_no_time_it_just_reads_and_with_little_it_says_that_it_was_over(api: Api) -> None:
+    made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).told
+    told = await track(api, made["id"], timeout=0)
+    assert (told["timed_out"], told["history"]["verdict"]) == (True, "partly")
+    start = time.monotonic()
+    assert (await track(api, made["id"], timeout=0.2))["timed_out"] is True
+    assert 0.15 < time.monotonic() - start < 2
+
+
+@pytest.mark.row("D-15", "D-27")
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("touch_count", 0, "OUT_OF_RANGE"),
+        ("touch_count", 17, "OUT_OF_RANGE"),
+        ("touch_count", 1.5, "WRONG_TYPE"),
+        ("timeout", -1, "OUT_OF_RANGE"),
+        ("timeout", 10.01, "OUT_OF_RANGE"),
+        ("timeout", "1", "WRONG_TYPE"),
+        ("timeout", None, "WRONG_TYPE"),
+        ("timeout", 1e999, "JSON_NOT_A_NUMBER"),
+    ],
+)
+async def test_what_is_out_of_range_is_refused(api: Api, field: str, value: object, code: str) -> None:
+    answer = await api.call("POST", "/v1/track", {"history_key": "0.42.1763712000000000000", field: value})
+    assert (answer.status, answer.code) == (400, code)
+
+
+@pytest.mark.row("D-15")
+@pytest.mark.parametrize(
+    "key", ["history:{0}:42:1763712000000000000", "history:{7}:42:1763712000000000000", "nonsense"]
+)
+async def test_an_unknown_key_is_not_found(api: Api, key: str) -> None:
+    answer = await api.call("POST", "/v1/track", {"history_key": key})
+    assert (answer.status, answer.code) == (404, "HISTORY_NOT_FOUND")
+
+
+@pytest.mark.row("D-16")
+async def test_it_can_be_attached_before_the_delivery(api: Api, courier: Couriers) -> None:
+    await courier("telegram")
+    key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).told["history_key"]
+    assert await track(api, key, timeout=0) == {"history": None, "timed_out": True}
+    waiting = asyncio.create_task(track(api, key))
+    await api.call("POST", "/v1/deliveries", a_delivery(history_key=key, channels=["telegram"]))
+    told = await waiting
+    assert (told["timed_out"], told["history"]["verdict"]) == (False, "all_reached")
+
+
+# the stream
+
+
+@dataclass
+class Event:
+    id: int
+    name: str
+    data: Any
+
+
+@asynccontextmanager
+async def stream(api: Api, name: str, **headers: str) -> AsyncIterator[ClientResponse]:
+    url = f"{api.url}/v1/deliveries/{name}/events"
+    async with api.session.get(url, headers={"Authorization": f"Bearer {api.secret}", **headers}) as response:
+        assert response.status == 200
+        assert response.headers["Content-Type"] == "text/event-stream"
+        yield response
+
+
+async def events(response: ClientResponse) -> AsyncIterator[Event]:
+    """Until the stream ends. Comments are passed over."""
+    fields: dict[str, str] = {}
+    async for raw in response.content:
+        line = raw.decode().rstrip("\n")
+        if line and not line.startswith(":"):
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif not line and fields:
+            yield Event(int(fields["id"]), fields["event"], msgspec.json.decode(fields["data"]))
+            fields = {}
+
+
+@pytest.mark.row("D-16")
+async def test_the_stream_tells_every_outcome_and_ends_with_the_delivery(api: Api, courier: Couriers) -> None:
+    made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).told
+    async with stream(api, made["id"]) as response:
+        for channel in CONTACTS:
+            await courier(channel)
+        told = [event async for event in events(response)]
+    assert [event.name for event in told[:-1]] == ["outcome"] * (len(told) - 1)
+    ids = [event.id for event in told]
+    assert ids == sorted(ids)
+    sent = {event.data["channel"] for event in told[:-1] if event.data["outcome"]["status"] == "sent"}
+    assert sent == set(CONTACTS)
+    assert (told[-1].name, told[-1].data["state"]) == ("finished", "finished")
+
+
+@pytest.mark.row("D-16")
+async def test_a_lost_stream_resumes_after_the_last_event_that_was_seen(api: Api, courier: Couriers) -> None:
+    for channel in CONTACTS:
+        await courier(channel)
+    made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).told
+    async with stream(api, made["id"]) as response:
+        whole = [event async for event in events(response)]
+    seen = whole[0].id
+    async with stream(api, made["id"], **{"Last-Event-ID": str(seen)}) as response:
+        rest = [event async for event in events(response)]
+    assert rest
+    assert all(event.id > seen for event in rest[:-1])
+    assert rest[-1].name == "finished"
+    async with api.session.get(
+        f"{api.url}/v1/deliveries/{made['id']}/events?after={seen}", headers={"Authorization": f"Bearer {api.secret}"}
+    ) as response:
+        assert [event async for event in events(response)] == rest
+
+
+@pytest.mark.row("D-27")
+@pytest.mark.parametrize("seen", ["x", "-1", "1.5", "9" * 30, "²"])
+async def test_a_last_event_id_that_is_none_is_refused(api: Api, seen: str) -> None:
+    made = (await api.call("POST", "/v1/deliveries", a_delivery())).told
+    answer = await api.call("GET", f"/v1/deliveries/{made['id']}/events", headers={"Last-Event-ID": seen})
+    assert (answer.status, answer.code) == (400, "LAST_EVENT_ID_MALFORMED")
+
+
+@pytest.mark.row("D-16")
+async def test_a_stream_can_be_attached_before_the_delivery(api: Api, courier: Couriers) -> None:
+    await courier("telegram")
+    key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).told
+    async with stream(api, key["id"]) as response:
+        body = a_delivery(history_key=key["history_key"], channels=["telegram"])
+        assert (await api.call("POST", "/v1/deliveries", body)).status == 202
+        told = [event async for event in events(response)]
+    assert told[-1].name == "finished"
+    assert told[-2].data["outcome"]["status"] == "sent"
+
+
+class TestSilence:
+    @pytest.fixture
+    def options(self) -> Options:
+        return Options(heartbeat=timedelta(seconds=0.02))
+
+    async def test_a_silent_stream_has_a_comment_now_and_then(self, api: Api) -> None:
+        made = (await api.call("POST", "/v1/deliveries", a_delivery())).told
+        async with stream(api, made["id"]) as response:
+            assert await response.content.readuntil(b"\n\n") == b": still here\n\n"
+            assert await response.content.readuntil(b"\n\n") == b": still here\n\n"
+
+
+async def test_streams_and_trackers_end_at_once_when_the_process_does(api: Api) -> None:
+    made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).told
+    async with stream(api, made["id"]) as response:
+        waiting = asyncio.create_task(api.call("POST", "/v1/track", {"history_key": made["id"]}))
+
+        async def both_wait() -> bool:
+            figures = (await api.call("GET", "/metrics")).body
+            return b"ada_http_streams 1" in figures and b"ada_http_requests_in_progress 3" in figures
+
+        await until(both_wait)
+        start = time.monotonic()
+        await api.close()
+        assert [event async for event in events(response)] == []
+        assert (await waiting).code == "SHUTTING_DOWN"
+        assert time.monotonic() - start < 3
+
+
+@pytest.mark.row("D-34")
+async def test_a_slow_courier_delays_no_other_delivery(api: Api, courier: Couriers) -> None:
+    held = asyncio.Event()
+
+    async def answer(message: Message) -> Outcome:
+        if message.address == "slow":
+            await held.wait()
+        return Sent()
+
+    await courier("telegram", answer)
+    slow = a_delivery(recipients=[{"id": 1, "contacts": {"telegram": "slow"}}], channels=["telegram"])
+    quick = a_delivery(recipients=[{"id": 2, "contacts": {"telegram": "quick"}}], channels=["telegram"])
+    first = (await api.call("POST", "/v1/deliveries", slow)).told["id"]
+    second = (await api.call("POST", "/v1/deliveries", quick)).told["id"]
+    try:
+        assert (await track(api, second))["history"]["verdict"] == "all_reached"
+        assert (await track(api, first, timeout=0))["timed_out"] is True
+    finally:
+        held.set()

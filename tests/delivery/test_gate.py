@@ -1,0 +1,105 @@
+"""Who may ask what: keys, scopes, tenants, pace."""
+
+import pytest
+
+from core.access import Access
+from delivery.api import OPEN_ROUTES, ROUTES
+from delivery.options import Options
+from delivery.pace import Pace
+from delivery.routes import Route
+from tests.delivery.conftest import Api, a_delivery
+
+
+def address(route: Route) -> str:
+    return route.path.replace("{id}", "0.42.1763712000000000000").replace("{task_id}", "0.1")
+
+
+async def a_key(api: Api, *scopes: str, tenant: str = "default") -> Api:
+    assert isinstance(api.house.access, Access)
+    _, secret = await api.house.access.create("test", scopes, tenant)
+    return api.as_key(secret)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+async def test_every_call_needs_a_key_that_is_known_and_may_do_it(api: Api, route: Route) -> None:
+    wrong = {"send": "read", "read": "send", "admin": "manage"}[route.scope]
+    for headers in ({"Authorization": ""}, {"Authorization": "Basic YTpi"}, {"Authorization": "Bearer"}):
+        answer = await api.call(route.method, address(route), headers=headers)
+        assert (answer.status, answer.code) == (401, "KEY_MISSING")
+        assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+    stranger = await api.as_key("ada_nobody").call(route.method, address(route))
+    assert (stranger.status, stranger.code) == (401, "KEY_UNKNOWN")
+    other = await (await a_key(api, wrong)).call(route.method, address(route))
+    assert (other.status, other.code) == (403, "SCOPE_MISSING")
+    allowed = await (await a_key(api, route.scope)).call(route.method, address(route))
+    assert allowed.status not in (401, 403)
+
+
+def test_the_calls_without_a_key_are_these() -> None:
+    """Invariant: nothing here is about anybody, or it has a secret of its own."""
+    paths = {route.path for route in OPEN_ROUTES}
+    assert paths == {"/v1/receipts/sms", "/livez", "/readyz", "/metrics", "/openapi.json", "/docs", "/"}
+
+
+async def test_a_revoked_key_is_not_known_any_more(api: Api) -> None:
+    access = api.house.access
+    assert isinstance(access, Access)
+    key, secret = await access.create("test", ["read"])
+    await access.revoke(key.id)
+    assert (await api.as_key(secret).call("GET", "/v1/deliveries")).code == "KEY_UNKNOWN"
+
+
+@pytest.mark.row("D-27")
+async def test_what_belongs_to_another_tenant_is_not_there(api: Api) -> None:
+    theirs = await a_key(api, "send", "read", tenant="theirs")
+    made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at="2030-01-01T00:00:00Z"))
+    where, key = made.headers["Location"], made.told["history_key"]
+    calls = [
+        ("GET", where, None),
+        ("GET", f"{where}/events", None),
+        ("PATCH", where, {"deliver_at": "2031-01-01T00:00:00Z"}),
+        ("DELETE", where, None),
+        ("POST", f"{where}/retry", None),
+        ("POST", "/v1/track", {"history_key": key, "timeout": 0}),
+    ]
+    for method, path, body in calls:
+        answer = await theirs.call(method, path, body)
+        assert (answer.status, answer.code) == (404, "HISTORY_NOT_FOUND"), (method, path)
+    assert (await theirs.call("GET", "/v1/deliveries")).told["deliveries"] == []
+    assert (await theirs.call("POST", "/v1/cancellations", {"sender": 42})).told == {"cancelled": 0}
+    assert (await api.call("GET", where)).told["state"] == "scheduled"
+
+
+async def test_a_key_that_another_tenant_reserved_is_refused(api: Api) -> None:
+    theirs = await a_key(api, "send", tenant="theirs")
+    key = (await theirs.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).told["history_key"]
+    before = await api.keys()
+    answer = await api.call("POST", "/v1/deliveries", a_delivery(history_key=key))
+    assert (answer.status, answer.code) == (403, "HISTORY_KEY_FOREIGN")
+    assert await api.keys() == before
+
+
+class TestPace:
+    @pytest.fixture
+    def options(self) -> Options:
+        return Options(rate=0.01, burst=3)
+
+    async def test_who_asks_too_fast_is_told_when_to_come_back(self, api: Api) -> None:
+        answers = [await api.call("GET", "/v1/deliveries") for _ in range(4)]
+        assert [answer.status for answer in answers] == [200, 200, 200, 429]
+        assert answers[0].headers["RateLimit"] == '"key";r=2;t=100'
+        refused = answers[3]
+        assert refused.code == "RATE_EXCEEDED"
+        assert 1 <= int(refused.headers["Retry-After"]) <= 100
+        assert refused.headers["RateLimit-Policy"] == '"key";q=3;w=300'
+        other = await a_key(api, "read")
+        assert (await other.call("GET", "/v1/deliveries")).status == 200
+
+
+def test_a_bucket_fills_again_with_time_and_not_beyond_its_brim() -> None:
+    pace = Pace(rate=10, burst=2)
+    assert [pace.take("a", 0.0), pace.take("a", 0.0)] == [0.0, 0.0]
+    assert pace.take("a", 0.0) == pytest.approx(0.1)
+    assert pace.take("a", 0.1) == 0.0
+    assert [pace.take("a", 100.0), pace.take("a", 100.0)] == [0.0, 0.0]
+    assert pace.take("a", 100.0) > 0

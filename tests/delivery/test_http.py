@@ -1,0 +1,178 @@
+"""Whatever is wrong with a request as HTTP, and whatever befalls us, is a problem document."""
+
+import asyncio
+import gzip
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from delivery.house import House
+from delivery.options import Options
+from tests.delivery.conftest import Api, a_delivery
+from tests.servers import Server
+
+pytestmark = pytest.mark.row("D-27")
+
+
+@pytest.mark.parametrize(
+    "path", ["/nowhere", "/v1", "/v1/", "/v1/deliveries/", "/v2/deliveries", "/docs/", "//", "/%00"]
+)
+async def test_an_address_that_is_not_there_is_not_found(api: Api, path: str) -> None:
+    for method in ("GET", "POST", "PROPFIND"):
+        answer = await api.call(method, path)
+        assert (answer.status, answer.code) == (404, "ROUTE_NOT_FOUND")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/v1/deliveries", "GET, POST"),
+        ("POST", "/v1/deliveries/0.42.1763712000000000000", "DELETE, GET, PATCH"),
+        ("DELETE", "/livez", "GET"),
+        ("PROPFIND", "/v1/track", "POST"),
+        ("OPTIONS", "/v1/queue/tasks/0.1:bury", "GET, POST"),
+    ],
+)
+async def test_a_method_that_an_address_does_not_have_is_told_which_it_has(
+    api: Api, method: str, path: str, allowed: str
+) -> None:
+    answer = await api.call(method, path)
+    assert (answer.status, answer.code, answer.headers["Allow"]) == (405, "METHOD_NOT_ALLOWED", allowed)
+
+
+async def test_a_huge_body_is_refused_whether_it_says_so_or_not(api: Api) -> None:
+    before = await api.keys()
+    body = json.dumps(a_delivery(text="a" * 2**20)).encode()
+
+    async def silent() -> Any:
+        for start in range(0, len(body), 2**16):
+            yield body[start : start + 2**16]
+
+    said = await api.call("POST", "/v1/deliveries", body)
+    unsaid = await api.call("POST", "/v1/deliveries", data=silent(), headers={"Content-Type": "application/json"})
+    bomb = await api.call("POST", "/v1/deliveries", gzip.compress(body * 20), headers={"Content-Encoding": "gzip"})
+    for answer in (said, unsaid, bomb):
+        assert (answer.status, answer.code) == (413, "BODY_TOO_LARGE")
+    assert await api.keys() == before
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=cp1251"]
+)
+async def test_only_json_is_taken(api: Api, kind: str) -> None:
+    answer = await api.call("POST", "/v1/deliveries", json.dumps(a_delivery()).encode(), headers={"Content-Type": kind})
+    assert (answer.status, answer.code) == (415, "CONTENT_TYPE_UNSUPPORTED")
+
+
+@pytest.mark.parametrize("kind", ["application/json; charset=UTF-8", "Application/JSON"])
+async def test_json_may_be_said_in_other_ways(api: Api, kind: str) -> None:
+    answer = await api.call("POST", "/v1/deliveries", json.dumps(a_delivery()).encode(), headers={"Content-Type": kind})
+    assert answer.status == 202
+
+
+async def exchanged(api: Api, sent: bytes) -> tuple[bytes, bytes]:
+    """Bytes to the server as they are; the head and the body of its answer."""
+    host, port = api.url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(sent)
+    answer = await asyncio.wait_for(reader.read(), 5)
+    writer.close()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return head, body
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "code"),
+    [
+        (b"nonsense\r\n\r\n", 400, "REQUEST_MALFORMED"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nHost: \x01\r\n\r\n", 400, "REQUEST_MALFORMED"),
+        (b"GET /" + b"1" * 20_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 400, "REQUEST_MALFORMED"),
+        (b"POST /v1/track HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", 400, "REQUEST_MALFORMED"),
+        (b"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: tea\r\n\r\n", 417, "EXPECTATION_FAILED"),
+    ],
+)
+async def test_what_is_no_http_is_a_problem_all_the_same(api: Api, sent: bytes, status: int, code: str) -> None:
+    head, body = await exchanged(api, sent)
+    assert head.split(b" ")[1] == str(status).encode()
+    assert b"application/problem+json" in head
+    assert json.loads(body)["code"] == code
+
+
+async def test_a_caller_may_wait_for_leave_to_send_his_body(api: Api) -> None:
+    answer = await api.call("POST", "/v1/deliveries", a_delivery(), expect100=True)
+    assert answer.status == 202
+
+
+async def test_a_body_that_breaks_off_is_no_fault_of_ours(api: Api, caplog: pytest.LogCaptureFixture) -> None:
+    head = f"POST /v1/deliveries HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {api.secret}\r\n"
+    host, port = api.url.removeprefix("http://").split(":")
+    _, writer = await asyncio.open_connection(host, int(port))
+    writer.write(f"{head}Content-Length: 1000\r\n\r\n{{".encode())
+    await writer.drain()
+    writer.close()
+    await writer.wait_closed()
+    assert (await api.call("GET", "/livez")).status == 200
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+class TestFault:
+    """A fault of ours: the caller learns that there was one, and nothing of our insides."""
+
+    @pytest.fixture
+    def house(self, house: House) -> House:
+        return replace(house, histories=Broken())
+
+    async def test_it_is_told_without_its_cause_and_logged_with_it(
+        self, api: Api, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        answer = await api.call("GET", "/v1/deliveries/0.42.1763712000000000000")
+        assert (answer.status, answer.code) == (500, "INTERNAL")
+        assert b"hunter2" not in answer.body
+        assert "hunter2" in caplog.text
+
+
+class Broken:
+    """A house that fails."""
+
+    shards = 1
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError("the password is hunter2")
+
+
+async def test_while_the_store_is_away_every_call_says_so_and_the_process_lives(api: Api, server: Server) -> None:
+    made = await api.call("POST", "/v1/deliveries", a_delivery())
+    server.kill()
+    calls = [
+        ("POST", "/v1/deliveries", a_delivery()),
+        ("GET", made.headers["Location"], None),
+        ("GET", "/v1/deliveries", None),
+        ("DELETE", made.headers["Location"], None),
+        ("POST", "/v1/history-keys", {"sender": {"id": 1}}),
+        ("GET", "/v1/queue", None),
+        ("GET", "/v1/queue/tasks", None),
+        ("GET", "/readyz", None),
+    ]
+    headers = {"Idempotency-Key": "a"}
+    answers = await asyncio.gather(*(api.call(*call, headers=headers) for call in calls))
+    for call, answer in zip(calls, answers, strict=True):
+        assert (answer.status, answer.code) == (503, "STORE_UNAVAILABLE"), call
+        assert answer.headers["Retry-After"] == "1"
+    assert (await api.call("GET", "/livez")).status == 200
+    server.start()
+    assert (await api.call("GET", "/readyz")).status == 200
+    assert (await api.call("GET", made.headers["Location"])).told["id"] == made.told["id"]
+
+
+class TestLimits:
+    @pytest.fixture
+    def options(self) -> Options:
+        return Options(most_recipients=2)
+
+    async def test_an_operator_may_allow_fewer_recipients(self, api: Api) -> None:
+        refused = await api.call("POST", "/v1/deliveries", a_delivery(recipients=[{"id": n} for n in range(3)]))
+        assert refused.code == "TOO_MANY_RECIPIENTS"
+        twice = await api.call("POST", "/v1/deliveries", a_delivery(recipients=[{"id": n % 2} for n in range(9)]))
+        assert twice.told["recipients"] == 2

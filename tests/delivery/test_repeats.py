@@ -1,0 +1,125 @@
+"""Idempotency-Key: a repeat of a write is answered like the first call, and the write happens once."""
+
+import asyncio
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from core.orders import HistoryKey, Id
+from delivery.house import Histories, House
+from tests.delivery.conftest import Answer, Api, a_delivery
+
+pytestmark = pytest.mark.row("D-39")
+
+LATER = "2030-01-01T00:00:00+03:00"
+KEY = {"Idempotency-Key": "one"}
+
+
+async def test_a_thousand_identical_calls_at_once_make_one_delivery(api: Api) -> None:
+    body = a_delivery(deliver_at=LATER)
+    answers = await asyncio.gather(*(api.call("POST", "/v1/deliveries", body, headers=KEY) for _ in range(1000)))
+    assert {answer.status for answer in answers} == {202}
+    assert len({answer.body for answer in answers}) == 1
+    assert len({answer.headers["Location"] for answer in answers}) == 1
+    assert Counter(answer.headers.get("Idempotency-Replayed") for answer in answers) == {"true": 999, None: 1}
+    assert len((await api.call("GET", "/v1/deliveries")).told["deliveries"]) == 1
+
+
+async def test_the_same_key_with_another_request_is_refused(api: Api) -> None:
+    await api.call("POST", "/v1/deliveries", a_delivery(), headers=KEY)
+    other = await api.call("POST", "/v1/deliveries", a_delivery(text="another"), headers=KEY)
+    assert (other.status, other.code) == (422, "IDEMPOTENCY_KEY_REUSED")
+
+
+WRITES = [
+    ("POST", "/v1/history-keys", {"sender": {"id": 42}}, 201),
+    ("PATCH", "{delivery}", {"deliver_at": "2031-01-01T00:00:00Z"}, 200),
+    ("DELETE", "{delivery}", None, 200),
+    ("POST", "/v1/cancellations", {"tag": "exam"}, 200),
+]
+
+
+async def repeated(api: Api, method: str, path: str, body: object) -> list[Answer]:
+    return [await api.call(method, path, body, headers={"Idempotency-Key": "two"}) for _ in range(2)]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status"), WRITES)
+async def test_every_other_write_is_answered_twice_and_done_once(
+    api: Api, method: str, path: str, body: object, status: int
+) -> None:
+    made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at=LATER, tags=["exam"]))
+    first, second = await repeated(api, method, path.format(delivery=made.headers["Location"]), body)
+    assert (first.status, second.status, second.body) == (status, status, first.body)
+    assert "Idempotency-Replayed" not in first.headers
+    assert second.headers["Idempotency-Replayed"] == "true"
+
+
+async def test_a_key_of_another_write_is_not_taken_for_a_repeat(api: Api) -> None:
+    made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at=LATER))
+    body = {"deliver_at": "2031-01-01T00:00:00Z"}
+    assert (await api.call("PATCH", made.headers["Location"], body, headers=KEY)).status == 200
+    other = await api.call("PATCH", made.headers["Location"], {"deliver_at": LATER}, headers=KEY)
+    assert (other.status, other.code) == (422, "IDEMPOTENCY_KEY_REUSED")
+    elsewhere = await api.call("DELETE", made.headers["Location"], headers=KEY)
+    assert (elsewhere.status, elsewhere.code) == (422, "IDEMPOTENCY_KEY_REUSED")
+
+
+async def test_a_refused_write_is_forgotten_so_that_its_repeat_is_tried_anew(api: Api) -> None:
+    body = {"deliver_at": "2031-01-01T00:00:00Z"}
+    before = await api.keys()
+    refused = await api.call("PATCH", "/v1/deliveries/0.42.1763712000000000000", body, headers=KEY)
+    assert (refused.status, refused.code) == (404, "HISTORY_NOT_FOUND")
+    assert await api.keys() == before
+    made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at=LATER))
+    assert (await api.call("PATCH", made.headers["Location"], body, headers=KEY)).status == 200
+
+
+class Slow:
+    """A house that reserves a key when it is let."""
+
+    def __init__(self, histories: Histories) -> None:
+        self._histories = histories
+        self.shards = histories.shards
+        self.asked, self.let = asyncio.Event(), asyncio.Event()
+
+    async def reserve(self, tenant: str, sender: Id) -> HistoryKey:
+        self.asked.set()
+        await self.let.wait()
+        return await self._histories.reserve(tenant, sender)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._histories, name)
+
+
+class TestUnderWay:
+    @pytest.fixture
+    def house(self, house: House) -> House:
+        return replace(house, histories=Slow(house.histories))
+
+    async def test_while_the_first_is_under_way_its_repeat_is_told_to_wait(self, api: Api) -> None:
+        slow = api.house.histories
+        assert isinstance(slow, Slow)
+        body = {"sender": {"id": 1}}
+        first = asyncio.create_task(api.call("POST", "/v1/history-keys", body, headers=KEY))
+        await slow.asked.wait()
+        second = await api.call("POST", "/v1/history-keys", body, headers=KEY)
+        assert (second.status, second.code) == (409, "IDEMPOTENCY_IN_PROGRESS")
+        slow.let.set()
+        assert (await first).status == 201
+        assert (await api.call("POST", "/v1/history-keys", body, headers=KEY)).body == (await first).body
+
+
+@pytest.mark.parametrize("key", ["", "я", "k" * 256, "a\tb"])
+async def test_a_key_that_is_none_is_refused(api: Api, key: str) -> None:
+    answer = await api.call("POST", "/v1/deliveries", a_delivery(), headers={"Idempotency-Key": key})
+    assert (answer.status, answer.code) == (400, "IDEMPOTENCY_KEY_MALFORMED")
+
+
+async def test_tenants_do_not_share_their_keys(api: Api) -> None:
+    _, secret = await api.house.access.create("other", ["send"], "other")  # type: ignore[attr-defined]
+    mine = await api.call("POST", "/v1/deliveries", a_delivery(), headers=KEY)
+    theirs = await api.as_key(secret).call("POST", "/v1/deliveries", a_delivery(), headers=KEY)
+    assert theirs.status == 202
+    assert mine.told["id"] != theirs.told["id"]
