@@ -17,6 +17,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "demo": ("cli.demo", "send one message over every channel through the sandbox, and show who got it"),
     "up": ("cli.up", "run everything in one process tree, until Ctrl-C"),
     "doctor": ("cli.doctor", "look at settings, server, clock and credentials, and say what mends them"),
+    "audit": ("cli.audit", "prove the queue's invariants on the running server; --repair mends what can be mended"),
     "send": ("cli.deliveries", "send a message to people, now or at a set moment"),
     "track": ("cli.deliveries", "follow a delivery until it is finished"),
     "show": ("cli.deliveries", "show who sent what, and who got it and how"),
