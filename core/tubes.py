@@ -67,7 +67,10 @@ class Tube:
         )
 
 
-OPTIONS = tuple(Tube("").options(1))
+_OPTIONS = (
+    *("expires_ms", "attempts", "retry", "interval_ms", "keep_ms"),
+    *("backoff_first_ms", "backoff_longest_ms"),
+)
 
 
 class Tubes:
@@ -90,8 +93,8 @@ class Tubes:
 
     async def get(self, name: str) -> Tube:
         """A tube's options, the defaults if it was never created."""
-        values = await self._store.command("HMGET", KEYS["options"].at(0), *(f"{name}:{option}" for option in OPTIONS))
-        known = {option: value for option, value in zip(OPTIONS, values, strict=True) if value is not None}
+        values = await self._store.command("HMGET", KEYS["options"].at(0), *(f"{name}:{option}" for option in _OPTIONS))
+        known = {option: value for option, value in zip(_OPTIONS, values, strict=True) if value is not None}
         return Tube.read(name, known, self._store.shards)
 
     async def known(self) -> list[Tube]:

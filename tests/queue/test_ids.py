@@ -1,0 +1,13 @@
+"""Ids of tasks."""
+
+import pytest
+
+from core.tasks import Ids
+
+
+@pytest.mark.row("K-23")
+def test_ids_of_a_process_sort_and_those_of_two_never_collide() -> None:
+    one, other = Ids(), Ids()
+    ids = [one.next() for _ in range(5000)]
+    assert ids == sorted(set(ids))
+    assert not set(ids) & {other.next() for _ in range(5000)}
