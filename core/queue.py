@@ -65,7 +65,7 @@ class Queue(Looks):
         return [f"{shard}.{row[0]}" for row in rows]
 
     async def _put_page(self, shard: int, tube: str, rows: Sequence[Sequence[str | int]]) -> None:
-        """A call is named by its number, and tells which numbers are answered: docs/decisions/0009."""
+        """A call is named by its number, and tells which numbers are answered: docs/decisions/0014."""
         call = next(self._calls)
         self._unanswered[call] = None
         answered = next(iter(self._unanswered))
