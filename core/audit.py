@@ -89,7 +89,7 @@ class Audit:
         seen, summary = walk.seen, self.summary
         summary.keys += seen.keys
         summary.tasks += len(seen.tasks)
-        summary.lanes += seen.lanes
+        summary.lanes += len(seen.lanes)
         summary.deliveries += seen.histories
         summary.events += seen.told.entries
         summary.unread += seen.unread

@@ -4,6 +4,7 @@
 trimmed away meanwhile, which `covers` knows.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
@@ -31,6 +32,7 @@ class Told:
         self._last = "-"
         self._first: int | None = None
         self._whole = True
+        self._reading = asyncio.Lock()
         self.entries = 0
 
     async def read_on(self) -> AsyncIterator[Sequence[Change]]:
@@ -47,8 +49,9 @@ class Told:
                 return
 
     async def catch_up(self) -> None:
-        async for _ in self.read_on():
-            pass
+        async with self._reading:
+            async for _ in self.read_on():
+                pass
 
     async def _look_at_start(self) -> None:
         """From where on the stream tells everything."""

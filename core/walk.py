@@ -5,6 +5,7 @@
 Whatever moves meanwhile: what is there all the time is seen, and nothing is put together from two moments.
 """
 
+import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,9 @@ from core.told import Told
 
 # Of one script call: it blocks the server for about a millisecond.
 PAGE = 100
-_HISTORIES = 20
+_HISTORIES = 5
+# Walks side by side: their calls go out together, and hold up the server for a few milliseconds at most.
+_AT_ONCE = 8
 
 Found = AsyncIterator[Violation]
 # A key, its kind and its parts.
@@ -39,7 +42,7 @@ class Seen:
     told: Told
     keys: int = 0
     tasks: set[str] = field(default_factory=set)
-    lanes: int = 0
+    lanes: set[str] = field(default_factory=set)
     histories: int = 0
     unread: int = 0
     recount: Recount = field(default_factory=Recount)
@@ -51,6 +54,10 @@ def pages(items: Iterable[str], size: int = PAGE) -> Iterator[list[str]]:
     rest = iter(items)
     while page := list(islice(rest, size)):
         yield page
+
+
+async def _all(found: Found) -> list[Violation]:
+    return [violation async for violation in found]
 
 
 class Walk:
@@ -88,13 +95,17 @@ class Walk:
             apart = taken_apart(name)
             if apart is not None and kind == apart[0].type:
                 sound[apart[0].name].append((name, apart[0], apart[2]))
-        for walk in self._all_of(sound):
-            async for violation in walk:
-                yield violation
+        walks = self._all_of(sound)
+        while some := list(islice(walks, _AT_ONCE)):
+            for found in await asyncio.gather(*(_all(walk) for walk in some)):
+                for violation in found:
+                    yield violation
 
     def _all_of(self, sound: dict[str, list[Place]]) -> Iterator[Found]:
-        yield self._tasks([parts[0] for _, _, parts in sound.pop("task", [])], counted=True)
-        yield self._histories("", [parts[0] for _, _, parts in sound.pop("history", [])])
+        for page in pages(parts[0] for _, _, parts in sound.pop("task", [])):
+            yield self._tasks(page)
+        for page in pages((parts[0] for _, _, parts in sound.pop("history", [])), _HISTORIES):
+            yield self._histories("", page)
         for kind, places in sound.items():
             if kind in self._walks:
                 yield from (self._walks[kind](*place) for place in places)
@@ -110,15 +121,13 @@ class Walk:
 
     # tasks
 
-    async def _tasks(self, ids: Sequence[str], *, counted: bool = False) -> Found:
-        for page in pages(ids):
-            now, order, token, most, *rows = await self._store.run("audit_tasks", self.shard, *page)
-            numbers = Numbers(int(now), int(order), int(token), int(most))
-            for task in filter(None, map(task_seen, rows)):
-                if counted:
-                    self._count(task.id, facts_of(task))
-                for violation in task_laws(self.shard, task, numbers):
-                    yield violation
+    async def _tasks(self, ids: Sequence[str]) -> Found:
+        now, order, token, most, *rows = await self._store.run("audit_tasks", self.shard, *ids)
+        numbers = Numbers(int(now), int(order), int(token), int(most))
+        for task in filter(None, map(task_seen, rows)):
+            self._count(task.id, facts_of(task))
+            for violation in task_laws(self.shard, task, numbers):
+                yield violation
 
     def _count(self, task_id: str, facts: dict[str, str]) -> None:
         if task_id in self.seen.tasks:
@@ -185,8 +194,9 @@ class Walk:
     # lanes, offers, tenants
 
     async def _lane(self, name: str, key: Key, parts: list[str]) -> Found:
-        self.seen.lanes += 1
-        async for violation in self._lanes(parts[0], "", [parts[1]], counted=True):
+        is_new = name not in self.seen.lanes  # SCAN may bring a key twice
+        self.seen.lanes.add(name)
+        async for violation in self._lanes(parts[0], "", [parts[1]], counted=is_new):
             yield violation
         async for violation in self._index(name, key, parts):
             yield violation
@@ -229,14 +239,13 @@ class Walk:
     # deliveries
 
     async def _histories(self, tenant: str, suffixes: Sequence[str]) -> Found:
-        for page in pages(suffixes, _HISTORIES):
-            now, rows = await self.contents.look(tenant, page)
-            for row in rows:
-                self.seen.histories += 1
-                found = list(history_index_laws(self.shard, tenant, row, now))
-                found += await self._content(row)
-                for violation in found:
-                    yield violation
+        now, rows = await self.contents.look(tenant, suffixes)
+        for row in rows:
+            self.seen.histories += 1
+            found = list(history_index_laws(self.shard, tenant, row, now))
+            found += await self._content(row)
+            for violation in found:
+                yield violation
 
     async def _content(self, row: HistorySeen) -> list[Violation]:
         read = await self.contents.read(row)

@@ -44,8 +44,8 @@ class Scene:
 
 
 async def scene(house: House) -> Scene:
-    """Tasks: a and b in lane `lane`; c free; d deferred; e buried; f taken in lane `held` before g; h backing off in lane
-    `slow` before i; k kept. Deliveries: over, later, open.
+    """Tasks: a and b in lane `lane`; c free; d deferred; e buried; f taken in lane `held` before g; h backing off in
+    lane `slow` before i; k kept. Deliveries: over, later, open.
     """
     made = Scene(house)
     await Tubes(house.store).create(Tube("kept", keep=timedelta(hours=1)))
