@@ -23,6 +23,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "show": ("cli.deliveries", "show who sent what, and who got it and how"),
     "cancel": ("cli.deliveries", "cancel a delivery, some of its recipients, or many deliveries"),
     "reschedule": ("cli.deliveries", "move a delivery that is not due yet"),
+    "queue": ("cli.queue", "look into the queue: stats, list, peek; kick, bury, purge, cancel"),
     "key": ("cli.access", "make, list and revoke API keys"),
     "serve": ("cli.serve", "answer HTTP"),
     "courier": ("cli.courier", "deliver through one channel"),

@@ -4,10 +4,13 @@ Counts are kept by the scripts as tasks move, so asking costs the same with ten 
 """
 
 import asyncio
+import re
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote, unquote
 
 from core.channels import pairs_of
 from core.errors import Invalid, NotFound
@@ -27,6 +30,26 @@ _PAGE = 500
 _TENANTS, _PRIORITIES = 100, 20
 # `lua/parts/ready.lua` score_of.
 _STEP = 4398046511104
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a page of a selection ends: in which shard, after which score of which index."""
+
+    shard: int = 0
+    after: str = "-inf"
+    value: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.shard}-{self.after}-{quote(self.value, safe='')}"
+
+    @classmethod
+    def read(cls, cursor: str | None) -> "Place":
+        if cursor is None:
+            return cls()
+        if not (found := re.fullmatch(r"(\d{1,5})-(\d{1,16})-(.*)", cursor)):
+            raise _malformed()
+        return cls(int(found[1]), found[2], unquote(found[3]))
 
 
 class Looks:
@@ -134,42 +157,54 @@ class Looks:
             return None
 
     async def select(self, selection: Selection, limit: int = 1000) -> list[dict[str, Any]]:
-        """Live tasks by what they have in common, in the order they were put, through an index. Raises Invalid
-        SELECTION_EMPTY.
+        """The first live tasks that have something in common, in the order they were put, through an index. Raises
+        Invalid SELECTION_EMPTY.
         """
         found: list[dict[str, Any]] = []
-        for shard in range(self._store.shards):
-            async for page in self._pages_of(shard, selection, min(limit, _PAGE)):
-                found += [task or {} for _, task in page]
-                if len(found) >= limit:
-                    return found[:limit]
-        return found
+        async for _, tasks in self._pages(selection, Place(), min(limit, _PAGE)):
+            found += tasks
+            if len(found) >= limit:
+                break
+        return found[:limit]
 
-    async def _pages_of(
-        self, shard: int, selection: Selection, size: int
-    ) -> AsyncIterator[Sequence[tuple[str, dict[str, Any] | None]]]:
-        """(id, task) of those that fit; what is put after the first page is not seen."""
+    async def page(
+        self, selection: Selection, cursor: str | None, limit: int
+    ) -> tuple[list[dict[str, Any]], str | None]:
+        """`select`, a page at a time; a page may hold fewer than `limit`. Raises Invalid SELECTION_EMPTY,
+        CURSOR_MALFORMED.
+        """
+        async for place, tasks in self._pages(selection, Place.read(cursor), limit):
+            return tasks, str(place)
+        return [], None
+
+    async def _pages(
+        self, selection: Selection, start: "Place", size: int
+    ) -> AsyncIterator[tuple["Place", list[dict[str, Any]]]]:
+        """(where the page ends, those of it that fit); what is put after the first page of a shard is not seen."""
         field, value = selection.index()
-        end = str(await self._store.command("HGET", KEYS["counters"].at(shard), "order") or 0)
-        for one in [value] if field != "kind" else await self._kinds(shard, value):
-            async for names in self._index_pages(KEYS["by"].at(shard, field, one), end, size):
-                tasks = await asyncio.gather(*(self._seen(shard, name) for name in names))
-                yield [(name, task) for name, task in zip(names, tasks, strict=True) if task and selection.fits(task)]
+        for shard in range(start.shard, self._store.shards):
+            end = str(await self._store.command("HGET", KEYS["counters"].at(shard), "order") or 0)
+            for one in [value] if field != "kind" else await self._kinds(shard, value):
+                after = start.after if (shard, one) == (start.shard, start.value) else "-inf"
+                if shard == start.shard and field == "kind" and one < start.value:
+                    continue
+                async for last, names in self._index_pages(KEYS["by"].at(shard, field, one), after, end, size):
+                    tasks = await asyncio.gather(*(self._seen(shard, name) for name in names))
+                    yield Place(shard, last, one), [task for task in tasks if task and selection.fits(task)]
 
     async def _kinds(self, shard: int, prefix: str) -> list[str]:
         """The kinds that live tasks have and that begin so."""
         end = prefix.encode() + b"\xff"
-        return list(await self._store.command("ZRANGEBYLEX", KEYS["kinds"].at(shard), f"[{prefix}", b"(" + end))
+        return sorted(await self._store.command("ZRANGEBYLEX", KEYS["kinds"].at(shard), f"[{prefix}", b"(" + end))
 
-    async def _index_pages(self, name: str, end: str, size: int) -> AsyncIterator[list[str]]:
-        after: str | float = "-inf"
+    async def _index_pages(self, name: str, after: str, end: str, size: int) -> AsyncIterator[tuple[str, list[str]]]:
         while True:
             page = await self._store.command("ZRANGEBYSCORE", name, f"({after}", end, "WITHSCORES", "LIMIT", 0, size)
             flat = _flat(page)
             if not flat:
                 return
             after = f"{float(flat[-1]):.0f}"
-            yield [str(member) for member in flat[::2]]
+            yield after, [str(member) for member in flat[::2]]
 
     async def _names(self, index: str, tube: str) -> AsyncIterator[tuple[int, str]]:
         """Of an index by time: the tasks of a tube ("": of all), the earliest first. The names are read first, as what
@@ -228,8 +263,12 @@ def _cursor(cursor: str | None, shards: int) -> tuple[int, int]:
         and int(shard) < shards
         and int(position) < 2**64
     ):
-        raise Invalid("CURSOR_MALFORMED", "A cursor is taken from `next` of the page before.", "cursor")
+        raise _malformed()
     return int(shard), int(position)
+
+
+def _malformed() -> Invalid:
+    return Invalid("CURSOR_MALFORMED", "A cursor is taken from `next` of the page before.", "cursor")
 
 
 def _next_cursor(shard: int, position: int, shards: int) -> str | None:

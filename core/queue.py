@@ -6,13 +6,13 @@ nothing. Task ids on the outside carry their shard: `<shard>.<id>`.
 
 import itertools
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from core.errors import Conflict
 from core.keys import KEYS
-from core.looks import Looks
+from core.looks import Looks, Place
 from core.parcels import compact
 from core.store import Store
 from core.tasks import Claim, Draft, Extension, Ids, Selection, Settlement, Task, split
@@ -210,17 +210,12 @@ class Queue(Looks):
         between two pages. Raises Invalid SELECTION_EMPTY.
         """
         told = {"cancelled": 0, "flagged": 0}
-        async for shard, names in self._chosen(selection):
-            ended, flagged = await self._store.run("cancel_tasks", shard, *names)
+        async for place, tasks in self._pages(selection, Place(), _CANCELS):
+            names = [split(task["id"])[1] for task in tasks]
+            ended, flagged = await self._store.run("cancel_tasks", place.shard, *names)
             told["cancelled"] += ended
             told["flagged"] += flagged
         return told
-
-    async def _chosen(self, selection: Selection) -> AsyncIterator[tuple[int, list[str]]]:
-        for shard in range(self._store.shards):
-            async for page in self._pages_of(shard, selection, _CANCELS):
-                if names := [name for name, _ in page]:
-                    yield shard, names
 
 
 def extension(reply: Sequence[Any]) -> Extension:

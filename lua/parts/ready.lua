@@ -103,10 +103,14 @@ end
 
 -- Take a task out of whatever it is takeable, waiting or held by; what stands behind it in its lane moves up.
 local function unplace(id, task)
-  redis.call('ZREM', due_key(), id)
-  redis.call('ZREM', expires_key(), id)
-  redis.call('ZREM', lease_key(), id)
-  redis.call('ZREM', buried_key(), id)
+  if task.state == 'taken' then
+    redis.call('ZREM', lease_key(), id)
+  elseif task.state == 'buried' then
+    redis.call('ZREM', buried_key(), id)
+  else
+    if task.state == 'waiting' then redis.call('ZREM', due_key(), id) end
+    redis.call('ZREM', expires_key(), id)
+  end
   if not task.lane then
     if task.state == 'ready' then withdraw(task.tube, task.tenant, id) end
     return
