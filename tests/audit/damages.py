@@ -6,6 +6,7 @@ from datetime import timedelta
 from core.audit import Audit
 from core.laws import Violation
 from core.tubes import Tube, Tubes
+from tests.core.audit import broken
 from tests.core.house import HOUR, House, Played, people, person
 
 
@@ -26,7 +27,7 @@ class Scene:
             await self.house.redis.execute_command(*(self.filled(word) for word in command))  # type: ignore[no-untyped-call]
 
     async def broken(self) -> list[Violation]:
-        return [violation async for violation in Audit(self.house.store).find()]
+        return await broken(self.house.store)
 
     async def repair(self) -> list[str]:
         """Look and mend until nothing is mended any more; the scripts that mended."""
@@ -90,6 +91,28 @@ async def _deliveries(made: Scene) -> None:
 
 
 Q = "queue:{0}:"
+
+
+async def damage_everything(house: House) -> Scene:
+    """After the tour: something for every repair there is."""
+    made = Scene(house)
+    keys = house.server.all_keys()
+    made.names["history"] = next(key for key in keys if key.startswith("history:") and not key.endswith(("s", "d")))
+    made.names["task"] = next(key for key in keys if ":task:" in key).partition("task:")[2]
+    await made.damage(
+        ["ZADD", Q + "finished", "1", "<task>"],
+        ["ZADD", Q + "due", "9999999999999", "nothing"],
+        ["HSET", Q + "held:t", "empty", "somebody"],
+        ["ZADD", Q + "ready:t:default", "5", "@empty"],
+        ["ZADD", Q + "tenants:t", "0", "nobody"],
+        ["ZADD", Q + "kinds", "0", "none"],
+        ["EXPIRE", Q + "counters", "1000"],
+        ["ZADD", "deliveries:{0}:live:university", "1", "7:1795240000000000000"],
+        ["HINCRBY", "<history>", "reached", "7"],
+        ["HINCRBY", Q + "counters", "t:put", "1"],
+    )
+    return made
+
 
 # The rule that names it, the damage, and whether it is mended.
 DAMAGES: list[tuple[str, list[list[str]], bool]] = [

@@ -10,13 +10,13 @@ import pytest
 from redis.asyncio import Redis
 
 from core.audit import Audit
-from core.laws import Violation
 from core.queue import Claim, Task
 from core.store import Store
 from core.tasks import Draft
 from core.walk import PAGE
 from core.worker import Pace, Worker
 from tests.audit.damages import Scene
+from tests.core.audit import broken
 from tests.core.house import FLOOR, HOUR, LEASE, House, Played, people
 from tests.servers import Server, on_both_servers
 
@@ -97,17 +97,13 @@ async def traffic(house: House) -> AsyncIterator[Traffic]:
         await house.stop(courier)
 
 
-async def found_by(store: Store) -> list[Violation]:
-    return [violation async for violation in Audit(store).find()]
-
-
 async def test_beside_a_busy_server_there_is_no_false_alarm(server: Server) -> None:
     house = await House.open(server)
     other = await Store.open(server.url)
     until, audits = asyncio.get_running_loop().time() + BUSY_SECONDS, 0
     async with traffic(house) as flow:
         while asyncio.get_running_loop().time() < until:
-            assert await found_by(other) == []
+            assert await broken(other) == []
             audits += 1
     assert flow.settled > 100
     assert audits > 2
@@ -134,31 +130,31 @@ async def test_lost_tasks_are_told_exactly_where_their_tube_is_still(house: Hous
     """I7. Other tubes may flow: the count of this one is exact, and is corrected."""
     await house.queue.put_many("still", [Draft(str(n)) for n in range(30)])
     await house.redis.hincrby("queue:{0}:counters", "still:put", 3)
-    (broken,) = await found_by(house.store)
-    assert (broken.rule, broken.found, broken.wanted) == (
+    (found,) = await broken(house.store)
+    assert (found.rule, found.found, found.wanted) == (
         "I7",
         "still: 33 put, 0 ended",
         "30 put, as 30 are there",
     )
-    assert await Audit(house.store).mend(broken) == ["put from 33 to 30"]
+    assert await Audit(house.store).mend(found) == ["put from 33 to 30"]
 
 
 async def test_a_count_is_not_mended_once_its_tube_has_moved(house: House) -> None:
     await house.queue.put("t", "a")
     await house.redis.hincrby("queue:{0}:counters", "t:put", 1)
-    (broken,) = await found_by(house.store)
+    (found,) = await broken(house.store)
     await house.queue.put("t", "b")
-    assert await Audit(house.store).mend(broken) == []
+    assert await Audit(house.store).mend(found) == []
     await house.redis.hincrby("queue:{0}:counters", "t:put", -1)
 
 
 async def test_what_was_mended_by_itself_is_left_alone(damaged: Scene) -> None:
     """A repair looks again: what is in order by then is not touched."""
     await damaged.damage(["ZADD", "queue:{0}:lease", "1", "<a>"])
-    broken = await damaged.broken()
+    found = await damaged.broken()
     await damaged.damage(["ZREM", "queue:{0}:lease", "<a>"])
     before = damaged.house.server.all_keys()
-    assert [await Audit(damaged.house.store).mend(violation) for violation in broken] == [[] for _ in broken]
+    assert [await Audit(damaged.house.store).mend(violation) for violation in found] == [[] for _ in found]
     assert damaged.house.server.all_keys() == before
 
 
@@ -197,7 +193,7 @@ async def test_steps_are_bounded_and_write_nothing(house: House, client: Redis, 
     await client.config_resetstat()
     await client.config_set("slowlog-log-slower-than", 50_000)
     await client.slowlog_reset()
-    assert await found_by(house.store) == []
+    assert await broken(house.store) == []
     house.store.run = run  # type: ignore[method-assign]
     assert max(size for name, size in asked if name != "audit_keys") <= PAGE + 3
     assert max(size for name, size in asked if name == "audit_keys") <= 1000
@@ -220,4 +216,4 @@ async def test_steps_are_bounded_and_write_nothing(house: House, client: Redis, 
 async def test_a_delivery_is_judged_while_its_claim_is_held(house: House) -> None:
     await house.deliver(*people(3, "nobody"), channels=("nobody",))
     await house.claim("nobody", lease=LEASE)
-    assert await found_by(house.store) == []
+    assert await broken(house.store) == []

@@ -11,6 +11,7 @@ from core import scripts
 from core.errors import ScriptFault
 from core.keys import KEYS, kind_of
 from core.words import OPEN, RANK, REACHED, Status, best, supersedes
+from tests.audit.damages import damage_everything
 from tests.core.house import House, person
 from tests.core.tour import NotingStore, noting_house, receipt, tour
 from tests.servers import Server, on_both_servers
@@ -99,6 +100,7 @@ async def test_every_script_has_a_caller_with_as_many_arguments_as_it_takes(note
     house, store = noted
     await tour(house)
     await house.queue.cancel(await house.queue.put("t", "a"))
+    await (await damage_everything(house)).repair()
     assert set(store.called) == set(scripts.names())
     for name, counts in store.called.items():
         arguments = scripts.load(name).arguments
