@@ -33,6 +33,9 @@ log = logging.getLogger(__name__)
 # The keeper of the timer may have died: the others look this many ms after its moment, not all at once.
 _AFTER_THE_KEEPER = (250, 500)
 
+# Tasks of one claim: so long nobody else is served. Whoever has more room claims again at once.
+_PAGE = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
@@ -141,7 +144,7 @@ class Worker:
     async def _claim(self, shard: int) -> float:
         started = asyncio.get_running_loop().time()
         room = self._pace.entries - self._in_hand
-        limit = max(0, min(self._pace.tasks - len(self._running), room))
+        limit = max(0, min(self._pace.tasks - len(self._running), room, _PAGE))
         claim = await self._queue.claim(
             self._tube,
             self.owner,

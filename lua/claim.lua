@@ -38,20 +38,21 @@ local function use_up(given)
   redis.call('SET', pace_key(tube), string.format('%.3f', used_up), 'PX', math.ceil(used_up - now) + 1000)
 end
 
--- The next takeable task by fairness between tenants, then priority, then order. A tenant alone pays for no turn.
-local function take_member()
+-- The next takeable members, with scores, by fairness between tenants, then priority, then order: one if others wait for their
+-- turns; a tenant alone pays for none and gives up to `most`.
+local function next_members(most)
   local first = redis.call('ZRANGE', tenants_key(tube), 0, 1, 'WITHSCORES')
-  local tenant = first[1]
-  if not tenant then return nil end
-  local member = redis.call('ZPOPMIN', ready_key(tube, tenant))[1]
-  if first[3] then redis.call('HSET', turns_key(), tube, first[2]) end
-  if redis.call('EXISTS', ready_key(tube, tenant)) == 0 then
-    if not first[3] then redis.call('HSET', turns_key(), tube, first[2]) end
+  local tenant, alone = first[1], not first[3]
+  if not tenant then return {} end
+  local members = redis.call('ZPOPMIN', ready_key(tube, tenant), alone and most or 1)
+  local empty = redis.call('EXISTS', ready_key(tube, tenant)) == 0
+  if empty or not alone then redis.call('HSET', turns_key(), tube, first[2]) end
+  if empty then
     redis.call('ZREM', tenants_key(tube), tenant)
-  elseif first[3] then
+  elseif not alone then
     redis.call('ZADD', tenants_key(tube), tonumber(first[2]) + turn_of(tenant), tenant)
   end
-  return member
+  return members, tenant
 end
 
 local function hold_lane(member)
@@ -69,6 +70,7 @@ local function attach_parcel(task, id, suffix)
 end
 
 -- Nothing if it was too late for this one: what expired beyond the tick's page (I10).
+local token = 0
 local FACTS = { 'started', 'body', 'checkpoint', 'left', 'kind', 'lane', 'expires', 'user', 'tenant', 'history', 'attempts' }
 local function take(id)
   local key = task_key(id)
@@ -77,7 +79,7 @@ local function take(id)
     if tonumber(facts[7]) <= now then return lapse(id) end
     redis.call('ZREM', expires_key(), id)
   end
-  local token = redis.call('HINCRBY', counters_key(), 'token', 1)
+  token = token + 1
   local attempts, started = (tonumber(facts[11]) or 0) + 1, facts[1] or now
   redis.call('HSET', key, 'state', 'taken', 'token', token, 'owner', owner, 'attempts', attempts, 'started', started)
   redis.call('ZADD', lease_key(), now + lease_ms, id)
@@ -92,15 +94,22 @@ local opens_at = held_until()
 local tasks, entries, late = {}, 0, 0
 if opens_at <= now then
   local most, opens = paced(limit)
-  while #tasks < most and entries < budget and late < PAGE do
-    local member = take_member()
-    if not member then break end
+  local function give(member)
     local task = take(hold_lane(member))
-    if task then
-      entries = entries + (tonumber(task[7]) or 1)
-      tasks[#tasks + 1] = task
-    else
+    if not task then
       late = late + 1
+      return
+    end
+    entries = entries + (tonumber(task[7]) or 1)
+    tasks[#tasks + 1] = task
+  end
+  while #tasks < most and entries < budget and late < PAGE do
+    local members, tenant = next_members(math.min(most - #tasks, budget - entries))
+    if #members == 0 then break end
+    -- Tokens only grow; those that are not needed after all are never given.
+    token = redis.call('HINCRBY', counters_key(), 'token', #members / 2) - #members / 2
+    for n = 1, #members, 2 do
+      if entries < budget then give(members[n]) else offer(tube, tenant, members[n], members[n + 1]) end
     end
   end
   more = more or late == PAGE

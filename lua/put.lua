@@ -56,7 +56,9 @@ redis.call('PEXPIRE', puts_key(client), 3600000)
 local width = #NAMES + 1
 local many = #tasks / width
 local order = redis.call('HINCRBY', counters_key(), 'order', many) - many
+gather()
 local states = {}
 for n = 1, many do states[n] = add((n - 1) * width + 1, order + n) end
 count(tube, 'put', many)
+write_gathered()
 return states

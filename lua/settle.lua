@@ -76,6 +76,8 @@ for n = 1, #attempts, WIDTH do
     outcomes = attempts[n + 6] ~= '' and cjson.decode(attempts[n + 6]) or {}, body = attempts[n + 7], answer = attempts[n + 8],
   }
 end
+gather()
 local ends = {}
 for n, attempt in ipairs(read) do ends[n] = settle_one(attempt.id, attempt.token, attempt) end
+write_gathered()
 return ends

@@ -6,10 +6,30 @@ local function score_of(priority, order) return priority * 4398046511104 + order
 
 local function next_order() return redis.call('HINCRBY', counters_key(), 'order', 1) end
 
-local function count(tube, transition, n) redis.call('HINCRBY', counters_key(), tube .. ':' .. transition, n or 1) end
+-- A script of many tasks gathers its counts, and writes each once at its end.
+local gathered = false
+local function gather() gathered = {} end
+
+local function add_up(key, field, n)
+  if not gathered then return redis.call('HINCRBY', key, field, n) end
+  local sums = gathered[key] or {}
+  gathered[key] = sums
+  sums[field] = (sums[field] or 0) + n
+end
+
+local function write_gathered()
+  for key, sums in pairs(gathered) do
+    for field, n in pairs(sums) do
+      if n ~= 0 then redis.call('HINCRBY', key, field, n) end
+    end
+  end
+  gathered = false
+end
+
+local function count(tube, transition, n) add_up(counters_key(), tube .. ':' .. transition, n or 1) end
 
 -- How many tasks are in which state now, so that asking costs nothing (K-35).
-local function tally(tube, state, n) redis.call('HINCRBY', states_key(), tube .. ':' .. state, n) end
+local function tally(tube, state, n) add_up(states_key(), tube .. ':' .. state, n) end
 
 local function turn_to(id, task, state)
   redis.call('HSET', task_key(id), 'state', state)
@@ -18,7 +38,12 @@ local function turn_to(id, task, state)
   task.state = state
 end
 
-local function option(tube, name) return redis.call('HGET', options_key(), tube .. ':' .. name) end
+local options = {}
+local function option(tube, name)
+  local field = tube .. ':' .. name
+  if options[field] == nil then options[field] = redis.call('HGET', options_key(), field) end
+  return options[field]
+end
 
 local function most_attempts(tube, own)
   return tonumber(own or option(tube, 'attempts') or redis.call('HGET', settings_key(), 'max_attempts') or '10')
@@ -55,8 +80,9 @@ local function withdraw(tube, tenant, member)
 end
 
 -- Invariant I3: a lane is offered iff it is non-empty and unheld, with its head's score.
-local function offer_head(tube, lane)
-  local head = redis.call('ZRANGE', lane_key(tube, lane), 0, 0)[1]
+local function head_of(tube, lane) return redis.call('ZRANGE', lane_key(tube, lane), 0, 0)[1] end
+
+local function offer_head(tube, lane, head)
   if not head then return end
   local facts = redis.call('HMGET', task_key(head), 'tenant', 'priority', 'order')
   offer(tube, facts[1], '@' .. lane, score_of(facts[2], facts[3]))
@@ -71,9 +97,12 @@ local function join_lane(id, task)
   return first
 end
 
+-- Answers who is the lane's head now.
 local function leave_lane(id, task)
-  local lane = lane_key(task.tube, task.lane)
-  if redis.call('ZREM', lane, id) == 1 and redis.call('EXISTS', lane) == 1 then tally(task.tube, 'locked', -1) end
+  local was_there = redis.call('ZREM', lane_key(task.tube, task.lane), id) == 1
+  local head = head_of(task.tube, task.lane)
+  if was_there and head then tally(task.tube, 'locked', -1) end
+  return head
 end
 
 -- `task`: {tube, tenant, lane (false if none), priority, order}. Answers whether it is takeable, not behind another.
@@ -116,15 +145,16 @@ local function unplace(id, task)
     return
   end
   local held = held_key(task.tube)
-  local holder = redis.call('HGET', held, task.lane)
-  local was_head = redis.call('ZRANGE', lane_key(task.tube, task.lane), 0, 0)[1] == id
-  leave_lane(id, task)
+  -- Invariant I2: who is taken holds its lane.
+  local holder = task.state == 'taken' and id or redis.call('HGET', held, task.lane)
+  local was_offered = not holder and head_of(task.tube, task.lane) == id
+  local head = leave_lane(id, task)
   if holder == id then
     redis.call('HDEL', held, task.lane)
-    offer_head(task.tube, task.lane)
-  elseif not holder and was_head then
+    offer_head(task.tube, task.lane, head)
+  elseif was_offered then
     withdraw(task.tube, task.tenant, '@' .. task.lane)
-    offer_head(task.tube, task.lane)
+    offer_head(task.tube, task.lane, head)
   end
 end
 
@@ -200,7 +230,7 @@ local function give_back(id, task)
   rearm(id)
   if task.lane and redis.call('HGET', held_key(task.tube), task.lane) == id then
     redis.call('HDEL', held_key(task.tube), task.lane)
-    offer_head(task.tube, task.lane)
+    offer_head(task.tube, task.lane, head_of(task.tube, task.lane))
   else
     make_takeable(id, task)
   end
