@@ -16,7 +16,7 @@ import aiohttp
 
 from bench.cost import Commands, commands, cpu_of
 from bench.ground import START, Ground, ground
-from bench.rows import Rows, median, say, verdict
+from bench.rows import Row, Rows, median, say, verdict
 from bench.samples import SHORT, order, person
 from core.channels import Channels
 from core.histories import Histories
@@ -27,6 +27,9 @@ from core.store import Store
 
 CHANNELS = ("vk", "telegram", "sms")
 PROCESSES = (1, 2)
+LOOPS = {"message": "bare loop", "request": "bare requests"}
+"""client.send_message, which is what the courier is compared with, and the ready request alone, the least there is."""
+
 LONGEST = 600.0
 TELEGRAM_WANTED = 0.8
 _LOOK = 0.02
@@ -66,7 +69,7 @@ class Stage:
         self._count = count
         self._rows = rows
         self._page = ""
-        self._loops: list[float] = []
+        self._loops: dict[str, list[float]] = {how: [] for how in LOOPS}
 
     async def open(self) -> None:
         self._sandbox, facts = await self._place.start_verb("sandbox", "--json")
@@ -78,14 +81,17 @@ class Stage:
             self._show(processes, await self._deliver(processes), None)
 
     async def beside_a_bare_loop(self) -> None:
-        """The loop runs before, between and after: the machine may be slower at one time than at another."""
+        """The loops run before, between and after: the machine may be slower at one time than at another."""
         runs = {}
         for processes in PROCESSES:
-            self._loops.append(await self._loop())
+            await self._run_loops()
             runs[processes] = await self._deliver(processes)
-        self._loops.append(await self._loop())
-        bare = median(self._loops)
-        self._rows.show({"channel": self._channel, "system": "bare Telethon loop", **self._rate(bare), "to_bare": 1.0})
+        await self._run_loops()
+        bare = median(self._loops["message"])
+        for how, name in LOOPS.items():
+            seconds = median(self._loops[how])
+            known: Row = {"channel": self._channel, "system": name, **self._rate(seconds)}
+            self._rows.show({**known, "to_bare": round(bare / seconds, 2)})
         for processes, run in runs.items():
             self._show(processes, run, bare)
         found = bare / runs[1].seconds
@@ -114,14 +120,19 @@ class Stage:
             }
         )
 
-    async def _loop(self) -> float:
-        """Seconds of the bare loop."""
-        words = (str(self._count), str(Manner().side_by_side), str(len(self._loops) * self._count))
+    async def _run_loops(self) -> None:
+        for how, took in self._loops.items():
+            took.append(await self._loop(how))
+
+    async def _loop(self, how: str) -> float:
+        """Seconds of a bare loop, to people whom no loop has written to before."""
+        first = sum(len(took) for took in self._loops.values()) * self._count
+        words = (how, str(self._count), str(Manner().side_by_side), str(first))
         child = await self._place.start("bare loop", "bench.telethon_loop", *words)
         await child.facts(START)
         seconds: float = (await child.facts(LONGEST))["seconds"]
         await self._place.end(child)
-        say(f"bare loop: {self._count / seconds:,.0f}/s")
+        say(f"{LOOPS[how]}: {self._count / seconds:,.0f}/s")
         return seconds
 
     async def _deliver(self, processes: int) -> Run:

@@ -23,7 +23,7 @@ from core.store import Store
 
 PENDING = (0, 100_000, 1_000_000)
 SPACING_MS = 20
-HEAD_START_MS = 2000
+HEAD_START_MS = 1000
 FILLERS = 2
 WANTED_MS = 5.0
 

@@ -1,4 +1,7 @@
-"""A bare loop over Telethon, to compare the courier with: `python -m bench.telethon_loop COUNT SIDE_BY_SIDE FIRST`.
+"""Bare loops over Telethon, to compare the courier with: `python -m bench.telethon_loop HOW COUNT SIDE_BY_SIDE FIRST`.
+
+HOW is `message` (client.send_message, as its manual has it, with a session file as usual) or `request` (the request
+alone, ready made: the least that Telethon can do).
 
 Signs in as the bot of the ADA_TELEGRAM_… settings and sends one text to COUNT people from number FIRST on. Announces
 that it is ready, then the seconds it took.
@@ -10,10 +13,11 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from telethon import TelegramClient
 from telethon.crypto import rsa
-from telethon.sessions import MemorySession
+from telethon.sessions import SQLiteSession
 from telethon.tl.functions.messages import SendMessageRequest
 from telethon.tl.types import InputPeerUser
 
@@ -23,20 +27,20 @@ from cli.processes import announce
 _DATA_CENTRE = 2
 
 
-async def loop(count: int, side_by_side: int, first: int) -> None:
-    client = await signed_in()
+async def loop(how: str, count: int, side_by_side: int, first: int) -> None:
+    client = await signed_in(Path.cwd() / f"loop-{first}")
     announce(ready=True)
     people = itertools.islice(itertools.count(first), count)
     began = time.monotonic()
-    await asyncio.gather(*(send(client, people) for _ in range(side_by_side)))
+    await asyncio.gather(*(SENDERS[how](client, people) for _ in range(side_by_side)))
     announce(seconds=time.monotonic() - began)
     await client.disconnect()
 
 
-async def signed_in() -> TelegramClient:
+async def signed_in(file: Path) -> TelegramClient:
     given = {name.removeprefix("ADA_TELEGRAM_").lower(): value for name, value in os.environ.items()}
     rsa.add_key(given["server_key"], old=False)
-    session = MemorySession()
+    session = SQLiteSession(str(file))
     host, _, port = given["server"].rpartition(":")
     session.set_dc(_DATA_CENTRE, host, int(port))
     client = TelegramClient(session, int(given["api_id"]), given["api_hash"], receive_updates=False)
@@ -45,12 +49,23 @@ async def signed_in() -> TelegramClient:
     return client
 
 
-async def send(client: TelegramClient, people: Iterator[int]) -> None:
+async def send_messages(client: TelegramClient, people: Iterator[int]) -> None:
     """One message after the other, to whoever nobody else has taken."""
     for number in people:
-        peer = InputPeerUser(int(address("telegram", number)), access_hash=0)
-        await client(SendMessageRequest(peer, SHORT, random_id=number + 1))
+        await client.send_message(peer(number), SHORT)
+
+
+async def send_requests(client: TelegramClient, people: Iterator[int]) -> None:
+    for number in people:
+        await client(SendMessageRequest(peer(number), SHORT, random_id=number + 1))
+
+
+def peer(number: int) -> InputPeerUser:
+    return InputPeerUser(int(address("telegram", number)), access_hash=0)
+
+
+SENDERS = {"message": send_messages, "request": send_requests}
 
 
 if __name__ == "__main__":
-    asyncio.run(loop(*(int(word) for word in sys.argv[1:4])))
+    asyncio.run(loop(sys.argv[1], *(int(word) for word in sys.argv[2:5])))

@@ -11,6 +11,7 @@ import hashlib
 import secrets
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import count
 from typing import Any
 
 from core.archive import Archive
@@ -26,6 +27,10 @@ from core.store import Store
 from core.words import DeliveryState, Status
 
 Call = tuple[int, Sequence[str | int]]
+
+# A name for each call: random for the process, counted within it. The kernel is not asked for every one.
+_PROCESS = secrets.token_hex(4)
+_CALLS = count()
 
 _RESERVED_MS = 24 * 3600 * 1000
 _REPEAT_MS = 24 * 3600 * 1000
@@ -102,7 +107,7 @@ class Histories:
         key = order.history_key or HistoryKey.new(order.sender.id, self.shards, repeat.key if repeat else "")
         if key.shard >= self.shards:
             raise Invalid("HISTORY_KEY_MALFORMED", "This history key names a shard that does not exist.", "history_key")
-        return key.shard, _enqueue_arguments(key, order, repeat, secrets.token_hex(4), sizes)
+        return key.shard, _enqueue_arguments(key, order, repeat, f"{_PROCESS}{next(_CALLS):x}", sizes)
 
     async def read(self, key: HistoryKey, tenant: str, cursor: str | None = None, limit: int = 100) -> History:
         """The history with a page of recipients. Raises NotFound HISTORY_NOT_FOUND, Invalid CURSOR_MALFORMED."""

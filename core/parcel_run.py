@@ -34,6 +34,8 @@ from core.words import OPEN, Reason, Status
 log = logging.getLogger(__name__)
 
 _WRITE_EVERY = 0.25
+# Outcomes of one script.
+_PAGE = 500
 # Without news a cancellation is heard of this often; and a lease is renewed so many times before it would end.
 _ASK_EVERY = 1.0
 _RENEWALS = 3
@@ -338,17 +340,24 @@ class ParcelRun:
             log.warning("parcel %s left to its lease: %s", self._task.id, fault)
 
     async def _write(self, items: Sequence[Any]) -> None:
-        answer = await self._runtime.queue.extend(self._task, self._runtime.manner.lease, items)
-        self._lost = self._lost or not answer.held
-        self._cancelled = self._cancelled or answer.cancelled
-        self._skip = answer.skip
+        """In pages: while the server runs a script it serves nobody else."""
+        for start in range(0, max(1, len(items)), _PAGE):
+            page = items[start : start + _PAGE]
+            answer = await self._runtime.queue.extend(self._task, self._runtime.manner.lease, page)
+            self._lost = self._lost or not answer.held
+            self._cancelled = self._cancelled or answer.cancelled
+            self._skip = answer.skip
 
     async def _settle(self) -> None:
         left = [*self._left, *(replace(item, not_before=max(item.not_before, self._held_until)) for item in self._todo)]
         due = min((item.not_before for item in left), default=0)
         checkpoint = compact([item.row() for item in left]) if left else ""
         unclear = any(item.unclear_since for item in left)
-        items, self._items = self._items, []
+        items, self._items = self._items[-_PAGE:], self._items[:-_PAGE]
+        if self._items:
+            await self._write(self._items)
+            if self._lost:
+                return
         ended = await self._runtime.queue.settle(
             self._task, outcomes=items, due=due, checkpoint=checkpoint, unclear=unclear
         )

@@ -90,9 +90,9 @@ class Queue(Looks):
         """Take up to `limit` tasks, or fewer once they have `budget` entries. With limit 0 only time goes on."""
         lease_ms, floor_ms = (int(span.total_seconds() * 1000) for span in (lease, floor))
         reply = await self._store.run("claim", shard, tube, owner, account, limit, budget or limit, lease_ms, floor_ms)
-        now, next_at, keeper, waits, opens_at, *tasks = reply
-        found = [Task.of(shard, now, task) for task in tasks]
-        return Claim(now, int(next_at), bool(keeper), waits, int(opens_at), found)
+        now, micros, next_at, keeper, waits, opens_at, *rows = reply
+        tasks = [Task.of(shard, now, row) for row in rows]
+        return Claim(now, now + micros / 1000, int(next_at), bool(keeper), waits, int(opens_at), tasks)
 
     async def extend(
         self, task: Task, lease: timedelta, outcomes: Sequence[Any] = (), checkpoint: str = ""

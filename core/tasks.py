@@ -106,11 +106,12 @@ class Task:
 class Claim:
     """What a claim brought. All times are the server's ms; -1 means never.
 
-    `next_at`: when time brings something about; only the `keeper` need look then. `opens_at`: when a held account or a
-    tube's pace may go on.
+    `clock`: `now` with its fraction, for those who sleep until a moment. `next_at`: when time brings something about;
+    only the `keeper` need look then. `opens_at`: when a held account or a tube's pace may go on.
     """
 
     now: int
+    clock: float
     next_at: int
     keeper: bool
     waits: int

@@ -167,7 +167,7 @@ class Worker:
         moments = [claim.opens_at] if claim.opens_at >= 0 else []
         if claim.next_at >= 0:
             moments.append(claim.next_at + (0 if claim.keeper else random.randint(*_AFTER_THE_KEEPER)))
-        waits = [(moment - claim.now) / 1000 for moment in moments]
+        waits = [(moment - claim.clock) / 1000 for moment in moments]
         return min([*waits, self._pace.floor.total_seconds()])
 
     def _has_room(self) -> bool:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import hdrs, web
-from aiohttp.http_exceptions import HttpProcessingError
 
 from core.errors import Refused, StoreFull, StoreUnavailable
 from delivery.metrics import Metrics
@@ -65,7 +64,7 @@ def _problem_of(failed: Exception) -> web.StreamResponse | None:
             return _refusal(failed)
         case web.HTTPException():
             return failed if failed.status < 400 else of_http(failed.status).response()
-        case web.RequestPayloadError() | HttpProcessingError():
+        case web.RequestPayloadError():
             return problem("BODY_MALFORMED", f"The body could not be received: {type(failed).__name__}.").response()
         case StoreUnavailable():
             return problem("STORE_UNAVAILABLE", "It is safe to repeat the request.").response({hdrs.RETRY_AFTER: "1"})

@@ -15,7 +15,6 @@ from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from aiohttp import StreamReader, hdrs, web
-from aiohttp.http_exceptions import HttpProcessingError
 from msgspec import UnsetType
 
 from core.errors import Refused, StoreFull, StoreUnavailable
@@ -32,7 +31,6 @@ from delivery.routes import Nothing
 
 CONTENT_TYPE = "application/x-ndjson"
 BATCH = 500  # lines that are enqueued together
-BACKLOG = 512  # batches of answers that may wait for the caller: 64 MiB at most, if each is full
 
 _reader = Reader(schemas.BulkLine)
 
@@ -61,11 +59,31 @@ def _repeat_key(call: Call[None, Nothing]) -> str | None:
     return None if name is None else checked(name)
 
 
-Backlog = asyncio.Queue[bytes | None]
+class Backlog:
+    """Answers on their way to the caller. While `most` bytes wait, `put` waits too."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held = 0
+        self._waiting = asyncio.Queue[bytes]()
+        self._taken = asyncio.Event()
+
+    async def put(self, answers: bytes) -> None:
+        while self._held >= self._most:
+            self._taken.clear()
+            await self._taken.wait()
+        self._held += len(answers)
+        self._waiting.put_nowait(answers)
+
+    async def take(self) -> bytes:
+        answers = await self._waiting.get()
+        self._held -= len(answers)
+        self._taken.set()
+        return answers
 
 
 async def _both_ways(lines: AsyncIterator[Sequence["Line"]], work: "Work", response: web.StreamResponse) -> None:
-    backlog = Backlog(BACKLOG)
+    backlog = Backlog(work.terms.options.bulk_backlog)
     try:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_enqueue(lines, work, backlog))
@@ -77,11 +95,11 @@ async def _both_ways(lines: AsyncIterator[Sequence["Line"]], work: "Work", respo
 async def _enqueue(lines: AsyncIterator[Sequence["Line"]], work: "Work", backlog: Backlog) -> None:
     async for batch in lines:
         await backlog.put(await work.answer(batch))
-    await backlog.put(None)
+    await backlog.put(b"")
 
 
 async def _tell(backlog: Backlog, response: web.StreamResponse) -> None:
-    while (answers := await backlog.get()) is not None:
+    while answers := await backlog.take():
         await response.write(answers)
 
 
@@ -106,7 +124,7 @@ async def read_lines(content: StreamReader, most: int, longest: int) -> AsyncIte
                 yield batch
     except Refused as refused:
         yield [splitter.refuse(refused)]
-    except (web.RequestPayloadError, HttpProcessingError) as broken:
+    except web.RequestPayloadError as broken:
         yield [splitter.refuse(Refused("BODY_MALFORMED", f"Here the body breaks: {type(broken).__name__}."))]
     else:
         for batch in _batches(splitter.feed(b"\n")):

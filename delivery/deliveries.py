@@ -40,8 +40,7 @@ async def enqueue(call: Call[schemas.Delivery, Nothing]) -> Reply:
 
 async def terms(desk: Desk, tenant: str) -> Terms:
     """What orders of `tenant` are checked against just now."""
-    house = desk.house
-    return Terms(tenant, await house.channels.known(), desk.options, house.histories.shards)
+    return Terms(tenant, await desk.house.channels.known(), desk.options)
 
 
 async def show(call: Call[None, schemas.Page]) -> Reply:

@@ -29,7 +29,7 @@ BEAT = b": still here\n\n"
 async def track(call: Call[schemas.Tracking, Nothing]) -> Reply:
     """Wait until so many channels have reported, or all have, or the time is over."""
     asked = call.body
-    key = existing_key(asked.history_key, call.house.histories.shards)
+    key = existing_key(asked.history_key)
     timeout = 10.0 if isinstance(asked.timeout, UnsetType) else asked.timeout
     waiting = call.house.tracker.wait(key, call.tenant, asked.touch_count or 1, timeout)
     history, timed_out = await _unless_closing(waiting, call.desk)

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import hdrs, web
 
-from core.errors import StoreError
 from delivery import metrics
 from delivery.answers import Alive, encode
 from delivery.calls import Desk
@@ -32,18 +31,11 @@ def ready(desk: Desk) -> Plain:
     async def readying(request: web.Request) -> web.Response:
         if desk.closing.is_set():
             return problem("SHUTTING_DOWN", "Ask another process.").response()
-        if not await _store_answers(desk):
+        if not await desk.house.store.ping():
             return problem("STORE_UNAVAILABLE", "The store does not answer.").response({hdrs.RETRY_AFTER: "1"})
         return _well()
 
     return readying
-
-
-async def _store_answers(desk: Desk) -> bool:
-    try:
-        return await desk.house.store.ping()
-    except StoreError:
-        return False
 
 
 def figures(desk: Desk) -> Plain:

@@ -39,9 +39,6 @@ class Stored(Protocol):
 class Histories(Protocol):
     """Deliveries and what became of them."""
 
-    @property
-    def shards(self) -> int: ...
-
     async def reserve(self, tenant: str, sender: Id) -> HistoryKey: ...
     async def enqueue(self, order: Order, repeat: Repeat | None = None) -> Accepted: ...
     async def enqueue_many(
@@ -115,7 +112,9 @@ class Channels(Protocol):
 class Store(Protocol):
     """The server behind it all."""
 
-    async def ping(self) -> bool: ...
+    async def ping(self) -> bool:
+        """Whether it answers soon. Never raises."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

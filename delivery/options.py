@@ -15,6 +15,7 @@ class Options:
     body_limit: int = MiB
     bulk_limit: int = 64 * MiB
     line_limit: int = MiB
+    bulk_backlog: int = 64 * MiB  # answers of one bulk that may wait for a caller who does not take them yet
     heartbeat: timedelta = timedelta(seconds=15)  # between comments on a silent stream
     rate: float = 0.0  # requests per second and API key, counted by each process on its own; 0: unlimited
     burst: int = 100  # how many of them may come at once

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 
 from msgspec import UnsetType
 
-from core.errors import Invalid
 from core.orders import HistoryKey, Id, Order, Recipient, Sender
 from delivery import schemas
 from delivery.diagnosis import MOST
@@ -28,7 +27,6 @@ class Terms:
     tenant: str
     channels: Sequence[str]  # those that are known
     options: Options
-    shards: int
 
 
 def make_order(given: Given, terms: Terms) -> Order:
@@ -42,7 +40,7 @@ def make_order(given: Given, terms: Terms) -> Order:
         origin=given.origin or "api",
         deliver_at=_time(given.deliver_at, "deliver_at", terms),
         expires_at=_time(given.expires_at, "expires_at", terms),
-        history_key=_history_key(given, terms),
+        history_key=HistoryKey.parse(given.history_key) if given.history_key else None,
         lane=given.lane or None,
         priority=5 if isinstance(given.priority, UnsetType) else given.priority,
         kind=given.kind or "message",
@@ -62,15 +60,6 @@ def _sender(given: schemas.Sender) -> Sender:
 
 def _time(text: str | UnsetType | None, path: str, terms: Terms) -> datetime | None:
     return read_time(text, path, terms.options.furthest) if text else None
-
-
-def _history_key(given: Given, terms: Terms) -> HistoryKey | None:
-    if not given.history_key:
-        return None
-    key = HistoryKey.parse(given.history_key)
-    if key.shard >= terms.shards:
-        raise Invalid("HISTORY_KEY_MALFORMED", "There is no such shard.", "history_key")
-    return key
 
 
 # recipients

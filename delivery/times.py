@@ -32,8 +32,8 @@ def _aware(text: str, path: str) -> datetime:
 
 def tell_time(at: datetime) -> str:
     """In UTC, as 2026-11-21T14:00:00Z; milliseconds where there are any."""
-    precision = "milliseconds" if at.microsecond else "seconds"
-    return at.astimezone(UTC).isoformat(timespec=precision)[:-6] + "Z"
+    at = at if at.tzinfo is UTC else at.astimezone(UTC)
+    return at.isoformat(timespec="milliseconds" if at.microsecond else "seconds")[:-6] + "Z"
 
 
 def told(at: datetime | None) -> str | None:

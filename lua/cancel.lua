@@ -46,6 +46,7 @@ end
 local function cancel_entry(channel, parcel, item)
   local id = parcel_id(suffix, channel, parcel)
   local task = read_task(id)
+  if facts.state == 'released' and (not task or latest_parcel(suffix, plan, channel, parcel, item) ~= parcel) then return end
   if task and task.state == 'taken' then return skip_in_flight(id, item) end
   local closed = record(suffix, channel, { item })
   if closed == 0 then return end

@@ -2,7 +2,7 @@
 -- ARGV    tube, owner, account, limit:int, budget:int, lease_ms:int, floor_ms:int
 --         budget: no further task once those given have so many entries (a task without entries counts as one)
 -- USES    ready, outcome, parcels, tick
--- RETURNS [now, next moment or -1, 1 if this owner keeps the timer, how many waits are in force, when a held account or a pace opens or -1, task, …]
+-- RETURNS [now, µs since then, next moment or -1, 1 if this owner keeps the timer, waits in force, when account or pace opens or -1, task, …]
 --         task: [id, token, attempts, started, body, checkpoint, left, kind, lane, expires, user, tenant,
 --         history suffix, parcel, text, closed]
 -- EVENTS  del of bells (what the tick made takeable); outcomes, reported, released and finished in the stream
@@ -137,6 +137,7 @@ if not keeper or keeper == owner then
   keeper = owner
 end
 
-local reply = { now, next_at, keeper == owner and 1 or 0, redis.call('ZCARD', waits_key(tube)), opens_at > now and opens_at or -1 }
+local waits = redis.call('ZCARD', waits_key(tube))
+local reply = { now, clock[2] % 1000, next_at, keeper == owner and 1 or 0, waits, opens_at > now and opens_at or -1 }
 for _, task in ipairs(tasks) do reply[#reply + 1] = task end
 return reply

@@ -7,8 +7,13 @@
 if redis.call('EXISTS', history_key(suffix)) == 0 then return -1 end
 local before = redis.call('HGET', history_key(suffix), 'version')
 local closed = record(suffix, channel, { item })
--- A report may come before the courier has told its own end: the entry is closed by it, and its parcel has one less.
-local id = parcel_id(suffix, channel, parcel)
-if closed ~= 0 and redis.call('EXISTS', task_key(id)) == 1 then redis.call('HINCRBY', task_key(id), 'left', 0 - closed) end
-close_entries(suffix, channel, closed)
+-- A report may come before the courier has told its own end: the entry is closed by it, and its parcel has one less. Where the
+-- parcel has ended (cancelled, expired) its entries ended with it.
+if closed ~= 0 then
+  local id = parcel_id(suffix, channel, latest_parcel(suffix, plan_of(suffix), channel, parcel, item))
+  if redis.call('EXISTS', task_key(id)) == 1 then
+    redis.call('HINCRBY', task_key(id), 'left', 0 - closed)
+    close_entries(suffix, channel, closed)
+  end
+end
 return redis.call('HGET', history_key(suffix), 'version') ~= before and 1 or 0

@@ -17,7 +17,7 @@ local function reopen()
   redis.call('ZREM', retained_key(), tenant .. '|' .. suffix)
   redis.call('ZADD', live_key(tenant), redis.call('HGET', history, 'created'), suffix)
   redis.call('HSET', history, 'state', 'released')
-  redis.call('HDEL', history, 'finished', 'lapsed', 'expires')
+  redis.call('HDEL', history, 'finished', 'expires')
   for _, key in ipairs({ history, outcomes_key(suffix), reached_key(suffix) }) do redis.call('PERSIST', key) end
 end
 

@@ -16,7 +16,7 @@ TELEGRAM_BOT_TOKEN = "4242:sandbox"
 class Sandbox:
     """All providers, sharing one world. `directory` keeps Telegram's key and sessions; port 0 takes a free one.
 
-    The first one in an empty directory makes an RSA key, which takes seconds.
+    The first one in an empty directory makes an RSA key, which takes a second.
     """
 
     def __init__(

@@ -141,12 +141,14 @@ local function reached_elsewhere(suffix, recipient, channel)
   return false
 end
 
+-- Returns by how much the number of people reached changes.
 local function mark_reached(suffix, item, channel, old, new)
   if REACHED[new] and not REACHED[old] then
-    if redis.call('SETBIT', reached_key(suffix), item.number, 1) == 0 then redis.call('HINCRBY', history_key(suffix), 'reached', 1) end
+    return 1 - redis.call('SETBIT', reached_key(suffix), item.number, 1)
   elseif REACHED[old] and not REACHED[new] and not reached_elsewhere(suffix, item.recipient, channel) then
-    if redis.call('SETBIT', reached_key(suffix), item.number, 0) == 1 then redis.call('HINCRBY', history_key(suffix), 'reached', -1) end
+    return -redis.call('SETBIT', reached_key(suffix), item.number, 0)
   end
+  return 0
 end
 
 -- items: [[recipient, "i"|"s" (type of its id), number, contact, contacts, status, reason, reference, attempts], …]
@@ -185,7 +187,7 @@ local function record(suffix, channel, raw_items, forced)
   local items = read_items(raw_items)
   local stored = stored_outcomes(suffix, channel, items)
   local version = tonumber(redis.call('HGET', history, 'version') or '0')
-  local fields, changes, written, by_status, closed = {}, {}, {}, {}, 0
+  local fields, changes, written, by_status, closed, reached = {}, {}, {}, {}, 0, 0
   for n, item in ipairs(items) do
     local field = field_of(item.recipient, channel, item.contact)
     local old, new = written[field] or status_in(stored[n]), item.status
@@ -204,12 +206,13 @@ local function record(suffix, channel, raw_items, forced)
       if old_merged ~= new_merged then
         by_status[old_merged] = (by_status[old_merged] or 0) - 1
         by_status[new_merged] = (by_status[new_merged] or 0) + 1
-        mark_reached(suffix, item, channel, old_merged, new_merged)
+        reached = reached + mark_reached(suffix, item, channel, old_merged, new_merged)
       end
     end
   end
   if #changes == 0 then return 0 end
   store_outcomes(suffix, fields)
+  if reached ~= 0 then redis.call('HINCRBY', history, 'reached', reached) end
   by_status.queued = nil
   for status, n in pairs(by_status) do
     if n ~= 0 then redis.call('HINCRBY', history, 'n:' .. channel .. ':' .. status, n) end

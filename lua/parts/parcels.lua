@@ -61,6 +61,24 @@ local function close_parcel(id, task, final)
   close_entries(task.history, task.tube, task.left)
 end
 
+-- The parcel of an entry's latest attempt: what a person had tried again is in a later one than before. `[group, [[id, number,
+-- contact, …], …]]`, group 0 being the first attempt.
+local function latest_parcel(suffix, plan, channel, parcel, item)
+  local last = -1
+  for _, leg in ipairs(plan) do
+    if leg.channel == channel then last = #leg.parcels - 1 end
+  end
+  for n = last, parcel + 1, -1 do
+    local blob = redis.call('HGET', history_key(suffix), 'parcel:' .. channel .. ':' .. n)
+    if string.match(blob, '^%[(%d+)') ~= '0' then
+      for _, entry in ipairs(cjson.decode(blob)[2]) do
+        if entry[2] == item[3] and entry[3] == item[4] then return n end
+      end
+    end
+  end
+  return parcel
+end
+
 -- Entries of a parcel are closed (0 - n: Redis does not take Lua's -0 for a number).
 local function close_items(id, task, items)
   local closed = record(task.history, task.tube, items)

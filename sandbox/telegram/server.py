@@ -17,7 +17,7 @@ class TelegramServer:
     """Plays Telegram's MTProto servers on one address.
 
     `directory` keeps the RSA key and the sessions, so a client that signed in once is signed in after a restart too.
-    The first start in an empty directory makes the RSA key, which takes seconds. `clock` measures flood waits.
+    The first start in an empty directory makes the RSA key, which takes a second. `clock` measures flood waits.
     """
 
     def __init__(

@@ -189,8 +189,8 @@ class House:
                 await self.store.run("cancel_tasks", int(shard[7:-2]), name)
         await self.histories.cancel_by(TENANT, "kind_prefix", "")
         self.passes(HOUR)
-        for shard in range(self.store.shards):
-            await self.queue.claim("nobody's", "end", shard=shard, limit=0, lease=LEASE, floor=FLOOR)
+        for number in range(self.store.shards):
+            await self.queue.claim("nobody's", "end", shard=number, limit=0, lease=LEASE, floor=FLOOR)
         await self.audit()
 
 

@@ -1,6 +1,7 @@
 """Lanes are strict: within a tube one task of a lane is taken at a time, in the order of submission."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from tests.servers import on_both_servers
 pytestmark = [on_both_servers, pytest.mark.row("K-12", "K-15", "K-17")]
 
 
-async def put_all(house: House, *bodies: str, lane: str = "lane", **options: str) -> list[str]:
+async def put_all(house: House, *bodies: str, lane: str = "lane", **options: Any) -> list[str]:
     return [await house.queue.put("t", body, lane=lane, **options) for body in bodies]
 
 

@@ -118,7 +118,7 @@ async def test_a_task_that_kills_its_workers_is_buried_after_its_last_attempt(ho
 
 @pytest.mark.row("K-43")
 async def test_how_many_attempts_a_task_has_is_a_setting_of_the_installation(house: House) -> None:
-    await house.redis.hset("settings:{0}", "max_attempts", "2")  # type: ignore[misc]
+    await house.redis.hset("settings:{0}", "max_attempts", "2")
     task_id = await house.queue.put("t", "poison")
     for _ in range(2):
         await house.take(lease=MINUTE)

@@ -308,12 +308,14 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """After everything has ended only what is declared permanent remains."""
-        self.wait(self.house.end_everything())
-        left = {key: kind_of(key) for key in self.server.all_keys() if key.startswith("queue:")}
-        stays = (Lifetime.FOREVER, Lifetime.TTL)
-        assert [key for key, kind in left.items() if kind is None or kind.lifetime not in stays] == []
-        self.wait(self.house.close())
-        self.runner.close()
+        try:
+            self.wait(self.house.end_everything())
+            left = {key: kind_of(key) for key in self.server.all_keys() if key.startswith("queue:")}
+            stays = (Lifetime.FOREVER, Lifetime.TTL)
+            assert [key for key, kind in left.items() if kind is None or kind.lifetime not in stays] == []
+        finally:
+            self.wait(self.house.close())
+            self.runner.close()
 
 
 @on_both_servers
@@ -321,4 +323,4 @@ class Machine(RuleBasedStateMachine):
 @pytest.mark.row("K-12", "K-17", "K-30")
 def test_the_queue_does_what_the_model_does(server: Server) -> None:
     machine = type("Machine", (Machine,), {"server": server})
-    run_state_machine_as_test(machine, settings=SETTINGS)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(machine, settings=SETTINGS)

@@ -48,8 +48,8 @@ async def test_a_thousand_callers_who_find_a_script_missing_load_it_once(house: 
     await house.redis.config_resetstat()
     await asyncio.gather(*(house.queue.put("t", "a") for _ in range(1000)))
     stats = await house.redis.info("commandstats")
-    loads = stats.get("cmdstat_script|load", stats.get("cmdstat_script"))
-    assert loads["calls"] == 1
+    loads = [stats[name]["calls"] for name in ("cmdstat_script|load", "cmdstat_script") if name in stats]
+    assert loads == [1]
     assert len(await house.finish_all()) == 1001
 
 
@@ -112,7 +112,10 @@ async def test_what_was_asked_while_connections_are_cut_is_answered_and_done_onc
     for page in range(10):
         puts = (house.queue.put("t", f"{page}-{number}") for number in range(20))
         await asyncio.gather(*puts, cut())
-    keys = [(await asyncio.gather(house.deliver(person(n, "nobody"), channels=("nobody",)), cut()))[0].key for n in range(20)]
+    keys = [
+        (await asyncio.gather(house.deliver(person(n, "nobody"), channels=("nobody",)), cut()))[0].key
+        for n in range(20)
+    ]
     done = await house.finish_all()
     assert len(done) == len(set(done)) == 200
     assert len(set(keys)) == 20

@@ -50,7 +50,8 @@ class TestWaiting:
     async def test_without_time_it_just_reads(self, house: House) -> None:
         key = (await house.deliver(person(1))).key
         history, timed_out = await house.tracker.wait(key, TENANT, 1, 0)
-        assert history and timed_out
+        assert history
+        assert timed_out
 
     async def test_more_reports_than_there_are_channels_means_all_of_them(self, house: House) -> None:
         await house.courier(Played())
@@ -109,7 +110,8 @@ class TestWaiting:
         await kill_readers(house)
         gate.opened.set()
         history, timed_out = await waiting
-        assert history and not timed_out
+        assert history
+        assert not timed_out
 
 
 async def readers(house: House) -> list[str]:

@@ -83,5 +83,5 @@ async def receipt(house: House, key: HistoryKey, channel: str = "echo", index: i
 
 
 async def entry_of(house: House, key: HistoryKey, channel: str, index: int, parcel: int) -> Entry:
-    text = await house.redis.hget(str(key), f"parcel:{channel}:{parcel}")  # type: ignore[misc]
+    text = await house.store.command("HGET", str(key), f"parcel:{channel}:{parcel}")
     return load_parcel(text)[1][index]

@@ -10,10 +10,12 @@ import pytest
 
 from core.orders import Accepted
 from core.words import Status
-from tests.crash.house import CHANNELS, SMS, TELEGRAM, Channel, House, person
+from tests.crash.house import CHANNELS, SMS, TELEGRAM, VK, Channel, House, person
 from tests.waiting import until
 
 each_channel = pytest.mark.parametrize("channel", CHANNELS, ids=lambda channel: channel.name)
+# Where the provider is no part of the story: one that remembers, one that does not.
+one_of_each_kind = pytest.mark.parametrize("channel", [TELEGRAM, SMS], ids=lambda channel: channel.name)
 
 # Messages that one courier process has under way at once (`core.parcel_run.Manner`).
 SIDE_BY_SIDE = 32
@@ -35,7 +37,7 @@ async def another_ends_it(house: House, channel: Channel, accepted: Accepted, co
     await house.audit()
 
 
-@each_channel
+@one_of_each_kind
 @pytest.mark.row("D-19", "K-30")
 async def test_killed_before_it_hears_of_its_claim_the_message_goes_out_once(house: House, channel: Channel) -> None:
     wire, settings = await house.wire_to_server()
@@ -88,7 +90,7 @@ async def test_killed_between_the_answer_and_settle_the_message_is_there_once(ho
     await another_ends_it(house, channel, accepted, 1, Status.SENT if channel.remembers else Status.UNKNOWN)
 
 
-@each_channel
+@one_of_each_kind
 @pytest.mark.row("D-19")
 async def test_killed_after_settle_what_is_written_stays_and_nothing_is_repeated(
     house: House, channel: Channel
@@ -127,6 +129,29 @@ class TestFrozen:
         assert house.copies(channel).total() == 1
         await house.audit()
 
+    @pytest.mark.row("D-19", "K-30")
+    async def test_while_its_successor_is_at_work_its_late_word_changes_nothing(self, house: House) -> None:
+        wire, settings = await house.wire_to(VK)
+        frozen = await house.courier(VK, **settings)
+        wire.keep_answers()
+        accepted = await house.deliver(person(1, VK))
+        await until(lambda: house.copies(VK))
+        frozen.freeze()
+        wire_of_successor, settings = await house.wire_to(VK)
+        wire_of_successor.keep_answers(since=b"hello")
+        await house.courier(VK, **settings)
+        await until(lambda: wire_of_successor.kept)
+        wire.release()
+        frozen.resume()
+        frozen.ask_to_end()
+        assert await frozen.ended() == 0
+        assert await house.statuses(accepted) == {("vk", Status.QUEUED): 1}
+        await house.audit()
+        wire_of_successor.release()
+        assert await house.finished(accepted) == {("vk", Status.SENT): 1}
+        assert house.copies(VK).total() == 1
+        await house.audit()
+
     @each_channel
     @pytest.mark.row("D-19", "D-38")
     async def test_before_its_send_its_late_send_doubles_nothing(self, house: House, channel: Channel) -> None:
@@ -150,7 +175,7 @@ class TestFrozen:
         await house.audit()
 
 
-@pytest.mark.parametrize("channel", [TELEGRAM, SMS], ids=lambda channel: channel.name)
+@one_of_each_kind
 @pytest.mark.row("D-19", "U-07")
 async def test_asked_to_end_it_finishes_the_attempts_in_hand_and_returns_the_rest(
     house: House, channel: Channel
@@ -210,7 +235,7 @@ async def test_one_that_crashes_at_every_message_stops_nobody_else(house: House)
     await house.audit()
 
 
-@pytest.mark.parametrize("channel", [TELEGRAM, SMS], ids=lambda channel: channel.name)
+@one_of_each_kind
 @pytest.mark.row("D-19", "D-33")
 async def test_two_processes_share_a_big_delivery_and_nobody_gets_it_twice(house: House, channel: Channel) -> None:
     couriers = [await house.courier(channel, ADA_LEASE="30s") for _ in range(2)]

@@ -85,6 +85,15 @@ async def read(response: ClientResponse) -> Answer:
     return Answer(response.status, response.headers, body, json.loads(body) if is_json and body else None)
 
 
+class Broken:
+    """A house that fails."""
+
+    shards = 1
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError("the password is hunter2")
+
+
 def a_delivery(**more: Any) -> dict[str, Any]:
     """A delivery that is taken, with `more` fields."""
     contacts = {"telegram": "100001", "sms": "+79991112233"}

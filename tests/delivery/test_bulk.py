@@ -4,13 +4,16 @@ import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from delivery.bulk import Splitter
+from delivery.bulk import Backlog, Splitter
+from delivery.house import House
 from delivery.options import Options
-from tests.delivery.conftest import Api, a_delivery
+from tests.delivery.conftest import Api, Broken, a_delivery
+from tests.servers import Server
 
 BULK = "/v1/deliveries/bulk"
 LINES = {"Content-Type": "application/x-ndjson"}
@@ -100,17 +103,29 @@ async def test_answers_come_while_lines_are_still_being_sent(api: Api) -> None:
 
 async def test_who_sends_everything_before_he_reads_anything_is_not_left_hanging(api: Api) -> None:
     """Regression: answers fill the buffers of the connection, and each side would wait for the other."""
-    count = 40_000
-    line = b"[]\n"
+    count = 8000
+    line = json.dumps(dict.fromkeys("abcdefghijklmnopqrstuvw", 0)).encode().ljust(2000) + b"\n"
     host, port = api.url.removeprefix("http://").split(":")
-    reader, writer = await asyncio.open_connection(host, int(port), limit=2**26)
+    reader, writer = await asyncio.open_connection(host, int(port), limit=2**27)
     writer.transport.pause_reading()  # type: ignore[attr-defined]
     head = f"POST {BULK} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {api.secret}\r\nConnection: close\r\n"
     writer.write(f"{head}Content-Length: {count * len(line)}\r\n\r\n".encode() + line * count)
-    await asyncio.wait_for(writer.drain(), 20)
+    await asyncio.wait_for(writer.drain(), 30)
     writer.transport.resume_reading()  # type: ignore[attr-defined]
-    assert (await asyncio.wait_for(reader.read(), 20)).count(b'"line"') == count
+    assert (await asyncio.wait_for(reader.read(), 30)).count(b'"line"') == count
     writer.close()
+
+
+async def test_answers_pile_up_to_a_bound_and_then_wait_to_be_taken() -> None:
+    backlog = Backlog(most=10)
+    await backlog.put(b"123456")
+    await backlog.put(b"123456")
+    late = asyncio.create_task(backlog.put(b"late"))
+    await asyncio.sleep(0)
+    assert not late.done()
+    assert [await backlog.take(), await backlog.take()] == [b"123456", b"123456"]
+    await late
+    assert await backlog.take() == b"late"
 
 
 async def test_a_compressed_bulk_is_read_and_a_broken_one_is_told_where_it_breaks(api: Api) -> None:
@@ -118,6 +133,35 @@ async def test_a_compressed_bulk_is_read_and_a_broken_one_is_told_where_it_break
     assert [one["status"] for one in await bulk(api, packed, **{"Content-Encoding": "gzip"})] == [202, 202, 202]
     broken = await bulk(api, b"\0\0not gzip", **{"Content-Encoding": "gzip"})
     assert broken[-1]["code"] == "BODY_MALFORMED"
+
+
+async def test_while_the_store_is_away_each_line_says_so(api: Api, server: Server) -> None:
+    await bulk(api, ndjson(a_delivery()))  # the key and the channels are known for a moment
+    server.kill()
+    told = await bulk(api, ndjson(a_delivery(), {}, a_delivery()))
+    assert [(one["status"], one["code"]) for one in told] == [
+        (503, "STORE_UNAVAILABLE"),
+        (400, "REQUIRED"),
+        (503, "STORE_UNAVAILABLE"),
+    ]
+    server.start()
+
+
+class TestFault:
+    @pytest.fixture
+    def house(self, house: House) -> House:
+        return replace(house, histories=Broken())
+
+    async def test_a_fault_of_ours_in_the_middle_breaks_the_answer_off_and_adds_nothing_to_it(self, api: Api) -> None:
+        host, port = api.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        body = ndjson(a_delivery())
+        head = f"POST {BULK} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {api.secret}\r\n"
+        writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        answer = await asyncio.wait_for(reader.read(), 5)
+        assert answer.count(b"HTTP/1.1") == 1
+        assert not answer.endswith(b"0\r\n\r\n")
+        writer.close()
 
 
 class TestSmall:

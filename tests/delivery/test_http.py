@@ -10,7 +10,7 @@ import pytest
 
 from delivery.house import House
 from delivery.options import Options
-from tests.delivery.conftest import Api, a_delivery
+from tests.delivery.conftest import Api, Broken, a_delivery
 from tests.servers import Server
 
 pytestmark = pytest.mark.row("D-27")
@@ -131,15 +131,6 @@ class TestFault:
         assert (answer.status, answer.code) == (500, "INTERNAL")
         assert b"hunter2" not in answer.body
         assert "hunter2" in caplog.text
-
-
-class Broken:
-    """A house that fails."""
-
-    shards = 1
-
-    def __getattr__(self, name: str) -> Any:
-        raise RuntimeError("the password is hunter2")
 
 
 async def test_while_the_store_is_away_every_call_says_so_and_the_process_lives(api: Api, server: Server) -> None:

@@ -81,7 +81,6 @@ class Slow:
 
     def __init__(self, histories: Histories) -> None:
         self._histories = histories
-        self.shards = histories.shards
         self.asked, self.let = asyncio.Event(), asyncio.Event()
 
     async def reserve(self, tenant: str, sender: Id) -> HistoryKey:
