@@ -139,11 +139,12 @@ def _parcels(key: str, counters: Mapping[str, str], content: Content, legs: Sequ
         lefts = [parcel.left for parcel in parcels if parcel.left is not None]
         if told != sum(lefts):
             yield Violation("I13", key, f"left:{leg.channel} is {told}", f"{sum(lefts)}, as its parcels say", why=why)
-        if lefts:
-            fields = {name for parcel in parcels for name in parcel.fields}
-            still = sum(status_of(content, name) in OPEN for name in fields)
-            if still != told:
-                yield Violation("I13", key, f"left:{leg.channel} is {told}", f"{still}, as many are open", why=why)
+        # What is open in a parcel that has ended (expired, cancelled) ended with it.
+        fields = {name for parcel in parcels if parcel.left is not None for name in parcel.fields}
+        still = sum(status_of(content, name) in OPEN for name in fields)
+        if still != sum(lefts):
+            found = f"{leg.channel}: {sum(lefts)} left in its parcels"
+            yield Violation("I13", key, found, f"{still}, as many are open", why=why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,3 +217,14 @@ async def test_a_delivery_is_judged_while_its_claim_is_held(house: House) -> Non
     await house.deliver(*people(3, "nobody"), channels=("nobody",))
     await house.claim("nobody", lease=LEASE)
     assert await broken(house.store) == []
+
+
+async def test_a_parcel_that_expired_beside_one_that_is_taken_is_no_violation(house: House) -> None:
+    await house.stop(await house.courier(Played(parcel=1)))
+    await house.deliver(*people(2), expires_at=house.now() + HOUR)
+    (task,) = await house.take("echo")
+    house.passes(timedelta(minutes=59))
+    await house.queue.extend(task, HOUR)
+    house.passes(timedelta(minutes=2))
+    await house.tick()
+    assert await broken(house.store) == []
