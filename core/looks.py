@@ -16,7 +16,7 @@ from core.channels import pairs_of
 from core.errors import Invalid, NotFound
 from core.keys import KEYS, kind_of
 from core.store import Store
-from core.tasks import Selection, split
+from core.tasks import Selection, put_ms, split
 from core.words import TaskState
 
 _FIELDS = (
@@ -119,9 +119,8 @@ class Looks:
         if member.startswith("@"):
             heads = await self._store.command("ZRANGE", KEYS["lane"].at(shard, tube, member[1:]), 0, 0)
             member = heads[0] if heads else ""
-        put = member.partition(".")[0]
         due = await self._store.command("HGET", KEYS["task"].at(shard, member), "due")
-        return max(int(put) / 1e6 if put.isdecimal() else self._now_ms(), float(due or 0))
+        return max(put_ms(member) or self._now_ms(), float(due or 0))
 
     async def peek(self, task_id: str) -> dict[str, Any]:
         """A task as it stands; `locked` with the task it waits for. Changes nothing. Raises NotFound TASK_NOT_FOUND."""

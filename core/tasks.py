@@ -14,6 +14,9 @@ from core.errors import Invalid, NotFound
 from core.orders import unix_ms
 from core.parcels import compact
 
+_DIGITS = 12  # to the base 36: enough for the ns of 150 years
+_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -148,16 +151,33 @@ class Settlement:
 
 @dataclass
 class Ids:
-    """Ids of one process: `<unix ns>.<process>`. They sort by time, within one process strictly, and never collide: no
-    process gives one moment twice, and each has its own name (K-23).
+    """Ids of one process: `<unix ns, 12 digits to the base 36>.<process>`, short because each stands in several
+    indexes. They sort by time, within one process strictly, and never collide: no process gives one moment twice, and
+    each has its own name (K-23).
     """
 
-    client: str = field(default_factory=lambda: secrets.token_hex(5))
+    client: str = field(default_factory=lambda: secrets.token_hex(4))
     _last: int = 0
 
     def next(self) -> str:
         self._last = max(self._last + 1, time.time_ns())
-        return f"{self._last}.{self.client}"
+        return f"{_base36(self._last)}.{self.client}"
+
+
+def put_ms(task_id: str) -> float | None:
+    """When a task was put, by its id (without shard); of a parcel: when its delivery was taken."""
+    moment = task_id.partition(".")[0]
+    if len(moment) == _DIGITS and moment.isalnum():
+        return int(moment, 36) / 1e6
+    return int(moment) / 1e6 if moment.isdecimal() else None
+
+
+def _base36(number: int) -> str:
+    digits = []
+    for _ in range(_DIGITS):
+        number, digit = divmod(number, 36)
+        digits.append(_ALPHABET[digit])
+    return "".join(reversed(digits))
 
 
 @dataclass(frozen=True, slots=True)
