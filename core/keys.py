@@ -128,7 +128,7 @@ _TABLE = [
         "queue:{s}:task:<id>",
         "hash",
         Lifetime.WORK,
-        "state, tube, tenant, lane, kind, priority, order, due, expires, attempts, token, owner, checkpoint, body",
+        "state, tube, tenant, lane, kind, user, tags, priority, order, due, expires, attempts, token, owner, body, …",
     ),
     Key(
         "due", "queue:{s}:due", "zset", Lifetime.WORK, "deferred and backing-off tasks, and `order:<suffix>`, by due ms"
@@ -148,7 +148,14 @@ _TABLE = [
         Lifetime.WORK,
         "takeable lanes (`@lane`) and lane-less tasks by priority, order",
     ),
-    Key("tenants", "queue:{s}:tenants:<tube>", "zset", Lifetime.WORK, "tenants with takeable work by turn"),
+    Key("tenants", "queue:{s}:tenants:<tube>", "zset", Lifetime.WORK, "tenants with takeable work by virtual time"),
+    Key("turns", "queue:{s}:turns", "hash", Lifetime.FOREVER, "tube → virtual time of the tenant served last"),
+    Key("weights", "queue:{s}:weights", "hash", Lifetime.FOREVER, "tenant → its weight, where it is not 1"),
+    Key("options", "queue:{s}:tubes", "hash", Lifetime.FOREVER, "`<tube>:<option>` → what the tube was created with"),
+    Key("pace", "queue:{s}:pace:<tube>", "string", Lifetime.TTL, "the ms up to which the tube's pace is used up"),
+    Key("by", "queue:{s}:by:<field>:<value>", "zset", Lifetime.WORK, "live tasks by user, tenant, lane, kind, tag"),
+    Key("kinds", "queue:{s}:kinds", "zset", Lifetime.WORK, "kinds that live tasks have, to be found by prefix"),
+    Key("puts", "queue:{s}:puts:<client>", "zset", Lifetime.TTL, "calls of put that their client may still repeat"),
     Key("lease", "queue:{s}:lease", "zset", Lifetime.WORK, "taken tasks by the ms their lease ends"),
     Key("expires", "queue:{s}:expires", "zset", Lifetime.WORK, "tasks that expire, by ms"),
     Key("buried", "queue:{s}:buried", "zset", Lifetime.WORK, "buried tasks by the ms they were buried"),
@@ -167,9 +174,13 @@ _TABLE = [
         "scopes a provider asked to wait for, by the ms they open again",
     ),
     Key("counters", "queue:{s}:counters", "hash", Lifetime.FOREVER, "submit and token counters, transitions by tube"),
+    Key("states", "queue:{s}:states", "hash", Lifetime.FOREVER, "`<tube>:<state>` → how many tasks are in it now"),
     Key("bell", "delivery:{s}:idle:<tube>", "string", Lifetime.TTL, "exists only while a courier of that tube sleeps"),
     Key("timer", "queue:{s}:timer", "string", Lifetime.TTL, "who keeps the timer on the head of the due index"),
     Key("events", "events:{s}", "stream", Lifetime.FOREVER, "state changes; trimmed by length"),
+    Key(
+        "reply", "reply:{s}:<client>", "stream", Lifetime.TTL, "ends of tasks that this client waits for, with answers"
+    ),
     Key(
         "access",
         "access:{s}:<hash>",

@@ -4,87 +4,35 @@ Guarantee: every step is one script; a task that was claimed is held by its toke
 nothing. Task ids on the outside carry their shard: `<shard>.<id>`.
 """
 
-import secrets
-import time
+import itertools
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from core.channels import pairs_of
-from core.errors import Conflict, Invalid, NotFound
-from core.keys import KEYS, kind_of
-from core.orders import unix_ms
+from core.errors import Conflict
+from core.keys import KEYS
+from core.looks import Looks, Place
 from core.parcels import compact
 from core.store import Store
-from core.words import TaskState
+from core.tasks import Claim, Draft, Extension, Ids, Selection, Settlement, Task, split
 
-_TASK_FIELDS = (
-    *("state", "tube", "tenant", "lane", "kind", "priority", "order", "due", "expires"),
-    *("attempts", "owner", "history", "left", "body"),
-)
+__all__ = ["Claim", "Draft", "Extension", "Queue", "Selection", "Settlement", "Task"]
 
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A claimed task. `started` ms: the first claim since it was last returned in order; earlier than `claimed` after a
-    crash.
-    """
-
-    shard: int
-    id: str
-    token: str
-    attempts: int
-    started: int
-    claimed: int
-    body: str
-    checkpoint: str
-    left: int
-    kind: str
-    lane: str
-    expires: int
-    history: str
-    parcel: str
-    text: str
-    closed: bool
-
-    @property
-    def crashed(self) -> bool:
-        """Whether an earlier holder was lost without a word."""
-        return self.started < self.claimed or self.attempts > 1
+# Tasks of one script call: so long nobody else is served.
+_PUTS = 200
+_SETTLES = 100
+_CANCELS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a claim brought. All times are the server's ms; -1 means never.
-
-    `clock`: `now` with its fraction, for those who sleep until a moment. `next_at`: when time brings something about;
-    only the `keeper` need look then. `opens_at`: when a held account may go on.
-    """
-
-    now: int
-    clock: float
-    next_at: int
-    keeper: bool
-    waits: int
-    opens_at: int
-    tasks: Sequence[Task]
-
-
-@dataclass(frozen=True, slots=True)
-class Extension:
-    """`held` False: the lease was lost, and the task belongs to somebody else or to nobody. Stop, and write nothing."""
-
-    held: bool
-    cancelled: bool = False
-    skip: frozenset[str] = frozenset()
-
-
-class Queue:
-    """One per process."""
+class Queue(Looks):
+    """One per process. Looking without changing anything: `core.looks`."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        super().__init__(store)
+        self.ids = Ids()
+        self._calls = itertools.count(1)
+        self._unanswered: dict[int, None] = {}
 
     async def put(
         self,
@@ -98,16 +46,34 @@ class Queue:
         expires: datetime | None = None,
         kind: str = "",
         attempts: int = 0,
+        user: str = "",
+        tags: Sequence[str] = (),
+        reply: str = "",
         shard: int = 0,
     ) -> str:
-        """Add a task; answers its id. `attempts` 0: as many as the installation's `max_attempts`."""
-        task_id = f"{time.time_ns()}.{secrets.token_hex(4)}"
-        due_ms = unix_ms(due) if due else 0
-        expires_ms = unix_ms(expires) if expires else 0
-        await self._store.run(
-            "put", shard, task_id, tube, tenant, lane, priority, due_ms, expires_ms, kind, attempts, body
-        )
-        return f"{shard}.{task_id}"
+        """Add a task; answers its id. Exactly once, also when the connection breaks meanwhile. The fields: `Draft`."""
+        draft = Draft(body, tenant, lane, priority, due, expires, kind, attempts, user, tags, reply)
+        return (await self.put_many(tube, [draft], shard=shard))[0]
+
+    async def put_many(self, tube: str, drafts: Sequence[Draft], *, shard: int = 0) -> list[str]:
+        """Add tasks in their order; answers their ids. Of more than a page each page is there at once, or not at all.
+        Raises Invalid before anything is written.
+        """
+        rows = [draft.row(self.ids.next()) for draft in drafts]
+        for start in range(0, len(rows), _PUTS):
+            await self._put_page(shard, tube, rows[start : start + _PUTS])
+        return [f"{shard}.{row[0]}" for row in rows]
+
+    async def _put_page(self, shard: int, tube: str, rows: Sequence[Sequence[str | int]]) -> None:
+        """A call is named by its number, and tells which numbers are answered: docs/decisions/0014."""
+        call = next(self._calls)
+        self._unanswered[call] = None
+        answered = next(iter(self._unanswered))
+        flat = [word for row in rows for word in row]
+        try:
+            await self._store.run("put", shard, self.ids.client, call, answered, tube, *flat)
+        finally:
+            del self._unanswered[call]
 
     async def claim(
         self,
@@ -125,7 +91,7 @@ class Queue:
         lease_ms, floor_ms = (int(span.total_seconds() * 1000) for span in (lease, floor))
         reply = await self._store.run("claim", shard, tube, owner, account, limit, budget or limit, lease_ms, floor_ms)
         now, micros, next_at, keeper, waits, opens_at, *rows = reply
-        tasks = [_task(shard, now, row) for row in rows]
+        tasks = [Task.of(shard, now, row) for row in rows]
         return Claim(now, now + micros / 1000, int(next_at), bool(keeper), waits, int(opens_at), tasks)
 
     async def extend(
@@ -136,9 +102,7 @@ class Queue:
         reply = await self._store.run(
             "extend", task.shard, task.id, task.token, lease_ms, checkpoint, compact(list(outcomes))
         )
-        if reply[0] == "stale":
-            return Extension(False)
-        return Extension(True, bool(reply[1]), frozenset(filter(None, reply[2].split("\n"))))
+        return extension(reply)
 
     async def settle(
         self,
@@ -149,14 +113,38 @@ class Queue:
         due: int = 0,
         checkpoint: str = "",
         unclear: bool = False,
+        body: str = "",
+        answer: str = "",
     ) -> str:
-        """The end of an attempt: "done", "failed", "waiting", "ready", "cancelled"; "stale" for an old token."""
-        arguments = (task.id, task.token, result, due, checkpoint, int(unclear), compact(list(outcomes)))
-        return str((await self._store.run("settle", task.shard, *arguments))[-1])
+        """The end of an attempt: "done", "failed", "waiting", "ready", "buried", "cancelled"; "stale": an old token."""
+        settlement = Settlement(result, outcomes, due, checkpoint, unclear, body, answer)
+        return (await self.settle_many([(task, settlement)]))[0]
 
-    async def release(self, task: Task, due: int = 0) -> str:
-        """Give a task back unattempted: "ready", "waiting", "cancelled" if it was meanwhile, or "stale"."""
-        return str(await self._store.run("release", task.shard, task.id, task.token, due))
+    async def settle_many(self, ends: Sequence[tuple[Task, Settlement]]) -> list[str]:
+        """`settle` for many attempts, a page in one step; the answers in their order."""
+        by_shard: dict[int, list[int]] = defaultdict(list)
+        for n, (task, _) in enumerate(ends):
+            by_shard[task.shard].append(n)
+        answers = [""] * len(ends)
+        for shard, numbers in by_shard.items():
+            for start in range(0, len(numbers), _SETTLES):
+                page = numbers[start : start + _SETTLES]
+                flat = [word for n in page for word in ends[n][1].row(ends[n][0])]
+                for n, answer in zip(page, await self._store.run("settle", shard, *flat), strict=True):
+                    answers[n] = str(answer)
+        return answers
+
+    async def release(self, task: Task, due: int = 0, body: str = "") -> str:
+        """Give a task back unattempted, with another body if one is given: "ready", "waiting", "cancelled" if it was
+        meanwhile, or "stale".
+        """
+        return str(await self._store.run("release", task.shard, task.id, task.token, due, body))
+
+    async def wait(self, task_id: str, client: str) -> tuple[str, str]:
+        """Have `client` told of a task's end: ("live", ""), or what it was: (state, answer), ("gone", "")."""
+        shard, name = split(task_id)
+        state, *answer = await self._store.run("wait", shard, name, client)
+        return state, answer[0] if answer else ""
 
     async def resign(self, owner: str, shard: int) -> None:
         """Give the timer up, so that another worker keeps it at once."""
@@ -175,68 +163,8 @@ class Queue:
         scores = await self._store.command("ZMSCORE", KEYS["waits"].at(shard, tube), *scopes)
         return {scope: int(float(score)) for scope, score in zip(scopes, scores, strict=True) if score is not None}
 
-    async def stats(self) -> dict[str, Any]:
-        """Counts by tube: transitions since the beginning, and what is due, leased, buried now."""
-        totals: dict[str, int] = {"due": 0, "taken": 0, "buried": 0}
-        transitions: dict[str, dict[str, int]] = {}
-        for shard in range(self._store.shards):
-            for name, index in (("due", "due"), ("taken", "lease"), ("buried", "buried")):
-                totals[name] += await self._store.command("ZCARD", KEYS[index].at(shard))
-            counters = await self._store.command("HGETALL", KEYS["counters"].at(shard))
-            for name, value in pairs_of(counters).items():
-                tube, colon, transition = name.rpartition(":")
-                if colon:
-                    counts = transitions.setdefault(tube, {})
-                    counts[transition] = counts.get(transition, 0) + int(value)
-        return {
-            **totals,
-            "tubes": {tube: {**counts, "live": _live(counts)} for tube, counts in sorted(transitions.items())},
-        }
-
-    async def peek(self, task_id: str) -> dict[str, Any]:
-        """A task as it stands; `locked` with the task it waits for. Changes nothing. Raises NotFound TASK_NOT_FOUND."""
-        shard, name = _split(task_id)
-        return await self._describe(shard, name)
-
-    async def _describe(self, shard: int, name: str) -> dict[str, Any]:
-        values = await self._store.command("HMGET", KEYS["task"].at(shard, name), *_TASK_FIELDS)
-        facts = dict(zip(_TASK_FIELDS, values, strict=True))
-        if facts["state"] is None:
-            raise NotFound("TASK_NOT_FOUND", "There is no such task.")
-        found: dict[str, Any] = {"id": f"{shard}.{name}"}
-        found |= {field: _number(field, value) for field, value in facts.items() if value is not None}
-        if facts["lane"] and facts["state"] == TaskState.READY:
-            found |= await self._lock(shard, name, str(facts["tube"]), facts["lane"])
-        return found
-
-    async def _lock(self, shard: int, name: str, tube: str, lane: str) -> dict[str, str]:
-        """`locked` is derived: the lane is held, or another task is its head."""
-        holder = await self._store.command("HGET", KEYS["held"].at(shard, tube), lane)
-        head = holder or (await self._store.command("ZRANGE", KEYS["lane"].at(shard, tube, lane), 0, 0))[0]
-        return {} if head == name else {"state": TaskState.LOCKED, "waits_for": f"{shard}.{head}"}
-
-    async def list(
-        self, *, tube: str | None, state: str | None, tenant: str | None, cursor: str | None, limit: int
-    ) -> tuple[list[dict[str, Any]], str | None]:
-        """Tasks in pages, in no order; a page may hold fewer than `limit`. Raises Invalid CURSOR_MALFORMED."""
-        shard, position = _cursor(cursor, self._store.shards)
-        pattern = KEYS["task"].at(shard, "*").replace("{", "[{]")
-        position, names = await self._store.command("SCAN", position, "MATCH", pattern, "COUNT", max(limit, 10))
-        prefix = len(KEYS["task"].at(shard, ""))
-        found = [await self._seen(shard, name[prefix:]) for name in names if kind_of(name) is KEYS["task"]]
-        wanted = {"tube": tube, "state": state, "tenant": tenant}
-        kept = [task for task in found if task and all(task.get(k) == v for k, v in wanted.items() if v is not None)]
-        return kept, _next_cursor(shard, int(position), self._store.shards)
-
-    async def _seen(self, shard: int, name: str) -> dict[str, Any] | None:
-        """None: it ended meanwhile."""
-        try:
-            return await self._describe(shard, name)
-        except NotFound:
-            return None
-
     async def bury(self, task_id: str) -> dict[str, Any]:
-        """Lay a task aside; its lane goes on. Raises NotFound, Conflict TASK_TAKEN."""
+        """Lay a task aside; its lane goes on. Raises NotFound, Conflict TASK_TAKEN, TASK_OVER."""
         return await self._operate("bury", task_id, "TASK_TAKEN", "The task is under way.")
 
     async def kick(self, task_id: str) -> dict[str, Any]:
@@ -244,76 +172,54 @@ class Queue:
         return await self._operate("kick", task_id, "TASK_NOT_BURIED", "Only a buried task can be kicked.")
 
     async def _operate(self, verb: str, task_id: str, code: str, detail: str) -> dict[str, Any]:
-        shard, name = _split(task_id)
-        await self._describe(shard, name)
+        shard, name = split(task_id)
+        if "ended" in await self._describe(shard, name):
+            raise Conflict("TASK_OVER", "The task has ended.")
         if not await self._store.run(verb, shard, name):
             raise Conflict(code, detail)
         return await self._describe(shard, name)
 
+    async def kick_some(self, tube: str, count: int) -> int:
+        """Another life for the `count` tasks of a tube that were buried first; answers for how many."""
+        kicked = 0
+        async for shard, name in self._names("buried", tube):
+            if kicked >= count:
+                break
+            kicked += await self._store.run("kick", shard, name)
+        return kicked
+
+    async def purge(self, tube: str = "") -> int:
+        """Forget the ended tasks that are kept, of one tube or of all; answers how many."""
+        purged = 0
+        names = [found async for found in self._names("finished", tube)]
+        for shard in range(self._store.shards):
+            mine = [name for at, name in names if at == shard]
+            for start in range(0, len(mine), _CANCELS):
+                purged += await self._store.run("purge", shard, *mine[start : start + _CANCELS])
+        return purged
+
     async def cancel(self, task_id: str) -> dict[str, Any]:
         """End a task; one under way is flagged and hears of it at its next word. Raises NotFound."""
-        shard, name = _split(task_id)
+        shard, name = split(task_id)
         await self._describe(shard, name)
         ended, flagged = await self._store.run("cancel_tasks", shard, name)
         return {"cancelled": ended, "flagged": flagged}
 
-
-def _task(shard: int, now: int, row: Sequence[Any]) -> Task:
-    task_id, token, attempts, started, body, checkpoint, left, kind, lane, expires, history, *parcel = row
-    blob, text, closed = parcel or ("", "", "")
-    times = int(started), now
-    entries = int(left or 0)
-    return Task(
-        shard,
-        task_id,
-        str(token),
-        attempts,
-        *times,
-        body,
-        checkpoint,
-        entries,
-        kind,
-        lane,
-        int(expires or 0),
-        history,
-        blob,
-        text,
-        bool(closed),
-    )
+    async def cancel_by(self, selection: Selection) -> dict[str, int]:
+        """End every task of a selection that was there when this was called, a page at a time: others are served
+        between two pages. Raises Invalid SELECTION_EMPTY.
+        """
+        told = {"cancelled": 0, "flagged": 0}
+        async for place, tasks in self._pages(selection, Place(), _CANCELS):
+            names = [split(task["id"])[1] for task in tasks]
+            ended, flagged = await self._store.run("cancel_tasks", place.shard, *names)
+            told["cancelled"] += ended
+            told["flagged"] += flagged
+        return told
 
 
-def _split(task_id: str) -> tuple[int, str]:
-    shard, dot, name = task_id.partition(".")
-    if not dot or not shard.isdecimal() or len(shard) > 5 or not name:
-        raise NotFound("TASK_NOT_FOUND", "There is no such task.")
-    return int(shard), name
-
-
-def _number(field: str, value: str) -> str | int:
-    return int(value) if field in {"priority", "order", "due", "expires", "attempts", "left"} else value
-
-
-def _live(counts: dict[str, int]) -> int:
-    """By conservation (I7): what was put and has not ended."""
-    return counts.get("put", 0) - sum(counts.get(end, 0) for end in ("done", "failed", "cancelled", "expired"))
-
-
-def _cursor(cursor: str | None, shards: int) -> tuple[int, int]:
-    if cursor is None:
-        return 0, 0
-    shard, _, position = cursor.partition("-")
-    if not (
-        shard.isdecimal()
-        and position.isdecimal()
-        and len(cursor) < 30
-        and int(shard) < shards
-        and int(position) < 2**64
-    ):
-        raise Invalid("CURSOR_MALFORMED", "A cursor is taken from `next` of the page before.", "cursor")
-    return int(shard), int(position)
-
-
-def _next_cursor(shard: int, position: int, shards: int) -> str | None:
-    if position:
-        return f"{shard}-{position}"
-    return f"{shard + 1}-0" if shard + 1 < shards else None
+def extension(reply: Sequence[Any]) -> Extension:
+    """An answer of `lua/extend.lua`."""
+    if reply[0] == "stale":
+        return Extension(False)
+    return Extension(True, bool(reply[1]), frozenset(filter(None, reply[2].split("\n"))))

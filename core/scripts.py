@@ -41,6 +41,9 @@ DRAINS = frozenset(
     {"claim", "settle", "extend", "release", "hold", "report", "resign", "cancel", "cancel_tasks", "bury", "read"}
 )
 
+# What only reads: the server refuses any write of theirs (Redis ≥ 7).
+READS = "audit_"
+
 
 @dataclass(frozen=True, slots=True)
 class Argument:
@@ -150,7 +153,8 @@ def _defined(block: list[Line]) -> list[str]:
 def _shebang(name: str, flags: bool) -> list[Line]:
     if not flags:
         return []
-    return [(f"#!lua flags={'allow-oom' if name in DRAINS else ''}".removesuffix(" flags="), "shebang")]
+    flag = "no-writes" if name.startswith(READS) else "allow-oom" if name in DRAINS else ""
+    return [(f"#!lua flags={flag}".removesuffix(" flags="), "shebang")]
 
 
 def _prelude(arguments: tuple[Argument, ...], lines: list[Line]) -> list[Line]:

@@ -74,6 +74,11 @@ class Store:
             raise SetupError(f"Redis {version} is too old: 6.2 or Valkey is needed.")
         self._flags = major >= 7
 
+    @property
+    def flags(self) -> bool:
+        """Whether the server takes scripts with a shebang line."""
+        return self._flags
+
     async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
         """Run `lua/<name>.lua`. Raises ScriptFault (a bug of ours), StoreFull or StoreUnavailable."""
         script = scripts.load(name, self._flags)

@@ -94,7 +94,7 @@ class Stream:
                 await asyncio.sleep(_PAUSE)
                 self._tell_all(shard)
                 continue
-            for entry_id, fields in _entries(found):
+            for entry_id, fields in entries(found):
                 last = entry_id
                 self._tell(shard, fields)
 
@@ -116,7 +116,7 @@ def _entry(fields: Mapping[str, str]) -> Entry:
     return Entry(fields["event"], fields["state"], *numbers, fields["finished"] == "1", fields["changes"])
 
 
-def _entries(found: object) -> list[tuple[str, Mapping[str, str]]]:
+def entries(found: object) -> list[tuple[str, Mapping[str, str]]]:
     """XREAD as RESP3 (a map of streams) or RESP2 (a list) answers it."""
     if not found:
         return []

@@ -81,7 +81,10 @@ NEXT: dict[str, dict[TaskState | None, tuple[TaskState, ...]]] = {
     "claim": {TaskState.READY: (TaskState.TAKEN,)},
     "extend": {TaskState.TAKEN: (TaskState.TAKEN,)},
     "settle": {
-        TaskState.TAKEN: (TaskState.DONE, TaskState.FAILED, TaskState.WAITING, TaskState.READY, TaskState.CANCELLED)
+        TaskState.TAKEN: (
+            *(TaskState.DONE, TaskState.FAILED, TaskState.WAITING, TaskState.READY),
+            *(TaskState.BURIED, TaskState.CANCELLED),
+        )
     },
     "release": {TaskState.TAKEN: (TaskState.READY, TaskState.WAITING)},
     "lease over": {TaskState.TAKEN: (TaskState.READY, TaskState.BURIED, TaskState.CANCELLED)},

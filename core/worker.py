@@ -22,7 +22,9 @@ from typing import Any
 
 from core.errors import StoreError
 from core.keys import KEYS
-from core.queue import Claim, Queue, Task
+from core.queue import Claim, Queue, Settlement, Task
+from core.renewal import Hear, Renewal
+from core.settler import Settler
 from core.sight import Sight
 from core.store import Store
 
@@ -31,36 +33,51 @@ log = logging.getLogger(__name__)
 # The keeper of the timer may have died: the others look this many ms after its moment, not all at once.
 _AFTER_THE_KEEPER = (250, 500)
 
+# Tasks of one claim: so long nobody else is served. Whoever has more room claims again at once.
+_PAGE = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
     """`lease`: how long a task is held without a word. `floor`: the longest sleep. `tasks`, `entries`: how much is
-    taken at once.
+    taken at once. `longest`: a handler at work for so long is taken for hung.
     """
 
     lease: timedelta = timedelta(seconds=30)
     floor: timedelta = timedelta(seconds=3)
     tasks: int = 64
     entries: int = 64
+    longest: timedelta = timedelta(hours=1)
 
 
 # A token names a task in hand, within its shard.
 Holding = tuple[int, str]
-Handler = Callable[[Task, Claim], Awaitable[Any]]
+Handler = Callable[[Task, Claim], Awaitable[Settlement | None]]
 
 
 class Worker:
-    """`handler` gets a task and the claim it came with, and settles it; what it raises is logged and the lease runs
-    out.
+    """`handler` gets a task and the claim it came with, and answers how it ended, or settles it itself and answers
+    None; what it raises is logged and the lease runs out. `hear` is told what the renewal of leases learns.
     """
 
-    def __init__(self, store: Store, tube: str, handler: Handler, *, pace: Pace = Pace(), account: str = "") -> None:
+    def __init__(
+        self,
+        store: Store,
+        tube: str,
+        handler: Handler,
+        *,
+        pace: Pace = Pace(),
+        account: str = "",
+        hear: Hear | None = None,
+    ) -> None:
         self._store = store
         self._queue = Queue(store)
         self._tube = tube
         self._handler = handler
         self._pace = pace
         self._account = account
+        self._settler = Settler(self._queue)
+        self._renewal = Renewal(store, pace.lease, pace.longest, hear)
         self.owner = f"{tube}-{secrets.token_hex(4)}"
         self._running: set[asyncio.Task[Any]] = set()
         self._entries: dict[Holding, int] = {}  # entries of each task in hand that are still to be done
@@ -73,6 +90,7 @@ class Worker:
     async def run(self) -> None:
         """Work until `stop()`; then the tasks in hand are finished first. Cancelled, it leaves them to their leases."""
         sight = asyncio.create_task(Sight(self._store, self._listeners()).run(), name=f"sight of {self._tube}")
+        self._renewal.start()
         try:
             while not self._stopping:
                 self._wake.clear()
@@ -80,15 +98,24 @@ class Worker:
             await self._drain()
             await self._resign()
         finally:
+            self._renewal.stop()
             ending = [sight, *self._running]
             for task in ending:
                 task.cancel()
             await asyncio.gather(*ending, return_exceptions=True)
 
-    def stop(self) -> None:
-        """Take nothing more. Handlers see `stopping` and return what they have not begun."""
+    def stop(self, grace: timedelta | None = None) -> None:
+        """Take nothing more. Handlers see `stopping` and return what they have not begun; those still at work after
+        `grace` are cancelled.
+        """
         self._stopping = True
         self._wake.set()
+        if grace is not None:
+            asyncio.get_running_loop().call_later(grace.total_seconds(), self._cancel_running)
+
+    def _cancel_running(self) -> None:
+        for running in self._running:
+            running.cancel()
 
     @property
     def stopping(self) -> bool:
@@ -117,7 +144,7 @@ class Worker:
     async def _claim(self, shard: int) -> float:
         started = asyncio.get_running_loop().time()
         room = self._pace.entries - self._in_hand
-        limit = max(0, min(self._pace.tasks - len(self._running), room))
+        limit = max(0, min(self._pace.tasks - len(self._running), room, _PAGE))
         claim = await self._queue.claim(
             self._tube,
             self.owner,
@@ -152,6 +179,7 @@ class Worker:
         holding = task.shard, task.token
         self._entries[holding] = max(1, task.left)
         self._in_hand += self._entries[holding]
+        self._renewal.hold(task)
         running.add_done_callback(partial(self._done, holding))
 
     def lighten(self, task: Task, entries: int) -> None:
@@ -171,11 +199,14 @@ class Worker:
 
     async def _handle(self, task: Task, claim: Claim) -> None:
         try:
-            await self._handler(task, claim)
+            if settlement := await self._handler(task, claim):
+                await self._settler.settle(task, settlement)
         except StoreError as fault:
             log.warning("task %s left to its lease: %s", task.id, fault)
         except Exception:  # the attempt: a fault of the handler must not end the worker
             log.exception("task %s left to its lease", task.id)
+        finally:
+            self._renewal.drop(task)
 
     async def _sleep(self, seconds: float) -> None:
         if seconds <= 0 or self._stopping:

@@ -36,6 +36,8 @@ ROUTES = (
     Route("GET", "/v1/queue", "How much there is of what in the queue", "admin", tasks.stats, 200, dict),
     Route("GET", "/v1/queue/tasks", "List tasks", "admin", tasks.listing,
           200, answers.Tasks, query=schemas.TaskListing, headers=_LINK),
+    Route("POST", "/v1/queue/cancellations", "End all tasks that have something in common", "admin", tasks.cancel_by,
+          200, dict, body=schemas.TaskCancellation, repeats=Repeats.STORED),
     Route("GET", OneTask, "One task", "admin", tasks.peek, 200, dict),
     Route("POST", OneTask + ":bury", "Lay a task aside", "admin", tasks.bury, 200, dict, repeats=Repeats.STORED),
     Route("POST", OneTask + ":kick", "Give a buried task another life", "admin", tasks.kick,

@@ -173,8 +173,24 @@ class TaskListing(Body, frozen=True):
     tube: Name | UnsetType = UNSET
     state: Word | UnsetType = UNSET
     tenant: Name | UnsetType = UNSET
+    user: Name | UnsetType = UNSET
+    lane: Name | UnsetType = UNSET
+    kind_prefix: Word | UnsetType = UNSET
+    tag: Word | UnsetType = UNSET
     cursor: Cursor | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
+
+
+class TaskCancellation(Body, frozen=True):
+    """What the tasks to cancel have in common; at least one of user, tenant, lane, kind_prefix, tag."""
+
+    user: Name | UnsetType = UNSET
+    tenant: Name | UnsetType = UNSET
+    lane: Name | UnsetType = UNSET
+    kind_prefix: Word | UnsetType = UNSET
+    tag: Word | UnsetType = UNSET
+    tube: Name | UnsetType = UNSET
+    state: Word | UnsetType = UNSET
 
 
 class Report(Struct, frozen=True):

@@ -1,5 +1,6 @@
 """The queue, for operators: what is in it, and the verbs on one task."""
 
+from core.tasks import Selection
 from delivery import answers, schemas
 from delivery.calls import Call, Reply, next_page
 from delivery.routes import Nothing
@@ -13,8 +14,12 @@ async def stats(call: Anything) -> Reply:
 
 
 async def listing(call: Call[None, schemas.TaskListing]) -> Reply:
-    """Tasks, a page at a time."""
+    """Tasks, a page at a time: through an index, or all that is there."""
     asked = call.query
+    selection = _selection(asked)
+    if asked.user or asked.lane or asked.kind_prefix or asked.tag:
+        found, after = await call.house.queue.page(selection, asked.cursor or None, asked.limit or 100)
+        return Reply(answers.Tasks(found, after), headers=next_page(call.request, after))
     tasks, cursor = await call.house.queue.list(
         tube=asked.tube or None,
         state=asked.state or None,
@@ -43,6 +48,23 @@ async def kick(call: Anything) -> Reply:
 async def cancel(call: Anything) -> Reply:
     """End it."""
     return Reply(await call.house.queue.cancel(_task_id(call)))
+
+
+async def cancel_by(call: Call[schemas.TaskCancellation, Nothing]) -> Reply:
+    """End all that have something in common."""
+    return Reply(await call.house.queue.cancel_by(_selection(call.body)))
+
+
+def _selection(asked: schemas.TaskListing | schemas.TaskCancellation) -> Selection:
+    names = {
+        "user": asked.user,
+        "tenant": asked.tenant,
+        "lane": asked.lane,
+        "kind": asked.kind_prefix,
+        "tag": asked.tag,
+    }
+    said = {**names, "tube": asked.tube, "state": asked.state}
+    return Selection(**{name: value for name, value in said.items() if value})
 
 
 def _task_id(call: Anything) -> str:

@@ -6,8 +6,5 @@
 
 local task = read_task(id)
 if not task or task.state == 'taken' then return 0 end
-unplace(id, task)
-redis.call('HSET', task_key(id), 'state', 'buried')
-redis.call('ZADD', buried_key(), now, id)
-count(task.tube, 'buried')
+if task.state ~= 'buried' then bury_task(id, task) end
 return 1

@@ -6,6 +6,7 @@
 -- INVARIANT I11
 
 local ended, flagged = 0, 0
+gather()
 for _, id in ipairs(ids) do
   local task = read_task(id)
   if task and task.state == 'taken' then
@@ -21,4 +22,5 @@ for _, id in ipairs(ids) do
     ended = ended + 1
   end
 end
+write_gathered()
 return { ended, flagged }

@@ -2,8 +2,9 @@
 -- ARGV    tube, owner, account, limit:int, budget:int, lease_ms:int, floor_ms:int
 --         budget: no further task once those given have so many entries (a task without entries counts as one)
 -- USES    ready, outcome, parcels, tick
--- RETURNS [now, µs since then, next moment or -1, 1 if this owner keeps the timer, waits in force, when a held account opens or -1, task, …]
---         task: [id, token, attempts, started, body, checkpoint, left, kind, lane, expires, history suffix, parcel, text, closed]
+-- RETURNS [now, µs since then, next moment or -1, 1 if this owner keeps the timer, waits in force, when account or pace opens or -1, task, …]
+--         task: [id, token, attempts, started, body, checkpoint, left, kind, lane, expires, user, tenant,
+--         history suffix, parcel, text, closed]
 -- EVENTS  del of bells (what the tick made takeable); outcomes, reported, released and finished in the stream
 -- INVARIANT I2 at most one task of a lane is taken; I10 nothing before due or after expiry; I12 attempts are counted here
 
@@ -19,17 +20,39 @@ local function held_until()
   return latest
 end
 
--- The next takeable task by fairness between tenants, then priority, then order.
-local function take_member()
-  local tenant = redis.call('ZRANGE', tenants_key(tube), 0, 0)[1]
-  if not tenant then return nil end
-  local member = redis.call('ZPOPMIN', ready_key(tube, tenant))[1]
-  if redis.call('EXISTS', ready_key(tube, tenant)) == 0 then
+-- A tube with a pace: how many may be given now, and when the next may. One interval passes between two tasks, and what was not
+-- used is not saved up beyond a tenth of a second (K-26). No pace: as many as are asked for.
+local interval = tonumber(option(tube, 'interval_ms') or '0')
+local function paced(wanted)
+  if interval == 0 or wanted == 0 then return wanted, -1 end
+  local used_up = math.max(now, tonumber(redis.call('GET', pace_key(tube)) or '0'))
+  local burst = math.max(1, math.floor(100 / interval))
+  local free = math.floor(burst - (used_up - now) / interval + 0.000001)
+  if free >= 1 then return math.min(wanted, free), -1 end
+  return 0, math.ceil(used_up - (burst - 1) * interval)
+end
+
+local function use_up(given)
+  if interval == 0 or given == 0 then return end
+  local used_up = math.max(now, tonumber(redis.call('GET', pace_key(tube)) or '0')) + given * interval
+  redis.call('SET', pace_key(tube), string.format('%.3f', used_up), 'PX', math.ceil(used_up - now) + 1000)
+end
+
+-- The next takeable members, with scores, by fairness between tenants, then priority, then order: one if others wait for their
+-- turns; a tenant alone pays for none and gives up to `most`.
+local function next_members(most)
+  local first = redis.call('ZRANGE', tenants_key(tube), 0, 1, 'WITHSCORES')
+  local tenant, alone = first[1], not first[3]
+  if not tenant then return {} end
+  local members = redis.call('ZPOPMIN', ready_key(tube, tenant), alone and most or 1)
+  local empty = redis.call('EXISTS', ready_key(tube, tenant)) == 0
+  if empty or not alone then redis.call('HSET', turns_key(), tube, first[2]) end
+  if empty then
     redis.call('ZREM', tenants_key(tube), tenant)
-  else
-    redis.call('ZADD', tenants_key(tube), end_of_ring(tube), tenant)
+  elseif not alone then
+    redis.call('ZADD', tenants_key(tube), tonumber(first[2]) + turn_of(tenant), tenant)
   end
-  return member
+  return members, tenant
 end
 
 local function hold_lane(member)
@@ -43,50 +66,60 @@ end
 local function attach_parcel(task, id, suffix)
   local channel, n = string.match(id, '%.([^.]+)%.(%d+)$')
   local facts = redis.call('HMGET', history_key(suffix), 'parcel:' .. channel .. ':' .. n, 'text', 'closed')
-  task[11], task[12], task[13], task[14] = suffix, facts[1] or '', facts[2] or '', facts[3] or ''
+  task[13], task[14], task[15], task[16] = suffix, facts[1] or '', facts[2] or '', facts[3] or ''
 end
 
+-- Nothing if it was too late for this one: what expired beyond the tick's page (I10).
+local token = 0
+local FACTS = { 'started', 'body', 'checkpoint', 'left', 'kind', 'lane', 'expires', 'user', 'tenant', 'history', 'attempts' }
 local function take(id)
   local key = task_key(id)
-  local token = redis.call('HINCRBY', counters_key(), 'token', 1)
-  local attempts = redis.call('HINCRBY', key, 'attempts', 1)
-  redis.call('HSETNX', key, 'started', now)
-  redis.call('HSET', key, 'state', 'taken', 'token', token, 'owner', owner)
+  local facts = redis.call('HMGET', key, unpack(FACTS))
+  if facts[7] then
+    if tonumber(facts[7]) <= now then return lapse(id) end
+    redis.call('ZREM', expires_key(), id)
+  end
+  token = token + 1
+  local attempts, started = (tonumber(facts[11]) or 0) + 1, facts[1] or now
+  redis.call('HSET', key, 'state', 'taken', 'token', token, 'owner', owner, 'attempts', attempts, 'started', started)
   redis.call('ZADD', lease_key(), now + lease_ms, id)
-  local facts = redis.call('HMGET', key, 'started', 'body', 'checkpoint', 'left', 'kind', 'lane', 'history', 'expires')
-  if facts[8] then redis.call('ZREM', expires_key(), id) end
-  local task = { id, token, attempts, facts[1] }
-  for n = 2, 6 do task[n + 3] = facts[n] or '' end
-  task[10], task[11] = facts[8] or '', ''
-  if facts[7] then attach_parcel(task, id, facts[7]) end
+  local task = { id, token, attempts, tostring(started) }
+  for n = 2, 9 do task[n + 3] = facts[n] or '' end
+  task[13] = ''
+  if facts[10] then attach_parcel(task, id, facts[10]) end
   return task
-end
-
--- What the tick's page did not reach (I10). Answers whether it was too late for this one.
-local function lapsed(id)
-  local expires = redis.call('HGET', task_key(id), 'expires')
-  if not expires or tonumber(expires) > now then return false end
-  lapse(id)
-  return true
 end
 
 local opens_at = held_until()
 local tasks, entries, late = {}, 0, 0
 if opens_at <= now then
-  while #tasks < limit and entries < budget and late < PAGE do
-    local member = take_member()
-    if not member then break end
-    local id = hold_lane(member)
-    if lapsed(id) then
+  local most, opens = paced(limit)
+  local function give(member)
+    local task = take(hold_lane(member))
+    if not task then
       late = late + 1
-    else
-      local task = take(id)
-      entries = entries + (tonumber(task[7]) or 1)
-      tasks[#tasks + 1] = task
+      return
+    end
+    entries = entries + (tonumber(task[7]) or 1)
+    tasks[#tasks + 1] = task
+  end
+  while #tasks < most and entries < budget and late < PAGE do
+    local members, tenant = next_members(math.min(most - #tasks, budget - entries))
+    if #members == 0 then break end
+    -- Tokens only grow; those that are not needed after all are never given.
+    token = redis.call('HINCRBY', counters_key(), 'token', #members / 2) - #members / 2
+    for n = 1, #members, 2 do
+      if entries < budget then give(members[n]) else offer(tube, tenant, members[n], members[n + 1]) end
     end
   end
   more = more or late == PAGE
-  if #tasks > 0 then count(tube, 'claimed', #tasks) end
+  if #tasks > 0 then
+    count(tube, 'claimed', #tasks)
+    tally(tube, 'ready', 0 - #tasks)
+    tally(tube, 'taken', #tasks)
+    use_up(#tasks)
+  end
+  if redis.call('EXISTS', tenants_key(tube)) == 1 then opens_at = opens end
 end
 
 local next_at = more and now or next_moment() or -1

@@ -7,9 +7,10 @@
 local task = read_task(id)
 if not task or task.state ~= 'buried' then return 0 end
 redis.call('ZREM', buried_key(), id)
-redis.call('HDEL', task_key(id), 'attempts', 'token', 'owner', 'started')
+redis.call('HDEL', task_key(id), 'attempts', 'token', 'owner', 'started', 'due')
 task.order = next_order()
-redis.call('HSET', task_key(id), 'order', task.order, 'state', 'ready')
+redis.call('HSET', task_key(id), 'order', task.order)
+turn_to(id, task, 'ready')
 rearm(id)
 make_takeable(id, task)
 count(task.tube, 'kicked')

@@ -1,31 +1,64 @@
--- put: add a task to a tube, takeable at once or at its due moment
--- ARGV    id, tube, tenant, lane, priority:int, due:int, expires:int, kind, max:int, body
---         id: made by the caller, so that a repeat after a lost connection is known; lane, kind: "" for none; due, expires, max: 0 for none
+-- put: add tasks to a tube, each takeable at once or at its due moment
+-- ARGV    client, call:int, answered:int, tube, tasks:rest
+--         client and call name this very call, so that its repeat after a lost connection is known;
+--         answered: calls below it will not be repeated any more
+--         tasks: for each id, tenant, lane, priority, due, expires, kind, attempts, user, tags (a line each), reply, body; "" for none
 -- USES    ready
--- RETURNS "ready", "locked", "waiting", or "known" for a repeat
+-- RETURNS "ready", "locked" or "waiting" for each task; "known" alone for a repeat
 -- EVENTS  del of the bell
 -- INVARIANT I1
 
-local key = task_key(id)
-if redis.call('EXISTS', key) == 1 then return 'known' end
-local order = next_order()
-local fields = { 'state', 'ready', 'tube', tube, 'tenant', tenant, 'priority', priority, 'order', order, 'body', body }
-for name, value in pairs({ lane = lane, kind = kind }) do
-  if value ~= '' then fields[#fields + 1] = name fields[#fields + 1] = value end
+if redis.call('ZSCORE', puts_key(client), call) then return { 'known' } end
+
+local NAMES = { 'tenant', 'lane', 'priority', 'due', 'expires', 'kind', 'max', 'user', 'tags', 'reply', 'body' }
+local lifetime = tonumber(option(tube, 'expires_ms') or '0')
+
+local function read_fields(n)
+  local task, fields = { tube = tube }, { 'tube', tube }
+  for m, name in ipairs(NAMES) do
+    local value = tasks[n + m]
+    if value ~= '' then
+      task[name] = value
+      fields[#fields + 1] = name
+      fields[#fields + 1] = value
+    end
+  end
+  return task, fields
 end
-for name, value in pairs({ due = due, expires = expires, max = max }) do
-  if value > 0 then fields[#fields + 1] = name fields[#fields + 1] = value end
+
+local function arm(id, task, fields)
+  if not task.expires then
+    if lifetime == 0 then return end
+    task.expires = string.format('%.0f', math.max(now, tonumber(task.due or '0')) + lifetime)
+    fields[#fields + 1] = 'expires'
+    fields[#fields + 1] = task.expires
+  end
+  redis.call('ZADD', expires_key(), task.expires, id)
 end
-redis.call('HSET', key, unpack(fields))
-count(tube, 'put')
-if expires > 0 then redis.call('ZADD', expires_key(), expires, id) end
-if due > now then
-  redis.call('HSET', key, 'state', 'waiting')
-  new_moment(due)
-  redis.call('ZADD', due_key(), due, id)
+
+local function add(n, order)
+  local id = tasks[n]
+  local task, fields = read_fields(n)
+  task.order, task.state = order, tonumber(task.due or '0') > now and 'waiting' or 'ready'
+  arm(id, task, fields)
+  redis.call('HSET', task_key(id), 'state', task.state, 'order', order, unpack(fields))
+  index_task(id, task)
+  tally(tube, task.state, 1)
+  if task.state == 'ready' then return make_takeable(id, task) and 'ready' or 'locked' end
+  new_moment(tonumber(task.due))
+  redis.call('ZADD', due_key(), task.due, id)
   return 'waiting'
 end
-local task = { tube = tube, tenant = tenant, lane = lane ~= '' and lane, priority = priority, order = order }
-make_takeable(id, task)
-local locked = task.lane and (redis.call('HEXISTS', held_key(tube), lane) == 1 or redis.call('ZRANGE', lane_key(tube, lane), 0, 0)[1] ~= id)
-return locked and 'locked' or 'ready'
+
+redis.call('ZREMRANGEBYSCORE', puts_key(client), '-inf', '(' .. answered)
+redis.call('ZADD', puts_key(client), call, call)
+redis.call('PEXPIRE', puts_key(client), 3600000)
+local width = #NAMES + 1
+local many = #tasks / width
+local order = redis.call('HINCRBY', counters_key(), 'order', many) - many
+gather()
+local states = {}
+for n = 1, many do states[n] = add((n - 1) * width + 1, order + n) end
+count(tube, 'put', many)
+write_gathered()
+return states

@@ -1,5 +1,6 @@
 -- release: give a taken task back unattempted, at its place
--- ARGV    id, token, due:int
+-- ARGV    id, token, due:int, body
+--         body: takes the place of the task's own, in this one step; "" leaves it (K-37)
 -- USES    ready, outcome, parcels
 -- RETURNS "ready", "waiting", "cancelled" or "stale"
 -- EVENTS  del of the bell; outcomes, reported, finished where recipients had been cancelled
@@ -17,6 +18,7 @@ if task.history and task.left == 0 then
   return 'cancelled'
 end
 redis.call('HDEL', task_key(id), 'token', 'owner', 'started')
+if body ~= '' then redis.call('HSET', task_key(id), 'body', body) end
 if redis.call('HINCRBY', task_key(id), 'attempts', -1) <= 0 then redis.call('HDEL', task_key(id), 'attempts') end
 count(task.tube, 'released')
 if due <= now then

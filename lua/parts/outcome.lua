@@ -179,6 +179,13 @@ local function store_outcomes(suffix, fields)
   end
 end
 
+-- A report may come when the delivery is over and be the first that was ever written of it: what it wrote has the same end (I16).
+local function end_with_history(suffix)
+  local ends_in = redis.call('PTTL', history_key(suffix))
+  if ends_in < 0 then return end
+  for _, key in ipairs({ outcomes_key(suffix), reached_key(suffix) }) do redis.call('PEXPIRE', key, ends_in) end
+end
+
 -- Write outcomes, keep the counters, tell the stream. Returns how many entries were closed (less those opened again).
 -- `forced`: a retry asked for by a person, the one case in which a later rank gives way to an earlier.
 local function record(suffix, channel, raw_items, forced)
@@ -213,6 +220,7 @@ local function record(suffix, channel, raw_items, forced)
   if #changes == 0 then return 0 end
   store_outcomes(suffix, fields)
   if reached ~= 0 then redis.call('HINCRBY', history, 'reached', reached) end
+  end_with_history(suffix)
   by_status.queued = nil
   for status, n in pairs(by_status) do
     if n ~= 0 then redis.call('HINCRBY', history, 'n:' .. channel .. ':' .. status, n) end

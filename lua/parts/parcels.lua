@@ -12,6 +12,7 @@ local function add_parcel(suffix, facts, channel, n, size)
     redis.call('ZADD', expires_key(), facts.expires, id)
   end
   count(channel, 'put')
+  tally(channel, 'ready', 1)
   make_takeable(id, task)
 end
 

@@ -7,12 +7,19 @@ local PARCELS = 300
 
 local function overdue(index, page) return redis.call('ZRANGEBYSCORE', index, '-inf', now, 'LIMIT', 0, page) end
 
+local lags = {}
+local function note_lag(tube, due)
+  local lag = lags[tube] or { 0, 0 }
+  lags[tube] = { lag[1] + 1, lag[2] + now - due }
+end
+
 local function promote(member)
   redis.call('ZREM', due_key(), member)
   local ns, sender = string.match(member, '^order:(%d+):(.*)$')
   if ns then return release_delivery(sender .. ':' .. ns) end
   local task = read_task(member)
   if not task then return 0 end
+  note_lag(task.tube, tonumber(redis.call('HGET', task_key(member), 'due')))
   -- A deferred task enters its lane now, behind those already there; one that backed off never left its place.
   if task.lane and redis.call('HGET', held_key(task.tube), task.lane) ~= member then
     task.order = next_order()
@@ -32,13 +39,6 @@ local function promote_page()
   return #page == PAGE
 end
 
-local function bury_task(id, task)
-  unplace(id, task)
-  redis.call('HSET', task_key(id), 'state', 'buried')
-  redis.call('ZADD', buried_key(), now, id)
-  count(task.tube, 'buried')
-end
-
 -- A lease that ran out: its worker died or froze. The task goes back, unless it has been fatal too often (K-43).
 local function reclaim(id)
   local task = read_task(id)
@@ -50,7 +50,7 @@ local function reclaim(id)
   -- Whether its worker had sent to those cancelled in its hands, nobody can tell.
   if task.history then close_skipped(id, task, 'unknown', 'crashed') end
   local facts = redis.call('HMGET', task_key(id), 'attempts', 'max', 'cancel')
-  local most = tonumber(facts[2] or redis.call('HGET', settings_key(), 'max_attempts') or '10')
+  local most = most_attempts(task.tube, facts[2])
   if facts[3] then
     cancel_task(id, task)
   elseif task.history and task.left == 0 then
@@ -83,12 +83,23 @@ local function drop_history(member)
   redis.call('DEL', history_key(suffix), outcomes_key(suffix), reached_key(suffix))
 end
 
+-- Ended tasks that were kept for a while (K-34).
+local function drop_finished(id)
+  redis.call('ZREM', finished_key(), id)
+  redis.call('DEL', task_key(id))
+end
+
 -- Returns whether a page was full, so that more may be waiting.
 local function tick()
   local late, stale = overdue(lease_key(), PAGE), overdue(expires_key(), PAGE)
   for _, id in ipairs(late) do reclaim(id) end
   for _, id in ipairs(stale) do lapse(id) end
   local more = promote_page()
+  for tube, lag in pairs(lags) do
+    count(tube, 'promoted', lag[1])
+    count(tube, 'lag_ms', lag[2])
+  end
+  for _, id in ipairs(overdue(finished_key(), PAGE)) do drop_finished(id) end
   for _, member in ipairs(overdue(retained_key(), DROPS)) do drop_history(member) end
   return more or #late == PAGE or #stale == PAGE
 end

@@ -19,7 +19,7 @@ from core.retry import Backoff
 from core.runtime import Runtime
 from core.store import Store
 from core.tracker import Tracker
-from tests.core.audit import Dump, dump_through, orders, violations
+from tests.core.audit import Dump, broken, dump_through, orders
 from tests.servers import Server
 from tests.waiting import until
 
@@ -174,7 +174,7 @@ class House:
 
     async def audit(self) -> None:
         """The invariants hold now."""
-        found = violations(await self.dump())
+        found = await broken(self.store)
         assert not found, "\n".join(str(violation) for violation in found)
 
     async def end_everything(self) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from core.keys import Lifetime, kind_of
 from core.orders import moment
 from core.queue import Task
 from tests.core.house import House
@@ -214,8 +215,12 @@ class Machine(RuleBasedStateMachine):
             assert told == "cancelled"
             self.model.end(job, "cancelled")
             return
+        if attempted and job.attempts >= MOST_ATTEMPTS:
+            assert told == "buried"
+            self.model.bury(job)
+            return
         assert told == ("waiting" if due else "ready")
-        job.attempts = 0 if attempted else job.attempts - 1
+        job.attempts -= 0 if attempted else 1
         if due:
             self.model.put_off(job, due)
         else:
@@ -305,8 +310,9 @@ class Machine(RuleBasedStateMachine):
         """After everything has ended only what is declared permanent remains."""
         try:
             self.wait(self.house.end_everything())
-            left = [key for key in self.server.all_keys() if key.startswith("queue:") and "counters" not in key]
-            assert set(left) <= {"queue:{0}:timer"}
+            left = {key: kind_of(key) for key in self.server.all_keys() if key.startswith("queue:")}
+            stays = (Lifetime.FOREVER, Lifetime.TTL)
+            assert [key for key, kind in left.items() if kind is None or kind.lifetime not in stays] == []
         finally:
             self.wait(self.house.close())
             self.runner.close()

@@ -7,6 +7,7 @@ from core.parcels import Entry, load_parcel
 from core.port import Message, Outcome, Rejected, Sent
 from core.receipts import Receipts
 from core.store import Store
+from core.tubes import Tube, Tubes
 from core.words import Reason, Status
 from tests.core.house import HOUR, SENDER, TENANT, House, Played, person
 from tests.servers import Server
@@ -49,6 +50,11 @@ async def _through_the_queue(house: House) -> None:
     await queue.bury(ids[7])
     await queue.cancel(ids[5])
     await house.take(limit=1)
+    await queue.wait(ids[6], "somebody")
+    await Tubes(house.store).create(Tube("kept", keep=HOUR / 2))
+    await queue.put("kept", "")
+    await house.finish_all("kept")
+    await queue.purge()
     await queue.hold("t", "account:somebody", timedelta(minutes=1))
     await queue.resign("worker", 0)
 

@@ -1,0 +1,276 @@
+"""Looking at the queue without changing it: statistics, one task, tasks by what they have in common (K-10, K-11, K-35).
+
+Counts are kept by the scripts as tasks move, so asking costs the same with ten tasks and with a million.
+"""
+
+import asyncio
+import re
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+
+from core.channels import pairs_of
+from core.errors import Invalid, NotFound
+from core.keys import KEYS, kind_of
+from core.store import Store
+from core.tasks import Selection, put_ms, split
+from core.words import TaskState
+
+_FIELDS = (
+    *("state", "tube", "tenant", "lane", "kind", "user", "tags", "priority", "order", "due", "expires"),
+    *("attempts", "owner", "history", "left", "body", "checkpoint", "cancel", "answer", "ended"),
+)
+_NUMBERS = frozenset({"priority", "order", "due", "expires", "attempts", "left", "ended"})
+_ENDS = ("done", "failed", "cancelled", "expired")
+_PAGE = 500
+# Of how many tenants, and priorities of each, the oldest task is looked for.
+_TENANTS, _PRIORITIES = 100, 20
+# `lua/parts/ready.lua` score_of.
+_STEP = 4398046511104
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a page of a selection ends: in which shard, after which score of which index."""
+
+    shard: int = 0
+    after: str = "-inf"
+    value: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.shard}-{self.after}-{quote(self.value, safe='')}"
+
+    @classmethod
+    def read(cls, cursor: str | None) -> "Place":
+        if cursor is None:
+            return cls()
+        if not (found := re.fullmatch(r"(\d{1,5})-(\d{1,16})-(.*)", cursor)):
+            raise _malformed()
+        return cls(int(found[1]), found[2], unquote(found[3]))
+
+
+class Looks:
+    """See the module. `Queue` has these methods."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def stats(self) -> dict[str, Any]:
+        """What is due, taken, buried, kept now; by tube: transitions since the beginning, `states` now, `oldest_ms` of
+        what could be taken at once, `lag_ms`: how late on average tasks became takeable.
+        """
+        totals = {"due": 0, "taken": 0, "buried": 0, "finished": 0}
+        transitions: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        states: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for shard in range(self._store.shards):
+            for name, index in (("due", "due"), ("taken", "lease"), ("buried", "buried"), ("finished", "finished")):
+                totals[name] += await self._store.command("ZCARD", KEYS[index].at(shard))
+            await self._add_up("counters", shard, transitions)
+            await self._add_up("states", shard, states)
+        tubes = {tube: _tube(transitions[tube], states[tube]) for tube in sorted({*transitions, *states})}
+        for tube, told in tubes.items():
+            told["oldest_ms"] = await self._oldest_ms(tube)
+        return {**totals, "overdue_ms": await self._overdue_ms(), "tubes": tubes}
+
+    async def _add_up(self, key: str, shard: int, sums: dict[str, dict[str, int]]) -> None:
+        flat = await self._store.command("HGETALL", KEYS[key].at(shard))
+        for name, value in pairs_of(flat).items():
+            tube, colon, what = name.rpartition(":")
+            if colon:
+                sums[tube][what] += int(value)
+
+    def _now_ms(self) -> float:
+        return time.time() * 1000 + self._store.clock_offset_ms
+
+    async def _overdue_ms(self) -> int:
+        """For how long the first deferred task has been due and nobody looked; 0 while workers are there."""
+        heads = [
+            await self._store.command("ZRANGE", KEYS["due"].at(shard), 0, 0, "WITHSCORES")
+            for shard in range(self._store.shards)
+        ]
+        dues = [float(_flat(head)[1]) for head in heads if head]
+        return max(0, int(self._now_ms() - min(dues))) if dues else 0
+
+    async def _oldest_ms(self, tube: str) -> int:
+        """Age of the oldest takeable task: of each tenant the first of each priority."""
+        since = [self._now_ms()]
+        for shard in range(self._store.shards):
+            tenants = await self._store.command("ZRANGE", KEYS["tenants"].at(shard, tube), 0, _TENANTS - 1)
+            for found in await asyncio.gather(*(self._firsts(shard, tube, tenant) for tenant in tenants)):
+                since += found
+        return int(self._now_ms() - min(since))
+
+    async def _firsts(self, shard: int, tube: str, tenant: str) -> list[float]:
+        """Since when the first task of each priority could be taken, in ms."""
+        name, step, since = KEYS["ready"].at(shard, tube, tenant), 0, list[float]()
+        for _ in range(_PRIORITIES):
+            page = await self._store.command("ZRANGEBYSCORE", name, step, "+inf", "WITHSCORES", "LIMIT", 0, 1)
+            if not page:
+                break
+            member, score = _flat(page)
+            step = (int(float(score)) // _STEP + 1) * _STEP
+            since.append(await self._takeable_since(shard, tube, str(member)))
+        return since
+
+    async def _takeable_since(self, shard: int, tube: str, member: str) -> float:
+        if member.startswith("@"):
+            heads = await self._store.command("ZRANGE", KEYS["lane"].at(shard, tube, member[1:]), 0, 0)
+            member = heads[0] if heads else ""
+        due = await self._store.command("HGET", KEYS["task"].at(shard, member), "due")
+        return max(put_ms(member) or self._now_ms(), float(due or 0))
+
+    async def peek(self, task_id: str) -> dict[str, Any]:
+        """A task as it stands; `locked` with the task it waits for. Changes nothing. Raises NotFound TASK_NOT_FOUND."""
+        shard, name = split(task_id)
+        return await self._describe(shard, name)
+
+    async def _describe(self, shard: int, name: str) -> dict[str, Any]:
+        values = await self._store.command("HMGET", KEYS["task"].at(shard, name), *_FIELDS)
+        facts = {field: value for field, value in zip(_FIELDS, values, strict=True) if value is not None}
+        if "state" not in facts:
+            raise NotFound("TASK_NOT_FOUND", "There is no such task.")
+        found: dict[str, Any] = {"id": f"{shard}.{name}"}
+        found |= {field: int(value) if field in _NUMBERS else value for field, value in facts.items()}
+        if "tags" in found:
+            found["tags"] = facts["tags"].split("\n")
+        if facts.get("lane") and facts["state"] == TaskState.READY:
+            found |= await self._lock(shard, name, facts["tube"], facts["lane"])
+        return found
+
+    async def _lock(self, shard: int, name: str, tube: str, lane: str) -> dict[str, str]:
+        """`locked` is derived: the lane is held, or another task is its head."""
+        holder = await self._store.command("HGET", KEYS["held"].at(shard, tube), lane)
+        heads = [holder] if holder else await self._store.command("ZRANGE", KEYS["lane"].at(shard, tube, lane), 0, 0)
+        if not heads or heads[0] == name:
+            return {}
+        return {"state": TaskState.LOCKED, "waits_for": f"{shard}.{heads[0]}"}
+
+    async def _seen(self, shard: int, name: str) -> dict[str, Any] | None:
+        """None: it ended meanwhile."""
+        try:
+            return await self._describe(shard, name)
+        except NotFound:
+            return None
+
+    async def select(self, selection: Selection, limit: int = 1000) -> list[dict[str, Any]]:
+        """The first live tasks that have something in common, in the order they were put, through an index. Raises
+        Invalid SELECTION_EMPTY.
+        """
+        found: list[dict[str, Any]] = []
+        async for _, tasks in self._pages(selection, Place(), min(limit, _PAGE)):
+            found += tasks
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+    async def page(
+        self, selection: Selection, cursor: str | None, limit: int
+    ) -> tuple[list[dict[str, Any]], str | None]:
+        """`select`, a page at a time; a page may hold fewer than `limit`. Raises Invalid SELECTION_EMPTY,
+        CURSOR_MALFORMED.
+        """
+        async for place, tasks in self._pages(selection, Place.read(cursor), limit):
+            return tasks, str(place)
+        return [], None
+
+    async def _pages(
+        self, selection: Selection, start: "Place", size: int
+    ) -> AsyncIterator[tuple["Place", list[dict[str, Any]]]]:
+        """(where the page ends, those of it that fit); what is put after the first page of a shard is not seen."""
+        field, value = selection.index()
+        for shard in range(start.shard, self._store.shards):
+            end = str(await self._store.command("HGET", KEYS["counters"].at(shard), "order") or 0)
+            for one in [value] if field != "kind" else await self._kinds(shard, value):
+                after = start.after if (shard, one) == (start.shard, start.value) else "-inf"
+                if shard == start.shard and field == "kind" and one < start.value:
+                    continue
+                async for last, names in self._index_pages(KEYS["by"].at(shard, field, one), after, end, size):
+                    tasks = await asyncio.gather(*(self._seen(shard, name) for name in names))
+                    yield Place(shard, last, one), [task for task in tasks if task and selection.fits(task)]
+
+    async def _kinds(self, shard: int, prefix: str) -> list[str]:
+        """The kinds that live tasks have and that begin so."""
+        end = prefix.encode() + b"\xff"
+        return sorted(await self._store.command("ZRANGEBYLEX", KEYS["kinds"].at(shard), f"[{prefix}", b"(" + end))
+
+    async def _index_pages(self, name: str, after: str, end: str, size: int) -> AsyncIterator[tuple[str, list[str]]]:
+        while True:
+            page = await self._store.command("ZRANGEBYSCORE", name, f"({after}", end, "WITHSCORES", "LIMIT", 0, size)
+            flat = _flat(page)
+            if not flat:
+                return
+            after = f"{float(flat[-1]):.0f}"
+            yield after, [str(member) for member in flat[::2]]
+
+    async def _names(self, index: str, tube: str) -> AsyncIterator[tuple[int, str]]:
+        """Of an index by time: the tasks of a tube ("": of all), the earliest first. The names are read first, as what
+        is done with them takes them away.
+        """
+        for shard in range(self._store.shards):
+            names = await self._store.command("ZRANGE", KEYS[index].at(shard), 0, -1)
+            for start in range(0, len(names), _PAGE):
+                page = names[start : start + _PAGE]
+                keys = [KEYS["task"].at(shard, name) for name in page]
+                tubes = await asyncio.gather(*(self._store.command("HGET", key, "tube") for key in keys))
+                for name, of in zip(page, tubes, strict=True):
+                    if not tube or of == tube:
+                        yield shard, name
+
+    async def list(
+        self, *, tube: str | None, state: str | None, tenant: str | None, cursor: str | None, limit: int
+    ) -> tuple[list[dict[str, Any]], str | None]:
+        """All that is there, parcels included, in pages, in no order; a page may hold fewer than `limit`. Raises
+        Invalid CURSOR_MALFORMED.
+        """
+        shard, position = _cursor(cursor, self._store.shards)
+        pattern = KEYS["task"].at(shard, "*").replace("{", "[{]")
+        position, names = await self._store.command("SCAN", position, "MATCH", pattern, "COUNT", max(limit, 10))
+        prefix = len(KEYS["task"].at(shard, ""))
+        found = [await self._seen(shard, name[prefix:]) for name in names if kind_of(name) is KEYS["task"]]
+        wanted = {"tube": tube, "state": state, "tenant": tenant}
+        kept = [task for task in found if task and all(task.get(k) == v for k, v in wanted.items() if v is not None)]
+        return kept, _next_cursor(shard, int(position), self._store.shards)
+
+
+def _flat(page: Sequence[Any]) -> list[Any]:
+    """WITHSCORES as RESP3 (pairs) or RESP2 (flat) answers it."""
+    return [word for pair in page for word in pair] if page and isinstance(page[0], list | tuple) else list(page)
+
+
+def _tube(counts: Mapping[str, int], states: Mapping[str, int]) -> dict[str, Any]:
+    locked = states.get("locked", 0)
+    now = {state: states.get(state, 0) for state in ("waiting", "ready", "locked", "taken", "buried")}
+    now["ready"] -= locked
+    told = {name: count for name, count in counts.items() if name != "lag_ms"}
+    lag = counts.get("lag_ms", 0) / counts["promoted"] if counts.get("promoted") else 0.0
+    # By conservation (I7): what was put and has not ended.
+    live = counts.get("put", 0) - sum(counts.get(end, 0) for end in _ENDS)
+    return {**told, "live": live, "states": now, "lag_ms": round(lag, 1)}
+
+
+def _cursor(cursor: str | None, shards: int) -> tuple[int, int]:
+    if cursor is None:
+        return 0, 0
+    shard, _, position = cursor.partition("-")
+    if not (
+        shard.isdecimal()
+        and position.isdecimal()
+        and len(cursor) < 30
+        and int(shard) < shards
+        and int(position) < 2**64
+    ):
+        raise _malformed()
+    return int(shard), int(position)
+
+
+def _malformed() -> Invalid:
+    return Invalid("CURSOR_MALFORMED", "A cursor is taken from `next` of the page before.", "cursor")
+
+
+def _next_cursor(shard: int, position: int, shards: int) -> str | None:
+    if position:
+        return f"{shard}-{position}"
+    return f"{shard + 1}-0" if shard + 1 < shards else None

@@ -1,0 +1,12 @@
+-- audit_index: members of one index beside the tasks they name, seen in one moment
+-- ARGV    index, ids:rest
+--         index: the key of a sorted set of task ids
+-- RETURNS for each [id, its score in the index, state, tube, tenant, lane, order]
+-- EVENTS  none
+
+local reply = {}
+for _, id in ipairs(ids) do
+  local facts = redis.call('HMGET', task_key(id), 'state', 'tube', 'tenant', 'lane', 'order')
+  reply[#reply + 1] = { id, redis.call('ZSCORE', index, id), unpack(facts) }
+end
+return reply

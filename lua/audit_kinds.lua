@@ -1,0 +1,11 @@
+-- audit_kinds: kinds of tasks, whether they can be found by prefix, and whether a task has them, seen in one moment
+-- ARGV    names:rest
+-- RETURNS for each [kind, 1 if it can be found, 1 if a live task has it]
+-- EVENTS  none
+
+local reply = {}
+for _, kind in ipairs(names) do
+  local listed = redis.call('ZSCORE', kinds_key(), kind) and 1 or 0
+  reply[#reply + 1] = { kind, listed, redis.call('EXISTS', by_key('kind', kind)) }
+end
+return reply

@@ -1,0 +1,11 @@
+-- mend_lane: hold and offer a lane as its first task says; `id` leaves it if it has no business there
+-- ARGV    tube, lane, id
+--         id: "" for none
+-- USES    ready, mend
+-- RETURNS what was done, a line each; none if it was in order
+-- EVENTS  del of the bell
+-- INVARIANT I2, I3
+
+if id ~= '' and redis.call('ZSCORE', lane_key(tube, lane), id) and not belongs(id, tube, lane) then drop_member(tube, lane, id) end
+set_lane_right(tube, lane)
+return did

@@ -1,0 +1,25 @@
+-- mend_offer: withdraw what is offered and cannot be taken
+-- ARGV    tube, tenant, member
+-- USES    ready, mend
+-- RETURNS what was done, a line each; none if it was in order
+-- EVENTS  del of the bell
+-- INVARIANT I3
+
+local lane = string.match(member, '^@(.*)$')
+
+local function is_right()
+  if not lane then
+    local task = read_task(member)
+    return task and task.tube == tube and task.tenant == tenant and not task.lane and task.state == 'ready'
+  end
+  local head = redis.call('ZRANGE', lane_key(tube, lane), 0, 0)[1]
+  if not head or redis.call('HEXISTS', held_key(tube), lane) == 1 then return false end
+  return redis.call('HGET', task_key(head), 'tenant') == tenant
+end
+
+if redis.call('ZSCORE', ready_key(tube, tenant), member) and not is_right() then
+  withdraw(tube, tenant, member)
+  note('offered no more')
+end
+if lane then set_lane_right(tube, lane) end
+return did

@@ -1,0 +1,230 @@
+"""A scene with something of everything, and every way to damage it by hand."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from core.audit import Audit
+from core.laws import Violation
+from core.tubes import Tube, Tubes
+from tests.core.audit import broken
+from tests.core.house import HOUR, House, Played, people, person
+
+
+@dataclass
+class Scene:
+    """`names`: what stands for a key or an id in a damage."""
+
+    house: House
+    names: dict[str, str] = field(default_factory=dict)
+
+    def filled(self, word: str) -> str:
+        for name, value in self.names.items():
+            word = word.replace(f"<{name}>", value)
+        return word
+
+    async def damage(self, *commands: list[str]) -> None:
+        for command in commands:
+            await self.house.redis.execute_command(*(self.filled(word) for word in command))  # type: ignore[no-untyped-call]
+
+    async def broken(self) -> list[Violation]:
+        return await broken(self.house.store)
+
+    async def repair(self) -> list[str]:
+        """Look and mend until nothing is mended any more; the scripts that mended."""
+        used: list[str] = []
+        for _ in range(5):
+            audit, mended = Audit(self.house.store), 0
+            async for violation in audit.find():
+                if await audit.mend(violation):
+                    assert violation.mend
+                    used.append(violation.mend.script)
+                    mended += 1
+            if not mended:
+                return used
+        raise AssertionError(f"no end of mending: {used}")
+
+
+async def scene(house: House) -> Scene:
+    """Tasks: a and b in lane `lane`; c free; d deferred; e buried; f taken in lane `held` before g; h backing off in
+    lane `slow` before i; k kept. Deliveries: over, later, open.
+    """
+    made = Scene(house)
+    await Tubes(house.store).create(Tube("kept", keep=timedelta(hours=1)))
+    await _taken(made)
+    put, later = house.queue.put, house.now() + HOUR
+    ids = {
+        "a": await put("t", "a", lane="lane", kind="k.one", user="u", tags=["x"], expires=later),
+        "b": await put("t", "b", lane="lane"),
+        "c": await put("t", "c"),
+        "d": await put("t", "d", due=later, lane="later"),
+        "e": await put("t", "e", lane="lane"),
+    }
+    await house.queue.bury(ids["e"])
+    made.names |= {name: task_id.partition(".")[2] for name, task_id in ids.items()}
+    await _deliveries(made)
+    return made
+
+
+async def _taken(made: Scene) -> None:
+    house = made.house
+    for name, lane in (("h", "slow"), ("i", "slow"), ("f", "held"), ("g", "held")):
+        made.names[name] = (await house.queue.put("t", name, lane=lane)).partition(".")[2]
+    tasks = {task.body: task for task in await house.take("t", 10)}
+    await house.queue.release(tasks["h"], due=int((house.now() + HOUR).timestamp() * 1000))
+    made.names["k"] = (await house.queue.put("kept", "k")).partition(".")[2]
+    (kept,) = await house.take("kept")
+    await house.queue.settle(kept)
+
+
+async def _deliveries(made: Scene) -> None:
+    house = made.house
+    courier = await house.courier(Played())
+    over = (await house.deliver(*people(3))).key
+    await house.finished(over)
+    await house.stop(courier)
+    later = (await house.deliver(person(1), deliver_at=house.now() + HOUR)).key
+    open_ = (await house.deliver(person(1, "nobody"), channels=("nobody",))).key
+    made.names |= {"over": str(over), "later": str(later), "open": str(open_)}
+    made.names |= {f"{name}:suffix": key.suffix for name, key in (("over", over), ("later", later), ("open", open_))}
+    made.names |= {f"{name}:due": f"order:{key.ns}:{key.sender}" for name, key in (("over", over), ("later", later))}
+    made.names["parcel"] = f"{open_.ns}.{open_.sender}.nobody.0"
+
+
+Q = "queue:{0}:"
+
+
+async def damage_everything(house: House) -> Scene:
+    """After the tour: something for every repair there is."""
+    made = Scene(house)
+    keys = house.server.all_keys()
+    made.names["history"] = next(key for key in keys if key.startswith("history:") and not key.endswith(("s", "d")))
+    made.names["task"] = next(key for key in keys if ":task:" in key).partition("task:")[2]
+    await made.damage(
+        ["ZADD", Q + "finished", "1", "<task>"],
+        ["ZADD", Q + "due", "9999999999999", "nothing"],
+        ["HSET", Q + "held:t", "empty", "somebody"],
+        ["ZADD", Q + "ready:t:default", "5", "@empty"],
+        ["ZADD", Q + "tenants:t", "0", "nobody"],
+        ["ZADD", Q + "kinds", "0", "none"],
+        ["EXPIRE", Q + "counters", "1000"],
+        ["ZADD", "deliveries:{0}:live:university", "1", "7:1795240000000000000"],
+        ["HINCRBY", "<history>", "reached", "7"],
+        ["HINCRBY", Q + "counters", "t:put", "1"],
+    )
+    return made
+
+
+# The rule that names it, the damage, and whether it is mended.
+DAMAGES: list[tuple[str, list[list[str]], bool]] = [
+    # a task in a place that is not its own, or not in its own
+    ("I1", [["ZADD", Q + "due", "1", "<a>"]], True),
+    ("I1", [["ZADD", Q + "buried", "1", "<c>"]], True),
+    ("I1", [["ZADD", Q + "finished", "1", "<c>"]], True),
+    ("I1", [["ZADD", Q + "expires", "1", "<c>"]], True),
+    ("I1", [["ZREM", Q + "expires", "<a>"]], True),
+    ("I1", [["ZREM", Q + "due", "<d>"]], True),
+    ("I1", [["ZREM", Q + "due", "<h>"]], True),
+    ("I1", [["ZREM", Q + "buried", "<e>"]], True),
+    ("I1", [["ZREM", Q + "finished", "<k>"]], True),
+    ("I1", [["ZREM", Q + "lane:t:lane", "<a>"]], True),
+    ("I1", [["ZREM", Q + "lane:t:lane", "<b>"]], True),
+    ("I1", [["ZREM", Q + "lane:t:held", "<f>"]], True),
+    ("I1", [["ZADD", Q + "lane:t:later", "1", "<d>"]], True),
+    ("I1", [["ZREM", Q + "ready:t:default", "<c>"]], True),
+    ("I1", [["ZADD", Q + "ready:t:default", "1", "<a>"]], True),
+    ("I1", [["HSET", Q + "task:<a>", "state", "waiting"]], True),
+    ("I1", [["HSET", Q + "task:<c>", "state", "buried"]], True),
+    ("I1", [["HSET", Q + "task:<a>", "state", "lost"]], False),
+    ("I1", [["HDEL", Q + "task:<a>", "tube"]], False),
+    ("I5", [["ZADD", Q + "lease", "1", "<a>"]], True),
+    ("I5", [["ZREM", Q + "lease", "<f>"]], True),
+    ("I5", [["HSET", Q + "task:<c>", "state", "taken", "token", "1"]], True),
+    # lanes
+    ("I2", [["HSET", Q + "held:t", "lane", "somebody"]], True),
+    ("I2", [["HSET", Q + "held:t", "lane", "<a>"]], True),
+    ("I2", [["HSET", Q + "held:t", "empty", "somebody"]], True),
+    ("I2", [["HDEL", Q + "held:t", "held"]], True),
+    ("I2", [["HDEL", Q + "held:t", "slow"]], True),
+    ("I2", [["HSET", Q + "task:<g>", "state", "taken", "token", "1"], ["ZADD", Q + "lease", "1", "<g>"]], False),
+    ("I3", [["ZREM", Q + "ready:t:default", "@lane"]], True),
+    ("I3", [["ZADD", Q + "ready:t:default", "5", "@lane"]], True),
+    ("I3", [["ZADD", Q + "ready:t:default", "5", "@empty"]], True),
+    ("I3", [["ZADD", Q + "ready:t:default", "5", "@held"]], True),
+    ("I3", [["ZADD", Q + "ready:t:other", "5", "@lane"]], True),
+    ("I4", [["DEL", Q + "tenants:t"]], True),
+    ("I4", [["ZADD", Q + "tenants:t", "0", "nobody"]], True),
+    # indexes
+    ("I6", [["ZADD", Q + "expires", "1", "nothing"]], True),
+    ("I6", [["ZADD", Q + "due", "1", "nothing"]], True),
+    ("I6", [["ZADD", Q + "lease", "1", "nothing"]], True),
+    ("I6", [["ZADD", Q + "buried", "1", "nothing"]], True),
+    ("I6", [["ZADD", Q + "finished", "1", "nothing"]], True),
+    ("I6", [["ZADD", Q + "lane:t:lane", "0", "nothing"]], True),
+    ("I6", [["ZADD", Q + "lane:t:lane", "99", "<c>"]], True),
+    ("I6", [["ZADD", Q + "ready:t:default", "1", "nothing"]], True),
+    ("I6", [["ZADD", Q + "ready:t:other", "1", "<c>"]], True),
+    ("I6", [["ZADD", Q + "by:user:u", "1", "nothing"]], True),
+    ("I6", [["ZADD", Q + "by:user:u", "1", "<k>"]], True),
+    ("I6", [["DEL", Q + "by:user:u"]], True),
+    ("I6", [["DEL", Q + "by:tag:x"]], True),
+    ("I6", [["DEL", Q + "kinds"]], True),
+    ("I6", [["ZADD", Q + "kinds", "0", "none"]], True),
+    ("I6", [["HSET", Q + "task:<b>", "order", "5"]], True),
+    ("I6", [["ZADD", Q + "due", "77", "<d>"]], True),
+    ("I6", [["ZADD", Q + "ready:t:default", "77", "<c>"]], True),
+    ("I6", [["ZADD", Q + "due", "1", "order:1795240000000000000:7"]], True),
+    ("I6", [["ZREM", Q + "due", "<later:due>"]], True),
+    ("I6", [["ZADD", Q + "due", "1", "<later:due>"]], True),
+    ("I6", [["ZADD", Q + "due", "1", "<over:due>"]], True),
+    ("I6", [["DEL", "delivery:{0}:<later:suffix>"]], True),
+    # numbers and the course of things
+    ("I7", [["HINCRBY", Q + "counters", "t:put", "1"]], True),
+    ("I7", [["HINCRBY", Q + "counters", "echo:done", "-1"]], True),
+    ("I7", [["HINCRBY", Q + "states", "t:ready", "1"]], True),
+    ("I7", [["HINCRBY", Q + "states", "t:taken", "-1"]], True),
+    ("I7", [["HINCRBY", Q + "states", "t:locked", "2"]], True),
+    ("I7", [["DEL", Q + "task:<c>"]], True),
+    ("I7", [["DEL", Q + "task:<parcel>"]], False),
+    ("I8", [["HSET", Q + "counters", "order", "0"]], False),
+    ("I8", [["HSET", Q + "task:<a>", "token", "99"]], False),
+    ("I8", [["HDEL", Q + "task:<f>", "token"]], False),
+    ("I8", [["HSET", Q + "task:<a>", "token", "1"], ["HSET", Q + "task:<f>", "token", "1"]], False),
+    ("I9", [["HSET", Q + "task:<g>", "started", "1"]], False),
+    ("I10", [["HSET", Q + "task:<f>", "due", "9999999999999"]], False),
+    ("I10", [["HSET", Q + "task:<f>", "expires", "1"]], False),
+    ("I11", [["HSET", Q + "task:<a>", "cancel", "1"]], False),
+    ("I12", [["HSET", Q + "task:<f>", "attempts", "11"]], False),
+    # deliveries
+    ("I13", [["HSET", "<over>:outcomes", "1:echo", "failed||1|1|1|"]], False),
+    ("I13", [["HDEL", "<over>:outcomes", "1:echo"]], False),
+    ("I13", [["HSET", "<over>", "version", "0"]], False),
+    ("I13", [["HINCRBY", "<over>", "n:echo:sent", "1"]], True),
+    ("I13", [["HSET", "<over>", "n:echo:failed", "2"]], True),
+    ("I13", [["HINCRBY", "<over>", "reached", "1"]], True),
+    ("I13", [["SETBIT", "<over>:reached", "1", "0"]], True),
+    ("I13", [["HINCRBY", "<over>", "left:echo", "1"]], False),
+    ("I13", [["HINCRBY", "<open>", "left:nobody", "1"]], False),
+    ("I13", [["DEL", "events:{0}"]], False),
+    ("I16", [["PERSIST", "<over>"]], True),
+    ("I16", [["PERSIST", "<over>:outcomes"]], True),
+    ("I16", [["EXPIRE", "<open>", "1000"]], True),
+    ("I16", [["DEL", "deliveries:{0}:retained"]], True),
+    ("I16", [["DEL", "deliveries:{0}:live:university"]], True),
+    ("I16", [["DEL", "deliveries:{0}:listed:university"]], True),
+    ("I16", [["ZADD", "deliveries:{0}:live:university", "1", "7:1795240000000000000"]], True),
+    ("I16", [["ZADD", "deliveries:{0}:live:university", "1", "<over:suffix>"]], True),
+    ("I16", [["ZADD", "deliveries:{0}:listed:somebody", "1", "<over:suffix>"]], True),
+    ("I16", [["ZADD", "deliveries:{0}:retained", "1", "university|<open:suffix>"]], True),
+    ("I16", [["DEL", "<over>"]], True),
+    ("I16", [["HDEL", "<over>", "plan"]], False),
+    # keys
+    ("I16", [["SET", "delivery:{0}:idle:t", "for ever"]], True),
+    ("I16", [["EXPIRE", Q + "counters", "1000"]], True),
+    ("I16", [["EXPIRE", Q + "lane:t:lane", "1000"]], True),
+    ("I16", [["EXPIRE", Q + "task:<a>", "1000"]], True),
+    ("I16", [["PERSIST", Q + "task:<k>"]], True),
+    ("I16", [["SET", "stranger:{0}", "x"]], False),
+    ("I16", [["SET", Q + "finished:", "x"]], False),
+    ("I16", [["SET", "channels:{0}", "no hash"]], False),
+    ("I16", [["SET", Q + "lease", "no zset"]], False),
+]

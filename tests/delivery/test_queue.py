@@ -1,0 +1,67 @@
+"""The queue over HTTP: found, listed in pages and cancelled by what tasks have in common."""
+
+import pytest
+
+from core.queue import Draft, Queue
+from tests.delivery.conftest import Api
+
+pytestmark = pytest.mark.row("K-09", "K-10")
+
+TASKS = "/v1/queue/tasks"
+ALL_MARKS = "user=u&tenant=uni&lane=l&kind_prefix=timer.&tag=exam&tube=t"
+
+
+@pytest.fixture
+async def queue(api: Api) -> Queue:
+    """Five tasks of one user, and one of another."""
+    mine = Draft("", "uni", "l", kind="timer.a", user="u", tags=["exam", "1"])
+    queue = Queue(api.store)
+    await queue.put_many("t", [mine] * 5 + [Draft("", user="v", lane="m", kind="text", tags=["other"])])
+    return queue
+
+
+@pytest.mark.parametrize("by", ["user=u", "lane=l", "kind_prefix=timer", "tag=exam", ALL_MARKS])
+async def test_tasks_are_listed_by_what_they_have_a_page_at_a_time(api: Api, queue: Queue, by: str) -> None:
+    found, path = [], f"{TASKS}?{by}&limit=2"
+    while path:
+        answer = await api.call("GET", path)
+        assert answer.status == 200
+        assert len(answer.told["tasks"]) <= 2
+        found += answer.told["tasks"]
+        path = answer.told["next"] and f"{TASKS}?{by}&limit=2&cursor={answer.told['next']}"
+    assert [task["user"] for task in found] == ["u"] * 5
+    assert len({task["id"] for task in found}) == 5
+    assert [task["state"] for task in found] == ["ready", *["locked"] * 4]
+
+
+async def test_pages_go_through_all_kinds_of_a_prefix(api: Api, queue: Queue) -> None:
+    await queue.put_many("t", [Draft("", kind=f"timer.{name}") for name in ("-", "b", "a-b", "ü")])
+    kinds: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        answer = await api.call("GET", f"{TASKS}?kind_prefix=timer.&limit=1{cursor}")
+        kinds += [task["kind"] for task in answer.told["tasks"]]
+        cursor = answer.told["next"] and f"&cursor={answer.told['next']}"
+    assert sorted(kinds) == sorted(["timer.a"] * 5 + ["timer.-", "timer.b", "timer.a-b", "timer.ü"])
+
+
+async def test_a_cursor_that_is_none_is_refused(api: Api, queue: Queue) -> None:
+    assert (await api.call("GET", f"{TASKS}?user=u&cursor=nonsense")).code == "CURSOR_MALFORMED"
+
+
+async def test_all_tasks_of_a_user_are_cancelled_and_one_under_way_is_told(api: Api, queue: Queue) -> None:
+    answer = await api.call("POST", "/v1/queue/cancellations", {"user": "u", "kind_prefix": "timer."})
+    assert (answer.status, answer.told) == (200, {"cancelled": 5, "flagged": 0})
+    left = (await api.call("GET", TASKS)).told["tasks"]
+    assert [task["user"] for task in left] == ["v"]
+
+
+@pytest.mark.parametrize("body", [{}, {"tube": "t"}])
+async def test_a_cancellation_that_chooses_nothing_is_refused(api: Api, queue: Queue, body: dict[str, str]) -> None:
+    assert (await api.call("POST", "/v1/queue/cancellations", body)).code == "SELECTION_EMPTY"
+
+
+@pytest.mark.row("K-35")
+async def test_stats_tell_the_states(api: Api, queue: Queue) -> None:
+    told = (await api.call("GET", "/v1/queue")).told["tubes"]["t"]
+    assert told["states"] == {"waiting": 0, "ready": 2, "locked": 4, "taken": 0, "buried": 0}

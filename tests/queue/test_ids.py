@@ -1,0 +1,16 @@
+"""Ids of tasks."""
+
+import time
+
+import pytest
+
+from core.tasks import Ids, put_ms
+
+
+@pytest.mark.row("K-23")
+def test_ids_of_a_process_sort_and_those_of_two_never_collide() -> None:
+    one, other = Ids(), Ids()
+    ids = [one.next() for _ in range(5000)]
+    assert ids == sorted(set(ids))
+    assert abs((put_ms(ids[-1]) or 0) / 1000 - time.time()) < 60
+    assert not set(ids) & {other.next() for _ in range(5000)}

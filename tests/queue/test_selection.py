@@ -1,0 +1,164 @@
+"""Tasks are found, listed and cancelled by what they have in common, in whatever state they are."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from core.errors import Invalid
+from core.queue import Draft, Selection, Settlement
+from tests.core.house import HOUR, House, person
+from tests.servers import on_both_servers
+
+pytestmark = on_both_servers
+
+MINE: dict[str, Any] = {"user": "u", "tenant": "uni", "lane": "l", "kind": "timer.exam", "tags": ["a", "exam"]}
+CHOICES = [
+    Selection(user="u"),
+    Selection(tenant="uni"),
+    Selection(lane="l"),
+    Selection(kind="timer."),
+    Selection(tag="exam"),
+    Selection(user="u", kind="timer", tenant="uni", tube="t", tag="a"),
+]
+
+
+async def in_every_state(house: House, **common: Any) -> dict[str, str]:
+    """State → id: taken, locked, waiting, backing off, buried, ready; `other` tasks of somebody else are there, too."""
+    put, apart = house.queue.put, {**common, "lane": "l"}
+    ids = {"taken": await put("t", "taken", priority=1, **apart)}
+    await house.take(lease=HOUR)
+    ids["locked"] = await put("t", "locked", **apart)
+    ids["waiting"] = await put("t", "waiting", due=house.now() + HOUR, **apart)
+    ids["off"] = await put("u", "off", **apart)
+    (off,) = await house.take("u")
+    await house.queue.settle(off, result="retry", due=int((house.now() + HOUR).timestamp() * 1000))
+    ids["behind"] = await put("u", "behind", **apart)
+    ids["buried"] = await put("t", "buried", **apart)
+    await house.queue.bury(ids["buried"])
+    await put("t", "other", user="v", tenant="school", lane="m", kind="text", tags=["b"])
+    return ids
+
+
+@pytest.mark.row("K-09", "K-10")
+@pytest.mark.parametrize("selection", CHOICES, ids=str)
+async def test_look_up_finds_all_that_live_and_nothing_else(house: House, selection: Selection) -> None:
+    ids = await in_every_state(house, **{**MINE, "lane": "l"})
+    wanted = [ids[name] for name in ids if not selection.tube or name not in ("off", "behind")]
+    assert [task["id"] for task in await house.queue.select(selection)] == wanted
+
+
+@pytest.mark.row("K-09", "K-17")
+@pytest.mark.parametrize("selection", CHOICES, ids=str)
+async def test_cancel_ends_them_in_every_state_and_flags_what_is_taken(house: House, selection: Selection) -> None:
+    await in_every_state(house, **MINE)
+    told = await house.queue.cancel_by(selection)
+    assert told == ({"cancelled": 3, "flagged": 1} if selection.tube else {"cancelled": 5, "flagged": 1})
+    await house.audit()
+    assert await house.finish_all() == ["other"]
+
+
+@pytest.mark.row("K-09")
+async def test_a_taken_task_hears_at_its_next_word_that_it_was_cancelled_and_is_not_tried_again(house: House) -> None:
+    for _ in range(2):
+        await house.queue.put("t", "", user="u")
+    one, other = await house.take(limit=2)
+    assert await house.queue.cancel_by(Selection(user="u")) == {"cancelled": 0, "flagged": 2}
+    assert (await house.queue.extend(one, HOUR)).cancelled
+    assert await house.queue.settle(other, result="retry") == "cancelled"
+    assert await house.queue.release(one) == "cancelled"
+
+
+@pytest.mark.row("K-09")
+async def test_a_lost_task_that_was_cancelled_is_not_given_to_the_next(house: House) -> None:
+    await house.queue.put("t", "", user="u")
+    await house.take()
+    await house.queue.cancel_by(Selection(user="u"))
+    house.passes(HOUR)
+    assert await house.take() == []
+
+
+@pytest.mark.row("K-09")
+async def test_a_user_with_many_tasks_is_cancelled_in_pages_while_others_are_served(house: House) -> None:
+    await house.queue.put_many("t", [Draft(str(n), user="u", lane=f"l{n % 7}") for n in range(3000)])
+    cancelling = asyncio.create_task(house.queue.cancel_by(Selection(user="u")))
+    served = 0
+    while not cancelling.done():
+        await house.queue.put("t", "other", priority=0)
+        taken = await house.take()
+        served += [task.body for task in taken] == ["other"]
+        await house.queue.settle_many([(task, Settlement()) for task in taken])
+    assert (await cancelling)["cancelled"] == 3000
+    assert served >= 10
+
+
+@pytest.mark.row("K-09")
+async def test_what_is_put_while_a_cancel_is_at_work_stays(house: House) -> None:
+    await house.queue.put_many("t", [Draft("old", user="u")] * 300)
+    cancelling = asyncio.create_task(house.queue.cancel_by(Selection(user="u")))
+    await asyncio.sleep(0)
+    while not (await house.queue.stats())["tubes"]["t"].get("cancelled"):
+        assert not cancelling.done()
+    await house.queue.put("t", "new", user="u")
+    await cancelling
+    assert await house.finish_all() == ["new"]
+
+
+@pytest.mark.row("K-28")
+async def test_a_kind_tells_a_timer_from_a_message(house: House) -> None:
+    for kind in ("message", "timer.a", "timer.b", "timers"):
+        await house.queue.put("t", kind, user="u", kind=kind)
+    assert [task["body"] for task in await house.queue.select(Selection(user="u", kind="timer."))] == [
+        "timer.a",
+        "timer.b",
+    ]
+    assert [task.kind for task in await house.take()] == ["message"]
+
+
+@pytest.mark.row("K-29")
+async def test_in_one_minute_unless_the_scenario_moved_on(house: House) -> None:
+    minute = house.now() + timedelta(minutes=1)
+    for user in ("moves on", "stays"):
+        await house.queue.put("t", user, user=user, kind="timer", due=minute)
+    await house.queue.put("t", "message", user="moves on", kind="message", due=minute)
+    await house.queue.cancel_by(Selection(user="moves on", kind="timer"))
+    house.passes(HOUR)
+    assert await house.finish_all() == ["stays", "message"]
+
+
+@pytest.mark.row("K-27")
+async def test_a_mailing_in_chunks_over_time_is_cancelled_as_one(house: House) -> None:
+    drafts = [Draft(f"chunk {n}", due=house.now() + n * timedelta(minutes=10), tags=["mailing 7"]) for n in range(1, 7)]
+    await house.queue.put_many("t", drafts)
+    house.passes(timedelta(minutes=25))
+    assert await house.finish_all() == ["chunk 1", "chunk 2"]
+    assert (await house.queue.cancel_by(Selection(tag="mailing 7")))["cancelled"] == 4
+    house.passes(HOUR)
+    assert await house.finish_all() == []
+
+
+@pytest.mark.row("K-10")
+async def test_a_selection_that_no_index_knows_is_refused(house: House) -> None:
+    with pytest.raises(Invalid):
+        await house.queue.select(Selection(tube="t"))
+    with pytest.raises(Invalid):
+        await house.queue.cancel_by(Selection())
+
+
+@pytest.mark.row("K-11")
+async def test_looking_changes_nothing(house: House) -> None:
+    ids = await in_every_state(house, **MINE)
+    before = await house.dump()
+    await house.queue.select(Selection(user="u"))
+    await house.queue.stats()
+    for one in ids.values():
+        await house.queue.peek(one)
+    after = await house.dump()
+    assert {key: kept.value for key, kept in after.items()} == {key: kept.value for key, kept in before.items()}
+
+
+@pytest.mark.row("K-10")
+async def test_parcels_of_deliveries_are_in_no_index(house: House) -> None:
+    await house.deliver(person(1), tags=["exam"], lane="l", kind="message")
+    assert not [key for key in house.server.all_keys() if ":by:" in key]
