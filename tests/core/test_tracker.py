@@ -113,6 +113,20 @@ class TestWaiting:
         assert history
         assert not timed_out
 
+    async def test_it_hears_of_the_end_although_the_stream_was_trimmed_while_it_was_cut_off(self, house: House) -> None:
+        await house.courier(Played())
+        key = await house.histories.reserve(TENANT, SENDER.id)
+        waiting = asyncio.create_task(house.tracker.wait(key, TENANT, 1, 20))
+        await until(lambda: reading(house))
+        await kill_readers(house)
+        await house.deliver(person(1), history_key=key)
+        await house.finished(key)
+        await house.redis.xtrim("events:{0}", maxlen=0)
+        history, timed_out = await asyncio.wait_for(waiting, 10)
+        assert history
+        assert not timed_out
+        await house.deliver(person(2))
+
 
 async def readers(house: House) -> list[str]:
     return [client["id"] for client in await house.redis.client_list() if client["cmd"] == "xread"]
