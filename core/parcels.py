@@ -8,7 +8,7 @@ An *entry* is one contact of one recipient in one channel; `number` counts recip
 the contacts of that recipient in that channel from 0. `lua/parts/outcome.lua` reads the plan.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
@@ -175,8 +175,3 @@ def load_plan(text: str) -> list[Leg]:
 
 def _leg(channel: str, people: str, sizes: str) -> Leg:
     return Leg(channel, int(people), [int(size) for size in sizes.split(",") if size])
-
-
-def numbers(people: Iterable[Person]) -> dict[str, Person]:
-    """By id as text, which is how outcomes name them."""
-    return {str(person.id): person for person in people}

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from core.orders import ChannelRecord, History, HistoryKey, Id, OutcomeRecord, RecipientRecord, moment
 from core.parcels import USUAL_KIND, USUAL_PRIORITY, Leg, Person, load_plan, outcome_field
-from core.words import OPEN, REACHED, DeliveryState, Reason, Status, best, verdict
+from core.words import REACHED, DeliveryState, Reason, Status, best, verdict
 
 # What the history keeps besides its counters.
 FACTS = (
@@ -169,7 +169,3 @@ def _totals(recipients: int, reached: int, channels: Mapping[str, ChannelRecord]
     for status in Status:
         counts[status] = sum(record.counts.get(status, 0) for record in channels.values())
     return counts
-
-
-def still_open(outcome: OutcomeRecord) -> bool:
-    return outcome.status in OPEN

@@ -6,7 +6,6 @@ scripts flushed or the connection cut meanwhile; every script is safe to repeat.
 
 import asyncio
 import logging
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -167,8 +166,3 @@ def _fault_of(refusal: ResponseError, script: scripts.Script | None = None) -> S
     if isinstance(refusal, OutOfMemoryError):
         return StoreFull("The memory of Redis is full (maxmemory).")
     return ScriptFault(script.where(str(refusal)) if script else str(refusal))
-
-
-def seconds(ms: float) -> float:
-    """Milliseconds as seconds, rounded up to whole ones: a timer that fires a little early would find nothing due."""
-    return math.ceil(ms) / 1000
