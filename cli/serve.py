@@ -1,6 +1,7 @@
 """The verb serve: one process that answers HTTP. As many as wished may run, each on a port of its own."""
 
 import asyncio
+import gc
 import logging
 from argparse import Namespace
 from collections.abc import AsyncIterator, Mapping
@@ -40,11 +41,19 @@ def run(arguments: Namespace) -> int:
 async def serve(configuration: Configuration) -> int:
     stop = stop_requested()
     settings = configuration.settings
+    spare_the_collector()
     async with opened_store(configuration) as store, opened_house(store, settings) as house:
         async with listening(house, settings.http) as url:
             announce(http=url)
             await stop.wait()
     return GOOD
+
+
+def spare_the_collector() -> None:
+    """What is loaded by now stays, and requests leave no cycles behind: looking for them took 5 % of a busy process."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @asynccontextmanager

@@ -48,18 +48,17 @@ class Access:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._seen: dict[str, tuple[float, Key | None]] = {}
+        self._seen: dict[str, tuple[float, Key | None]] = {}  # by secret: only in memory, and only for a second
 
     async def find(self, secret: str) -> Key | None:
         """Whose secret this is; None if nobody's. At most a second old."""
-        name = _hash(secret)
-        seen = self._seen.get(name)
+        seen = self._seen.get(secret)
         if seen and time.monotonic() - seen[0] < _CACHED:
             return seen[1]
-        key = _key(pairs_of(await self._store.command("HGETALL", KEYS["access"].at(0, name))))
+        key = _key(pairs_of(await self._store.command("HGETALL", KEYS["access"].at(0, _hash(secret)))))
         if len(self._seen) >= _CACHE_SIZE:
             self._seen.clear()
-        self._seen[name] = (time.monotonic(), key)
+        self._seen[secret] = (time.monotonic(), key)
         return key
 
     async def create(
@@ -83,7 +82,7 @@ class Access:
             "HSET", KEYS["access"].at(0, hashed), *(part for pair in facts.items() for part in pair)
         )
         await self._store.command("HSET", KEYS["accesses"].at(0), key.id, hashed)
-        self._seen.pop(hashed, None)
+        self._seen.clear()
 
     async def ensure(self, secret: str, name: str = "first admin key") -> Key:
         """The operator's first key (ADA_API_KEY): made if it is not there."""
@@ -104,7 +103,7 @@ class Access:
             raise NotFound("KEY_NOT_FOUND", "There is no such API key.")
         await self._store.command("DEL", KEYS["access"].at(0, hashed))
         await self._store.command("HDEL", KEYS["accesses"].at(0), key_id)
-        self._seen.pop(hashed, None)
+        self._seen.clear()
 
 
 def _hash(secret: str) -> str:

@@ -54,7 +54,7 @@ class Archive:
 
     async def _lasting(self, key: HistoryKey, tenant: str) -> Facts:
         """What never changes in a history, and tells what else there is to read."""
-        names = ("tenant", "channels", "recipients")
+        names = ("tenant", "plan", "recipients")
         facts = await self.fields(key, names) if key.shard < self._store.shards else {"tenant": None}
         return _of_tenant(facts, tenant)
 
@@ -62,7 +62,7 @@ class Archive:
         self, key: HistoryKey, tenant: str, lasting: Facts, people: Sequence[Person]
     ) -> tuple[Facts, Facts]:
         """Facts and counters, and the outcomes of these people, in one step: between two, a courier may report."""
-        channels = (lasting["channels"] or "").split(",")
+        channels = reading.channels_of(lasting)
         named = [*reading.FACTS, *reading.counter_fields(channels)]
         wanted = reading.wanted_outcomes(people, channels)
         values = await self._store.run("read", key.shard, key.suffix, len(named), *named, *wanted)
@@ -87,7 +87,7 @@ class Archive:
 
     async def records(self, key: HistoryKey, facts: Facts, people: Sequence[Person]) -> list[RecipientRecord]:
         """What became of these people."""
-        channels = (facts["channels"] or "").split(",")
+        channels = reading.channels_of(facts)
         stored = await self.outcomes(key, reading.wanted_outcomes(people, channels))
         return reading.recipient_records(people, facts, stored)
 

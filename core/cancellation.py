@@ -103,7 +103,7 @@ class Cancellation:
         places = await self._live_places(shard, tenant)
         for start in range(0, len(places), _PAGE):
             keys = [place.key for place in places[start : start + _PAGE]]
-            names = ("tenant", "state", "sender", "recipients", "lane", "kind", "tags", "channels")
+            names = ("tenant", "state", "sender", "recipients", "lane", "kind", "tags")
             for key, facts in zip(
                 keys, await asyncio.gather(*(self._archive.fields(key, names) for key in keys)), strict=True
             ):

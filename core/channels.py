@@ -38,6 +38,7 @@ class Channels:
         self._store = store
         self._usual = tuple(usual)
         self._facts: Mapping[str, Facts] = {}
+        self._known = self._usual
         self._read_at = float("-inf")
 
     async def register(self, channel: str, facts: Facts) -> None:
@@ -52,13 +53,15 @@ class Channels:
 
     async def known(self) -> Sequence[str]:
         """Channel names: the usual ones, then those whose couriers came later. At most a second old."""
-        return [*self._usual, *(channel for channel in await self.facts() if channel not in self._usual)]
+        await self.facts()
+        return self._known
 
     async def facts(self) -> Mapping[str, Facts]:
         """What every registered courier told. At most a second old."""
         if time.monotonic() - self._read_at > _CACHED:
             flat = await self._store.command("HGETALL", KEYS["channels"].at(0))
             self._facts = {channel: Facts(**json.loads(text)) for channel, text in pairs_of(flat).items()}
+            self._known = tuple(dict.fromkeys((*self._usual, *self._facts)))
             self._read_at = time.monotonic()
         return self._facts
 

@@ -26,7 +26,7 @@ from core.retrial import Retrial
 from core.store import Store
 from core.words import DeliveryState, Status
 
-Call = tuple[int, Sequence[str | int]]
+Call = tuple[int, Sequence[str | bytes | int]]
 
 # A name for each call: random for the process, counted within it. The kernel is not asked for every one.
 _PROCESS = secrets.token_hex(4)
@@ -162,12 +162,13 @@ class Histories:
 
 def _enqueue_arguments(
     key: HistoryKey, order: Order, repeat: Repeat | None, request: str, sizes: dict[str, int]
-) -> tuple[str | int, ...]:
+) -> tuple[str | bytes | int, ...]:
     due = unix_ms(order.deliver_at) if order.deliver_at else 0
     expires = unix_ms(order.expires_at) if order.expires_at else 0
     name = hashlib.blake2b(repeat.key.encode(), digest_size=16).hexdigest() if repeat else ""
     fingerprint = repeat.fingerprint if repeat else ""
-    return (key.suffix, order.tenant, request, due, expires, name, fingerprint, _REPEAT_MS, *fields_of(order, sizes))
+    facts = (key.suffix, order.tenant, request, due, expires, name, fingerprint, _REPEAT_MS, len(order.recipients))
+    return (*facts, *fields_of(order, sizes))
 
 
 def _clashed(order: Order, reply: list[str]) -> bool:

@@ -11,7 +11,7 @@ from core.parcels import Leg, Person, compact, outcome_field
 from core.words import OPEN, REACHED, Status, best
 
 FACTS = (
-    *("tenant", "state", "version", "created", "due", "released", "finished", "channels", "plan", "recipients"),
+    *("tenant", "state", "version", "created", "due", "released", "finished", "plan", "recipients"),
     *("reached", "reported"),
 )
 _ABSENT, _ENDLESS, _ENDING = range(3)

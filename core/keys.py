@@ -92,7 +92,7 @@ _TABLE = [
         "delivery:{s}:<suffix>",
         "string",
         Lifetime.TTL,
-        "the order; present while pending, gone when due or cancelled",
+        "the order; present while pending, gone when due or cancelled; its value says nothing",
     ),
     Key(
         "reserved",

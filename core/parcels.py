@@ -8,18 +8,18 @@ An *entry* is one contact of one recipient in one channel; `number` counts recip
 the contacts of that recipient in that channel from 0. `lua/parts/outcome.lua` reads the plan.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from core.orders import Id, Order, Recipient
 from core.words import Status
 
-PAGE = 200
+T = TypeVar("T")
 
+PAGE = 200
 
 _encode = msgspec.json.Encoder().encode
 
@@ -74,74 +74,75 @@ def load_parcel(text: str) -> tuple[int, list[Entry]]:
     return _decode_parcel(text)
 
 
-def cut(entries: Sequence[Entry], size: int) -> list[Sequence[Entry]]:
+def cut(entries: Sequence[T], size: int) -> list[Sequence[T]]:
     """Parcels of at most `size` entries."""
-    return [entries[start : start + size] for start in range(0, len(entries), size)]
+    return (
+        [entries]
+        if 0 < len(entries) <= size
+        else [entries[start : start + size] for start in range(0, len(entries), size)]
+    )
 
 
-def entries_of(recipients: Sequence[Recipient], channel: str) -> list[Entry]:
-    """All contacts in a channel, in the order of recipients."""
-    return [
-        Entry(recipient.id, number, contact, len(addresses), address)
-        for number, recipient in enumerate(recipients)
-        if (addresses := recipient.contacts.get(channel, ()))
-        for contact, address in enumerate(addresses)
-    ]
+def fields_of(order: Order, parcel_sizes: Mapping[str, int]) -> list[str | bytes | int]:
+    """The history's fields for `lua/enqueue.lua`, besides how many recipients there are: name, value, name, value, …"""
+    people, channels = order.recipients, order.channels
+    fields: list[str | bytes | int] = ["sender", _encode(order.sender), "text", order.text]
+    fields += _options(order)
+    for page, start in enumerate(range(0, len(people), PAGE)):
+        fields += (f"people:{page}", _encode([_person(one, channels) for one in people[start : start + PAGE]]))
+    plan, reachable = [], 0
+    for channel in channels:
+        reached, rows = _rows(people, channel)
+        sizes = []
+        for n, parcel in enumerate(cut(rows, parcel_sizes[channel])):
+            fields += (f"parcel:{channel}:{n}", _encode((0, parcel)))
+            sizes.append(str(len(parcel)))
+        plan.append(f"{channel} {reached} {','.join(sizes)}")
+        reachable = max(reachable, reached)
+    fields += ("plan", ";".join(plan))
+    if reachable < len(people):
+        fields += ("reachable", sum(not one.contacts.keys().isdisjoint(channels) for one in people))
+    return fields
 
 
-def fields_of(order: Order, parcel_sizes: Mapping[str, int]) -> list[str | int]:
-    """The history's fields for `lua/enqueue.lua`: name, value, name, value, …"""
-    fields: dict[str, str | int] = {
-        "sender": compact(order.sender.as_json()),
-        "text": order.text,
-        "origin": order.origin,
-        "channels": ",".join(order.channels),
-        "recipients": len(order.recipients),
-        "reachable": sum(not person.contacts.keys().isdisjoint(order.channels) for person in order.recipients),
-    }
-    fields |= _options(order)
-    fields |= _people(order)
-    plan = []
-    for channel in order.channels:
-        entries = entries_of(order.recipients, channel)
-        parcels = cut(entries, parcel_sizes[channel])
-        people = sum(entry.contact == 0 for entry in entries)
-        plan.append(f"{channel} {people} {','.join([str(len(parcel)) for parcel in parcels])}")
-        for n, parcel in enumerate(parcels):
-            fields[f"parcel:{channel}:{n}"] = dump_parcel(0, parcel)
-    fields["plan"] = ";".join(plan)
-    return list(chain.from_iterable(fields.items()))
+def _rows(people: Sequence[Recipient], channel: str) -> tuple[int, list[tuple[Id, int, int, int, str]]]:
+    """How many have a contact in a channel, and all these contacts, in the order of recipients: the rows of `Entry`."""
+    reached, rows = 0, []
+    for number, one in enumerate(people):
+        if channel in one.contacts:
+            reached += 1
+            addresses = one.contacts[channel]
+            for contact, address in enumerate(addresses):
+                rows.append((one.id, number, contact, len(addresses), address))
+    return reached, rows
 
 
-def _options(order: Order) -> dict[str, str | int]:
+def _options(order: Order) -> Iterator[str | bytes | int]:
     """What differs from the usual; the usual is not written, a scheduled delivery is to stay small."""
-    found: dict[str, str | int] = {}
+    if order.origin != USUAL_ORIGIN:
+        yield from ("origin", order.origin)
     if order.lane:
-        found["lane"] = order.lane
+        yield from ("lane", order.lane)
     if order.priority != USUAL_PRIORITY:
-        found["priority"] = order.priority
+        yield from ("priority", order.priority)
     if order.kind != USUAL_KIND:
-        found["kind"] = order.kind
+        yield from ("kind", order.kind)
     if order.tags:
-        found["tags"] = compact(list(order.tags))
-    return found
+        yield from ("tags", _encode(order.tags))
 
 
+USUAL_ORIGIN = "api"
 USUAL_PRIORITY = 5
 USUAL_KIND = "message"
 
 
-def _people(order: Order) -> dict[str, str]:
-    rows = [_person(recipient, order.channels) for recipient in order.recipients]
-    return {f"people:{n}": compact(rows[n * PAGE : (n + 1) * PAGE]) for n in range(-(-len(rows) // PAGE))}
-
-
 def _person(recipient: Recipient, channels: Sequence[str]) -> list[Any]:
-    row: list[Any] = [recipient.id, [len(recipient.contacts.get(channel, ())) for channel in channels]]
+    contacts = recipient.contacts
+    row: list[Any] = [recipient.id, [len(contacts.get(channel, ())) for channel in channels]]
     if recipient.name is not None or recipient.origin:
         row.append(recipient.name)
     if recipient.origin:
-        row.append(list(recipient.origin))
+        row.append(recipient.origin)
     return row
 
 

@@ -1,6 +1,9 @@
-"""One connection to Redis that batches by itself: whatever gathered while the last write went out is written at once.
+"""One connection to Redis that batches by itself: whatever is asked in one turn of the event loop is written at once.
 
-    call() ─▶ waiting ─▶ [writer] ─▶ socket ─▶ server ─▶ socket ─▶ [reader] ─▶ the caller's future
+    call() ─▶ waiting ─▶ flush ─▶ socket ─▶ server ─▶ socket ─▶ wire ─▶ the caller's future
+
+redis-py connects (TLS, user, database); then its stream is exchanged for a protocol of ours, which answers without
+waking a task first: one call at a time costs a quarter less CPU.
 
 Guarantee: commands are written in the order of their calls and answered in that order. When the connection breaks, what
 was in flight is *unknown*; every command given to the pump must be safe to repeat, and the pump repeats it on the next
@@ -10,15 +13,17 @@ connection until its deadline. Then the caller gets `StoreUnavailable`.
 import asyncio
 import contextlib
 import logging
-import math
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import hiredis
+from redis._parsers.base import BaseParser
 from redis.asyncio import Redis
 from redis.asyncio.connection import Connection
-from redis.exceptions import AuthenticationError, AuthorizationError, RedisError, ResponseError
+from redis.exceptions import AuthenticationError, AuthorizationError, InvalidResponse, RedisError
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from core.errors import StoreUnavailable
 
@@ -31,6 +36,7 @@ _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 # Bytes of one write: beyond it the server answers the first commands before the last are written.
 _WRITE = 256 * 1024
+_INCOMPLETE = object()
 
 
 class _Call:
@@ -44,6 +50,61 @@ class _Call:
         self.deadline = deadline
 
 
+class _Wire(asyncio.Protocol):
+    """An open connection. `lost` is done when it is not one any more; `paused`: the server takes no more for now."""
+
+    def __init__(self, connection: Connection, take: Callable[[Reply], None], resume: Callable[[], None]) -> None:
+        assert connection._writer
+        self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.paused = False
+        self._take = take
+        self._resume = resume
+        encoder = connection.encoder
+        self._reader = hiredis.Reader(
+            protocolError=InvalidResponse,
+            replyError=BaseParser.parse_error,
+            encoding=encoder.encoding if encoder.decode_responses else None,
+            errors=encoder.encoding_errors,
+            notEnoughData=_INCOMPLETE,
+        )
+        # Nothing is left unread: of what it asked while connecting, redis-py has had all answers.
+        self._transport: asyncio.Transport = connection._writer.transport  # type: ignore[assignment]
+        self._transport.set_protocol(self)
+        if self._transport.is_closing():
+            self.connection_lost(None)
+
+    def write(self, data: bytes) -> None:
+        self._transport.write(data)
+
+    def cut(self, why: str) -> None:
+        """End it; what is in flight is unknown."""
+        if not self.lost.done():
+            self.lost.set_result(why)
+        self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self._reader.feed(data)
+        try:
+            while not self.lost.done() and (reply := self._reader.gets()) is not _INCOMPLETE:
+                if isinstance(reply, RedisConnectionError):  # LOADING, too many clients, …: not an answer to a command
+                    return self.cut(str(reply))
+                if not isinstance(reply, hiredis.PushNotification):
+                    self._take(reply)
+        except InvalidResponse as fault:
+            self.cut(str(fault))
+
+    def pause_writing(self) -> None:
+        self.paused = True
+
+    def resume_writing(self) -> None:
+        self.paused = False
+        self._resume()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.lost.done():
+            self.lost.set_result(str(exc) if exc else "closed by the server")
+
+
 class Pump:
     """See the module. `patience`: seconds a command is repeated over broken connections; `silence`: seconds without an
     answer
@@ -55,7 +116,8 @@ class Pump:
         self._silence = silence
         self._waiting: deque[_Call] = deque()
         self._in_flight: deque[_Call] = deque()
-        self._work = asyncio.Event()
+        self._wire: _Wire | None = None
+        self._flushing = False
         self._task: asyncio.Task[None] | None = None
         self._answered = 0
         self._watching: asyncio.TimerHandle | None = None
@@ -65,11 +127,14 @@ class Pump:
         """Send a command that is safe to repeat. The future brings the reply, or raises ResponseError or
         StoreUnavailable.
         """
-        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Reply] = loop.create_future()
         packed = hiredis.pack_command(command)  # type: ignore[arg-type] # its stub wants exactly one word
         self._waiting.append(_Call(packed, answer, time.monotonic() + self._patience))
         self.commands += 1
-        self._work.set()
+        if not self._flushing:
+            self._flushing = True
+            loop.call_soon(self._flush)
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="redis pump")
         return answer
@@ -105,78 +170,61 @@ class Pump:
         except (RedisError, OSError, TimeoutError) as fault:
             log.warning("redis unreachable: %s", str(fault) or type(fault).__name__)
             return None
-        # The watch ends a silent connection. With a timeout redis-py writes through wait_for, which in Python 3.11 may
-        # swallow a cancellation: then the writer of a lost connection would never end.
-        connection.socket_timeout = None
         return connection
 
     async def _serve(self, connection: Connection) -> None:
         """Write and read until the connection breaks."""
-        sides = [asyncio.create_task(self._write(connection)), asyncio.create_task(self._read(connection))]
+        self._wire = _Wire(connection, self._take, self._flush)
         try:
-            done, _ = await asyncio.wait(sides, return_when=asyncio.FIRST_COMPLETED)
-            log.warning("redis connection lost: %s", next(iter(done)).exception())
+            self._flush()
+            log.warning("redis connection lost: %s", await self._wire.lost)
         finally:
+            self._wire = None
             self._disarm()
-            for side in sides:
-                side.cancel()
-            await asyncio.gather(*sides, return_exceptions=True)
             with contextlib.suppress(RedisError, OSError):
                 await connection.disconnect(nowait=True)
 
-    async def _write(self, connection: Connection) -> None:
-        while True:
-            await self._work.wait()
-            self._work.clear()
-            self._arm(connection)
-            while self._waiting:
-                await connection.send_packed_command(self._next_batch(), check_health=False)
+    def _flush(self) -> None:
+        """Write what waits, as much as the server takes."""
+        self._flushing = False
+        wire = self._wire
+        while self._waiting and wire and not wire.paused and not wire.lost.done():
+            wire.write(self._next_batch())
+            self._arm()
 
-    def _next_batch(self) -> list[bytes]:
+    def _next_batch(self) -> bytes:
         batch, size = [], 0
         while self._waiting and size < _WRITE:
             call = self._waiting.popleft()
             batch.append(call.packed)
             size += len(call.packed)
             self._in_flight.append(call)
-        return [b"".join(batch)]
+        return b"".join(batch)
 
-    async def _read(self, connection: Connection) -> None:
-        while True:
-            reply = await self._next_reply(connection)
-            call = self._in_flight.popleft()
-            self._answered += 1
-            if call.answer.done():
-                continue
-            if isinstance(reply, ResponseError):
-                call.answer.set_exception(reply)
-            else:
-                call.answer.set_result(reply)
+    def _take(self, reply: Reply) -> None:
+        """The answer to the oldest command in flight."""
+        call = self._in_flight.popleft()
+        self._answered += 1
+        if call.answer.done():
+            return
+        if isinstance(reply, RedisError):
+            call.answer.set_exception(reply)
+        else:
+            call.answer.set_result(reply)
 
-    async def _next_reply(self, connection: Connection) -> Reply:
-        """The next reply, however long nothing was asked: the watch ends a connection that owes answers, not an idle
-        one.
-        """
-        try:
-            return await connection.read_response(timeout=math.inf, disconnect_on_error=False)
-        except ResponseError as refusal:
-            return refusal
-
-    def _watch(self, connection: Connection, answered: int) -> None:
+    def _watch(self, answered: int) -> None:
         """End a connection on which nothing was answered for `silence` seconds although something was asked."""
         self._watching = None
-        if not self._in_flight:
+        if not self._in_flight or not self._wire:
             return
-        if self._answered == answered and connection._writer:
-            log.warning("redis is silent for %s s", self._silence)
-            connection._writer.transport.abort()
+        if self._answered == answered:
+            self._wire.cut(f"silent for {self._silence} s")
             return
-        self._arm(connection)
+        self._arm()
 
-    def _arm(self, connection: Connection) -> None:
+    def _arm(self) -> None:
         if self._watching is None:
-            loop = asyncio.get_running_loop()
-            self._watching = loop.call_later(self._silence, self._watch, connection, self._answered)
+            self._watching = asyncio.get_running_loop().call_later(self._silence, self._watch, self._answered)
 
     def _disarm(self) -> None:
         """A watch is of one connection: it must not outlive it, or the next one would go unwatched."""
@@ -193,8 +241,6 @@ class Pump:
                     StoreUnavailable("Redis could not be reached in time; what was asked may be repeated.")
                 )
         self._waiting = deque(kept)
-        if kept:
-            self._work.set()
 
     def _fail_all(self, fault: StoreUnavailable) -> None:
         for call in [*self._in_flight, *self._waiting]:

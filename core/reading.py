@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from core.orders import ChannelRecord, History, HistoryKey, Id, OutcomeRecord, RecipientRecord, moment
-from core.parcels import USUAL_KIND, USUAL_PRIORITY, Leg, Person, load_plan, outcome_field
+from core.parcels import USUAL_KIND, USUAL_ORIGIN, USUAL_PRIORITY, Leg, Person, load_plan, outcome_field
 from core.words import REACHED, DeliveryState, Reason, Status, best, verdict
 
 # What the history keeps besides its counters.
 FACTS = (
     *("tenant", "sender", "text", "origin", "state", "version", "created", "due", "released", "finished", "expires"),
-    *("answer", "recipients", "reachable", "reached", "reported", "channels", "plan", "kind", "tags", "lane"),
+    *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
     *("priority", "lapsed"),
 )
 
@@ -23,6 +23,11 @@ _COUNTED: tuple[Status, ...] = tuple(status for status in Status if status not i
 _OVER = frozenset({DeliveryState.FINISHED, DeliveryState.CANCELLED, DeliveryState.EXPIRED})
 
 Facts = Mapping[str, str | None]
+
+
+def channels_of(facts: Facts) -> list[str]:
+    """The channels of a delivery, in its order."""
+    return [leg.channel for leg in load_plan(facts["plan"] or "")]
 
 
 def counter_fields(channels: Sequence[str]) -> list[str]:
@@ -93,7 +98,7 @@ def recipient_records(
     people: Iterable[Person], facts: Facts, values: Mapping[str, str | None]
 ) -> list[RecipientRecord]:
     """One record per person. `values`: outcome field → stored text."""
-    channels = (facts["channels"] or "").split(",")
+    channels = channels_of(facts)
     return [_recipient_record(person, channels, facts, values) for person in people]
 
 
@@ -127,13 +132,14 @@ def assemble(
     """The whole, with one page of recipients."""
     channels = channel_records(facts, counters)
     state = DeliveryState(facts["state"] or "")
-    reached, reachable = int(facts["reached"] or 0), int(facts["reachable"] or 0)
+    recipients, reached = int(facts["recipients"] or 0), int(facts["reached"] or 0)
+    reachable = int(facts["reachable"] or recipients)
     return History(
         key=key,
         tenant=facts["tenant"] or "",
         sender=json.loads(facts["sender"] or "{}"),
         text=facts["text"] or "",
-        origin=facts["origin"] or "",
+        origin=facts["origin"] or USUAL_ORIGIN,
         state=state,
         version=int(facts["version"] or 0),
         created_at=moment(facts["created"] or 0),
@@ -141,9 +147,9 @@ def assemble(
         released_at=_moment(facts["released"]),
         finished_at=_moment(facts["finished"]),
         expires_at=_moment(facts["expires"]),
-        moved_from=_moved_from(facts),
+        moved_from=_moment(facts["asked"]),
         verdict=verdict(state, reachable, reached),
-        counts=_totals(int(facts["recipients"] or 0), reached, channels),
+        counts=_totals(recipients, reached, channels),
         channels=channels,
         kind=facts["kind"] or USUAL_KIND,
         tags=json.loads(facts["tags"] or "[]"),
@@ -157,11 +163,6 @@ def assemble(
 
 def _moment(ms: str | None) -> datetime | None:
     return moment(ms) if ms else None
-
-
-def _moved_from(facts: Facts) -> datetime | None:
-    """The asked time, where it had passed and the delivery was sent at once."""
-    return _moment((facts["answer"] or "  ").split(" ")[2] or None)
 
 
 def _totals(recipients: int, reached: int, channels: Mapping[str, ChannelRecord]) -> dict[str, int]:

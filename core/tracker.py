@@ -97,7 +97,7 @@ class Tracker:
 
     async def _changes_so_far(self, key: HistoryKey, facts: Facts, after: int) -> list[Change]:
         people = await self._archive.people(key, facts) if int(facts["version"] or 0) > after else []
-        channels = (facts["channels"] or "").split(",")
+        channels = reading.channels_of(facts)
         stored = await self._archive.outcomes(key, reading.wanted_outcomes(people, channels))
         changes = [change for person in people for change in _changes_of(person, channels, facts, stored)]
         return sorted((change for change in changes if change.version > after), key=lambda change: change.version)

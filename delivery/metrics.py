@@ -7,7 +7,7 @@ is smaller than a dependency: counters, gauges and one histogram.
 import resource
 import time
 from bisect import bisect_left
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 
 from aiohttp import hdrs
@@ -24,19 +24,16 @@ class Metrics:
         self.in_progress = 0
         self.streams = 0
         self.accepted = 0
-        self._answers: Counter[tuple[str, str, int]] = Counter()
-        self._buckets: dict[str, list[int]] = {}
-        self._seconds: dict[str, float] = {}
+        self._answers: defaultdict[tuple[str, str, int], int] = defaultdict(int)  # a Counter's += costs five times that
+        self._buckets: defaultdict[str, list[int]] = defaultdict(lambda: [0] * (len(BUCKETS) + 1))
+        self._seconds: defaultdict[str, float] = defaultdict(float)
         self._started = time.time()
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one answer."""
         self._answers[method if method in METHODS else "other", route, status] += 1
-        buckets = self._buckets.get(route)
-        if buckets is None:
-            buckets = self._buckets[route] = [0] * (len(BUCKETS) + 1)
-        buckets[bisect_left(BUCKETS, seconds)] += 1
-        self._seconds[route] = self._seconds.get(route, 0.0) + seconds
+        self._buckets[route][bisect_left(BUCKETS, seconds)] += 1
+        self._seconds[route] += seconds
 
     def tell(self) -> str:
         """Everything, in the text format."""

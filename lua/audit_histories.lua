@@ -7,7 +7,7 @@
 -- EVENTS  none
 
 local FACTS = {
-  'tenant', 'state', 'version', 'created', 'due', 'released', 'finished', 'channels', 'plan', 'recipients', 'reached', 'reported',
+  'tenant', 'state', 'version', 'created', 'due', 'released', 'finished', 'plan', 'recipients', 'reached', 'reported',
 }
 local STATUSES = { 'sending', 'unknown', 'sent', 'failed', 'no_contact', 'skipped', 'cancelled', 'expired', 'delivered', 'read' }
 

@@ -1,5 +1,5 @@
 -- enqueue: keep a delivery: its history, its order and, when it is due now, its parcels, in one step
--- ARGV    suffix, tenant, request, due:int, expires:int, repeat_key, fingerprint, repeat_ms:int, fields:rest
+-- ARGV    suffix, tenant, request, due:int, expires:int, repeat_key, fingerprint, repeat_ms:int, recipients, fields:rest
 --         request: names this very call, so that its repeat after a lost connection is known; fields: history field, value, …
 -- USES    ready, outcome, parcels
 -- RETURNS ["accepted" | "repeated", suffix, state, due, asked time if it had passed, recipients] or one of
@@ -19,36 +19,37 @@ if repeat_key ~= '' then
 end
 
 local history = history_key(suffix)
-local known = redis.call('HMGET', history, 'request', 'tenant', 'answer', 'recipients')
-if known[2] then
-  if known[2] ~= tenant then return { 'foreign' } end
-  if known[1] ~= request then return { 'used' } end
-  local state, at, asked = string.match(known[3], '^(%a+) (%d+) (%d*)$')
-  return answer('repeated', { suffix, state, at, asked, known[4] })
+if redis.call('EXISTS', history, reserved_key(suffix)) > 0 then
+  local known = redis.call('HMGET', history, 'request', 'tenant', 'created', 'due', 'asked', 'recipients')
+  local owner = known[2] or redis.call('GET', reserved_key(suffix))
+  if owner and owner ~= tenant then return { 'foreign' } end
+  if known[2] then
+    if known[1] ~= request then return { 'used' } end
+    local state = tonumber(known[4]) > tonumber(known[3]) and 'scheduled' or 'released'
+    return answer('repeated', { suffix, state, known[4], known[5] or '', known[6] })
+  end
 end
-local owner = redis.call('GET', reserved_key(suffix))
-if owner and owner ~= tenant then return { 'foreign' } end
 
 -- Checks are over; from here on everything is written.
 local asked = ''
-if due <= now then
+local state = due > now and 'scheduled' or 'released'
+if state == 'released' then
   if due > 0 then asked = string.format('%.0f', due) end
   due = now
 end
-local state = due > now and 'scheduled' or 'released'
 redis.call('HSET', history, 'state', 'scheduled', 'tenant', tenant, 'request', request, 'created', now, 'due', due,
-  'answer', state .. ' ' .. string.format('%.0f', due) .. ' ' .. asked, unpack(fields))
+  'recipients', recipients, unpack(fields))
+if asked ~= '' then redis.call('HSET', history, 'asked', asked) end
 if expires > 0 then redis.call('HSET', history, 'expires', expires) end
 redis.call('ZADD', listed_key(tenant), now, suffix)
 redis.call('ZADD', live_key(tenant), now, suffix)
-redis.call('SET', order_key(suffix), tenant, 'PXAT', math.max(due, now + 1))
+redis.call('SET', order_key(suffix), 1, 'PXAT', math.max(due, now + 1))
 if state == 'scheduled' then
-  new_moment(due)
-  redis.call('ZADD', due_key(), due, order_member(suffix))
+  await_moment(due, order_member(suffix))
 else
   release_delivery(suffix)
 end
-local facts = { suffix, state, string.format('%.0f', due), asked, redis.call('HGET', history, 'recipients') }
+local facts = { suffix, state, string.format('%.0f', due), asked, recipients }
 if repeat_key ~= '' then
   redis.call('SET', idempotency_key(tenant, repeat_key), cjson.encode({ fingerprint = fingerprint, answer = facts }), 'PX', repeat_ms)
 end

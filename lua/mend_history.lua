@@ -49,7 +49,7 @@ local function schedule()
   if facts[2] ~= 'scheduled' then return stay_out(due_key(), 'due', order_member(suffix)) end
   be_in(due_key(), 'due', order_member(suffix), facts[3])
   if tonumber(facts[3]) > now and redis.call('EXISTS', order_key(suffix)) == 0 then
-    redis.call('SET', order_key(suffix), facts[1], 'PXAT', facts[3])
+    redis.call('SET', order_key(suffix), 1, 'PXAT', facts[3])
     note('order key set')
   end
 end

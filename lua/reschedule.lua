@@ -12,11 +12,10 @@ if facts[3] and due >= tonumber(facts[3]) then return { 'expires' } end
 due = math.max(due, now)
 redis.call('HSET', history, 'due', due)
 redis.call('HINCRBY', history, 'version', 1)
-redis.call('SET', order_key(suffix), tenant, 'PXAT', math.max(due, now + 1))
+redis.call('SET', order_key(suffix), 1, 'PXAT', math.max(due, now + 1))
 redis.call('ZREM', due_key(), order_member(suffix))
 if due > now then
-  new_moment(due)
-  redis.call('ZADD', due_key(), due, order_member(suffix))
+  await_moment(due, order_member(suffix))
   announce(suffix, 'rescheduled')
 else
   release_delivery(suffix)

@@ -39,13 +39,13 @@ local function best(statuses)
   return statuses[1]
 end
 
+-- `plan`: "telegram 2 100,57;vk 0 ": channel, recipients with a contact, entries of each parcel.
 local function channels_of(suffix)
   local found = {}
-  for channel in string.gmatch(redis.call('HGET', history_key(suffix), 'channels') or '', '[^,]+') do found[#found + 1] = channel end
+  for channel in string.gmatch(redis.call('HGET', history_key(suffix), 'plan') or '', '([^ ;]+) %d+ ') do found[#found + 1] = channel end
   return found
 end
 
--- `plan`: "telegram 2 100,57;vk 0 ": channel, recipients with a contact, entries of each parcel.
 local function plan_of(suffix)
   local plan = {}
   for channel, people, sizes in string.gmatch(redis.call('HGET', history_key(suffix), 'plan') or '', '([^ ;]+) (%d+) ([%d,]*)') do

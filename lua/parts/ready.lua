@@ -263,7 +263,13 @@ local function next_moment()
   return first
 end
 
--- A moment earlier than the timer's keeper knows of: tell the keeper, and nobody else, by deleting its key.
+-- Into the due index. The timer's keeper, and nobody else, is told if this moment comes first, by deleting its key.
+local function await_moment(at, member)
+  redis.call('ZADD', due_key(), at, member)
+  if redis.call('ZRANK', due_key(), member) == 0 then redis.call('DEL', timer_key()) end
+end
+
+-- The same before the moment is in an index.
 local function new_moment(at)
   local head = redis.call('ZRANGE', due_key(), 0, 0, 'WITHSCORES')[2]
   if not head or at < tonumber(head) then redis.call('DEL', timer_key()) end

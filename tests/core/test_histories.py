@@ -1,10 +1,10 @@
 """A delivery's history: how it comes into being, what it answers, how it is moved, ended, repeated and dropped."""
 
 import asyncio
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.orders import Accepted, HistoryKey, Recipient, Repeat, Sender
