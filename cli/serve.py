@@ -23,6 +23,7 @@ from core.store import Store
 from core.tracker import Tracker
 from delivery.app import build
 from delivery.house import House
+from delivery.options import Options
 from delivery.wire import Runner
 
 GRACE = 3.0
@@ -43,7 +44,7 @@ async def serve(configuration: Configuration) -> int:
     settings = configuration.settings
     spare_the_collector()
     async with opened_store(configuration) as store, opened_house(store, settings) as house:
-        async with listening(house, settings.http) as url:
+        async with listening(house, settings) as url:
             announce(http=url)
             await stop.wait()
     return GOOD
@@ -77,9 +78,11 @@ async def opened_house(store: Store, settings: Settings) -> AsyncIterator[House]
 
 
 @asynccontextmanager
-async def listening(house: House, address: Address) -> AsyncIterator[str]:
+async def listening(house: House, settings: Settings) -> AsyncIterator[str]:
     """Answers HTTP until the block is left; yields the URL, with the port that was really taken. Raises NotDone."""
-    runner = Runner(build(house), shutdown_timeout=GRACE)
+    address = settings.http
+    options = Options(rate=settings.http_rate, burst=settings.http_burst)
+    runner = Runner(build(house, options), shutdown_timeout=GRACE)
     await runner.setup()
     try:
         site = web.TCPSite(runner, address.host, address.port, backlog=BACKLOG)

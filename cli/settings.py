@@ -29,6 +29,8 @@ class Settings:
     redis_url: str | None = field(default=None, repr=False)
     shards: int = 1
     http: Address = Address("127.0.0.1", 8080)
+    http_rate: float = 0.0
+    http_burst: int = 100
     api_key: str | None = field(default=None, repr=False)
     data: Path = Path("data")
     timezone: tzinfo = UTC
@@ -46,6 +48,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.lease < SHORTEST_LEASE:
             raise SetupError(f"ADA_LEASE is too short: a courier at work needs {SHORTEST_LEASE.seconds}s to renew it")
+        if not self.http_rate >= 0 or self.http_burst < 1:
+            raise SetupError("ADA_HTTP_RATE is 0 or more, and ADA_HTTP_BURST at least 1")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from core.errors import Conflict
+from core.errors import Conflict, StoreFull
 from core.keys import KEYS
 from core.store import Store
 
@@ -32,12 +32,20 @@ class Idempotency:
         self._store = store
 
     async def begin(self, tenant: str, key: str, fingerprint: str) -> Stored | None:
-        """None: go on, then `finish` or `forget`. Raises Conflict IDEMPOTENCY_IN_PROGRESS or IDEMPOTENCY_KEY_REUSED."""
+        """None: go on, then `finish` or `forget`. Raises Conflict IDEMPOTENCY_IN_PROGRESS or IDEMPOTENCY_KEY_REUSED,
+        and StoreFull if it is the first and can not be kept.
+        """
         # `call` makes the mark ours: should the store repeat the command after a lost connection, we find our own.
         mark = json.dumps({"fingerprint": fingerprint, "call": secrets.token_hex(8)})
-        if await self._store.command("SET", _name(tenant, key), mark, "NX", "PX", _UNDER_WAY_MS):
-            return None
+        full: StoreFull | None = None
+        try:
+            if await self._store.command("SET", _name(tenant, key), mark, "NX", "PX", _UNDER_WAY_MS):
+                return None
+        except StoreFull as fault:
+            full = fault  # also told of a key that is there
         found = await self._store.command("GET", _name(tenant, key))
+        if found is None and full:
+            raise full
         if found == mark:
             return None
         known = json.loads(found or mark)

@@ -15,7 +15,7 @@ from aiohttp import hdrs, web
 
 from core.errors import Refused, StoreFull, StoreUnavailable
 from delivery.metrics import Metrics
-from delivery.problems import NOTHING_WRITTEN, of_http, of_refusal, problem
+from delivery.problems import NOTHING_WRITTEN, UNCLEAR, of_http, of_refusal, problem
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def _problem_of(failed: Exception) -> web.StreamResponse | None:
         case web.RequestPayloadError():
             return problem("BODY_MALFORMED", f"The body could not be received: {type(failed).__name__}.").response()
         case StoreUnavailable():
-            return problem("STORE_UNAVAILABLE", "It is safe to repeat the request.").response({hdrs.RETRY_AFTER: "1"})
+            return problem("STORE_UNAVAILABLE", UNCLEAR).response({hdrs.RETRY_AFTER: "1"})
         case StoreFull():
             return problem("STORE_FULL", NOTHING_WRITTEN).response({hdrs.RETRY_AFTER: "10"})
     return None

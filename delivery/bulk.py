@@ -25,7 +25,7 @@ from delivery.calls import Call
 from delivery.deliveries import terms
 from delivery.gate import IDEMPOTENCY_KEY, checked
 from delivery.ordering import Terms, make_order
-from delivery.problems import NOTHING_WRITTEN, Problem, of_refusal, problem
+from delivery.problems import NOTHING_WRITTEN, UNCLEAR, Problem, of_refusal, problem
 from delivery.reading import Reader
 from delivery.routes import Nothing
 
@@ -218,7 +218,7 @@ class Work:
         try:
             accepted = await self.call.house.histories.enqueue_many(orders)
         except StoreUnavailable:
-            return [problem("STORE_UNAVAILABLE", "It is safe to repeat the line.")] * len(orders)
+            return [problem("STORE_UNAVAILABLE", UNCLEAR)] * len(orders)
         self.call.desk.metrics.accepted += sum(isinstance(one, Accepted) for one in accepted)
         return accepted
 

@@ -4,6 +4,7 @@ Before: `delivery.answering`. After: the handler of the route.
 """
 
 import hashlib
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from aiohttp import hdrs, web
 from msgspec import Struct
 
-from core.errors import Forbidden, Refused
+from core.errors import Forbidden, Refused, StoreFull
 from core.orders import Repeat
 from delivery import media
 from delivery.answering import Plain, TooFast
@@ -21,6 +22,8 @@ from delivery.house import Key
 from delivery.problems import fault
 from delivery.reading import QueryReader, Reader
 from delivery.routes import HandlerOfCall, Repeats, Route
+
+log = logging.getLogger(__name__)
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 _JSON = {"Content-Type": "application/json"}
@@ -115,10 +118,14 @@ def _fingerprint(request: web.Request, raw: bytes) -> str:
 async def _once(call: Call[Any, Any], repeat: Repeat, handler: HandlerOfCall) -> web.StreamResponse:
     """Answer the first time and its repeats alike.
 
-    A refusal wrote nothing, so it is forgotten and its repeat is tried anew.
+    A refusal wrote nothing, so it is forgotten and its repeat is tried anew. A full store has no room for the first
+    answer: what makes room, as cancelling does, is done all the same, and safe to repeat by itself.
     """
     idempotency = call.house.idempotency
-    stored = await idempotency.begin(call.tenant, repeat.key, repeat.fingerprint)
+    try:
+        stored = await idempotency.begin(call.tenant, repeat.key, repeat.fingerprint)
+    except StoreFull:
+        return _respond(await handler(call))
     if stored is not None:
         return web.Response(status=stored.status, body=stored.body, headers=_REPLAYED)
     try:
@@ -128,7 +135,10 @@ async def _once(call: Call[Any, Any], repeat: Repeat, handler: HandlerOfCall) ->
     except BaseException:
         await idempotency.forget(call.tenant, repeat.key)
         raise
-    await idempotency.finish(call.tenant, repeat.key, repeat.fingerprint, reply.status, body)
+    try:
+        await idempotency.finish(call.tenant, repeat.key, repeat.fingerprint, reply.status, body)
+    except StoreFull:
+        log.warning("the answer to an Idempotency-Key is not kept: the store is full")  # but it is the true answer
     return web.Response(status=reply.status, body=body, headers={**_JSON, **(reply.headers or {})})
 
 

@@ -111,6 +111,7 @@ CODES = {
 }
 
 NOTHING_WRITTEN = "Nothing was written. What was accepted before is delivered all the same, and makes room."
+UNCLEAR = "It may have been done. A repeat with the Idempotency-Key it had is safe; without one it is a new request."
 
 _BY_CLASS: dict[type[Refused], Meaning] = {
     Invalid: Meaning(400, "What is asked makes no sense"),

@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 from redis import Redis
@@ -116,6 +118,18 @@ def test_demo_shows_a_delivery_over_every_channel_and_ends_well(installation: In
     shown = json.loads(done.stdout)
     assert shown["history"]["verdict"] == "all_reached"
     assert {one["channel"] for one in shown["received"]} == {"telegram", "vk", "sms"}
+
+
+def test_a_key_asks_no_faster_than_was_set(installation: Installation) -> None:
+    installation.environment |= {"ADA_HTTP_RATE": "0.01", "ADA_HTTP_BURST": "2"}
+    facts = installation.up()
+    asked = Request(facts["api"] + "/v1/deliveries", headers={"Authorization": f"Bearer {facts['key']}"})
+    for _ in range(2):
+        with urlopen(asked) as answer:
+            assert answer.status == 200
+    with pytest.raises(HTTPError) as refused:
+        urlopen(asked)
+    assert (refused.value.code, refused.value.headers["Retry-After"]) == (429, "100")
 
 
 def test_a_message_goes_out_over_every_channel_and_the_history_tells(running: Installation) -> None:

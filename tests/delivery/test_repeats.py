@@ -77,16 +77,17 @@ async def test_a_refused_write_is_forgotten_so_that_its_repeat_is_tried_anew(api
 
 
 class Slow:
-    """A house that reserves a key when it is let."""
+    """A house that reserves a key, and tells it when it is let."""
 
     def __init__(self, histories: Histories) -> None:
         self._histories = histories
-        self.asked, self.let = asyncio.Event(), asyncio.Event()
+        self.done, self.let = asyncio.Event(), asyncio.Event()
 
     async def reserve(self, tenant: str, sender: Id) -> HistoryKey:
-        self.asked.set()
+        key = await self._histories.reserve(tenant, sender)
+        self.done.set()
         await self.let.wait()
-        return await self._histories.reserve(tenant, sender)
+        return key
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._histories, name)
@@ -102,12 +103,33 @@ class TestUnderWay:
         assert isinstance(slow, Slow)
         body = {"sender": {"id": 1}}
         first = asyncio.create_task(api.call("POST", "/v1/history-keys", body, headers=KEY))
-        await slow.asked.wait()
+        await slow.done.wait()
         second = await api.call("POST", "/v1/history-keys", body, headers=KEY)
         assert (second.status, second.code) == (409, "IDEMPOTENCY_IN_PROGRESS")
         slow.let.set()
         assert (await first).status == 201
         assert (await api.call("POST", "/v1/history-keys", body, headers=KEY)).body == (await first).body
+
+    async def test_what_was_done_is_told_although_there_is_no_room_to_keep_the_answer(self, api: Api) -> None:
+        slow = api.house.histories
+        assert isinstance(slow, Slow)
+        first = asyncio.create_task(api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}, headers=KEY))
+        await slow.done.wait()
+        await api.store.redis.config_set("maxmemory", 1)
+        slow.let.set()
+        assert (await first).status == 201
+
+
+@pytest.mark.row("D-27")
+async def test_on_a_full_store_a_cancel_with_a_key_is_done_and_a_repeat_of_what_was_kept_is_answered(api: Api) -> None:
+    made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at=LATER))
+    kept = await api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}, headers=KEY)
+    await api.store.redis.config_set("maxmemory", 1)
+    cancelled = await api.call("DELETE", made.headers["Location"], headers={"Idempotency-Key": "another"})
+    assert (cancelled.status, cancelled.told["cancelled"]) == (200, 1)
+    assert (await api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}, headers=KEY)).body == kept.body
+    refused = await api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}, headers={"Idempotency-Key": "new"})
+    assert (refused.status, refused.code) == (503, "STORE_FULL")
 
 
 @pytest.mark.parametrize("key", ["", "я", "k" * 256, "a\tb"])
