@@ -5,6 +5,8 @@ A script begins with a parsed header:
     -- claim: what it does in one line
     -- ARGV    tube, owner, limit:int, lease_ms:int, ids:rest
     -- USES    now, tick, ready              (files of lua/parts, in this order)
+    -- LATE    release_delivery             (a function of theirs that is called once or never: what only it needs is
+                                             defined when it is called)
     -- RETURNS …
     -- EVENTS  …
     -- INVARIANT …
@@ -31,6 +33,8 @@ _TYPES = {"int": "tonumber(ARGV[{n}])", "json": "cjson.decode(ARGV[{n}])", "str"
 _FIXED = 2
 # A line of a script and where it stands.
 Line = tuple[str, str]
+# A definition.
+Block = list[Line]
 
 _CLOCK = (
     "local clock = redis.call('TIME')",
@@ -94,8 +98,9 @@ def load(name: str, flags: bool = False) -> Script:
     arguments = tuple(_arguments(header.get("ARGV", "")))
     uses = [part.strip() for part in header.get("USES", "").split(",") if part.strip()]
     own = _lines(f"{name}.lua")
-    lines = [*_needed([_lines(f"parts/{part}.lua") for part in uses], own), *own]
-    lines = [*_shebang(name, flags), *_prelude(arguments, lines), *lines]
+    blocks = [block for part in uses for block in _blocks(_lines(f"parts/{part}.lua"))]
+    definitions = _definitions(blocks, own, header.get("LATE", ""))
+    lines = [*_shebang(name, flags), *_prelude(arguments), *definitions, *own]
     text = "\n".join(line for line, _ in lines)
     sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
     return Script(name, purpose, header, arguments, text, tuple(origin for _, origin in lines), sha)
@@ -121,19 +126,46 @@ def _lines(file: str) -> list[Line]:
     return [(line, f"lua/{file}:{n}") for n, line in numbered if line.strip() and not line.lstrip().startswith("--")]
 
 
-def _needed(parts: list[list[Line]], own: list[Line]) -> list[Line]:
-    """Of the parts only what the script reaches: every definition costs time at each run."""
-    blocks = [block for part in parts for block in _blocks(part)]
-    text = "\n".join(line for line, _ in own)
-    kept: list[list[Line]] = []
+def _definitions(blocks: list[Block], own: list[Line], late: str) -> list[Line]:
+    """Of keys and parts only what the script reaches, for every definition costs time at each run; what only the
+    function `late` reaches stands within it.
+    """
+    needed = _needed(blocks, own)
+    function = next((block for block in needed if late in _defined(block)), [])
+    early = _needed([block for block in needed if block is not function], own)
+    outer, inner = _joined(early), _joined([block for block in needed if block is not function and block not in early])
+    keys = _keys([*outer, *own])
+    if function:
+        own_keys = [key for key in _keys([*inner, *function]) if key not in keys]
+        function = [function[0], *own_keys, *inner, *function[1:]]
+    return [*keys, *outer, *function]
+
+
+def _joined(blocks: Iterable[Block]) -> list[Line]:
+    return [line for block in blocks for line in block]
+
+
+def _keys(lines: Iterable[Line]) -> list[Line]:
+    """The functions of the keys that these lines name."""
+    text = _text(lines)
+    return [(key.lua, "prelude") for key in KEYS.values() if re.search(rf"\b{key.name}_key\(", text)]
+
+
+def _needed(blocks: list[Block], own: list[Line]) -> list[Block]:
+    text = _text(own)
+    kept: list[Block] = []
     for block in reversed(blocks):
         if any(re.search(rf"\b{word}\b", text) for word in _defined(block)):
             kept.insert(0, block)
-            text += "\n" + "\n".join(line for line, _ in block)
-    return [line for block in kept for line in block]
+            text += "\n" + _text(block)
+    return kept
 
 
-def _blocks(lines: list[Line]) -> Iterable[list[Line]]:
+def _text(lines: Iterable[Line]) -> str:
+    return "\n".join(line for line, _ in lines)
+
+
+def _blocks(lines: list[Line]) -> Iterable[Block]:
     """Top-level definitions: each begins with `local` in the first column."""
     block: list[Line] = []
     for line in lines:
@@ -144,7 +176,7 @@ def _blocks(lines: list[Line]) -> Iterable[list[Line]]:
     yield block
 
 
-def _defined(block: list[Line]) -> list[str]:
+def _defined(block: Block) -> list[str]:
     """The names a definition makes."""
     names = block[0][0].removeprefix("local function ").removeprefix("local ").split("=")[0].split("(")[0]
     return [name.strip() for name in names.split(",")]
@@ -157,8 +189,6 @@ def _shebang(name: str, flags: bool) -> list[Line]:
     return [(f"#!lua flags={flag}".removesuffix(" flags="), "shebang")]
 
 
-def _prelude(arguments: tuple[Argument, ...], lines: list[Line]) -> list[Line]:
-    text = "\n".join(line for line, _ in lines)
-    used = [key.lua for key in KEYS.values() if re.search(rf"\b{key.name}_key\(", text)]
+def _prelude(arguments: tuple[Argument, ...]) -> list[Line]:
     locals_ = [argument.local(n) for n, argument in enumerate(arguments, _FIXED + 1)]
-    return [(line, "prelude") for line in ["local shard = ARGV[1]", *_CLOCK, *locals_, *used]]
+    return [(line, "prelude") for line in ["local shard = ARGV[1]", *_CLOCK, *locals_]]

@@ -2,6 +2,7 @@
 -- ARGV    suffix, tenant, request, due:int, expires:int, repeat_key, fingerprint, repeat_ms:int, recipients, fields:rest
 --         request: names this very call, so that its repeat after a lost connection is known; fields: history field, value, …
 -- USES    ready, outcome, parcels
+-- LATE    release_delivery
 -- RETURNS ["accepted" | "repeated", suffix, state, due, asked time if it had passed, recipients] or one of
 --         ["used"] ["foreign"] ["payload"]
 -- EVENTS  set and, when due, del of the order key; released, finished
