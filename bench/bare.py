@@ -1,6 +1,6 @@
-"""A bare aiohttp handler, to compare the API with: it reads a body and answers 202 with another.
+"""Bare aiohttp handlers, to compare the API with: one takes bytes and answers bytes, one takes JSON and answers JSON.
 
-`python -m bench.bare ANSWER_BYTES`
+`python -m bench.bare ANSWER_BYTES`; the second is at `/json`.
 """
 
 import asyncio
@@ -19,8 +19,13 @@ async def serve(answer: bytes) -> None:
         await request.read()
         return web.Response(status=202, body=answer, headers={"Content-Type": "application/json"})
 
+    async def take_json(request: web.Request) -> web.Response:
+        told = await request.json()
+        return web.json_response({"text": told["text"], "recipients": len(told["recipients"])}, status=202)
+
     app = web.Application()
     app.router.add_post("/v1/deliveries", take)
+    app.router.add_post("/json", take_json)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, backlog=BACKLOG).start()

@@ -1,7 +1,7 @@
 """bench enqueue: deliveries per second that one API process takes, beside a bare aiohttp handler that answers the same.
 
-Both answer the same load generator, a process of its own, in turns: the bare handler, one client that posts one by one,
-many that do, one client that posts in bulk, the bare handler, …
+All answer the same load generator, a process of its own, in turns: the bare handler, the bare handler that reads and
+writes JSON, one client that posts one by one, many that do, one client that posts in bulk, the bare handler, …
 The API is the real one: `./ada serve`, real keys, real scripts, append-only file on.
 """
 
@@ -21,6 +21,7 @@ from bench.samples import SHORT, address
 ANSWER_BYTES = 230
 """As long as the API's own answer to one delivery."""
 
+BARE = ("bare handler", "bare JSON")
 CHANNELS = ("telegram", "vk", "sms")
 SINGLE_WANTED, BULK_WANTED = 0.5, 5.0
 
@@ -58,7 +59,7 @@ async def measure(arguments: Namespace, rows: Rows) -> None:
         api, facts = await place.start_verb("serve")
         bare = await place.start("bare", "bench.bare", str(ANSWER_BYTES))
         contenders = contenders_of((await bare.facts(START))["http"], facts["http"], arguments)
-        servers = {contender: bare if contender.name == "bare handler" else api for contender in contenders}
+        servers = {contender: bare if contender.name in BARE else api for contender in contenders}
         turns: dict[str, list[Turn]] = {contender.name: [] for contender in contenders}
         for number in range(arguments.rounds):
             for contender, server in servers.items():
@@ -74,6 +75,7 @@ def contenders_of(bare: str, api: str, arguments: Namespace) -> Sequence[Contend
     path = "/v1/deliveries"
     return (
         Contender("bare handler", bare + path, body, arguments.connections),
+        Contender("bare JSON", bare + "/json", body, arguments.connections),
         Contender("one client", api + path, body, 1),
         Contender("one by one", api + path, body, arguments.connections),
         Contender("bulk", f"{api}{path}/bulk", lines, 1, arguments.lines),
@@ -110,6 +112,7 @@ def show(turns: Mapping[str, Sequence[Turn]], rows: Rows) -> None:
                 "system": name,
                 "deliveries_per_s": round(rates[name]),
                 "to_bare": round(rates[name] / rates["bare handler"], 2),
+                "to_bare_json": round(rates[name] / rates["bare JSON"], 2),
                 "to_one_client": round(rates[name] / rates["one client"], 2),
                 "to_one_by_one": round(rates[name] / rates["one by one"], 2),
                 "server_us": round(1e6 * median([turn.server / turn.rate for turn in own]), 1),
