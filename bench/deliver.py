@@ -21,8 +21,8 @@ from bench.samples import SHORT, order, person
 from core.channels import Channels
 from core.histories import Histories
 from core.keys import KEYS
+from core.manner import Manner
 from core.orders import HistoryKey
-from core.parcel_run import Manner
 from core.store import Store
 
 CHANNELS = ("vk", "telegram", "sms")
