@@ -1,6 +1,6 @@
 """Which entries of a claimed parcel have no end yet: what the holder before left, less what the history knows better.
 
-What was left stands in the task's checkpoint as `[index, not before ms, attempts, unclear since ms]`, so that the next
+What was left stands in the task's checkpoint as `[place, not before ms, attempts, unclear since ms]`, so that the next
 holder goes on exactly there.
 
 Invariant I17: who finds `sending` after a crash, where a repeat could double the message, says `unknown` and never
@@ -9,8 +9,8 @@ repeats. Tests: tests/crash/test_couriers.py.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 
 from core.keys import KEYS
 from core.parcels import Entry, compact
@@ -21,18 +21,19 @@ from core.verdicts import covered
 from core.words import OPEN, Status
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
-    """An entry that has no end yet. Times in the server's ms; `unclear_since` 0: no attempt's end is unclear."""
+class Open(NamedTuple):
+    """An entry that has no end yet, and its `place` in the parcel. Times in the server's ms; `unclear_since` 0: no
+    attempt's end is unclear.
+    """
 
-    index: int
+    place: int
     entry: Entry
     not_before: int = 0
     attempts: int = 0
     unclear_since: int = 0
 
     def row(self) -> list[int]:
-        return [self.index, self.not_before, self.attempts, self.unclear_since]
+        return [self.place, self.not_before, self.attempts, self.unclear_since]
 
 
 def checkpoint_of(left: Iterable[Open]) -> str:
@@ -49,7 +50,7 @@ class OpenEntries:
         self._remembers = remembers
         rows = json.loads(task.checkpoint or "[]")
         found = [Open(row[0], entries[row[0]], *row[1:]) for row in rows]
-        self.open = found or [Open(index, entry) for index, entry in enumerate(entries)]
+        self.open = found or [Open(place, entry) for place, entry in enumerate(entries)]
         self.died: list[Open] = []
         self._in_doubt = task.crashed or task.closed or (not rows and task.left < len(entries))
 

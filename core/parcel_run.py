@@ -13,7 +13,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 from core.errors import StoreError
@@ -73,7 +72,7 @@ class ParcelRun:
         for item in self._entries.open:
             not_before = max(item.not_before, opens.get(item.entry.address, 0))
             if not_before > self._now:
-                self._left.append(replace(item, not_before=not_before))
+                self._left.append(item._replace(not_before=not_before))
             else:
                 self._todo.append(item)
 
@@ -187,7 +186,7 @@ class ParcelRun:
             return
         not_before = self._now + int(follows.pause.total_seconds() * 1000)
         unclear = since if follows.unclear else item.unclear_since
-        self._left.append(replace(item, not_before=not_before, attempts=follows.attempts, unclear_since=unclear))
+        self._left.append(item._replace(not_before=not_before, attempts=follows.attempts, unclear_since=unclear))
         if self._courier.remembers == NEVER:
             self._ledger.note(item.entry.item(Status.QUEUED, follows.reason, attempts=follows.attempts))
 
@@ -206,7 +205,7 @@ class ParcelRun:
         self._ledger.note(item.entry.item(closed.status, closed.reason, closed.reference, attempts))
 
     async def _settle(self) -> None:
-        left = [*self._left, *(replace(item, not_before=max(item.not_before, self._held_until)) for item in self._todo)]
+        left = [*self._left, *(item._replace(not_before=max(item.not_before, self._held_until)) for item in self._todo)]
         due = min((item.not_before for item in left), default=0)
         unclear = any(item.unclear_since for item in left)
         await self._ledger.settle(due=due, left=len(left), checkpoint=checkpoint_of(left), unclear=unclear)
