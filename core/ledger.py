@@ -91,7 +91,7 @@ class Ledger:
         except StoreError as fault:
             self.give_up(fault)
 
-    async def settle(self, *, due: int, left: int, checkpoint: str, unclear: bool) -> None:
+    async def settle(self, *, due: int, left: int, checkpoint: str, unclear: Sequence[Any]) -> None:
         """The end of this claim with so many entries `left`, unless it was lost. Raises StoreError."""
         if not self.lost and len(self._items) > _PAGE:
             first, self._items = self._items[:-_PAGE], self._items[-_PAGE:]

@@ -95,9 +95,9 @@ class ParcelRun:
         while self._todo and len(batch) < self._courier.batch:
             item = self._todo.popleft()
             if self._task.expires and self._now >= self._task.expires:
-                self._close(item, Closed(Status.EXPIRED, Reason.TOO_LATE), item.attempts)
+                self._close(item, _unattempted(item, Closed(Status.EXPIRED, Reason.TOO_LATE)), item.attempts)
             elif self._ledger.skip and str(item.entry.id) in self._ledger.skip:
-                self._close(item, Closed(Status.CANCELLED), item.attempts)
+                self._close(item, _unattempted(item, Closed(Status.CANCELLED)), item.attempts)
             else:
                 batch.append(item)
         return batch
@@ -207,5 +207,14 @@ class ParcelRun:
     async def _settle(self) -> None:
         left = [*self._left, *(item._replace(not_before=max(item.not_before, self._held_until)) for item in self._todo)]
         due = min((item.not_before for item in left), default=0)
-        unclear = any(item.unclear_since for item in left)
+        unclear = [
+            item.entry.item(Status.UNKNOWN, Reason.PROVIDER_DOWN, attempts=item.attempts)
+            for item in left
+            if item.unclear_since
+        ]
         await self._ledger.settle(due=due, left=len(left), checkpoint=checkpoint_of(left), unclear=unclear)
+
+
+def _unattempted(item: Open, closed: Closed) -> Closed:
+    """The end of an entry that is not tried again: unknown if the last attempt may have sent it (D-38)."""
+    return Closed(Status.UNKNOWN, Reason.PROVIDER_DOWN) if item.unclear_since else closed
