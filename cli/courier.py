@@ -17,7 +17,7 @@ from cli.processes import announce
 from cli.settings import Configuration, channels, courier_module, load
 from cli.wiring import log_to_stderr, opened_store, stop_requested
 from core.errors import SetupError
-from core.parcel_run import Manner
+from core.manner import Manner
 from core.port import Courier
 from core.runtime import Runtime
 

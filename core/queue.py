@@ -112,7 +112,7 @@ class Queue(Looks):
         outcomes: Sequence[Any] = (),
         due: int = 0,
         checkpoint: str = "",
-        unclear: bool = False,
+        unclear: Sequence[Any] = (),
         body: str = "",
         answer: str = "",
     ) -> str:

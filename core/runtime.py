@@ -11,11 +11,12 @@ Before: `lua/claim.lua` gives a parcel. After: `couriers/<channel>.py` attempts;
 it.
 """
 
-import asyncio
 import logging
 
 from core.channels import Channels, Facts
-from core.parcel_run import Manner, ParcelRun
+from core.hands import Hands
+from core.manner import Manner
+from core.parcel_run import ParcelRun
 from core.port import Courier
 from core.queue import Claim, Queue, Task
 from core.receipts import Receipts
@@ -38,8 +39,7 @@ class Runtime:
         self.manner = manner or Manner()
         self.queue = Queue(store)
         self.receipts = Receipts(store)
-        self.hands = max(2, self.manner.side_by_side // courier.batch)
-        self.slots = asyncio.Semaphore(self.hands)
+        self.hands = Hands(max(2, self.manner.side_by_side // courier.batch))
         self.halted = ""
         self._channels = Channels(store)
         self._worker = Worker(store, courier.channel, self._deliver, pace=self._pace(), account=courier.account)

@@ -133,19 +133,21 @@ class Extension:
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The end of an attempt, as `lua/settle.lua` takes it. `due`: server ms, 0: at once; `body` "": unchanged."""
+    """The end of an attempt, as `lua/settle.lua` takes it. `due`: server ms, 0: at once; `unclear`: outcomes of those
+    who go on and may have been sent to, should nobody try again; `body` "": unchanged.
+    """
 
     result: str = "done"
     outcomes: Sequence[Any] = ()
     due: int = 0
     checkpoint: str = ""
-    unclear: bool = False
+    unclear: Sequence[Any] = ()
     body: str = ""
     answer: str = ""
 
     def row(self, task: Task) -> tuple[str | int, ...]:
-        outcomes = compact(list(self.outcomes)) if self.outcomes else ""
-        told = (self.result, self.due, self.checkpoint, int(self.unclear), outcomes, self.body, self.answer)
+        outcomes, unclear = (compact(list(items)) if items else "" for items in (self.outcomes, self.unclear))
+        told = (self.result, self.due, self.checkpoint, unclear, outcomes, self.body, self.answer)
         return (task.id, task.token, *told)
 
 

@@ -103,19 +103,20 @@ REACHED = frozenset({Status.SENT, Status.DELIVERED, Status.READ})
 OPEN = frozenset({Status.QUEUED, Status.SENDING})
 
 # Later evidence wins over earlier, never the other way round, so reports may come in any order and any number of times:
-# a provider's report outranks what the attempt believed, and what was read was delivered.
+# a provider's report outranks what the attempt believed, and what was read was delivered. That nobody tries any more is
+# no evidence of what became of an attempt: it takes nothing back.
 RANK = {
     Status.QUEUED: 0,
     Status.SENDING: 1,
-    Status.UNKNOWN: 2,
-    Status.SENT: 3,
-    Status.FAILED: 4,
-    Status.NO_CONTACT: 4,
-    Status.SKIPPED: 4,
-    Status.CANCELLED: 4,
-    Status.EXPIRED: 4,
-    Status.DELIVERED: 5,
-    Status.READ: 6,
+    Status.NO_CONTACT: 2,
+    Status.SKIPPED: 2,
+    Status.CANCELLED: 2,
+    Status.EXPIRED: 2,
+    Status.UNKNOWN: 3,
+    Status.SENT: 4,
+    Status.FAILED: 5,
+    Status.DELIVERED: 6,
+    Status.READ: 7,
 }
 
 

@@ -180,7 +180,7 @@ class Worker:
         self._entries[holding] = max(1, task.left)
         self._in_hand += self._entries[holding]
         self._renewal.hold(task)
-        running.add_done_callback(partial(self._done, holding))
+        running.add_done_callback(partial(self._done, task, holding))
 
     def lighten(self, task: Task, entries: int) -> None:
         """So many entries of a task in hand are done: the next task comes while this one ends, not after."""
@@ -190,23 +190,18 @@ class Worker:
         if not had_room and self._has_room():
             self._wake.set()
 
-    def _done(self, holding: Holding, running: "asyncio.Task[Any]") -> None:
+    def _done(self, task: Task, holding: Holding, running: "asyncio.Task[Any]") -> None:
         had_room = self._has_room()
         self._running.discard(running)
         self._in_hand -= self._entries.pop(holding)
         if not had_room:
             self._wake.set()
+        self._renewal.drop(task)
+        _tell_fault(task, running)
 
     async def _handle(self, task: Task, claim: Claim) -> None:
-        try:
-            if settlement := await self._handler(task, claim):
-                await self._settler.settle(task, settlement)
-        except StoreError as fault:
-            log.warning("task %s left to its lease: %s", task.id, fault)
-        except Exception:  # the attempt: a fault of the handler must not end the worker
-            log.exception("task %s left to its lease", task.id)
-        finally:
-            self._renewal.drop(task)
+        if settlement := await self._handler(task, claim):
+            await self._settler.settle(task, settlement)
 
     async def _sleep(self, seconds: float) -> None:
         if seconds <= 0 or self._stopping:
@@ -228,3 +223,12 @@ class Worker:
     async def _drain(self) -> None:
         while self._running:
             await asyncio.wait(list(self._running))
+
+
+def _tell_fault(task: Task, running: "asyncio.Task[Any]") -> None:
+    """A handler that raises ends its own attempt and nothing else."""
+    fault = None if running.cancelled() else running.exception()
+    if isinstance(fault, StoreError):
+        log.warning("task %s left to its lease: %s", task.id, fault)
+    elif fault is not None:
+        log.error("task %s left to its lease", task.id, exc_info=fault)

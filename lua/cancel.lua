@@ -4,7 +4,8 @@
 -- USES    ready, outcome, parcels
 -- RETURNS ["cancelled", parcels (or recipients) whose attempt is under way: they end at their next word, …] or ["missing"] ["over"]
 -- EVENTS  del of the order key; outcomes, reported, cancelled, finished
--- INVARIANT I11 cancelled before the claim: never claimed; while taken: not retried
+-- INVARIANT I11 cancelled before the claim: never claimed; while taken: not retried. Who has an end keeps it (D-42); who may have been
+--         sent to is unknown (D-38)
 
 local history = history_key(suffix)
 local facts = facts_of(suffix)
@@ -48,7 +49,7 @@ local function cancel_entry(channel, parcel, item)
   local task = read_task(id)
   if facts.state == 'released' and (not task or latest_parcel(suffix, plan, channel, parcel, item) ~= parcel) then return end
   if task and task.state == 'taken' then return skip_in_flight(id, item) end
-  local closed = record(suffix, channel, { item })
+  local closed = record(suffix, channel, { task and cancelled_item(id, channel, suffix, item) or item })
   if closed == 0 then return end
   if task then
     task.left = redis.call('HINCRBY', task_key(id), 'left', 0 - closed)

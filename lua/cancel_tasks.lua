@@ -2,7 +2,7 @@
 -- ARGV    ids:rest
 -- USES    ready, outcome, parcels
 -- RETURNS [ended, flagged]
--- EVENTS  cancelled; reported and finished where a delivery's parcel ended
+-- EVENTS  cancelled; outcomes, reported and finished where a delivery's parcel ended
 -- INVARIANT I11
 
 local ended, flagged = 0, 0

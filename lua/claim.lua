@@ -103,8 +103,10 @@ if opens_at <= now then
     entries = entries + (tonumber(task[7]) or 1)
     tasks[#tasks + 1] = task
   end
+  -- As many as will fit if they are as large as those before: what does not fit is offered again, and that costs.
+  local function fitting() return #tasks == 0 and 1 or math.ceil((budget - entries) * #tasks / math.max(1, entries)) end
   while #tasks < most and entries < budget and late < PAGE do
-    local members, tenant = next_members(math.min(most - #tasks, budget - entries))
+    local members, tenant = next_members(math.min(most - #tasks, fitting()))
     if #members == 0 then break end
     -- Tokens only grow; those that are not needed after all are never given.
     token = redis.call('HINCRBY', counters_key(), 'token', #members / 2) - #members / 2

@@ -2,7 +2,7 @@
 -- ARGV    attempts:rest
 --         for each id, token, result, due, checkpoint, unclear, outcomes (JSON or ""), body, answer
 --         result: done, failed, bury, retry; a parcel with open entries is always put off until `due` (0: takeable at once)
---         checkpoint: what the next attempt gets; unclear: 1 if some of the rest may have been sent by this attempt
+--         checkpoint: what the next attempt gets; unclear: those of the rest who may have been sent to, as outcomes (JSON or "")
 --         body: takes the place of the task's own if it goes on, "" leaves it (K-37); answer: for whoever waits for the end
 -- USES    ready, outcome, parcels
 -- RETURNS for each "done", "failed", "waiting", "ready", "buried", "cancelled" or "stale"
@@ -29,8 +29,8 @@ local function put_back(id, task, attempt)
   if task.history or attempt.checkpoint ~= '' then redis.call('HSET', key, 'checkpoint', attempt.checkpoint) end
   if attempt.body ~= '' then redis.call('HSET', key, 'body', attempt.body) end
   redis.call('HDEL', key, 'token', 'owner')
-  if attempt.unclear == 0 then redis.call('HDEL', key, 'started') end
-  if attempt.unclear == 0 and task.history then redis.call('HDEL', key, 'attempts') end
+  if attempt.unclear == '' then redis.call('HDEL', key, 'started', 'unclear') end
+  if attempt.unclear == '' and task.history then redis.call('HDEL', key, 'attempts') end
   count(task.tube, 'retried')
   if attempt.due > now then new_moment(attempt.due) end
   if not task.history and option(task.tube, 'retry') == 'park' then
@@ -59,6 +59,7 @@ end
 local function settle_one(id, token, attempt)
   local task = read_task(id)
   if not task or task.token ~= token or task.state ~= 'taken' then return 'stale' end
+  if attempt.unclear ~= '' then redis.call('HSET', task_key(id), 'unclear', attempt.unclear) end
   if task.history then settle_parcel(id, task, attempt.outcomes) end
   local open = task.left > 0
   if not task.history then open = attempt.result == 'retry' or attempt.result == 'bury' end
@@ -72,7 +73,7 @@ local read = {}
 for n = 1, #attempts, WIDTH do
   read[#read + 1] = {
     id = attempts[n], token = attempts[n + 1], result = attempts[n + 2], due = tonumber(attempts[n + 3]),
-    checkpoint = attempts[n + 4], unclear = tonumber(attempts[n + 5]),
+    checkpoint = attempts[n + 4], unclear = attempts[n + 5],
     outcomes = attempts[n + 6] ~= '' and cjson.decode(attempts[n + 6]) or {}, body = attempts[n + 7], answer = attempts[n + 8],
   }
 end

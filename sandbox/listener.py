@@ -9,12 +9,15 @@ LONGEST_LINE = 128 * 1024  # Kannel takes a text of any length in the query; 4,0
 
 
 class Listener:
-    """Serves an application from `start` to `stop`; port 0 takes a free one."""
+    """What a provider with an HTTP side is: an application, served from `start` to `stop`. Port 0 takes a free one;
+    `path` is where it is to be asked.
+    """
 
-    def __init__(self, app: web.Application, host: str, port: int) -> None:
+    def __init__(self, app: web.Application, host: str, port: int, path: str) -> None:
         self._app = app
         self.host = host
         self.port = port
+        self._path = path
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> None:
@@ -40,8 +43,9 @@ class Listener:
 
     @property
     def url(self) -> str:
+        """The whole address."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        return f"http://{host}:{self.port}{self._path}"
 
 
 async def cut(request: web.Request) -> web.StreamResponse:

@@ -13,6 +13,8 @@ from typing import Any
 from telethon import TelegramClient
 from telethon.errors import AuthKeyNotFound, RPCError
 
+from couriers.telegram.limit import TimeLimit
+
 FAILURES = (RPCError, OSError, AuthKeyNotFound)  # what `up` and `ask` raise; a TimeoutError is an OSError
 
 
@@ -22,6 +24,7 @@ class Line:
     def __init__(self, client: TelegramClient, timeout: timedelta) -> None:
         self._client = client
         self._timeout = timeout.total_seconds()
+        self._limit = TimeLimit(timeout)
         self._connecting: asyncio.Task[None] | None = None
         self._answers = 0
         self._mute = False  # nothing came for a whole time limit: whoever cut this line did not tell us
@@ -62,8 +65,7 @@ class Line:
         """The same for a call of Telethon's that asks by itself."""
         answers = self._answers
         try:
-            async with asyncio.timeout(self._timeout):
-                answer = await _honestly(call)
+            answer = await self._limit.keep(_honestly(call))
         except TimeoutError:
             self._mute = answers == self._answers
             raise

@@ -1,8 +1,8 @@
 """Finds whom an address means: "100001" and "-100123" (ids), "@name", "+79991112233".
 
 Telegram wants an access hash beside an id, which each account gets when it meets the person; the session file keeps
-them. A bot may leave the hash 0 for whoever started it, so its ids cost no question at all; a user's account asks once
-for each. Source: core.telegram.org/api/peers, "Access hash".
+them. A bot may leave the hash 0 for whoever started it, so its ids cost no question at all, not even to the file; a
+user's account asks once for each. Source: core.telegram.org/api/peers, "Access hash".
 """
 
 import re
@@ -37,9 +37,12 @@ class Peers:
             return await self._by_phone(address)
         if address.startswith("@"):
             return self._named(address[1:].lower()) or await self._attempted(self._by_name(address))
-        if _ID.fullmatch(address):
-            return self._met(int(address)) or await self._unmet(int(address))
-        return nobody("not an id, a @name or a phone number")
+        if not _ID.fullmatch(address):
+            return nobody("not an id, a @name or a phone number")
+        identity = int(address)
+        if self._bot and identity > 0:
+            return types.InputPeerUser(identity, access_hash=0)
+        return self._met(identity) or await self._attempted(self._by_id(identity))
 
     async def find_afresh(self, address: str) -> Found:
         """The same by a new question, after Telegram did not accept what `find` gave."""
@@ -65,11 +68,6 @@ class Peers:
 
     def _named(self, username: str) -> Found:
         return _peer_of(self._client.session.get_entity_rows_by_username(username))
-
-    async def _unmet(self, identity: int) -> Found:
-        if self._bot and identity > 0:
-            return types.InputPeerUser(identity, access_hash=0)
-        return await self._attempted(self._by_id(identity))
 
     async def _by_id(self, identity: int) -> Found:
         peer = utils.get_peer(identity)

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from telethon import TelegramClient
 from telethon.crypto import rsa
 from telethon.errors import AuthKeyError, AuthKeyNotFound, FloodWaitError, RPCError, UserMigrateError
 
 from core.errors import SetupError
 from couriers.telegram import answers, session
+from couriers.telegram.client import Client
 from couriers.telegram.courier import Telegram
 from couriers.telegram.line import Line
 from couriers.telegram.peers import Peers
@@ -74,13 +74,13 @@ async def _signed_in(settings: Settings, held: Held) -> Telegram:
         raise
 
 
-def _peers(client: TelegramClient, line: Line, held: Held, account: Any) -> Peers:
+def _peers(client: Client, line: Line, held: Held, account: Any) -> Peers:
     return Peers(client, line.ask, Phones(held.path.with_suffix(".phones")), bot=bool(account.bot))
 
 
-def _client(settings: Settings, held: Held) -> TelegramClient:
+def _client(settings: Settings, held: Held) -> Client:
     address = settings.address()
-    return TelegramClient(
+    return Client(
         held.session,
         settings.api_id,
         settings.api_hash,
@@ -96,7 +96,7 @@ def _client(settings: Settings, held: Held) -> TelegramClient:
     )
 
 
-async def _new_account(client: TelegramClient, line: Line, settings: Settings) -> Any:
+async def _new_account(client: Client, line: Line, settings: Settings) -> Any:
     if settings.bot_token is None:
         raise SetupError("nobody is signed in with this session: sign in anew and set ADA_TELEGRAM_SESSION")
     try:

@@ -4,7 +4,8 @@ Source: core.telegram.org/api/config, message_length_max; core.telegram.org/api/
 """
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 LONGEST = 4096
 _SEARCHED = 400  # how far back a better place to cut is looked for
@@ -15,15 +16,17 @@ _BLANKS = ("\n", " ")  # the end of a line is a better place to cut than the end
 
 def units(text: str) -> int:
     """The length that Telegram counts."""
-    return len(text) + sum(character > "\uffff" for character in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def split(text: str, longest: int = LONGEST) -> list[str]:
+@lru_cache(maxsize=16)
+def split(text: str, longest: int = LONGEST) -> Sequence[str]:
     """The parts, in order, which joined give the text again; none is longer than `longest`, none is empty.
 
     A part ends behind a line or a word if one ends near its limit, else never inside of what is seen as one character.
+    Kept for a while: all recipients of a delivery get the same text.
     """
-    return list(_parts(text, longest)) or [text]
+    return tuple(_parts(text, longest)) or (text,)
 
 
 def _parts(text: str, longest: int) -> Iterator[str]:

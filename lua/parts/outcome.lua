@@ -4,8 +4,8 @@
 
 -- The same table as core/words.py RANK; a test holds them together.
 local RANK = {
-  queued = 0, sending = 1, unknown = 2, sent = 3, failed = 4, no_contact = 4, skipped = 4, cancelled = 4, expired = 4,
-  delivered = 5, read = 6,
+  queued = 0, sending = 1, no_contact = 2, skipped = 2, cancelled = 2, expired = 2, unknown = 3, sent = 4, failed = 5,
+  delivered = 6, read = 7,
 }
 local REACHED = { sent = true, delivered = true, read = true }
 local OPEN = { queued = true, sending = true }

@@ -55,12 +55,6 @@ local function release_delivery(suffix)
   return made
 end
 
--- The end of a parcel that will not be attempted any more; its open entries end with it.
-local function close_parcel(id, task, final)
-  end_task(id, task, final)
-  close_entries(task.history, task.tube, task.left)
-end
-
 -- The parcel of an entry's latest attempt: what a person had tried again is in a later one than before. `[group, [[id, number,
 -- contact, …], …]]`, group 0 being the first attempt.
 local function latest_parcel(suffix, plan, channel, parcel, item)
@@ -86,6 +80,32 @@ local function close_items(id, task, items)
   close_entries(task.history, task.tube, closed)
 end
 
+-- Open entries whose last attempt may have been sent, as outcomes: the next attempt was to find out (the same random id).
+local function unclear_items(id)
+  local text = redis.call('HGET', task_key(id), 'unclear')
+  return text and cjson.decode(text) or {}
+end
+
+-- The end of a parcel that will not be attempted any more; its open entries end with it. What may have been sent is unknown and
+-- nothing else (D-38).
+local function close_parcel(id, task, final)
+  local unclear = unclear_items(id)
+  if #unclear > 0 then close_items(id, task, unclear) end
+  end_task(id, task, final)
+  close_entries(task.history, task.tube, task.left)
+end
+
+-- An entry that is cancelled, as an outcome: unknown where it may have been sent.
+local function cancelled_item(id, channel, suffix, item)
+  for _, unclear in ipairs(unclear_items(id)) do
+    if unclear[1] == item[1] and unclear[4] == item[4] then return unclear end
+  end
+  -- Its attempt was written, and its holder was lost.
+  local stored = redis.call('HGET', outcomes_key(suffix), field_of(item[1], channel, item[4]))
+  if status_in(stored) == 'sending' then item[6], item[7] = 'unknown', 'crashed' end
+  return item
+end
+
 -- Recipients who were cancelled while their parcel was under way, and are not sent to by it, are not tried again (I11).
 local function close_skipped(id, task, status, reason)
   local skipped = redis.call('HGET', task_key(id), 'skipped')
@@ -94,7 +114,7 @@ local function close_skipped(id, task, status, reason)
   for line in string.gmatch(skipped, '[^\n]+') do
     local item = cjson.decode(line)
     item[6], item[7] = status, reason
-    items[#items + 1] = item
+    items[#items + 1] = status == 'cancelled' and cancelled_item(id, task.tube, task.history, item) or item
   end
   redis.call('HDEL', task_key(id), 'skip', 'skipped')
   close_items(id, task, items)

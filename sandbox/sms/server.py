@@ -23,8 +23,10 @@ SENDSMS = "/cgi-bin/sendsms"
 REQUEST_FAULTS = frozenset({"accepted_then_cut", "disconnect_before", "timeout", "bad_gateway", "busy", "queued"})
 
 
-class SmsServer:
-    """Plays one smsbox with one sendsms-user; `inbound_url` is its sms-service's get-url, with Kannel's escapes."""
+class SmsServer(Listener):
+    """Plays one smsbox with one sendsms-user, asked at `url`; `inbound_url` is its sms-service's get-url, with Kannel's
+    escapes.
+    """
 
     def __init__(
         self,
@@ -44,32 +46,22 @@ class SmsServer:
         app = web.Application()
         app.router.add_get(SENDSMS, self._answer)
         app.router.add_post(SENDSMS, _no_form)
-        self._listener = Listener(app, host, port)
+        super().__init__(app, host, port, SENDSMS)
         self._session: ClientSession | None = None
         self._reporting: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Listen; raises OSError when the port is taken."""
-        await self._listener.start()
+        await super().start()
         self._session = ClientSession(timeout=ClientTimeout(total=10), headers={"User-Agent": "Kannel/1.4.5"})
 
     async def stop(self) -> None:
         """Stop; reports that are still due are lost."""
-        await self._listener.stop()
+        await super().stop()
         for task in self._reporting:
             task.cancel()
         await asyncio.gather(*self._reporting, return_exceptions=True)
         if self._session is not None:
             await self._session.close()
-
-    @property
-    def port(self) -> int:
-        return self._listener.port
-
-    @property
-    def url(self) -> str:
-        """The address of sendsms."""
-        return f"{self._listener.url}{SENDSMS}"
 
     # taking messages
 

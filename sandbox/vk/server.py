@@ -15,8 +15,8 @@ from sandbox.world import World
 TOKEN = "vk1.a.sandbox"
 
 
-class VkServer:
-    """Plays api.vk.com for one community, whose token is `token`."""
+class VkServer(Listener):
+    """Plays api.vk.com for one community, whose token is `token`. `url` takes the place of https://api.vk.com/method/."""
 
     def __init__(self, world: World, host: str = "127.0.0.1", port: int = 0, token: str = TOKEN) -> None:
         self._world = world
@@ -24,23 +24,7 @@ class VkServer:
         self.token = token
         app = web.Application(client_max_size=LARGEST_BODY)
         app.router.add_route("*", "/method/{method}", self._answer)
-        self._listener = Listener(app, host, port)
-
-    async def start(self) -> None:
-        """Listen; raises OSError when the port is taken."""
-        await self._listener.start()
-
-    async def stop(self) -> None:
-        await self._listener.stop()
-
-    @property
-    def port(self) -> int:
-        return self._listener.port
-
-    @property
-    def url(self) -> str:
-        """The address that takes the place of https://api.vk.com/method/."""
-        return f"{self._listener.url}/method/"
+        super().__init__(app, host, port, "/method/")
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         self._world.count("vk", "http")

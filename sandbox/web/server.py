@@ -34,7 +34,7 @@ class Sms(Protocol):
     async def write(self, number: str, text: str, url: str | None = None) -> int | None: ...
 
 
-class WebServer:
+class WebServer(Listener):
     """Shows one world and takes its rules; `environment` is shown in /state.json."""
 
     def __init__(
@@ -49,7 +49,7 @@ class WebServer:
         self._world, self._telegram, self._sms, self._environment = world, telegram, sms, environment
         app = web.Application(middlewares=[problems])
         app.add_routes(self._routes())
-        self._listener = Listener(app, host, port)
+        super().__init__(app, host, port, "/")
 
     def _routes(self) -> list[web.RouteDef]:
         return [
@@ -65,21 +65,6 @@ class WebServer:
             web.post("/write/sms", self._write_sms),
             web.post("/read/telegram", self._read_telegram),
         ]
-
-    async def start(self) -> None:
-        """Listen; raises OSError when the port is taken."""
-        await self._listener.start()
-
-    async def stop(self) -> None:
-        await self._listener.stop()
-
-    @property
-    def port(self) -> int:
-        return self._listener.port
-
-    @property
-    def url(self) -> str:
-        return f"{self._listener.url}/"
 
     # the inbox
 

@@ -11,8 +11,8 @@ from redis.asyncio import Redis
 
 from core.channels import Channels
 from core.histories import Histories
+from core.manner import Manner
 from core.orders import Accepted, History, HistoryKey, Id, Order, Recipient, Sender
-from core.parcel_run import Manner
 from core.port import FOREVER, Message, Outcome, Sent
 from core.queue import Claim, Queue, Task
 from core.retry import Backoff

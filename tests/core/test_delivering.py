@@ -24,6 +24,7 @@ from core.port import (
     Split,
     Unknown,
 )
+from core.retry import Backoff
 from core.store import Store
 from core.words import DeliveryState, Reason, Status, Verdict
 from tests.core.house import HOUR, QUICK, TENANT, House, Played, people, person, sent
@@ -408,6 +409,64 @@ class TestCancelling:
         assert statuses(told, "vk") == {1: "sent", 2: "cancelled", 3: "failed", 4: "sent", 5: "sent"}
         assert (await house.histories.cancel(key, TENANT)).cancelled == 0
 
+    @on_both_servers
+    @pytest.mark.row("D-42", "D-38")
+    async def test_who_has_an_end_keeps_it_when_he_is_chosen_while_his_parcel_goes_on(self, house: House) -> None:
+        """It was told as cancelled, even what had been sent."""
+        answers = by_address(p2=Deferred(Reason.THROTTLED, HOUR), p3=Unknown(), p4=GONE)
+        await house.courier(Played("vk", answer=answers, remembers=NEVER))
+        key = (await house.deliver(*people(4, "vk"), channels=("vk",))).key
+        await until(lambda: settled(house, key, 2))
+        answer = await house.histories.cancel(key, TENANT, ["1", "3", "4"])
+        assert (answer.cancelled, list(answer.already_sent), list(answer.in_flight)) == (0, [1], [3])
+        told = await house.history(key)
+        assert statuses(told, "vk") == {1: "sent", 2: "queued", 3: "unknown", 4: "failed"}
+        assert (told.counts["reached"], told.counts[Status.CANCELLED]) == (1, 0)
+
+    @on_both_servers
+    @pytest.mark.row("D-38", "D-42")
+    @pytest.mark.parametrize("chosen", [["2", "3"], []])
+    async def test_who_may_have_been_sent_to_is_unknown_when_nobody_tries_again(
+        self, house: House, chosen: list[str]
+    ) -> None:
+        """The repeat with the same random id would have told; without it nobody can tell."""
+        answers = by_address(p2=Deferred(Reason.THROTTLED, HOUR), p3=Unknown())
+        await house.courier(Played(answer=answers), replace(QUICK, backoff=Backoff(HOUR, HOUR)))
+        key = (await house.deliver(*people(4))).key
+        await until(lambda: settled(house, key, 2))
+        answer = await house.histories.cancel(key, TENANT, chosen)
+        assert (answer.cancelled, sorted(set(answer.already_sent) - {1, 4}), list(answer.in_flight)) == (1, [], [3])
+        told = await house.finished(key)
+        assert statuses(told) == {1: "sent", 2: "cancelled", 3: "unknown", 4: "sent"}
+        assert told.recipients[2].outcomes["echo"].reason == Reason.PROVIDER_DOWN
+
+    @pytest.mark.row("D-38", "D-42")
+    @pytest.mark.parametrize("chosen", [["1", "2", "3"], []])
+    async def test_who_is_cancelled_while_an_attempt_ends_unclear_is_unknown(
+        self, house: House, chosen: list[str]
+    ) -> None:
+        gate = Gate(by_address(p1=Unknown(), p2=Deferred(Reason.THROTTLED, HOUR)))
+        courier = Played(answer=gate)
+        await house.courier(courier, replace(QUICK, backoff=Backoff(HOUR, HOUR)))
+        key = (await house.deliver(*people(3))).key
+        await until(lambda: len(courier.attempted) == 3)
+        cancelling = asyncio.create_task(house.histories.cancel(key, TENANT, chosen))
+        await until(lambda: is_flagged(house, key, "skip" if chosen else "cancel"))
+        gate.opened.set()
+        answer = await cancelling
+        assert (answer.cancelled, list(answer.already_sent), list(answer.in_flight)) == (1, [3], [1])
+        assert statuses(await house.finished(key)) == {1: "unknown", 2: "cancelled", 3: "sent"}
+        assert len(courier.attempted) == 3
+
+    @pytest.mark.row("D-38")
+    async def test_who_may_have_been_sent_to_is_unknown_when_it_is_too_late_to_try_again(self, house: House) -> None:
+        answers = by_address(p1=Unknown(), p2=Deferred(Reason.THROTTLED, HOUR))
+        await house.courier(Played(answer=answers), replace(QUICK, backoff=Backoff(HOUR, HOUR)))
+        key = (await house.deliver(*people(3), expires_at=house.now() + HOUR / 4)).key
+        await until(lambda: settled(house, key, 1))
+        house.passes(HOUR / 2)
+        assert statuses(await house.finished(key)) == {1: "unknown", 2: "expired", 3: "sent"}
+
     @pytest.mark.row("D-42")
     @pytest.mark.parametrize("scheduled", [True, False])
     async def test_chosen_recipients_get_nothing_and_the_others_do(self, house: House, scheduled: bool) -> None:
@@ -473,7 +532,13 @@ class TestCancelling:
     @pytest.mark.row("D-42")
     async def test_cancelling_while_attempts_are_under_way_lets_them_tell_their_end(self, house: House) -> None:
         gate = Gate()
-        courier = Played(answer=gate)
+
+        async def answer(message: Message) -> Outcome:
+            """Not at once: what Redis answered the courier meanwhile reaches it before its next attempt."""
+            await gate(message)
+            return await slowly(message)
+
+        courier = Played(answer=answer)
         await house.courier(courier, replace(QUICK, side_by_side=2))
         key = (await house.deliver(*people(6))).key
         await until(lambda: len(courier.attempted) == 2)
@@ -482,11 +547,11 @@ class TestCancelling:
         (lease,) = await leases(house)
         await until(lambda: has_moved(house, lease))
         gate.opened.set()
-        answer = await cancelling
+        cancelled = await cancelling
         told = await house.finished(key)
         sent_to = [number for number, status in statuses(told).items() if status == "sent"]
-        assert sorted(answer.already_sent) == sent_to
-        assert answer.cancelled == 6 - len(sent_to)
+        assert sorted(cancelled.already_sent) == sent_to
+        assert cancelled.cancelled == 6 - len(sent_to)
         assert len(courier.attempted) == len(sent_to) < 6
 
     @pytest.mark.row("D-42")
@@ -516,8 +581,8 @@ async def settled(house: House, key: HistoryKey, count: int) -> bool:
     return not taken and sum(history.counts[status] for status in (Status.SENT, Status.FAILED)) >= count
 
 
-async def is_flagged(house: House, key: HistoryKey) -> bool:
-    return bool(await house.redis.hexists(f"queue:{{0}}:task:{key.ns}.{key.sender}.echo.0", "skip"))
+async def is_flagged(house: House, key: HistoryKey, flag: str = "skip") -> bool:
+    return bool(await house.redis.hexists(f"queue:{{0}}:task:{key.ns}.{key.sender}.echo.0", flag))
 
 
 async def leases(house: House) -> list[float]:

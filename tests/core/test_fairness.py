@@ -4,7 +4,10 @@ from collections import Counter
 
 import pytest
 
-from tests.core.house import House
+from core.channels import Channels, Facts
+from core.orders import Recipient
+from core.tasks import Draft
+from tests.core.house import FLOOR, LEASE, House
 from tests.servers import on_both_servers
 
 pytestmark = on_both_servers
@@ -87,3 +90,23 @@ async def test_a_lane_is_as_urgent_as_its_head(house: House) -> None:
 async def test_tasks_without_a_lane_do_not_wait_for_each_other(house: House) -> None:
     await put(house, "a", 5)
     assert len(await house.take(limit=10)) == 5
+
+
+@pytest.mark.row("K-05")
+async def test_a_claim_takes_no_more_out_of_the_ready_than_it_gives(house: House) -> None:
+    """It took as many parcels as it wanted entries, and offered all but one of them again."""
+    await Channels(house.store).register("echo", Facts(parcel=100))
+    people = [Recipient(number, contacts={"echo": [f"p{number}"]}) for number in range(2000)]
+    await house.deliver(*people, channels=("echo",))
+    before = await written_to_sorted_sets(house)
+    claim = await house.queue.claim("echo", "w", shard=0, limit=64, budget=200, lease=LEASE, floor=FLOOR)
+    assert [task.left for task in claim.tasks] == [100, 100]
+    leases = 2
+    assert await written_to_sorted_sets(house) - before == leases
+    await house.queue.put_many("t", [Draft(str(number)) for number in range(50)])
+    assert [task.body for task in await house.take("t", 40)] == [str(number) for number in range(40)]
+
+
+async def written_to_sorted_sets(house: House) -> int:
+    facts = await house.redis.info("commandstats")
+    return int(facts.get("cmdstat_zadd", {"calls": 0})["calls"])

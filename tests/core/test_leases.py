@@ -6,10 +6,12 @@ from datetime import timedelta
 import pytest
 
 from core.errors import Conflict, NotFound
-from core.queue import Task
+from core.queue import Claim, Settlement, Task
+from core.worker import Pace, Worker
 from tests.core.audit import dump
-from tests.core.house import HOUR, LEASE, House
+from tests.core.house import FLOOR, HOUR, LEASE, House
 from tests.servers import on_both_servers
+from tests.waiting import until
 
 pytestmark = on_both_servers
 MINUTE = timedelta(minutes=1)
@@ -219,3 +221,28 @@ async def test_looking_changes_nothing(house: House) -> None:
     await house.queue.list(tube="t", state=None, tenant=None, cursor=None, limit=10)
     await house.queue.stats()
     assert await kept(house) == before
+
+
+@pytest.mark.row("K-30")
+async def test_a_fault_of_a_handler_leaves_its_task_to_the_lease_and_stops_nobody_else(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    attempted: list[tuple[str, int]] = []
+
+    async def handle(task: Task, claim: Claim) -> Settlement:
+        attempted.append((task.body, task.attempts))
+        if (task.body, task.attempts) == ("faulty", 1):
+            raise ZeroDivisionError("of the handler")
+        return Settlement()
+
+    worker = Worker(house.store, "t", handle, pace=Pace(lease=timedelta(seconds=0.4), floor=FLOOR))
+    running = asyncio.create_task(worker.run())
+    for body in ("faulty", "good"):
+        await house.queue.put("t", body)
+    await until(lambda: len(attempted) == 3)
+    worker.stop()
+    await running
+    assert attempted == [("faulty", 1), ("good", 1), ("faulty", 2)]
+    (told,) = [record for record in caplog.records if record.exc_info]
+    assert "left to its lease" in told.message
+    assert isinstance((told.exc_info or [None, None])[1], ZeroDivisionError)

@@ -181,6 +181,7 @@ class Machine(RuleBasedStateMachine):
     @rule(target=stale, limit=st.integers(1, 3), lease=minutes)
     def claim(self, limit: int, lease: int) -> Any:
         """Answers the tokens that this claim made: later ones make them old."""
+        self.model.tick()  # what came back only after its time was over expires before anybody takes it
         tasks = self.wait(self.house.take(limit=limit, lease=lease * MINUTE + MINUTE / 2))
         assert len(tasks) == min(limit, len(self.model.candidates()))
         for task in tasks:

@@ -111,6 +111,17 @@ async def test_two_processes_of_a_bot_have_a_session_each_and_keep_it(house: Tel
     assert house.received(house.address(1)) == ["from both"]
 
 
+@pytest.mark.row("D-19")
+async def test_processes_of_one_bot_do_not_read_what_the_others_sent(house: TelegramHouse) -> None:
+    """Telethon fetched it with updates.getDifference, half a second after it had seen a gap in its own numbers."""
+    couriers = [await house.open(), await house.open()]
+    asked = house.world.counted("telegram", "getDifference")
+    for number in range(6):
+        assert isinstance(await one(couriers[number % 2], house.address(number)), Sent)
+    with pytest.raises(AssertionError, match="not within"):
+        await until(lambda: house.world.counted("telegram", "getDifference") > asked, within=2)
+
+
 async def test_a_users_session_serves_one_process(house: TelegramHouse) -> None:
     await house.become_user()
     courier = await house.open()

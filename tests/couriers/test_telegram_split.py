@@ -24,17 +24,17 @@ def test_the_parts_are_the_text_and_each_fits(text: str, longest: int) -> None:
 
 @given(TEXTS)
 def test_a_length_is_what_utf_16_takes(text: str) -> None:
-    assert units(text) == len(text.encode("utf-16-le")) // 2
+    assert units(text) == sum(2 if character > "\uffff" else 1 for character in text)
 
 
 def test_what_fits_stays_whole() -> None:
-    assert split("я" * 4096) == ["я" * 4096]
-    assert split("😀" * 2048) == ["😀" * 2048]
-    assert split("") == [""]
+    assert list(split("я" * 4096)) == ["я" * 4096]
+    assert list(split("😀" * 2048)) == ["😀" * 2048]
+    assert list(split("")) == [""]
 
 
 def test_a_surrogate_pair_stays_whole() -> None:
-    assert split("a" * 4095 + "😀") == ["a" * 4095, "😀"]
+    assert list(split("a" * 4095 + "😀")) == ["a" * 4095, "😀"]
     assert [len(part) for part in split("😀" * 2049)] == [2048, 1]
 
 
@@ -48,7 +48,7 @@ def test_a_surrogate_pair_stays_whole() -> None:
     ],
 )
 def test_a_line_or_a_word_is_the_place_to_cut(text: str, parts: list[str]) -> None:
-    assert split(text, 12) == parts
+    assert list(split(text, 12)) == parts
 
 
 @pytest.mark.parametrize("seen_as_one", [FAMILY, "й", "👍🏽", "e\u0301"])

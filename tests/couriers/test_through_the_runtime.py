@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from core.manner import Manner
 from core.orders import History, Recipient
-from core.parcel_run import Manner
 from core.retry import Backoff
 from core.words import Status
 from couriers import vk

@@ -17,7 +17,7 @@ each_channel = pytest.mark.parametrize("channel", CHANNELS, ids=lambda channel: 
 # Where the provider is no part of the story: one that remembers, one that does not.
 one_of_each_kind = pytest.mark.parametrize("channel", [TELEGRAM, SMS], ids=lambda channel: channel.name)
 
-# Messages that one courier process has under way at once (`core.parcel_run.Manner`).
+# Messages that one courier process has under way at once (`core.manner.Manner`).
 SIDE_BY_SIDE = 32
 MANY = 2000
 
