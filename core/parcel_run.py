@@ -10,6 +10,7 @@ Before: `core.runtime` claims it. After: `core.hands` attempt its batches, `core
 """
 
 import logging
+import random
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -92,7 +93,8 @@ class ParcelRun:
         batch: list[Open] = []
         if self._must_stop():
             return batch
-        while self._todo and len(batch) < self._courier.batch:
+        room = self._courier.batch
+        while self._todo and len(batch) < (room := min(room, self._room_beside(self._todo[0]))):
             item = self._todo.popleft()
             if self._task.expires and self._now >= self._task.expires:
                 self._close(item, _unattempted(item, Closed(Status.EXPIRED, Reason.TOO_LATE)), item.attempts)
@@ -101,6 +103,12 @@ class ParcelRun:
             else:
                 batch.append(item)
         return batch
+
+    def _room_beside(self, item: Open) -> int:
+        """In how large a batch an entry may go. What ended unclear is repeated in halves, down to the one for whose
+        sake a whole batch may have no answer: a repeat has the same random id, in whatever batch.
+        """
+        return max(1, self._courier.batch >> item.attempts) if item.unclear_since else self._courier.batch
 
     def _must_stop(self) -> bool:
         if self._ledger.lost or self._ledger.cancelled or self._runtime.stopping:
@@ -142,11 +150,12 @@ class ParcelRun:
             log.exception("%s: an attempt failed", self._courier.channel)
             outcomes = [Unknown(f"{type(fault).__name__}: {fault}")] * len(batch)
         refused: list[tuple[Open, Split]] = []
+        chance = random.random()
         for item, outcome in zip(batch, outcomes, strict=True):
             if isinstance(outcome, Split):
                 refused.append((item, outcome))
             else:
-                await self._take(item, outcome, started)
+                await self._take(item, outcome, started, chance)
         if refused:
             await self._split(refused, whole=len(refused) == len(batch))
 
@@ -162,7 +171,7 @@ class ParcelRun:
     async def _split(self, refused: list[tuple[Open, Split]], *, whole: bool) -> None:
         """Halve down to the one message that the provider does not want. What it took beside them is not sent again."""
         if len(refused) == 1 and whole:
-            await self._take(refused[0][0], refused[0][1].rejected, self._now)
+            await self._take(refused[0][0], refused[0][1].rejected, self._now, 0.0)
             return
         half = (len(refused) + 1) // 2
         for part in (refused[:half], refused[half:]):
@@ -171,7 +180,8 @@ class ParcelRun:
 
     # What follows from an outcome
 
-    async def _take(self, item: Open, outcome: Outcome, started: int) -> None:
+    async def _take(self, item: Open, outcome: Outcome, started: int, chance: float) -> None:
+        """`chance`: of the back-off. A batch is put off as one: each on its own would come back alone."""
         if isinstance(outcome, Halted):
             self._left.append(item)
             await self._runtime.halt(outcome.detail)
@@ -180,7 +190,7 @@ class ParcelRun:
             await self._hold(item, outcome)
         since = item.unclear_since or started
         age = timedelta(milliseconds=self._now - since)
-        follows = judge(outcome, item.attempts, age, self._courier.remembers, self._runtime.manner.backoff)
+        follows = judge(outcome, item.attempts, age, self._courier.remembers, self._runtime.manner.backoff, chance)
         if isinstance(follows, Closed):
             self._close(item, follows, item.attempts + 1)
             return

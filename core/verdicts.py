@@ -38,8 +38,12 @@ class PutOff:
     unclear: bool = False
 
 
-def judge(outcome: Outcome, attempts: int, age: timedelta, remembers: timedelta, backoff: Backoff) -> Closed | PutOff:
-    """`attempts`: those that counted before this one; `age`: since the first attempt whose end is unclear."""
+def judge(
+    outcome: Outcome, attempts: int, age: timedelta, remembers: timedelta, backoff: Backoff, chance: float | None = None
+) -> Closed | PutOff:
+    """`attempts`: those that counted before this one; `age`: since the first attempt whose end is unclear; `chance`: of
+    the back-off, the same for those who are to be tried again together.
+    """
     match outcome:
         case Sent(reference):
             return Closed(Status.SENT, reference=reference)
@@ -50,15 +54,17 @@ def judge(outcome: Outcome, attempts: int, age: timedelta, remembers: timedelta,
         case Deferred(reason):
             if backoff.spent(attempts + 1):
                 return Closed(Status.FAILED, reason)
-            return PutOff(backoff.pause(attempts + 1), attempts + 1, reason)
+            return PutOff(backoff.pause(attempts + 1, chance), attempts + 1, reason)
         case Unknown():
-            return _unclear(attempts, age, remembers, backoff)
+            return _unclear(attempts, age, remembers, backoff, chance)
         case _:
             raise TypeError(f"{outcome!r} is for the runtime, not for one entry")
 
 
-def _unclear(attempts: int, age: timedelta, remembers: timedelta, backoff: Backoff) -> Closed | PutOff:
-    pause = backoff.pause(attempts + 1)
+def _unclear(
+    attempts: int, age: timedelta, remembers: timedelta, backoff: Backoff, chance: float | None
+) -> Closed | PutOff:
+    pause = backoff.pause(attempts + 1, chance)
     if backoff.spent(attempts + 1) or not covered(age + pause, remembers):
         return Closed(Status.UNKNOWN, Reason.CRASHED if remembers == NEVER else Reason.PROVIDER_DOWN)
     return PutOff(pause, attempts + 1, Reason.PROVIDER_DOWN, unclear=True)

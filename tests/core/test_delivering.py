@@ -1,7 +1,7 @@
 """The courier runtime: every outcome of a courier, waits, cancelling, stopping, sharing the work."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -170,6 +170,27 @@ class TestOutcomes:
         told = await house.finished((await house.deliver(*people(16))).key)
         assert statuses(told) == {number: "failed" if number == 7 else "sent" for number in range(1, 17)}
         assert all(len({m.random_id() for m in courier.attempted if m.address == f"p{n}"}) == 1 for n in range(1, 17))
+
+    @pytest.mark.row("D-21", "D-38")
+    async def test_a_batch_that_stays_unclear_is_repeated_in_halves_down_to_the_one_that_has_no_answer(
+        self, house: House
+    ) -> None:
+        """All of them were repeated together, and all of them were unknown in the end."""
+        batches: list[list[str]] = []
+
+        class Poisoned(Played):
+            async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
+                batches.append([message.address for message in messages])
+                poisoned = any(message.address == "p3" for message in messages)
+                return [Unknown() if poisoned else sent(message) for message in messages]
+
+        fifth = SECOND / 5
+        await house.courier(Poisoned(batch=8, parcel=8), replace(QUICK, backoff=Backoff(fifth, fifth, 4)))
+        key = (await house.deliver(*people(8))).key
+        told = await house.finished(key)
+        assert statuses(told) == {number: "unknown" if number == 3 else "sent" for number in range(1, 9)}
+        assert [len(batch) for batch in batches if "p3" in batch] == [8, 4, 2, 1]
+        assert len(batches) == 7
 
     async def test_an_account_that_is_halted_stops_its_courier_and_keeps_its_tasks(self, house: House) -> None:
         runtime = await house.courier(Played(answer=lambda message: Halted("session revoked")))
