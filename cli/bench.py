@@ -13,6 +13,7 @@ BENCHMARKS: Mapping[str, str] = {
     "deliver": "messages per second and commands per message, by channel",
     "idle": "what a fleet without work costs",
     "memory": "bytes of a scheduled delivery",
+    "queue": "cost laws, rates, latency and memory of the queue",
 }
 
 
