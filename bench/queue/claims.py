@@ -9,7 +9,7 @@ from bench.queue.meter import spread, timed
 from bench.queue.samples import BODY, TUBE
 from bench.queue.sizes import Sizes
 from bench.queue.stage import Stage, staged
-from bench.rows import Row, Rows, median, say, verdict
+from bench.rows import Rows, median, say, verdict
 from core.tasks import Claim, Draft
 
 WANTED = 1.3
@@ -54,7 +54,7 @@ async def one(beside: Beside, samples: int, rows: Rows, base: float | None) -> f
         async with timed(stage.redis) as timings:
             waits = [await once(stage) for _ in range(samples)]
     claims = median(timings.of("claim"))
-    row = {
+    row: Row = {
         "part": "claim",
         "beside": beside.name,
         "n": samples,
