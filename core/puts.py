@@ -49,10 +49,12 @@ class Puts:
         gathered, self._gathered = self._gathered, {}
         for (shard, tube), puts in gathered.items():
             for start in range(0, len(puts), _PAGE):
-                page = puts[start : start + _PAGE]
-                sending = asyncio.create_task(self._put_page(shard, tube, [row for row, _ in page]))
-                self._sending.add(sending)
-                sending.add_done_callback(partial(self._tell, page))
+                self._send_page(shard, tube, puts[start : start + _PAGE])
+
+    def _send_page(self, shard: int, tube: str, page: "Sequence[tuple[Row, asyncio.Future[None]]]") -> None:
+        sending = asyncio.create_task(self._put_page(shard, tube, [row for row, _ in page]))
+        self._sending.add(sending)
+        sending.add_done_callback(partial(self._tell, page))
 
     def _tell(self, page: "Sequence[tuple[Row, asyncio.Future[None]]]", sending: "asyncio.Task[None]") -> None:
         self._sending.discard(sending)

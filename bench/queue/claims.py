@@ -9,7 +9,7 @@ from bench.queue.meter import spread, timed
 from bench.queue.samples import BODY, TUBE
 from bench.queue.sizes import Sizes
 from bench.queue.stage import Stage, staged
-from bench.rows import Rows, median, say, verdict
+from bench.rows import Row, Rows, median, say, verdict
 from core.tasks import Claim, Draft
 
 WANTED = 1.3
