@@ -54,10 +54,11 @@ class Puts:
     def _send_page(self, shard: int, tube: str, page: "Sequence[tuple[Row, asyncio.Future[None]]]") -> None:
         sending = asyncio.create_task(self._put_page(shard, tube, [row for row, _ in page]))
         self._sending.add(sending)
+        sending.add_done_callback(self._sending.discard)
         sending.add_done_callback(partial(self._tell, page))
 
-    def _tell(self, page: "Sequence[tuple[Row, asyncio.Future[None]]]", sending: "asyncio.Task[None]") -> None:
-        self._sending.discard(sending)
+    @staticmethod
+    def _tell(page: "Sequence[tuple[Row, asyncio.Future[None]]]", sending: "asyncio.Task[None]") -> None:
         fault = None if sending.cancelled() else sending.exception()
         for _, answer in page:
             if answer.done():  # its caller has gone
