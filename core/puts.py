@@ -52,7 +52,8 @@ class Puts:
                 self._send_page(shard, tube, puts[start : start + _PAGE])
 
     def _send_page(self, shard: int, tube: str, page: "Sequence[tuple[Row, asyncio.Future[None]]]") -> None:
-        sending = asyncio.create_task(self._put_page(shard, tube, [row for row, _ in page]))
+        rows = [row for row, _ in page]
+        sending = asyncio.create_task(self._put_page(shard, tube, rows))
         self._sending.add(sending)
         sending.add_done_callback(self._sending.discard)
         sending.add_done_callback(partial(self._tell, page))

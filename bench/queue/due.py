@@ -32,11 +32,11 @@ async def one(count: int) -> Row:
     async with staged() as stage:
         at = round((time.time() + _HEAD_START + count / _PUTS_PER_S) * 1000)
         await stage.fill("due", count, at)
+        worker, pings = await stage.start_worker(), await stage.start("pings")
         if time.time() * 1000 > at:
             raise NotDone("putting them took longer than until they were due; the machine is too busy")
-        worker, pings = await stage.start_worker(), await stage.start("pings")
-        await asyncio.sleep(at / 1000 - time.time())
         async with timed(stage.redis) as timings:
+            await asyncio.sleep(at / 1000 - time.time())
 
             async def are_ready() -> bool:
                 return await counted(stage.redis, TUBE, "promoted") >= count
