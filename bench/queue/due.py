@@ -11,7 +11,7 @@ from bench.rows import Row, Rows, verdict
 from cli.command import NotDone
 
 LONGEST_MS, PING_MS, RATIO = 10.0, 10.0, 2.0
-_PUTS_PER_S, _HEAD_START = 4_000, 3.0
+_PUTS_PER_S, _HEAD_START = 4_000, 6.0
 _PATIENCE = 120.0
 
 
