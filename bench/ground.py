@@ -26,7 +26,7 @@ class Ground:
         server = embedded.prepare(directory / "valkey")
         self._command = server.command(program)
         self.url = server.url
-        self.redis: Redis = Redis.from_url(self.url, decode_responses=True, client_name="bench")
+        self.redis: Redis = Redis.from_url(self.url, decode_responses=True, client_name="bench", socket_timeout=START)
         self.environment = {
             "ADA_REDIS_URL": self.url,
             "ADA_DATA": str(directory),

@@ -4,7 +4,7 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from bench.queue.meter import Timings, spread, timed
+from bench.queue.meter import NOTED_US, Timings, spread, timed
 from bench.queue.samples import USER
 from bench.queue.sizes import Sizes
 from bench.queue.stage import Stage, staged, within
@@ -39,7 +39,7 @@ async def measure(sizes: Sizes, rows: Rows) -> None:
 async def one(stage: Stage, state: str, sizes: Sizes, rows: Rows) -> None:
     worker, pings = await stage.start_worker(), await stage.start("pings")
     flow = await stage.start("flow", str(RATE))
-    async with timed(stage.redis) as timings:
+    async with timed(stage.redis, NOTED_US) as timings:
         moments = await cancelled(stage, sizes)
     await stage.end(flow)
     waits, lags = (await stage.end(pings))["waits"], (await stage.end(worker))["lags"]
@@ -66,4 +66,4 @@ async def cancelled(stage: Stage, sizes: Sizes) -> Moments:
 
 
 def longest_cancel(timings: Timings) -> float:
-    return max(timings.of("cancel_tasks")) / 1000
+    return max(timings.of("cancel_tasks"), default=0) / 1000

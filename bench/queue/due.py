@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from bench.queue.meter import counted, spread, timed, until
+from bench.queue.meter import NOTED_US, counted, spread, timed, until
 from bench.queue.samples import TUBE
 from bench.queue.sizes import Sizes
 from bench.queue.stage import staged, within
@@ -35,7 +35,7 @@ async def one(count: int) -> Row:
         worker, pings = await stage.start_worker(), await stage.start("pings")
         if time.time() * 1000 > at:
             raise NotDone("putting them took longer than until they were due; the machine is too busy")
-        async with timed(stage.redis) as timings:
+        async with timed(stage.redis, NOTED_US) as timings:
             await asyncio.sleep(at / 1000 - time.time())
 
             async def are_ready() -> bool:
@@ -46,4 +46,5 @@ async def one(count: int) -> Row:
         waits = within((await stage.end(pings))["waits"], at, done)
         await stage.end(worker)
     rates = {f"{name}_per_s": round(1000 * count / (end - at)) for name, end in (("ready", ready), ("done", done))}
-    return {"part": "due", "n": count, **rates, "longest_script_ms": timings.longest_ms, **spread("ping", waits)}
+    held = {"script_p50_ms": timings.median_ms, "longest_script_ms": timings.longest_ms}
+    return {"part": "due", "n": count, **rates, **held, **spread("ping", waits)}

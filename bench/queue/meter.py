@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 
 from redis.asyncio import Redis
 
-from bench.rows import percentile
+from bench.rows import median, percentile
 from cli.command import NotDone
 from core import scripts
 from core.keys import KEYS
 
-_KEPT = 1_000_000
+_KEPT = 100_000
+NOTED_US = 200
+"""What is shorter is not looked at where only the longest counts."""
+
 _LOOK = 0.005
 
 
@@ -31,14 +34,19 @@ class Timings:
     def longest_ms(self) -> float:
         return max((max(runs) for runs in self.by_script.values()), default=0) / 1000
 
+    @property
+    def median_ms(self) -> float:
+        """Beside the longest it tells what was the machine's, not the script's."""
+        return median([run for runs in self.by_script.values() for run in runs] or [0]) / 1000
+
 
 @asynccontextmanager
-async def timed(redis: Redis) -> AsyncIterator[Timings]:
-    """Every script that runs meanwhile, by the server's own slow log, which is told to find everything slow."""
+async def timed(redis: Redis, above_us: int = 0) -> AsyncIterator[Timings]:
+    """Every script that runs meanwhile, for `above_us` at least, by the server's own slow log."""
     told = Timings()
     await redis.config_set("slowlog-max-len", _KEPT)
     await redis.slowlog_reset()
-    await redis.config_set("slowlog-log-slower-than", 0)
+    await redis.config_set("slowlog-log-slower-than", above_us)
     yield told
     await redis.config_set("slowlog-log-slower-than", -1)
     names = {scripts.load(name, flags=True).sha: name for name in scripts.names()}
