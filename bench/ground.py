@@ -21,12 +21,12 @@ API_KEY = "ada_benchmark"
 class Ground:
     """`environment`: what every process started here is told. `redis`: our own eyes, not to be counted."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, program: Path | None = None) -> None:
         self.directory = directory
         server = embedded.prepare(directory / "valkey")
-        self._command = server.command()
+        self._command = server.command(program)
         self.url = server.url
-        self.redis: Redis = Redis.from_url(self.url, decode_responses=True, client_name="bench")
+        self.redis: Redis = Redis.from_url(self.url, decode_responses=True, client_name="bench", socket_timeout=START)
         self.environment = {
             "ADA_REDIS_URL": self.url,
             "ADA_DATA": str(directory),
@@ -68,10 +68,10 @@ class Ground:
 
 
 @asynccontextmanager
-async def ground() -> AsyncIterator[Ground]:
-    """A fresh one, server running, until the block is left."""
+async def ground(program: Path | None = None) -> AsyncIterator[Ground]:
+    """A fresh one, server running, until the block is left. `program`: another server than the embedded one."""
     with tempfile.TemporaryDirectory(prefix="ada-bench-") as directory:
-        made = Ground(Path(directory))
+        made = Ground(Path(directory), program)
         try:
             await made.start_store()
             yield made

@@ -1,7 +1,7 @@
 """The verb bench: measures what docs/performance.md claims. Each benchmark brings its own server and processes."""
 
 import asyncio
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping
 from importlib import import_module
 
@@ -13,6 +13,7 @@ BENCHMARKS: Mapping[str, str] = {
     "deliver": "messages per second and commands per message, by channel",
     "idle": "what a fleet without work costs",
     "memory": "bytes of a scheduled delivery",
+    "queue": "cost laws, rates, latency and memory of the queue",
 }
 
 
@@ -20,9 +21,12 @@ def declare(parser: ArgumentParser) -> None:
     """All of them declare their options: each is one small module, and `bench --help` shows every one."""
     names = parser.add_subparsers(dest="benchmark", required=True, metavar="NAME", title="benchmarks")
     for name, duty in BENCHMARKS.items():
-        one = names.add_parser(name, help=duty, description=duty, allow_abbrev=False)
+        module = import_module(f"bench.{name}")
+        one = names.add_parser(
+            name, help=duty, description=module.__doc__, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
+        )
         add_json(one, default=SUPPRESS)
-        import_module(f"bench.{name}").declare(one)
+        module.declare(one)
 
 
 def run(arguments: Namespace) -> int:

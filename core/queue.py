@@ -4,7 +4,6 @@ Guarantee: every step is one script; a task that was claimed is held by its toke
 nothing. Task ids on the outside carry their shard: `<shard>.<id>`.
 """
 
-import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,13 +13,13 @@ from core.errors import Conflict
 from core.keys import KEYS
 from core.looks import Looks, Place
 from core.parcels import compact
+from core.puts import Puts
 from core.store import Store
 from core.tasks import Claim, Draft, Extension, Ids, Selection, Settlement, Task, split
 
 __all__ = ["Claim", "Draft", "Extension", "Queue", "Selection", "Settlement", "Task"]
 
 # Tasks of one script call: so long nobody else is served.
-_PUTS = 200
 _SETTLES = 100
 _CANCELS = 100
 
@@ -31,8 +30,7 @@ class Queue(Looks):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self.ids = Ids()
-        self._calls = itertools.count(1)
-        self._unanswered: dict[int, None] = {}
+        self._puts = Puts(store, self.ids.client)
 
     async def put(
         self,
@@ -53,27 +51,17 @@ class Queue(Looks):
     ) -> str:
         """Add a task; answers its id. Exactly once, also when the connection breaks meanwhile. The fields: `Draft`."""
         draft = Draft(body, tenant, lane, priority, due, expires, kind, attempts, user, tags, reply)
-        return (await self.put_many(tube, [draft], shard=shard))[0]
+        row = draft.row(self.ids.next())
+        await self._puts.put(shard, tube, row)
+        return f"{shard}.{row[0]}"
 
     async def put_many(self, tube: str, drafts: Sequence[Draft], *, shard: int = 0) -> list[str]:
         """Add tasks in their order; answers their ids. Of more than a page each page is there at once, or not at all.
         Raises Invalid before anything is written.
         """
         rows = [draft.row(self.ids.next()) for draft in drafts]
-        for start in range(0, len(rows), _PUTS):
-            await self._put_page(shard, tube, rows[start : start + _PUTS])
+        await self._puts.put_many(shard, tube, rows)
         return [f"{shard}.{row[0]}" for row in rows]
-
-    async def _put_page(self, shard: int, tube: str, rows: Sequence[Sequence[str | int]]) -> None:
-        """A call is named by its number, and tells which numbers are answered: docs/decisions/0014."""
-        call = next(self._calls)
-        self._unanswered[call] = None
-        answered = next(iter(self._unanswered))
-        flat = [word for row in rows for word in row]
-        try:
-            await self._store.run("put", shard, self.ids.client, call, answered, tube, *flat)
-        finally:
-            del self._unanswered[call]
 
     async def claim(
         self,

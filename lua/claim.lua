@@ -55,18 +55,23 @@ local function next_members(most)
   return members, tenant
 end
 
-local function hold_lane(member)
-  if string.sub(member, 1, 1) ~= '@' then return member end
-  local lane = string.sub(member, 2)
-  local head = redis.call('ZRANGE', lane_key(tube, lane), 0, 0)[1]
-  redis.call('HSET', held_key(tube), lane, head)
-  return head
-end
-
 local function attach_parcel(task, id, suffix)
   local channel, n = string.match(id, '%.([^.]+)%.(%d+)$')
   local facts = redis.call('HMGET', history_key(suffix), 'parcel:' .. channel .. ':' .. n, 'text', 'closed')
   task[13], task[14], task[15], task[16] = suffix, facts[1] or '', facts[2] or '', facts[3] or ''
+end
+
+-- What many tasks write to the same keys is written once, after the last (I2: each lane is met once, its head being in `holds`).
+local leases, holds, disarmed = { 'ZADD', lease_key() }, { 'HSET', held_key(tube) }, { 'ZREM', expires_key() }
+local function write_taken()
+  if #leases > 2 then redis.call(unpack(leases)) end
+  if #holds > 2 then redis.call(unpack(holds)) end
+  if #disarmed > 2 then redis.call(unpack(disarmed)) end
+end
+
+local function add(words, one, other)
+  words[#words + 1] = one
+  words[#words + 1] = other
 end
 
 -- Nothing if it was too late for this one: what expired beyond the tick's page (I10).
@@ -77,12 +82,13 @@ local function take(id)
   local facts = redis.call('HMGET', key, unpack(FACTS))
   if facts[7] then
     if tonumber(facts[7]) <= now then return lapse(id) end
-    redis.call('ZREM', expires_key(), id)
+    add(disarmed, id)
   end
+  if facts[6] then add(holds, facts[6], id) end
   token = token + 1
   local attempts, started = (tonumber(facts[11]) or 0) + 1, facts[1] or now
   redis.call('HSET', key, 'state', 'taken', 'token', token, 'owner', owner, 'attempts', attempts, 'started', started)
-  redis.call('ZADD', lease_key(), now + lease_ms, id)
+  add(leases, now + lease_ms, id)
   local task = { id, token, attempts, tostring(started) }
   for n = 2, 9 do task[n + 3] = facts[n] or '' end
   task[13] = ''
@@ -95,7 +101,7 @@ local tasks, entries, late = {}, 0, 0
 if opens_at <= now then
   local most, opens = paced(limit)
   local function give(member)
-    local task = take(hold_lane(member))
+    local task = take(string.sub(member, 1, 1) == '@' and head_of(tube, string.sub(member, 2)) or member)
     if not task then
       late = late + 1
       return
@@ -114,6 +120,7 @@ if opens_at <= now then
       if entries < budget then give(members[n]) else offer(tube, tenant, members[n], members[n + 1]) end
     end
   end
+  write_taken()
   more = more or late == PAGE
   if #tasks > 0 then
     count(tube, 'claimed', #tasks)

@@ -33,9 +33,10 @@ local function arm(id, task, fields)
     fields[#fields + 1] = 'expires'
     fields[#fields + 1] = task.expires
   end
-  redis.call('ZADD', expires_key(), task.expires, id)
+  write('ZADD', expires_key(), task.expires, id)
 end
 
+local first_due
 local function add(n, order)
   local id = tasks[n]
   local task, fields = read_fields(n)
@@ -45,8 +46,8 @@ local function add(n, order)
   index_task(id, task)
   tally(tube, task.state, 1)
   if task.state == 'ready' then return make_takeable(id, task) and 'ready' or 'locked' end
-  new_moment(tonumber(task.due))
-  redis.call('ZADD', due_key(), task.due, id)
+  first_due = math.min(first_due or math.huge, tonumber(task.due))
+  write('ZADD', due_key(), task.due, id)
   return 'waiting'
 end
 
@@ -59,6 +60,7 @@ local order = redis.call('HINCRBY', counters_key(), 'order', many) - many
 gather()
 local states = {}
 for n = 1, many do states[n] = add((n - 1) * width + 1, order + n) end
+if first_due then new_moment(first_due) end
 count(tube, 'put', many)
 write_gathered()
 return states

@@ -14,14 +14,14 @@ local function note_lag(tube, due)
 end
 
 local function promote(member)
-  redis.call('ZREM', due_key(), member)
+  write('ZREM', due_key(), member)
   local ns, sender = string.match(member, '^order:(%d+):(.*)$')
   if ns then return release_delivery(sender .. ':' .. ns) end
   local task = read_task(member)
   if not task then return 0 end
   note_lag(task.tube, tonumber(redis.call('HGET', task_key(member), 'due')))
   -- A deferred task enters its lane now, behind those already there; one that backed off never left its place.
-  if task.lane and redis.call('HGET', held_key(task.tube), task.lane) ~= member then
+  if task.lane and holder_of(task.tube, task.lane) ~= member then
     task.order = next_order()
     redis.call('HSET', task_key(member), 'order', task.order)
   end
@@ -30,8 +30,8 @@ local function promote(member)
 end
 
 -- Returns whether something due is left.
-local function promote_page()
-  local page, made = overdue(due_key(), PAGE), 0
+local function promote_page(page)
+  local made = 0
   for n, member in ipairs(page) do
     made = made + promote(member)
     if made >= PARCELS and n < #page then return true end
@@ -91,14 +91,16 @@ end
 
 -- Returns whether a page was full, so that more may be waiting.
 local function tick()
-  local late, stale = overdue(lease_key(), PAGE), overdue(expires_key(), PAGE)
+  local late, stale, ripe = overdue(lease_key(), PAGE), overdue(expires_key(), PAGE), overdue(due_key(), PAGE)
+  gather()
   for _, id in ipairs(late) do reclaim(id) end
   for _, id in ipairs(stale) do lapse(id) end
-  local more = promote_page()
+  local more = promote_page(ripe)
   for tube, lag in pairs(lags) do
     count(tube, 'promoted', lag[1])
     count(tube, 'lag_ms', lag[2])
   end
+  write_gathered()
   for _, id in ipairs(overdue(finished_key(), PAGE)) do drop_finished(id) end
   for _, member in ipairs(overdue(retained_key(), DROPS)) do drop_history(member) end
   return more or #late == PAGE or #stale == PAGE

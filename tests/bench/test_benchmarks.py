@@ -75,6 +75,68 @@ async def test_memory_tells_bytes_by_letters_and_channels(capsys: pytest.Capture
     assert all(500 < row["bytes"] < 3000 for row in rows)
 
 
+async def test_queue_claim_tells_each_situation_beside_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = await rows_of(capsys, "queue", "claim", "--short")
+    assert [row["beside"] for row in rows] == [
+        "nothing else", "1 locked lanes", "100 locked lanes", "1,000 locked lanes", "5,000 deferred tasks",
+        "1,000 tasks of one lane", "nothing else, again",
+    ]  # fmt: skip
+    assert rows[0]["to_nothing"] == 1.0
+    assert all(row["claim_us"] > 0 and row["settle_us"] > 0 and row["client_p99_ms"] > 0 for row in rows)
+
+
+@pytest.mark.row("K-07")
+async def test_queue_due_tells_how_long_the_server_was_held(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = await rows_of(capsys, "queue", "due", "--short")
+    assert [row["n"] for row in rows] == [200, 2000]
+    for row in rows:
+        assert row["ready_per_s"] >= row["done_per_s"] > 0
+        assert row["longest_script_ms"] > 0
+        assert row["ping_p50_ms"] <= row["ping_p99_ms"] <= row["ping_max_ms"]
+
+
+@pytest.mark.row("K-09")
+async def test_queue_cancel_tells_what_the_others_notice(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = await rows_of(capsys, "queue", "cancel", "--short")
+    told = [(row["state"], row.get("others")) for row in rows]
+    assert told == [(state, others) for state in ("locked", "waiting") for others in (None, "before", "meanwhile")]
+    assert all(row["latency_p99_ms"] > 0 for row in rows if row.get("others"))
+
+
+async def test_queue_memory_names_what_is_left_by_a_drain(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = await rows_of(capsys, "queue", "memory", "--short")
+    assert all(300 < row["bytes"] < 3000 for row in rows if "task" in row)
+    drain = {row["moment"]: row for row in rows if "moment" in row}
+    assert list(drain) == ["before", "full", "drained"]
+    assert drain["full"]["keys"] > 1000
+    left = {row["left"] for row in rows if "left" in row}
+    assert {"queue:{0}:counters", "queue:{0}:states"} <= left
+    assert len(left) == drain["drained"]["keys"] < 20
+
+
+async def test_queue_rates_stand_beside_a_trivial_script(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = await rows_of(capsys, "queue", "rates", "--short")
+    assert [row["system"] for row in rows] == [
+        "trivial script, raw", "trivial script, redis-py", "put by 32 callers", "put in bulks of 1,000",
+        "done by 1 worker, ten to a lane", "done by 2 workers, ten to a lane",
+        "done by 1 worker, no lanes", "done by 2 workers, no lanes",
+    ]  # fmt: skip
+    assert all(row["tasks_per_s"] > 0 and 0 < row["to_redis_py"] for row in rows[2:])
+
+
+async def test_queue_latency_tells_every_task_after_the_first_half_second(capsys: pytest.CaptureFixture[str]) -> None:
+    (row,) = await rows_of(capsys, "queue", "latency", "--short")
+    assert row["n"] > 0
+    assert 0 < row["latency_p50_ms"] <= row["latency_p99_ms"] <= row["latency_max_ms"]
+
+
+def test_a_part_of_the_queue_or_a_peer_that_there_is_none_of_is_wrong_usage() -> None:
+    for words in (["luck"], ["--beside", "celery"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["bench", "queue", *words])
+        assert ended.value.code == 2
+
+
 def test_every_benchmark_is_offered_with_its_options(capsys: pytest.CaptureFixture[str]) -> None:
     for name in BENCHMARKS:
         with pytest.raises(SystemExit) as ended:

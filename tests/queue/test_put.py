@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.errors import Invalid
+from core.errors import Invalid, ScriptFault
 from core.queue import Draft, Queue
 from tests.core.house import HOUR, House
 from tests.servers import on_both_servers
@@ -45,6 +45,35 @@ async def test_memory_is_for_the_unanswered_calls_of_a_client_alone(house: House
     await asyncio.gather(*(house.queue.put("t", "") for _ in range(20)))
     assert await house.redis.zcard(name) <= 20
     assert await house.redis.pttl(name) > 0
+
+
+@pytest.mark.row("K-01")
+async def test_what_is_put_in_one_turn_goes_in_one_step_in_the_order_of_the_calls(house: House) -> None:
+    await house.queue.put("t", "first")
+    before = house.store.pump.commands
+    puts = [house.queue.put("t", str(n), lane="lane") for n in range(30)]
+    ids = await asyncio.gather(*puts, house.queue.put_many("t", [Draft("30", lane="lane")]))
+    assert house.store.pump.commands == before + 2
+    assert len({str(one) for one in ids}) == 31
+    assert await house.finish_all() == ["first", *map(str, range(31))]
+
+
+@pytest.mark.row("K-01")
+async def test_who_does_not_wait_for_his_put_disturbs_nobody(house: House) -> None:
+    gone, stays = (asyncio.create_task(house.queue.put("t", body)) for body in ("gone", "stays"))
+    await asyncio.sleep(0)
+    gone.cancel()
+    assert await house.state(await stays) == "ready"
+    assert await house.finish_all() == ["gone", "stays"]
+
+
+@pytest.mark.row("K-01")
+async def test_a_put_that_fails_fails_for_all_who_put_in_this_turn(house: House) -> None:
+    await house.redis.set("queue:{0}:counters", "no hash")
+    puts = [asyncio.create_task(house.queue.put("t", str(n))) for n in range(3)]
+    found = await asyncio.gather(*puts, return_exceptions=True)
+    assert [type(one) for one in found] == [ScriptFault] * 3
+    await house.redis.delete("queue:{0}:counters")
 
 
 @pytest.mark.row("K-01")

@@ -1,0 +1,46 @@
+"""How much each part of `bench queue` puts: the sizes of the laws, and short ones that only show that it runs."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """`locked`: lanes; the others: tasks. `samples`: claims that are timed. `latency_s`: how long one task comes after
+    the other.
+    """
+
+    locked: tuple[int, ...] = (1, 1_000, 100_000)
+    deferred: int = 1_000_000
+    lane: int = 100_000
+    samples: int = 2_000
+    due: tuple[int, ...] = (1_000, 100_000)
+    cancelled: int = 100_000
+    drained: int = 100_000
+    weighed: int = 20_000
+    put: int = 40_000
+    bulk: int = 100_000
+    worked: int = 60_000
+    rounds: int = 3
+    trivial_s: float = 2.0
+    latency_s: float = 20.0
+    quiet_s: float = 5.0
+
+
+FULL = Sizes()
+SHORT = Sizes(
+    locked=(1, 100, 1_000),
+    deferred=5_000,
+    lane=1_000,
+    samples=100,
+    due=(200, 2_000),
+    cancelled=1_000,
+    drained=1_000,
+    weighed=1_000,
+    put=500,
+    bulk=2_000,
+    worked=1_000,
+    rounds=1,
+    trivial_s=0.2,
+    latency_s=1.0,
+    quiet_s=0.5,
+)
