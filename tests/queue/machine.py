@@ -1,0 +1,244 @@
+"""The machine of `test_machine.py`, as those see the queue who put and work: each rule is a verb with any options, done
+to the queue and to its model.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, precondition, rule
+from redis import Redis
+
+from core.orders import moment
+from core.queue import Draft, Task
+from core.store import Store
+from core.tubes import Tube, Tubes
+from tests.core.house import House
+from tests.queue.model import LANES, TUBES, Job, Model, Options
+from tests.servers import Server
+
+T = TypeVar("T")
+
+MINUTE, HALF = timedelta(minutes=1), timedelta(seconds=30)
+tubes, lanes = st.sampled_from(TUBES), st.sampled_from(["", *LANES])
+minutes = st.integers(1, 3)
+times = st.one_of(st.none(), minutes)
+bodies = st.sampled_from(["", "one", "two"])
+clients = st.sampled_from(["caller", "waiter"])
+options = st.builds(Options, st.integers(0, 2), st.integers(0, 3), st.booleans(), st.booleans(), st.integers(0, 2))
+drafts = st.fixed_dictionaries(
+    {
+        "body": bodies,
+        "lane": lanes,
+        "tenant": st.sampled_from("ab"),
+        "priority": st.sampled_from([0, 5]),
+        "due": times,
+        "expires": times,
+        "attempts": st.integers(0, 3),
+        "kind": st.sampled_from(["", "message", "timer.a", "timer.b"]),
+        "user": st.sampled_from(["", "v", "w"]),
+        "tags": st.sampled_from([(), ("p",), ("p", "q")]),
+        "reply": st.sampled_from(["", "caller"]),
+    }
+)
+
+
+class RepeatingStore(Store):
+    """Remembers the last put, to say it again as the pump does when the connection broke before the answer."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.last_put: tuple[Any, ...] = ()
+
+    async def run(self, name: str, shard: int, *arguments: Any) -> Any:
+        if name == "put":
+            self.last_put = arguments
+        return await super().run(name, shard, *arguments)
+
+
+class Working(RuleBasedStateMachine):
+    """Each example has the server for itself."""
+
+    server: Server
+    stale: Bundle[Task] = Bundle("stale")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.server.empty()
+        self.sync_always()
+        self.runner = asyncio.Runner()
+        store = self.wait(RepeatingStore.open(self.server.url))
+        assert isinstance(store, RepeatingStore)
+        self.store = store
+        self.house = House(self.store, self.server)
+        self.queue = self.house.queue
+        self.base = self.wait(self.house.claim(limit=0)).now
+        self.model = Model()
+        self.crashes = 0
+
+    def sync_always(self) -> None:
+        """So that kill -9 loses nothing that was answered, whatever the disk is doing."""
+        with Redis.from_url(self.server.url) as client:
+            client.config_set("appendfsync", "always")
+
+    def wait(self, doing: Coroutine[Any, Any, T]) -> T:
+        return self.runner.run(doing)
+
+    def at(self, time: int) -> int:
+        """The ms of a model's minute, half a minute later."""
+        return self.base + time * 60_000 + 30_000
+
+    def later(self, time: int | None) -> Any:
+        return moment(self.at(self.model.time + time)) if time else None
+
+    def pick(self, data: st.DataObject, *states: str) -> Job:
+        """A task; one that is taken only if its worker still knows of it."""
+        return data.draw(st.sampled_from([job for job in self.model.jobs.values() if job.state in states]))
+
+    def has(self, *states: str) -> bool:
+        return any(job.state in states for job in self.model.jobs.values())
+
+    def in_hand(self, data: st.DataObject) -> tuple[Job, Task]:
+        job = data.draw(st.sampled_from([job for job in self.model.jobs.values() if job.task]))
+        assert job.task
+        return job, job.task
+
+    @property
+    def has_in_hand(self) -> bool:
+        return any(job.task for job in self.model.jobs.values())
+
+    # tubes and tenants
+
+    @rule(tube=tubes, wanted=options)
+    def create(self, tube: str, wanted: Options) -> None:
+        spans = {name: getattr(wanted, name) * MINUTE + HALF for name in ("expires", "keep") if getattr(wanted, name)}
+        facts: dict[str, Any] = {"attempts": wanted.attempts, "retry": "park" if wanted.parks else "keep", **spans}
+        self.wait(Tubes(self.store).create(Tube(tube, pace=1 / 60 if wanted.paced else None, **facts)))
+        self.model.options[tube] = wanted
+
+    @rule(tenant=st.sampled_from("ab"), weight=st.integers(1, 5))
+    def weigh(self, tenant: str, weight: int) -> None:
+        self.wait(Tubes(self.store).weigh(tenant, weight))
+
+    # putting
+
+    @rule(tube=tubes, wanted=st.lists(drafts, min_size=1, max_size=4))
+    def put(self, tube: str, wanted: list[dict[str, Any]]) -> None:
+        facts = [{**one, "due": self.later(one["due"]), "expires": self.later(one["expires"])} for one in wanted]
+        ids = self.wait(self.queue.put_many(tube, [Draft(**one) for one in facts]))
+        for one, task_id in zip(wanted, ids, strict=True):
+            number = self.model.next_number()
+            own = {name: one[name] for name in ("body", "lane", "tenant", "priority", "kind", "user", "tags")}
+            job = Job(task_id, number, number, tube, "waiting" if one["due"] else "ready", most=one["attempts"], **own)
+            job.clients += [one["reply"]] if one["reply"] else []
+            self.model.put(job, one["due"], one["expires"])
+
+    @precondition(lambda self: self.store.last_put)
+    @rule()
+    def repeat_the_last_put(self) -> None:
+        assert self.wait(self.store.run("put", 0, *self.store.last_put)) == ["known"]
+
+    # workers
+
+    @rule(
+        target=stale, tube=tubes, owner=st.sampled_from(["one", "two"]), limit=st.integers(1, 3), lease=minutes,
+        account=st.sampled_from(["", "account"]),
+    )  # fmt: skip
+    def claim(self, tube: str, owner: str, limit: int, lease: int, account: str) -> Any:
+        """Answers a token that this claim made: later ones make it old."""
+        expected = self.model.may_take(tube, limit, account)
+        claim = self.wait(
+            self.house.claim(tube, limit, owner=owner, lease=lease * MINUTE + HALF, account=account)
+        )  # fmt: skip
+        assert len(claim.tasks) == expected
+        for task in claim.tasks:
+            self.was_taken(task, lease)
+        if not claim.tasks and self.model.candidates(tube):
+            assert claim.opens_at > claim.now
+        return claim.tasks[0] if claim.tasks else None
+
+    def was_taken(self, task: Task, lease: int) -> None:
+        job = self.model.jobs[task.name]
+        free = self.model.candidates(job.tube)
+        assert job in free, f"{job} was not to be taken"
+        better = [other for other in free if other.tenant == job.tenant and other.score < job.score]
+        assert not better, f"{job} was taken before {better}"
+        self.model.take(job, lease)
+        job.task = task
+        seen = (task.attempts, task.body, task.checkpoint, task.lane, task.user, task.kind, task.tenant)
+        assert seen == (job.attempts, job.body, job.checkpoint, job.lane, job.user, job.kind, job.tenant)
+
+    @precondition(lambda self: self.has_in_hand)
+    @rule(data=st.data(), result=st.sampled_from(["done", "failed"]), answer=st.sampled_from(["", "42"]))
+    def finish(self, data: st.DataObject, result: str, answer: str) -> None:
+        job, task = self.in_hand(data)
+        assert self.wait(self.queue.settle(task, result=result, answer=answer)) == result
+        self.model.end(job, result, answer)
+
+    @precondition(lambda self: self.has_in_hand)
+    @rule(data=st.data(), due=times, body=bodies, checkpoint=bodies)
+    def retry(self, data: st.DataObject, due: int | None, body: str, checkpoint: str) -> None:
+        job, task = self.in_hand(data)
+        at = self.at(self.model.time + due) if due else 0
+        told = self.wait(self.queue.settle(task, result="retry", due=at, body=body, checkpoint=checkpoint))
+        assert told == self.model.retry(job, due)
+        if told != "cancelled":
+            job.checkpoint = checkpoint or job.checkpoint
+        if told in ("ready", "waiting"):
+            job.body = body or job.body
+
+    @precondition(lambda self: self.has_in_hand)
+    @rule(data=st.data(), due=times, body=bodies)
+    def release(self, data: st.DataObject, due: int | None, body: str) -> None:
+        job, task = self.in_hand(data)
+        told = self.wait(self.queue.release(task, self.at(self.model.time + due) if due else 0, body))
+        assert told == self.model.release(job, due)
+        job.body = body or job.body
+
+    @precondition(lambda self: self.has_in_hand)
+    @rule(data=st.data())
+    def give_up(self, data: st.DataObject) -> None:
+        job, task = self.in_hand(data)
+        told = self.wait(self.queue.settle(task, result="bury"))
+        assert told == (self.model.end(job, "cancelled") if job.flagged else self.model.bury(job))
+
+    @precondition(lambda self: self.has_in_hand)
+    @rule(data=st.data(), lease=minutes, checkpoint=bodies)
+    def extend(self, data: st.DataObject, lease: int, checkpoint: str) -> None:
+        job, task = self.in_hand(data)
+        extension = self.wait(self.queue.extend(task, lease * MINUTE + HALF, checkpoint=checkpoint))
+        assert (extension.held, extension.cancelled) == (True, job.flagged)
+        job.lease, job.checkpoint = self.model.time + lease, checkpoint or job.checkpoint
+
+    @rule(task=stale, verb=st.sampled_from(["done", "retry", "bury", "release", "extend"]))
+    def speak_with_an_old_token(self, task: Task | None, verb: str) -> None:
+        if task is None or any(job.state == "taken" and job.task is task for job in self.model.jobs.values()):
+            return
+        if (job := self.model.jobs.get(task.name)) and job.state == "taken" and job.task is None:
+            return  # its worker forgot it, and the token is still good
+        if verb == "extend":
+            assert not self.wait(self.queue.extend(task, MINUTE, checkpoint="old")).held
+        elif verb == "release":
+            assert self.wait(self.queue.release(task, body="old")) == "stale"
+        else:
+            assert self.wait(self.queue.settle(task, result=verb, body="old", answer="old")) == "stale"
+
+    @precondition(lambda self: self.has_in_hand)
+    @rule(owner=st.sampled_from(["one", "two"]))
+    def a_worker_forgets_all(self, owner: str) -> None:
+        """Killed: what it has is taken until its lease is over."""
+        for job in self.model.jobs.values():
+            told = self.wait(self.queue.peek(job.id)) if job.task else {}
+            if told.get("owner") == owner:
+                job.task = None
+
+    @rule(tube=tubes, wait=minutes)
+    def hold_the_account(self, tube: str, wait: int) -> None:
+        self.wait(self.queue.hold(tube, "account:account", wait * MINUTE + HALF))
+        self.model.held_until[tube] = max(self.model.held_until[tube], self.model.time + wait)
+
+    @rule()
+    def resign(self) -> None:
+        self.wait(self.queue.resign("one", 0))
