@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, precondition, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, precondition, rule
 from redis import Redis
 
 from core.orders import moment
@@ -24,10 +24,14 @@ T = TypeVar("T")
 MINUTE, HALF = timedelta(minutes=1), timedelta(seconds=30)
 tubes, lanes = st.sampled_from(TUBES), st.sampled_from(["", *LANES])
 minutes = st.integers(1, 3)
-times = st.one_of(st.none(), minutes)
+times = st.sampled_from([None, None, 1, 2, 3])
+rarely = st.sampled_from([False, False, False, True])
+seldom = st.sampled_from([0, 0, 0, 1, 2])
 bodies = st.sampled_from(["", "one", "two"])
 clients = st.sampled_from(["caller", "waiter"])
-options = st.builds(Options, st.integers(0, 2), st.integers(0, 3), st.booleans(), st.booleans(), st.integers(0, 2))
+options = st.builds(Options, seldom, st.integers(0, 3), st.booleans(), rarely, seldom)
+owners, accounts = st.sampled_from(["one", "two"]), st.sampled_from(["", "", "account"])
+verbs = st.sampled_from(["finish", "retry", "retry", "release", "give_up", "extend"])
 drafts = st.fixed_dictionaries(
     {
         "body": bodies,
@@ -35,7 +39,7 @@ drafts = st.fixed_dictionaries(
         "tenant": st.sampled_from("ab"),
         "priority": st.sampled_from([0, 5]),
         "due": times,
-        "expires": times,
+        "expires": st.one_of(st.none(), times),
         "attempts": st.integers(0, 3),
         "kind": st.sampled_from(["", "message", "timer.a", "timer.b"]),
         "user": st.sampled_from(["", "v", "w"]),
@@ -109,18 +113,33 @@ class Working(RuleBasedStateMachine):
     def has_in_hand(self) -> bool:
         return any(job.task for job in self.model.jobs.values())
 
-    # tubes and tenants
+    # tubes, tenants, accounts
 
-    @rule(tube=tubes, wanted=options)
+    @initialize(wanted=options, drafts=st.lists(drafts, min_size=2, max_size=6))
+    def begin(self, wanted: Options, drafts: list[dict[str, Any]]) -> None:
+        self.create("u", wanted)
+        for tube in TUBES:
+            self.put(tube, drafts)
+
+    @rule(data=st.data(), tube=tubes, time=minutes)
+    def set_up(self, data: st.DataObject, tube: str, time: int) -> None:
+        """What an operator or a provider says of a whole tube, tenant or account."""
+        what = data.draw(st.sampled_from(["create", "weigh", "hold", "resign"]))
+        if what == "create":
+            self.create(tube, data.draw(options))
+        elif what == "weigh":
+            self.wait(Tubes(self.store).weigh(data.draw(st.sampled_from("ab")), time))
+        elif what == "hold":
+            self.wait(self.queue.hold(tube, "account:account", time * MINUTE + HALF))
+            self.model.held_until[tube] = max(self.model.held_until[tube], self.model.time + time)
+        else:
+            self.wait(self.queue.resign("one", 0))
+
     def create(self, tube: str, wanted: Options) -> None:
         spans = {name: getattr(wanted, name) * MINUTE + HALF for name in ("expires", "keep") if getattr(wanted, name)}
         facts: dict[str, Any] = {"attempts": wanted.attempts, "retry": "park" if wanted.parks else "keep", **spans}
         self.wait(Tubes(self.store).create(Tube(tube, pace=1 / 60 if wanted.paced else None, **facts)))
         self.model.options[tube] = wanted
-
-    @rule(tenant=st.sampled_from("ab"), weight=st.integers(1, 5))
-    def weigh(self, tenant: str, weight: int) -> None:
-        self.wait(Tubes(self.store).weigh(tenant, weight))
 
     # putting
 
@@ -142,22 +161,31 @@ class Working(RuleBasedStateMachine):
 
     # workers
 
-    @rule(
-        target=stale, tube=tubes, owner=st.sampled_from(["one", "two"]), limit=st.integers(1, 3), lease=minutes,
-        account=st.sampled_from(["", "account"]),
-    )  # fmt: skip
-    def claim(self, tube: str, owner: str, limit: int, lease: int, account: str) -> Any:
+    @rule(target=stale, data=st.data(), owner=owners, limit=st.integers(1, 3), lease=minutes, account=accounts)
+    def claim(self, data: st.DataObject, owner: str, limit: int, lease: int, account: str) -> Any:
         """Answers a token that this claim made: later ones make it old."""
+        tube = self.busy_tube(data)
         expected = self.model.may_take(tube, limit, account)
-        claim = self.wait(
-            self.house.claim(tube, limit, owner=owner, lease=lease * MINUTE + HALF, account=account)
-        )  # fmt: skip
+        claim = self.wait(self.house.claim(tube, limit, owner=owner, lease=lease * MINUTE + HALF, account=account))
         assert len(claim.tasks) == expected
         for task in claim.tasks:
             self.was_taken(task, lease)
         if not claim.tasks and self.model.candidates(tube):
             assert claim.opens_at > claim.now
         return claim.tasks[0] if claim.tasks else None
+
+    @rule(data=st.data(), tube=tubes, owner=owners, fates=st.lists(verbs, min_size=1, max_size=4))
+    def work(self, data: st.DataObject, tube: str, owner: str, fates: list[str]) -> None:
+        """Hypothesis leaves rules out at random: this one brings work and does it, one after the other."""
+        self.put(tube, [data.draw(drafts)])
+        for fate in fates:
+            self.claim(data, owner, 1, 1, "")
+            if self.has_in_hand:
+                self.speak(data, fate)
+
+    def busy_tube(self, data: st.DataObject) -> str:
+        """One with something to be taken, if there is any."""
+        return data.draw(st.sampled_from([tube for tube in TUBES if self.model.candidates(tube)] or TUBES))
 
     def was_taken(self, task: Task, lease: int) -> None:
         job = self.model.jobs[task.name]
@@ -171,16 +199,19 @@ class Working(RuleBasedStateMachine):
         assert seen == (job.attempts, job.body, job.checkpoint, job.lane, job.user, job.kind, job.tenant)
 
     @precondition(lambda self: self.has_in_hand)
-    @rule(data=st.data(), result=st.sampled_from(["done", "failed"]), answer=st.sampled_from(["", "42"]))
-    def finish(self, data: st.DataObject, result: str, answer: str) -> None:
+    @rule(data=st.data(), verb=verbs)
+    def speak(self, data: st.DataObject, verb: str) -> None:
+        """A worker's word about a task in its hands."""
         job, task = self.in_hand(data)
+        getattr(self, verb)(data, job, task)
+
+    def finish(self, data: st.DataObject, job: Job, task: Task) -> None:
+        result, answer = data.draw(st.sampled_from(["done", "failed"])), data.draw(bodies)
         assert self.wait(self.queue.settle(task, result=result, answer=answer)) == result
         self.model.end(job, result, answer)
 
-    @precondition(lambda self: self.has_in_hand)
-    @rule(data=st.data(), due=times, body=bodies, checkpoint=bodies)
-    def retry(self, data: st.DataObject, due: int | None, body: str, checkpoint: str) -> None:
-        job, task = self.in_hand(data)
+    def retry(self, data: st.DataObject, job: Job, task: Task) -> None:
+        due, body, checkpoint = data.draw(times), data.draw(bodies), data.draw(bodies)
         at = self.at(self.model.time + due) if due else 0
         told = self.wait(self.queue.settle(task, result="retry", due=at, body=body, checkpoint=checkpoint))
         assert told == self.model.retry(job, due)
@@ -189,25 +220,18 @@ class Working(RuleBasedStateMachine):
         if told in ("ready", "waiting"):
             job.body = body or job.body
 
-    @precondition(lambda self: self.has_in_hand)
-    @rule(data=st.data(), due=times, body=bodies)
-    def release(self, data: st.DataObject, due: int | None, body: str) -> None:
-        job, task = self.in_hand(data)
+    def release(self, data: st.DataObject, job: Job, task: Task) -> None:
+        due, body = data.draw(times), data.draw(bodies)
         told = self.wait(self.queue.release(task, self.at(self.model.time + due) if due else 0, body))
         assert told == self.model.release(job, due)
         job.body = body or job.body
 
-    @precondition(lambda self: self.has_in_hand)
-    @rule(data=st.data())
-    def give_up(self, data: st.DataObject) -> None:
-        job, task = self.in_hand(data)
+    def give_up(self, data: st.DataObject, job: Job, task: Task) -> None:
         told = self.wait(self.queue.settle(task, result="bury"))
         assert told == (self.model.end(job, "cancelled") if job.flagged else self.model.bury(job))
 
-    @precondition(lambda self: self.has_in_hand)
-    @rule(data=st.data(), lease=minutes, checkpoint=bodies)
-    def extend(self, data: st.DataObject, lease: int, checkpoint: str) -> None:
-        job, task = self.in_hand(data)
+    def extend(self, data: st.DataObject, job: Job, task: Task) -> None:
+        lease, checkpoint = data.draw(minutes), data.draw(bodies)
         extension = self.wait(self.queue.extend(task, lease * MINUTE + HALF, checkpoint=checkpoint))
         assert (extension.held, extension.cancelled) == (True, job.flagged)
         job.lease, job.checkpoint = self.model.time + lease, checkpoint or job.checkpoint
@@ -226,19 +250,10 @@ class Working(RuleBasedStateMachine):
             assert self.wait(self.queue.settle(task, result=verb, body="old", answer="old")) == "stale"
 
     @precondition(lambda self: self.has_in_hand)
-    @rule(owner=st.sampled_from(["one", "two"]))
+    @rule(owner=owners)
     def a_worker_forgets_all(self, owner: str) -> None:
         """Killed: what it has is taken until its lease is over."""
         for job in self.model.jobs.values():
             told = self.wait(self.queue.peek(job.id)) if job.task else {}
             if told.get("owner") == owner:
                 job.task = None
-
-    @rule(tube=tubes, wait=minutes)
-    def hold_the_account(self, tube: str, wait: int) -> None:
-        self.wait(self.queue.hold(tube, "account:account", wait * MINUTE + HALF))
-        self.model.held_until[tube] = max(self.model.held_until[tube], self.model.time + wait)
-
-    @rule()
-    def resign(self) -> None:
-        self.wait(self.queue.resign("one", 0))

@@ -16,11 +16,11 @@ from hypothesis.stateful import invariant, precondition, rule, run_state_machine
 
 from core.keys import KEYS, Lifetime, kind_of
 from core.queue import Selection
-from tests.queue.machine import MINUTE, Working, clients, minutes, tubes
+from tests.queue.machine import MINUTE, Working, clients, minutes, rarely, tubes
 from tests.queue.model import LANES, TUBES
 from tests.servers import Server, on_both_servers
 
-EXAMPLES, STEPS = 25, 50
+EXAMPLES, STEPS = 16, 70
 COUNTED = (
     *("put", "claimed", "done", "failed", "cancelled", "expired"),
     *("buried", "kicked", "released", "retried", "lost", "promoted"),
@@ -47,21 +47,14 @@ class Machine(Working):
         job = self.pick(data, *LIVE)
         assert self.wait(self.queue.cancel(job.id)) == self.model.cancel([job])
 
-    @precondition(lambda self: self.model.kept)
-    @rule(data=st.data())
-    def cancel_what_has_ended(self, data: st.DataObject) -> None:
-        task_id = data.draw(st.sampled_from(list(self.model.kept)))
-        assert self.wait(self.queue.cancel(task_id)) == {"cancelled": 0, "flagged": 0}
-
-    @rule(selection=selections)
-    def cancel_by(self, selection: Selection) -> None:
+    @rule(selection=selections, cancels=rarely)
+    def look_up_and_cancel(self, selection: Selection, cancels: bool) -> None:
         chosen = self.model.chosen(selection)
-        assert self.wait(self.queue.cancel_by(selection)) == self.model.cancel(chosen)
-
-    @rule(selection=selections)
-    def look_up(self, selection: Selection) -> None:
         found = [task["id"] for task in self.wait(self.queue.select(selection))]
-        assert found == [job.id for job in self.model.chosen(selection)]
+        assert found == [job.id for job in chosen]
+        if not cancels:
+            return
+        assert self.wait(self.queue.cancel_by(selection)) == self.model.cancel(chosen)
 
     @precondition(lambda self: self.has("ready", "waiting"))
     @rule(data=st.data())
@@ -71,30 +64,18 @@ class Machine(Working):
         self.model.bury(job)
 
     @precondition(lambda self: self.has("buried"))
-    @rule(data=st.data())
-    def kick(self, data: st.DataObject) -> None:
-        job = self.pick(data, "buried")
-        self.wait(self.queue.kick(job.id))
-        self.model.kick(job)
-        self.tick()
-
-    @precondition(lambda self: self.has("buried"))
-    @rule(tube=tubes)
-    def kick_all(self, tube: str) -> None:
-        """Those buried in one ms are kicked in the order of their ids, and so are those buried in several."""
+    @rule(tube=tubes, data=st.data())
+    def kick(self, tube: str, data: st.DataObject) -> None:
+        """One by its id, then those of a tube, which were buried first."""
+        one = self.pick(data, "buried")
+        self.wait(self.queue.kick(one.id))
+        self.model.kick(one)
         buried = self.wait(self.store.command("ZRANGE", KEYS["buried"].at(0), 0, -1))
         jobs = [job for name in buried if (job := self.model.jobs[f"0.{name}"]).tube == tube]
         assert self.wait(self.queue.kick_some(tube, 100)) == len(jobs)
         for job in jobs:
             self.model.kick(job)
         self.tick()
-
-    @rule(tube=st.sampled_from(["", *TUBES]))
-    def purge(self, tube: str) -> None:
-        gone = [task_id for task_id, kept in self.model.kept.items() if tube in ("", kept.tube)]
-        assert self.wait(self.queue.purge(tube)) == len(gone)
-        for task_id in gone:
-            del self.model.kept[task_id]
 
     # those who wait
 
@@ -106,11 +87,19 @@ class Machine(Working):
         if client not in job.clients:
             job.clients.append(client)
 
+    # what has ended
+
     @precondition(lambda self: self.model.kept)
-    @rule(data=st.data())
-    def wait_for_what_has_ended(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), tube=st.sampled_from(["", *TUBES]))
+    def touch_what_is_kept(self, data: st.DataObject, tube: str) -> None:
+        """It can be waited for and not be cancelled; then it is forgotten."""
         task_id, kept = data.draw(st.sampled_from(list(self.model.kept.items())))
+        assert self.wait(self.queue.cancel(task_id)) == {"cancelled": 0, "flagged": 0}
         assert self.wait(self.queue.wait(task_id, "late")) == (kept.state, kept.answer)
+        gone = [task_id for task_id, kept in self.model.kept.items() if tube in ("", kept.tube)]
+        assert self.wait(self.queue.purge(tube)) == len(gone)
+        for task_id in gone:
+            del self.model.kept[task_id]
 
     # what befalls all
 
