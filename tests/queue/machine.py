@@ -22,7 +22,7 @@ from tests.servers import Server
 T = TypeVar("T")
 
 MINUTE, HALF = timedelta(minutes=1), timedelta(seconds=30)
-tubes, lanes = st.sampled_from(TUBES), st.sampled_from(["", *LANES])
+tubes, lanes = st.sampled_from(TUBES), st.sampled_from(["", *LANES, LANES[0]])
 minutes = st.integers(1, 3)
 times = st.sampled_from([None, None, 1, 2, 3])
 rarely = st.sampled_from([False, False, False, True])
@@ -115,10 +115,10 @@ class Working(RuleBasedStateMachine):
 
     # tubes, tenants, accounts
 
-    @initialize(wanted=options, drafts=st.lists(drafts, min_size=2, max_size=6))
-    def begin(self, wanted: Options, drafts: list[dict[str, Any]]) -> None:
-        self.create("u", wanted)
-        for tube in TUBES:
+    @initialize(wanted=st.tuples(options, options), drafts=st.lists(drafts, min_size=2, max_size=6))
+    def begin(self, wanted: tuple[Options, Options], drafts: list[dict[str, Any]]) -> None:
+        for tube, those in zip(TUBES, wanted, strict=True):
+            self.create(tube, those)
             self.put(tube, drafts)
 
     @rule(data=st.data(), tube=tubes, time=minutes)

@@ -1,21 +1,20 @@
 """The queue against its model: any sequence of verbs with any options, several workers and tubes, workers that forget,
 a server that is killed, and passing time; the audit is asked after every step.
 
-`pytest tests/queue/test_machine.py --examples 1000` looks longer. Examples that failed are kept in `failures/`.
+`pytest tests/queue/test_machine.py --examples 1000` looks longer.
 """
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
 
 from core.keys import KEYS, Lifetime, kind_of
 from core.queue import Selection
+from tests.machines import SETTINGS
 from tests.queue.machine import MINUTE, Working, clients, minutes, rarely, tubes
 from tests.queue.model import LANES, TUBES
 from tests.servers import Server, on_both_servers
@@ -182,12 +181,6 @@ class Machine(Working):
 @pytest.mark.row("K-06", "K-09", "K-12", "K-15", "K-16", "K-17", "K-25", "K-30", "K-31", "K-34", "K-35", "K-36", "K-37")
 def test_the_queue_does_what_the_model_does(server: Server, request: pytest.FixtureRequest) -> None:
     machine = type("Machine", (Machine,), {"server": server})
-    wanted = settings(
-        max_examples=request.config.getoption("--examples") or EXAMPLES,
-        stateful_step_count=STEPS,
-        deadline=None,
-        print_blob=True,
-        suppress_health_check=list(HealthCheck),
-        database=DirectoryBasedExampleDatabase(Path(__file__).parent / "failures"),
-    )
+    examples = request.config.getoption("--examples") or EXAMPLES
+    wanted = settings(SETTINGS, max_examples=examples, stateful_step_count=STEPS)
     run_state_machine_as_test(machine, settings=wanted)

@@ -21,6 +21,7 @@ from core.store import Store
 from core.work import Draft, Selection, Work
 from tests.soak.journal import Journal
 from tests.soak.plan import CALLS, ENDS_TO, PARKED, STRICT, Shape, shape
+from tests.soak.whose import whose
 
 HANDS = 4
 LANES = 3
@@ -105,7 +106,7 @@ async def put(url: str, directory: Path, name: str, seed: int, per_second: float
     work = Work(store, name)
     putter = Putter(work, Journal(directory, name), name, seed, per_second)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, putter.stopping.set)
-    announce(putter=name)
+    announce(**whose())
     await putter.run()
     await work.close()
     await store.close()

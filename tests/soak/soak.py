@@ -6,6 +6,7 @@ putters ─▶ server ◀─ workers          each writes a journal
 """
 
 import asyncio
+import os
 import random
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from core.store import Store
 from core.stream import entries
 from core.tubes import Tubes
 from tests.core.audit import broken
-from tests.crash.program import Program
+from tests.crash.program import ROOT, Program
 from tests.servers import Server
 from tests.soak.checker import Verdict, judge
 from tests.soak.journal import Journal, read
@@ -41,12 +42,15 @@ _CONFIG = "enable-debug-command local\nappendfsync {appendfsync}\n"
 
 @dataclass
 class Plan:
-    """`per_second`: tasks put by all putters together."""
+    """`per_second`: tasks put by all putters together. `before`: a folder with another `core` and `lua`, which every
+    second process runs.
+    """
 
     seconds: float
     seed: int
     per_second: float = 60.0
     appendfsync: str = "always"
+    before: Path | None = None
 
 
 @dataclass
@@ -74,7 +78,7 @@ class Outcome:
 
 
 class Soak:
-    """One run in a directory of its own."""
+    """One run in a directory of its own. `scripts`: of each `core` that took part, the names its scripts go by."""
 
     def __init__(self, directory: Path, plan: Plan, say: Say) -> None:
         self._directory = directory
@@ -86,6 +90,7 @@ class Soak:
         with self._server.place.config.open("a") as config:
             config.write(_CONFIG.format(appendfsync=plan.appendfsync))
         self._hired = 0
+        self.scripts: dict[str, set[str]] = {}
         self._workers: list[Program] = []
         self._putters: list[Program] = []
 
@@ -107,7 +112,8 @@ class Soak:
         self._workers += [self._hire() for _ in range(WORKERS)]
         self._putters += [self._putter(number) for number in range(PUTTERS)]
         for program in [*self._workers, *self._putters]:
-            await program.ready()
+            facts = await program.ready()
+            self.scripts.setdefault(facts["core"], set()).update(facts["scripts"])
         chance = random.Random(self._plan.seed)
         nemesis = Nemesis(
             self._server, self._workers, self._hire, LEASE_MS / 1000, chance.randrange(2**32), self._say
@@ -127,15 +133,18 @@ class Soak:
 
     def _hire(self) -> Program:
         self._hired += 1
-        return self._program("worker", f"worker-{self._hired}", str(LEASE_MS))
+        return self._program("worker", self._hired, str(LEASE_MS))
 
     def _putter(self, number: int) -> Program:
         seed = random.Random(f"{self._plan.seed} {number}").randrange(2**32)
-        return self._program("putter", f"putter-{number}", str(seed), str(self._plan.per_second / PUTTERS))
+        return self._program("putter", number, str(seed), str(self._plan.per_second / PUTTERS))
 
-    def _program(self, module: str, name: str, *words: str) -> Program:
+    def _program(self, module: str, number: int, *words: str) -> Program:
+        name = f"{module}-{number}"
         given = (self._server.url, str(self._journals), name, *words)
-        return Program(given, {}, self._directory / f"{name}.log", module=f"tests.soak.{module}")
+        before = self._plan.before if number % 2 else None
+        environment = {"PYTHONPATH": f"{before}{os.pathsep}{ROOT}"} if before else {}
+        return Program(given, environment, self._directory / f"{name}.log", module=f"tests.soak.{module}")
 
     # beside
 

@@ -19,6 +19,7 @@ from core.work import Bury, Done, Failed, Job, Result, Retry, Work
 from core.worker import Worker
 from tests.soak.journal import Journal
 from tests.soak.plan import CALLS, PARKED, STRICT
+from tests.soak.whose import whose
 
 CONCURRENCY = 20
 GRACE = timedelta(milliseconds=500)
@@ -92,7 +93,7 @@ async def work(url: str, directory: Path, name: str, lease: timedelta) -> None:
     workers.append(works.worker(CALLS, echo, CONCURRENCY, lease=lease, floor=floor))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _stop, workers)
     running = [asyncio.create_task(worker.run()) for worker in workers]
-    announce(worker=name)
+    announce(**whose())
     await asyncio.gather(*running)
     await works.close()
     await store.close()
