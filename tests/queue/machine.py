@@ -3,12 +3,13 @@ to the queue and to its model.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections import defaultdict
+from collections.abc import Coroutine, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from redis import Redis
 
 from core.orders import moment
@@ -66,7 +67,6 @@ class Working(RuleBasedStateMachine):
     """Each example has the server for itself."""
 
     server: Server
-    stale: Bundle[Task] = Bundle("stale")
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,6 +81,7 @@ class Working(RuleBasedStateMachine):
         self.base = self.wait(self.house.claim(limit=0)).now
         self.model = Model()
         self.crashes = 0
+        self.tokens: dict[str, list[Task]] = defaultdict(list)
 
     def sync_always(self) -> None:
         """So that kill -9 loses nothing that was answered, whatever the disk is doing."""
@@ -161,18 +162,18 @@ class Working(RuleBasedStateMachine):
 
     # workers
 
-    @rule(target=stale, data=st.data(), owner=owners, limit=st.integers(1, 3), lease=minutes, account=accounts)
-    def claim(self, data: st.DataObject, owner: str, limit: int, lease: int, account: str) -> Any:
-        """Answers a token that this claim made: later ones make it old."""
+    @rule(data=st.data(), owner=owners, limit=st.integers(1, 3), lease=minutes, account=accounts)
+    def claim(self, data: st.DataObject, owner: str, limit: int, lease: int, account: str) -> None:
         tube = self.busy_tube(data)
         expected = self.model.may_take(tube, limit, account)
         claim = self.wait(self.house.claim(tube, limit, owner=owner, lease=lease * MINUTE + HALF, account=account))
         assert len(claim.tasks) == expected
         for task in claim.tasks:
             self.was_taken(task, lease)
+            self.speak_with_old_tokens(task.name)
+            self.tokens[task.name].append(task)
         if not claim.tasks and self.model.candidates(tube):
             assert claim.opens_at > claim.now
-        return claim.tasks[0] if claim.tasks else None
 
     @rule(data=st.data(), tube=tubes, owner=owners, fates=st.lists(verbs, min_size=1, max_size=4))
     def work(self, data: st.DataObject, tube: str, owner: str, fates: list[str]) -> None:
@@ -236,18 +237,22 @@ class Working(RuleBasedStateMachine):
         assert (extension.held, extension.cancelled) == (True, job.flagged)
         job.lease, job.checkpoint = self.model.time + lease, checkpoint or job.checkpoint
 
-    @rule(task=stale, verb=st.sampled_from(["done", "retry", "bury", "release", "extend"]))
-    def speak_with_an_old_token(self, task: Task | None, verb: str) -> None:
-        if task is None or any(job.state == "taken" and job.task is task for job in self.model.jobs.values()):
-            return
-        if (job := self.model.jobs.get(task.name)) and job.state == "taken" and job.task is None:
-            return  # its worker forgot it, and the token is still good
-        if verb == "extend":
-            assert not self.wait(self.queue.extend(task, MINUTE, checkpoint="old")).held
-        elif verb == "release":
+    @precondition(lambda self: self.tokens)
+    @rule(data=st.data())
+    def somebody_wakes_up(self, data: st.DataObject) -> None:
+        """What he had may have ended, gone to another, or be his still."""
+        task_id = data.draw(st.sampled_from(list(self.tokens)))
+        job = self.model.jobs.get(task_id)
+        is_his = job is not None and job.state == "taken"
+        self.speak_with_old_tokens(task_id, self.tokens[task_id][:-1] if is_his else self.tokens[task_id])
+
+    def speak_with_old_tokens(self, task_id: str, old: Sequence[Task] | None = None) -> None:
+        """Nothing comes of it: the invariants are asked next."""
+        for task in self.tokens[task_id] if old is None else old:
+            for result in ("done", "retry", "bury"):
+                assert self.wait(self.queue.settle(task, result=result, body="old", answer="old")) == "stale"
             assert self.wait(self.queue.release(task, body="old")) == "stale"
-        else:
-            assert self.wait(self.queue.settle(task, result=verb, body="old", answer="old")) == "stale"
+            assert not self.wait(self.queue.extend(task, MINUTE, checkpoint="old")).held
 
     @precondition(lambda self: self.has_in_hand)
     @rule(owner=owners)
