@@ -149,16 +149,16 @@ async def test_the_pauses_between_attempts_double_and_have_a_longest(house: Hous
     await shop.open(failing, floor=timedelta(milliseconds=50))
     task_id = await shop.work.put("t", "")
     for attempt, (least, most) in enumerate([(5, 10), (7.5, 15), (7.5, 15)], 1):
-        told = await until(lambda: _backing_off(house, task_id, attempt))  # noqa: B023 - awaited at once
+        told: dict[str, int] = await until(lambda: _backing_off(house, task_id, attempt))  # noqa: B023 - at once
         pause = told["due"] / 1000 - house.now().timestamp()
         assert least * 60 - 5 <= pause <= most * 60
         house.passes(timedelta(seconds=pause + 1))
         await house.tick("t")
 
 
-async def _backing_off(house: House, task_id: str, attempts: int) -> dict[str, int] | None:
+async def _backing_off(house: House, task_id: str, attempts: int) -> dict[str, int]:
     told = await house.queue.peek(task_id)
-    return told if (told["state"], told.get("attempts")) == ("waiting", attempts) else None
+    return told if (told["state"], told.get("attempts")) == ("waiting", attempts) else {}
 
 
 @on_both_servers

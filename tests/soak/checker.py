@@ -244,7 +244,9 @@ def _may_be_left(run: Run, put: Put) -> bool:
 
 
 def _in_order(members: Sequence[Put]) -> Iterator[str]:
-    """First runs are in the order in which the tasks entered the lane: at their put, or when they were due."""
+    """First runs are in the order in which the tasks entered the lane: at their put, or when they were due. What came so
+    late (the server was down) that its own moment had passed entered at its put.
+    """
     begun = [put for put in members if put.runs]
     at_once = [put for put in begun if not put.due]
     for earlier, later in pairwise(at_once):
@@ -257,5 +259,6 @@ def _in_order(members: Sequence[Put]) -> Iterator[str]:
         if before and before[-1].runs[0].token > put.runs[0].token:
             yield f"{put.number} was due when {before[-1].number} was in the lane, and began before it"
     for earlier, later in pairwise(deferred):
-        if earlier.due < later.due and earlier.known < later.due and earlier.runs[0].token > later.runs[0].token:
+        both_waited = earlier.due < later.due and max(earlier.known, later.known) < later.due
+        if both_waited and earlier.runs[0].token > later.runs[0].token:
             yield f"{later.number} began before {earlier.number}, which was due first"

@@ -186,6 +186,15 @@ def test_a_deferred_one_begins_after_those_that_were_in_its_lane_when_it_was_due
     assert told.verdict.out_of_order == ["deferred was due when a was in the lane, and began before it"]
 
 
+def test_of_two_that_waited_the_one_that_was_due_first_begins_first() -> None:
+    told = Told()
+    told.put("a", due=20_000)
+    told.put("b", due=21_000)
+    for n in "ba":
+        told.run(n)
+    assert told.verdict.out_of_order == ["b began before a, which was due first"]
+
+
 def test_what_is_taken_before_it_is_due_or_after_it_expired_is_out_of_order() -> None:
     told = Told()
     told.put("a", due=2000)
