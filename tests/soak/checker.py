@@ -244,8 +244,8 @@ def _may_be_left(run: Run, put: Put) -> bool:
 
 
 def _in_order(members: Sequence[Put]) -> Iterator[str]:
-    """First runs are in the order in which the tasks entered the lane: at their put, or when they were due. What came so
-    late (the server was down) that its own moment had passed entered at its put.
+    """First runs are in the order in which the tasks entered the lane: at their put, or when they were due. What came
+    so late (the server was down) that its own moment had passed entered at its put.
     """
     begun = [put for put in members if put.runs]
     at_once = [put for put in begun if not put.due]
