@@ -55,6 +55,7 @@ async def test_the_end_of_the_holder_frees_exactly_the_oldest_of_its_lane(house:
         await house.queue.cancel(ids[0])
     result = {"buried": "bury", "cancelled": "retry"}.get(how, how)
     assert await house.queue.settle(task, result=result) == how
+    await house.audit()
     assert [await seen(house, one) for one in ids[1:]] == [("ready", None), ("locked", ids[1]), ("locked", ids[1])]
     assert [task.body for task in await house.take(limit=10)] == ["1"]
 
