@@ -15,7 +15,7 @@ lock=requirements.lock
 for word in "$@"; do
     case $word in
         -*) ;;
-        test | check | lock) lock=requirements-dev.lock && break ;;
+        test | check | soak | lock) lock=requirements-dev.lock && break ;;
         *) break ;;
     esac
 done

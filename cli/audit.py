@@ -11,6 +11,7 @@ from cli.settings import Configuration, load
 from cli.wiring import redis_url
 from core.audit import UNSEEN, Audit, Summary
 from core.laws import Violation
+from core.server import check_layout
 from core.store import Store
 
 # Mending one thing may bring another to light: so often it is looked again.
@@ -28,6 +29,7 @@ def run(arguments: Namespace) -> int:
 async def examine(configuration: Configuration, arguments: Namespace) -> int:
     store = await Store.open(redis_url(configuration.settings), configuration.settings.shards)
     try:
+        await check_layout(store)
         if arguments.repair:
             await repair(store, arguments.json)
         return await report(store, arguments.json)

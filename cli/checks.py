@@ -1,4 +1,4 @@
-"""The verbs of development: test, check, lock. They need a clone of the repository."""
+"""The verbs of development: test, check, soak, lock. They need a clone of the repository."""
 
 import json
 import os
@@ -102,6 +102,23 @@ def say(line: str) -> None:
     print(f"== {line}", flush=True)
 
 
+def declare_soak(parser: ArgumentParser) -> None:
+    parser.add_argument("--minutes", type=float, default=1.0, help="how long the troubles last (1)")
+    parser.add_argument("--seed", type=int, help="the troubles of an earlier run; its first line told it")
+    parser.add_argument("--rate", type=float, default=60.0, metavar="N", help="tasks put per second (60)")
+    parser.add_argument("--appendfsync", choices=["always", "everysec", "no"], default="always")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave journals, logs and the server's files here")
+
+
+def soak(arguments: Namespace) -> int:
+    """In a process of its own: what it runs is the tests', and not installed."""
+    need_clone()
+    given = ((name, getattr(arguments, name)) for name in ("minutes", "seed", "rate", "appendfsync", "keep"))
+    words = [word for name, value in given if value is not None for word in (f"--{name}", str(value))]
+    words += ["--json"] if arguments.json else []
+    return GOOD if run_python(["-m", "tests.soak", *words]) == 0 else NO
+
+
 def lock(arguments: Namespace) -> int:
     """Writes both locks, for Python 3.11 and newer on any system; development's is resolved over the runtime's."""
     need_clone()
@@ -136,5 +153,6 @@ def need_clone() -> None:
 COMMANDS = {
     "test": Command(declare_test, test, takes_rest=True),
     "check": Command(declare_nothing, check),
+    "soak": Command(declare_soak, soak),
     "lock": Command(declare_nothing, lock),
 }

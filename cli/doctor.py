@@ -12,8 +12,9 @@ from pathlib import Path
 from cli.command import GOOD, NO, Command
 from cli.settings import Configuration, channels, courier_module, load
 from cli.wiring import redis_url
-from core.errors import SetupError
-from core.server import check
+from core.errors import LayoutUnknown, SetupError
+from core.keys import LAYOUT
+from core.server import check, check_layout
 from core.store import Store
 
 CLOCK_TOLERANCE = 1.0
@@ -88,6 +89,7 @@ async def of_server(configuration: Configuration) -> AsyncIterator[Finding]:
         for complaint in await check(store):
             found = f"{complaint.setting} is {complaint.found or 'empty'}, not {complaint.wanted}: {complaint.why}"
             yield Finding("redis", False if complaint.fatal else None, found, complaint.mend)
+        yield await of_layout(store)
         yield await of_clock(store)
     finally:
         await store.close()
@@ -98,6 +100,14 @@ async def of_version(store: Store) -> Finding:
     name = facts.get("server_name", "redis")
     version = facts.get(f"{name}_version", facts.get("redis_version"))
     return Finding("redis", True, f"{name} {version}")
+
+
+async def of_layout(store: Store) -> Finding:
+    try:
+        await check_layout(store)
+    except LayoutUnknown as fault:
+        return Finding("layout", False, str(fault))
+    return Finding("layout", True, str(LAYOUT))
 
 
 async def of_clock(store: Store) -> Finding:

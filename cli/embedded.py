@@ -1,7 +1,8 @@
 """The embedded server: a real Valkey in the data directory, for whoever has no Redis of his own.
 
 In `<data>/valkey`: `valkey.conf` (port and password are chosen once and remembered), the append-only file, `lock`.
-Guarantee: one server per directory; what it acknowledged survives kill -9, and a power cut but for the last second.
+Guarantee: one server per directory; what it acknowledged survives kill -9, but for what it answered while a sync was
+under way (docs/soak.md: nothing on a fast disk, at most two seconds on a slow one), and a power cut but for as much.
 Before: nothing. After: `cli.processes` starts it as the first child of `./ada up`; the address goes to all the others.
 """
 

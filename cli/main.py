@@ -30,6 +30,10 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "bench": ("cli.bench", "measure lag, throughput, cost and memory, each on a server of its own"),
     "sandbox": ("cli.sandbox", "play the providers on this machine, with an inbox page"),
     "docs": ("cli.docs", "make the pages that come from the code: keys, scripts, states"),
+    "soak": (
+        "cli.checks",
+        "run the queue for minutes while everything is killed, frozen and cut off, and count what is lost",
+    ),
     "lock": ("cli.checks", "resolve the dependencies anew into the lock files"),
     "check": ("cli.checks", "everything CI runs: format, lint, types, layers, tests with nothing skipped"),
     "test": ("cli.checks", "run the tests; further words go to pytest; --rows shows what is tested where"),

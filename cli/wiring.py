@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from cli import embedded
 from cli.settings import Configuration, Settings
 from core.errors import SetupError
-from core.server import check, configure
+from core.server import check, configure, sign_layout
 from core.store import Store
 
 log = logging.getLogger(__name__)
@@ -50,10 +50,13 @@ def redis_url(settings: Settings) -> str:
 
 @asynccontextmanager
 async def opened_store(configuration: Configuration) -> AsyncIterator[Store]:
-    """The store, checked: a server that could lose messages is refused with what mends it."""
+    """The store, checked: a server that could lose messages, or has the data of a version that this one cannot work
+    beside, is refused with what mends it.
+    """
     settings = configuration.settings
     store = await Store.open(redis_url(settings), settings.shards)
     try:
+        await sign_layout(store)
         await refuse_unsafe(store)
         await configure(store, settings.retention)
         yield store

@@ -7,6 +7,7 @@ AdaError
 │   ├── Conflict         it can not be done any more, or was done by somebody else (409)
 │   └── Forbidden        the key may not (401/403)
 ├── SetupError           the operator's mistake: a setting, a server; says the command that mends it
+│   └── LayoutUnknown    the server's data are of a version that cannot work beside this one
 └── StoreError           Redis/Valkey
     ├── StoreUnavailable it could not be reached in time; what was under way is *unknown* and safe to repeat
     ├── StoreFull        its memory is full: nothing was written, and what is accepted goes on
@@ -48,6 +49,12 @@ class Forbidden(Refused):
 
 class SetupError(AdaError):
     """The set-up is wrong. The message ends with what mends it."""
+
+
+class LayoutUnknown(SetupError):
+    """What is on the server was written by a version of Ada that this one cannot work beside. Nothing was written."""
+
+    code = "LAYOUT_UNKNOWN"
 
 
 class StoreError(AdaError):

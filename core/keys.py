@@ -8,6 +8,11 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+# Of everything below and of what the scripts keep in it. Versions of Ada with one number work side by side on one
+# server; one with another number refuses to start (docs/decisions/0020). It is raised when an older script would
+# misread what a newer one wrote, or the other way round; not for a key or field that the older one leaves alone.
+LAYOUT = 1
+
 
 class Lifetime(StrEnum):
     """What ends a key."""
@@ -190,6 +195,13 @@ _TABLE = [
     ),
     Key("accesses", "access:{s}", "hash", Lifetime.FOREVER, "API key id → hash of its secret"),
     Key("channels", "channels:{s}", "hash", Lifetime.FOREVER, "channel → facts its courier told at its last start"),
+    Key(
+        "layout",
+        "layout:{s}",
+        "string",
+        Lifetime.FOREVER,
+        "the number of this table, written at the first start",
+    ),
     Key("settings", "settings:{s}", "hash", Lifetime.FOREVER, "what scripts must know: retention_ms, max_attempts"),
     Key(
         "secret", "secret:{s}:<purpose>", "string", Lifetime.FOREVER, "a secret of this installation, made at first use"

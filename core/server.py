@@ -10,7 +10,8 @@ from datetime import timedelta
 
 from redis.exceptions import ResponseError
 
-from core.keys import KEYS
+from core.errors import LayoutUnknown, StoreFull
+from core.keys import KEYS, LAYOUT
 from core.store import Store
 
 # K: keyspace channels; g: del, expire, …; x: expired.
@@ -75,6 +76,34 @@ async def check(store: Store) -> list[Complaint]:
 def _renamed(settings: Mapping[str, str]) -> dict[str, str]:
     """Redis 6.2 calls listpacks ziplists."""
     return {name.replace("ziplist", "listpack"): value for name, value in settings.items()}
+
+
+async def check_layout(store: Store) -> None:
+    """Every start asks this before anything is written. Raises LayoutUnknown (docs/decisions/0020)."""
+    for shard in range(store.shards):
+        found = await layout_of(store, shard)
+        if found not in (None, LAYOUT):
+            raise LayoutUnknown(
+                f"{LayoutUnknown.code}: the data on this server are of layout {found}, this version of Ada works with "
+                f"{LAYOUT}. Start the version that wrote them, or give this one a server or database of its own."
+            )
+
+
+async def layout_of(store: Store, shard: int) -> int | None:
+    """What a shard's data say of themselves; None if there are none. What is older than the number is of layout 1."""
+    if found := await store.command("GET", KEYS["layout"].at(shard)):
+        return int(found) if found.isdecimal() else 0
+    return 1 if await store.command("EXISTS", KEYS["counters"].at(shard)) else None
+
+
+async def sign_layout(store: Store) -> None:
+    """`check_layout`, and an unsigned server is signed. A full one is signed at a later start."""
+    await check_layout(store)
+    for shard in range(store.shards):
+        try:
+            await store.command("SET", KEYS["layout"].at(shard), LAYOUT, "NX")
+        except StoreFull:
+            return
 
 
 async def configure(store: Store, retention: timedelta) -> None:

@@ -122,8 +122,8 @@ class Walk:
     # tasks
 
     async def _tasks(self, ids: Sequence[str]) -> Found:
-        now, order, token, most, *rows = await self._store.run("audit_tasks", self.shard, *ids)
-        numbers = Numbers(int(now), int(order), int(token), int(most))
+        now, order, token, *rows = await self._store.run("audit_tasks", self.shard, *ids)
+        numbers = Numbers(int(now), int(order), int(token))
         for task in filter(None, map(task_seen, rows)):
             self._count(task.id, facts_of(task))
             for violation in task_laws(self.shard, task, numbers):
@@ -145,7 +145,7 @@ class Walk:
     async def doubles(self) -> Found:
         """I8. Those who seemed to have the same number are looked at together."""
         for name, one, other in self.seen.twice:
-            _, _, _, _, *rows = await self._store.run("audit_tasks", self.shard, one, other)
+            _, _, _, *rows = await self._store.run("audit_tasks", self.shard, one, other)
             tasks = [facts_of(task) for task in map(task_seen, rows) if task is not None]
             given = {task.get(name) for task in tasks}
             if len(tasks) == 2 and len(given) == 1 and None not in given:

@@ -19,6 +19,7 @@ from core.attempts import Attempts, Bury, Done, Failed, Handler, Job, Result, Re
 from core.errors import AdaError
 from core.queue import Queue
 from core.replies import End, Replies
+from core.server import sign_layout
 from core.store import Store
 from core.tasks import Draft, Selection
 from core.tubes import Tube, Tubes
@@ -121,11 +122,14 @@ class Work:
 
 @asynccontextmanager
 async def opened(url: str, shards: int = 1, client: str = "") -> AsyncIterator[Work]:
-    """A connection of one's own. Raises SetupError."""
+    """A connection of one's own. Raises SetupError; LayoutUnknown if another version's data are there."""
     store = await Store.open(url, shards)
-    work = Work(store, client)
     try:
-        yield work
+        await sign_layout(store)
+        work = Work(store, client)
+        try:
+            yield work
+        finally:
+            await work.close()
     finally:
-        await work.close()
         await store.close()

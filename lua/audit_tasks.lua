@@ -1,9 +1,9 @@
 -- audit_tasks: tasks and every place that may name them, seen in one moment
 -- ARGV    ids:rest
 -- USES    ready
--- RETURNS [now, last order, last token, most attempts where neither task nor tube says so, task, …]
+-- RETURNS [now, last order, last token, task, …]
 --         task: [id] if there is none, or [id, facts (FACTS), scores in due, lease, expires, buried, finished, ready, lane,
---         holder of the lane, head of the lane, its tube's attempts and way to retry, ms to live, what it should be found by and is not, …]
+--         holder of the lane, head of the lane, its tube's way to retry, ms to live, what it should be found by and is not, …]
 -- EVENTS  none
 
 local FACTS = {
@@ -31,7 +31,6 @@ local function seen(id)
   end
   row[#row + 1] = redis.call('HGET', held_key(tube), lane)
   row[#row + 1] = redis.call('ZRANGE', lane_key(tube, lane), 0, 0)[1] or false
-  row[#row + 1] = option(tube, 'attempts')
   row[#row + 1] = option(tube, 'retry')
   row[#row + 1] = redis.call('PTTL', task_key(id))
   add_unfound(row, id, task)
@@ -39,6 +38,6 @@ local function seen(id)
 end
 
 local last = redis.call('HMGET', counters_key(), 'order', 'token')
-local reply = { now, last[1] or '0', last[2] or '0', redis.call('HGET', settings_key(), 'max_attempts') or '10' }
+local reply = { now, last[1] or '0', last[2] or '0' }
 for _, id in ipairs(ids) do reply[#reply + 1] = seen(id) end
 return reply

@@ -78,6 +78,7 @@ def until() -> object:
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("ada")
     group.addoption("--rows", choices=["text", "json"], help="print the rows of the specification and their tests")
+    group.addoption("--examples", type=int, metavar="N", help="examples of each state machine of the queue (a few)")
     group.addoption("--no-skips", action="store_true", help="a skipped test is a failure, as in CI")
 
 

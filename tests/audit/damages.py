@@ -193,7 +193,7 @@ DAMAGES: list[tuple[str, list[list[str]], bool]] = [
     ("I10", [["HSET", Q + "task:<f>", "due", "9999999999999"]], False),
     ("I10", [["HSET", Q + "task:<f>", "expires", "1"]], False),
     ("I11", [["HSET", Q + "task:<a>", "cancel", "1"]], False),
-    ("I12", [["HSET", Q + "task:<f>", "attempts", "11"]], False),
+    ("I12", [["HSET", Q + "task:<f>", "attempts", "11", "max", "10"]], False),
     # deliveries
     ("I13", [["HSET", "<over>:outcomes", "1:echo", "failed||1|1|1|"]], False),
     ("I13", [["HDEL", "<over>:outcomes", "1:echo"]], False),

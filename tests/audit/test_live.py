@@ -13,6 +13,7 @@ from core.audit import Audit
 from core.queue import Claim, Task
 from core.store import Store
 from core.tasks import Draft
+from core.tubes import Tube, Tubes
 from core.walk import PAGE
 from core.words import Status
 from core.worker import Pace, Worker
@@ -244,3 +245,17 @@ async def test_what_a_report_writes_after_the_end_has_the_end_of_its_delivery(ho
     await house.histories.cancel(key, "university")
     await house.histories.receive(token, Status.DELIVERED, "1")
     assert await broken(house.store) == []
+
+
+@pytest.mark.row("K-44")
+async def test_a_tube_that_allows_fewer_attempts_from_now_on_makes_no_violation(house: House) -> None:
+    """Found by the machine: what had been tried twice was said to be tried too often when its tube came down to one."""
+    await Tubes(house.store).create(Tube("t", attempts=5))
+    await house.queue.put("t", "")
+    for _ in range(2):
+        (task,) = await house.take()
+        await house.queue.settle(task, result="retry")
+    await Tubes(house.store).create(Tube("t", attempts=1))
+    await house.audit()
+    (task,) = await house.take()
+    assert await house.queue.settle(task, result="retry") == "buried"

@@ -20,8 +20,8 @@ from core.parcels import Entry, compact, load_parcel
 from core.queue import Task
 from core.words import OPEN, DeliveryState, Status, supersedes
 from tests.core.house import TENANT, House, Played, order
-from tests.core.test_queue_machine import SETTINGS
 from tests.core.tour import receipt
+from tests.machines import SETTINGS
 from tests.servers import Server, on_both_servers
 
 T = TypeVar("T")

@@ -18,15 +18,15 @@ ROOT = Path(__file__).parents[2]
 
 
 class Program:
-    """`python -m cli WORDS`. It ends with the test process, however that ends."""
+    """`python -m MODULE WORDS`. It ends with the test process, however that ends."""
 
-    def __init__(self, words: tuple[str, ...], environment: Mapping[str, str], log: Path) -> None:
+    def __init__(self, words: tuple[str, ...], environment: Mapping[str, str], log: Path, module: str = "cli") -> None:
         self.words = words
         self.log = log
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADA_")}
         with log.open("ab") as written:
             self._process = subprocess.Popen(
-                tethered([sys.executable, "-P", "-m", "cli", *words]),
+                tethered([sys.executable, "-P", "-m", module, *words]),
                 cwd=log.parent,
                 env={**inherited, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **environment},
                 stdin=subprocess.PIPE,
@@ -72,9 +72,9 @@ class Program:
         """SIGTERM."""
         self._process.send_signal(signal.SIGTERM)
 
-    async def ended(self) -> int:
+    async def ended(self, within: float = 20) -> int:
         """Its exit code, when it has ended."""
-        await until(lambda: not self.is_up, within=20)
+        await until(lambda: not self.is_up, within=within)
         return int(self._process.returncode)
 
     def parcels(self) -> int:

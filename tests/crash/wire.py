@@ -49,6 +49,11 @@ class Wire:
         for way in self._open.values():
             way.set()
 
+    def turn_to(self, target: int) -> None:
+        """From now on somebody else is behind it; whoever was connected must come again."""
+        self._target = target
+        self.cut()
+
     def cut(self) -> None:
         """Every connection breaks; what was kept is lost. New connections are whole."""
         for writer in self._writers:
