@@ -1,0 +1,52 @@
+"""All orders of two and of three scripts on one task, from every state it can be in.
+
+A script is one step of the server, so whatever workers, producers and operators do at once is some order of scripts.
+Every order is tried: after each step the audit is clean, the lane moves, the task is in one place and an old token has
+changed nothing; and from wherever it led a plain worker comes to the end of everything.
+"""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.proof.explore import Explorer
+from tests.proof.task_moves import STARTS, Ways, start_moves
+from tests.proof.tasks import Tasks
+from tests.proof.worlds import Ground
+from tests.servers import Server, on_both_servers
+
+pytestmark = [pytest.mark.row("K-12", "K-15", "K-17", "K-30", "K-44"), pytest.mark.timeout(300)]
+
+WAYS = {
+    "a lane that keeps its place": Ways(),
+    "a lane that parks, of two tenants": Ways(parks=True, tenants=True),
+    "no lane": Ways(lane=""),
+    "a lane, with expiry and ends that are kept": Ways(expires=True, keeps=True),
+}
+every_way = pytest.mark.parametrize("ways", WAYS.values(), ids=WAYS)
+
+
+@pytest.fixture
+async def ground(server: Server) -> AsyncIterator[Ground]:
+    opened = await Ground.open(server)
+    yield opened
+    await opened.close()
+
+
+async def explored(ground: Ground, ways: Ways, depth: int) -> Explorer:
+    explorer = Explorer(ground, Tasks(ways))
+    starts = await explorer.follow(STARTS, start_moves(ways), ways.options())
+    await explorer.explore(list(starts.values()), depth)
+    return explorer
+
+
+@every_way
+async def test_no_three_scripts_in_any_order_leave_a_task_stuck(ground: Ground, ways: Ways) -> None:
+    explorer = await explored(ground, ways, 3)
+    assert explorer.steps > 10_000, "so many scripts were really tried"
+
+
+@on_both_servers
+async def test_no_two_scripts_in_any_order_leave_a_task_stuck(ground: Ground) -> None:
+    explorer = await explored(ground, WAYS["a lane, with expiry and ends that are kept"], 2)
+    assert explorer.steps > 2_000
