@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Protocol
 
+from core.archive import Archive
 from core.errors import StoreError
 from core.keys import KEYS
 from core.orders import HistoryKey
@@ -135,16 +136,21 @@ class ParcelRun:
         rows = json.loads(self._task.checkpoint or "[]")
         found = [Open(row[0], self._entries[row[0]], *row[1:]) for row in rows]
         found = found or [Open(index, entry) for index, entry in enumerate(self._entries)]
-        if self._task.crashed or self._task.closed or (not rows and self._task.left < len(self._entries)):
+        if self._task.crashed or self._task.closed or self._task.left < len(found):
             found = await self._without_closed(found)
         return found
 
     async def _without_closed(self, found: Sequence[Open]) -> list[Open]:
-        """After a crash, or where recipients were cancelled, the history knows better than the parcel."""
+        """After a crash, a cancellation or a report the history knows better than the parcel."""
         fields = [item.entry.field(self._courier.channel) for item in found]
         stored = await self._runtime.store.command("HMGET", self._outcomes_name(), *fields) if fields else []
         statuses = [Status((text or Status.QUEUED).split("|")[0]) for text in stored]
-        still = [(item, status) for item, status in zip(found, statuses, strict=True) if status in OPEN]
+        moved = await Archive(self._runtime.store).tried_again(self._key, self._courier.channel, self._number)
+        still = [
+            (item, status)
+            for item, field, status in zip(found, fields, statuses, strict=True)
+            if status in OPEN and field not in moved
+        ]
         return [item for item, status in still if not self._died_sending(item, status)]
 
     def _outcomes_name(self) -> str:

@@ -41,9 +41,7 @@ def _one_place(world: World, name: str, ways: Ways) -> Iterator[str]:
     laned = bool(facts.get("lane"))
     held = f"queue:{{0}}:held:{TUBE}" in world.keys and name in world.keys[f"queue:{{0}}:held:{TUBE}"].value.values()
     places = {
-        place
-        for place in ("due", "lease", "buried", "finished")
-        if name in world.members(f"queue:{{0}}:{place}")
+        place for place in ("due", "lease", "buried", "finished") if name in world.members(f"queue:{{0}}:{place}")
     }
     places |= {"lane"} & {"lane" if name in world.members(f"queue:{{0}}:lane:{TUBE}:{ways.lane}") else ""}
     places |= {"offered"} & {"offered" if name in _offers(world) else ""}
@@ -67,7 +65,10 @@ def _one_place(world: World, name: str, ways: Ways) -> Iterator[str]:
 
 def _offers(world: World) -> set[str]:
     return {
-        member for name, kept in world.keys.items() if name.startswith(f"queue:{{0}}:ready:{TUBE}:") for member in kept.value
+        member
+        for name, kept in world.keys.items()
+        if name.startswith(f"queue:{{0}}:ready:{TUBE}:")
+        for member in kept.value
     }
 
 
@@ -109,8 +110,8 @@ def step_laws(before: World, step: Call | Pass, reply: Any, after: World, ways: 
         holds = facts.get("state") == "taken" and facts.get("token") == step.arguments[1]
         if refused == holds:
             yield f"a token that {'holds' if holds else 'is old'} was answered {reply}"
-    if refused and _settled(before) != _settled(after):
-        yield f"it was answered {reply}, and something changed: {_difference(before, after)}"
+    if refused and changed(before, after):
+        yield f"it was answered {reply}, and something changed: {changed(before, after)}"
     yield from _moves(before, step.script, after)
     if step.script in ("settle", "release") and reply in ("waiting", ["waiting"]) and ways.lane and not ways.parks:
         name, kept = str(step.arguments[0]), after.keys.get(f"queue:{{0}}:held:{TUBE}")
@@ -122,7 +123,8 @@ def _settled(world: World) -> dict[str, Any]:
     return {name: kept.value for name, kept in world.keys.items() if not any(word in name for word in _VOLATILE)}
 
 
-def _difference(before: World, after: World) -> list[str]:
+def changed(before: World, after: World) -> list[str]:
+    """The keys that are not as they were."""
     one, other = _settled(before), _settled(after)
     return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 

@@ -14,7 +14,7 @@ from core.laws import taken_apart
 from tests.core.audit import Kept
 from tests.proof.worlds import HOUR_MS, World
 
-# Times are set to whole and half hours from now and pass by whole ones, so the seconds that a test takes decide nothing.
+# Times are whole and half hours from now and pass by whole ones, so the seconds that a test takes decide nothing.
 _STEP_MS = HOUR_MS // 2
 _ORDERS = 4398046511104
 _TIMES = frozenset({"due", "expires"})

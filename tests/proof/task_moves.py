@@ -1,7 +1,7 @@
 """Every script on a task, as a move from any world: A is the task in question, C stands before it, B and D behind.
 
-A move answers None where it makes no sense (nobody has a token to speak with). What is said with a token of A is said with the last one it was
-given and with the first one, whoever holds it now.
+A move answers None where it makes no sense (nobody has a token to speak with). What is said with a token of A is said
+with the last one it was given and with the first one, whoever holds it now.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,9 @@ Move = Callable[[World], Step]
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """How the tube and its tasks are. `lane` "": none. `expires`: A and B do, unless taken in time. `tenants`: B is another's."""
+    """How the tube and its tasks are. `lane` "": none. `expires`: A and B do, unless taken in time. `tenants`: B is
+    another's.
+    """
 
     lane: str = "x"
     parks: bool = False

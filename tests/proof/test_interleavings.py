@@ -1,4 +1,4 @@
-"""All orders of two and of three scripts on one task, from every state it can be in.
+"""All orders of two and of three scripts on one task or one delivery, from every state it can be in.
 
 A script is one step of the server, so whatever workers, producers and operators do at once is some order of scripts.
 Every order is tried: after each step the audit is clean, the lane moves, the task is in one place and an old token has
@@ -9,11 +9,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.proof import delivery_moves
+from tests.proof.deliveries import Deliveries
+from tests.proof.delivery_moves import Terms
 from tests.proof.explore import Explorer
 from tests.proof.task_moves import STARTS, Ways, start_moves
 from tests.proof.tasks import Tasks
 from tests.proof.worlds import Ground
-from tests.servers import Server, on_both_servers
+from tests.servers import Server
 
 pytestmark = [pytest.mark.row("K-12", "K-15", "K-17", "K-30", "K-44"), pytest.mark.timeout(300)]
 
@@ -46,7 +49,16 @@ async def test_no_three_scripts_in_any_order_leave_a_task_stuck(ground: Ground, 
     assert explorer.steps > 10_000, "so many scripts were really tried"
 
 
-@on_both_servers
-async def test_no_two_scripts_in_any_order_leave_a_task_stuck(ground: Ground) -> None:
+@pytest.mark.parametrize("server", ["redis"], indirect=True)
+async def test_no_two_scripts_in_any_order_leave_a_task_stuck_on_debians_redis(ground: Ground) -> None:
     explorer = await explored(ground, WAYS["a lane, with expiry and ends that are kept"], 2)
-    assert explorer.steps > 2_000
+    assert explorer.steps > 2_000, "so many scripts were really tried"
+
+
+@pytest.mark.row("D-42", "D-40")
+@pytest.mark.parametrize("terms", [Terms(), Terms(lane="x", expires=True)], ids=["free", "a lane, with expiry"])
+async def test_no_scripts_in_any_order_leave_a_delivery_stuck(ground: Ground, terms: Terms) -> None:
+    explorer = Explorer(ground, Deliveries(terms))
+    starts = await explorer.follow(delivery_moves.STARTS, delivery_moves.start_moves(terms), {})
+    await explorer.explore(list(starts.values()), 2)
+    assert explorer.steps > 1_000, "so many scripts were really tried"
