@@ -49,9 +49,10 @@ async def test_no_three_scripts_in_any_order_leave_a_task_stuck(ground: Ground, 
     assert explorer.steps > 10_000, "so many scripts were really tried"
 
 
+@every_way
 @pytest.mark.parametrize("server", ["redis"], indirect=True)
-async def test_no_two_scripts_in_any_order_leave_a_task_stuck_on_debians_redis(ground: Ground) -> None:
-    explorer = await explored(ground, WAYS["a lane, with expiry and ends that are kept"], 2)
+async def test_no_two_scripts_in_any_order_leave_a_task_stuck_on_debians_redis(ground: Ground, ways: Ways) -> None:
+    explorer = await explored(ground, ways, 2)
     assert explorer.steps > 2_000, "so many scripts were really tried"
 
 
