@@ -73,6 +73,7 @@ class Deliveries:
             yield f"it was answered {reply}, and something changed: {changed(before, after)}"
         if call.script != "retry":
             yield from _later_evidence(before, after)
+        yield from _told_in_order(before, after)
 
     async def drain(self, ground: Ground, worlds: Sequence[World]) -> list[World]:
         """Whatever waits is due and whoever held anything is gone; then everybody is sent to."""
@@ -95,6 +96,22 @@ def _later_evidence(before: World, after: World) -> Iterator[str]:
         old, new = status_of(before, entry), status_of(after, entry)
         if RANK[new] < RANK[old] and (old, new) != (Status.SENDING, Status.QUEUED):
             yield f"{entry.address} went from {old} to {new}"
+
+
+def _told_in_order(before: World, after: World) -> Iterator[str]:
+    """Every change that is told has a version of its own, a later one. That a channel has reported is no change."""
+    last = max((int(entry["version"]) for entry in _events(before)), default=0)
+    for entry in _events(after)[len(_events(before)) :]:
+        if entry["event"] == "reported":
+            continue
+        if int(entry["version"]) <= last:
+            yield f"“{entry['event']}” was told as version {entry['version']} after {last}"
+        last = int(entry["version"])
+
+
+def _events(world: World) -> list[Mapping[str, str]]:
+    kept = world.keys.get("events:{0}")
+    return list(kept.value) if kept else []
 
 
 def _sent(world: World, task: str, reply: Any) -> Call | None:

@@ -1,51 +1,81 @@
-"""A plugin of pytest that notes which scripts each test ran, and how long it took.
+"""A plugin of pytest that notes which calls of the scripts each test reaches, and how long it takes.
 
-pytest -p tests.proof.recorder --scripts-to FILE
+    pytest -p tests.proof.recorder --notes-to FILE
+
+The scripts tell the server's log of each `redis.call` before they make it; what the log grew by belongs to the test.
 """
 
 import json
-import os
+import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from hashlib import sha1
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from core.store import Store
+from core import scripts
 
-_ran: dict[str, set[str]] = defaultdict(set)
-_took: dict[str, float] = defaultdict(float)
+_MARK = "reached "
+_TELLING = f"local function tell_and_call(place, ...) redis.log(redis.LOG_WARNING, '{_MARK}' .. place) return redis.call(...) end"
+
+
+def telling(script: scripts.Script) -> scripts.Script:
+    """The same script, which tells."""
+    lines, origin = script.text.split("\n"), list(script.origin)
+    told = [_told(line, place) for line, place in zip(lines, origin, strict=True)]
+    at = 1 if told[0].startswith("#!") else 0
+    told.insert(at, _TELLING)
+    origin.insert(at, "recorder")
+    text = "\n".join(told)
+    return replace(script, text=text, origin=tuple(origin), sha=sha1(text.encode(), usedforsecurity=False).hexdigest())
+
+
+def _told(line: str, place: str) -> str:
+    return line.replace("redis.call(", f"tell_and_call('{place}', ") if place.startswith("lua/") else line
+
+
+class Recorder:
+    """Notes of one session."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._read: dict[Path, int] = defaultdict(int)
+        self._places: dict[str, set[str]] = defaultdict(set)
+        self._seconds: dict[str, float] = defaultdict(float)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._seconds[report.nodeid] += report.duration
+        if report.when == "teardown":
+            for log in self._logs():
+                self._places[report.nodeid] |= set(self._news(log))
+
+    def _logs(self) -> Iterable[Path]:
+        base: Path = self._config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+        return [*base.glob("*/server.log"), *base.glob("*/*/server.log")]
+
+    def _news(self, log: Path) -> list[str]:
+        with log.open("rb") as text:
+            text.seek(self._read[log])
+            new = text.read()
+        self._read[log] += len(new)
+        return [found.decode() for found in re.findall(_MARK.encode() + rb"(lua/\S+)", new)]
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        notes = {
+            test: {"places": sorted(places), "seconds": round(self._seconds[test], 3)}
+            for test, places in self._places.items()
+        }
+        Path(session.config.getoption("--notes-to")).write_text(json.dumps(notes))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--scripts-to", type=Path, required=True)
+    parser.addoption("--notes-to", type=Path, required=True)
 
 
-def _note(script: str) -> None:
-    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
-    _ran[test].add(script)
-
-
-def pytest_configure() -> None:
-    run, run_each = Store.run, Store.run_each
-
-    async def noting_run(self: Store, name: str, shard: int, *arguments: Any) -> Any:
-        _note(name)
-        return await run(self, name, shard, *arguments)
-
-    async def noting_run_each(self: Store, name: str, calls: Sequence[Any]) -> Any:
-        _note(name)
-        return await run_each(self, name, calls)
-
-    Store.run = noting_run  # type: ignore[method-assign]
-    Store.run_each = noting_run_each  # type: ignore[method-assign]
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    _took[report.nodeid] += report.duration
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    found = {test: {"scripts": sorted(names), "seconds": round(_took[test], 3)} for test, names in _ran.items() if test}
-    Path(session.config.getoption("--scripts-to")).write_text(json.dumps(found))
+def pytest_configure(config: pytest.Config) -> None:
+    plain = scripts.load
+    scripts.load = cache(lambda name, flags=False: telling(plain(name, flags)))
+    config.pluginmanager.register(Recorder(config), "recorder of scripts")

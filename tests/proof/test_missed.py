@@ -1,0 +1,47 @@
+"""What no other test noticed when it was left out of a script: each found by tests/proof/mutate.py."""
+
+import pytest
+
+from core.keys import KEYS
+from core.parcels import compact, load_parcel
+from core.words import DeliveryState, Status
+from tests.core.audit import broken
+from tests.core.house import HOUR, TENANT, House, people, person
+
+
+@pytest.mark.row("K-43")
+async def test_an_installation_says_how_often_a_task_is_tried_and_the_audit_knows(house: House) -> None:
+    await house.redis.hset(KEYS["settings"].at(0), "max_attempts", 2)
+    task_id = await house.queue.put("t", "")
+    for _ in range(2):
+        await house.take()
+        house.passes(HOUR)
+    await house.tick()
+    assert await house.state(task_id) == "buried"
+    await house.redis.hset(KEYS["settings"].at(0), "max_attempts", 1)
+    (violation,) = await broken(house.store)
+    assert violation.rule == "I12"
+    await house.redis.hset(KEYS["settings"].at(0), "max_attempts", 2)
+
+
+@pytest.mark.row("D-42")
+async def test_two_who_are_cancelled_one_after_the_other_in_a_couriers_hands_are_both_not_tried_again(
+    house: House,
+) -> None:
+    key = (await house.deliver(*people(3))).key
+    (task,) = await house.take("echo")
+    _, (anna, ben, carl) = load_parcel(task.parcel)
+    for entry in (anna, ben):
+        row = compact([["echo", 0, entry.item(Status.CANCELLED)]])
+        assert await house.store.run("cancel", 0, key.suffix, TENANT, 0, row) == ["cancelled", str(entry.id)]
+    assert (await house.queue.extend(task, HOUR)).skip == {"1", "2"}
+    assert await house.queue.settle(task, outcomes=[carl.item(Status.SENT, attempts=1)]) == "done"
+    records = (await house.history(key)).recipients
+    assert [record.outcomes["echo"].status for record in records] == ["cancelled", "cancelled", "sent"]
+
+
+@pytest.mark.row("D-42", "K-08")
+async def test_a_delivery_whose_only_parcel_an_operator_cancels_is_cancelled_and_not_finished(house: House) -> None:
+    key = (await house.deliver(person(1))).key
+    await house.queue.cancel(f"0.{key.ns}.{key.sender}.echo.0")
+    assert (await house.history(key)).state is DeliveryState.CANCELLED
