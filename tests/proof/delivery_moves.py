@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from core.parcels import Entry, compact, dump_parcel, fields_of
+from core.parcels import Entry, compact, dump_parcel, fields_of, load_parcel
 from core.tasks import Settlement
-from core.words import OPEN, Status
+from core.words import Status
 from tests.core.house import TENANT, order, people
 from tests.proof.task_moves import FLOOR_MS, HOUR_AFTER, NEXT_HOUR, held
 from tests.proof.worlds import HOUR_MS, Call, Pass, World
@@ -88,13 +88,17 @@ def _reschedule(after: int) -> Move:
 
 def _cancel(chosen: tuple[Entry, ...]) -> Move:
     def move(world: World) -> Call | None:
-        parcels = [
-            n for n in range(2) if f"parcel:{CHANNEL}:{n}" in (world.keys[HISTORY].value if _there(world) else ())
-        ]
-        rows = [[CHANNEL, n, entry.item(Status.CANCELLED)] for n in parcels for entry in chosen]
+        rows = [[CHANNEL, n, entry.item(Status.CANCELLED)] for n, entry in _entries(world) if entry in chosen]
         return Call("cancel", (SUFFIX, TENANT, int(not chosen), compact(rows))) if _there(world) else None
 
     return move
+
+
+def _entries(world: World) -> list[tuple[int, Entry]]:
+    """Of each parcel that was cut, with its number."""
+    facts = world.keys[HISTORY].value if _there(world) else {}
+    texts = {n: facts.get(f"parcel:{CHANNEL}:{n}") for n in range(2)}
+    return [(n, entry) for n, text in texts.items() if text for entry in load_parcel(text)[1]]
 
 
 def _report(entry: Entry, status: Status) -> Move:
@@ -155,10 +159,6 @@ def _with_token(task_id: str, which: int, said: Said) -> Move:
         return said(world, task_id, given[which])
 
     return move
-
-
-def open_of(world: World) -> list[Entry]:
-    return [entry for entry in BOTH if status_of(world, entry) in OPEN]
 
 
 STARTS: Mapping[str, tuple[str, ...]] = {

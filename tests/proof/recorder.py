@@ -3,6 +3,7 @@
     pytest -p tests.proof.recorder --notes-to FILE
 
 The scripts tell the server's log of each `redis.call` before they make it; what the log grew by belongs to the test.
+Tests that fail by that (one looks at where an error came from) are not noted.
 """
 
 import json
@@ -19,7 +20,8 @@ import pytest
 from core import scripts
 
 _MARK = "reached "
-_TELLING = f"local function tell_and_call(place, ...) redis.log(redis.LOG_WARNING, '{_MARK}' .. place) return redis.call(...) end"
+_TELLS = f"redis.log(redis.LOG_WARNING, '{_MARK}' .. place)"
+_TELLING = f"local function tell_and_call(place, ...) {_TELLS} return redis.call(...) end"
 
 
 def telling(script: scripts.Script) -> scripts.Script:
@@ -45,9 +47,12 @@ class Recorder:
         self._read: dict[Path, int] = defaultdict(int)
         self._places: dict[str, set[str]] = defaultdict(set)
         self._seconds: dict[str, float] = defaultdict(float)
+        self._failed: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._seconds[report.nodeid] += report.duration
+        if report.failed:
+            self._failed.add(report.nodeid)
         if report.when == "teardown":
             for log in self._logs():
                 self._places[report.nodeid] |= set(self._news(log))
@@ -67,6 +72,7 @@ class Recorder:
         notes = {
             test: {"places": sorted(places), "seconds": round(self._seconds[test], 3)}
             for test, places in self._places.items()
+            if test not in self._failed
         }
         Path(session.config.getoption("--notes-to")).write_text(json.dumps(notes))
 

@@ -81,3 +81,28 @@ async def test_who_goes_on_with_a_parcel_leaves_alone_who_was_reported_failed_me
     await house.courier(courier)
     await house.finished(key)
     assert courier.addresses == ["p1"]
+
+
+async def test_who_was_to_be_tried_again_and_was_cancelled_before_is_told_as_cancelled(house: House) -> None:
+    """Before, his record said `queued` for ever, while the counts said `cancelled`."""
+    key = (await house.deliver(*people(2))).key
+    (first,) = await house.take("echo")
+    _, both = load_parcel(first.parcel)
+    await house.queue.settle(first, outcomes=[entry.item(Status.FAILED, attempts=1) for entry in both])
+    assert await house.histories.retry(key, TENANT, [Status.FAILED]) == 2
+    await house.histories.cancel(key, TENANT)
+    history = await house.history(key)
+    assert [record.outcomes["echo"].status for record in history.recipients] == [Status.CANCELLED] * 2
+    assert history.counts[Status.CANCELLED] == 2
+
+
+async def test_the_audit_knows_that_who_is_tried_again_belongs_to_the_later_parcel(house: House) -> None:
+    """Before, it raised a false alarm while the first parcel's courier had not told its end."""
+    key = (await house.deliver(*people(2))).key
+    (first,) = await house.take("echo")
+    _, (anna, ben) = load_parcel(first.parcel)
+    await house.store.run("report", 0, key.suffix, "echo", 0, compact(ben.item(Status.FAILED)))
+    assert await house.histories.retry(key, TENANT, [Status.FAILED]) == 1
+    await house.store.run("cancel", 0, key.suffix, TENANT, 1, "[]")
+    await house.audit()
+    assert await house.queue.settle(first, outcomes=[anna.item(Status.SENT, attempts=1)]) == "done"
