@@ -1,9 +1,12 @@
 """What no other test noticed when it was left out of a script: each found by tests/proof/mutate.py."""
 
+from datetime import timedelta
+
 import pytest
 
 from core.keys import KEYS
 from core.parcels import compact, load_parcel
+from core.tubes import Tube, Tubes
 from core.words import DeliveryState, Status
 from tests.core.audit import broken
 from tests.core.house import HOUR, TENANT, House, people, person
@@ -45,3 +48,18 @@ async def test_a_delivery_whose_only_parcel_an_operator_cancels_is_cancelled_and
     key = (await house.deliver(person(1))).key
     await house.queue.cancel(f"0.{key.ns}.{key.sender}.echo.0")
     assert (await house.history(key)).state is DeliveryState.CANCELLED
+
+
+@pytest.mark.row("K-26")
+async def test_what_is_used_up_of_a_pace_is_added_to_what_was_used_up_before(house: House) -> None:
+    """50 ms from task to task, two at once at most: the third is paid for on top of the first two."""
+    await Tubes(house.store).create(Tube("t", pace=20))
+    for n in range(5):
+        await house.queue.put("t", str(n))
+    used_up = 0.0
+    for given in (2, 1):
+        claim = await house.claim(limit=5)
+        assert len(claim.tasks) >= given
+        used_up = max(claim.now, used_up) + 50 * len(claim.tasks)
+        assert float(await house.redis.get(KEYS["pace"].at(0, "t"))) == used_up
+        house.passes(timedelta(milliseconds=50))
