@@ -10,6 +10,7 @@ from core.tubes import Tube, Tubes
 from core.words import DeliveryState, Status
 from tests.core.audit import broken
 from tests.core.house import HOUR, TENANT, House, people, person
+from tests.proof.busy import items
 
 
 @pytest.mark.row("K-43")
@@ -63,3 +64,22 @@ async def test_what_is_used_up_of_a_pace_is_added_to_what_was_used_up_before(hou
         used_up = max(claim.now, used_up) + 50 * len(claim.tasks)
         assert float(await house.redis.get(KEYS["pace"].at(0, "t"))) == used_up
         house.passes(timedelta(milliseconds=50))
+
+
+@pytest.mark.row("K-26")
+async def test_a_hold_tells_until_when_it_is_and_a_longer_one_stays(house: House) -> None:
+    longer = await house.store.run("hold", 0, "t", "account:a", 60_000)
+    assert await house.store.run("hold", 0, "t", "account:a", 1_000) == longer
+
+
+@pytest.mark.row("D-16")
+async def test_large_events_leave_the_stream_after_a_minute(house: House) -> None:
+    stream = KEYS["events"].at(0)
+    for n in range(1, 30):
+        await house.redis.xadd(stream, {"event": "old", "changes": "x" * 9000}, id=f"{n}-1")
+    await house.deliver(*people(300))
+    (task,) = await house.take("echo")
+    await house.queue.settle(task, outcomes=items(task, Status.SENT))
+    left = await house.store.command("XRANGE", stream, "-", "+")
+    assert "old" not in str(left)
+    assert "outcomes" in str(left)
