@@ -5,6 +5,7 @@ A store: no rules here. The rules of what was never written stand in `core.readi
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from itertools import count
 
 from core import reading
 from core.errors import NotFound
@@ -99,6 +100,17 @@ class Archive:
             for n, name in enumerate(names):
                 group, entries = load_parcel(texts[name] or "[0,[]]")
                 yield leg, n, group, entries
+
+    async def tried_again(self, key: HistoryKey, channel: str, parcel: int) -> set[str]:
+        """Fields of the outcomes that a person had tried again after this parcel was cut: a later one has them."""
+        (first,) = (await self.fields(key, [f"retried:{channel}"])).values()
+        found: set[str] = set()
+        for n in count(max(int(first), parcel + 1)) if first else ():
+            (text,) = (await self.fields(key, [f"parcel:{channel}:{n}"])).values()
+            if text is None:
+                break
+            found |= {entry.field(channel) for entry in load_parcel(text)[1]}
+        return found
 
 
 def _of_tenant(facts: Facts, tenant: str) -> Facts:

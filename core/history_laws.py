@@ -139,9 +139,9 @@ def _parcels(key: str, counters: Mapping[str, str], content: Content, legs: Sequ
         lefts = [parcel.left for parcel in parcels if parcel.left is not None]
         if told != sum(lefts):
             yield Violation("I13", key, f"left:{leg.channel} is {told}", f"{sum(lefts)}, as its parcels say", why=why)
-        # What is open in a parcel that has ended (expired, cancelled) ended with it.
-        fields = {name for parcel in parcels if parcel.left is not None for name in parcel.fields}
-        still = sum(status_of(content, name) in OPEN for name in fields)
+        # What is open in a parcel that has ended (expired, cancelled) ended with it; who is tried again is in the last.
+        latest = {name: parcel for parcel in parcels for name in parcel.fields}
+        still = sum(parcel.left is not None and status_of(content, name) in OPEN for name, parcel in latest.items())
         if still != sum(lefts):
             found = f"{leg.channel}: {sum(lefts)} left in its parcels"
             yield Violation("I13", key, found, f"{still}, as many are open", why=why)

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from core.keys import KEYS
+from core.archive import Archive
+from core.orders import HistoryKey
 from core.parcels import Entry, compact
 from core.port import NEVER
-from core.store import Store
 from core.tasks import Task
 from core.verdicts import covered
 from core.words import OPEN, Status
@@ -52,16 +52,23 @@ class OpenEntries:
         found = [Open(row[0], entries[row[0]], *row[1:]) for row in rows]
         self.open = found or [Open(place, entry) for place, entry in enumerate(entries)]
         self.died: list[Open] = []
-        self._in_doubt = task.crashed or task.closed or (not rows and task.left < len(entries))
+        self._in_doubt = task.crashed or task.closed or task.left < len(self.open)
 
-    async def compare(self, store: Store) -> None:
-        """After a crash, or where recipients were cancelled, the history knows better than the parcel."""
+    async def compare(self, archive: Archive) -> None:
+        """After a crash, a cancellation or a report the history knows better than the parcel."""
         if not self._in_doubt or not self.open:
             return
+        sender, _, ns = self._task.history.rpartition(":")
+        key = HistoryKey(self._task.shard, sender, int(ns))
         fields = [item.entry.field(self._channel) for item in self.open]
-        stored = await store.command("HMGET", KEYS["outcomes"].at(self._task.shard, self._task.history), *fields)
-        statuses = [Status((text or Status.QUEUED).split("|")[0]) for text in stored]
-        still = [(item, status) for item, status in zip(self.open, statuses, strict=True) if status in OPEN]
+        stored = await archive.outcomes(key, fields)
+        moved = await archive.tried_again(key, self._channel, int(self._task.id.rpartition(".")[2]))
+        statuses = [Status((stored[field] or Status.QUEUED).split("|")[0]) for field in fields]
+        still = [
+            (item, status)
+            for item, field, status in zip(self.open, fields, statuses, strict=True)
+            if status in OPEN and field not in moved
+        ]
         self.died = [item for item, status in still if self._died_sending(item, status)]
         self.open = [item for item, status in still if not self._died_sending(item, status)]
 

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Sequence
 from datetime import timedelta
 
+from core.archive import Archive
 from core.errors import StoreError
 from core.ledger import Ledger
 from core.manner import Process
@@ -57,7 +58,7 @@ class ParcelRun:
 
     async def run(self) -> None:
         """Attempt what can be, write the outcomes, settle."""
-        await self._entries.compare(self._runtime.store)
+        await self._entries.compare(Archive(self._runtime.store))
         for item in self._entries.died:
             self._close(item, Closed(Status.UNKNOWN, Reason.CRASHED), item.attempts)
         await self._set_waiting_aside()

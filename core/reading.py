@@ -6,6 +6,7 @@ after, and is `no_contact` where the recipient has none in that channel.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from core.orders import ChannelRecord, History, HistoryKey, Id, OutcomeRecord, RecipientRecord, moment
@@ -121,7 +122,10 @@ def _merged(
         return OutcomeRecord(Status.NO_CONTACT)
     over = DeliveryState(facts["state"] or "") in _OVER
     texts = [values.get(outcome_field(recipient, channel, contact)) for contact in range(contacts)]
-    found = [read_outcome(text, over) if text else OutcomeRecord(unwritten(facts)) for text in texts]
+    written = [read_outcome(text, over) if text else OutcomeRecord(Status.QUEUED) for text in texts]
+    # Also what was queued again or put back and never got further shares the end of the delivery.
+    rest = unwritten(facts)
+    found = [replace(outcome, status=rest) if outcome.status is Status.QUEUED else outcome for outcome in written]
     status = best([outcome.status for outcome in found])
     return next(outcome for outcome in found if outcome.status is status)
 

@@ -86,7 +86,7 @@ NEXT: dict[str, dict[TaskState | None, tuple[TaskState, ...]]] = {
             *(TaskState.BURIED, TaskState.CANCELLED),
         )
     },
-    "release": {TaskState.TAKEN: (TaskState.READY, TaskState.WAITING)},
+    "release": {TaskState.TAKEN: (TaskState.READY, TaskState.WAITING, TaskState.CANCELLED)},
     "lease over": {TaskState.TAKEN: (TaskState.READY, TaskState.BURIED, TaskState.CANCELLED)},
     "expire": {TaskState.READY: (TaskState.EXPIRED,), TaskState.WAITING: (TaskState.EXPIRED,)},
     "bury": {TaskState.READY: (TaskState.BURIED,), TaskState.WAITING: (TaskState.BURIED,)},

@@ -32,6 +32,8 @@ local function add_leg(plan, channel, blob, items)
   local n = #leg.parcels
   leg.parcels[n + 1] = #items
   redis.call('HSET', history, 'parcel:' .. channel .. ':' .. n, blob)
+  -- The first parcel of those tried again: an earlier one may still be at work and speak of the same people.
+  redis.call('HSETNX', history, 'retried:' .. channel, n)
   if redis.call('HINCRBY', history, 'left:' .. channel, #items) == #items then redis.call('HINCRBY', history, 'reported', -1) end
   record(suffix, channel, items, true)
   facts.expires = nil

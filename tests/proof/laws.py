@@ -1,0 +1,148 @@
+"""What holds in every world and after every step: said here once more, in other words than the audit's.
+
+The audit is a part of the product and looks at a live server; these laws look at a dump of one moment and at what a
+script answered.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from core.words import NEXT, TaskState
+from tests.proof.task_moves import CLIENT, TUBE, Ways
+from tests.proof.worlds import Call, Pass, World
+
+NAMES = "CABD"
+_ENDS = ("done", "failed", "cancelled", "expired")
+_SPEAKS_WITH_A_TOKEN = ("settle", "release", "extend")
+# What a script answers that did nothing.
+_REFUSALS = ("stale", ["stale"], ["known"], 0, [0, 0])
+# These end or wake by the clock of the server, whatever the script does.
+_VOLATILE = ("bell", "timer", "idle:", "puts:")
+
+
+def state_of(world: World, name: str) -> TaskState | None:
+    facts = world.task(name)
+    return TaskState(facts["state"]) if facts else None
+
+
+def world_laws(world: World, ways: Ways) -> Iterator[str]:
+    """Of any world."""
+    for name in NAMES:
+        yield from _one_place(world, name, ways)
+    yield from _lane(world, ways)
+    yield from _told(world)
+    if world.members(f"queue:{{0}}:tenants:{TUBE}") and f"delivery:{{0}}:idle:{TUBE}" in world.keys:
+        yield "somebody sleeps beside work"
+
+
+def _one_place(world: World, name: str, ways: Ways) -> Iterator[str]:
+    """A task is where its state says, and nowhere else."""
+    state, facts = state_of(world, name), world.task(name) or {}
+    laned = bool(facts.get("lane"))
+    held = f"queue:{{0}}:held:{TUBE}" in world.keys and name in world.keys[f"queue:{{0}}:held:{TUBE}"].value.values()
+    places = {
+        place for place in ("due", "lease", "buried", "finished") if name in world.members(f"queue:{{0}}:{place}")
+    }
+    places |= {"lane"} & {"lane" if name in world.members(f"queue:{{0}}:lane:{TUBE}:{ways.lane}") else ""}
+    places |= {"offered"} & {"offered" if name in _offers(world) else ""}
+    waiting = {"due", "lane"} if held else {"due"}
+    wanted: dict[TaskState | None, set[str]] = {
+        None: set(),
+        TaskState.READY: {"lane"} if laned else {"offered"},
+        TaskState.WAITING: waiting,
+        TaskState.TAKEN: {"lease", "lane"} if laned else {"lease"},
+        TaskState.BURIED: {"buried"},
+        **{TaskState(end): {"finished"} for end in _ENDS},
+    }
+    if places != wanted[state]:
+        yield f"{name} is {state} and in {sorted(places)}"
+    if laned and state is TaskState.TAKEN and not held:
+        yield f"{name} is taken and does not hold its lane"
+    expiring = name in world.members("queue:{0}:expires")
+    if expiring != ("expires" in facts and state in (TaskState.READY, TaskState.WAITING)):
+        yield f"{name} is {state}, expires {facts.get('expires')}, armed: {expiring}"
+
+
+def _offers(world: World) -> set[str]:
+    return {
+        member
+        for name, kept in world.keys.items()
+        if name.startswith(f"queue:{{0}}:ready:{TUBE}:")
+        for member in kept.value
+    }
+
+
+def _lane(world: World, ways: Ways) -> Iterator[str]:
+    """The lane moves: what stands first is offered, or held by one who will speak or be called."""
+    if not ways.lane:
+        return
+    members = list(world.members(f"queue:{{0}}:lane:{TUBE}:{ways.lane}"))
+    kept = world.keys.get(f"queue:{{0}}:held:{TUBE}")
+    holder = kept.value.get(ways.lane) if kept else None
+    offered = f"@{ways.lane}" in _offers(world)
+    if not members:
+        if holder or offered:
+            yield f"an empty lane is held by {holder}, offered: {offered}"
+    elif holder is None:
+        if not offered:
+            yield f"the lane of {members} is stuck: nobody holds it and nobody is offered it"
+    elif offered or members[0] != holder or state_of(world, holder) not in (TaskState.TAKEN, TaskState.WAITING):
+        yield f"the lane of {members} is held by {holder} ({state_of(world, holder)}), offered: {offered}"
+
+
+def _told(world: World) -> Iterator[str]:
+    """Who asked is told of A's end, once."""
+    kept = world.keys.get(f"reply:{{0}}:{CLIENT}")
+    told = len(kept.value) if kept else 0
+    was_put = any(move.startswith("put A") for move in world.path)
+    over = was_put and state_of(world, "A") in (None, *map(TaskState, _ENDS))
+    if told != int(over):
+        yield f"A is {state_of(world, 'A')} and its end was told {told} times"
+
+
+def step_laws(before: World, step: Call | Pass, reply: Any, after: World, ways: Ways) -> Iterator[str]:
+    """Of what one script did to one world."""
+    if isinstance(step, Pass):
+        return
+    refused = reply in _REFUSALS
+    if step.script in _SPEAKS_WITH_A_TOKEN:
+        facts = before.task(str(step.arguments[0])) or {}
+        holds = facts.get("state") == "taken" and facts.get("token") == step.arguments[1]
+        if refused == holds:
+            yield f"a token that {'holds' if holds else 'is old'} was answered {reply}"
+    if refused and changed(before, after):
+        yield f"it was answered {reply}, and something changed: {changed(before, after)}"
+    yield from _moves(before, step.script, after)
+    if step.script in ("settle", "release") and reply in ("waiting", ["waiting"]) and ways.lane and not ways.parks:
+        name, kept = str(step.arguments[0]), after.keys.get(f"queue:{{0}}:held:{TUBE}")
+        if kept is None or kept.value.get(ways.lane) != name:
+            yield f"{name} waits and let its lane go"
+
+
+def _settled(world: World) -> dict[str, Any]:
+    return {name: kept.value for name, kept in world.keys.items() if not any(word in name for word in _VOLATILE)}
+
+
+def changed(before: World, after: World) -> list[str]:
+    """The keys that are not as they were."""
+    one, other = _settled(before), _settled(after)
+    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+
+
+_SCRIPT_VERBS = {"cancel_tasks": ("cancel",), "claim": ("lease over", "expire", "due", "claim"), "settle": ("settle",)}
+
+
+def _moves(before: World, script: str, after: World) -> Iterator[str]:
+    """States follow one another as the table of states says."""
+    verbs = _SCRIPT_VERBS.get(script, (script,))
+    for name in NAMES:
+        old, new = state_of(before, name), state_of(after, name)
+        if old is None or old == new:
+            continue
+        reached = {old}
+        for verb in verbs:
+            reached |= {later for earlier in reached for later in NEXT.get(verb, {}).get(earlier, ())}
+        if new is not None and new not in reached:
+            yield f"{name} went from {old} to {new} by {script}"
+        if new is None and old not in map(TaskState, _ENDS) and not reached & set(map(TaskState, _ENDS)):
+            yield f"{name} was {old} and is gone by {script}"

@@ -1,0 +1,85 @@
+"""What no other test noticed when it was left out of a script: each found by tests/proof/mutate.py."""
+
+from datetime import timedelta
+
+import pytest
+
+from core.keys import KEYS
+from core.parcels import compact, load_parcel
+from core.tubes import Tube, Tubes
+from core.words import DeliveryState, Status
+from tests.core.audit import broken
+from tests.core.house import HOUR, TENANT, House, people, person
+from tests.proof.busy import items
+
+
+@pytest.mark.row("K-43")
+async def test_an_installation_says_how_often_a_task_is_tried_and_the_audit_knows(house: House) -> None:
+    await house.redis.hset(KEYS["settings"].at(0), "max_attempts", 2)
+    task_id = await house.queue.put("t", "")
+    for _ in range(2):
+        await house.take()
+        house.passes(HOUR)
+    await house.tick()
+    assert await house.state(task_id) == "buried"
+    await house.redis.hset(KEYS["settings"].at(0), "max_attempts", 1)
+    (violation,) = await broken(house.store)
+    assert violation.rule == "I12"
+    await house.redis.hset(KEYS["settings"].at(0), "max_attempts", 2)
+
+
+@pytest.mark.row("D-42")
+async def test_two_who_are_cancelled_one_after_the_other_in_a_couriers_hands_are_both_not_tried_again(
+    house: House,
+) -> None:
+    key = (await house.deliver(*people(3))).key
+    (task,) = await house.take("echo")
+    _, (anna, ben, carl) = load_parcel(task.parcel)
+    for entry in (anna, ben):
+        row = compact([["echo", 0, entry.item(Status.CANCELLED)]])
+        assert await house.store.run("cancel", 0, key.suffix, TENANT, 0, row) == ["cancelled", str(entry.id)]
+    assert (await house.queue.extend(task, HOUR)).skip == {"1", "2"}
+    assert await house.queue.settle(task, outcomes=[carl.item(Status.SENT, attempts=1)]) == "done"
+    records = (await house.history(key)).recipients
+    assert [record.outcomes["echo"].status for record in records] == ["cancelled", "cancelled", "sent"]
+
+
+@pytest.mark.row("D-42", "K-08")
+async def test_a_delivery_whose_only_parcel_an_operator_cancels_is_cancelled_and_not_finished(house: House) -> None:
+    key = (await house.deliver(person(1))).key
+    await house.queue.cancel(f"0.{key.ns}.{key.sender}.echo.0")
+    assert (await house.history(key)).state is DeliveryState.CANCELLED
+
+
+@pytest.mark.row("K-26")
+async def test_what_is_used_up_of_a_pace_is_added_to_what_was_used_up_before(house: House) -> None:
+    """50 ms from task to task, two at once at most: the third is paid for on top of the first two."""
+    await Tubes(house.store).create(Tube("t", pace=20))
+    for n in range(5):
+        await house.queue.put("t", str(n))
+    used_up = 0.0
+    for given in (2, 1):
+        claim = await house.claim(limit=5)
+        assert len(claim.tasks) >= given
+        used_up = max(claim.now, used_up) + 50 * len(claim.tasks)
+        assert float(str(await house.redis.get(KEYS["pace"].at(0, "t")))) == used_up
+        house.passes(timedelta(milliseconds=50))
+
+
+@pytest.mark.row("K-26")
+async def test_a_hold_tells_until_when_it_is_and_a_longer_one_stays(house: House) -> None:
+    longer = await house.store.run("hold", 0, "t", "account:a", 60_000)
+    assert await house.store.run("hold", 0, "t", "account:a", 1_000) == longer
+
+
+@pytest.mark.row("D-16")
+async def test_large_events_leave_the_stream_after_a_minute(house: House) -> None:
+    stream = KEYS["events"].at(0)
+    for n in range(1, 30):
+        await house.redis.xadd(stream, {"event": "old", "changes": "x" * 9000}, id=f"{n}-1")
+    await house.deliver(*people(300))
+    (task,) = await house.take("echo")
+    await house.queue.settle(task, outcomes=items(task, Status.SENT))
+    left = await house.store.command("XRANGE", stream, "-", "+")
+    assert "old" not in str(left)
+    assert "outcomes" in str(left)
