@@ -6,8 +6,9 @@ after, and is `no_contact` where the recipient has none in that channel.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from core.orders import ChannelRecord, History, HistoryKey, Id, OutcomeRecord, RecipientRecord, moment
 from core.parcels import USUAL_KIND, USUAL_ORIGIN, USUAL_PRIORITY, Leg, Person, load_plan, outcome_field
