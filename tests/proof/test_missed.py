@@ -62,7 +62,7 @@ async def test_what_is_used_up_of_a_pace_is_added_to_what_was_used_up_before(hou
         claim = await house.claim(limit=5)
         assert len(claim.tasks) >= given
         used_up = max(claim.now, used_up) + 50 * len(claim.tasks)
-        assert float(await house.redis.get(KEYS["pace"].at(0, "t"))) == used_up
+        assert float(await house.store.command("GET", KEYS["pace"].at(0, "t"))) == used_up
         house.passes(timedelta(milliseconds=50))
 
 
@@ -83,3 +83,14 @@ async def test_large_events_leave_the_stream_after_a_minute(house: House) -> Non
     left = await house.store.command("XRANGE", stream, "-", "+")
     assert "old" not in str(left)
     assert "outcomes" in str(left)
+
+
+@pytest.mark.row("K-05")
+async def test_a_tenant_who_puts_while_he_waits_does_not_lose_his_turn(house: House) -> None:
+    for _ in range(12):
+        await house.queue.put("t", "a", tenant="a")
+    served = ""
+    for _ in range(10):
+        await house.queue.put("t", "b", tenant="b")
+        served += (await house.take())[0].body
+    assert served == "ab" * 5
