@@ -94,3 +94,39 @@ async def test_a_tenant_who_puts_while_he_waits_does_not_lose_his_turn(house: Ho
         await house.queue.put("t", "b", tenant="b")
         served += (await house.take())[0].body
     assert served == "ab" * 5
+
+
+@pytest.mark.row("K-17")
+@pytest.mark.parametrize("index", ["lease", "expires"])
+async def test_names_of_nobody_do_not_come_up_at_every_tick(house: House, index: str) -> None:
+    """A page of them, and what stands behind would never be reached."""
+    await house.redis.zadd(KEYS[index].at(0), {f"nobody {n}": n for n in range(150)})
+    await house.queue.put("t", "", expires=house.now() + HOUR)
+    house.passes(2 * HOUR)
+    await house.tick()
+    assert await house.redis.zcard(KEYS[index].at(0)) == 0
+    assert await house.take() == []
+
+
+@pytest.mark.row("K-34")
+async def test_what_ended_and_is_kept_has_no_holder_any_more(house: House) -> None:
+    await Tubes(house.store).create(Tube("t", keep=HOUR))
+    task_id = await house.queue.put("t", "")
+    (task,) = await house.take()
+    await house.queue.cancel(task_id)
+    await house.queue.settle(task)
+    kept = await house.store.command("HKEYS", KEYS["task"].at(0, task.id))
+    assert not {"token", "owner", "cancel"} & set(kept)
+    await house.queue.purge()
+
+
+@pytest.mark.row("K-43")
+async def test_a_release_takes_back_its_own_attempt_and_none_of_those_before(house: House) -> None:
+    await house.queue.put("t", "")
+    await house.take()
+    house.passes(HOUR)
+    (second,) = await house.take()
+    assert second.attempts == 2
+    await house.queue.release(second)
+    (again,) = await house.take()
+    assert again.attempts == 2
