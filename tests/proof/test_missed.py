@@ -130,3 +130,62 @@ async def test_a_release_takes_back_its_own_attempt_and_none_of_those_before(hou
     await house.queue.release(second)
     (again,) = await house.take()
     assert again.attempts == 2
+
+
+async def test_what_is_put_back_has_no_holder_any_more(house: House) -> None:
+    await house.queue.put("t", "")
+    (task,) = await house.take()
+    await house.queue.settle(task, result="retry")
+    kept = await house.store.command("HKEYS", KEYS["task"].at(0, task.id))
+    assert not {"token", "owner"} & set(kept)
+
+
+async def test_a_release_of_the_only_attempt_leaves_no_count(house: House) -> None:
+    await house.queue.put("t", "")
+    (task,) = await house.take()
+    await house.queue.release(task)
+    assert not await house.redis.hexists(KEYS["task"].at(0, task.id), "attempts")
+
+
+async def test_a_delivery_that_is_moved_has_its_order_until_the_new_moment(house: House) -> None:
+    key = (await house.deliver(person(1), deliver_at=house.now() + HOUR)).key
+    moved = await house.histories.reschedule(key, TENANT, house.now() + 2 * HOUR)
+    ends = await house.redis.pexpiretime(KEYS["order"].at(0, key.suffix))
+    assert ends == int(moved.deliver_at.timestamp() * 1000)
+
+
+@pytest.mark.row("D-04")
+async def test_a_key_is_reserved_for_one_tenant_and_for_none_once_it_has_a_delivery(house: House) -> None:
+    used, free = (await house.deliver(person(1))).key, "7:1763712000000000000"
+    assert await house.store.run("reserve", 0, used.suffix, TENANT, 60_000) == 0
+    assert await house.store.run("reserve", 0, free, TENANT, 60_000) == 1
+    assert await house.store.run("reserve", 0, free, TENANT, 60_000) == 1, "by himself as often as he likes"
+    assert await house.store.run("reserve", 0, free, "another", 60_000) == 0
+
+
+@pytest.mark.row("K-24")
+async def test_only_the_keeper_gives_the_timer_up_and_then_the_sleepers_of_every_channel_are_woken(
+    house: House,
+) -> None:
+    timer, bell = KEYS["timer"].at(0), KEYS["bell"].at(0, "echo")
+    await house.redis.hset(KEYS["channels"].at(0), "echo", "{}")
+    assert (await house.claim("echo", owner="keeper")).keeper
+    assert not (await house.claim("echo", owner="another")).keeper
+    await house.queue.resign("another", 0)
+    assert await house.redis.exists(timer, bell) == 2
+    await house.queue.resign("keeper", 0)
+    assert await house.redis.exists(timer, bell) == 0
+    assert (await house.claim("echo", owner="another")).keeper
+
+
+@pytest.mark.row("D-40")
+async def test_a_channel_that_is_tried_again_reports_anew_and_the_other_is_still_waited_for(house: House) -> None:
+    key = (await house.deliver(person(1, "vk", "sms"), channels=("vk", "sms"))).key
+    for status in (Status.FAILED, Status.SENT):
+        (task,) = await house.take("vk")
+        await house.queue.settle(task, outcomes=items(task, status))
+        if status is Status.FAILED:
+            assert await house.histories.retry(key, TENANT, [Status.FAILED]) == 1
+            assert (await house.history(key)).reported == 0
+    history = await house.history(key)
+    assert (history.reported, history.finished_at) == (1, None)
