@@ -189,3 +189,22 @@ async def test_a_channel_that_is_tried_again_reports_anew_and_the_other_is_still
             assert (await house.history(key)).reported == 0
     history = await house.history(key)
     assert (history.reported, history.finished_at) == (1, None)
+
+
+@pytest.mark.row("K-33")
+async def test_what_is_buried_at_its_end_keeps_how_far_it_came_for_another_life(house: House) -> None:
+    task_id = await house.queue.put("t", "")
+    (task,) = await house.take()
+    assert await house.queue.settle(task, result="bury", checkpoint="half way") == "buried"
+    await house.queue.kick(task_id)
+    (again,) = await house.take()
+    assert again.checkpoint == "half way"
+
+
+async def test_an_attempt_that_ended_in_order_is_no_beginning_of_the_next_one(house: House) -> None:
+    await house.queue.put("t", "")
+    (task,) = await house.take()
+    await house.queue.settle(task, result="retry")
+    house.passes(HOUR)
+    (again,) = await house.take()
+    assert again.started == again.claimed
