@@ -1,4 +1,4 @@
-"""Mutants of the scripts: each `redis.call(…)` of lua/ left out in turn.
+"""Mutants of the scripts: each `redis.call(…)` of lua/ left out in turn, and each write that is gathered for one.
 
 A statement vanishes; of an expression the neutral value of its command remains (nothing found, nothing changed).
 """
@@ -13,7 +13,8 @@ from pathlib import Path
 from core import scripts
 
 LUA = Path(__file__).resolve().parents[2] / "lua"
-_CALL = "redis.call("
+# `write` and `forget` gather, or call (lua/parts/ready.lua).
+CALL = re.compile(r"(?<![\w.])(?<!function )(?:redis\.call|write|forget)\(")
 _STATEMENT = re.compile(r"(^|\bthen|\bdo|\belse|\)|\bend)$")
 _GOES_ON = re.compile(r"([=,({+]|\bor|\band|\.\.|\breturn|\bnot)$")
 _NEUTRAL = {
@@ -68,17 +69,16 @@ def mutants() -> list[Mutant]:
 
 def _of(path: Path) -> Iterator[Mutant]:
     text = path.read_text()
-    at = text.find(_CALL)
-    while at != -1:
+    for found in CALL.finditer(text):
+        at = found.start()
         begin = text.rfind("\n", 0, at) + 1
         if not text[begin:at].lstrip().startswith("--"):
-            end = _end(text, at + len(_CALL))
+            end = _end(text, found.end())
             call = text[at:end]
             instead = "do end" if _is_statement(text, begin, at) else _neutral(call)
             yield Mutant(
                 str(path.relative_to(LUA)), text.count("\n", 0, at) + 1, at, end, " ".join(call.split()), instead
             )
-        at = text.find(_CALL, at + 1)
 
 
 def _end(text: str, at: int) -> int:
@@ -104,8 +104,8 @@ def _is_statement(text: str, begin: int, at: int) -> bool:
 
 
 def _neutral(call: str) -> str:
-    command = call[len(_CALL) + 1 :].split("'")[0]
-    return _NEUTRAL.get(command, "0")
+    command = re.search(r"\('(\w+)'", call)
+    return _NEUTRAL.get(command[1], "0") if command else "0"
 
 
 @contextmanager

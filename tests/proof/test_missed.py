@@ -8,13 +8,12 @@ from core.keys import KEYS
 from core.parcels import compact, load_parcel
 from core.tubes import Tube, Tubes
 from core.words import DeliveryState, Status
-from tests.core.audit import broken
 from tests.core.house import HOUR, TENANT, House, people, person
 from tests.proof.busy import items
 
 
 @pytest.mark.row("K-43")
-async def test_an_installation_says_how_often_a_task_is_tried_and_the_audit_knows(house: House) -> None:
+async def test_an_installation_says_how_often_a_task_is_tried(house: House) -> None:
     await house.redis.hset(KEYS["settings"].at(0), "max_attempts", 2)
     task_id = await house.queue.put("t", "")
     for _ in range(2):
@@ -22,10 +21,6 @@ async def test_an_installation_says_how_often_a_task_is_tried_and_the_audit_know
         house.passes(HOUR)
     await house.tick()
     assert await house.state(task_id) == "buried"
-    await house.redis.hset(KEYS["settings"].at(0), "max_attempts", 1)
-    (violation,) = await broken(house.store)
-    assert violation.rule == "I12"
-    await house.redis.hset(KEYS["settings"].at(0), "max_attempts", 2)
 
 
 @pytest.mark.row("D-42")
@@ -62,7 +57,7 @@ async def test_what_is_used_up_of_a_pace_is_added_to_what_was_used_up_before(hou
         claim = await house.claim(limit=5)
         assert len(claim.tasks) >= given
         used_up = max(claim.now, used_up) + 50 * len(claim.tasks)
-        assert float(str(await house.redis.get(KEYS["pace"].at(0, "t")))) == used_up
+        assert float(await house.store.command("GET", KEYS["pace"].at(0, "t"))) == used_up
         house.passes(timedelta(milliseconds=50))
 
 
@@ -83,3 +78,128 @@ async def test_large_events_leave_the_stream_after_a_minute(house: House) -> Non
     left = await house.store.command("XRANGE", stream, "-", "+")
     assert "old" not in str(left)
     assert "outcomes" in str(left)
+
+
+@pytest.mark.row("K-05")
+async def test_a_tenant_who_puts_while_he_waits_does_not_lose_his_turn(house: House) -> None:
+    for _ in range(12):
+        await house.queue.put("t", "a", tenant="a")
+    served = ""
+    for _ in range(10):
+        await house.queue.put("t", "b", tenant="b")
+        served += (await house.take())[0].body
+    assert served == "ab" * 5
+
+
+@pytest.mark.row("K-17")
+@pytest.mark.parametrize("index", ["lease", "expires"])
+async def test_names_of_nobody_do_not_come_up_at_every_tick(house: House, index: str) -> None:
+    """A page of them, and what stands behind would never be reached."""
+    await house.redis.zadd(KEYS[index].at(0), {f"nobody {n}": n for n in range(150)})
+    await house.queue.put("t", "", expires=house.now() + HOUR)
+    house.passes(2 * HOUR)
+    await house.tick()
+    assert await house.redis.zcard(KEYS[index].at(0)) == 0
+    assert await house.take() == []
+
+
+@pytest.mark.row("K-34")
+async def test_what_ended_and_is_kept_has_no_holder_any_more(house: House) -> None:
+    await Tubes(house.store).create(Tube("t", keep=HOUR))
+    task_id = await house.queue.put("t", "")
+    (task,) = await house.take()
+    await house.queue.cancel(task_id)
+    await house.queue.settle(task)
+    kept = await house.store.command("HKEYS", KEYS["task"].at(0, task.id))
+    assert not {"token", "owner", "cancel"} & set(kept)
+    await house.queue.purge()
+
+
+@pytest.mark.row("K-43")
+async def test_a_release_takes_back_its_own_attempt_and_none_of_those_before(house: House) -> None:
+    await house.queue.put("t", "")
+    await house.take()
+    house.passes(HOUR)
+    (second,) = await house.take()
+    assert second.attempts == 2
+    await house.queue.release(second)
+    (again,) = await house.take()
+    assert again.attempts == 2
+
+
+async def test_what_is_put_back_has_no_holder_any_more(house: House) -> None:
+    await house.queue.put("t", "")
+    (task,) = await house.take()
+    await house.queue.settle(task, result="retry")
+    kept = await house.store.command("HKEYS", KEYS["task"].at(0, task.id))
+    assert not {"token", "owner"} & set(kept)
+
+
+async def test_a_release_of_the_only_attempt_leaves_no_count(house: House) -> None:
+    await house.queue.put("t", "")
+    (task,) = await house.take()
+    await house.queue.release(task)
+    assert not await house.redis.hexists(KEYS["task"].at(0, task.id), "attempts")
+
+
+async def test_a_delivery_that_is_moved_has_its_order_until_the_new_moment(house: House) -> None:
+    key = (await house.deliver(person(1), deliver_at=house.now() + HOUR)).key
+    moved = await house.histories.reschedule(key, TENANT, house.now() + 2 * HOUR)
+    ends = await house.redis.pexpiretime(KEYS["order"].at(0, key.suffix))
+    assert ends == int(moved.deliver_at.timestamp() * 1000)
+
+
+@pytest.mark.row("D-04")
+async def test_a_key_is_reserved_for_one_tenant_and_for_none_once_it_has_a_delivery(house: House) -> None:
+    used, free = (await house.deliver(person(1))).key, "7:1763712000000000000"
+    assert await house.store.run("reserve", 0, used.suffix, TENANT, 60_000) == 0
+    assert await house.store.run("reserve", 0, free, TENANT, 60_000) == 1
+    assert await house.store.run("reserve", 0, free, TENANT, 60_000) == 1, "by himself as often as he likes"
+    assert await house.store.run("reserve", 0, free, "another", 60_000) == 0
+
+
+@pytest.mark.row("K-24")
+async def test_only_the_keeper_gives_the_timer_up_and_then_the_sleepers_of_every_channel_are_woken(
+    house: House,
+) -> None:
+    timer, bell = KEYS["timer"].at(0), KEYS["bell"].at(0, "echo")
+    await house.redis.hset(KEYS["channels"].at(0), "echo", "{}")
+    assert (await house.claim("echo", owner="keeper")).keeper
+    assert not (await house.claim("echo", owner="another")).keeper
+    await house.queue.resign("another", 0)
+    assert await house.redis.exists(timer, bell) == 2
+    await house.queue.resign("keeper", 0)
+    assert await house.redis.exists(timer, bell) == 0
+    assert (await house.claim("echo", owner="another")).keeper
+
+
+@pytest.mark.row("D-40")
+async def test_a_channel_that_is_tried_again_reports_anew_and_the_other_is_still_waited_for(house: House) -> None:
+    key = (await house.deliver(person(1, "vk", "sms"), channels=("vk", "sms"))).key
+    for status in (Status.FAILED, Status.SENT):
+        (task,) = await house.take("vk")
+        await house.queue.settle(task, outcomes=items(task, status))
+        if status is Status.FAILED:
+            assert await house.histories.retry(key, TENANT, [Status.FAILED]) == 1
+            assert (await house.history(key)).reported == 0
+    history = await house.history(key)
+    assert (history.reported, history.finished_at) == (1, None)
+
+
+@pytest.mark.row("K-33")
+async def test_what_is_buried_at_its_end_keeps_how_far_it_came_for_another_life(house: House) -> None:
+    task_id = await house.queue.put("t", "")
+    (task,) = await house.take()
+    assert await house.queue.settle(task, result="bury", checkpoint="half way") == "buried"
+    await house.queue.kick(task_id)
+    (again,) = await house.take()
+    assert again.checkpoint == "half way"
+
+
+async def test_an_attempt_that_ended_in_order_is_no_beginning_of_the_next_one(house: House) -> None:
+    await house.queue.put("t", "")
+    (task,) = await house.take()
+    await house.queue.settle(task, result="retry")
+    house.passes(HOUR)
+    (again,) = await house.take()
+    assert again.started == again.claimed

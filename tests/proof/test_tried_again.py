@@ -106,3 +106,19 @@ async def test_the_audit_knows_that_who_is_tried_again_belongs_to_the_later_parc
     await house.store.run("cancel", 0, key.suffix, TENANT, 1, "[]")
     await house.audit()
     assert await house.queue.settle(first, outcomes=[anna.item(Status.SENT, attempts=1)]) == "done"
+
+
+async def test_each_who_is_tried_again_belongs_to_a_parcel_of_his_own(house: House) -> None:
+    """Two are tried again one after the other, so there are two later parcels, and the first courier speaks of both."""
+    key = (await house.deliver(*people(3))).key
+    (first,) = await house.take("echo")
+    _, (anna, ben, carl) = load_parcel(first.parcel)
+    for entry in (anna, ben):
+        await house.store.run("report", 0, key.suffix, "echo", 0, compact(entry.item(Status.FAILED)))
+        assert await house.histories.retry(key, TENANT, [Status.FAILED]) == 1
+    told = [entry.item(Status.FAILED, attempts=1) for entry in (anna, ben)]
+    assert await house.queue.settle(first, outcomes=[*told, carl.item(Status.SENT, attempts=1)]) == "done"
+    courier = Played()
+    await house.courier(courier)
+    await house.finished(key)
+    assert sorted(courier.addresses) == ["p1", "p2"]
