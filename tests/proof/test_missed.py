@@ -63,7 +63,9 @@ async def test_what_is_used_up_of_a_pace_is_added_to_what_was_used_up_before(hou
 
 @pytest.mark.row("K-26")
 async def test_a_hold_tells_until_when_it_is_and_a_longer_one_stays(house: House) -> None:
+    now = (await house.claim()).now
     longer = await house.store.run("hold", 0, "t", "account:a", 60_000)
+    assert longer >= now + 60_000
     assert await house.store.run("hold", 0, "t", "account:a", 1_000) == longer
 
 
