@@ -52,6 +52,11 @@ class Delivery:
         if supersedes(status, old):
             self.written[recipient, channel] = status
 
+    def stop(self, recipient: str, channel: str, status: Status) -> None:
+        """Nobody tries any more: who may have been sent to is `unknown` (D-38)."""
+        may_be_sent = self.written.get((recipient, channel)) is Status.SENDING
+        self.write(recipient, channel, Status.UNKNOWN if may_be_sent else status)
+
 
 @dataclass
 class Hold:
@@ -152,7 +157,7 @@ class Machine(RuleBasedStateMachine):
         for entry in hold.entries:
             name = (str(entry.id), hold.channel)
             if str(entry.id) in hold.skip and hold.delivery.written.get(name, Status.QUEUED) in OPEN:
-                hold.delivery.write(*name, status)
+                hold.delivery.stop(*name, status)
 
     @precondition(lambda self: self.holds)
     @rule(data=st.data())
@@ -219,7 +224,7 @@ class Machine(RuleBasedStateMachine):
             if hold.delivery is delivery and hold.channel == channel and hold.task.id.endswith(f".{channel}.{parcel}"):
                 hold.skip.add(recipient)
                 return
-        delivery.write(recipient, channel, Status.CANCELLED)
+        delivery.stop(recipient, channel, Status.CANCELLED)
 
     @precondition(lambda self: self.deliveries)
     @rule(data=st.data(), status=st.sampled_from([Status.FAILED, Status.UNKNOWN]))
