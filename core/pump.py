@@ -25,6 +25,7 @@ from redis.asyncio.connection import Connection
 from redis.exceptions import AuthenticationError, AuthorizationError, InvalidResponse, RedisError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from core.ending import end
 from core.errors import StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -142,9 +143,7 @@ class Pump:
     async def close(self) -> None:
         """End. What is still under way is unknown to its callers."""
         if self._task:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await end(self._task)
         self._fail_all(StoreUnavailable("The connection to Redis was closed."))
 
     async def _run(self) -> None:

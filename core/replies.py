@@ -13,6 +13,7 @@ from datetime import timedelta
 
 from redis.exceptions import RedisError
 
+from core.ending import end
 from core.errors import Invalid, NotFound, StoreError
 from core.keys import KEYS
 from core.queue import Queue
@@ -97,9 +98,7 @@ class Replies:
         return None
 
     async def close(self) -> None:
-        for reader in self._readers.values():
-            reader.cancel()
-        await asyncio.gather(*self._readers.values(), return_exceptions=True)
+        await end(*self._readers.values())
         self._readers.clear()
 
     def _read_on(self, shard: int) -> None:

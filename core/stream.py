@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from redis.exceptions import RedisError
 
+from core.ending import end
 from core.errors import StoreError
 from core.keys import KEYS
 from core.orders import HistoryKey
@@ -68,8 +69,9 @@ class Stream:
                 self._end(key.shard)
 
     async def close(self) -> None:
-        for shard in list(self._readers):
-            self._end(shard)
+        readers = list(self._readers.values())
+        self._readers.clear()
+        await end(*readers)
 
     async def _start(self, shard: int) -> None:
         """Read from the entry that is the last one now."""
@@ -86,7 +88,7 @@ class Stream:
 
     async def _read(self, shard: int, last: str) -> None:
         name = KEYS["events"].at(shard)
-        while True:
+        while self._readers.get(shard) is asyncio.current_task():  # a cancellation alone may be swallowed (core.ending)
             try:
                 found = await self._store.redis.xread({name: last}, count=_COUNT, block=_BLOCK_MS)
             except (RedisError, OSError, TimeoutError, StoreError) as fault:
