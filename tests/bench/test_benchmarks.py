@@ -121,7 +121,7 @@ async def test_queue_rates_stand_beside_a_trivial_script(capsys: pytest.CaptureF
         "done by 1 worker, ten to a lane", "done by 2 workers, ten to a lane",
         "done by 1 worker, no lanes", "done by 2 workers, no lanes",
     ]  # fmt: skip
-    assert all(row["tasks_per_s"] > 0 and 0 < row["to_redis_py"] for row in rows[2:])
+    assert all(row["tasks_per_s"] > 0 and row["to_redis_py"] > 0 for row in rows[2:])
 
 
 async def test_queue_latency_tells_every_task_after_the_first_half_second(capsys: pytest.CaptureFixture[str]) -> None:
