@@ -20,7 +20,7 @@ class Sizes:
     put: int = 40_000
     bulk: int = 100_000
     worked: int = 60_000
-    rounds: int = 3
+    rounds: int = 2
     trivial_s: float = 2.0
     latency_s: float = 20.0
     quiet_s: float = 5.0
