@@ -21,7 +21,7 @@ from core.work import Work
 
 FILLERS, UNDER_WAY, PAGE = 2, 4, 200
 _LONGEST = 1800.0
-CONCURRENCY = 200
+CONCURRENCY = 400
 
 
 @dataclass(frozen=True, slots=True)
