@@ -1,5 +1,6 @@
 """What a benchmark stands on: a Valkey with users' settings in a directory of its own, and its processes."""
 
+import asyncio
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -77,3 +78,12 @@ async def ground(program: Path | None = None) -> AsyncIterator[Ground]:
             yield made
         finally:
             await made.stop()
+
+
+async def settle(redis: Redis) -> None:
+    """The rewriting of the append-only file that the filling has brought about belongs to the filling."""
+    for _ in range(600):
+        facts = await redis.info("persistence")
+        if not facts["aof_rewrite_in_progress"] and not facts["aof_rewrite_scheduled"]:
+            return
+        await asyncio.sleep(0.2)

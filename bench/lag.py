@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from bench import expired
-from bench.ground import Ground, ground
+from bench.ground import Ground, ground, settle
 from bench.rows import Row, Rows, percentile, say, verdict
 from bench.samples import SHORT, order
 from bench.stopwatch import CHANNEL, PARCEL
@@ -101,7 +101,7 @@ async def fill(place: Ground, count: int) -> None:
     await asyncio.gather(*(filler.facts(within=1800) for filler in fillers))
     seconds = time.monotonic() - began
     say(f"{count:,} pending deliveries set up in {seconds:.1f} s ({count / seconds:,.0f}/s)")
-    await settle(place)
+    await settle(place.redis)
 
 
 async def of_expired(place: Ground, pending_others: int, count: int) -> Sequence[float]:
@@ -109,17 +109,8 @@ async def of_expired(place: Ground, pending_others: int, count: int) -> Sequence
     await expired.fill(place.redis, pending_others)
     if pending_others:
         say(f"{pending_others:,} keys with a time to live set up in {time.monotonic() - began:.1f} s")
-        await settle(place)
+        await settle(place.redis)
     await place.redis.config_set("notify-keyspace-events", "Ex")
     lags = await expired.lags(place.redis, list(moments_from_now(count)))
     say(f"{len(lags)} of {count} `expired` events arrived within {expired.PATIENCE:.0f} s")
     return lags
-
-
-async def settle(place: Ground) -> None:
-    """The rewriting of the append-only file that the filling has brought about belongs to the filling."""
-    for _ in range(600):
-        facts = await place.redis.info("persistence")
-        if not facts["aof_rewrite_in_progress"] and not facts["aof_rewrite_scheduled"]:
-            return
-        await asyncio.sleep(0.2)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from bench.ground import settle
 from bench.queue.meter import spread, timed
 from bench.queue.samples import BODY, TUBE
 from bench.queue.sizes import Sizes
@@ -72,6 +73,7 @@ async def prepare(stage: Stage, beside: Beside, samples: int) -> None:
         await lock(stage, beside.count // 2)
     if not beside.is_taken:
         await stage.queue.put_many(TUBE, [Draft(BODY, lane=f"sample {n}") for n in range(samples + 1)])
+    await settle(stage.redis)
     await once(stage)
 
 
