@@ -1,4 +1,4 @@
-"""One connection to Redis that batches by itself: whatever is asked in one turn of the event loop is written at once.
+"""One connection to Redis that batches by itself: what is asked in one turn of the event loop is written together.
 
     call() ─▶ waiting ─▶ flush ─▶ socket ─▶ server ─▶ socket ─▶ wire ─▶ the caller's future
 
@@ -37,6 +37,9 @@ _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 # Bytes of one write: beyond it the server answers the first commands before the last are written.
 _WRITE = 256 * 1024
+# So many calls are not kept for the end of the turn: the server works on them while we make the next ones. Of 32 busy
+# connections of an API process, a fifth of its time was waiting for the server before.
+_EAGER = 8
 _INCOMPLETE = object()
 
 
@@ -136,6 +139,8 @@ class Pump:
         if not self._flushing:
             self._flushing = True
             loop.call_soon(self._flush)
+        elif len(self._waiting) >= _EAGER:
+            self._write()
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="redis pump")
         return answer
@@ -173,9 +178,9 @@ class Pump:
 
     async def _serve(self, connection: Connection) -> None:
         """Write and read until the connection breaks."""
-        self._wire = _Wire(connection, self._take, self._flush)
+        self._wire = _Wire(connection, self._take, self._write)
         try:
-            self._flush()
+            self._write()
             log.warning("redis connection lost: %s", await self._wire.lost)
         finally:
             self._wire = None
@@ -184,8 +189,12 @@ class Pump:
                 await connection.disconnect(nowait=True)
 
     def _flush(self) -> None:
-        """Write what waits, as much as the server takes."""
+        """The end of the turn: write what waits."""
         self._flushing = False
+        self._write()
+
+    def _write(self) -> None:
+        """Write what waits, as much as the server takes."""
         wire = self._wire
         while self._waiting and wire and not wire.paused and not wire.lost.done():
             wire.write(self._next_batch())
