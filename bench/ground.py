@@ -11,7 +11,9 @@ from redis.asyncio import Redis
 from bench.child import Child, Hear, python
 from cli import embedded
 from cli.processes import Facts, read_announcement
+from cli.syncing import keep_synced
 from cli.up import store_is_ready
+from core.ending import end
 
 START = 60.0
 """Seconds for a process to be ready: on a busy machine the sandbox takes some to make its RSA key."""
@@ -26,6 +28,7 @@ class Ground:
         self.directory = directory
         server = embedded.prepare(directory / "valkey")
         self._command = server.command(program)
+        self._syncing: asyncio.Task[None] | None = None
         self.url = server.url
         self.redis: Redis = Redis.from_url(self.url, decode_responses=True, client_name="bench", socket_timeout=START)
         self.environment = {
@@ -41,6 +44,7 @@ class Ground:
         store = await Child.start("valkey", self._command, {}, self.directory, store_is_ready)
         self._children.append(store)
         await store.facts(START)
+        self._syncing = asyncio.create_task(keep_synced(self.directory / "valkey"))
 
     async def start(self, name: str, module: str, *words: str, hear: Hear = read_announcement) -> Child:
         """A process of a benchmark; what it announces is still to be heard."""
@@ -62,6 +66,8 @@ class Ground:
         await self.redis.aclose()
         for child in reversed(self._children):
             await child.stop()
+        if self._syncing:
+            await end(self._syncing)
 
     @property
     def store(self) -> Child:

@@ -106,7 +106,7 @@ def declare_soak(parser: ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, default=1.0, help="how long the troubles last (1)")
     parser.add_argument("--seed", type=int, help="the troubles of an earlier run; its first line told it")
     parser.add_argument("--rate", type=float, default=60.0, metavar="N", help="tasks put per second (60)")
-    parser.add_argument("--appendfsync", choices=["always", "everysec", "no"], default="always")
+    parser.add_argument("--appendfsync", choices=["always", "everysec", "no"], default="no")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave journals, logs and the server's files here")
 
 

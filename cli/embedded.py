@@ -1,8 +1,8 @@
 """The embedded server: a real Valkey in the data directory, for whoever has no Redis of his own.
 
 In `<data>/valkey`: `valkey.conf` (port and password are chosen once and remembered), the append-only file, `lock`.
-Guarantee: one server per directory; what it acknowledged survives kill -9, but for what it answered while a sync was
-under way (docs/soak.md: nothing on a fast disk, at most two seconds on a slow one), and a power cut but for as much.
+Guarantee: one server per directory; what it acknowledged survives kill -9, and a power cut but for about the last
+second (`cli.syncing`, which must run beside it).
 Before: nothing. After: `cli.processes` starts it as the first child of `./ada up`; the address goes to all the others.
 """
 
@@ -22,7 +22,7 @@ READY = "Ready to accept connections"
 SETTINGS: Mapping[str, str] = {
     "bind": "127.0.0.1",
     "appendonly": "yes",
-    "appendfsync": "everysec",
+    "appendfsync": "no",  # it writes before it answers; `cli.syncing` syncs, once a second
     "save": '""',  # the append-only file is the truth; snapshots beside it would only cost forks
     "maxmemory-policy": "noeviction",  # an evicted order is a lost message
     "notify-keyspace-events": "Kgx",  # del and expired are the couriers' bell

@@ -21,7 +21,9 @@ from cli import embedded, keys
 from cli.command import GOOD, Command, NotDone, declare_nothing
 from cli.processes import Facts, Part, PartEnded, Say, Supervisor
 from cli.settings import Configuration, load
+from cli.syncing import keep_synced
 from cli.wiring import stop_requested
+from core.ending import end
 
 CHANNELS = ("telegram", "vk", "sms")
 """The channels of a usual installation, which the sandbox plays."""
@@ -57,6 +59,7 @@ async def everything(configuration: Configuration, say: Say) -> AsyncIterator[Ru
     supervisor = Supervisor(say)
     try:
         with embedded.claimed(data / "valkey") as lock:
+            syncing = asyncio.create_task(keep_synced(data / "valkey"))  # with ADA_REDIS_URL nothing grows there
             try:
                 url = settings.redis_url or await start_store(supervisor, data / "valkey", lock)
                 running = Running(url, keys.made_or_kept(settings), data)
@@ -64,6 +67,7 @@ async def everything(configuration: Configuration, say: Say) -> AsyncIterator[Ru
                 yield running
             finally:
                 await supervisor.stop()
+                await end(syncing)
     except embedded.Busy as fault:
         raise NotDone(str(fault)) from fault
 

@@ -61,7 +61,6 @@ class Busy:
 
     async def work(self) -> None:
         """Many at once, so that what the last steps find is what a busy queue leaves behind."""
-        await self.house.redis.config_set("appendfsync", "always")
         await Tubes(self.house.store).create(Tube("t", expires=HOUR, keep=HOUR, attempts=3))
         await asyncio.gather(*(self._worker(n) for n in range(6)))
         self._left = await self.house.queue.put("t", "left", lane="lane 1", priority=9)

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
-from redis import Redis
 
 from core.orders import moment
 from core.queue import Draft, Task
@@ -71,7 +70,6 @@ class Working(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.server.empty()
-        self.sync_always()
         self.runner = asyncio.Runner()
         store = self.wait(RepeatingStore.open(self.server.url))
         assert isinstance(store, RepeatingStore)
@@ -82,11 +80,6 @@ class Working(RuleBasedStateMachine):
         self.model = Model()
         self.crashes = 0
         self.tokens: dict[str, list[Task]] = defaultdict(list)
-
-    def sync_always(self) -> None:
-        """So that kill -9 loses nothing that was answered, whatever the disk is doing."""
-        with Redis.from_url(self.server.url) as client:
-            client.config_set("appendfsync", "always")
 
     def wait(self, doing: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(doing)

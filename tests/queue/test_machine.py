@@ -118,7 +118,6 @@ class Machine(Working):
         self.crashes += 1
         self.server.kill()
         self.server.start()
-        self.sync_always()
 
     # what must hold after every step
 

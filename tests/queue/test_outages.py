@@ -59,7 +59,6 @@ async def test_after_ten_minutes_without_workers_nobody_gets_late_answers(house:
 @pytest.mark.row("K-31")
 async def test_a_killed_server_comes_back_with_every_task_in_its_state(own_server: Server) -> None:
     house = await House.open(own_server)
-    await house.redis.config_set("appendfsync", "always")
     await Tubes(house.store).create(Tube("kept", keep=HOUR, pace=5.0, retry="park"))
     await Tubes(house.store).weigh("uni", 3)
     await in_every_state(house, **MINE)

@@ -19,7 +19,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32)
     parser.add_argument("--rate", type=float, default=60.0)
-    parser.add_argument("--appendfsync", choices=["always", "everysec", "no"], default="always")
+    parser.add_argument("--appendfsync", choices=["always", "everysec", "no"], default="no")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()

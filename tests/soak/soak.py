@@ -35,21 +35,19 @@ WORKERS, PUTTERS = 3, 2
 DRAIN = 40.0
 """Seconds after which what has not ended is stuck."""
 
-# `always`: with `everysec` the server answers before it has written while a sync is under way, and kill -9 then loses
-# what it acknowledged (docs/soak.md).
 _CONFIG = "enable-debug-command local\nappendfsync {appendfsync}\n"
 
 
 @dataclass
 class Plan:
-    """`per_second`: tasks put by all putters together. `before`: a folder with another `core` and `lua`, which every
-    second process runs.
+    """`per_second`: tasks put by all putters together. `appendfsync`: as the embedded server has it. `before`: a folder
+    with another `core` and `lua`, which every second process runs.
     """
 
     seconds: float
     seed: int
     per_second: float = 60.0
-    appendfsync: str = "always"
+    appendfsync: str = "no"
     before: Path | None = None
 
 
