@@ -42,3 +42,7 @@ def statuses(history: History, channel: str = "echo") -> dict[Id, Status]:
 
 async def has_reported(house: House, key: HistoryKey, count: int) -> bool:
     return (await house.history(key)).reported >= count
+
+
+async def pending(house: House, key: HistoryKey) -> bool:
+    return bool(await house.redis.exists(f"delivery:{{{key.shard}}}:{key.suffix}"))
