@@ -32,8 +32,7 @@ class Place(NamedTuple):
 
     @property
     def key(self) -> HistoryKey:
-        sender, _, ns = self.suffix.rpartition(":")
-        return HistoryKey(self.shard, sender, int(ns))
+        return HistoryKey.of(self.shard, self.suffix)
 
 
 class Listing:

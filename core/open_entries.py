@@ -58,8 +58,7 @@ class OpenEntries:
         """After a crash, a cancellation or a report the history knows better than the parcel."""
         if not self._in_doubt or not self.open:
             return
-        sender, _, ns = self._task.history.rpartition(":")
-        key = HistoryKey(self._task.shard, sender, int(ns))
+        key = HistoryKey.of(self._task.shard, self._task.history)
         fields = [item.entry.field(self._channel) for item in self.open]
         stored = await archive.outcomes(key, fields)
         moved = await archive.tried_again(key, self._channel, int(self._task.id.rpartition(".")[2]))

@@ -45,6 +45,14 @@ class HistoryKey(Struct, frozen=True, gc=False):
         return f"{self.shard}.{_escaped(self.sender)}.{self.ns}"
 
     @classmethod
+    def of(cls, shard: int, suffix: str) -> "HistoryKey":
+        """The key that has this `suffix`: `<sender>:<unix ns>`, where the sender may hold colons of his own. It is
+        taken as the scripts tell it and not checked; what came from outside goes through `parse`.
+        """
+        sender, _, ns = suffix.rpartition(":")
+        return cls(shard, sender, int(ns))
+
+    @classmethod
     def parse(cls, text: str) -> "HistoryKey":
         """Read either form. Raises `Invalid` HISTORY_KEY_MALFORMED."""
         if found := _KEY.fullmatch(text):

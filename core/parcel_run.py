@@ -41,8 +41,7 @@ class ParcelRun:
         self._waits_known = claim.waits > 0
         self._clock = task.claimed - time.monotonic() * 1000
         group, entries = load_parcel(task.parcel)
-        sender, _, ns = task.history.rpartition(":")
-        self._key = HistoryKey(task.shard, sender, int(ns))
+        self._key = HistoryKey.of(task.shard, task.history)
         self._seed = f"{self._key.id}:{self._courier.channel}:{group}"
         self._number = int(task.id.rpartition(".")[2])
         self._entries = OpenEntries(task, entries, self._courier.channel, self._courier.remembers)

@@ -11,8 +11,8 @@ from core.orders import Change, HistoryKey
 from core.port import Message, Outcome
 from core.tracker import Tracker
 from core.words import DeliveryState, Status
+from tests.core.deliveries import Gate, has_reported, slowly
 from tests.core.house import HOUR, SENDER, TENANT, House, Played, people, person, sent
-from tests.core.test_delivering import Gate, has_reported, slowly
 from tests.core.tour import receipt
 from tests.servers import on_both_servers
 from tests.waiting import until

@@ -15,19 +15,12 @@ from core.work import Job
 from tests.core.audit import dump
 from tests.core.house import HOUR, House
 from tests.crash.wire import Wire
+from tests.queue.shop import SOON, Shop, echo
 from tests.queue.test_selection import MINE, in_every_state
-from tests.queue.test_work import SOON, Shop, echo
 from tests.servers import Server, on_both_servers
 from tests.waiting import until
 
 MINUTE = timedelta(minutes=1)
-
-
-@pytest.fixture
-async def shop(house: House) -> AsyncIterator[Shop]:
-    opened = Shop(house.store)
-    yield opened
-    await opened.end()
 
 
 class Noting:

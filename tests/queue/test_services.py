@@ -15,19 +15,12 @@ from core.retry import Backoff
 from core.store import Store
 from core.work import Failed, Job, Retry, Tube, Unanswered, Work
 from tests.core.house import HOUR, House
-from tests.queue.test_work import SOON, Shop, echo
+from tests.queue.shop import SOON, Shop, echo
 from tests.servers import Server, on_both_servers
 from tests.waiting import until
 
 MINUTE = timedelta(minutes=1)
 GUIDE = Path(__file__).parents[2] / "docs" / "queue.md"
-
-
-@pytest.fixture
-async def shop(house: House) -> AsyncIterator[Shop]:
-    opened = Shop(house.store)
-    yield opened
-    await opened.end()
 
 
 @pytest.fixture

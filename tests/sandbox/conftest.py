@@ -14,8 +14,9 @@ from sandbox.sms import SmsServer
 from sandbox.vk import VkServer
 from sandbox.world import World
 from tests.kannel import kannel
+from tests.sandbox.telegram_place import place, server_key
 
-__all__ = ["kannel"]
+__all__ = ["kannel", "place", "server_key"]
 
 
 class NotJson(Exception):

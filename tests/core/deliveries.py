@@ -1,0 +1,48 @@
+"""Deliveries as a test tries them: what the played provider answers, and how far a delivery has come."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
+from core.orders import History, HistoryKey, Id
+from core.port import Message, Outcome, Rejected
+from core.words import Reason, Status
+from tests.core.house import House, sent
+
+SECOND = timedelta(seconds=1)
+GONE = Rejected(Reason.RECIPIENT_UNREACHABLE)
+
+
+def by_address(**outcomes: Outcome) -> Callable[[Message], Outcome]:
+    """The outcome of an address, Sent for all others."""
+    return lambda message: outcomes.get(message.address) or sent(message)
+
+
+class Gate:
+    """A provider that answers when it is told to."""
+
+    def __init__(self, then: Callable[[Message], Outcome] = sent) -> None:
+        self.opened = asyncio.Event()
+        self._then = then
+
+    async def __call__(self, message: Message) -> Outcome:
+        await self.opened.wait()
+        return self._then(message)
+
+
+async def slowly(message: Message) -> Outcome:
+    """As a provider does: not before the loop has turned."""
+    await asyncio.sleep(0.002)
+    return sent(message)
+
+
+def statuses(history: History, channel: str = "echo") -> dict[Id, Status]:
+    return {record.id: record.outcomes[channel].status for record in history.recipients}
+
+
+async def has_reported(house: House, key: HistoryKey, count: int) -> bool:
+    return (await house.history(key)).reported >= count
+
+
+async def pending(house: House, key: HistoryKey) -> bool:
+    return bool(await house.redis.exists(f"delivery:{{{key.shard}}}:{key.suffix}"))

@@ -1,0 +1,143 @@
+"""Workers: lanes, free hands, leases, graceful ends."""
+
+import asyncio
+import sys
+import time
+from datetime import timedelta
+
+import pytest
+
+from core.work import Job
+from tests.core.house import House
+from tests.queue.shop import SOON, Shop
+from tests.servers import Server
+from tests.waiting import until
+
+
+@pytest.mark.row("K-13", "K-12", "K-39")
+async def test_hundreds_of_handlers_keep_the_lanes(shop: Shop) -> None:
+    seen: dict[str, list[int]] = {}
+    busy: set[str] = set()
+
+    async def handler(job: Job) -> None:
+        assert job.task.lane not in busy
+        busy.add(job.task.lane)
+        await asyncio.sleep(0)
+        seen.setdefault(job.task.lane, []).append(int(job.body))
+        busy.discard(job.task.lane)
+
+    for _ in range(2):
+        await shop.open(handler, concurrency=300)
+    for n in range(600):
+        await shop.work.put("t", str(n), lane=f"lane {n % 60}")
+    await until(lambda: sum(map(len, seen.values())) == 600)
+    assert all(bodies == sorted(bodies) for bodies in seen.values())
+
+
+@pytest.mark.row("K-39")
+async def test_nothing_is_taken_that_no_handler_is_free_for(house: House, shop: Shop) -> None:
+    gate, running = asyncio.Event(), 0
+
+    async def handler(job: Job) -> None:
+        nonlocal running
+        running += 1
+        await gate.wait()
+
+    await shop.open(handler, concurrency=3)
+    for _ in range(10):
+        await shop.work.put("t", "")
+    await until(lambda: running == 3)
+    assert (await house.queue.stats())["tubes"]["t"]["states"]["ready"] == 7
+    gate.set()
+    await until(lambda: running == 10)
+
+
+@pytest.mark.row("K-39", "K-24")
+async def test_a_worker_that_is_stopped_finishes_what_it_has_and_takes_nothing_more(house: House, shop: Shop) -> None:
+    gate, began = asyncio.Event(), asyncio.Event()
+
+    async def handler(job: Job) -> None:
+        began.set()
+        await gate.wait()
+
+    worker = await shop.open(handler, concurrency=1)
+    for body in ("in hand", "next"):
+        await shop.work.put("t", body)
+    await began.wait()
+    worker.stop()
+    gate.set()
+    await shop.close(worker)
+    assert await house.finish_all() == ["next"]
+
+
+@pytest.mark.row("K-39", "K-30")
+async def test_what_is_not_finished_within_the_grace_is_given_back_unattempted(house: House, shop: Shop) -> None:
+    began = asyncio.Event()
+
+    async def endless(job: Job) -> None:
+        began.set()
+        await asyncio.Event().wait()
+
+    worker = await shop.open(endless)
+    await shop.work.put("t", "endless")
+    await began.wait()
+    worker.stop(timedelta(milliseconds=20))
+    await shop.close(worker)
+    (task,) = await house.take()
+    assert task.attempts == 1
+
+
+@pytest.mark.row("K-39")
+async def test_a_lease_outlives_a_busy_event_loop(own_server: Server) -> None:
+    """The handler blocks the loop for three leases; another process asks for work meanwhile."""
+    house = await House.open(own_server)
+    shop, begun = Shop(house.store), 0
+
+    async def blocking(job: Job) -> str:
+        nonlocal begun
+        begun += 1
+        time.sleep(1.5)  # noqa: ASYNC251 - that is what this test is about
+        return "whole"
+
+    await shop.open(blocking, lease=timedelta(milliseconds=500))
+    ticker = await asyncio.create_subprocess_exec(*_claiming(own_server), stdout=asyncio.subprocess.PIPE)
+    assert ticker.stdout
+    await ticker.stdout.readline()
+    assert await shop.work.call("t", "", SOON) == "whole"
+    assert begun == 1
+    ticker.kill()
+    await ticker.wait()
+    await shop.end()
+    await house.close()
+
+
+def _claiming(server: Server) -> list[str]:
+    """A process that lets time go on ten times a second, as any worker of the house does."""
+    code = (
+        "import asyncio\nfrom datetime import timedelta as d\n"
+        "from core.queue import Queue\nfrom core.store import Store\n"
+        "async def main():\n"
+        f"    queue = Queue(await Store.open({server.url!r}))\n"
+        "    print('ready', flush=True)\n"
+        "    while True:\n"
+        "        await queue.claim('other', 'other', shard=0, limit=0, lease=d(seconds=9), floor=d(seconds=9))\n"
+        "        await asyncio.sleep(0.1)\n"
+        "asyncio.run(main())\n"
+    )
+    return [sys.executable, "-c", code]
+
+
+@pytest.mark.row("K-04", "K-39")
+async def test_a_handler_that_hangs_loses_its_task_to_another(house: House, shop: Shop) -> None:
+    hanging, bodies = asyncio.Event(), []
+
+    async def handler(job: Job) -> None:
+        bodies.append(job.body)
+        if job.task.attempts == 1:
+            await hanging.wait()
+
+    lease = timedelta(milliseconds=150)
+    await shop.open(handler, lease=lease, longest=timedelta(milliseconds=200))
+    await shop.work.put("t", "a")
+    await until(lambda: bodies == ["a", "a"])
+    hanging.set()
