@@ -180,9 +180,7 @@ def _accepted(shard: int, reply: list[str]) -> Accepted:
     if reply[0] in _REFUSALS:
         raise _REFUSALS[reply[0]]
     kind, suffix, state, due, asked, recipients = reply
-    sender, _, ns = suffix.rpartition(":")  # `HistoryKey.of` written out: every POST comes by here
-    key = HistoryKey(shard, sender, int(ns))
-    moved = moment(asked) if asked else None
+    key, moved = HistoryKey.of(shard, suffix), moment(asked) if asked else None
     return Accepted(key, DeliveryState(state), moment(due), moved, int(recipients), kind == "repeated")
 
 

@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import NamedTuple
 
 from core.archive import Archive
 from core.errors import StoreError
@@ -29,6 +30,16 @@ from core.verdicts import Closed, judge
 from core.words import Reason, Status
 
 log = logging.getLogger(__name__)
+
+
+class _Attempt(NamedTuple):
+    """What a batch has in common: when the courier was asked and when it answered, in ms of the server's clock, and the
+    chance of the back-off. By them it is put off as one: each on its own would come back alone.
+    """
+
+    started: int
+    ended: int
+    chance: float
 
 
 class ParcelRun:
@@ -149,13 +160,13 @@ class ParcelRun:
         except Exception as fault:  # the attempt: whatever a courier raises, its messages may have been sent
             log.exception("%s: an attempt failed", self._courier.channel)
             outcomes = [Unknown(f"{type(fault).__name__}: {fault}")] * len(batch)
+        attempt = _Attempt(started, self._now, random.random())
         refused: list[tuple[Open, Split]] = []
-        chance = random.random()
         for item, outcome in zip(batch, outcomes, strict=True):
             if isinstance(outcome, Split):
                 refused.append((item, outcome))
             else:
-                await self._take(item, outcome, started, chance)
+                await self._take(item, outcome, attempt)
         if refused:
             await self._split(refused, whole=len(refused) == len(batch))
 
@@ -171,7 +182,7 @@ class ParcelRun:
     async def _split(self, refused: list[tuple[Open, Split]], *, whole: bool) -> None:
         """Halve down to the one message that the provider does not want. What it took beside them is not sent again."""
         if len(refused) == 1 and whole:
-            await self._take(refused[0][0], refused[0][1].rejected, self._now, 0.0)
+            await self._take(refused[0][0], refused[0][1].rejected, _Attempt(self._now, self._now, 0.0))
             return
         half = (len(refused) + 1) // 2
         for part in (refused[:half], refused[half:]):
@@ -180,21 +191,20 @@ class ParcelRun:
 
     # What follows from an outcome
 
-    async def _take(self, item: Open, outcome: Outcome, started: int, chance: float) -> None:
-        """`chance`: of the back-off. A batch is put off as one: each on its own would come back alone."""
+    async def _take(self, item: Open, outcome: Outcome, attempt: _Attempt) -> None:
         if isinstance(outcome, Halted):
             self._left.append(item)
             await self._runtime.halt(outcome.detail)
             return
         if isinstance(outcome, Deferred) and outcome.after is not None:
             await self._hold(item, outcome)
-        since = item.unclear_since or started
-        age = timedelta(milliseconds=self._now - since)
-        follows = judge(outcome, item.attempts, age, self._courier.remembers, self._runtime.manner.backoff, chance)
+        since = item.unclear_since or attempt.started
+        age, backoff = timedelta(milliseconds=attempt.ended - since), self._runtime.manner.backoff
+        follows = judge(outcome, item.attempts, age, self._courier.remembers, backoff, attempt.chance)
         if isinstance(follows, Closed):
             self._close(item, follows, item.attempts + 1)
             return
-        not_before = self._now + int(follows.pause.total_seconds() * 1000)
+        not_before = attempt.ended + int(follows.pause.total_seconds() * 1000)
         unclear = since if follows.unclear else item.unclear_since
         self._left.append(item._replace(not_before=not_before, attempts=follows.attempts, unclear_since=unclear))
         if self._courier.remembers == NEVER:

@@ -60,7 +60,7 @@ class Delivery:
 
 @dataclass
 class Hold:
-    """A parcel in a worker's hands. `skip`: who was cancelled meanwhile."""
+    """A parcel in a worker's hands. `entries`: its own; `skip`: who was cancelled meanwhile."""
 
     task: Task
     delivery: Delivery
@@ -68,6 +68,10 @@ class Hold:
     lease: int
     entries: list[Entry]
     skip: set[str] = field(default_factory=set)
+
+    def lose(self, recipients: set[str]) -> None:
+        """They are tried again: from now on a later parcel speaks for them."""
+        self.entries = [entry for entry in self.entries if str(entry.id) not in recipients]
 
 
 class Machine(RuleBasedStateMachine):
@@ -236,6 +240,9 @@ class Machine(RuleBasedStateMachine):
         assert self.wait(self.house.histories.retry(delivery.key, TENANT, [status])) == len(chosen)
         for name in chosen:
             delivery.written[name] = Status.QUEUED
+        for hold in self.holds:
+            if hold.delivery is delivery:
+                hold.lose({recipient for recipient, channel in chosen if channel == hold.channel})
 
     @rule(time=minutes)
     def time_passes(self, time: int) -> None:
