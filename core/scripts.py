@@ -133,12 +133,11 @@ def _definitions(blocks: list[Block], own: list[Line], late: str) -> list[Line]:
     needed = _needed(blocks, own)
     function = next((block for block in needed if late in _defined(block)), [])
     early = _needed([block for block in needed if block is not function], own)
-    outer, inner = _joined(early), _joined([block for block in needed if block is not function and block not in early])
-    keys = _keys([*outer, *own])
-    if function:
-        own_keys = [key for key in _keys([*inner, *function]) if key not in keys]
-        function = [function[0], *own_keys, *inner, *function[1:]]
-    return [*keys, *outer, *function]
+    inner = _joined(block for block in needed if block is not function and block not in early)
+    keys = _keys([*_joined(early), *own])
+    own_keys = [key for key in _keys([*inner, *function]) if key not in keys]
+    whole = [*function[:1], *own_keys, *inner, *function[1:]]
+    return [*keys, *_joined(whole if block is function else block for block in needed if block in (function, *early))]
 
 
 def _joined(blocks: Iterable[Block]) -> list[Line]:

@@ -2,6 +2,7 @@
 -- ARGV    tube, owner, account, limit:int, budget:int, lease_ms:int, floor_ms:int
 --         budget: no further task once those given have so many entries (a task without entries counts as one)
 -- USES    ready, outcome, parcels, tick
+-- LATE    work_off
 -- RETURNS [now, µs since then, next moment or -1, 1 if this owner keeps the timer, waits in force, when account or pace opens or -1, task, …]
 --         task: [id, token, attempts, started, body, checkpoint, left, kind, lane, expires, user, tenant,
 --         history suffix, parcel, text, closed]
@@ -81,7 +82,10 @@ local function take(id)
   local key = task_key(id)
   local facts = redis.call('HMGET', key, unpack(FACTS))
   if facts[7] then
-    if tonumber(facts[7]) <= now then return lapse(id) end
+    if tonumber(facts[7]) <= now then
+      work_off({}, { id }, {})
+      return nil
+    end
     add(disarmed, id)
   end
   if facts[6] then add(holds, facts[6], id) end

@@ -89,9 +89,9 @@ local function drop_finished(id)
   redis.call('DEL', task_key(id))
 end
 
--- Returns whether a page was full, so that more may be waiting.
-local function tick()
-  local late, stale, ripe = overdue(lease_key(), PAGE), overdue(expires_key(), PAGE), overdue(due_key(), PAGE)
+-- Lost leases, what has expired, and what has become due. Most claims find nothing of the kind, and define nothing for it (LATE).
+-- Returns whether something due is left.
+local function work_off(late, stale, ripe)
   gather()
   for _, id in ipairs(late) do reclaim(id) end
   for _, id in ipairs(stale) do lapse(id) end
@@ -101,6 +101,13 @@ local function tick()
     count(tube, 'lag_ms', lag[2])
   end
   write_gathered()
+  return more
+end
+
+-- Returns whether a page was full, so that more may be waiting.
+local function tick()
+  local late, stale, ripe = overdue(lease_key(), PAGE), overdue(expires_key(), PAGE), overdue(due_key(), PAGE)
+  local more = (#late > 0 or #stale > 0 or #ripe > 0) and work_off(late, stale, ripe)
   for _, id in ipairs(overdue(finished_key(), PAGE)) do drop_finished(id) end
   for _, member in ipairs(overdue(retained_key(), DROPS)) do drop_history(member) end
   return more or #late == PAGE or #stale == PAGE
