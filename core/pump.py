@@ -2,9 +2,6 @@
 
     call() ─▶ waiting ─▶ flush ─▶ socket ─▶ server ─▶ socket ─▶ wire ─▶ the caller's future
 
-redis-py connects (TLS, user, database); then its stream is exchanged for a protocol of ours, which answers without
-waking a task first: one call at a time costs a quarter less CPU.
-
 Guarantee: commands are written in the order of their calls and answered in that order. When the connection breaks, what
 was in flight is *unknown*; every command given to the pump must be safe to repeat, and the pump repeats it on the next
 connection until its deadline. Then the caller gets `StoreUnavailable`.
@@ -15,18 +12,16 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 import hiredis
-from redis._parsers.base import BaseParser
 from redis.asyncio import Redis
 from redis.asyncio.connection import Connection
-from redis.exceptions import AuthenticationError, AuthorizationError, InvalidResponse, RedisError
-from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import AuthenticationError, AuthorizationError, RedisError
 
 from core.ending import end
 from core.errors import StoreUnavailable
+from core.wire import Wire
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +35,6 @@ _WRITE = 256 * 1024
 # So many calls are not kept for the end of the turn: the server works on them while we make the next ones. Of 32 busy
 # connections of an API process, a fifth of its time was waiting for the server before.
 _EAGER = 8
-_INCOMPLETE = object()
 
 
 class _Call:
@@ -54,61 +48,6 @@ class _Call:
         self.deadline = deadline
 
 
-class _Wire(asyncio.Protocol):
-    """An open connection. `lost` is done when it is not one any more; `paused`: the server takes no more for now."""
-
-    def __init__(self, connection: Connection, take: Callable[[Reply], None], resume: Callable[[], None]) -> None:
-        assert connection._writer
-        self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.paused = False
-        self._take = take
-        self._resume = resume
-        encoder = connection.encoder
-        self._reader = hiredis.Reader(
-            protocolError=InvalidResponse,
-            replyError=BaseParser.parse_error,
-            encoding=encoder.encoding if encoder.decode_responses else None,
-            errors=encoder.encoding_errors,
-            notEnoughData=_INCOMPLETE,
-        )
-        # Nothing is left unread: of what it asked while connecting, redis-py has had all answers.
-        self._transport: asyncio.Transport = connection._writer.transport  # type: ignore[assignment]
-        self._transport.set_protocol(self)
-        if self._transport.is_closing():
-            self.connection_lost(None)
-
-    def write(self, data: bytes) -> None:
-        self._transport.write(data)
-
-    def cut(self, why: str) -> None:
-        """End it; what is in flight is unknown."""
-        if not self.lost.done():
-            self.lost.set_result(why)
-        self._transport.abort()
-
-    def data_received(self, data: bytes) -> None:
-        self._reader.feed(data)
-        try:
-            while not self.lost.done() and (reply := self._reader.gets()) is not _INCOMPLETE:
-                if isinstance(reply, RedisConnectionError):  # LOADING, too many clients, …: not an answer to a command
-                    return self.cut(str(reply))
-                if not isinstance(reply, hiredis.PushNotification):
-                    self._take(reply)
-        except InvalidResponse as fault:
-            self.cut(str(fault))
-
-    def pause_writing(self) -> None:
-        self.paused = True
-
-    def resume_writing(self) -> None:
-        self.paused = False
-        self._resume()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self.lost.done():
-            self.lost.set_result(str(exc) if exc else "closed by the server")
-
-
 class Pump:
     """See the module. `patience`: seconds a command is repeated over broken connections; `silence`: seconds without an
     answer
@@ -120,7 +59,7 @@ class Pump:
         self._silence = silence
         self._waiting: deque[_Call] = deque()
         self._in_flight: deque[_Call] = deque()
-        self._wire: _Wire | None = None
+        self._wire: Wire | None = None
         self._flushing = False
         self._task: asyncio.Task[None] | None = None
         self._answered = 0
@@ -178,7 +117,7 @@ class Pump:
 
     async def _serve(self, connection: Connection) -> None:
         """Write and read until the connection breaks."""
-        self._wire = _Wire(connection, self._take, self._write)
+        self._wire = Wire(connection, self._take, self._write)
         try:
             self._write()
             log.warning("redis connection lost: %s", await self._wire.lost)

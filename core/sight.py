@@ -8,15 +8,14 @@ redis-py's own keyspace loop ends 5 s into an outage and re-subscribes silently 
 """
 
 import asyncio
-import contextlib
 import logging
-import math
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 
-from redis.asyncio.connection import AbstractConnection
+import hiredis
 from redis.exceptions import RedisError
 
 from core.store import Store
+from core.wire import Reply, Wire
 
 log = logging.getLogger(__name__)
 
@@ -33,43 +32,49 @@ class Sight:
     def __init__(self, store: Store, listeners: Mapping[str, Callable[[], None]]) -> None:
         self._store = store
         self._listeners = {f"__keyspace@{store.database}__:{key}": call for key, call in listeners.items()}
+        self._unconfirmed = len(self._listeners)
+        self._wire: Wire | None = None
         self.heard = 0
 
     async def run(self) -> None:
         """Until cancelled."""
         pause = _FIRST_PAUSE
         while True:
-            try:
-                async with self._connection() as connection:
-                    await self._subscribe(connection)
-                    pause = _FIRST_PAUSE
-                    await self._listen(connection)
-            except (RedisError, OSError, TimeoutError) as fault:
-                log.warning("bell not heard, again in %.2f s: %s", pause, fault)
+            self._unconfirmed = len(self._listeners)
+            why = await self._listen()
+            pause = min(pause * 2, _LONGEST_PAUSE) if self._unconfirmed else _FIRST_PAUSE
+            log.warning("bell not heard, again in %.2f s: %s", pause, why)
             await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
 
-    @contextlib.asynccontextmanager
-    async def _connection(self) -> AsyncIterator[AbstractConnection]:
-        """A connection of its own, in RESP2: there a message is a plain reply, read in the order it comes."""
+    async def _listen(self) -> str:
+        """As long as one connection lasts; why it ended. In RESP2 a message is a plain reply, in the order it comes."""
         pool = self._store.redis.connection_pool
         connection = pool.connection_class(**{**pool.connection_kwargs, "protocol": 2, "socket_timeout": None})
         try:
             await connection.connect()  # type: ignore[no-untyped-call]
-            yield connection
+            self._wire = Wire(connection, self._hear)
+            self._wire.write(hiredis.pack_command(("SUBSCRIBE", *self._listeners)))  # type: ignore[arg-type]
+            return await self._wire.lost
+        except (RedisError, OSError, TimeoutError) as fault:
+            return str(fault) or type(fault).__name__
         finally:
+            self._wire = None
             await connection.disconnect(nowait=True)
 
-    async def _subscribe(self, connection: AbstractConnection) -> None:
-        await connection.send_command("SUBSCRIBE", *self._listeners, check_health=False)
-        for _ in self._listeners:
-            await connection.read_response(timeout=math.inf)
+    def _hear(self, reply: Reply) -> None:
+        if isinstance(reply, RedisError):  # such as that the user may not subscribe
+            assert self._wire
+            self._wire.cut(str(reply))
+            return
+        kind, channel, event = reply
+        if kind == "subscribe":
+            self._unconfirmed -= 1
+            if not self._unconfirmed:
+                self._wake_all()
+        elif event in _EVENTS:
+            self.heard += 1
+            self._listeners[channel]()
+
+    def _wake_all(self) -> None:
         for wake in self._listeners.values():
             wake()
-
-    async def _listen(self, connection: AbstractConnection) -> None:
-        while True:
-            _, channel, event = await connection.read_response(timeout=math.inf)
-            if event in _EVENTS:
-                self.heard += 1
-                self._listeners[channel]()

@@ -53,9 +53,9 @@ class Crew:
         self.got: list[tuple[str, float]] = []
         self._workers: list[tuple[Worker, asyncio.Task[None], Store]] = []
 
-    async def hire(self, pace: Pace = SLEEPY, tube: str = "t") -> Worker:
+    async def hire(self, pace: Pace = SLEEPY, tube: str = "t", store: Store | None = None) -> Worker:
         """A worker with a connection of its own, as in a process of its own; asleep when this comes back."""
-        store = await Store.open(self.house.server.url)
+        store = store or await Store.open(self.house.server.url)
         worker = Worker(store, tube, self._handle, pace=pace)
         self._workers.append((worker, asyncio.create_task(worker.run()), store))
         # The second claim is that of the subscription.
@@ -256,3 +256,18 @@ async def test_a_handler_that_raises_loses_its_lease_and_ends_nobody(house: Hous
     await until(lambda: crew.bodies == ["good", "bad"])
     worker.stop()
     await running
+
+
+async def test_who_may_not_subscribe_is_told_why_and_works_by_his_floor(
+    house: House, crew: Crew, caplog: pytest.LogCaptureFixture
+) -> None:
+    await house.redis.execute_command("ACL", "SETUSER", "deaf", "on", ">secret", "~*", "+@all", "resetchannels")  # type: ignore[no-untyped-call]
+    try:
+        store = await Store.open(f"redis://deaf:secret@127.0.0.1:{house.server.place.port}/0")
+        worker = await crew.hire(Pace(floor=timedelta(milliseconds=50)), store=store)
+        await house.queue.put("t", "a")
+        await until(lambda: crew.bodies == ["a"])
+        assert worker.claims < 50  # it does not spin
+        assert any("bell not heard" in record.message and "permission" in record.message for record in caplog.records)
+    finally:
+        await house.redis.execute_command("ACL", "DELUSER", "deaf")  # type: ignore[no-untyped-call]
