@@ -1,6 +1,6 @@
 -- audit_tasks: tasks and every place that may name them, seen in one moment
 -- ARGV    ids:rest
--- USES    ready
+-- USES    gather, ready
 -- RETURNS [now, last order, last token, task, …]
 --         task: [id] if there is none, or [id, facts (FACTS), scores in due, lease, expires, buried, finished, ready, lane,
 --         holder of the lane, head of the lane, its tube's way to retry, ms to live, what it should be found by and is not, …]

@@ -1,6 +1,6 @@
 -- bury: lay a task aside until a person looks at it; its lane goes on
 -- ARGV    id
--- USES    ready
+-- USES    gather, ready
 -- RETURNS 1, or 0 if there is no such task or it is under way
 -- EVENTS  buried
 

@@ -1,6 +1,6 @@
 -- cancel_tasks: end tasks by id that are not under way; flag those that are
 -- ARGV    ids:rest
--- USES    ready, outcome, parcels
+-- USES    gather, ready, outcome, parcels
 -- RETURNS [ended, flagged]
 -- EVENTS  cancelled; outcomes, reported and finished where a delivery's parcel ended
 -- INVARIANT I11

@@ -1,7 +1,7 @@
 -- claim: give up to `limit` takeable tasks of a tube to a worker; what time has brought about happens first
 -- ARGV    tube, owner, account, limit:int, budget:int, lease_ms:int, floor_ms:int
 --         budget: no further task once those given have so many entries (a task without entries counts as one)
--- USES    ready, outcome, parcels, tick
+-- USES    gather, ready, outcome, parcels, tick
 -- LATE    work_off
 -- RETURNS [now, µs since then, next moment or -1, 1 if this owner keeps the timer, waits in force, when account or pace opens or -1, task, …]
 --         task: [id, token, attempts, started, body, checkpoint, left, kind, lane, expires, user, tenant,
@@ -70,11 +70,6 @@ local function write_taken()
   if #disarmed > 2 then redis.call(unpack(disarmed)) end
 end
 
-local function add(words, one, other)
-  words[#words + 1] = one
-  words[#words + 1] = other
-end
-
 -- Nothing if it was too late for this one: what expired beyond the tick's page (I10).
 local token = 0
 local FACTS = { 'started', 'body', 'checkpoint', 'left', 'kind', 'lane', 'expires', 'user', 'tenant', 'history', 'attempts' }
@@ -86,13 +81,13 @@ local function take(id)
       work_off({}, { id }, {})
       return nil
     end
-    add(disarmed, id)
+    add_words(disarmed, id)
   end
-  if facts[6] then add(holds, facts[6], id) end
+  if facts[6] then add_words(holds, facts[6], id) end
   token = token + 1
   local attempts, started = (tonumber(facts[11]) or 0) + 1, facts[1] or now
   redis.call('HSET', key, 'state', 'taken', 'token', token, 'owner', owner, 'attempts', attempts, 'started', started)
-  add(leases, now + lease_ms, id)
+  add_words(leases, now + lease_ms, id)
   local task = { id, token, attempts, tostring(started) }
   for n = 2, 9 do task[n + 3] = facts[n] or '' end
   task[13] = ''

@@ -1,7 +1,7 @@
 -- enqueue: keep a delivery: its history, its order and, when it is due now, its parcels, in one step
 -- ARGV    suffix, tenant, request, due:int, expires:int, repeat_key, fingerprint, repeat_ms:int, recipients, fields:rest
 --         request: names this very call, so that its repeat after a lost connection is known; fields: history field, value, …
--- USES    ready, outcome, parcels
+-- USES    gather, ready, outcome, parcels
 -- LATE    release_delivery
 -- RETURNS ["accepted" | "repeated", suffix, state, due, asked time if it had passed, recipients] or one of
 --         ["used"] ["foreign"] ["payload"]

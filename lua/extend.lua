@@ -1,6 +1,6 @@
 -- extend: hold a task longer, and say what has become of it so far
 -- ARGV    id, token, lease_ms:int, checkpoint, outcomes:json
--- USES    ready, outcome, parcels
+-- USES    gather, ready, outcome, parcels
 -- RETURNS ["ok", 1 if cancelled, recipients cancelled meanwhile, a line each] or ["stale"]
 -- EVENTS  outcomes, reported, finished
 -- INVARIANT I8 an old token changes nothing

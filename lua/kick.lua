@@ -1,6 +1,6 @@
 -- kick: give a buried task another life, at the tail of its lane
 -- ARGV    id
--- USES    ready
+-- USES    gather, ready
 -- RETURNS 1, or 0 if it is not buried
 -- EVENTS  del of the bell
 

@@ -1,7 +1,7 @@
 -- mend_index: take out of an index what names no live task
 -- ARGV    index, kept:int, ids:rest
 --         kept: 1 if the index names ended tasks that are kept
--- USES    ready, mend
+-- USES    gather, ready, mend
 -- RETURNS what was done, a line each; none if it was in order
 -- EVENTS  none
 -- INVARIANT I6

@@ -1,7 +1,7 @@
 -- mend_lane: hold and offer a lane as its first task says; `id` leaves it if it has no business there
 -- ARGV    tube, lane, id
 --         id: "" for none
--- USES    ready, mend
+-- USES    gather, ready, mend
 -- RETURNS what was done, a line each; none if it was in order
 -- EVENTS  del of the bell
 -- INVARIANT I2, I3

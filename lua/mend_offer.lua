@@ -1,6 +1,6 @@
 -- mend_offer: withdraw what is offered and cannot be taken
 -- ARGV    tube, tenant, member
--- USES    ready, mend
+-- USES    gather, ready, mend
 -- RETURNS what was done, a line each; none if it was in order
 -- EVENTS  del of the bell
 -- INVARIANT I3

@@ -1,6 +1,6 @@
 -- mend_task: put a task into the places of its state and out of all others, as far as it is not so
 -- ARGV    id
--- USES    ready, mend
+-- USES    gather, ready, mend
 -- RETURNS what was done, a line each; none if it was in order
 -- EVENTS  del of the bell
 -- INVARIANT I1, I2, I3, I5, I6

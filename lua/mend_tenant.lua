@@ -1,6 +1,6 @@
 -- mend_tenant: a tenant is in the ring while it has something to be taken, and not otherwise
 -- ARGV    tube, tenant
--- USES    ready, mend
+-- USES    gather, ready, mend
 -- RETURNS what was done, a line each; none if it was in order
 -- EVENTS  del of the bell
 -- INVARIANT I4

@@ -3,7 +3,7 @@
 --         client and call name this very call, so that its repeat after a lost connection is known;
 --         answered: calls below it will not be repeated any more
 --         tasks: for each id, tenant, lane, priority, due, expires, kind, attempts, user, tags (a line each), reply, body; "" for none
--- USES    ready
+-- USES    gather, ready
 -- RETURNS "ready", "locked" or "waiting" for each task; "known" alone for a repeat
 -- EVENTS  del of the bell
 -- INVARIANT I1

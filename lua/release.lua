@@ -1,7 +1,7 @@
 -- release: give a taken task back unattempted, at its place
 -- ARGV    id, token, due:int, body
 --         body: takes the place of the task's own, in this one step; "" leaves it (K-37)
--- USES    ready, outcome, parcels
+-- USES    gather, ready, outcome, parcels
 -- RETURNS "ready", "waiting", "cancelled" or "stale"
 -- EVENTS  del of the bell; outcomes, reported, finished where recipients had been cancelled
 -- INVARIANT I8 an old token changes nothing; I11 what was cancelled is not given back; I12 a task given back was not attempted

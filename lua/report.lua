@@ -1,6 +1,6 @@
 -- report: what a provider tells later of a message it took: delivered, read, failed. In any order, any number of times
 -- ARGV    suffix, channel, parcel:int, item:json
--- USES    ready, outcome, parcels
+-- USES    gather, ready, outcome, parcels
 -- RETURNS 1 if the history changed, 0 if it knew better already, -1 if there is no such history
 -- EVENTS  outcomes, reported, finished
 

@@ -1,6 +1,6 @@
 -- reschedule: move a delivery that has not been released
 -- ARGV    suffix, tenant, due:int
--- USES    ready, outcome, parcels
+-- USES    gather, ready, outcome, parcels
 -- RETURNS ["moved", state, due, recipients] or ["missing"] ["released", state] ["expires"]
 -- EVENTS  set, and del of the order key if it is due by now; rescheduled, released, finished
 

@@ -1,7 +1,7 @@
 -- retry: a new attempt for chosen outcomes of a delivery, in the same history
 -- ARGV    suffix, tenant, version:int, legs:json
 --         version: the one the choice was made from; legs: [[channel, parcel blob, [item, …]], …], items with status queued
--- USES    ready, outcome, parcels
+-- USES    gather, ready, outcome, parcels
 -- RETURNS ["retried", entries] or ["missing"] ["changed"] ["scheduled"] ["cancelled"]
 -- EVENTS  outcomes; del of bells
 

@@ -4,7 +4,7 @@
 --         result: done, failed, bury, retry; a parcel with open entries is always put off until `due` (0: takeable at once)
 --         checkpoint: what the next attempt gets; unclear: those of the rest who may have been sent to, as outcomes (JSON or "")
 --         body: takes the place of the task's own if it goes on, "" leaves it (K-37); answer: for whoever waits for the end
--- USES    ready, outcome, parcels
+-- USES    gather, ready, outcome, parcels
 -- RETURNS for each "done", "failed", "waiting", "ready", "buried", "cancelled" or "stale"
 -- EVENTS  outcomes, reported, finished
 -- INVARIANT I8 an old token changes nothing; I11 what was cancelled is not retried; I12 a retry beyond the last attempt is

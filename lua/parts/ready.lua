@@ -6,77 +6,6 @@ local function score_of(priority, order) return priority * 4398046511104 + order
 
 local function next_order() return redis.call('HINCRBY', counters_key(), 'order', 1) end
 
--- A script of many tasks gathers what it writes until its end: one command with many members costs less than many commands, in
--- the server and in the append-only file. Nothing gathered is read again before it is written, but for these, and their readers
--- know: `gone` tasks, lanes that are `free`, `offers` by key.
-local gathered = false
-local function gather()
-  gathered = { sums = {}, commands = {}, gone = {}, deleted = {}, free = {}, offers = {}, kinds = {} }
-end
-
-local function add_up(key, field, n)
-  if not gathered then return redis.call('HINCRBY', key, field, n) end
-  local sums = gathered.sums[key] or {}
-  gathered.sums[key] = sums
-  sums[field] = (sums[field] or 0) + n
-end
-
--- A member goes into or out of a set: `write('ZREM', key, id)`, `write('ZADD', key, score, id)`. Lua hands on at most some thousand
--- words at once.
-local WORDS = 1000
-local function write(command, key, one, other)
-  if not gathered then return other and redis.call(command, key, one, other) or redis.call(command, key, one) end
-  local name = command .. key
-  local words = gathered.commands[name]
-  if words and #words > WORDS then
-    redis.call(unpack(words))
-    words = nil
-  end
-  if not words then
-    words = { command, key }
-    gathered.commands[name] = words
-  end
-  words[#words + 1] = one
-  words[#words + 1] = other
-end
-
-local function forget(id)
-  if not gathered then return redis.call('DEL', task_key(id)) end
-  gathered.gone[id] = true
-  gathered.deleted[#gathered.deleted + 1] = task_key(id)
-end
-
-local function write_offers(key, members)
-  local words = { 'ZADD', key }
-  for member, score in pairs(members) do
-    words[#words + 1] = score
-    words[#words + 1] = member
-    if #words > WORDS then
-      redis.call(unpack(words))
-      words = { 'ZADD', key }
-    end
-  end
-  if #words > 2 then redis.call(unpack(words)) end
-end
-
-local function drop_kind(kind)
-  if redis.call('EXISTS', by_key('kind', kind)) == 0 then redis.call('ZREM', kinds_key(), kind) end
-end
-
-local function write_gathered()
-  local all = gathered
-  gathered = false
-  for key, sums in pairs(all.sums) do
-    for field, n in pairs(sums) do
-      if n ~= 0 then redis.call('HINCRBY', key, field, n) end
-    end
-  end
-  for _, words in pairs(all.commands) do redis.call(unpack(words)) end
-  for key, members in pairs(all.offers) do write_offers(key, members) end
-  if #all.deleted > 0 then redis.call('DEL', unpack(all.deleted)) end
-  for kind in pairs(all.kinds) do drop_kind(kind) end
-end
-
 local function count(tube, transition, n) add_up(counters_key(), tube .. ':' .. transition, n or 1) end
 
 -- How many tasks are in which state now, so that asking costs nothing (K-35).
@@ -334,14 +263,13 @@ local function next_moment()
   return first
 end
 
--- Into the due index. The timer's keeper, and nobody else, is told if this moment comes first, by deleting its key.
-local function await_moment(at, member)
-  redis.call('ZADD', due_key(), at, member)
-  if redis.call('ZRANK', due_key(), member) == 0 then redis.call('DEL', timer_key()) end
-end
-
--- The same before the moment is in an index.
+-- Before a moment gets into an index: the timer's keeper, and nobody else, is told if it comes first, by deleting its key.
 local function new_moment(at)
   local head = redis.call('ZRANGE', due_key(), 0, 0, 'WITHSCORES')[2]
   if not head or at < tonumber(head) then redis.call('DEL', timer_key()) end
+end
+
+local function await_moment(at, member)
+  new_moment(at)
+  redis.call('ZADD', due_key(), at, member)
 end

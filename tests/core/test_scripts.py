@@ -173,9 +173,9 @@ async def test_an_error_in_a_script_names_the_file_and_the_line(house: House) ->
 
 @on_both_servers
 async def test_an_error_in_a_part_names_the_part_and_the_line(house: House) -> None:
-    lines = (LUA / "parts/ready.lua").read_text().splitlines()
+    lines = (LUA / "parts/gather.lua").read_text().splitlines()
     line = next(n for n, text in enumerate(lines, 1) if "if n ~= 0 then redis.call" in text)
     await house.redis.set("queue:{0}:states", "no hash")
-    with pytest.raises(ScriptFault, match=f"lua/parts/ready.lua:{line}"):
+    with pytest.raises(ScriptFault, match=f"lua/parts/gather.lua:{line}"):
         await house.queue.put("t", "a")
     await house.redis.delete(*house.server.all_keys())

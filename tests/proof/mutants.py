@@ -13,7 +13,7 @@ from pathlib import Path
 from core import scripts
 
 LUA = Path(__file__).resolve().parents[2] / "lua"
-# `write` and `forget` gather, or call (lua/parts/ready.lua).
+# `write` and `forget` gather, or call (lua/parts/gather.lua).
 CALL = re.compile(r"(?<![\w.])(?<!function )(?:redis\.call|write|forget)\(")
 _STATEMENT = re.compile(r"(^|\bthen|\bdo|\belse|\)|\bend)$")
 _GOES_ON = re.compile(r"([=,({+]|\bor|\band|\.\.|\breturn|\bnot)$")
