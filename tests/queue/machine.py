@@ -165,6 +165,7 @@ class Working(RuleBasedStateMachine):
     @rule(data=st.data(), owner=owners, limit=st.integers(1, 3), lease=minutes, account=accounts)
     def claim(self, data: st.DataObject, owner: str, limit: int, lease: int, account: str) -> None:
         tube = self.busy_tube(data)
+        self.model.tick()
         expected = self.model.may_take(tube, limit, account)
         claim = self.wait(self.house.claim(tube, limit, owner=owner, lease=lease * MINUTE + HALF, account=account))
         assert len(claim.tasks) == expected
