@@ -6,7 +6,7 @@
 -- USES    ready, outcome, parcels, tick
 -- LATE    tick
 -- RETURNS "ready", "locked" or "waiting" for each task; "known" alone for a repeat
--- EVENTS  del of bells; what fell due before: outcomes, reported, released and finished in the stream
+-- EVENTS  del of bells; of what fell due before: outcomes, reported, released and finished in the stream
 -- INVARIANT I1; what fell due before enters its lane before what is put now, a page of it at most
 
 if redis.call('ZSCORE', puts_key(client), call) then return { 'known' } end
