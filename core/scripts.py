@@ -5,8 +5,8 @@ A script begins with a parsed header:
     -- claim: what it does in one line
     -- ARGV    tube, owner, limit:int, lease_ms:int, ids:rest
     -- USES    now, tick, ready              (files of lua/parts, in this order)
-    -- LATE    release_delivery             (a function of theirs that is called once or never: what only it needs is
-                                             defined when it is called)
+    -- LATE    release_delivery, tick       (functions of theirs that most runs do not call: what only they reach is
+                                             defined within them, anew at each call, for each of them by itself)
     -- RETURNS …
     -- EVENTS  …
     -- INVARIANT …
@@ -96,10 +96,10 @@ def load(name: str, flags: bool = False) -> Script:
     header = dict(_header(body))
     purpose = body.split("\n", 1)[0].removeprefix("-- ").split(": ", 1)[1]
     arguments = tuple(_arguments(header.get("ARGV", "")))
-    uses = [part.strip() for part in header.get("USES", "").split(",") if part.strip()]
+    uses, late = (_listed(header.get(name, "")) for name in ("USES", "LATE"))
     own = _lines(f"{name}.lua")
     blocks = [block for part in uses for block in _blocks(_lines(f"parts/{part}.lua"))]
-    definitions = _definitions(blocks, own, header.get("LATE", ""))
+    definitions = _definitions(blocks, own, late)
     lines = [*_shebang(name, flags), *_prelude(arguments), *definitions, *own]
     text = "\n".join(line for line, _ in lines)
     sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
@@ -114,8 +114,12 @@ def _header(body: str) -> Iterable[tuple[str, str]]:
             yield found[1], found[2].strip()
 
 
+def _listed(line: str) -> list[str]:
+    return [item for part in line.split(",") if (item := part.strip())]
+
+
 def _arguments(line: str) -> Iterable[Argument]:
-    for item in filter(None, (part.strip() for part in line.split(","))):
+    for item in _listed(line):
         name, _, kind = item.partition(":")
         yield Argument(name, kind or "str")
 
@@ -126,18 +130,27 @@ def _lines(file: str) -> list[Line]:
     return [(line, f"lua/{file}:{n}") for n, line in numbered if line.strip() and not line.lstrip().startswith("--")]
 
 
-def _definitions(blocks: list[Block], own: list[Line], late: str) -> list[Line]:
-    """Of keys and parts only what the script reaches, for every definition costs time at each run; what only the
-    function `late` reaches stands within it.
+def _definitions(blocks: list[Block], own: list[Line], late: list[str]) -> list[Line]:
+    """Of keys and parts only what the script reaches, for every definition costs time at each run; what only a function
+    of `late` reaches stands within it.
     """
-    needed = _needed(blocks, own)
-    function = next((block for block in needed if late in _defined(block)), [])
-    early = _needed([block for block in needed if block is not function], own)
-    inner = _joined(block for block in needed if block is not function and block not in early)
+    functions = [block for block in _needed(blocks, own) if _defined(block)[0] in late]
+    early = _needed([block for block in blocks if block not in functions], own)
     keys = _keys([*_joined(early), *own])
-    own_keys = [key for key in _keys([*inner, *function]) if key not in keys]
-    whole = [*function[:1], *own_keys, *inner, *function[1:]]
-    return [*keys, *_joined(whole if block is function else block for block in needed if block in (function, *early))]
+    placed = [
+        _with_its_own(block, blocks, early, keys) if block in functions else block
+        for block in blocks
+        if block in functions or block in early
+    ]
+    return [*keys, *_joined(placed)]
+
+
+def _with_its_own(function: Block, blocks: list[Block], early: list[Block], keys: list[Line]) -> list[Line]:
+    """A late function with the definitions that only it reaches in its body."""
+    head, *body = function
+    reached = _needed([block for block in blocks if block is not function], body)
+    inner = _joined(block for block in reached if block not in early)
+    return [head, *(key for key in _keys([*inner, *body]) if key not in keys), *inner, *body]
 
 
 def _joined(blocks: Iterable[Block]) -> list[Line]:

@@ -1,11 +1,11 @@
 -- enqueue: keep a delivery: its history, its order and, when it is due now, its parcels, in one step
 -- ARGV    suffix, tenant, request, due:int, expires:int, repeat_key, fingerprint, repeat_ms:int, recipients, fields:rest
 --         request: names this very call, so that its repeat after a lost connection is known; fields: history field, value, …
--- USES    gather, ready, outcome, parcels
--- LATE    release_delivery
+-- USES    gather, ready, outcome, parcels, tick, turn
+-- LATE    release_delivery, release_in_turn
 -- RETURNS ["accepted" | "repeated", suffix, state, due, asked time if it had passed, recipients] or one of
 --         ["used"] ["foreign"] ["payload"]
--- EVENTS  set and, when due, del of the order key; released, finished
+-- EVENTS  set and, when due, del of the order key; released, finished; before: outcomes, reported, del of bells
 -- INVARIANT I13; a refusal writes nothing; repeats answer what the first call was answered
 
 local function answer(kind, facts) return { kind, facts[1], facts[2], facts[3], facts[4], facts[5] } end
@@ -47,6 +47,8 @@ redis.call('ZADD', live_key(tenant), now, suffix)
 redis.call('SET', order_key(suffix), 1, 'PXAT', math.max(due, now + 1))
 if state == 'scheduled' then
   await_moment(due, order_member(suffix))
+elseif overdue(due_key(), 1)[1] then
+  release_in_turn(suffix)
 else
   release_delivery(suffix)
 end

@@ -3,10 +3,11 @@
 --         client and call name this very call, so that its repeat after a lost connection is known;
 --         answered: calls below it will not be repeated any more
 --         tasks: for each id, tenant, lane, priority, due, expires, kind, attempts, user, tags (a line each), reply, body; "" for none
--- USES    gather, ready
+-- USES    gather, ready, outcome, parcels, tick
+-- LATE    tick
 -- RETURNS "ready", "locked" or "waiting" for each task; "known" alone for a repeat
--- EVENTS  del of the bell
--- INVARIANT I1
+-- EVENTS  del of bells; of what fell due before: outcomes, reported, released and finished in the stream
+-- INVARIANT I1; what fell due before enters its lane before what is put now, a page of it at most
 
 if redis.call('ZSCORE', puts_key(client), call) then return { 'known' } end
 
@@ -51,6 +52,15 @@ local function add(n, order)
   return 'waiting'
 end
 
+-- Whether one of these is takeable at once and has a lane, in which it could overtake what fell due while no worker was there.
+local function enters_lane()
+  for n = 1, #tasks, #NAMES + 1 do
+    if tasks[n + 2] ~= '' and (tonumber(tasks[n + 4]) or 0) <= now then return true end
+  end
+  return false
+end
+
+if overdue(due_key(), 1)[1] and enters_lane() then tick() end
 redis.call('ZREMRANGEBYSCORE', puts_key(client), '-inf', '(' .. answered)
 redis.call('ZADD', puts_key(client), call, call)
 redis.call('PEXPIRE', puts_key(client), 3600000)

@@ -1,8 +1,9 @@
 -- reschedule: move a delivery that has not been released
 -- ARGV    suffix, tenant, due:int
--- USES    gather, ready, outcome, parcels
+-- USES    gather, ready, outcome, parcels, tick, turn
+-- LATE    release_delivery, release_in_turn
 -- RETURNS ["moved", state, due, recipients] or ["missing"] ["released", state] ["expires"]
--- EVENTS  set, and del of the order key if it is due by now; rescheduled, released, finished
+-- EVENTS  set, and del of the order key if it is due by now; rescheduled, released, finished; before: outcomes, reported, del of bells
 
 local history = history_key(suffix)
 local facts = redis.call('HMGET', history, 'tenant', 'state', 'expires', 'recipients')
@@ -17,6 +18,8 @@ redis.call('ZREM', due_key(), order_member(suffix))
 if due > now then
   await_moment(due, order_member(suffix))
   announce(suffix, 'rescheduled')
+elseif overdue(due_key(), 1)[1] then
+  release_in_turn(suffix)
 else
   release_delivery(suffix)
 end

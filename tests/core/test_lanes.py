@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.core.house import HOUR, House
+from core.words import DeliveryState
+from tests.core.house import HOUR, TENANT, House, Played, people, person
 from tests.servers import on_both_servers
 
 pytestmark = [on_both_servers, pytest.mark.row("K-12", "K-15", "K-17")]
@@ -169,3 +170,26 @@ async def test_cancelling_a_deferred_task_leaves_its_lane_as_it_is(house: House)
     await put_all(house, "a", "b")
     await house.queue.cancel(task_id)
     assert await house.finish_all() == ["a", "b"]
+
+
+@pytest.mark.parametrize("moved", [False, True])
+async def test_a_delivery_does_not_overtake_what_fell_due_without_a_courier(house: House, moved: bool) -> None:
+    """Only claims released, so what was sent now, or moved to now, stood before what had been due for an hour."""
+    courier, soon = Played(), house.now() + HOUR / 2
+    await house.deliver(person(1), lane="lane", deliver_at=soon)
+    in_time = await house.deliver(person(2), lane="lane", deliver_at=soon + HOUR) if moved else None
+    house.passes(HOUR)
+    later = in_time or await house.deliver(person(2), lane="lane")
+    if moved:
+        await house.histories.reschedule(later.key, TENANT, soon)
+    await house.audit()
+    await house.courier(courier)
+    await house.finished(later.key)
+    assert courier.addresses == ["p1", "p2"]
+
+
+async def test_a_delivery_without_a_lane_leaves_time_to_the_couriers(house: House) -> None:
+    first = await house.deliver(*people(1), deliver_at=house.now() + HOUR / 2)
+    house.passes(HOUR)
+    await house.deliver(*people(1))
+    assert (await house.history(first.key)).state is DeliveryState.SCHEDULED

@@ -1,7 +1,7 @@
 """Laws of the Lua files: header and body, keys, callers, ranks, and where an error came from."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from itertools import product
 from pathlib import Path
 
@@ -169,6 +169,95 @@ async def test_an_error_in_a_script_names_the_file_and_the_line(house: House) ->
     line = next(n for n, text in enumerate(lines, 1) if "#tasks < most" in text)
     with pytest.raises(ScriptFault, match=f"lua/claim.lua:{line}"):
         await house.store.run("claim", 0, "t", "worker", "", "no number", 1, 1000, 1000)
+
+
+# A house of one script and one part, with late functions.
+_PART = """-- part: what scripts share
+local function both() return lease_key() end
+local function inside() return task_key('a') .. due_key() end
+-- Called once or never.
+local function late(word)
+  return both() .. inside() .. lane_key('t', word)
+end
+local function late_as_well()
+  return inside()
+end
+local function nobodys() return bell_key('t') end
+"""
+_SCRIPT = """-- script: what it is for
+-- ARGV    word
+-- USES    part
+-- LATE    late, late_as_well
+-- RETURNS nothing
+-- EVENTS  none
+
+local found = both() .. due_key()
+if word == 'late' then return late(found) end
+if word ~= '' then return late_as_well() end
+"""
+
+
+@pytest.fixture
+def made_up(tmp_path: Path) -> Iterator[scripts.Script]:
+    """The script of a house of its own."""
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/part.lua").write_text(_PART)
+    (tmp_path / "script.lua").write_text(_SCRIPT)
+    whole, scripts._LUA = scripts._LUA, tmp_path
+    scripts.load.cache_clear()
+    yield scripts.load("script")
+    scripts._LUA = whole
+    scripts.load.cache_clear()
+
+
+def keys_and_parts(script: scripts.Script) -> Iterator[tuple[str, str]]:
+    """Each line of the server's text with its place, but for what every script begins with."""
+    lines = zip(script.text.splitlines(), script.origin, strict=True)
+    return ((line, place) for line, place in lines if "_key(" in line or "lua/" in place)
+
+
+def test_what_only_a_late_function_reaches_stands_within_it_and_all_else_outside(made_up: scripts.Script) -> None:
+    key = {name: KEYS[name].lua for name in ("due", "lease", "task", "lane")}
+    part = dict(enumerate(_PART.splitlines(), 1))
+    own = dict(enumerate(_SCRIPT.splitlines(), 1))
+    late = [part[5], key["task"], key["lane"], part[3], part[6], part[7]]
+    late_as_well = [part[8], key["task"], part[3], part[9], part[10]]
+    early = [key["due"], key["lease"], part[2]]
+    wanted = [*early, *late, *late_as_well, *(own[n] for n in (8, 9, 10))]
+    assert [line for line, _ in keys_and_parts(made_up)] == wanted
+
+
+def test_a_line_of_a_late_function_is_found_in_its_file(made_up: scripts.Script) -> None:
+    lines = made_up.text.splitlines()
+    files = {"part.lua": _PART.splitlines(), "script.lua": _SCRIPT.splitlines()}
+    places = [made_up.where(f"user_script:{n}: fault") for n in range(1, len(lines) + 1)]
+    seen = []
+    for line, place in zip(lines, places, strict=True):
+        if found := re.fullmatch(r"lua/(?:parts/)?(\w+\.lua):(\d+): fault", place):
+            assert files[found[1]][int(found[2]) - 1] == line
+            seen.append(f"{found[1]}:{found[2]}")
+    parts = [2, 5, 3, 6, 7, 8, 3, 9, 10]
+    assert seen == [*(f"part.lua:{n}" for n in parts), *(f"script.lua:{n}" for n in (8, 9, 10))]
+    assert made_up.where(f"user_script:{len(lines) + 1}: fault") == f"user_script:{len(lines) + 1}: fault"
+
+
+@on_both_servers
+async def test_what_two_late_functions_need_is_there_for_each(house: House, made_up: scripts.Script) -> None:
+    """Each has its own, so neither fails on what the other alone had defined."""
+    said = [await house.redis.eval(made_up.text, 0, "{0}", "0", word) for word in ("late", "other", "")]
+    lane = "queue:{0}:lane:t:queue:{0}:leasequeue:{0}:due"
+    assert said == [f"queue:{{0}}:leasequeue:{{0}}:task:aqueue:{{0}}:due{lane}", "queue:{0}:task:aqueue:{0}:due", None]
+
+
+@on_both_servers
+async def test_an_error_in_a_late_function_names_the_part_and_the_line(house: House) -> None:
+    """In what is defined within it, of a delivery that is released when it is enqueued."""
+    lines = (LUA / "parts/ready.lua").read_text().splitlines()
+    line = next(n for n, text in enumerate(lines, 1) if text.startswith("local function next_order()"))
+    await house.redis.set("queue:{0}:counters", "no hash")
+    with pytest.raises(ScriptFault, match=f"lua/parts/ready.lua:{line}\\b"):
+        await house.deliver(person(1))
+    await house.redis.delete(*house.server.all_keys())
 
 
 @on_both_servers

@@ -144,7 +144,25 @@ async def test_while_the_store_is_away_each_line_says_so(api: Api, server: Serve
         (400, "REQUIRED"),
         (503, "STORE_UNAVAILABLE"),
     ]
+    for one in (told[0], told[2]):
+        assert "It may have been done." in one["detail"]
+        assert "Nothing was written" not in one["detail"]
     server.start()
+
+
+async def test_on_a_full_store_each_line_says_that_nothing_was_written_and_nothing_was(api: Api) -> None:
+    before = await api.keys()
+    await api.store.redis.config_set("maxmemory", 1)
+    told = await bulk(api, ndjson(a_delivery(), {}, a_delivery()))
+    assert [(one["status"], one["code"]) for one in told] == [
+        (503, "STORE_FULL"),
+        (400, "REQUIRED"),
+        (503, "STORE_FULL"),
+    ]
+    for one in (told[0], told[2]):
+        assert one["detail"].startswith("Nothing was written.")
+        assert "may have been done" not in one["detail"]
+    assert await api.keys() == before
 
 
 class TestFault:

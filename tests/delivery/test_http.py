@@ -3,15 +3,19 @@
 import asyncio
 import gzip
 import json
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from core.store import Store
 from delivery.house import House
 from delivery.options import Options
+from tests.crash.wire import Wire
 from tests.delivery.conftest import Api, Broken, a_delivery
 from tests.servers import Server
+from tests.waiting import until
 
 pytestmark = pytest.mark.row("D-27")
 
@@ -155,6 +159,52 @@ async def test_while_the_store_is_away_every_call_says_so_and_the_process_lives(
     server.start()
     assert (await api.call("GET", "/readyz")).status == 200
     assert (await api.call("GET", made.headers["Location"])).told["id"] == made.told["id"]
+
+
+class TestCutOff:
+    """The store is behind a wire that can be cut between what it did and its answer."""
+
+    @pytest.fixture
+    async def wire(self, server: Server) -> AsyncIterator[Wire]:
+        wire = Wire(server.place.port)
+        await wire.start()
+        yield wire
+        await wire.stop()
+
+    @pytest.fixture
+    async def store(self, server: Server, wire: Wire) -> AsyncIterator[Store]:
+        opened = await Store.open(server.url.replace(f":{server.place.port}", f":{wire.port}"), patience=0.5)
+        yield opened
+        await opened.close()
+
+    async def test_who_is_told_that_it_may_have_been_done_may_repeat_it_and_it_was(
+        self, api: Api, server: Server, wire: Wire
+    ) -> None:
+        """With “nothing was written” he would ask for it once more, under another key."""
+        words = {"body": a_delivery(text="tomorrow"), "headers": {"Idempotency-Key": "a"}}
+        wire.keep_answers(since=b"tomorrow")
+        asked = asyncio.create_task(api.call("POST", "/v1/deliveries", **words))
+        await until(lambda: any(key.startswith("deliveries:") for key in server.all_keys()))
+        wire.turn_to(1)  # nobody is there
+        unclear = await asked
+        assert (unclear.status, unclear.code) == (503, "STORE_UNAVAILABLE")
+        assert unclear.told["detail"].startswith("It may have been done. A repeat with the Idempotency-Key")
+        assert "Nothing was written" not in unclear.told["detail"]
+        wire.turn_to(server.place.port)
+        (done,) = (await api.call("GET", "/v1/deliveries")).told["deliveries"]
+        assert (await api.call("POST", "/v1/deliveries", **words)).told["id"] == done["id"]
+        assert len((await api.call("GET", "/v1/deliveries")).told["deliveries"]) == 1
+
+
+async def test_on_a_full_store_a_write_is_told_that_nothing_was_written_and_nothing_was(api: Api) -> None:
+    before = await api.keys()
+    await api.store.redis.config_set("maxmemory", 1)
+    for headers in ({}, {"Idempotency-Key": "a"}):
+        refused = await api.call("POST", "/v1/deliveries", a_delivery(), headers=headers)
+        assert (refused.status, refused.code, refused.headers["Retry-After"]) == (503, "STORE_FULL", "10")
+        assert refused.told["detail"].startswith("Nothing was written.")
+        assert "may have been done" not in refused.told["detail"]
+    assert await api.keys() == before
 
 
 class TestLimits:

@@ -113,6 +113,8 @@ def step_laws(before: World, step: Call | Pass, reply: Any, after: World, ways: 
     if refused and changed(before, after):
         yield f"it was answered {reply}, and something changed: {changed(before, after)}"
     yield from _moves(before, step.script, after)
+    if step.script == "put" and not refused and ways.lane:
+        yield from _overtaken(after)
     if step.script in ("settle", "release") and reply in ("waiting", ["waiting"]) and ways.lane and not ways.parks:
         name, kept = str(step.arguments[0]), after.keys.get(f"queue:{{0}}:held:{TUBE}")
         if kept is None or kept.value.get(ways.lane) != name:
@@ -129,7 +131,15 @@ def changed(before: World, after: World) -> list[str]:
     return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
 
-_SCRIPT_VERBS = {"cancel_tasks": ("cancel",), "claim": ("lease over", "expire", "due", "claim"), "settle": ("settle",)}
+def _overtaken(world: World) -> Iterator[str]:
+    """What was due before a put is in its lane before what was put."""
+    for name, due in world.members("queue:{0}:due").items():
+        if due <= world.now and (world.task(name) or {}).get("lane"):
+            yield f"{name} was due and is overtaken by what was put"
+
+
+_TIME = ("lease over", "expire", "due")
+_SCRIPT_VERBS = {"cancel_tasks": ("cancel",), "claim": (*_TIME, "claim"), "put": (*_TIME, "put"), "settle": ("settle",)}
 
 
 def _moves(before: World, script: str, after: World) -> Iterator[str]:

@@ -201,6 +201,48 @@ async def test_what_is_due_follows_the_order_rules(house: House) -> None:
     assert await house.finish_all() == ["urgent", "a", "b", "d", "calm"]
 
 
+@pytest.mark.row("K-06", "K-12", "K-41")
+async def test_what_fell_due_without_a_worker_is_not_overtaken_by_what_is_put_then(house: House) -> None:
+    """Only claims promoted, so after an hour without workers the later put stood before the one that was due."""
+    put, soon = house.queue.put, house.now() + timedelta(milliseconds=200)
+    first = await put("t", "due first", lane="lane", due=soon)
+    await put("t", "due then", lane="lane", due=soon + timedelta(milliseconds=1))
+    await put("t", "due tomorrow", lane="lane", due=soon + 24 * HOUR)
+    house.passes(MINUTE)
+    later = await put("t", "put", lane="lane")
+    assert [await seen(house, one) for one in (first, later)] == [("ready", None), ("locked", first)]
+    await house.audit()
+    taken = []
+    while tasks := await house.take():
+        taken += [task.body for task in tasks]
+        await house.queue.settle(tasks[0])
+    assert taken == ["due first", "due then", "put"]
+
+
+@pytest.mark.row("K-12", "K-41")
+async def test_a_put_promotes_no_more_than_a_page_of_what_is_due(house: House) -> None:
+    """So that no put holds the server for long: what is over is promoted by the next ones."""
+    ids = await house.queue.put_many("t", [Draft("", due=house.now() + MINUTE) for _ in range(250)])
+    house.passes(HOUR)
+    left = []
+    for n in range(4):
+        left.append(await house.redis.zcard("queue:{0}:due"))
+        await house.queue.put("t", "", lane=str(n))
+    assert left == [250, 150, 50, 0]
+    assert {await house.state(one) for one in ids} == {"ready"}
+
+
+@pytest.mark.row("K-41")
+async def test_a_put_that_overtakes_nobody_leaves_time_to_the_workers(house: House) -> None:
+    """Without a lane the order is that of the puts whatever was due when, and what is deferred enters no lane yet."""
+    due = await house.queue.put("t", "due", due=house.now() + MINUTE)
+    house.passes(HOUR)
+    await house.queue.put("t", "no lane")
+    await house.queue.put("t", "deferred", lane="lane", due=house.now() + MINUTE)
+    assert await house.state(due) == "waiting"
+    assert await house.finish_all() == ["due", "no lane"]
+
+
 @pytest.mark.row("K-08")
 @pytest.mark.parametrize("state", ["ready", "locked", "waiting", "backing off", "buried", "taken"])
 async def test_cancel_by_id_in_every_state(house: House, state: str) -> None:
