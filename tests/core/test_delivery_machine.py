@@ -1,12 +1,11 @@
 """Deliveries against a small model: outcomes, cancelling, moving, trying again, lost workers, in any sequence.
 
-The model knows each outcome that was written, by the same rule (`core.words.supersedes`), and who must not be tried any
-more. The audit is the invariant. Examples that failed are kept in `failures/`.
+The model (`tests.core.delivery_model`) knows each outcome that was written and who must not be tried any more. The
+audit is the invariant. Examples that failed are kept in `failures/`.
 """
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -15,10 +14,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from core.orders import HistoryKey, Recipient, moment
-from core.parcels import Entry, compact, load_parcel
-from core.queue import Task
+from core.orders import Recipient, moment
+from core.parcels import Leg, compact, load_parcel, load_plan
 from core.words import OPEN, DeliveryState, Status, supersedes
+from tests.core.delivery_model import Delivery, Hold
 from tests.core.house import TENANT, House, Played, order
 from tests.core.tour import receipt
 from tests.machines import SETTINGS
@@ -34,44 +33,6 @@ OVER = {DeliveryState.FINISHED, DeliveryState.CANCELLED, DeliveryState.EXPIRED}
 contacts = st.lists(st.sampled_from(CHANNELS), unique=True)
 everybody = st.lists(contacts, min_size=1, max_size=4)
 minutes = st.integers(1, 3)
-
-
-@dataclass
-class Delivery:
-    """`written`: what was told of an entry, by (recipient, channel); `stopped`: who must not be tried any more."""
-
-    key: HistoryKey
-    people: list[list[str]]
-    due: int | None
-    written: dict[tuple[str, str], Status] = field(default_factory=dict)
-    stopped: set[str] = field(default_factory=set)
-    cancelled: bool = False
-
-    def write(self, recipient: str, channel: str, status: Status) -> None:
-        old = self.written.get((recipient, channel), Status.QUEUED)
-        if supersedes(status, old):
-            self.written[recipient, channel] = status
-
-    def stop(self, recipient: str, channel: str, status: Status) -> None:
-        """Nobody tries any more: who may have been sent to is `unknown` (D-38)."""
-        may_be_sent = self.written.get((recipient, channel)) is Status.SENDING
-        self.write(recipient, channel, Status.UNKNOWN if may_be_sent else status)
-
-
-@dataclass
-class Hold:
-    """A parcel in a worker's hands. `entries`: its own; `skip`: who was cancelled meanwhile."""
-
-    task: Task
-    delivery: Delivery
-    channel: str
-    lease: int
-    entries: list[Entry]
-    skip: set[str] = field(default_factory=set)
-
-    def lose(self, recipients: set[str]) -> None:
-        """They are tried again: from now on a later parcel speaks for them."""
-        self.entries = [entry for entry in self.entries if str(entry.id) not in recipients]
 
 
 class Machine(RuleBasedStateMachine):
@@ -127,9 +88,8 @@ class Machine(RuleBasedStateMachine):
             delivery = next(one for one in self.deliveries if one.key.suffix == task.history)
             assert not delivery.cancelled
             _, entries = load_parcel(task.parcel)
-            still = [
-                entry for entry in entries if delivery.written.get((str(entry.id), channel), Status.QUEUED) in OPEN
-            ]
+            number = int(task.id.rpartition(".")[2])
+            still = [entry for entry in entries if delivery.is_open(str(entry.id), channel, number)]
             assert task.left == len(still)
             assert not {str(entry.id) for entry in still} & delivery.stopped, "cancelled, and handed out again"
             self.holds.append(Hold(task, delivery, channel, self.time + lease, still))
@@ -237,12 +197,17 @@ class Machine(RuleBasedStateMachine):
         if delivery.cancelled or self.state(delivery) in (DeliveryState.SCHEDULED, DeliveryState.CANCELLED):
             return
         chosen = [name for name, known in delivery.written.items() if known is status]
+        made = {leg.channel: len(leg.parcels) for leg in self.wait(self.plan(delivery))}
         assert self.wait(self.house.histories.retry(delivery.key, TENANT, [status])) == len(chosen)
         for name in chosen:
-            delivery.written[name] = Status.QUEUED
+            delivery.written[name], delivery.since[name] = Status.QUEUED, made[name[1]]
         for hold in self.holds:
             if hold.delivery is delivery:
                 hold.lose({recipient for recipient, channel in chosen if channel == hold.channel})
+
+    async def plan(self, delivery: Delivery) -> list[Leg]:
+        facts = await self.house.histories._archive.facts(delivery.key, TENANT)
+        return load_plan(facts["plan"] or "")
 
     @rule(time=minutes)
     def time_passes(self, time: int) -> None:
