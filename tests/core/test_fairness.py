@@ -48,6 +48,15 @@ async def test_a_tenant_who_offers_one_lane_again_and_again_does_not_starve_anot
 
 
 @pytest.mark.row("K-05")
+async def test_who_takes_many_at_once_takes_them_in_turns_as_well(house: House) -> None:
+    """However much is asked for: only a tenant who is alone gives more than one task for a turn."""
+    await put(house, "one", 60)
+    await put(house, "other", 60)
+    count = Counter(task.body.split(":")[0] for task in await house.take(limit=20))
+    assert count == {"one": 10, "other": 10}
+
+
+@pytest.mark.row("K-05")
 async def test_each_of_many_tenants_gets_its_share(house: House) -> None:
     for tenant in "abcdefgh":
         await put(house, tenant, 10, lane="lane" + tenant if tenant in "aceg" else "")

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from core.retry import Backoff
 from core.store import Store
 from core.work import Handler, Job, Result, Work
 from core.worker import Worker
@@ -13,6 +14,7 @@ from tests.core.house import FLOOR, House
 from tests.waiting import until
 
 SOON = timedelta(seconds=5)
+QUICK = Backoff(timedelta(milliseconds=5), timedelta(milliseconds=5))
 
 
 class Shop:

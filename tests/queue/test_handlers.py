@@ -5,15 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from core.retry import Backoff
 from core.words import TaskState
 from core.work import Bury, Done, Failed, Job, Result, Retry, Tube
 from tests.core.house import HOUR, House
-from tests.queue.shop import SOON, Shop, answering
+from tests.queue.shop import QUICK, SOON, Shop, answering
 from tests.servers import on_both_servers
 from tests.waiting import until
-
-QUICK = Backoff(timedelta(milliseconds=5), timedelta(milliseconds=5))
 
 
 @on_both_servers

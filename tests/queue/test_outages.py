@@ -122,8 +122,14 @@ async def pair(own_server: Server, tmp_path: Path) -> AsyncIterator[tuple[Server
     async with Redis.from_url(replica.url) as client:
         await client.config_set("masterauth", password)
         await client.execute_command("REPLICAOF", "127.0.0.1", own_server.place.port)  # type: ignore[no-untyped-call]
+        await until(lambda: _follows(client), within=20)
     yield own_server, replica
     replica.kill()
+
+
+async def _follows(replica: Redis) -> bool:
+    """It has what was there; from now on it is told of every step."""
+    return str((await replica.info("replication"))["master_link_status"]) == "up"
 
 
 @pytest.mark.row("K-40")
