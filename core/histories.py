@@ -28,8 +28,9 @@ from core.words import DeliveryState, Status
 
 Call = tuple[int, Sequence[str | bytes | int]]
 
-# A name for each call: random for the process, counted within it. The kernel is not asked for every one.
-_PROCESS = secrets.token_hex(4)
+# By this name a call knows its repeat. A key of our own is met once in a process, whose name is then enough; one that
+# was given may come twice, so its calls are counted. It is short because every delivery keeps it.
+_PROCESS = secrets.token_urlsafe(3)
 _CALLS = count()
 
 _RESERVED_MS = 24 * 3600 * 1000
@@ -107,7 +108,8 @@ class Histories:
         key = order.history_key or HistoryKey.new(order.sender.id, self.shards, repeat.key if repeat else "")
         if key.shard >= self.shards:
             raise Invalid("HISTORY_KEY_MALFORMED", "This history key names a shard that does not exist.", "history_key")
-        return key.shard, _enqueue_arguments(key, order, repeat, f"{_PROCESS}{next(_CALLS):x}", sizes)
+        name = f"{_PROCESS}{next(_CALLS):x}" if order.history_key else _PROCESS
+        return key.shard, _enqueue_arguments(key, order, repeat, name, sizes)
 
     async def read(self, key: HistoryKey, tenant: str, cursor: str | None = None, limit: int = 100) -> History:
         """The history with a page of recipients. Raises NotFound HISTORY_NOT_FOUND, Invalid CURSOR_MALFORMED."""

@@ -2,7 +2,8 @@
 
     people:<page>          [[id, [contacts in each channel], name?, origin?], …]
     parcel:<channel>:<n>   [attempt group, [[id, number, contact, contacts, address], …]]
-    plan                   "telegram 2 100,57;vk 0 "   (channel, recipients with a contact, entries of each parcel)
+    plan                   "telegram 90 100,57;sms 3;vk 0"   (channel, recipients with a contact, entries of each parcel
+                           unless there is one parcel, with an entry for each of them)
 
 An *entry* is one contact of one recipient in one channel; `number` counts recipients of the delivery from 0, `contact`
 the contacts of that recipient in that channel from 0. `lua/parts/outcome.lua` reads the plan.
@@ -93,16 +94,23 @@ def fields_of(order: Order, parcel_sizes: Mapping[str, int]) -> list[str | bytes
     plan, reachable = [], 0
     for channel in channels:
         reached, rows = _rows(people, channel)
-        sizes = []
+        sizes = list[int]()
         for n, parcel in enumerate(cut(rows, parcel_sizes[channel])):
             fields += (f"parcel:{channel}:{n}", _encode((0, parcel)))
-            sizes.append(str(len(parcel)))
-        plan.append(f"{channel} {reached} {','.join(sizes)}")
+            sizes.append(len(parcel))
+        plan.append(_leg_text(channel, reached, sizes))
         reachable = max(reachable, reached)
     fields += ("plan", ";".join(plan))
     if reachable < len(people):
         fields += ("reachable", sum(not one.contacts.keys().isdisjoint(channels) for one in people))
     return fields
+
+
+def _leg_text(channel: str, reached: int, sizes: list[int]) -> str:
+    """Its part of the plan. Most deliveries have one parcel in a channel, and a scheduled one is to stay small."""
+    if len(sizes) > 1 or sum(sizes) != reached:
+        return f"{channel} {reached} {','.join(map(str, sizes))}"
+    return f"{channel} {reached}"
 
 
 def _rows(people: Sequence[Recipient], channel: str) -> tuple[int, list[tuple[Id, int, int, int, str]]]:
@@ -174,5 +182,7 @@ def load_plan(text: str) -> list[Leg]:
     return [_leg(*part.split(" ")) for part in text.split(";") if part]
 
 
-def _leg(channel: str, people: str, sizes: str) -> Leg:
+def _leg(channel: str, people: str, sizes: str = "") -> Leg:
+    if not sizes and people != "0":
+        sizes = people
     return Leg(channel, int(people), [int(size) for size in sizes.split(",") if size])

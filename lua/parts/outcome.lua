@@ -39,16 +39,18 @@ local function best(statuses)
   return statuses[1]
 end
 
--- `plan`: "telegram 2 100,57;vk 0 ": channel, recipients with a contact, entries of each parcel.
+-- `plan`: "telegram 90 100,57;sms 3;vk 0": channel, recipients with a contact, entries of each parcel; these are left out where
+-- there is one parcel, with an entry for each recipient.
 local function channels_of(suffix)
   local found = {}
-  for channel in string.gmatch(redis.call('HGET', history_key(suffix), 'plan') or '', '([^ ;]+) %d+ ') do found[#found + 1] = channel end
+  for channel in string.gmatch(redis.call('HGET', history_key(suffix), 'plan') or '', '([^ ;]+) %d+') do found[#found + 1] = channel end
   return found
 end
 
 local function plan_of(suffix)
   local plan = {}
-  for channel, people, sizes in string.gmatch(redis.call('HGET', history_key(suffix), 'plan') or '', '([^ ;]+) (%d+) ([%d,]*)') do
+  for channel, people, sizes in string.gmatch(redis.call('HGET', history_key(suffix), 'plan') or '', '([^ ;]+) (%d+) ?([%d,]*)') do
+    if sizes == '' and people ~= '0' then sizes = people end
     local parcels = {}
     for size in string.gmatch(sizes, '%d+') do parcels[#parcels + 1] = tonumber(size) end
     plan[#plan + 1] = { channel = channel, people = people, parcels = parcels }
