@@ -1,4 +1,5 @@
--- tick: what time has brought about, in bounded pages. Every claim begins with it, so there is no scheduler process and no leader.
+-- tick: what time has brought about, in bounded pages. Every claim begins with it, so there is no scheduler process and no leader;
+-- what enters a lane, by put or by release, begins with it too where something is due that would be overtaken.
 
 local PAGE = 100
 local DROPS = 10
