@@ -16,7 +16,7 @@ local function leave(owner)
   stay_out(retained_key(), 'the retained', owner .. '|' .. suffix)
 end
 
-local function forget()
+local function drop()
   leave(tenant)
   if split_suffix(suffix) then stay_out(due_key(), 'due', order_member(suffix)) end
   if redis.call('DEL', unpack(keys)) > 0 then note('what it left behind was dropped') end
@@ -55,7 +55,7 @@ local function schedule()
 end
 
 if not facts[1] then
-  forget()
+  drop()
 elseif facts[1] ~= tenant then
   leave(tenant)
 elseif facts[2] and facts[3] and facts[4] then

@@ -22,8 +22,8 @@ end
 -- A member goes into or out of a set: `write('ZREM', key, id)`, `write('ZADD', key, score, id)`. Lua hands on at most some thousand
 -- words at once.
 local WORDS = 1000
-local function write(command, key, one, other)
-  if not gathered then return other and redis.call(command, key, one, other) or redis.call(command, key, one) end
+local function write(command, key, ...)
+  if not gathered then return redis.call(command, key, ...) end
   local name = command .. key
   local words = gathered.commands[name]
   if words and #words > WORDS then
@@ -34,7 +34,7 @@ local function write(command, key, one, other)
     words = { command, key }
     gathered.commands[name] = words
   end
-  add_words(words, one, other)
+  add_words(words, ...)
 end
 
 local function forget(id)

@@ -4,8 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from core import puts
 from core.keys import KEYS
 from core.parcels import compact, load_parcel
+from core.tasks import Draft
 from core.tubes import Tube, Tubes
 from core.words import DeliveryState, Status
 from tests.core.house import HOUR, TENANT, House, people, person
@@ -205,3 +207,15 @@ async def test_an_attempt_that_ended_in_order_is_no_beginning_of_the_next_one(ho
     house.passes(HOUR)
     (again,) = await house.take()
     assert again.started == again.claimed
+
+
+@pytest.mark.row("K-12")
+async def test_more_in_one_script_than_a_command_takes_words_is_written_whole(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages keep scripts shorter than that; a longer page must cost time, not tasks."""
+    monkeypatch.setattr(puts, "_PAGE", 1500)
+    bodies = [str(n) for n in range(1500)]
+    await house.queue.put_many("t", [Draft(body, user="u") for body in bodies])
+    await house.audit()
+    assert sorted(await house.finish_all("t")) == sorted(bodies)
