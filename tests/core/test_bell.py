@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from redis.asyncio import Redis
 
-from core.keys import bell
+from core.keys import KEYS, bell
 from core.queue import Claim, Task
 from core.store import Store
 from core.worker import Pace, Worker
@@ -271,3 +271,13 @@ async def test_who_may_not_subscribe_is_told_why_and_works_by_his_floor(
         assert any("bell not heard" in record.message and "permission" in record.message for record in caplog.records)
     finally:
         await house.redis.execute_command("ACL", "DELUSER", "deaf")  # type: ignore[no-untyped-call]
+
+
+async def test_when_the_keeper_of_the_timer_ends_another_keeps_it_at_once(house: House, crew: Crew) -> None:
+    """Not when the bell runs out, which is at the moment of the task that it would then be late for."""
+    keeper, other = await crew.hire(), await crew.hire()
+    await house.queue.put("t", "late", due=house.now() + timedelta(seconds=30))
+    await until(lambda: keeper.claims >= 3)
+    keeper.stop()
+    await until(lambda: other.claims >= 3, within=2)
+    assert await house.redis.get(KEYS["timer"].at(0)) == other.owner
