@@ -2,8 +2,8 @@
 
     pytest -p tests.proof.recorder --notes-to FILE
 
-The scripts tell the server's log of each `redis.call` before they make it; what the log grew by belongs to the test.
-Tests that fail by that (one looks at where an error came from) are not noted.
+The scripts tell the server's log of each call that a mutant would leave out, before they make it; what the log grew by
+belongs to the test. Tests that fail by that (one looks at where an error came from) are not noted.
 """
 
 import json
@@ -18,10 +18,11 @@ from pathlib import Path
 import pytest
 
 from core import scripts
+from tests.proof.mutants import CALL
 
 _MARK = "reached "
 _TELLS = f"redis.log(redis.LOG_WARNING, '{_MARK}' .. place)"
-_TELLING = f"local function tell_and_call(place, ...) {_TELLS} return redis.call(...) end"
+_TELLING = f"local function told_at(place, call) {_TELLS} return call end"
 
 
 def telling(script: scripts.Script) -> scripts.Script:
@@ -36,7 +37,9 @@ def telling(script: scripts.Script) -> scripts.Script:
 
 
 def _told(line: str, place: str) -> str:
-    return line.replace("redis.call(", f"tell_and_call('{place}', ") if place.startswith("lua/") else line
+    if not place.startswith("lua/"):
+        return line
+    return CALL.sub(lambda found: f"told_at('{place}', {found[0].removesuffix('(')})(", line)
 
 
 class Recorder:
