@@ -41,6 +41,21 @@ async def test_two_who_are_cancelled_one_after_the_other_in_a_couriers_hands_are
     assert [record.outcomes["echo"].status for record in records] == ["cancelled", "cancelled", "sent"]
 
 
+@pytest.mark.row("D-38", "D-42")
+async def test_who_may_have_been_sent_to_before_a_crash_is_unknown_when_he_is_cancelled(house: House) -> None:
+    key = (await house.deliver(*people(2))).key
+    (task,) = await house.take("echo")
+    _, (anna, ben) = load_parcel(task.parcel)
+    await house.queue.extend(task, HOUR, [anna.item(Status.SENDING, attempts=1)])
+    house.passes(2 * HOUR)
+    await house.tick()
+    for entry in (anna, ben):
+        row = compact([["echo", 0, entry.item(Status.CANCELLED)]])
+        assert await house.store.run("cancel", 0, key.suffix, TENANT, 0, row) == ["cancelled"]
+    outcomes = [record.outcomes["echo"] for record in (await house.history(key)).recipients]
+    assert [(one.status, one.reason) for one in outcomes] == [("unknown", "crashed"), ("cancelled", None)]
+
+
 @pytest.mark.row("D-42", "K-08")
 async def test_a_delivery_whose_only_parcel_an_operator_cancels_is_cancelled_and_not_finished(house: House) -> None:
     key = (await house.deliver(person(1))).key
