@@ -75,7 +75,9 @@ class Pump:
         packed = hiredis.pack_command(command)  # type: ignore[arg-type] # its stub wants exactly one word
         self._waiting.append(_Call(packed, answer, time.monotonic() + self._patience))
         self.commands += 1
-        if not self._flushing:
+        if not self._in_flight and self._wire:  # the server has nothing to do: it need not wait for the turn's end
+            self._write()
+        elif not self._flushing:
             self._flushing = True
             loop.call_soon(self._flush)
         elif len(self._waiting) >= _EAGER:

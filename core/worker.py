@@ -204,8 +204,7 @@ class Worker:
             await self._settler.settle(task, settlement)
 
     async def _sleep(self, seconds: float) -> None:
-        if seconds <= 0 or self._stopping:
-            await asyncio.sleep(0)
+        if seconds <= 0 or self._stopping:  # the claim that follows lets others run
             return
         try:
             async with asyncio.timeout(seconds):
