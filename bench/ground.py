@@ -41,7 +41,7 @@ class Ground:
         self._children: list[Child] = []
 
     async def start_store(self) -> None:
-        store = await Child.start("valkey", self._command, {}, self.directory, store_is_ready)
+        store = await Child.start("valkey", self._command, embedded.ENVIRONMENT, self.directory, store_is_ready)
         self._children.append(store)
         await store.facts(START)
         self._syncing = asyncio.create_task(keep_synced(self.directory / "valkey"))

@@ -29,6 +29,11 @@ SETTINGS: Mapping[str, str] = {
     "hash-max-listpack-value": "1024",  # a history with an ordinary text stays compact
 }
 
+ENVIRONMENT: Mapping[str, str] = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=20000:glibc.malloc.tcache_max=4000"}
+"""Of the server's process: a script's words come from memory that is still warm (docs/decisions/0022). Where the C
+library is another one, the variable says nothing.
+"""
+
 
 class Busy(Exception):
     """Another server works in this directory; the argument is the sentence for the user."""

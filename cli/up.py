@@ -79,6 +79,7 @@ async def start_store(supervisor: Supervisor, directory: Path, lock: int) -> str
         "valkey",
         tuple(server.command()),
         STORE,
+        embedded.ENVIRONMENT,
         is_ready=store_is_ready,
         inherited=(lock,),
         final=frozenset(),

@@ -16,7 +16,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import ConnectionError as Unreachable
 
-from cli.embedded import find, free_port
+from cli.embedded import ENVIRONMENT, find, free_port
 from tests.servers import await_sync
 
 ROOT = Path(__file__).parents[2]
@@ -232,6 +232,15 @@ def test_the_embedded_server_comes_back_with_its_data_when_it_is_killed(running:
     os.kill(running.child("valkey-server 127.0.0.1"), signal.SIGKILL)
     await_sync(lambda: is_answering(url), within=10, what="the server")
     assert running.answer("show", sent["id"])["state"] == "scheduled"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells the environment of a process")
+def test_the_embedded_server_keeps_freed_memory_at_hand(running: Installation) -> None:
+    """Its own environment is gone, for its title stands there; its tether inherited it."""
+    server = running.child("valkey-server 127.0.0.1")
+    (tether,) = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    environment = Path(f"/proc/{tether}/environ").read_text().replace("\0", ":")  # so the C library splits the variable
+    assert all(f"{name}={value}" in environment for name, value in ENVIRONMENT.items())
 
 
 def is_answering(url: str) -> bool:
