@@ -88,7 +88,7 @@ async def _both_ways(lines: AsyncIterator[Sequence["Line"]], work: "Work", respo
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_enqueue(lines, work, backlog))
             tasks.create_task(_tell(backlog, response))
-    except BaseExceptionGroup as failed:
+    except BaseExceptionGroup as failed:  # the group is of our making; who answers knows its members' kinds
         raise failed.exceptions[0] from None
 
 

@@ -5,6 +5,7 @@ bytes it got. After: envelope.py, which opens the packets.
 """
 
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from zlib import crc32
 
@@ -15,53 +16,61 @@ from sandbox.telegram.malformed import MalformedError
 LARGEST = 2 * 1024 * 1024  # Telegram closes above 1 MiB; a little more room harms nobody
 
 
-class Framing:
+class Framing(ABC):
     """Turns a byte stream into packets and packets into bytes. One per connection, as some of them count."""
+
+    @abstractmethod
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the packets that `data` completes. Raises MalformedError for a broken frame."""
+
+    @abstractmethod
+    def wrap(self, packet: bytes) -> bytes:
+        """Return the frame of a packet."""
+
+
+class Framed(Framing):
+    """Each packet stands in a frame that begins with its size."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the packets that `data` completes. Raises MalformedError for a broken frame."""
         self._buffer += data
         while (size := self.size()) is not None and len(self._buffer) >= size:
             frame = bytes(self._buffer[:size])
             del self._buffer[:size]
             yield self.strip(frame)
 
+    @abstractmethod
     def size(self) -> int | None:
         """Return the size of the frame at the start of the buffer, None while its head is incomplete."""
-        return self.checked(self.whole()) if len(self._buffer) >= 4 else None
 
-    def whole(self) -> int:
-        """Return the size of the frame, its own head included, from the first four bytes."""
-        raise NotImplementedError
-
-    def head(self) -> int:
-        return int.from_bytes(self._buffer[:4], "little")
-
+    @abstractmethod
     def strip(self, frame: bytes) -> bytes:
-        raise NotImplementedError
+        """Return the packet of a whole frame. Raises MalformedError."""
 
-    def wrap(self, packet: bytes) -> bytes:
-        raise NotImplementedError
-
-    @staticmethod
-    def checked(size: int) -> int:
-        if not 0 < size <= LARGEST:
-            raise MalformedError(f"a frame of {size} bytes")
-        return size
+    def announced(self, beside: int = 0, least: int = 1) -> int | None:
+        """Return what the first four bytes say and `beside`, None while they are not there."""
+        if len(self._buffer) < 4:
+            return None
+        return checked(int.from_bytes(self._buffer[:4], "little") + beside, least)
 
 
-class Full(Framing):
+def checked(size: int, least: int = 1) -> int:
+    if not least <= size <= LARGEST:
+        raise MalformedError(f"a frame of {size} bytes")
+    return size
+
+
+class Full(Framed):
     """Length, sequence number, packet, CRC32. Telethon's default."""
 
     def __init__(self) -> None:
         super().__init__()
         self._received = self._sent = 0
 
-    def whole(self) -> int:
-        return self.head() if self.head() >= 12 else 0
+    def size(self) -> int | None:
+        return self.announced(least=12)
 
     def strip(self, frame: bytes) -> bytes:
         (number,), (checksum,) = struct.unpack_from("<I", frame, 4), struct.unpack("<I", frame[-4:])
@@ -76,11 +85,11 @@ class Full(Framing):
         return frame + struct.pack("<I", crc32(frame))
 
 
-class Intermediate(Framing):
+class Intermediate(Framed):
     """Four bytes of length, then the packet; the padded variant adds up to 15 bytes that do not count."""
 
-    def whole(self) -> int:
-        return self.head() + 4
+    def size(self) -> int | None:
+        return self.announced(beside=4)
 
     def strip(self, frame: bytes) -> bytes:
         return frame[4 : len(frame) - len(frame) % 4]
@@ -89,14 +98,14 @@ class Intermediate(Framing):
         return struct.pack("<I", len(packet)) + packet
 
 
-class Abridged(Framing):
+class Abridged(Framed):
     """The length in words: one byte, or 0x7f and three bytes."""
 
     def size(self) -> int | None:
         if not self._buffer or (self._buffer[0] == 0x7F and len(self._buffer) < 4):
             return None
         if self._buffer[0] == 0x7F:
-            return self.checked(int.from_bytes(self._buffer[1:4], "little") * 4 + 4)
+            return checked(int.from_bytes(self._buffer[1:4], "little") * 4 + 4)
         return self._buffer[0] * 4 + 1
 
     def strip(self, frame: bytes) -> bytes:
@@ -112,7 +121,6 @@ class Obfuscated(Framing):
     """Another framing under AES-CTR, with keys from the 64 bytes the client begins with."""
 
     def __init__(self, opening: bytes) -> None:
-        super().__init__()
         backwards = opening[55:7:-1]
         self._incoming = AESModeCTR(opening[8:40], opening[40:56])
         self._outgoing = AESModeCTR(backwards[:32], backwards[32:48])
