@@ -36,8 +36,9 @@ local function cancel_whole()
   end
 end
 
--- A taken parcel's recipient may be in flight: its courier is told, and says itself what became of it.
-local function skip_in_flight(id, item)
+-- A taken parcel's recipient may be in flight: its courier is told, and says itself what became of it. Who has an end keeps it.
+local function skip_in_flight(id, channel, item)
+  if not OPEN[status_in(redis.call('HGET', outcomes_key(suffix), field_of(item[1], channel, item[4])))] then return end
   local known = redis.call('HMGET', task_key(id), 'skip', 'skipped')
   redis.call('HSET', task_key(id), 'skip', (known[1] and known[1] .. '\n' or '') .. item[1],
     'skipped', (known[2] and known[2] .. '\n' or '') .. cjson.encode(item))
@@ -48,7 +49,7 @@ local function cancel_entry(channel, parcel, item)
   local id = parcel_id(suffix, channel, parcel)
   local task = read_task(id)
   if facts.state == 'released' and (not task or latest_parcel(suffix, plan, channel, parcel, item) ~= parcel) then return end
-  if task and task.state == 'taken' then return skip_in_flight(id, item) end
+  if task and task.state == 'taken' then return skip_in_flight(id, channel, item) end
   local closed = record(suffix, channel, { task and cancelled_item(id, channel, suffix, item) or item })
   if closed == 0 then return end
   if task then

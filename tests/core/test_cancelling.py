@@ -151,6 +151,20 @@ class TestCancelling:
         assert statuses(told)[3] in {"cancelled", "unknown"}
 
     @pytest.mark.row("D-42")
+    async def test_who_was_cancelled_before_the_claim_stays_so_when_he_is_cancelled_again_and_its_courier_is_lost(
+        self, house: House
+    ) -> None:
+        """Nobody had him in hand: he was told as `unknown`, as if he might have been sent to."""
+        key = (await house.deliver(*people(2))).key
+        assert (await house.histories.cancel(key, TENANT, ["1"])).cancelled == 1
+        await house.take("echo", lease=SECOND)
+        again = await house.histories.cancel(key, TENANT, ["1"])
+        assert (again.cancelled, again.in_flight) == (0, [])
+        house.passes(2 * SECOND)
+        await house.take("echo")
+        assert statuses(await house.history(key)) == {1: "cancelled", 2: "queued"}
+
+    @pytest.mark.row("D-42")
     async def test_cancelling_while_attempts_are_under_way_lets_them_tell_their_end(self, house: House) -> None:
         gate = Gate()
 
