@@ -14,6 +14,8 @@ from cli.processes import Facts, read_announcement
 from cli.syncing import keep_synced
 from cli.up import store_is_ready
 from core.ending import end
+from core.server import sign_layout
+from core.store import Store
 
 START = 60.0
 """Seconds for a process to be ready: on a busy machine the sandbox takes some to make its RSA key."""
@@ -44,6 +46,7 @@ class Ground:
         store = await Child.start("valkey", self._command, embedded.ENVIRONMENT, self.directory, store_is_ready)
         self._children.append(store)
         await store.facts(START)
+        await _sign(self.url)
         self._syncing = asyncio.create_task(keep_synced(self.directory / "valkey"))
 
     async def start(self, name: str, module: str, *words: str, hear: Hear = read_announcement) -> Child:
@@ -72,6 +75,15 @@ class Ground:
     @property
     def store(self) -> Child:
         return self._children[0]
+
+
+async def _sign(url: str) -> None:
+    """As a first start does, so that what a benchmark writes by itself is of this version for whoever starts later."""
+    store = await Store.open(url)
+    try:
+        await sign_layout(store)
+    finally:
+        await store.close()
 
 
 @asynccontextmanager

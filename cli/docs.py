@@ -78,7 +78,7 @@ def states_page() -> str:
 
 
 _LOCKED = """
-`locked` is not stored: it is a `ready` task that is not the head of its lane, or whose lane is held by another.
+`locked` is not stored: it is a `ready` task that is not the first of its lane.
 A `taken` task that is cancelled is flagged and ends at its worker's next word.
 """
 

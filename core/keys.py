@@ -11,7 +11,7 @@ from enum import StrEnum
 # Of everything below and of what the scripts keep in it. Versions of Ada with one number work side by side on one
 # server; one with another number refuses to start (docs/decisions/0020). It is raised when an older script would
 # misread what a newer one wrote, or the other way round; not for a key or field that the older one leaves alone.
-LAYOUT = 1
+LAYOUT = 2
 
 
 class Lifetime(StrEnum):
@@ -143,9 +143,15 @@ _TABLE = [
         "queue:{s}:lane:<tube>:<lane>",
         "zset",
         Lifetime.WORK,
-        "the lane's tasks in order; the head stays while taken or backing off",
+        "the lane's tasks behind the one that stands first, in order",
     ),
-    Key("held", "queue:{s}:held:<tube>", "hash", Lifetime.WORK, "lane → the task that holds it"),
+    Key(
+        "front",
+        "queue:{s}:front:<tube>",
+        "hash",
+        Lifetime.WORK,
+        "lane → the task that stands first in it: to be taken next, taken or backing off",
+    ),
     Key(
         "ready",
         "queue:{s}:ready:<tube>:<tenant>",
@@ -158,7 +164,13 @@ _TABLE = [
     Key("weights", "queue:{s}:weights", "hash", Lifetime.FOREVER, "tenant → its weight, where it is not 1"),
     Key("options", "queue:{s}:tubes", "hash", Lifetime.FOREVER, "`<tube>:<option>` → what the tube was created with"),
     Key("pace", "queue:{s}:pace:<tube>", "string", Lifetime.TTL, "the ms up to which the tube's pace is used up"),
-    Key("by", "queue:{s}:by:<field>:<value>", "zset", Lifetime.WORK, "live tasks by user, tenant, lane, kind, tag"),
+    Key(
+        "by",
+        "queue:{s}:by:<field>:<value>",
+        "zset",
+        Lifetime.WORK,
+        "live tasks by user, tenant, kind, tag; by lane those that do not stand in it, or once did not",
+    ),
     Key("kinds", "queue:{s}:kinds", "zset", Lifetime.WORK, "kinds that live tasks have, to be found by prefix"),
     Key("puts", "queue:{s}:puts:<client>", "zset", Lifetime.TTL, "calls of put that their client may still repeat"),
     Key("lease", "queue:{s}:lease", "zset", Lifetime.WORK, "taken tasks by the ms their lease ends"),

@@ -9,14 +9,16 @@ from core.words import TaskState
 
 
 class LaneSeen(NamedTuple):
-    """A row of lua/audit_lanes.lua. `asked`: the score of its offer under the tenant that was asked about."""
+    """A row of lua/audit_lanes.lua. `doubled`: the place of the first among those behind. `asked`: the score of its
+    offer under the tenant that was asked about.
+    """
 
     lane: str
-    size: int
-    head: str | None
-    place: str | None
-    holder: str | None
-    holder_state: str | None
+    first: str | None
+    behind: int
+    doubled: str | None
+    first_tube: str | None
+    first_lane: str | None
     tenant: str | None
     priority: str | None
     order: str | None
@@ -25,39 +27,36 @@ class LaneSeen(NamedTuple):
     asked: str | None
 
 
+_STAND_FIRST = (TaskState.READY, TaskState.TAKEN, TaskState.WAITING)
+
+
 def lane_laws(shard: int, tube: str, asked: str, seen: LaneSeen) -> Iterator[Violation]:
-    """I2, I3, I9: the holder is the head; offered iff non-empty and unheld, once, with its head's score. `asked`: the
-    tenant under whom it was found, "" for none.
+    """I2, I3: somebody stands first if anybody stands in it, and is of this lane; it is offered iff the first is ready,
+    once, with its score. `asked`: the tenant under whom it was found, "" for none.
     """
     key, mend = KEYS["lane"].at(shard, tube, seen.lane), Mend("mend_lane", (tube, seen.lane, ""))
-    yield from _holding(key, seen, mend)
-    if seen.head is not None and seen.state is not None:
-        wanted = _wanted_offer(seen)
-        if (None if seen.offered is None else float(seen.offered)) != wanted:
-            yield Violation("I3", key, f"offered at {seen.offered}", f"offered at {wanted}", mend)
-    if asked and seen.asked is not None and (seen.head is None or seen.tenant != asked):
-        owner = f"under {seen.tenant}" if seen.head else "nowhere, it is empty"
+    if seen.first is None and seen.behind:
+        yield Violation("I2", key, f"{seen.behind} behind nobody", "the first of them stands first", mend)
+    if seen.first is not None:
+        yield from _first_laws(key, tube, seen, mend)
+    if asked and seen.asked is not None and (seen.first is None or seen.tenant != asked):
+        owner = f"under {seen.tenant}" if seen.first else "nowhere, it is empty"
         mend = Mend("mend_offer", (tube, asked, f"@{seen.lane}"))
         yield Violation(
             "I3", KEYS["ready"].at(shard, tube, asked), f"offers lane {seen.lane}", f"offered {owner}", mend
         )
 
 
-def _holding(key: str, seen: LaneSeen, mend: Mend) -> Iterator[Violation]:
-    if seen.holder is not None and seen.holder != seen.head:
-        found = f"held by {seen.holder} ({seen.holder_state or 'no task'})"
-        yield Violation("I2", key, found, f"held by its head, {seen.head}" if seen.head else "held by nobody", mend)
-    elif seen.state is not None:
-        is_held, is_at_work = seen.holder is not None, seen.state in (TaskState.TAKEN, TaskState.WAITING)
-        if is_held != is_at_work:
-            found = f"head {seen.head} is {seen.state}, held by {seen.holder}"
-            yield Violation("I2", key, found, f"held by {seen.head if is_at_work else 'nobody'}", mend)
-
-
-def _wanted_offer(seen: LaneSeen) -> float | None:
-    if seen.holder is not None or seen.state != TaskState.READY:
-        return None
-    return float(score_of(seen.priority or "0", seen.order or "0"))
+def _first_laws(key: str, tube: str, seen: LaneSeen, mend: Mend) -> Iterator[Violation]:
+    if seen.state not in _STAND_FIRST or (seen.first_tube, seen.first_lane) != (tube, seen.lane):
+        found = f"{seen.first} ({seen.state or 'no task'} in {seen.first_tube}, lane {seen.first_lane}) stands first"
+        yield Violation("I2", key, found, "one of its own live tasks, or nobody", mend)
+        return
+    if seen.doubled is not None:
+        yield Violation("I1", key, f"{seen.first} stands first, and behind", "in one place", mend)
+    wanted = float(score_of(seen.priority or "0", seen.order or "0")) if seen.state == TaskState.READY else None
+    if (None if seen.offered is None else float(seen.offered)) != wanted:
+        yield Violation("I3", key, f"offered at {seen.offered}", f"offered at {wanted}", mend)
 
 
 class TenantSeen(NamedTuple):

@@ -4,17 +4,15 @@ Counts are kept by the scripts as tasks move, so asking costs the same with ten 
 """
 
 import asyncio
-import re
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
-from urllib.parse import quote, unquote
 
 from core.channels import pairs_of
 from core.errors import Invalid, NotFound
 from core.keys import KEYS, kind_of
+from core.selections import Place, Selections, flat
 from core.store import Store
 from core.tasks import Selection, put_ms, split
 from core.words import TaskState
@@ -32,31 +30,12 @@ _TENANTS, _PRIORITIES = 100, 20
 _STEP = 4398046511104
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a page of a selection ends: in which shard, after which score of which index."""
-
-    shard: int = 0
-    after: str = "-inf"
-    value: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.shard}-{self.after}-{quote(self.value, safe='')}"
-
-    @classmethod
-    def read(cls, cursor: str | None) -> "Place":
-        if cursor is None:
-            return cls()
-        if not (found := re.fullmatch(r"(\d{1,5})-(\d{1,16})-(.*)", cursor)):
-            raise _malformed()
-        return cls(int(found[1]), found[2], unquote(found[3]))
-
-
 class Looks:
     """See the module. `Queue` has these methods."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._selections = Selections(store)
 
     async def stats(self) -> dict[str, Any]:
         """What is due, taken, buried, kept now; by tube: transitions since the beginning, `states` now, `oldest_ms` of
@@ -91,7 +70,7 @@ class Looks:
             await self._store.command("ZRANGE", KEYS["due"].at(shard), 0, 0, "WITHSCORES")
             for shard in range(self._store.shards)
         ]
-        dues = [float(_flat(head)[1]) for head in heads if head]
+        dues = [float(flat(head)[1]) for head in heads if head]
         return max(0, int(self._now_ms() - min(dues))) if dues else 0
 
     async def _oldest_ms(self, tube: str) -> int:
@@ -110,15 +89,14 @@ class Looks:
             page = await self._store.command("ZRANGEBYSCORE", name, step, "+inf", "WITHSCORES", "LIMIT", 0, 1)
             if not page:
                 break
-            member, score = _flat(page)
+            member, score = flat(page)
             step = (int(float(score)) // _STEP + 1) * _STEP
             since.append(await self._takeable_since(shard, tube, str(member)))
         return since
 
     async def _takeable_since(self, shard: int, tube: str, member: str) -> float:
         if member.startswith("@"):
-            heads = await self._store.command("ZRANGE", KEYS["lane"].at(shard, tube, member[1:]), 0, 0)
-            member = heads[0] if heads else ""
+            member = await self._store.command("HGET", KEYS["front"].at(shard, tube), member[1:]) or ""
         due = await self._store.command("HGET", KEYS["task"].at(shard, member), "due")
         return max(put_ms(member) or self._now_ms(), float(due or 0))
 
@@ -141,12 +119,11 @@ class Looks:
         return found
 
     async def _lock(self, shard: int, name: str, tube: str, lane: str) -> dict[str, str]:
-        """`locked` is derived: the lane is held, or another task is its head."""
-        holder = await self._store.command("HGET", KEYS["held"].at(shard, tube), lane)
-        heads = [holder] if holder else await self._store.command("ZRANGE", KEYS["lane"].at(shard, tube, lane), 0, 0)
-        if not heads or heads[0] == name:
+        """`locked` is derived: another task stands first in its lane."""
+        first = await self._store.command("HGET", KEYS["front"].at(shard, tube), lane)
+        if not first or first == name:
             return {}
-        return {"state": TaskState.LOCKED, "waits_for": f"{shard}.{heads[0]}"}
+        return {"state": TaskState.LOCKED, "waits_for": f"{shard}.{first}"}
 
     async def _seen(self, shard: int, name: str) -> dict[str, Any] | None:
         """None: it ended meanwhile."""
@@ -156,8 +133,8 @@ class Looks:
             return None
 
     async def select(self, selection: Selection, limit: int = 1000) -> list[dict[str, Any]]:
-        """The first live tasks that have something in common, in the order they were put, through an index. Raises
-        Invalid SELECTION_EMPTY.
+        """The first live tasks that have something in common, through an index: in the order they were put, but
+        by lane first those that stand in it. Raises Invalid SELECTION_EMPTY.
         """
         found: list[dict[str, Any]] = []
         async for _, tasks in self._pages(selection, Place(), min(limit, _PAGE)):
@@ -177,33 +154,12 @@ class Looks:
         return [], None
 
     async def _pages(
-        self, selection: Selection, start: "Place", size: int
-    ) -> AsyncIterator[tuple["Place", list[dict[str, Any]]]]:
-        """(where the page ends, those of it that fit); what is put after the first page of a shard is not seen."""
-        field, value = selection.index()
-        for shard in range(start.shard, self._store.shards):
-            end = str(await self._store.command("HGET", KEYS["counters"].at(shard), "order") or 0)
-            for one in [value] if field != "kind" else await self._kinds(shard, value):
-                after = start.after if (shard, one) == (start.shard, start.value) else "-inf"
-                if shard == start.shard and field == "kind" and one < start.value:
-                    continue
-                async for last, names in self._index_pages(KEYS["by"].at(shard, field, one), after, end, size):
-                    tasks = await asyncio.gather(*(self._seen(shard, name) for name in names))
-                    yield Place(shard, last, one), [task for task in tasks if task and selection.fits(task)]
-
-    async def _kinds(self, shard: int, prefix: str) -> list[str]:
-        """The kinds that live tasks have and that begin so."""
-        end = prefix.encode() + b"\xff"
-        return sorted(await self._store.command("ZRANGEBYLEX", KEYS["kinds"].at(shard), f"[{prefix}", b"(" + end))
-
-    async def _index_pages(self, name: str, after: str, end: str, size: int) -> AsyncIterator[tuple[str, list[str]]]:
-        while True:
-            page = await self._store.command("ZRANGEBYSCORE", name, f"({after}", end, "WITHSCORES", "LIMIT", 0, size)
-            flat = _flat(page)
-            if not flat:
-                return
-            after = f"{float(flat[-1]):.0f}"
-            yield after, [str(member) for member in flat[::2]]
+        self, selection: Selection, start: Place, size: int
+    ) -> AsyncIterator[tuple[Place, list[dict[str, Any]]]]:
+        """(where the page ends, those of it that fit). Parcels are found through their delivery."""
+        async for place, names in self._selections.pages(selection, start, size):
+            tasks = await asyncio.gather(*(self._seen(place.shard, name) for name in names))
+            yield place, [task for task in tasks if task and "history" not in task and selection.fits(task)]
 
     async def _names(self, index: str, tube: str) -> AsyncIterator[tuple[int, str]]:
         """Of an index by time: the tasks of a tube ("": of all), the earliest first. The names are read first, as what
@@ -233,11 +189,6 @@ class Looks:
         wanted = {"tube": tube, "state": state, "tenant": tenant}
         kept = [task for task in found if task and all(task.get(k) == v for k, v in wanted.items() if v is not None)]
         return kept, _next_cursor(shard, int(position), self._store.shards)
-
-
-def _flat(page: Sequence[Any]) -> list[Any]:
-    """WITHSCORES as RESP3 (pairs) or RESP2 (flat) answers it."""
-    return [word for pair in page for word in pair] if page and isinstance(page[0], list | tuple) else list(page)
 
 
 def _tube(counts: Mapping[str, int], states: Mapping[str, int]) -> dict[str, Any]:

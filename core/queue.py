@@ -11,9 +11,10 @@ from typing import Any
 
 from core.errors import Conflict
 from core.keys import KEYS
-from core.looks import Looks, Place
+from core.looks import Looks
 from core.parcels import compact
 from core.puts import Puts
+from core.selections import Place
 from core.store import Store
 from core.tasks import Claim, Draft, Extension, Ids, Selection, Settlement, Task, split
 

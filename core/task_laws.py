@@ -24,9 +24,8 @@ class TaskSeen(NamedTuple):
     finished: str | None
     ready: str | None
     lane: str | None
-    holder: str | None
-    head: str | None
-    retry: str | None
+    aside: str | None
+    first: str | None
     ttl: int
     unfound: tuple[str, ...]
 
@@ -41,7 +40,20 @@ class Numbers:
 
 
 _FACTS = (
-    *("state", "tube", "tenant", "lane", "priority", "order", "due", "expires", "attempts", "max", "token", "started"),
+    *(
+        "state",
+        "tube",
+        "tenant",
+        "lane",
+        "priority",
+        "order",
+        "due",
+        "expires",
+        "attempts",
+        "allowed",
+        "token",
+        "started",
+    ),
     *("cancel", "skip", "history", "kind", "user", "tags", "ended"),
 )
 _NEEDED = ("state", "tube", "tenant", "priority", "order")
@@ -50,7 +62,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 def task_seen(row: Sequence[Any]) -> TaskSeen | None:
     """None: there is no such task."""
-    return None if len(row) == 1 else TaskSeen._make([*row[:13], tuple(row[13:])])
+    return None if len(row) == 1 else TaskSeen._make([*row[:12], tuple(row[12:])])
 
 
 def facts_of(seen: TaskSeen) -> dict[str, str]:
@@ -96,27 +108,29 @@ def _told(state: str, places: set[str]) -> str:
 def _wanted_places(seen: TaskSeen, facts: Mapping[str, str]) -> set[str]:
     state = facts["state"]
     expires = {"expires"} if "expires" in facts and state in _MAY_EXPIRE else set[str]()
+    first = {"first"} if "lane" in facts else set[str]()
     match state:
         case TaskState.WAITING:
-            return {"due"} | expires | ({"lane", "held"} if _holds(seen, facts) else set())
+            # Who was never put aside backs off, at his place.
+            return {"due"} | expires | (first if _stands_first(seen, facts) or seen.aside is None else set())
         case TaskState.READY:
-            return {"lane" if "lane" in facts else "ready"} | expires
+            return ({"first" if _stands_first(seen, facts) else "lane"} if first else {"ready"}) | expires
         case TaskState.TAKEN:
-            return {"lease"} | ({"lane", "held"} if "lane" in facts else set())
+            return {"lease"} | first
         case TaskState.BURIED:
             return {"buried"}
     return {"finished"}
 
 
-def _holds(seen: TaskSeen, facts: Mapping[str, str]) -> bool:
-    return "lane" in facts and seen.holder == seen.id
+def _stands_first(seen: TaskSeen, facts: Mapping[str, str]) -> bool:
+    return "lane" in facts and seen.first == seen.id
 
 
 def _actual_places(seen: TaskSeen, facts: Mapping[str, str]) -> set[str]:
     scores = {name: getattr(seen, name) for name in ("due", "lease", "expires", "buried", "finished", "ready")}
     scores["lane"] = seen.lane if "lane" in facts else None
     places = {name for name, score in scores.items() if score is not None}
-    return places | ({"held"} if _holds(seen, facts) else set())
+    return places | ({"first"} if _stands_first(seen, facts) else set())
 
 
 def _scores(key: str, seen: TaskSeen, facts: Mapping[str, str], mend: Mend) -> Iterator[Violation]:
@@ -146,18 +160,17 @@ def _numbers(key: str, facts: Mapping[str, str], numbers: Numbers) -> Iterator[V
 def _course(key: str, seen: TaskSeen, facts: Mapping[str, str], numbers: Numbers) -> Iterator[Violation]:
     """I2, I9 to I12: nothing ran that was not to run."""
     state, why = facts["state"], "what has been done cannot be undone"
-    if "lane" in facts and seen.lane is not None and seen.head != seen.id:
+    if "lane" in facts and seen.first not in (None, seen.id):
         if state == TaskState.TAKEN:
-            yield Violation("I2", key, f"taken behind {seen.head}", "behind nobody in its lane", why=why)
-        elif "started" in facts and seen.retry != "park":
-            yield Violation("I9", key, f"begun behind {seen.head}", "not begun before that one's end", why=why)
+            yield Violation("I2", key, f"taken behind {seen.first}", "behind nobody in its lane", why=why)
+        elif state == TaskState.READY and "started" in facts:
+            yield Violation("I9", key, f"begun behind {seen.first}", "not begun before that one's end", why=why)
     if state == TaskState.TAKEN and int(facts.get("due", 0)) > numbers.now:
         yield Violation("I10", key, "taken", f"waiting until {facts['due']}", why=why)
     if state == TaskState.TAKEN and int(facts.get("started", 0)) >= int(facts.get("expires", 1 << 62)):
         yield Violation("I10", key, f"begun at {facts['started']}", f"expired at {facts['expires']}", why=why)
     if state != TaskState.TAKEN and ("cancel" in facts or "skip" in facts):
         yield Violation("I11", key, f"cancelled while taken, and {state} again", "ended", why="cancel it once more")
-    # By the task's own number alone: a tube, or the installation, may allow fewer today than when it was tried.
-    most = int(facts.get("max", 1 << 62))
-    if "history" not in facts and int(facts.get("attempts", 0)) > most:
-        yield Violation("I12", key, f"{facts['attempts']} attempts", f"at most {most}", why=why)
+    attempts, allowed = int(facts.get("attempts", 0)), int(facts.get("allowed", 1))
+    if attempts > allowed:
+        yield Violation("I12", key, f"{attempts} attempts", f"at most {allowed}, as was allowed", why=why)

@@ -71,7 +71,7 @@ class Walk:
         self._walks: dict[str, Callable[[str, Key, list[str]], Found]] = {
             **dict.fromkeys(("lease", "expires", "buried", "finished"), self._index),
             "lane": self._lane,
-            "held": self._held,
+            "front": self._front,
             "ready": self._ready,
             "tenants": self._ring,
             "due": self._due,
@@ -205,12 +205,12 @@ class Walk:
         for page in pages(names):
             for row in await self._store.run("audit_lanes", self.shard, tube, tenant, *page):
                 lane = LaneSeen(*row)
-                if counted and lane.size:
-                    self.seen.recount.add(tube, "locked", lane.size - 1)
+                if counted:
+                    self.seen.recount.add(tube, "locked", lane.behind)
                 for violation in lane_laws(self.shard, tube, tenant, lane):
                     yield violation
 
-    async def _held(self, name: str, key: Key, parts: list[str]) -> Found:
+    async def _front(self, name: str, key: Key, parts: list[str]) -> Found:
         async for page in self._members(name, "HSCAN"):
             async for violation in self._lanes(parts[0], "", page):
                 yield violation

@@ -58,9 +58,7 @@ class Verdict(StrEnum):
 
 
 class TaskState(StrEnum):
-    """Where a task is. `locked` is not stored: it is a `ready` task that is not the head of its lane, or whose lane is
-    held.
-    """
+    """Where a task is. `locked` is not stored: it is a `ready` task that does not stand first in its lane."""
 
     WAITING = "waiting"
     READY = "ready"

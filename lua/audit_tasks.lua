@@ -3,19 +3,21 @@
 -- USES    gather, ready
 -- RETURNS [now, last order, last token, task, …]
 --         task: [id] if there is none, or [id, facts (FACTS), scores in due, lease, expires, buried, finished, ready, lane,
---         holder of the lane, head of the lane, its tube's way to retry, ms to live, what it should be found by and is not, …]
+--         aside of the lane, first of the lane, ms to live, what it should be found by and is not, …]
 -- EVENTS  none
 
 local FACTS = {
-  'state', 'tube', 'tenant', 'lane', 'priority', 'order', 'due', 'expires', 'attempts', 'max', 'token', 'started', 'cancel', 'skip',
+  'state', 'tube', 'tenant', 'lane', 'priority', 'order', 'due', 'expires', 'attempts', 'allowed', 'token', 'started', 'cancel', 'skip',
   'history', 'kind', 'user', 'tags', 'ended',
 }
 
 local function add_unfound(row, id, task)
   if task.history or task.ended then return end
-  each_mark(task, function(field, value)
+  local function look(field, value)
     if not redis.call('ZSCORE', by_key(field, value), id) then row[#row + 1] = field .. ' ' .. value end
-  end)
+  end
+  each_mark(task, look)
+  if task.state == 'buried' and task.lane then look('lane', task.lane) end
 end
 
 local function seen(id)
@@ -26,12 +28,10 @@ local function seen(id)
   local tube, lane = task.tube or '', task.lane or ''
   local row = { id, facts }
   for _, index in ipairs({ due_key(), lease_key(), expires_key(), buried_key(), finished_key(), ready_key(tube, task.tenant or ''),
-    lane_key(tube, lane) }) do
+    lane_key(tube, lane), by_key('lane', lane) }) do
     row[#row + 1] = redis.call('ZSCORE', index, id)
   end
-  row[#row + 1] = redis.call('HGET', held_key(tube), lane)
-  row[#row + 1] = redis.call('ZRANGE', lane_key(tube, lane), 0, 0)[1] or false
-  row[#row + 1] = option(tube, 'retry')
+  row[#row + 1] = redis.call('HGET', front_key(tube), lane)
   row[#row + 1] = redis.call('PTTL', task_key(id))
   add_unfound(row, id, task)
   return row

@@ -7,7 +7,7 @@
 --         task: [id, token, attempts, started, body, checkpoint, left, kind, lane, expires, user, tenant,
 --         history suffix, parcel, text, closed]
 -- EVENTS  del of bells (what the tick made takeable); outcomes, reported, released and finished in the stream
--- INVARIANT I2 at most one task of a lane is taken; I10 nothing before due or after expiry; I12 attempts are counted here
+-- INVARIANT I2 of a lane only the first is taken; I10 nothing before due or after expiry; I12 attempts are counted here
 
 local more = tick()
 
@@ -56,26 +56,37 @@ local function next_members(most)
   return members, tenant
 end
 
+-- The tasks that these members stand for, by member: themselves, or who stands first in the lane.
+local function tasks_behind(members)
+  local lanes, ids = {}, {}
+  for n = 1, #members, 2 do
+    if string.sub(members[n], 1, 1) == '@' then lanes[#lanes + 1] = string.sub(members[n], 2) else ids[members[n]] = members[n] end
+  end
+  local fronts = lanes[1] and redis.call('HMGET', front_key(tube), unpack(lanes)) or {}
+  for n, lane in ipairs(lanes) do ids['@' .. lane] = fronts[n] end
+  return ids
+end
+
 local function attach_parcel(task, id, suffix)
   local channel, n = string.match(id, '%.([^.]+)%.(%d+)$')
   local facts = redis.call('HMGET', history_key(suffix), 'parcel:' .. channel .. ':' .. n, 'text', 'closed')
   task[13], task[14], task[15], task[16] = suffix, facts[1] or '', facts[2] or '', facts[3] or ''
 end
 
--- What many tasks write to the same keys is written once, after the last (I2: each lane is met once, its head being in `holds`).
-local leases, holds, disarmed = { 'ZADD', lease_key() }, { 'HSET', held_key(tube) }, { 'ZREM', expires_key() }
+-- What many tasks write to the same keys is written once, after the last.
+local leases, disarmed = { 'ZADD', lease_key() }, { 'ZREM', expires_key() }
 local function write_taken()
   if #leases > 2 then redis.call(unpack(leases)) end
-  if #holds > 2 then redis.call(unpack(holds)) end
   if #disarmed > 2 then redis.call(unpack(disarmed)) end
 end
 
--- Nothing if it was too late for this one: what expired beyond the tick's page (I10).
+-- Nothing if it was too late for this one: what expired beyond the tick's page (I10). Nor if nobody stands behind the offer.
 local token = 0
 local FACTS = { 'started', 'body', 'checkpoint', 'left', 'kind', 'lane', 'expires', 'user', 'tenant', 'history', 'attempts' }
 local function take(id)
-  local key = task_key(id)
+  local key = task_key(id or '')
   local facts = redis.call('HMGET', key, unpack(FACTS))
+  if not facts[9] then return nil end
   if facts[7] then
     if tonumber(facts[7]) <= now then
       work_off({}, { id }, {})
@@ -83,7 +94,6 @@ local function take(id)
     end
     add_words(disarmed, id)
   end
-  if facts[6] then add_words(holds, facts[6], id) end
   token = token + 1
   local attempts, started = (tonumber(facts[11]) or 0) + 1, facts[1] or now
   redis.call('HSET', key, 'state', 'taken', 'token', token, 'owner', owner, 'attempts', attempts, 'started', started)
@@ -99,8 +109,8 @@ local opens_at = held_until()
 local tasks, entries, late = {}, 0, 0
 if opens_at <= now then
   local most, opens = paced(limit)
-  local function give(member)
-    local task = take(string.sub(member, 1, 1) == '@' and head_of(tube, string.sub(member, 2)) or member)
+  local function give(id)
+    local task = take(id)
     if not task then
       late = late + 1
       return
@@ -115,8 +125,9 @@ if opens_at <= now then
     if #members == 0 then break end
     -- Tokens only grow; those that are not needed after all are never given.
     token = redis.call('HINCRBY', counters_key(), 'token', #members / 2) - #members / 2
+    local ids = tasks_behind(members)
     for n = 1, #members, 2 do
-      if entries < budget then give(members[n]) else offer(tube, tenant, members[n], members[n + 1]) end
+      if entries < budget then give(ids[members[n]]) else offer(tube, tenant, members[n], members[n + 1]) end
     end
   end
   write_taken()

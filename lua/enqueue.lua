@@ -48,7 +48,7 @@ redis.call('SET', order_key(suffix), 1, 'PXAT', math.max(due, now + 1))
 if state == 'scheduled' then
   await_moment(due, order_member(suffix))
 elseif overdue(due_key(), 1)[1] then
-  release_in_turn(suffix)
+  state, due = release_in_turn(suffix)
 else
   release_delivery(suffix)
 end

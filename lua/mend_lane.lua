@@ -1,4 +1,4 @@
--- mend_lane: hold and offer a lane as its first task says; `id` leaves it if it has no business there
+-- mend_lane: let somebody stand first in a lane, and offer it as that task says; `id` leaves it if it has no business there
 -- ARGV    tube, lane, id
 --         id: "" for none
 -- USES    gather, ready, mend

@@ -12,9 +12,8 @@ local function is_right()
     local task = read_task(member)
     return task and task.tube == tube and task.tenant == tenant and not task.lane and task.state == 'ready'
   end
-  local head = redis.call('ZRANGE', lane_key(tube, lane), 0, 0)[1]
-  if not head or redis.call('HEXISTS', held_key(tube), lane) == 1 then return false end
-  return redis.call('HGET', task_key(head), 'tenant') == tenant
+  local first = read_task(front_of(tube, lane) or '')
+  return first and first.tenant == tenant and first.state == 'ready'
 end
 
 if redis.call('ZSCORE', ready_key(tube, tenant), member) and not is_right() then

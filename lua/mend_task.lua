@@ -59,38 +59,62 @@ local function mend_offer()
   end
 end
 
--- A task that waits stands in its lane only if it holds it, or is the first and lost its hold.
-local function stands(lane)
-  if state == 'buried' then return false end
-  if state ~= 'waiting' then return true end
-  local holder = redis.call('HGET', held_key(task.tube), task.lane)
-  return holder == id or not holder and redis.call('ZRANGE', lane, 0, 0)[1] == id
+local lane = task.lane and lane_key(task.tube, task.lane)
+local aside = task.lane and by_key('lane', task.lane)
+
+-- Who is taken or backs off stands first, and who stood there to be taken next stands behind it; of two at work none can be put back.
+local function put_first()
+  local other = front_of(task.tube, task.lane)
+  local rival = other and belongs(other, task.tube, task.lane)
+  if rival and rival.state ~= 'ready' then return false end
+  if rival then
+    withdraw(task.tube, rival.tenant, '@' .. task.lane)
+    tally(task.tube, 'locked', redis.call('ZADD', lane, rival.order, other))
+  end
+  stand_first(task.tube, task.lane, id)
+  return true
+end
+
+-- Who waits and was not put aside backs off.
+local function stands()
+  if state ~= 'waiting' then return state ~= 'buried' end
+  return task.history or not redis.call('ZSCORE', aside, id)
 end
 
 local function mend_place()
-  local lane = lane_key(task.tube, task.lane)
-  local score = redis.call('ZSCORE', lane, id)
-  if not stands(lane) then
-    if score then drop_member(task.tube, task.lane, id) end
-  elseif not score then
-    join_lane(id, task)
-    note('put into the lane ' .. task.lane)
-  elseif tonumber(score) ~= task.order then
-    be_in(lane, 'its place', id, task.order)
+  local is_first, score = front_of(task.tube, task.lane) == id, redis.call('ZSCORE', lane, id)
+  if is_first then return end
+  if state == 'ready' then
+    if not score then
+      join_lane(id, task)
+      note('put into the lane ' .. task.lane)
+    elseif tonumber(score) ~= task.order then
+      be_in(lane, 'its place', id, task.order)
+    end
+    return
   end
-  set_lane_right(task.tube, task.lane)
+  if score then drop_member(task.tube, task.lane, id) end
+  if stands() and not put_first() and state == 'waiting' then
+    note_aside(id, task)
+    note('put aside in the lane ' .. task.lane)
+  end
 end
 
 local function mend_marks()
   if task.history then return end
-  each_mark(task, function(field, value)
+  local function mark(field, value)
     if redis.call('ZADD', by_key(field, value), 'NX', task.order, id) == 1 then note('found by ' .. field) end
-  end)
+  end
+  each_mark(task, mark)
+  if task.lane and state == 'buried' then mark('lane', task.lane) end
 end
 
 if redis.call('PERSIST', task_key(id)) == 1 then note('given no end') end
 mend_indexes()
 mend_offer()
-if task.lane then mend_place() end
+if task.lane then
+  mend_place()
+  set_lane_right(task.tube, task.lane)
+end
 mend_marks()
 return did

@@ -7,7 +7,7 @@
 -- LATE    tick
 -- RETURNS "ready", "locked" or "waiting" for each task; "known" alone for a repeat
 -- EVENTS  del of bells; of what fell due before: outcomes, reported, released and finished in the stream
--- INVARIANT I1; what fell due before enters its lane before what is put now, a page of it at most
+-- INVARIANT I1; what fell due before enters its lane before what is put now
 
 if redis.call('ZSCORE', puts_key(client), call) then return { 'known' } end
 
@@ -37,10 +37,20 @@ local function arm(id, task, fields)
   write('ZADD', expires_key(), task.expires, id)
 end
 
+-- What could be taken at once waits its turn behind all that fell due before.
+local crowded = false
+local function await_turn(task, fields)
+  if tonumber(task.due or '0') > now then return end
+  task.due = string.format('%.0f', now + 1)
+  fields[#fields + 1] = 'due'
+  fields[#fields + 1] = task.due
+end
+
 local first_due
 local function add(n, order)
   local id = tasks[n]
   local task, fields = read_fields(n)
+  if crowded and task.lane then await_turn(task, fields) end
   task.order, task.state = order, tonumber(task.due or '0') > now and 'waiting' or 'ready'
   arm(id, task, fields)
   redis.call('HSET', task_key(id), 'state', task.state, 'order', order, unpack(fields))
@@ -52,15 +62,17 @@ local function add(n, order)
   return 'waiting'
 end
 
--- Whether one of these is takeable at once and has a lane, in which it could overtake what fell due while no worker was there.
-local function enters_lane()
+-- The lanes that these enter at once, in which they could overtake what fell due while no worker was there.
+local function lanes_entered()
+  local lanes = {}
   for n = 1, #tasks, #NAMES + 1 do
-    if tasks[n + 2] ~= '' and (tonumber(tasks[n + 4]) or 0) <= now then return true end
+    if tasks[n + 2] ~= '' and (tonumber(tasks[n + 4]) or 0) <= now then lanes[#lanes + 1] = tasks[n + 2] end
   end
-  return false
+  return lanes
 end
 
-if overdue(due_key(), 1)[1] and enters_lane() then tick() end
+local lanes = lanes_entered()
+if lanes[1] and overdue(due_key(), 1)[1] then crowded = tick() end
 redis.call('ZREMRANGEBYSCORE', puts_key(client), '-inf', '(' .. answered)
 redis.call('ZADD', puts_key(client), call, call)
 redis.call('PEXPIRE', puts_key(client), 3600000)
@@ -68,6 +80,7 @@ local width = #NAMES + 1
 local many = #tasks / width
 local order = redis.call('HINCRBY', counters_key(), 'order', many) - many
 gather()
+if lanes[1] then learn_fronts(tube, lanes) end
 local states = {}
 for n = 1, many do states[n] = add((n - 1) * width + 1, order + n) end
 if first_due then new_moment(first_due) end

@@ -19,7 +19,9 @@ if due > now then
   await_moment(due, order_member(suffix))
   announce(suffix, 'rescheduled')
 elseif overdue(due_key(), 1)[1] then
-  release_in_turn(suffix)
+  local state
+  state, due = release_in_turn(suffix)
+  if state == 'scheduled' then announce(suffix, 'rescheduled') end
 else
   release_delivery(suffix)
 end

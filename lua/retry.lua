@@ -1,13 +1,19 @@
 -- retry: a new attempt for chosen outcomes of a delivery, in the same history
 -- ARGV    suffix, tenant, version:int, legs:json
 --         version: the one the choice was made from; legs: [[channel, parcel blob, [item, …]], …], items with status queued
--- USES    gather, ready, outcome, parcels
+-- USES    gather, ready, outcome, parcels, tick
+-- LATE    tick
 -- RETURNS ["retried", entries] or ["missing"] ["changed"] ["scheduled"] ["cancelled"]
--- EVENTS  outcomes; del of bells
+-- EVENTS  outcomes; del of bells; of what fell due before: outcomes, reported, released and finished in the stream
+-- INVARIANT what fell due before enters its lane before what is tried again: a page of it, and the caller comes again
 
 local history = history_key(suffix)
 local facts = facts_of(suffix)
 if facts.tenant ~= tenant then return { 'missing' } end
+if facts.lane and overdue(due_key(), 1)[1] then
+  if tick() then return { 'changed' } end
+  facts = facts_of(suffix)
+end
 if facts.state == 'scheduled' or facts.state == 'cancelled' then return { facts.state } end
 if tonumber(redis.call('HGET', history, 'version')) ~= version then return { 'changed' } end
 

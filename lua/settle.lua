@@ -17,11 +17,14 @@ local function settle_parcel(id, task, outcomes)
   if task.left > 0 then close_skipped(id, task, 'cancelled', '') end
 end
 
--- Whether a task that is no parcel has had all its attempts.
+-- Whether a task has had all its attempts. A parcel has as many as its entries: each has a number of its own.
 local function spent(id, task)
-  if task.history then return false end
   local facts = redis.call('HMGET', task_key(id), 'attempts', 'max')
-  return tonumber(facts[1] or '0') >= most_attempts(task.tube, facts[2])
+  local made = tonumber(facts[1] or '0')
+  local most = task.history and made + 1 or most_attempts(task.tube, facts[2])
+  if made >= most then return true end
+  allow(id, most)
+  return false
 end
 
 local function put_back(id, task, attempt)

@@ -1,10 +1,10 @@
 -- gather: a script of many tasks gathers what it writes until its end
 -- One command with many members costs less than many commands, in the server and in the append-only file. Nothing gathered is
--- read again before it is written, but for these, and their readers know: `gone` tasks, lanes that are `free`, `offers` by key.
+-- read again before it is written, but for these, and their readers know: `gone` tasks, `fronts` of lanes, `offers` by key.
 
 local gathered = false
 local function gather()
-  gathered = { sums = {}, commands = {}, gone = {}, deleted = {}, free = {}, offers = {}, kinds = {} }
+  gathered = { sums = {}, commands = {}, gone = {}, deleted = {}, fronts = {}, offers = {}, kinds = {} }
 end
 
 local function add_up(key, field, n)
@@ -43,6 +43,28 @@ local function forget(id)
   gathered.deleted[#gathered.deleted + 1] = task_key(id)
 end
 
+-- Of a tube: who stands first in which lane (false: nobody), as far as it is `known`, and the lanes where somebody `moved`.
+local function fronts_in(tube)
+  local fronts = gathered.fronts[tube] or { known = {}, moved = {} }
+  gathered.fronts[tube] = fronts
+  return fronts
+end
+
+local function learn_fronts(tube, lanes)
+  local found = redis.call('HMGET', front_key(tube), unpack(lanes))
+  local known = fronts_in(tube).known
+  for n, lane in ipairs(lanes) do
+    if known[lane] == nil then known[lane] = found[n] end
+  end
+end
+
+local function write_fronts(tube, fronts)
+  for lane in pairs(fronts.moved) do
+    local id = fronts.known[lane]
+    if id then write('HSET', front_key(tube), lane, id) else write('HDEL', front_key(tube), lane) end
+  end
+end
+
 local function write_offers(key, members)
   local words = { 'ZADD', key }
   for member, score in pairs(members) do
@@ -61,6 +83,7 @@ end
 
 local function write_gathered()
   local all = gathered
+  for tube, fronts in pairs(all.fronts) do write_fronts(tube, fronts) end
   gathered = false
   for key, sums in pairs(all.sums) do
     for field, n in pairs(sums) do

@@ -19,50 +19,48 @@ local function belongs(id, tube, lane)
   return task and task.tube == tube and task.lane == lane and task.state ~= 'buried' and task or nil
 end
 
+-- Out of those who stand behind the first.
 local function drop_member(tube, lane, id)
-  leave_lane(id, { tube = tube, lane = lane })
+  tally(tube, 'locked', 0 - redis.call('ZREM', lane_key(tube, lane), id))
   note('taken out of the lane ' .. lane)
 end
 
--- The first task that belongs; at most a page of those before it is dropped.
-local function true_head(tube, lane)
+local function stand_first(tube, lane, id)
+  set_front(tube, lane, id)
+  note((id or 'nobody') .. ' stands first in the lane ' .. lane)
+end
+
+-- Who stands first if nobody does who may: the next who may; at most a page of those before it is dropped.
+local function first_behind(tube, lane)
   for _ = 1, 100 do
-    local head = redis.call('ZRANGE', lane_key(tube, lane), 0, 0)[1]
-    if not head then return nil end
-    local task = belongs(head, tube, lane)
-    if task then return head, task end
-    drop_member(tube, lane, head)
+    local id = redis.call('ZRANGE', lane_key(tube, lane), 0, 0)[1]
+    if not id then return false end
+    local task = belongs(id, tube, lane)
+    drop_member(tube, lane, id)
+    if task and task.state ~= 'waiting' then return id, task end
   end
-  return nil
+  return false
 end
 
-local function let_go(tube, lane)
-  redis.call('HDEL', held_key(tube), lane)
-  note('lane ' .. lane .. ' let go')
-end
-
--- A holder who is gone, or never took the task, holds nothing. Answers who holds the lane.
-local function true_holder(tube, lane, head, task)
-  local holder = redis.call('HGET', held_key(tube), lane)
-  if holder and holder ~= head then
-    local other = belongs(holder, tube, lane)
-    if other and other.state ~= 'ready' and redis.call('ZSCORE', lane_key(tube, lane), holder) then return holder end
+-- Answers who stands first now.
+local function set_first_right(tube, lane)
+  local id = front_of(tube, lane)
+  local task = id and belongs(id, tube, lane)
+  if not task then
+    local wanted
+    wanted, task = first_behind(tube, lane)
+    if wanted ~= id then stand_first(tube, lane, wanted) end
+  elseif redis.call('ZSCORE', lane_key(tube, lane), id) then
+    drop_member(tube, lane, id)
   end
-  local wanted = task and task.state ~= 'ready' and head or false
-  if holder and holder ~= wanted then let_go(tube, lane) end
-  if wanted and holder ~= wanted then
-    redis.call('HSET', held_key(tube), lane, wanted)
-    note('lane ' .. lane .. ' held by ' .. wanted)
-  end
-  return wanted
+  return task
 end
 
 local function set_lane_right(tube, lane)
-  local head, task = true_head(tube, lane)
-  local holder = true_holder(tube, lane, head, task)
-  if not head then return end
+  local task = set_first_right(tube, lane)
+  if not task then return end
   local score = tonumber(redis.call('ZSCORE', ready_key(tube, task.tenant), '@' .. lane) or '-1')
-  if holder then
+  if task.state ~= 'ready' then
     if score ~= -1 then
       withdraw(tube, task.tenant, '@' .. lane)
       note('lane ' .. lane .. ' offered no more')

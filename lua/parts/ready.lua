@@ -1,5 +1,5 @@
 -- ready: what can be taken, in which order, and who is told
--- A lane is offered as `@lane` with its head's score; a task without a lane is offered as itself.
+-- A lane is offered as `@lane` with the score of who stands first in it; a task without a lane is offered as itself.
 
 -- Priority first, then the order of submission. 2^42 orders fit below one step of priority.
 local function score_of(priority, order) return priority * 4398046511104 + order end
@@ -28,6 +28,9 @@ end
 local function most_attempts(tube, own)
   return tonumber(own or option(tube, 'attempts') or redis.call('HGET', settings_key(), 'max_attempts') or '10')
 end
+
+-- Another attempt is allowed; by what number is kept with the task, as a tube may allow fewer tomorrow (I12).
+local function allow(id, most) redis.call('HSET', task_key(id), 'allowed', most) end
 
 -- The bell: deleting it wakes the sleepers of that tube, once per idle period.
 local rung = {}
@@ -67,41 +70,57 @@ local function withdraw(tube, tenant, member)
   if redis.call('EXISTS', key) == 0 and not (offers and next(offers)) then redis.call('ZREM', tenants_key(tube), tenant) end
 end
 
--- Who is at work in a lane, or backs off in it.
-local function holder_of(tube, lane)
-  if gathered and gathered.free[tube .. '\n' .. lane] then return false end
-  return redis.call('HGET', held_key(tube), lane)
+-- Who stands first in a lane: to be taken next, taken, or backing off (I2). All behind it are locked.
+local function front_of(tube, lane)
+  if not gathered then return redis.call('HGET', front_key(tube), lane) end
+  local known = fronts_in(tube).known
+  if known[lane] == nil then learn_fronts(tube, { lane }) end
+  return known[lane]
 end
 
-local function let_go(tube, lane)
-  if gathered then gathered.free[tube .. '\n' .. lane] = true end
-  write('HDEL', held_key(tube), lane)
+local function set_front(tube, lane, id)
+  if gathered then
+    local fronts = fronts_in(tube)
+    fronts.known[lane], fronts.moved[lane] = id, true
+  elseif id then
+    redis.call('HSET', front_key(tube), lane, id)
+  else
+    redis.call('HDEL', front_key(tube), lane)
+  end
 end
 
--- Invariant I3: a lane is offered iff it is non-empty and unheld, with its head's score.
-local function head_of(tube, lane) return redis.call('ZRANGE', lane_key(tube, lane), 0, 0)[1] end
-
-local function offer_head(tube, lane, head)
-  if not head then return end
-  local facts = redis.call('HMGET', task_key(head), 'tenant', 'priority', 'order')
+local function offer_front(tube, lane, id)
+  local facts = redis.call('HMGET', task_key(id), 'tenant', 'priority', 'order')
   offer(tube, facts[1], '@' .. lane, score_of(facts[2], facts[3]))
 end
 
--- All of a lane but its head are locked.
-local function join_lane(id, task)
-  local lane = lane_key(task.tube, task.lane)
-  if redis.call('ZADD', lane, task.order, id) == 0 then return false end
-  local first = redis.call('ZCARD', lane) == 1
-  if not first then tally(task.tube, 'locked', 1) end
-  return first
+-- The next one in the lane stands first now. Invariant I3: a lane is offered iff its first is ready, with that one's score.
+local function move_up(tube, lane)
+  local id = redis.call('ZPOPMIN', lane_key(tube, lane))[1] or false
+  set_front(tube, lane, id)
+  if not id then return end
+  tally(tube, 'locked', -1)
+  offer_front(tube, lane, id)
 end
 
--- Answers who is the lane's head now.
+-- Answers whether it stands first.
+local function join_lane(id, task)
+  if not front_of(task.tube, task.lane) then
+    set_front(task.tube, task.lane, id)
+    return true
+  end
+  tally(task.tube, 'locked', redis.call('ZADD', lane_key(task.tube, task.lane), task.order, id))
+  return false
+end
+
 local function leave_lane(id, task)
-  local was_there = redis.call('ZREM', lane_key(task.tube, task.lane), id) == 1
-  local head = head_of(task.tube, task.lane)
-  if was_there and head then tally(task.tube, 'locked', -1) end
-  return head
+  local tube, lane = task.tube, task.lane
+  if task.state == 'taken' or front_of(tube, lane) == id then
+    if task.state == 'ready' then withdraw(tube, task.tenant, '@' .. lane) end
+    move_up(tube, lane)
+  elseif redis.call('ZREM', lane_key(tube, lane), id) == 1 then
+    tally(tube, 'locked', -1)
+  end
 end
 
 -- `task`: {tube, tenant, lane (false if none), priority, order}. Answers whether it is takeable, not behind another.
@@ -111,7 +130,6 @@ local function make_takeable(id, task)
     return true
   end
   if not join_lane(id, task) then return false end
-  if holder_of(task.tube, task.lane) then return false end
   offer(task.tube, task.tenant, '@' .. task.lane, score_of(task.priority, task.order))
   return true
 end
@@ -130,7 +148,7 @@ local function read_task(id)
   }
 end
 
--- Take a task out of whatever it is takeable, waiting or held by; what stands behind it in its lane moves up.
+-- Take a task out of wherever it is to be taken, waits or is at work; what stands behind it in its lane moves up.
 local function unplace(id, task)
   if task.state == 'taken' then
     write('ZREM', lease_key(), id)
@@ -140,38 +158,36 @@ local function unplace(id, task)
     if task.state == 'waiting' then write('ZREM', due_key(), id) end
     write('ZREM', expires_key(), id)
   end
-  if not task.lane then
-    if task.state == 'ready' then withdraw(task.tube, task.tenant, id) end
-    return
-  end
-  -- Invariant I2: who is taken holds its lane.
-  local holder = task.state == 'taken' and id or holder_of(task.tube, task.lane)
-  local was_offered = not holder and head_of(task.tube, task.lane) == id
-  local head = leave_lane(id, task)
-  if holder == id then
-    let_go(task.tube, task.lane)
-    offer_head(task.tube, task.lane, head)
-  elseif was_offered then
-    withdraw(task.tube, task.tenant, '@' .. task.lane)
-    offer_head(task.tube, task.lane, head)
+  if task.lane then
+    leave_lane(id, task)
+  elseif task.state == 'ready' then
+    withdraw(task.tube, task.tenant, id)
   end
 end
 
 -- What a task is found by. Parcels are found through their delivery, and are in no index.
 local function each_mark(task, visit)
-  for _, field in ipairs({ 'tenant', 'lane', 'kind', 'user' }) do
+  for _, field in ipairs({ 'tenant', 'kind', 'user' }) do
     if task[field] then visit(field, task[field]) end
   end
   for tag in string.gmatch(task.tags or '', '[^\n]+') do visit('tag', tag) end
 end
 
+-- By its lane a task is found where it stands in it. Who does not, or lost its place, is noted apart until its end: so whoever looks
+-- at those behind, the first, and then at these, misses nobody, whatever moves meanwhile.
+local function note_aside(id, task)
+  if task.lane and not task.history then redis.call('ZADD', by_key('lane', task.lane), 'NX', task.order, id) end
+end
+
 local function index_task(id, task)
   each_mark(task, function(field, value) write('ZADD', by_key(field, value), task.order, id) end)
+  if task.state == 'waiting' then note_aside(id, task) end
   if task.kind then write('ZADD', kinds_key(), 0, task.kind) end
 end
 
 local function unindex(id, task)
   each_mark(task, function(field, value) write('ZREM', by_key(field, value), id) end)
+  if task.lane then write('ZREM', by_key('lane', task.lane), id) end
   if not task.kind then return end
   if gathered then gathered.kinds[task.kind] = true else drop_kind(task.kind) end
 end
@@ -214,7 +230,7 @@ local function rearm(id)
   if expires then redis.call('ZADD', expires_key(), expires, id) end
 end
 
--- Put a task off until `due` ms. In a lane it keeps its place and holds the lane: what is behind it waits (K-25).
+-- Put a task off until `due` ms. Who stands first in a lane goes on standing there: what is behind it waits (K-25).
 local function put_off(id, task, due)
   write('ZREM', lease_key(), id)
   turn_to(id, task, 'waiting')
@@ -223,14 +239,13 @@ local function put_off(id, task, due)
   rearm(id)
 end
 
--- Back to takeable, at its old place: the lane is let go and offered again, its head being this task.
+-- Back to takeable, at its old place: who stands first in its lane still does.
 local function give_back(id, task)
   write('ZREM', lease_key(), id)
   turn_to(id, task, 'ready')
   rearm(id)
-  if task.lane and holder_of(task.tube, task.lane) == id then
-    let_go(task.tube, task.lane)
-    offer_head(task.tube, task.lane, head_of(task.tube, task.lane))
+  if task.lane and front_of(task.tube, task.lane) == id then
+    offer(task.tube, task.tenant, '@' .. task.lane, score_of(task.priority, task.order))
   else
     make_takeable(id, task)
   end
@@ -239,6 +254,7 @@ end
 -- Behind all that are there now, by the tube's choice: its lane goes on without it (K-25, `park`).
 local function park(id, task, due)
   unplace(id, task)
+  note_aside(id, task)
   if due > now then return put_off(id, task, due) end
   task.order = next_order()
   redis.call('HSET', task_key(id), 'order', task.order)
@@ -248,6 +264,7 @@ end
 -- Lay a task aside until a person looks at it; its lane goes on.
 local function bury_task(id, task)
   unplace(id, task)
+  note_aside(id, task)
   turn_to(id, task, 'buried')
   redis.call('ZADD', buried_key(), now, id)
   count(task.tube, 'buried')

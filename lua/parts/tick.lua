@@ -22,7 +22,7 @@ local function promote(member)
   if not task then return 0 end
   note_lag(task.tube, tonumber(redis.call('HGET', task_key(member), 'due')))
   -- A deferred task enters its lane now, behind those already there; one that backed off never left its place.
-  if task.lane and holder_of(task.tube, task.lane) ~= member then
+  if task.lane and front_of(task.tube, task.lane) ~= member then
     task.order = next_order()
     redis.call('HSET', task_key(member), 'order', task.order)
   end
@@ -59,6 +59,7 @@ local function reclaim(id)
   elseif tonumber(facts[1]) >= most then
     bury_task(id, task)
   else
+    allow(id, most)
     give_back(id, task)
   end
 end

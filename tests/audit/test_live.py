@@ -175,7 +175,9 @@ async def test_a_task_without_its_lease_is_taken_back_by_time(damaged: Scene) ->
 
 
 async def test_a_lane_that_was_stuck_goes_on(damaged: Scene) -> None:
-    await damaged.damage(["HSET", "queue:{0}:held:t", "lane", "nobody"], ["ZREM", "queue:{0}:ready:t:default", "@lane"])
+    await damaged.damage(
+        ["HSET", "queue:{0}:front:t", "lane", "nobody"], ["ZREM", "queue:{0}:ready:t:default", "@lane"]
+    )
     assert "a" not in [task.body for task in await damaged.house.take(limit=10)]
     await damaged.repair()
     assert [task.body for task in await damaged.house.take(limit=10)] == ["a"]

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from core.words import DeliveryState
+from core.queue import Draft
+from core.words import DeliveryState, Status
+from tests.core.deliveries import GONE, by_address
 from tests.core.house import HOUR, TENANT, House, Played, people, person
 from tests.servers import on_both_servers
 
@@ -186,6 +188,42 @@ async def test_a_delivery_does_not_overtake_what_fell_due_without_a_courier(hous
     await house.courier(courier)
     await house.finished(later.key)
     assert courier.addresses == ["p1", "p2"]
+
+
+@pytest.mark.parametrize("moved", [False, True])
+async def test_behind_more_than_a_page_of_what_fell_due_a_delivery_waits_its_turn(house: House, moved: bool) -> None:
+    courier, soon = Played(), house.now() + HOUR / 2
+    await house.queue.put_many("t", [Draft("", due=soon) for _ in range(150)])
+    await house.deliver(person(1), lane="lane", deliver_at=soon + timedelta(minutes=1))
+    in_time = await house.deliver(person(2), lane="lane", deliver_at=soon + HOUR) if moved else None
+    house.passes(HOUR)
+    if in_time is None:
+        told = await house.deliver(person(2), lane="lane")
+    else:
+        told = await house.histories.reschedule(in_time.key, TENANT, soon)
+    assert told.state is DeliveryState.SCHEDULED
+    assert told.deliver_at <= house.now() + timedelta(milliseconds=1)
+    assert (await house.history(told.key)).state is DeliveryState.SCHEDULED
+    await house.audit()
+    await house.courier(courier)
+    await house.finished(told.key)
+    assert courier.addresses == ["p1", "p2"]
+
+
+async def test_what_is_tried_again_does_not_overtake_what_fell_due_without_a_courier(house: House) -> None:
+    running = await house.courier(Played(answer=by_address(p2=GONE)))
+    key = (await house.deliver(person(2), lane="lane")).key
+    await house.finished(key)
+    await house.stop(running)
+    await house.queue.put_many("t", [Draft("", due=house.now() + HOUR / 2) for _ in range(150)])
+    await house.deliver(person(1), lane="lane", deliver_at=house.now() + HOUR / 2 + timedelta(minutes=1))
+    house.passes(HOUR)
+    assert await house.histories.retry(key, TENANT, [Status.FAILED]) == 1
+    await house.audit()
+    again = Played()
+    await house.courier(again)
+    await house.finished(key)
+    assert again.addresses == ["p1", "p2"]
 
 
 async def test_a_delivery_without_a_lane_leaves_time_to_the_couriers(house: House) -> None:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from aiohttp import ClientSession
 
 from core.orders import Accepted, Recipient
+from core.server import sign_layout
 from core.words import Status
 from sandbox.sandbox import Sandbox
 from sandbox.world import World
@@ -66,7 +67,9 @@ class House:
 
     @classmethod
     async def open(cls, server: Server, sandbox: Sandbox, directory: Path) -> "House":
-        return cls(await Core.open(server), sandbox, directory)
+        core = await Core.open(server)
+        await sign_layout(core.store)  # what it delivers is there before a courier starts
+        return cls(core, sandbox, directory)
 
     async def close(self) -> None:
         for program in self._programs:

@@ -39,25 +39,29 @@ def _one_place(world: World, name: str, ways: Ways) -> Iterator[str]:
     """A task is where its state says, and nowhere else."""
     state, facts = state_of(world, name), world.task(name) or {}
     laned = bool(facts.get("lane"))
-    held = f"queue:{{0}}:held:{TUBE}" in world.keys and name in world.keys[f"queue:{{0}}:held:{TUBE}"].value.values()
+    is_first = _first(world, ways) == name
     places = {
         place for place in ("due", "lease", "buried", "finished") if name in world.members(f"queue:{{0}}:{place}")
     }
-    places |= {"lane"} & {"lane" if name in world.members(f"queue:{{0}}:lane:{TUBE}:{ways.lane}") else ""}
+    places |= {"behind"} & {"behind" if name in _behind(world, ways) else ""}
+    places |= {"first"} & {"first" if is_first else ""}
     places |= {"offered"} & {"offered" if name in _offers(world) else ""}
-    waiting = {"due", "lane"} if held else {"due"}
+    stands = {"first"} if is_first else {"behind"}
     wanted: dict[TaskState | None, set[str]] = {
         None: set(),
-        TaskState.READY: {"lane"} if laned else {"offered"},
-        TaskState.WAITING: waiting,
-        TaskState.TAKEN: {"lease", "lane"} if laned else {"lease"},
+        TaskState.READY: stands if laned else {"offered"},
+        TaskState.WAITING: {"due", "first"} if is_first else {"due"},
+        TaskState.TAKEN: {"lease", "first"} if laned else {"lease"},
         TaskState.BURIED: {"buried"},
         **{TaskState(end): {"finished"} for end in _ENDS},
     }
     if places != wanted[state]:
         yield f"{name} is {state} and in {sorted(places)}"
-    if laned and state is TaskState.TAKEN and not held:
-        yield f"{name} is taken and does not hold its lane"
+    is_aside = name in world.members(f"queue:{{0}}:by:lane:{ways.lane}")
+    if laned and not is_aside and (state is TaskState.BURIED or (state is TaskState.WAITING and not is_first)):
+        yield f"{name} is {state}, and not found by its lane"
+    if is_aside and (state is None or state in map(TaskState, _ENDS)):
+        yield f"{name} is {state}, and found by its lane"
     expiring = name in world.members("queue:{0}:expires")
     if expiring != ("expires" in facts and state in (TaskState.READY, TaskState.WAITING)):
         yield f"{name} is {state}, expires {facts.get('expires')}, armed: {expiring}"
@@ -73,21 +77,24 @@ def _offers(world: World) -> set[str]:
 
 
 def _lane(world: World, ways: Ways) -> Iterator[str]:
-    """The lane moves: what stands first is offered, or held by one who will speak or be called."""
+    """The lane moves: what stands first is offered, or at work, or backs off until it is called."""
     if not ways.lane:
         return
-    members = list(world.members(f"queue:{{0}}:lane:{TUBE}:{ways.lane}"))
-    kept = world.keys.get(f"queue:{{0}}:held:{TUBE}")
-    holder = kept.value.get(ways.lane) if kept else None
-    offered = f"@{ways.lane}" in _offers(world)
-    if not members:
-        if holder or offered:
-            yield f"an empty lane is held by {holder}, offered: {offered}"
-    elif holder is None:
-        if not offered:
-            yield f"the lane of {members} is stuck: nobody holds it and nobody is offered it"
-    elif offered or members[0] != holder or state_of(world, holder) not in (TaskState.TAKEN, TaskState.WAITING):
-        yield f"the lane of {members} is held by {holder} ({state_of(world, holder)}), offered: {offered}"
+    behind, first, offered = _behind(world, ways), _first(world, ways), f"@{ways.lane}" in _offers(world)
+    if first is None:
+        if behind or offered:
+            yield f"nobody stands first in the lane, behind: {behind}, offered: {offered}"
+    elif offered != (state_of(world, first) is TaskState.READY):
+        yield f"the lane of {first} ({state_of(world, first)}) is stuck: offered: {offered}"
+
+
+def _first(world: World, ways: Ways) -> str | None:
+    kept = world.keys.get(f"queue:{{0}}:front:{TUBE}")
+    return kept.value.get(ways.lane) if kept else None
+
+
+def _behind(world: World, ways: Ways) -> list[str]:
+    return list(world.members(f"queue:{{0}}:lane:{TUBE}:{ways.lane}"))
 
 
 def _told(world: World) -> Iterator[str]:
@@ -113,11 +120,11 @@ def step_laws(before: World, step: Call | Pass, reply: Any, after: World, ways: 
     if refused and changed(before, after):
         yield f"it was answered {reply}, and something changed: {changed(before, after)}"
     yield from _moves(before, step.script, after)
-    if step.script == "put" and not refused and ways.lane:
+    if step.script in ("put", "kick") and not refused and ways.lane:
         yield from _overtaken(after)
     if step.script in ("settle", "release") and reply in ("waiting", ["waiting"]) and ways.lane and not ways.parks:
-        name, kept = str(step.arguments[0]), after.keys.get(f"queue:{{0}}:held:{TUBE}")
-        if kept is None or kept.value.get(ways.lane) != name:
+        name = str(step.arguments[0])
+        if _first(after, ways) != name:
             yield f"{name} waits and let its lane go"
 
 
@@ -132,14 +139,17 @@ def changed(before: World, after: World) -> list[str]:
 
 
 def _overtaken(world: World) -> Iterator[str]:
-    """What was due before a put is in its lane before what was put."""
+    """What was due before is in its lane before what was put, or kicked."""
     for name, due in world.members("queue:{0}:due").items():
         if due <= world.now and (world.task(name) or {}).get("lane"):
-            yield f"{name} was due and is overtaken by what was put"
+            yield f"{name} was due and is overtaken"
 
 
 _TIME = ("lease over", "expire", "due")
-_SCRIPT_VERBS = {"cancel_tasks": ("cancel",), "claim": (*_TIME, "claim"), "put": (*_TIME, "put"), "settle": ("settle",)}
+_SCRIPT_VERBS: dict[str, tuple[str, ...]] = {
+    "cancel_tasks": ("cancel",),
+    **{script: (*_TIME, script) for script in ("claim", "put", "kick")},
+}
 
 
 def _moves(before: World, script: str, after: World) -> Iterator[str]:

@@ -121,27 +121,44 @@ async def test_the_marks_of_a_finished_delivery_are_counted_anew_and_still_have_
     assert abs(await house.redis.pexpiretime(reached) - ends) < 1000
 
 
-async def test_a_deferred_task_in_a_lane_that_another_holds_leaves_it_to_him(house: House) -> None:
+async def test_a_deferred_task_that_stands_in_a_lane_leaves_it_to_who_is_at_work(house: House) -> None:
     deferred = (await house.queue.put("t", "later", lane="x", due=house.now() + HOUR)).partition(".")[2]
     await house.queue.put("t", "now", lane="x")
     (held,) = await house.take()
     await house.redis.zadd(at("lane", "t", "x"), {deferred: 1})
     await mended(house)
-    assert await house.redis.hget(at("held", "t"), "x") == held.id
-    assert await house.redis.zrange(at("lane", "t", "x"), 0, -1) == [held.id]
+    assert await house.redis.hget(at("front", "t"), "x") == held.id
+    assert await house.redis.zrange(at("lane", "t", "x"), 0, -1) == []
 
 
-async def test_a_mend_of_a_lane_leaves_it_to_who_holds_it_though_another_stands_before_him(house: House) -> None:
+async def test_who_is_at_work_is_put_first_again_and_who_stood_there_behind_him(house: House) -> None:
     first = (await house.queue.put("t", "first", lane="x")).partition(".")[2]
     second = (await house.queue.put("t", "second", lane="x")).partition(".")[2]
+    await house.queue.put("t", "third", lane="x")
     (held,) = await house.take()
     assert held.id == first
-    await house.redis.zadd(at("lane", "t", "x"), {second: 0})
-    await house.store.run("mend_lane", 0, "t", "x", "")
-    assert await house.redis.hget(at("held", "t"), "x") == first
+    await house.redis.hset(at("front", "t"), "x", second)
+    await house.redis.zrem(at("lane", "t", "x"), second)
     await mended(house)
+    assert await house.redis.hget(at("front", "t"), "x") == first
     assert await house.queue.settle(held) == "done"
-    assert await house.finish_all() == ["second"]
+    assert await house.finish_all() == ["second", "third"]
+
+
+async def test_of_two_who_lost_their_place_the_one_at_work_has_it(house: House) -> None:
+    """Who backed off can wait as one who was put off; nothing is begun beside who is taken."""
+    backing = await house.queue.put("t", "backing off", lane="x")
+    (held,) = await house.take()
+    await house.queue.settle(held, result="retry", due=int((house.now() + HOUR).timestamp() * 1000))
+    await house.redis.hdel(at("front", "t"), "x")
+    await house.queue.put("t", "taken", lane="x")
+    (taken,) = await house.take()
+    await mended(house)
+    assert await house.redis.hget(at("front", "t"), "x") == taken.id
+    assert (await house.queue.peek(backing))["state"] == "waiting"
+    assert await house.queue.settle(taken) == "done"
+    house.passes(HOUR)
+    assert await house.finish_all() == ["backing off"]
 
 
 async def test_who_backs_off_and_lost_his_lane_gets_it_back_at_his_place(house: House) -> None:
@@ -150,7 +167,7 @@ async def test_who_backs_off_and_lost_his_lane_gets_it_back_at_his_place(house: 
     (held,) = await house.take()
     due = int((house.now() + HOUR).timestamp() * 1000)
     await house.queue.settle(held, result="retry", due=due)
-    await house.redis.hdel(at("held", "t"), "x")
+    await house.redis.hdel(at("front", "t"), "x")
     await mended(house)
     assert await house.take() == [], "it is still his turn"
     house.passes(HOUR)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.row("K-17", "K-30", "K-44")
 
 SAMPLE = (
     ("claim.lua", "redis.call(unpack(leases))"),
-    ("parts/ready.lua", "write('HDEL', held_key(tube), lane)"),
+    ("parts/ready.lua", "redis.call('ZPOPMIN', lane_key(tube, lane))"),
     ("parts/ready.lua", "redis.call('ZADD', due_key(), due, id)"),
     ("parts/tick.lua", "redis.call('HMGET', task_key(id), 'attempts', 'max', 'cancel')"),
     ("release.lua", "redis.call('HEXISTS', task_key(id), 'cancel')"),

@@ -219,6 +219,38 @@ async def test_what_fell_due_without_a_worker_is_not_overtaken_by_what_is_put_th
     assert taken == ["due first", "due then", "put"]
 
 
+@pytest.mark.row("K-34", "K-41")
+async def test_what_fell_due_without_a_worker_is_not_overtaken_by_what_is_kicked_then(house: House) -> None:
+    buried = await house.queue.put("t", "kicked", lane="lane")
+    await house.queue.bury(buried)
+    due = await house.queue.put("t", "due", lane="lane", due=house.now() + MINUTE)
+    house.passes(HOUR)
+    await house.queue.kick(buried)
+    assert [await seen(house, one) for one in (due, buried)] == [("ready", None), ("locked", due)]
+    await house.audit()
+    assert await house.finish_all() == ["due", "kicked"]
+
+
+@pytest.mark.row("K-06", "K-34", "K-41")
+async def test_behind_more_than_a_page_of_what_fell_due_a_put_or_a_kick_waits_its_turn(house: House) -> None:
+    kicked = await house.queue.put("t", "kicked", lane="lane")
+    await house.queue.bury(kicked)
+    await house.queue.put_many("t", [Draft("", tenant="others", due=house.now() + MINUTE) for _ in range(220)])
+    due = await house.queue.put("t", "due", lane="lane", due=house.now() + 2 * MINUTE)
+    house.passes(HOUR)
+    put = await house.queue.put("t", "put", lane="lane")
+    await house.queue.put("t", "put with a past moment", lane="lane", due=house.now() - MINUTE)
+    other = await house.queue.put("t", "no lane")
+    await house.queue.put_many("t", [Draft("", tenant="others", due=house.now() + MINUTE) for _ in range(220)])
+    house.passes(2 * MINUTE)
+    await house.queue.kick(kicked)
+    states = [await house.state(one) for one in (put, kicked, due, other)]
+    assert states == ["locked", "waiting", "ready", "ready"]
+    await house.audit()
+    bodies = [body for body in await house.finish_all() if body and body != "no lane"]
+    assert bodies == ["due", "put", "put with a past moment", "kicked"]
+
+
 @pytest.mark.row("K-12", "K-41")
 async def test_a_put_promotes_no_more_than_a_page_of_what_is_due(house: House) -> None:
     """So that no put holds the server for long: what is over is promoted by the next ones."""
@@ -228,7 +260,7 @@ async def test_a_put_promotes_no_more_than_a_page_of_what_is_due(house: House) -
     for n in range(4):
         left.append(await house.redis.zcard("queue:{0}:due"))
         await house.queue.put("t", "", lane=str(n))
-    assert left == [250, 150, 50, 0]
+    assert left == [250, 151, 52, 0], "and what was put in between waits there, too"
     assert {await house.state(one) for one in ids} == {"ready"}
 
 

@@ -50,6 +50,8 @@ class Machine(Working):
     def look_up_and_cancel(self, selection: Selection, cancels: bool) -> None:
         chosen = self.model.chosen(selection)
         found = [task["id"] for task in self.wait(self.queue.select(selection))]
+        if selection.index()[0] == "lane":  # those that stand in it, then the others
+            chosen.sort(key=lambda job: found.index(job.id) if job.id in found else -1)
         assert found == [job.id for job in chosen]
         if not cancels:
             return

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from core.server import sign_layout
 from core.tubes import Tube, Tubes
 from tests.core.house import HOUR, House
 from tests.servers import Server
@@ -48,7 +49,8 @@ def ada(server: Server, *words: str) -> Done:
 
 
 @pytest.fixture
-def desk(house: House) -> Desk:
+async def desk(house: House) -> Desk:
+    await sign_layout(house.store)
     return Desk(house)
 
 

@@ -2,12 +2,14 @@
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
 from core.errors import Invalid
 from core.queue import Draft, Selection, Settlement
+from core.tubes import Tube, Tubes
 from tests.core.house import HOUR, House, person
 from tests.servers import on_both_servers
 
@@ -46,7 +48,37 @@ async def in_every_state(house: House, **common: Any) -> dict[str, str]:
 async def test_look_up_finds_all_that_live_and_nothing_else(house: House, selection: Selection) -> None:
     ids = await in_every_state(house, **{**MINE, "lane": "l"})
     wanted = [ids[name] for name in ids if not selection.tube or name not in ("off", "behind")]
+    if selection.index()[0] == "lane":  # those who stand in it, tube by tube, and who was put aside
+        wanted = [ids[name] for name in ("taken", "locked", "off", "behind", "waiting", "buried")]
     assert [task["id"] for task in await house.queue.select(selection)] == wanted
+
+
+@pytest.mark.row("K-09", "K-10")
+async def test_who_moves_while_a_lane_is_read_is_not_missed(house: House) -> None:
+    """Deferred, parked, kicked and moved up between one page and the next: each is told at least once."""
+    await Tubes(house.store).create(Tube("t", retry="park"))
+    put = partial(house.queue.put, "t", lane="l")
+    ids = {await put(str(n)) for n in range(4)}
+    ids |= {await put("later", due=house.now() + HOUR / 2), buried := await put("buried"), await put("last")}
+    await house.queue.bury(buried)
+    (taken,) = await house.take()
+    cursor, told = None, list[str]()
+    for step in range(20):
+        tasks, cursor = await house.queue.page(Selection(lane="l"), cursor, 1)
+        told += [task["id"] for task in tasks]
+        if cursor is None:
+            break
+        if step == 0:
+            await house.queue.settle(taken, result="retry")
+        if step == 1:
+            house.passes(HOUR)
+            (taken,) = await house.take()
+        if step == 2:
+            await house.queue.kick(buried)
+            await house.queue.settle(taken, result="retry", due=int((house.now() + HOUR).timestamp() * 1000))
+        if step == 3:
+            await put("new")
+    assert ids <= set(told)
 
 
 @pytest.mark.row("K-09", "K-17")
