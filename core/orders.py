@@ -8,7 +8,7 @@ Before: `delivery/` (checks what came over HTTP). After: `core.histories`, which
 import re
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote, unquote
 from zlib import crc32
@@ -19,6 +19,9 @@ from core.errors import Invalid
 from core.words import DeliveryState, Status, Verdict
 
 Id = int | str
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 
 _KEY = re.compile(r"history:\{(\d{1,5})\}:(.+):(\d{19})", re.DOTALL)
 _PUBLIC = re.compile(r"(\d{1,5})\.(.+)\.(\d{19})", re.DOTALL)
@@ -228,7 +231,7 @@ class Change(Struct, frozen=True):
 
 def moment(ms: int | float | str) -> datetime:
     """Unix milliseconds as an aware time."""
-    return datetime.fromtimestamp(int(ms) / 1000, UTC)
+    return _EPOCH + int(ms) * _MILLISECOND
 
 
 def unix_ms(at: datetime) -> int:

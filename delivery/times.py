@@ -1,23 +1,24 @@
 """Times at the edge: RFC 3339 with a zone, in and out."""
 
-import math
 import re
 import time
 from datetime import UTC, datetime, timedelta
+
+from msgspec import to_builtins
 
 from delivery.problems import fault
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:?\d\d)?", re.ASCII)
 _EARLIEST = 86_400  # Unix seconds: a day of room for zones
-_ROUNDING = 1e-3  # of a millisecond: seconds as a float are a little less or more than what was told
+_MICROSECOND = timedelta.resolution
 
 
 def read_time(text: str, path: str, furthest: timedelta) -> datetime:
     """The moment in UTC, to milliseconds, which is what the house keeps. Raises `Faulty` TIME_…"""
-    at = _aware(text, path).timestamp()
-    if not _EARLIEST <= at <= time.time() + furthest.total_seconds():
+    at = _aware(text, path)
+    if not _EARLIEST <= at.timestamp() <= time.time() + furthest.total_seconds():
         raise fault(path, "TIME_OUT_OF_RANGE", f"A time from 1970 to {furthest.days} days from now is wanted.")
-    return datetime.fromtimestamp(math.floor(at * 1000 + _ROUNDING) / 1000, UTC)
+    return (at - at.microsecond % 1000 * _MICROSECOND).astimezone(UTC)
 
 
 def _aware(text: str, path: str) -> datetime:
@@ -34,9 +35,8 @@ def _aware(text: str, path: str) -> datetime:
 
 def tell_time(at: datetime) -> str:
     """In UTC, as 2026-11-21T14:00:00Z; milliseconds where there are any."""
-    at = at if at.tzinfo is UTC else at.astimezone(UTC)
-    text = at.isoformat()  # the house has no more than milliseconds; asking for them by `timespec` costs twice as much
-    return (text[:-9] if at.microsecond else text[:-6]) + "Z"
+    text: str = to_builtins(at.astimezone(UTC))  # as msgspec writes it in JSON: a tenth of what `isoformat` costs
+    return f"{text[:-4]}Z" if at.microsecond else text  # the house has no more than milliseconds
 
 
 def told(at: datetime | None) -> str | None:

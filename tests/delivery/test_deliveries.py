@@ -145,6 +145,11 @@ async def test_a_delivery_waits_for_its_time_and_can_be_moved_and_cancelled_befo
     assert (await api.call("PATCH", where, {"deliver_at": LATER})).code == "ALREADY_RELEASED"
 
 
+async def test_what_is_told_beyond_milliseconds_is_left_off(api: Api) -> None:
+    made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at="2029-12-31T23:59:59.999999999Z"))
+    assert made.told["deliver_at"] == "2029-12-31T23:59:59.999Z"
+
+
 @pytest.mark.row("D-07")
 async def test_a_time_in_the_past_is_now_and_the_caller_is_told_so(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at="2001-01-01T00:00:00+05:00"))
