@@ -31,20 +31,21 @@ class Terms:
 
 def make_order(given: Given, terms: Terms) -> Order:
     """The order. Raises `Faulty` with all that is wrong."""
+    sender, furthest = given.sender, terms.options.furthest
     order = Order(
         tenant=terms.tenant,
-        sender=_sender(given.sender),
+        sender=Sender(sender.id, sender.name or None, sender.role or None),
         text=given.text,
         recipients=_recipients(given.recipients),
         channels=given.channels or terms.channels,
         origin=given.origin or "api",
-        deliver_at=_time(given.deliver_at, "deliver_at", terms),
-        expires_at=_time(given.expires_at, "expires_at", terms),
+        deliver_at=read_time(given.deliver_at, "deliver_at", furthest) if given.deliver_at else None,
+        expires_at=read_time(given.expires_at, "expires_at", furthest) if given.expires_at else None,
         history_key=HistoryKey.parse(given.history_key) if given.history_key else None,
         lane=given.lane or None,
         priority=5 if isinstance(given.priority, UnsetType) else given.priority,
         kind=given.kind or "message",
-        tags=tuple(dict.fromkeys(given.tags or ())),
+        tags=tuple(dict.fromkeys(given.tags)) if given.tags else (),
     )
     faults: Faults = []
     for rule in RULES:
@@ -52,14 +53,6 @@ def make_order(given: Given, terms: Terms) -> Order:
     if faults:
         raise Faulty(faults[:MOST])
     return order
-
-
-def _sender(given: schemas.Sender) -> Sender:
-    return Sender(given.id, given.name or None, given.role or None)
-
-
-def _time(text: str | UnsetType | None, path: str, terms: Terms) -> datetime | None:
-    return read_time(text, path, terms.options.furthest) if text else None
 
 
 # recipients
@@ -81,12 +74,11 @@ def _recipients(given: Sequence[schemas.Recipient]) -> Sequence[Recipient]:
 def _recipient(given: schemas.Recipient, number: int) -> Recipient:
     if isinstance(given.id, UnsetType) or given.group or given.supergroup:
         raise _not_a_person(given, f"recipients.{number}")
-    contacts = {channel: _addresses(told) for channel, told in given.contacts.items() if told} if given.contacts else {}
+    contacts = {}
+    for channel, told in (given.contacts or {}).items():
+        if told:
+            contacts[channel] = (told,) if isinstance(told, str) else tuple(dict.fromkeys(told))
     return Recipient(given.id, given.name or None, contacts)
-
-
-def _addresses(told: str | list[str]) -> tuple[str, ...]:
-    return (told,) if isinstance(told, str) else tuple(dict.fromkeys(told))
 
 
 def _not_a_person(given: schemas.Recipient, path: str) -> Faulty:
@@ -112,12 +104,9 @@ def _both(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
 # rules
 
 
-def _text(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
+def _size(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
     if order.text.isspace():
         faults.append(Fault("text", "TEXT_EMPTY", "The text is only white space."))
-
-
-def _how_many(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
     most = terms.options.most_recipients
     if len(order.recipients) > most:
         faults.append(Fault("recipients", "TOO_MANY_RECIPIENTS", f"At most {most} recipients are allowed."))
@@ -125,6 +114,8 @@ def _how_many(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
 
 def _names(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
     """Ids and names of things become parts of keys and logs: no control characters, no line breaks."""
+    if "".join((str(order.sender.id), order.kind, order.origin, order.lane or "", *order.tags)).isprintable():
+        return
     _printable("sender.id", order.sender.id, faults)
     _printable("kind", order.kind, faults)
     _printable("origin", order.origin, faults)
@@ -140,27 +131,40 @@ def _printable(path: str, value: Id, faults: Faults) -> None:
 
 def _people(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
     """Invariant: merging loses no contact, so what is wrong shows in the order. Paths are as it was sent."""
-    if all(_is_sound(person, terms) for person in order.recipients):
+    if _are_sound(order.recipients, terms.channels):
         return
     for number, one in enumerate(given.recipients):
         _printable(f"recipients.{number}.id", one.id or 0, faults)
         for channel, told in (one.contacts or {}).items():
             path = f"recipients.{number}.contacts.{channel}"
             _known(path, channel, terms, faults)
-            _printable(path, "".join(_addresses(told)), faults)
+            _printable(path, "".join(told), faults)
 
 
-def _is_sound(person: Recipient, terms: Terms) -> bool:
-    if isinstance(person.id, str) and not person.id.isprintable():
-        return False
-    for channel, addresses in person.contacts.items():
-        if channel not in terms.channels or not "".join(addresses).isprintable():
+def _are_sound(people: Sequence[Recipient], channels: Sequence[str]) -> bool:
+    for person in people:
+        if isinstance(person.id, str) and not person.id.isprintable():
             return False
+        for channel, addresses in person.contacts.items():
+            if channel not in channels or not "".join(addresses).isprintable():
+                return False
     return True
 
 
-def _channels(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
-    for number, channel in enumerate(given.channels or ()):
+def _choices(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
+    """What few orders have, each looked at where it was given."""
+    if given.channels:
+        _channels(given.channels, terms, faults)
+    if given.strategy or given.wait:
+        _strategy(given, faults)
+    if order.expires_at:
+        _expiry(order.expires_at, order.deliver_at, faults)
+    if order.history_key:
+        _own_key(order.history_key, order.sender, faults)
+
+
+def _channels(channels: Sequence[str], terms: Terms, faults: Faults) -> None:
+    for number, channel in enumerate(channels):
         _known(f"channels.{number}", channel, terms, faults)
 
 
@@ -169,27 +173,24 @@ def _known(path: str, channel: str, terms: Terms, faults: Faults) -> None:
         faults.append(Fault(path, "UNKNOWN_CHANNEL", f"There is no channel {channel!r}."))
 
 
-def _strategy(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
+def _strategy(given: Given, faults: Faults) -> None:
     if given.strategy == "first":
         faults.append(Fault("strategy", "STRATEGY_NOT_AVAILABLE", "Only the strategy all is available."))
     elif given.wait:
         faults.append(Fault("wait", "WAIT_WITHOUT_FIRST", "A wait belongs to the strategy first."))
 
 
-def _expiry(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
-    if order.expires_at is None:
-        return
+def _expiry(expires_at: datetime, deliver_at: datetime | None, faults: Faults) -> None:
     now = datetime.now(UTC)
-    if order.expires_at <= max(order.deliver_at or now, now):
+    if expires_at <= max(deliver_at or now, now):
         faults.append(Fault("expires_at", "EXPIRES_BEFORE_DUE", "It would expire before it is due."))
 
 
-def _own_key(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
-    key = order.history_key
-    if key is not None and key.sender != str(order.sender.id):
+def _own_key(key: HistoryKey, sender: Sender, faults: Faults) -> None:
+    if key.sender != str(sender.id):
         told = f"The key was made for the sender {key.sender!r}."
         faults.append(Fault("history_key", "HISTORY_KEY_OF_ANOTHER_SENDER", told))
 
 
 Rule = Callable[[Given, Order, Terms, Faults], None]
-RULES: tuple[Rule, ...] = (_text, _how_many, _names, _people, _channels, _strategy, _expiry, _own_key)
+RULES: tuple[Rule, ...] = (_size, _names, _people, _choices)
