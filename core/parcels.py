@@ -19,6 +19,10 @@ from core.orders import Id, Order, Recipient
 from core.words import Status
 
 T = TypeVar("T")
+Field = str | bytes | int
+"""The name or the value of one."""
+Row = tuple[Id, int, int, int, str]
+"""An `Entry` on its way into a parcel."""
 
 PAGE = 200
 
@@ -84,48 +88,51 @@ def cut(entries: Sequence[T], size: int) -> list[Sequence[T]]:
     )
 
 
-def fields_of(order: Order, parcel_sizes: Mapping[str, int]) -> list[str | bytes | int]:
+def fields_of(order: Order, parcel_sizes: Mapping[str, int]) -> list[Field]:
     """The history's fields for `lua/enqueue.lua`, besides how many recipients there are: name, value, name, value, …"""
     people, channels = order.recipients, order.channels
-    fields: list[str | bytes | int] = ["sender", _encode(order.sender), "text", order.text]
-    fields += _options(order)
-    for page, start in enumerate(range(0, len(people), PAGE)):
-        fields += (f"people:{page}", _encode([_person(one, channels) for one in people[start : start + PAGE]]))
-    plan, reachable = [], 0
+    fields: list[Field] = ["sender", _encode(order.sender), "text", order.text, *_options(order)]
+    for page, some in enumerate(cut(people, PAGE)):
+        fields += (f"people:{page}", _encode([_person(one, channels) for one in some]))
+    plan, most_reached = [], 0
     for channel in channels:
         reached, rows = _rows(people, channel)
-        sizes = list[int]()
-        for n, parcel in enumerate(cut(rows, parcel_sizes[channel])):
-            fields += (f"parcel:{channel}:{n}", _encode((0, parcel)))
-            sizes.append(len(parcel))
-        plan.append(_leg_text(channel, reached, sizes))
-        reachable = max(reachable, reached)
+        parcels, leg = _leg_fields(channel, reached, rows, parcel_sizes[channel])
+        fields += parcels
+        plan.append(leg)
+        if reached > most_reached:
+            most_reached = reached
     fields += ("plan", ";".join(plan))
-    if reachable < len(people):
+    if most_reached < len(people):
         fields += ("reachable", sum(not one.contacts.keys().isdisjoint(channels) for one in people))
     return fields
 
 
-def _leg_text(channel: str, reached: int, sizes: list[int]) -> str:
-    """Its part of the plan. Most deliveries have one parcel in a channel, and a scheduled one is to stay small."""
-    if len(sizes) > 1 or sum(sizes) != reached:
-        return f"{channel} {reached} {','.join(map(str, sizes))}"
-    return f"{channel} {reached}"
-
-
-def _rows(people: Sequence[Recipient], channel: str) -> tuple[int, list[tuple[Id, int, int, int, str]]]:
-    """How many have a contact in a channel, and all these contacts, in the order of recipients: the rows of `Entry`."""
+def _rows(people: Sequence[Recipient], channel: str) -> tuple[int, list[Row]]:
+    """How many have a contact in a channel, and all these contacts, in the order of recipients."""
     reached, rows = 0, []
     for number, one in enumerate(people):
-        if channel in one.contacts:
+        addresses = one.contacts.get(channel, ())
+        if addresses:
             reached += 1
-            addresses = one.contacts[channel]
             for contact, address in enumerate(addresses):
                 rows.append((one.id, number, contact, len(addresses), address))
     return reached, rows
 
 
-def _options(order: Order) -> Iterator[str | bytes | int]:
+def _leg_fields(channel: str, reached: int, rows: list[Row], size: int) -> tuple[Sequence[Field], str]:
+    """Its parcels, and its part of the plan. Most deliveries have one parcel in a channel, with one contact of each."""
+    leg = f"{channel} {reached}"
+    if 0 < len(rows) == reached <= size:
+        return (f"parcel:{channel}:0", _encode((0, rows))), leg
+    parcels = cut(rows, size)
+    fields = [part for n, one in enumerate(parcels) for part in (f"parcel:{channel}:{n}", _encode((0, one)))]
+    if len(parcels) > 1 or len(rows) != reached:
+        leg += f" {','.join([str(len(one)) for one in parcels])}"
+    return fields, leg
+
+
+def _options(order: Order) -> Iterator[Field]:
     """What differs from the usual; the usual is not written, a scheduled delivery is to stay small."""
     if order.origin != USUAL_ORIGIN:
         yield from ("origin", order.origin)
