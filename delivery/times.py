@@ -1,6 +1,5 @@
 """Times at the edge: RFC 3339 with a zone, in and out."""
 
-import re
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -8,7 +7,13 @@ from msgspec import to_builtins
 
 from delivery.problems import fault
 
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:?\d\d)?", re.ASCII)
+# What RFC 3339 allows, all digits as zeros: seconds may be missing, and have up to nine decimals. Looking the shape up
+# costs a tenth of a regular expression, which was the dearest step of reading a time.
+_SECONDS = ("", ":00", *(f":00.{'0' * decimals}" for decimals in range(1, 10)))
+_ZONES = ("Z", "z", "+00:00", "-00:00", "+0000", "-0000")
+_LOCAL = frozenset(f"0000-00-00{t}00:00{seconds}".encode() for t in "Tt " for seconds in _SECONDS)
+_ZONED = frozenset(local + zone.encode() for local in _LOCAL for zone in _ZONES)
+_AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _EARLIEST = 86_400  # Unix seconds: a day of room for zones
 _MICROSECOND = timedelta.resolution
 
@@ -22,11 +27,11 @@ def read_time(text: str, path: str, furthest: timedelta) -> datetime:
 
 
 def _aware(text: str, path: str) -> datetime:
-    found = _RFC3339.fullmatch(text)
-    if not found:
-        raise fault(path, "TIME_MALFORMED", "A time looks like 2026-11-21T17:00:00+03:00.")
-    if not found[3]:
+    shape = text.encode("ascii", "replace").translate(_AS_ZEROS)
+    if shape in _LOCAL:
         raise fault(path, "TIME_WITHOUT_ZONE", "A time ends with its zone: Z or +03:00.")
+    if shape not in _ZONED:
+        raise fault(path, "TIME_MALFORMED", "A time looks like 2026-11-21T17:00:00+03:00.")
     try:
         return datetime.fromisoformat(text.upper())
     except ValueError as wrong:
