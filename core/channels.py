@@ -7,7 +7,8 @@ Before: `core.runtime` (registers). After: `core.histories` (cuts parcels), `del
 import json
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from core.errors import StoreFull
@@ -37,8 +38,8 @@ class Channels:
     def __init__(self, store: Store, usual: Sequence[str] = ("telegram", "vk", "sms")) -> None:
         self._store = store
         self._usual = tuple(usual)
-        self._facts: Mapping[str, Facts] = {}
         self._known = self._usual
+        self._parcel_sizes: Mapping[str, int] = {}
         self._read_at = float("-inf")
 
     async def register(self, channel: str, facts: Facts) -> None:
@@ -53,22 +54,22 @@ class Channels:
 
     async def known(self) -> Sequence[str]:
         """Channel names: the usual ones, then those whose couriers came later. At most a second old."""
-        await self.facts()
+        if time.monotonic() - self._read_at > _CACHED:
+            await self._read()
         return self._known
 
-    async def facts(self) -> Mapping[str, Facts]:
-        """What every registered courier told. At most a second old."""
+    async def parcel_sizes(self) -> Mapping[str, int]:
+        """For any channel the most recipients of one parcel. At most a second old."""
         if time.monotonic() - self._read_at > _CACHED:
-            flat = await self._store.command("HGETALL", KEYS["channels"].at(0))
-            self._facts = {channel: Facts(**json.loads(text)) for channel, text in pairs_of(flat).items()}
-            self._known = tuple(dict.fromkeys((*self._usual, *self._facts)))
-            self._read_at = time.monotonic()
-        return self._facts
+            await self._read()
+        return self._parcel_sizes
 
-    async def parcel_sizes(self, channels: Iterable[str]) -> dict[str, int]:
-        """For each channel the most recipients of one parcel."""
-        facts = await self.facts()
-        return {channel: facts[channel].parcel if channel in facts else _UNKNOWN_PARCEL for channel in channels}
+    async def _read(self) -> None:
+        flat = await self._store.command("HGETALL", KEYS["channels"].at(0))
+        facts = {channel: Facts(**json.loads(text)) for channel, text in pairs_of(flat).items()}
+        self._known = tuple(dict.fromkeys((*self._usual, *facts)))
+        self._parcel_sizes = defaultdict(lambda: _UNKNOWN_PARCEL, {name: one.parcel for name, one in facts.items()})
+        self._read_at = time.monotonic()
 
 
 def pairs_of(reply: Mapping[str, str] | Sequence[str]) -> dict[str, str]:

@@ -39,7 +39,7 @@ class TestSharing:
         await house.courier(Played("pigeon", parcel=7))
         channels = Channels(house.store, ())
         assert "pigeon" in await channels.known()
-        assert await channels.parcel_sizes(["pigeon"]) == {"pigeon": 7}
+        assert (await channels.parcel_sizes())["pigeon"] == 7
         told = await house.finished((await house.deliver(person(1, "pigeon"), channels=("pigeon",))).key)
         assert told.verdict is Verdict.ALL_REACHED
 
