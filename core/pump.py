@@ -15,6 +15,7 @@ from collections import deque
 from typing import Any
 
 import hiredis
+from msgspec import Struct
 from redis.asyncio import Redis
 from redis.asyncio.connection import Connection
 from redis.exceptions import AuthenticationError, AuthorizationError, RedisError
@@ -37,15 +38,12 @@ _WRITE = 256 * 1024
 _EAGER = 8
 
 
-class _Call:
+class _Call(Struct, frozen=True, eq=False):
     """A command on its way. `deadline`: monotonic seconds after which nobody waits any more."""
 
-    __slots__ = ("answer", "deadline", "packed")
-
-    def __init__(self, packed: bytes, answer: "asyncio.Future[Reply]", deadline: float) -> None:
-        self.packed = packed
-        self.answer = answer
-        self.deadline = deadline
+    packed: bytes
+    answer: asyncio.Future[Reply]
+    deadline: float
 
 
 class Pump:

@@ -80,17 +80,30 @@ class Store:
 
     async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
         """Run `lua/<name>.lua`. Raises ScriptFault (a bug of ours), StoreFull or StoreUnavailable."""
-        script = scripts.load(name, self._flags)
+        script, rest = scripts.load(name, self._flags), self._rest(shard, arguments)
+        load = self._loads.get(name)
         try:
-            return await self._evaluate(script, self._rest(shard, arguments))
+            if load is None or not load.done():
+                load = await self._load(script)
+            try:
+                return await self.pump.call("EVALSHA", script.sha, *rest)
+            except NoScriptError:
+                return await self._run_anew(script, rest, load)
         except ResponseError as refusal:
             raise _fault_of(refusal, script) from None
+
+    async def _run_anew(self, script: scripts.Script, rest: Sequence[Argument], stale: "asyncio.Future[Any]") -> Any:
+        """After a restart or SCRIPT FLUSH: load it again; should it be flushed once more meanwhile, by its text."""
+        await self._load(script, stale)
+        try:
+            return await self.pump.call("EVALSHA", script.sha, *rest)
+        except NoScriptError:
+            return await self.pump.call("EVAL", script.text, *rest)
 
     async def run_each(self, name: str, calls: Sequence[tuple[int, Sequence[Argument]]]) -> list[Any]:
         """`run` for each (shard, arguments), all under way at once. In order: the replies, or the faults as values."""
         script = scripts.load(name, self._flags)
-        if not self._is_loaded(script):
-            await self._load(script)
+        await self._load(script)
         under_way = [self.pump.call("EVALSHA", script.sha, *self._rest(*call)) for call in calls]
         return [await self._reply(script, answer, call) for answer, call in zip(under_way, calls, strict=True)]
 
@@ -111,24 +124,6 @@ class Store:
 
     def _rest(self, shard: int, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
         return (*self._anchors[shard], self.clock_offset_ms, *arguments)
-
-    async def _evaluate(self, script: scripts.Script, rest: tuple[Argument, ...]) -> Any:
-        """By its hash; after a restart or SCRIPT FLUSH load it again; should it be flushed once more meanwhile, by its
-        text.
-        """
-        load = self._loads[script.name] if self._is_loaded(script) else await self._load(script)
-        try:
-            return await self.pump.call("EVALSHA", script.sha, *rest)
-        except NoScriptError:
-            await self._load(script, stale=load)
-        try:
-            return await self.pump.call("EVALSHA", script.sha, *rest)
-        except NoScriptError:
-            return await self.pump.call("EVAL", script.text, *rest)
-
-    def _is_loaded(self, script: scripts.Script) -> bool:
-        load = self._loads.get(script.name)
-        return load is not None and load.done() and not load.cancelled() and load.exception() is None
 
     async def _load(self, script: scripts.Script, stale: "asyncio.Future[Any] | None" = None) -> "asyncio.Future[Any]":
         """One SCRIPT LOAD for however many callers find the script missing at once."""
