@@ -32,8 +32,7 @@ class Desk:
     closing: asyncio.Event = field(default_factory=asyncio.Event)  # set when the process ends: streams end then
 
 
-@dataclass(slots=True)
-class Call(Generic[B, Q]):
+class Call(Struct, Generic[B, Q]):
     """`body` and `query` are of the types that the route declares."""
 
     request: web.Request
@@ -66,8 +65,7 @@ def existing_key(text: str) -> HistoryKey:
         raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.") from None
 
 
-@dataclass(slots=True)
-class Reply:
+class Reply(Struct):
     """An answer that is to be encoded."""
 
     body: Struct | Mapping[str, Any]

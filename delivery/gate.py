@@ -38,7 +38,11 @@ def enter(route: Route, desk: Desk) -> Plain:
         key = await admit(request, route.scope, desk)
         raw, told = await body(request)
         call = Call(request, desk, key, told, query(request))
-        response = await _perform(route, call, raw)
+        name = request.headers.get(IDEMPOTENCY_KEY)
+        if name is None or route.repeats is Repeats.NONE:
+            response = _respond(await route.handler(call))
+        else:
+            response = await _repeatable(route, call, checked(name), raw)
         if desk.pace.rate and not response.prepared:
             response.headers.update(desk.pace.fields(key.id))
         return response
@@ -93,10 +97,8 @@ def _secret(request: web.Request) -> str:
     return secret.strip()
 
 
-async def _perform(route: Route, call: Call[Any, Any], raw: bytes) -> web.StreamResponse:
-    if route.repeats is Repeats.NONE or (name := call.request.headers.get(IDEMPOTENCY_KEY)) is None:
-        return _respond(await route.handler(call))
-    call.repeat = Repeat(checked(name), _fingerprint(call.request, raw))
+async def _repeatable(route: Route, call: Call[Any, Any], name: str, raw: bytes) -> web.StreamResponse:
+    call.repeat = Repeat(name, _fingerprint(call.request, raw))
     if route.repeats is Repeats.OWN:
         return _respond(await route.handler(call))
     return await _once(call, call.repeat, route.handler)

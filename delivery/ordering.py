@@ -4,10 +4,9 @@ Before: `delivery.reading`. After: `core.histories`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from msgspec import UnsetType
+from msgspec import Struct, UnsetType
 
 from core.orders import HistoryKey, Id, Order, Recipient, Sender
 from delivery import schemas
@@ -20,8 +19,7 @@ Given = schemas.Delivery
 Faults = list[Fault]
 
 
-@dataclass(slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """What an order is checked against."""
 
     tenant: str
