@@ -3,7 +3,7 @@
 Before: `delivery.reading`. After: `core.histories`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct, UnsetType
@@ -46,8 +46,10 @@ def make_order(given: Given, terms: Terms) -> Order:
         tags=tuple(dict.fromkeys(given.tags)) if given.tags else (),
     )
     faults: Faults = []
-    for rule in RULES:
-        rule(given, order, terms, faults)
+    _check_size(order, terms, faults)
+    _check_names(order, faults)
+    _check_people(order, given.recipients, terms, faults)
+    _check_choices(order, given, terms, faults)
     if faults:
         raise Faulty(faults[:MOST])
     return order
@@ -102,7 +104,7 @@ def _both(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
 # rules
 
 
-def _size(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
+def _check_size(order: Order, terms: Terms, faults: Faults) -> None:
     if order.text.isspace():
         faults.append(Fault("text", "TEXT_EMPTY", "The text is only white space."))
     most = terms.options.most_recipients
@@ -110,7 +112,7 @@ def _size(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
         faults.append(Fault("recipients", "TOO_MANY_RECIPIENTS", f"At most {most} recipients are allowed."))
 
 
-def _names(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
+def _check_names(order: Order, faults: Faults) -> None:
     """Ids and names of things become parts of keys and logs: no control characters, no line breaks."""
     if "".join((str(order.sender.id), order.kind, order.origin, order.lane or "", *order.tags)).isprintable():
         return
@@ -127,16 +129,16 @@ def _printable(path: str, value: Id, faults: Faults) -> None:
         faults.append(Fault(path, "NOT_PRINTABLE", "Only printable characters are allowed."))
 
 
-def _people(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
+def _check_people(order: Order, told: Sequence[schemas.Recipient], terms: Terms, faults: Faults) -> None:
     """Invariant: merging loses no contact, so what is wrong shows in the order. Paths are as it was sent."""
     if _are_sound(order.recipients, terms.channels):
         return
-    for number, one in enumerate(given.recipients):
+    for number, one in enumerate(told):
         _printable(f"recipients.{number}.id", one.id or 0, faults)
-        for channel, told in (one.contacts or {}).items():
+        for channel, addresses in (one.contacts or {}).items():
             path = f"recipients.{number}.contacts.{channel}"
             _known(path, channel, terms, faults)
-            _printable(path, "".join(told), faults)
+            _printable(path, "".join(addresses), faults)
 
 
 def _are_sound(people: Sequence[Recipient], channels: Sequence[str]) -> bool:
@@ -149,19 +151,19 @@ def _are_sound(people: Sequence[Recipient], channels: Sequence[str]) -> bool:
     return True
 
 
-def _choices(given: Given, order: Order, terms: Terms, faults: Faults) -> None:
+def _check_choices(order: Order, given: Given, terms: Terms, faults: Faults) -> None:
     """What few orders have, each looked at where it was given."""
     if given.channels:
-        _channels(given.channels, terms, faults)
+        _check_channels(given.channels, terms, faults)
     if given.strategy or given.wait:
-        _strategy(given, faults)
+        _check_strategy(given, faults)
     if order.expires_at:
-        _expiry(order.expires_at, order.deliver_at, faults)
+        _check_expiry(order.expires_at, order.deliver_at, faults)
     if order.history_key:
-        _own_key(order.history_key, order.sender, faults)
+        _check_own_key(order.history_key, order.sender, faults)
 
 
-def _channels(channels: Sequence[str], terms: Terms, faults: Faults) -> None:
+def _check_channels(channels: Sequence[str], terms: Terms, faults: Faults) -> None:
     for number, channel in enumerate(channels):
         _known(f"channels.{number}", channel, terms, faults)
 
@@ -171,24 +173,20 @@ def _known(path: str, channel: str, terms: Terms, faults: Faults) -> None:
         faults.append(Fault(path, "UNKNOWN_CHANNEL", f"There is no channel {channel!r}."))
 
 
-def _strategy(given: Given, faults: Faults) -> None:
+def _check_strategy(given: Given, faults: Faults) -> None:
     if given.strategy == "first":
         faults.append(Fault("strategy", "STRATEGY_NOT_AVAILABLE", "Only the strategy all is available."))
     elif given.wait:
         faults.append(Fault("wait", "WAIT_WITHOUT_FIRST", "A wait belongs to the strategy first."))
 
 
-def _expiry(expires_at: datetime, deliver_at: datetime | None, faults: Faults) -> None:
+def _check_expiry(expires_at: datetime, deliver_at: datetime | None, faults: Faults) -> None:
     now = datetime.now(UTC)
     if expires_at <= max(deliver_at or now, now):
         faults.append(Fault("expires_at", "EXPIRES_BEFORE_DUE", "It would expire before it is due."))
 
 
-def _own_key(key: HistoryKey, sender: Sender, faults: Faults) -> None:
+def _check_own_key(key: HistoryKey, sender: Sender, faults: Faults) -> None:
     if key.sender != str(sender.id):
         told = f"The key was made for the sender {key.sender!r}."
         faults.append(Fault("history_key", "HISTORY_KEY_OF_ANOTHER_SENDER", told))
-
-
-Rule = Callable[[Given, Order, Terms, Faults], None]
-RULES: tuple[Rule, ...] = (_size, _names, _people, _choices)
