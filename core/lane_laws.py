@@ -9,14 +9,11 @@ from core.words import TaskState
 
 
 class LaneSeen(NamedTuple):
-    """A row of lua/audit_lanes.lua. `doubled`: the place of the first among those behind. `asked`: the score of its
-    offer under the tenant that was asked about.
-    """
+    """A row of lua/audit_lanes.lua. `asked`: the score of its offer under the tenant that was asked about."""
 
     lane: str
     first: str | None
     behind: int
-    doubled: str | None
     first_tube: str | None
     first_lane: str | None
     tenant: str | None
@@ -52,8 +49,6 @@ def _first_laws(key: str, tube: str, seen: LaneSeen, mend: Mend) -> Iterator[Vio
         found = f"{seen.first} ({seen.state or 'no task'} in {seen.first_tube}, lane {seen.first_lane}) stands first"
         yield Violation("I2", key, found, "one of its own live tasks, or nobody", mend)
         return
-    if seen.doubled is not None:
-        yield Violation("I1", key, f"{seen.first} stands first, and behind", "in one place", mend)
     wanted = float(score_of(seen.priority or "0", seen.order or "0")) if seen.state == TaskState.READY else None
     if (None if seen.offered is None else float(seen.offered)) != wanted:
         yield Violation("I3", key, f"offered at {seen.offered}", f"offered at {wanted}", mend)

@@ -62,17 +62,23 @@ end
 local lane = task.lane and lane_key(task.tube, task.lane)
 local aside = task.lane and by_key('lane', task.lane)
 
--- Who is taken or backs off stands first, and who stood there to be taken next stands behind it; of two at work none can be put back.
+-- Who is taken or backs off stands first, or who is before the one that stands there; that one stands behind again. Of two at work
+-- none can be put back.
 local function put_first()
   local other = front_of(task.tube, task.lane)
   local rival = other and belongs(other, task.tube, task.lane)
-  if rival and rival.state ~= 'ready' then return false end
   if rival then
+    if rival.state ~= 'ready' or state == 'ready' and rival.order < task.order then return false end
     withdraw(task.tube, rival.tenant, '@' .. task.lane)
     tally(task.tube, 'locked', redis.call('ZADD', lane, rival.order, other))
   end
   stand_first(task.tube, task.lane, id)
   return true
+end
+
+local function put_behind(score)
+  if not score then tally(task.tube, 'locked', 1) end
+  be_in(lane, 'the lane ' .. task.lane, id, task.order)
 end
 
 -- Who waits and was not put aside backs off.
@@ -82,15 +88,10 @@ local function stands()
 end
 
 local function mend_place()
-  local is_first, score = front_of(task.tube, task.lane) == id, redis.call('ZSCORE', lane, id)
-  if is_first then return end
+  local first, score = front_of(task.tube, task.lane), redis.call('ZSCORE', lane, id)
+  if first == id then return end
   if state == 'ready' then
-    if not score then
-      join_lane(id, task)
-      note('put into the lane ' .. task.lane)
-    elseif tonumber(score) ~= task.order then
-      be_in(lane, 'its place', id, task.order)
-    end
+    if score or not first or not put_first() then put_behind(score) end
     return
   end
   if score then drop_member(task.tube, task.lane, id) end

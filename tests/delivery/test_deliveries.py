@@ -133,6 +133,16 @@ async def test_who_is_named_twice_is_one_recipient_with_all_his_contacts(api: Ap
     assert (sorted(telegram.addresses), sorted(sms.addresses)) == (["1", "2"], ["+71", "+72"])
 
 
+@pytest.mark.row("D-02", "D-11")
+async def test_a_channel_that_is_named_twice_is_used_once(api: Api, courier: Couriers) -> None:
+    """It had two parcels of one name, was sent once and never came to its end."""
+    telegram = await courier("telegram")
+    people = [{"id": 1, "contacts": {"telegram": "1"}}]
+    made = await api.call("POST", "/v1/deliveries", a_delivery(recipients=people, channels=["telegram", "telegram"]))
+    told = await finished(api, made.headers["Location"])
+    assert (told["verdict"], telegram.addresses) == ("all_reached", ["1"])
+
+
 @pytest.mark.row("D-07")
 async def test_a_delivery_waits_for_its_time_and_can_be_moved_and_cancelled_before(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at="2029-11-21T17:00:00.250+03:00"))

@@ -10,6 +10,7 @@ import pytest
 from core.audit import Audit
 from core.keys import KEYS
 from core.orders import HistoryKey
+from core.queue import Draft
 from core.words import DeliveryState, Status
 from tests.core.house import HOUR, TENANT, House, people
 from tests.proof.busy import items
@@ -134,15 +135,31 @@ async def test_a_deferred_task_that_stands_in_a_lane_leaves_it_to_who_is_at_work
 async def test_who_is_at_work_is_put_first_again_and_who_stood_there_behind_him(house: House) -> None:
     first = (await house.queue.put("t", "first", lane="x")).partition(".")[2]
     second = (await house.queue.put("t", "second", lane="x")).partition(".")[2]
-    await house.queue.put("t", "third", lane="x")
+    third = (await house.queue.put("t", "third", lane="x")).partition(".")[2]
     (held,) = await house.take()
     assert held.id == first
     await house.redis.hset(at("front", "t"), "x", second)
     await house.redis.zrem(at("lane", "t", "x"), second)
+    await house.store.run("mend_task", 0, first)
+    assert await house.redis.zrange(at("lane", "t", "x"), 0, -1) == [second, third]
     await mended(house)
     assert await house.redis.hget(at("front", "t"), "x") == first
     assert await house.queue.settle(held) == "done"
     assert await house.finish_all() == ["second", "third"]
+
+
+@pytest.mark.parametrize("lane_first", [False, True])
+async def test_who_stood_first_and_was_lost_is_before_the_others_again(house: House, lane_first: bool) -> None:
+    """Whether the repair comes to the task or to the lane first, where the next one was let up meanwhile."""
+    lost = (await house.queue.put("t", "first", lane="x")).partition(".")[2]
+    await house.queue.put_many("t", [Draft("second", lane="x"), Draft("third", lane="x")])
+    await house.redis.hdel(at("front", "t"), "x")
+    if lane_first:
+        await house.store.run("mend_lane", 0, "t", "x", "")
+    else:
+        await house.store.run("mend_task", 0, lost)
+    await mended(house)
+    assert await house.finish_all() == ["first", "second", "third"]
 
 
 async def test_of_two_who_lost_their_place_the_one_at_work_has_it(house: House) -> None:
