@@ -116,10 +116,16 @@ class Selections:
             after, names = await behind(after, end, size)
             if len(names) == size:
                 return after, names
-            first = await self._store.command("HGET", KEYS["front"].at(shard, tube), lane)
+            first = await self._first(shard, tube, lane, int(end))
             return _ALL_READ, [first, *names] if first else names
 
         return read
+
+    async def _first(self, shard: int, tube: str, lane: str, end: int) -> str | None:
+        """None also if it came after `end`, into a lane that had become empty."""
+        first = await self._store.command("HGET", KEYS["front"].at(shard, tube), lane)
+        order = first and await self._store.command("HGET", KEYS["task"].at(shard, first), "order")
+        return str(first) if order and int(order) <= end else None
 
     def _without(self, aside: str, source: Read) -> Read:
         """Those of `source` who come later: a page may be empty, and is no end then."""

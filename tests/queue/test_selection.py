@@ -9,6 +9,7 @@ import pytest
 
 from core.errors import Invalid
 from core.queue import Draft, Selection, Settlement
+from core.selections import Place, Selections
 from core.tubes import Tube, Tubes
 from tests.core.house import HOUR, House, person
 from tests.servers import on_both_servers
@@ -135,6 +136,18 @@ async def test_what_is_put_while_a_cancel_is_at_work_stays(house: House) -> None
     await house.queue.put("t", "new", user="u")
     await cancelling
     assert await house.finish_all() == ["new"]
+
+
+@pytest.mark.row("K-09")
+async def test_what_is_put_first_into_a_lane_that_became_empty_meanwhile_is_not_seen(house: House) -> None:
+    ids = await house.queue.put_many("t", [Draft("old", lane="l")] * 3)
+    pages = Selections(house.store).pages(Selection(lane="l"), Place(), 2)
+    told = [f"0.{name}" for name in (await anext(pages))[1]]
+    for one in ids:
+        await house.queue.cancel(one)
+    await house.queue.put("t", "new", lane="l")
+    told += [f"0.{name}" async for _, names in pages for name in names]
+    assert told == ids[1:]
 
 
 @pytest.mark.row("K-28")
