@@ -40,20 +40,8 @@ class Numbers:
 
 
 _FACTS = (
-    *(
-        "state",
-        "tube",
-        "tenant",
-        "lane",
-        "priority",
-        "order",
-        "due",
-        "expires",
-        "attempts",
-        "allowed",
-        "token",
-        "started",
-    ),
+    *("state", "tube", "tenant", "lane", "priority", "order", "due", "expires"),
+    *("attempts", "allowed", "token", "started"),
     *("cancel", "skip", "history", "kind", "user", "tags", "ended"),
 )
 _NEEDED = ("state", "tube", "tenant", "priority", "order")

@@ -3,7 +3,7 @@
 -- USES    gather, ready
 -- RETURNS [now, last order, last token, task, …]
 --         task: [id] if there is none, or [id, facts (FACTS), scores in due, lease, expires, buried, finished, ready, lane,
---         aside of the lane, first of the lane, ms to live, what it should be found by and is not, …]
+--         those put aside in the lane, first of the lane, ms to live, what it should be found by and is not, …]
 -- EVENTS  none
 
 local FACTS = {
