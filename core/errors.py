@@ -71,3 +71,8 @@ class StoreFull(StoreError):
 
 class ScriptFault(StoreError):
     """A Lua script failed. The message names the file and the line."""
+
+
+def malformed_cursor() -> Invalid:
+    """What is said of a cursor that is none of ours."""
+    return Invalid("CURSOR_MALFORMED", "A cursor is taken from `next` of the page before.", "cursor")

@@ -17,7 +17,7 @@ from typing import Any
 from core.archive import Archive
 from core.cancellation import Cancellation
 from core.channels import Channels
-from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused, StoreError, StoreFull
+from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused, StoreError, StoreFull, malformed_cursor
 from core.listing import Listing
 from core.orders import Accepted, Cancelled, History, HistoryKey, Id, Order, Repeat, moment, unix_ms
 from core.parcels import fields_of
@@ -193,5 +193,5 @@ def _position(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 9:
-        raise Invalid("CURSOR_MALFORMED", "A cursor is taken from `next` of the page before.", "cursor")
+        raise malformed_cursor()
     return int(cursor)

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from core.archive import Archive
-from core.errors import Invalid, NotFound
+from core.errors import NotFound, malformed_cursor
 from core.keys import KEYS
 from core.orders import History, HistoryKey, unix_ms
 from core.store import Store
@@ -121,4 +121,4 @@ def read_cursor(cursor: str) -> Place:
         created, shard, suffix = text.split(" ", 2)
         return Place(int(created), suffix, int(shard))
     except (ValueError, binascii.Error):
-        raise Invalid("CURSOR_MALFORMED", "A cursor is taken from `next` of the page before.", "cursor") from None
+        raise malformed_cursor() from None

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from core.channels import pairs_of
-from core.errors import Invalid, NotFound
+from core.errors import NotFound, malformed_cursor
 from core.keys import KEYS, kind_of
 from core.selections import Place, Selections, flat
 from core.store import Store
@@ -213,12 +213,8 @@ def _cursor(cursor: str | None, shards: int) -> tuple[int, int]:
         and int(shard) < shards
         and int(position) < 2**64
     ):
-        raise _malformed()
+        raise malformed_cursor()
     return int(shard), int(position)
-
-
-def _malformed() -> Invalid:
-    return Invalid("CURSOR_MALFORMED", "A cursor is taken from `next` of the page before.", "cursor")
 
 
 def _next_cursor(shard: int, position: int, shards: int) -> str | None:

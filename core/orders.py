@@ -114,7 +114,7 @@ class Recipient(Struct, frozen=True):
 
 
 class Order(Struct, frozen=True):
-    """One text for many people; each of them and each channel once. Times are aware; `deliver_at` None means now."""
+    """One text for many people, each of them once. Times are aware; `deliver_at` None means now."""
 
     tenant: str
     sender: Sender

@@ -90,7 +90,7 @@ def cut(entries: Sequence[T], size: int) -> list[Sequence[T]]:
 
 def fields_of(order: Order, parcel_sizes: Mapping[str, int]) -> list[Field]:
     """The history's fields for `lua/enqueue.lua`, besides how many recipients there are: name, value, name, value, …"""
-    people, channels = order.recipients, order.channels
+    people, channels = order.recipients, tuple(dict.fromkeys(order.channels))
     fields: list[Field] = ["sender", _encode(order.sender), "text", order.text, *_options(order)]
     for page, some in enumerate(cut(people, PAGE)):
         fields += (f"people:{page}", _encode([_person(one, channels) for one in some]))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
-from core.errors import Invalid
+from core.errors import malformed_cursor
 from core.keys import KEYS
 from core.store import Store
 from core.tasks import Selection
@@ -43,7 +43,7 @@ class Place:
         if cursor is None:
             return cls()
         if not (found := re.fullmatch(r"(\d{1,5})-(\d{1,16})-(.*)", cursor)):
-            raise Invalid("CURSOR_MALFORMED", "A cursor is taken from `next` of the page before.", "cursor")
+            raise malformed_cursor()
         return cls(int(found[1]), found[2], unquote(found[3]))
 
 

@@ -35,7 +35,7 @@ def make_order(given: Given, terms: Terms) -> Order:
         sender=Sender(sender.id, sender.name or None, sender.role or None),
         text=given.text,
         recipients=_recipients(given.recipients),
-        channels=tuple(dict.fromkeys(given.channels)) if given.channels else terms.channels,
+        channels=given.channels or terms.channels,
         origin=given.origin or "api",
         deliver_at=read_time(given.deliver_at, "deliver_at", furthest) if given.deliver_at else None,
         expires_at=read_time(given.expires_at, "expires_at", furthest) if given.expires_at else None,

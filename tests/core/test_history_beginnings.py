@@ -26,6 +26,14 @@ class TestHowItComesIntoBeing:
         kept = await dump(house.server.url)
         assert abs(kept[f"delivery:{{0}}:{key.suffix}"].pttl - 3_600_000) < 5_000
 
+    @pytest.mark.row("D-11")
+    async def test_a_channel_that_is_named_twice_has_one_parcel(self, house: House) -> None:
+        courier = Played()
+        await house.courier(courier)
+        key = (await house.deliver(*people(2), channels=("echo", "echo"))).key
+        await house.finished(key)
+        assert courier.addresses == ["p1", "p2"]
+
     @pytest.mark.row("D-04")
     async def test_a_key_can_be_had_first_and_is_used_once(self, house: House) -> None:
         key = await house.histories.reserve(TENANT, SENDER.id)
