@@ -22,6 +22,7 @@ from delivery.house import Key
 from delivery.problems import fault
 from delivery.reading import QueryReader, Reader
 from delivery.routes import HandlerOfCall, Repeats, Route
+from delivery.whole import Whole
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +44,8 @@ def enter(route: Route, desk: Desk) -> Plain:
             response = _respond(await route.handler(call))
         else:
             response = await _repeatable(route, call, checked(name), raw)
-        if desk.pace.rate and not response.prepared:
-            response.headers.update(desk.pace.fields(key.id))
+        if desk.pace.rate and isinstance(response, Whole):
+            response.fields.update(desk.pace.fields(key.id))
         return response
 
     return entering
@@ -59,12 +60,23 @@ def _body_reader(route: Route, desk: Desk) -> Callable[[web.Request], Awaitable[
         if read is None:
             return b"", None
         media.check(request, media.JSON)
-        if (request.content_length or 0) > limit:
-            raise Refused("BODY_TOO_LARGE", f"At most {limit} bytes are allowed.")
-        raw = await request.read()
+        content = request.content
+        raw = content.read_nowait() if content.is_eof() else await _received(request, limit)
+        if len(raw) > limit:
+            raise _too_large(limit)
         return raw, None if optional and not raw else read(raw)
 
     return reading
+
+
+async def _received(request: web.Request, limit: int) -> bytes:
+    if (request.content_length or 0) > limit:
+        raise _too_large(limit)
+    return await request.read()
+
+
+def _too_large(limit: int) -> Refused:
+    return Refused("BODY_TOO_LARGE", f"At most {limit} bytes are allowed.")
 
 
 def _query_reader(route: Route) -> Callable[[web.Request], Struct]:
@@ -72,8 +84,7 @@ def _query_reader(route: Route) -> Callable[[web.Request], Struct]:
     nothing = reader.read(())
 
     def reading(request: web.Request) -> Struct:
-        asked = request.rel_url
-        return reader.read(asked.query.items()) if asked.raw_query_string else nothing
+        return reader.read(request.rel_url.query.items()) if "?" in request.raw_path else nothing
 
     return reading
 
@@ -129,7 +140,7 @@ async def _once(call: Call[Any, Any], repeat: Repeat, handler: HandlerOfCall) ->
     except StoreFull:
         return _respond(await handler(call))
     if stored is not None:
-        return web.Response(status=stored.status, body=stored.body, headers=_REPLAYED)
+        return Whole(stored.status, stored.body, _REPLAYED)
     try:
         reply = await handler(call)
         assert isinstance(reply, Reply), "a stream can not be kept for repeats"
@@ -141,10 +152,14 @@ async def _once(call: Call[Any, Any], repeat: Repeat, handler: HandlerOfCall) ->
         await idempotency.finish(call.tenant, repeat.key, repeat.fingerprint, reply.status, body)
     except StoreFull:
         log.warning("the answer to an Idempotency-Key is not kept: the store is full")  # but it is the true answer
-    return web.Response(status=reply.status, body=body, headers={**_JSON, **(reply.headers or {})})
+    return _whole(reply, body)
 
 
 def _respond(reply: Reply | web.StreamResponse) -> web.StreamResponse:
     if isinstance(reply, Reply):
-        return web.Response(status=reply.status, body=encode(reply.body), headers={**_JSON, **(reply.headers or {})})
+        return _whole(reply, encode(reply.body))
     return reply
+
+
+def _whole(reply: Reply, body: bytes) -> Whole:
+    return Whole(reply.status, body, {**_JSON, **reply.headers} if reply.headers else _JSON)
