@@ -17,6 +17,7 @@ from delivery.house import House
 from delivery.metrics import Metrics
 from delivery.options import Options
 from delivery.pace import Pace
+from delivery.wire import STRAIGHT
 
 
 def build(house: House, options: Options | None = None) -> web.Application:
@@ -25,6 +26,7 @@ def build(house: House, options: Options | None = None) -> web.Application:
     described = document.written((*ROUTES, *OPEN_ROUTES), options.version)
     desk = Desk(house, options, Metrics(), Pace(options.rate, options.burst), described)
     app = web.Application(client_max_size=options.body_limit)
+    app[STRAIGHT] = {}
     for route in ROUTES:
         _add(app, desk, route.method, route.path, enter(route, desk))
     for open_route in OPEN_ROUTES:
@@ -35,8 +37,11 @@ def build(house: House, options: Options | None = None) -> web.Application:
 
 
 def _add(app: web.Application, desk: Desk, method: str, path: str, handler: Plain) -> None:
+    answering = answered(handler, path, desk.metrics)
     pattern = re.sub(r"\{(\w+)\}", _parameter, path)
-    app.router.add_route(method, pattern, answered(handler, path, desk.metrics), expect_handler=expected)
+    app.router.add_route(method, pattern, answering, expect_handler=expected)
+    if pattern == path:
+        app[STRAIGHT][method, path] = answering
 
 
 def _parameter(found: re.Match[str]) -> str:

@@ -1,16 +1,25 @@
-"""What goes wrong before there is a request: broken HTTP, a head that is too long, a body that does not unpack.
+"""What stands between the connections and the application.
 
-The library answers these below the application, in plain text. Here they become problem documents like all others, and
-lines in the log instead of tracebacks: what a stranger sends is no fault of ours.
+Requests to an address that is always the same go straight to its handler. What goes wrong before there is a request
+(broken HTTP, a head that is too long, a body that does not unpack) the library answers in plain text; here it becomes a
+problem document like all others, and a line in the log instead of a traceback: what a stranger sends is no fault of
+ours.
 """
 
 import logging
+from collections.abc import Awaitable, Callable, Mapping
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
+from delivery.answering import Plain
 from delivery.problems import of_http
 
 log = logging.getLogger(__name__)
+
+Address = tuple[str, str]
+"""A method and a path without parameters."""
+
+STRAIGHT = web.AppKey[dict[Address, Plain]]("straight", dict)
 
 
 class Runner(web.AppRunner):
@@ -18,7 +27,23 @@ class Runner(web.AppRunner):
 
     async def _make_server(self) -> web.Server:
         made = await super()._make_server()
-        return _Server(made.request_handler, request_factory=made.request_factory, loop=made._loop, **made._kwargs)
+        handlers = self.app[STRAIGHT]
+        handler = _straight(handlers, made.request_handler)
+        return _Server(handler, request_factory=made.request_factory, loop=made._loop, **made._kwargs)
+
+
+def _straight(
+    handlers: Mapping[Address, Plain], otherwise: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
+    """Past the router, which with all around it takes 5 µs, a tenth of what a bare handler takes."""
+
+    def handle(request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
+        handler = handlers.get((request.method, request.raw_path))
+        if handler is None or hdrs.EXPECT in request.headers:
+            return otherwise(request)
+        return handler(request)  # type: ignore[arg-type] # requests are made by the application's factory
+
+    return handle
 
 
 class _Server(web.Server):
