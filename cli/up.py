@@ -20,7 +20,7 @@ from typing import Any
 from cli import embedded, keys
 from cli.command import GOOD, Command, NotDone, declare_nothing
 from cli.processes import Facts, Part, PartEnded, Say, Supervisor
-from cli.settings import Configuration, load
+from cli.settings import Configuration, Settings, load
 from cli.syncing import keep_synced
 from cli.wiring import stop_requested
 from core.ending import end
@@ -61,8 +61,9 @@ async def everything(configuration: Configuration, say: Say) -> AsyncIterator[Ru
         with embedded.claimed(data / "valkey") as lock:
             syncing = asyncio.create_task(keep_synced(data / "valkey"))  # with ADA_REDIS_URL nothing grows there
             try:
-                url = settings.redis_url or await start_store(supervisor, data / "valkey", lock)
-                running = Running(url, keys.made_or_kept(settings), data)
+                url, shown = await urls_of_store(settings, supervisor, lock)
+                running = Running(shown, keys.made_or_kept(settings), data)
+                running.environment["ADA_REDIS_URL"] = url
                 await start_rest(configuration, supervisor, running)
                 yield running
             finally:
@@ -72,7 +73,15 @@ async def everything(configuration: Configuration, say: Say) -> AsyncIterator[Ru
         raise NotDone(str(fault)) from fault
 
 
-async def start_store(supervisor: Supervisor, directory: Path, lock: int) -> str:
+async def urls_of_store(settings: Settings, supervisor: Supervisor, lock: int) -> tuple[str, str]:
+    """Where our processes reach it, and where tools do."""
+    if settings.redis_url:
+        return settings.redis_url, settings.redis_url
+    server = await start_store(supervisor, settings.data.absolute() / "valkey", lock)
+    return server.url, server.tcp_url
+
+
+async def start_store(supervisor: Supervisor, directory: Path, lock: int) -> embedded.Embedded:
     """The embedded server; whatever ends it, it starts again."""
     server = embedded.prepare(directory)
     part = Part(
@@ -86,7 +95,7 @@ async def start_store(supervisor: Supervisor, directory: Path, lock: int) -> str
         is_worth_saying=embedded.is_warning,
     )
     await needed(supervisor, part)
-    return server.url
+    return server
 
 
 def store_is_ready(line: str) -> Facts | None:
@@ -95,7 +104,6 @@ def store_is_ready(line: str) -> Facts | None:
 
 async def start_rest(configuration: Configuration, supervisor: Supervisor, running: Running) -> None:
     running.environment |= {
-        "ADA_REDIS_URL": running.redis_url,
         "ADA_DATA": str(running.data),
         "ADA_API_KEY": running.api_key,
     }

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,10 @@ class Server:
     @property
     def url(self) -> str:
         return self.place.url
+
+    def url_through(self, port: int) -> str:
+        """The same server through whatever hands on what comes to another port."""
+        return replace(self.place, port=port).tcp_url
 
     @property
     def pid(self) -> int:

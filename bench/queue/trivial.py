@@ -8,7 +8,7 @@ server's share of the time.
 import socket
 import sys
 import time
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import hiredis
 from redis import Redis
@@ -23,10 +23,9 @@ _REPLY = b":1\r\n"
 def raw(url: str, sha: str, seconds: float) -> float:
     """One write of `_AT_ONCE` calls is always on its way while the one before is answered."""
     target = urlsplit(url)
-    assert target.hostname
     assert target.password
     batch = hiredis.pack_command(("EVALSHA", sha, "1", "{0}", "1")) * _AT_ONCE  # type: ignore[arg-type]
-    with socket.create_connection((target.hostname, target.port or 6379)) as line:
+    with _connected(target) as line:
         line.sendall(hiredis.pack_command(("AUTH", target.password)))  # type: ignore[arg-type]
         line.recv(100)
         line.sendall(batch)
@@ -36,6 +35,14 @@ def raw(url: str, sha: str, seconds: float) -> float:
             _hear(line, len(_REPLY) * _AT_ONCE)
             calls += _AT_ONCE
         return calls / (time.perf_counter() - began)
+
+
+def _connected(target: SplitResult) -> socket.socket:
+    if target.scheme != "unix":
+        return socket.create_connection((target.hostname, target.port or 6379))
+    line = socket.socket(socket.AF_UNIX)
+    line.connect(unquote(target.path))
+    return line
 
 
 def _hear(line: socket.socket, size: int) -> None:

@@ -67,3 +67,20 @@ def test_a_directory_with_spaces_and_quotes_in_its_name_serves(tmp_path: Path) -
     server = Server(tmp_path / "мои данные'")
     server.start()
     server.kill()
+
+
+def test_our_processes_reach_it_by_its_socket_and_tools_by_its_port(own_server: Server) -> None:
+    place = own_server.place
+    assert place.socket
+    assert stat.S_IMODE(place.socket.stat().st_mode) == 0o600
+    for url, family in ((place.url, "unix://"), (place.tcp_url, "redis://")):
+        assert url.startswith(family)
+        with Redis.from_url(url) as client:
+            assert client.ping()
+
+
+def test_in_a_directory_with_a_long_name_there_is_only_the_port(tmp_path: Path) -> None:
+    server = Server(tmp_path / ("long" * 25))
+    server.start()
+    assert server.url == server.place.tcp_url
+    server.kill()

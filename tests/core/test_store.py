@@ -80,7 +80,7 @@ async def test_tasks_states_and_scripts_survive_a_restart(own_server: Server) ->
 async def test_commands_in_flight_are_written_together(house: House) -> None:
     """A thousand calls of one turn are a write for every eight; each on its own would be a segment of its own."""
     counting = Counting(house.server.place.port)
-    store = await Store.open(house.server.url.replace(f":{house.server.place.port}", f":{await counting.start()}"))
+    store = await Store.open(house.server.url_through(await counting.start()))
     await store.command("PING")
     before = counting.segments()
     await asyncio.gather(*(store.command("ECHO", str(number)) for number in range(1000)))

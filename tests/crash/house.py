@@ -138,7 +138,7 @@ class House:
     async def wire_to_server(self) -> tuple[Wire, Mapping[str, str]]:
         """A wire to Valkey, and the settings of a process that uses it."""
         wire = await self.wire(self.server.place.port)
-        return wire, {"ADA_REDIS_URL": self.server.url.replace(f":{self.server.place.port}/", f":{wire.port}/")}
+        return wire, {"ADA_REDIS_URL": self.server.url_through(wire.port)}
 
     # deliveries
 

@@ -176,7 +176,7 @@ class TestCutOff:
 
     @pytest.fixture
     async def store(self, server: Server, wire: Wire) -> AsyncIterator[Store]:
-        opened = await Store.open(server.url.replace(f":{server.place.port}", f":{wire.port}"), patience=0.5)
+        opened = await Store.open(server.url_through(wire.port), patience=0.5)
         yield opened
         await opened.close()
 

@@ -98,12 +98,12 @@ async def test_a_message_is_delivered_over_tls_by_a_user_without_rights_over_the
 
 
 async def test_a_message_is_delivered_on_another_database(server: Server) -> None:
-    await deliver_one(server.url.removesuffix("/0") + "/3")
+    await deliver_one(server.place.tcp_url.removesuffix("/0") + "/3")
 
 
 async def test_a_wrong_password_is_said_at_once(server: Server) -> None:
     with pytest.raises(SetupError, match="ADA_REDIS_URL"):
-        await Store.open(server.url.replace(":", ":wrong", 2).replace("redis:wrong", "redis:"))
+        await Store.open(server.place.tcp_url.replace(":", ":wrong", 2).replace("redis:wrong", "redis:"))
 
 
 async def test_our_notifications_are_merged_into_those_that_are_set(server: Server, client: Redis) -> None:

@@ -76,7 +76,7 @@ class Cutter:
 
     def __init__(self, recorded: Recorded, directory: Path, program: Path) -> None:
         self._recorded = recorded
-        shutil.copytree(recorded.directory, directory)
+        shutil.copytree(recorded.directory, directory, ignore=shutil.ignore_patterns("socket"))
         self._log = log_of(directory)
         self._server = Server(directory, program)
         self._drained: set[str] = set()

@@ -138,7 +138,7 @@ async def test_after_a_failover_deferral_and_leases_go_on(pair: tuple[Server, Se
     first, second = pair
     wire = Wire(first.place.port)
     await wire.start()
-    store = await Store.open(first.url.replace(f":{first.place.port}", f":{wire.port}"))
+    store = await Store.open(first.url_through(wire.port))
     house, shop, noting = House(store, first), Shop(store), Noting()
     await house.queue.put("held", "")
     (held,) = await house.take("held", lease=HOUR)
