@@ -2,12 +2,15 @@
 
 All answer the same load generator, a process of its own, in turns: the bare handler, the bare handler that reads and
 writes JSON, one client that posts one by one, many that do, one client that posts in bulk, the bare handler, …
-The API is the real one: `./ada serve`, real keys, real scripts, append-only file on.
+The API is the real one: `./ada serve`, real keys, real scripts, append-only file on. Each round has a server and
+processes of its own: a server rewrites its file each time it has doubled, a core's work for seconds, which would fall
+into one turn or another.
 """
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -55,18 +58,21 @@ class Turn:
 
 
 async def measure(arguments: Namespace, rows: Rows) -> None:
+    turns: dict[str, list[Turn]] = defaultdict(list)
+    for number in range(arguments.rounds):
+        async for contender, turn in one_round(arguments):
+            turns[contender.name].append(turn)
+            say(f"{number + 1}/{arguments.rounds} {contender.name}: {turn.rate:,.0f}/s")
+    show(turns, rows)
+
+
+async def one_round(arguments: Namespace) -> AsyncIterator[tuple[Contender, Turn]]:
     async with ground() as place:
         api, facts = await place.start_verb("serve")
         bare = await place.start("bare", "bench.bare", str(ANSWER_BYTES))
-        contenders = contenders_of((await bare.facts(START))["http"], facts["http"], arguments)
-        servers = {contender: bare if contender.name in BARE else api for contender in contenders}
-        turns: dict[str, list[Turn]] = {contender.name: [] for contender in contenders}
-        for number in range(arguments.rounds):
-            for contender, server in servers.items():
-                turn = await one_turn(place, contender, server, arguments.seconds)
-                turns[contender.name].append(turn)
-                say(f"{number + 1}/{arguments.rounds} {contender.name}: {turn.rate:,.0f}/s")
-    show(turns, rows)
+        for contender in contenders_of((await bare.facts(START))["http"], facts["http"], arguments):
+            server = bare if contender.name in BARE else api
+            yield contender, await one_turn(place, contender, server, arguments.seconds)
 
 
 def contenders_of(bare: str, api: str, arguments: Namespace) -> Sequence[Contender]:
