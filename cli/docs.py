@@ -48,7 +48,8 @@ def scripts_page() -> str:
 
 _SCRIPTS = """Every script has one key, `queue:{s}:counters` (it routes the call to the shard), and begins with two
 arguments that the headers leave out: the shard tag (`{0}`) and an offset to the server's clock in ms (0). `int` is a
-decimal number, `json` a JSON text, `rest` all that follow. Each is safe to repeat.
+decimal number, `json` a JSON text, `rest` all that follow; `packed`
+arguments come as one word, an array of MessagePack. Each is safe to repeat.
 
 """
 

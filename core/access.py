@@ -48,17 +48,22 @@ class Access:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._seen: dict[str, tuple[float, Key | None]] = {}  # by secret: only in memory, and only for a second
+        self._seen: dict[str, tuple[float, Key | None]] = {}  # by secret, until when: in memory only
+
+    def recall(self, secret: str) -> Key | None:
+        """Whose secret this is, if he was found within the last second."""
+        seen = self._seen.get(secret)
+        return seen[1] if seen and time.monotonic() < seen[0] else None
 
     async def find(self, secret: str) -> Key | None:
         """Whose secret this is; None if nobody's. At most a second old."""
         seen = self._seen.get(secret)
-        if seen and time.monotonic() - seen[0] < _CACHED:
+        if seen and time.monotonic() < seen[0]:
             return seen[1]
         key = _key(pairs_of(await self._store.command("HGETALL", KEYS["access"].at(0, _hash(secret)))))
         if len(self._seen) >= _CACHE_SIZE:
             self._seen.clear()
-        self._seen[secret] = (time.monotonic(), key)
+        self._seen[secret] = (time.monotonic() + _CACHED, key)
         return key
 
     async def create(

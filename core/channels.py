@@ -10,6 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 from core.errors import StoreFull
 from core.keys import KEYS
@@ -32,15 +33,23 @@ class Facts:
     halted: str = ""
 
 
+class Register(NamedTuple):
+    """`names`: the usual channels, then those whose couriers came later; `parcel_sizes`: for any channel the most
+    recipients of one parcel.
+    """
+
+    names: Sequence[str]
+    parcel_sizes: Mapping[str, int]
+
+
 class Channels:
     """`usual`: the channels of this installation by its settings, known before their couriers were ever started."""
 
     def __init__(self, store: Store, usual: Sequence[str] = ("telegram", "vk", "sms")) -> None:
         self._store = store
         self._usual = tuple(usual)
-        self._known = self._usual
-        self._parcel_sizes: Mapping[str, int] = {}
-        self._read_at = float("-inf")
+        self._register: Register | None = None
+        self._until = float("-inf")
 
     async def register(self, channel: str, facts: Facts) -> None:
         """Enter a channel, or renew its facts, in every shard. On a full server it stays as it was: a courier must be
@@ -52,24 +61,18 @@ class Channels:
         except StoreFull as fault:
             log.warning("%s not entered among the channels: %s", channel, fault)
 
-    async def known(self) -> Sequence[str]:
-        """Channel names: the usual ones, then those whose couriers came later. At most a second old."""
-        if time.monotonic() - self._read_at > _CACHED:
-            await self._read()
-        return self._known
+    def recall(self) -> Register | None:
+        """What was read within the last second."""
+        return self._register if time.monotonic() < self._until else None
 
-    async def parcel_sizes(self) -> Mapping[str, int]:
-        """For any channel the most recipients of one parcel. At most a second old."""
-        if time.monotonic() - self._read_at > _CACHED:
-            await self._read()
-        return self._parcel_sizes
-
-    async def _read(self) -> None:
+    async def read(self) -> Register:
+        """What is there just now."""
         flat = await self._store.command("HGETALL", KEYS["channels"].at(0))
         facts = {channel: Facts(**json.loads(text)) for channel, text in pairs_of(flat).items()}
-        self._known = tuple(dict.fromkeys((*self._usual, *facts)))
-        self._parcel_sizes = defaultdict(lambda: _UNKNOWN_PARCEL, {name: one.parcel for name, one in facts.items()})
-        self._read_at = time.monotonic()
+        names = tuple(dict.fromkeys((*self._usual, *facts)))
+        sizes = defaultdict(lambda: _UNKNOWN_PARCEL, {name: one.parcel for name, one in facts.items()})
+        self._register, self._until = Register(names, sizes), time.monotonic() + _CACHED
+        return self._register
 
 
 def pairs_of(reply: Mapping[str, str] | Sequence[str]) -> dict[str, str]:

@@ -23,10 +23,10 @@ from core.orders import Accepted, Cancelled, History, HistoryKey, Id, Order, Rep
 from core.parcels import fields_of
 from core.receipts import Receipts
 from core.retrial import Retrial
-from core.store import Store
+from core.store import Argument, Store
 from core.words import DeliveryState, Status
 
-Call = tuple[int, Sequence[str | bytes | int]]
+Call = tuple[HistoryKey, Sequence[Argument]]
 
 # By this name a call knows its repeat. A key of our own is met once in a process, whose name is then enough; one that
 # was given may come twice, so its calls are counted. It is short because every delivery keeps it.
@@ -71,32 +71,33 @@ class Histories:
 
         Raises Conflict HISTORY_KEY_USED or IDEMPOTENCY_KEY_REUSED, Forbidden HISTORY_KEY_FOREIGN.
         """
-        sizes = await self._channels.parcel_sizes()
+        sizes = (self._channels.recall() or await self._channels.read()).parcel_sizes
         while True:
-            shard, arguments = self._call(order, repeat, sizes)
-            reply = await self._store.run("enqueue", shard, *arguments)
+            key, arguments = self._call(order, repeat, sizes)
+            reply = await self._store.run("enqueue", key.shard, *arguments)
             if not _clashed(order, reply):
-                return _accepted(shard, reply)
+                return _accepted(key, reply)
 
     async def enqueue_many(self, orders: Sequence[tuple[Order, Repeat | None]]) -> list[Accepted | Refused | StoreFull]:
         """Each for itself, all under way at once; the answers in order. Raises StoreError when one is not known."""
-        sizes = await self._channels.parcel_sizes()
+        sizes = (self._channels.recall() or await self._channels.read()).parcel_sizes
         calls = [self._call_or_refusal(order, repeat, sizes) for order, repeat in orders]
-        replies = iter(await self._store.run_each("enqueue", [call for call in calls if not isinstance(call, Refused)]))
+        asked = [(call[0].shard, call[1]) for call in calls if not isinstance(call, Refused)]
+        replies = iter(await self._store.run_each("enqueue", asked))
         return [
             call if isinstance(call, Refused) else await self._answer(order, repeat, call[0], next(replies))
             for call, (order, repeat) in zip(calls, orders, strict=True)
         ]
 
     async def _answer(
-        self, order: Order, repeat: Repeat | None, shard: int, reply: Any
+        self, order: Order, repeat: Repeat | None, key: HistoryKey, reply: Any
     ) -> Accepted | Refused | StoreFull:
         if isinstance(reply, StoreFull):
             return reply
         if isinstance(reply, StoreError):
             raise reply
         try:
-            return await self.enqueue(order, repeat) if _clashed(order, reply) else _accepted(shard, reply)
+            return await self.enqueue(order, repeat) if _clashed(order, reply) else _accepted(key, reply)
         except Refused as refusal:
             return refusal
 
@@ -107,12 +108,12 @@ class Histories:
             return refusal
 
     def _call(self, order: Order, repeat: Repeat | None, sizes: Mapping[str, int]) -> Call:
-        """The shard and the arguments of `lua/enqueue.lua`, with a name of its own. Raises Invalid."""
+        """The key and the arguments of `lua/enqueue.lua`, with a name of its own. Raises Invalid."""
         key = order.history_key or HistoryKey.new(order.sender.id, self.shards, repeat.key if repeat else "")
         if key.shard >= self.shards:
             raise Invalid("HISTORY_KEY_MALFORMED", "This history key names a shard that does not exist.", "history_key")
         name = f"{_PROCESS}{next(_CALLS):x}" if order.history_key else _PROCESS
-        return key.shard, _enqueue_arguments(key, order, repeat, name, sizes)
+        return key, _enqueue_arguments(key, order, repeat, name, sizes)
 
     async def read(self, key: HistoryKey, tenant: str, cursor: str | None = None, limit: int = 100) -> History:
         """The history with a page of recipients. Raises NotFound HISTORY_NOT_FOUND, Invalid CURSOR_MALFORMED."""
@@ -167,13 +168,13 @@ class Histories:
 
 def _enqueue_arguments(
     key: HistoryKey, order: Order, repeat: Repeat | None, request: str, sizes: Mapping[str, int]
-) -> Sequence[str | bytes | int]:
+) -> Sequence[Argument]:
     due = unix_ms(order.deliver_at) if order.deliver_at else 0
     expires = unix_ms(order.expires_at) if order.expires_at else 0
     name = hashlib.blake2b(repeat.key.encode(), digest_size=16).hexdigest() if repeat else ""
     fingerprint = repeat.fingerprint if repeat else ""
-    facts = (key.suffix, order.tenant, request, due, expires, name, fingerprint, _REPEAT_MS, len(order.recipients))
-    return [*facts, *fields_of(order, sizes)]
+    people, fields = len(order.recipients), fields_of(order, sizes)
+    return key.suffix, order.tenant, request, due, expires, name, fingerprint, _REPEAT_MS, people, fields
 
 
 def _clashed(order: Order, reply: list[str]) -> bool:
@@ -181,11 +182,13 @@ def _clashed(order: Order, reply: list[str]) -> bool:
     return reply[0] == "used" and order.history_key is None
 
 
-def _accepted(shard: int, reply: list[str]) -> Accepted:
+def _accepted(key: HistoryKey, reply: list[str]) -> Accepted:
     if reply[0] in _REFUSALS:
         raise _REFUSALS[reply[0]]
     kind, suffix, state, due, asked, recipients = reply
-    key, moved = HistoryKey.of(shard, suffix), moment(asked) if asked else None
+    if kind == "repeated":
+        key = HistoryKey.of(key.shard, suffix)
+    moved = moment(asked) if asked else None
     return Accepted(key, _STATES[state], moment(due), moved, int(recipients), kind == "repeated")
 
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from core.orders import Id, Order, Recipient
+from core.orders import Id, Order
 from core.words import Status
 
 T = TypeVar("T")
-Field = str | bytes | int
+Field = str | int
 """The name or the value of one."""
 Row = tuple[Id, int, int, int, str]
 """An `Entry` on its way into a parcel."""
@@ -90,46 +90,57 @@ def cut(entries: Sequence[T], size: int) -> list[Sequence[T]]:
 
 def fields_of(order: Order, parcel_sizes: Mapping[str, int]) -> list[Field]:
     """The history's fields for `lua/enqueue.lua`, besides how many recipients there are: name, value, name, value, …"""
-    people, channels = order.recipients, tuple(dict.fromkeys(order.channels))
-    fields: list[Field] = ["sender", _encode(order.sender), "text", order.text, *_options(order)]
+    people, entries, further = _spread(order)
+    fields: list[Field] = ["sender", _encode(order.sender).decode(), "text", order.text, *_options(order)]
     for page, some in enumerate(cut(people, PAGE)):
-        fields += (f"people:{page}", _encode([_person(one, channels) for one in some]))
+        fields += (f"people:{page}", _encode(some).decode())
     plan, most_reached = [], 0
-    for channel in channels:
-        reached, rows = _rows(people, channel)
-        parcels, leg = _leg_fields(channel, reached, rows, parcel_sizes[channel])
-        fields += parcels
-        plan.append(leg)
+    for channel, rows in entries.items():
+        reached = len(rows) - further.get(channel, 0)
+        if 0 < len(rows) == reached <= parcel_sizes[channel]:  # mostly: one parcel, with one contact of each
+            fields += (f"parcel:{channel}:0", _encode((0, rows)).decode())
+            plan.append(f"{channel} {reached}")
+        else:
+            parcels = cut(rows, parcel_sizes[channel])
+            for number, one in enumerate(parcels):
+                fields += (f"parcel:{channel}:{number}", _encode((0, one)).decode())
+            plan.append(_leg_told(channel, reached, len(rows), parcels))
         if reached > most_reached:
             most_reached = reached
     fields += ("plan", ";".join(plan))
     if most_reached < len(people):
-        fields += ("reachable", sum(not one.contacts.keys().isdisjoint(channels) for one in people))
+        fields += ("reachable", sum(any(contacts) for _, contacts, *_ in people))
     return fields
 
 
-def _rows(people: Sequence[Recipient], channel: str) -> tuple[int, list[Row]]:
-    """How many have a contact in a channel, and all these contacts, in the order of recipients."""
-    reached, rows = 0, []
-    for number, one in enumerate(people):
-        addresses = one.contacts.get(channel, ())
-        if addresses:
-            reached += 1
+def _spread(order: Order) -> tuple[list[list[Any]], dict[str, list[Row]], dict[str, int]]:
+    """The people as they are kept; by channel their contacts, and how many of these are not the first of somebody."""
+    people: list[list[Any]] = []
+    entries: dict[str, list[Row]] = {channel: [] for channel in order.channels}
+    further: dict[str, int] = {}
+    for number, one in enumerate(order.recipients):
+        contacts = []
+        for channel, rows in entries.items():
+            addresses = one.contacts.get(channel, ())
+            contacts.append(len(addresses))
             for contact, address in enumerate(addresses):
                 rows.append((one.id, number, contact, len(addresses), address))
-    return reached, rows
+            if len(addresses) > 1:
+                further[channel] = further.get(channel, 0) + len(addresses) - 1
+        row: list[Any] = [one.id, contacts]
+        if one.name is not None or one.origin:
+            row.append(one.name)
+        if one.origin:
+            row.append(one.origin)
+        people.append(row)
+    return people, entries, further
 
 
-def _leg_fields(channel: str, reached: int, rows: list[Row], size: int) -> tuple[Sequence[Field], str]:
-    """Its parcels, and its part of the plan. Most deliveries have one parcel in a channel, with one contact of each."""
-    leg = f"{channel} {reached}"
-    if 0 < len(rows) == reached <= size:
-        return (f"parcel:{channel}:0", _encode((0, rows))), leg
-    parcels = cut(rows, size)
-    fields = [part for n, one in enumerate(parcels) for part in (f"parcel:{channel}:{n}", _encode((0, one)))]
-    if len(parcels) > 1 or len(rows) != reached:
-        leg += f" {','.join([str(len(one)) for one in parcels])}"
-    return fields, leg
+def _leg_told(channel: str, reached: int, entries: int, parcels: Sequence[Sequence[Row]]) -> str:
+    """Its part of the plan."""
+    if len(parcels) > 1 or entries != reached:
+        return f"{channel} {reached} {','.join([str(len(one)) for one in parcels])}"
+    return f"{channel} {reached}"
 
 
 def _options(order: Order) -> Iterator[Field]:
@@ -143,22 +154,12 @@ def _options(order: Order) -> Iterator[Field]:
     if order.kind != USUAL_KIND:
         yield from ("kind", order.kind)
     if order.tags:
-        yield from ("tags", _encode(order.tags))
+        yield from ("tags", compact(order.tags))
 
 
 USUAL_ORIGIN = "api"
 USUAL_PRIORITY = 5
 USUAL_KIND = "message"
-
-
-def _person(recipient: Recipient, channels: Sequence[str]) -> list[Any]:
-    contacts = recipient.contacts
-    row: list[Any] = [recipient.id, [len(contacts.get(channel, ())) for channel in channels]]
-    if recipient.name is not None or recipient.origin:
-        row.append(recipient.name)
-    if recipient.origin:
-        row.append(recipient.origin)
-    return row
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class Retrial:
 
     async def _legs(self, key: HistoryKey, facts: Facts, statuses: set[Status]) -> list[list[object]]:
         chosen, groups = await self._chosen(key, facts, statuses)
-        sizes = await self._channels.parcel_sizes()
+        sizes = (await self._channels.read()).parcel_sizes
         return [
             [channel, dump_parcel(groups[channel] + 1, part), [entry.item(Status.QUEUED) for entry in part]]
             for channel, entries in chosen.items()

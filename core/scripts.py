@@ -11,17 +11,23 @@ A script begins with a parsed header:
     -- EVENTS  …
     -- INVARIANT …
 
-From it come the Lua locals (no `ARGV[3]` in a body) and the order of the Python arguments. Every script also gets
-`shard` (the tag, `{0}`) and `now` (milliseconds of the server's clock plus the caller's `clock_offset`, 0 outside
-tests). Key functions (`task_key(id)`) are generated from `core.keys` for those a script uses.
+From it come the Lua locals (no `ARGV[3]` in a body) and the order of the Python arguments. Where these are many, the
+header says `ARGV packed: …`: they travel as one word of MessagePack, with their types, and a list among them arrives as
+a table. A word of the protocol costs the caller as much as ten in MessagePack.
+
+Every script also gets `shard` (the tag, `{0}`) and `now` (milliseconds of the server's clock plus the caller's
+`clock_offset`, 0 outside tests). Key functions (`task_key(id)`) are generated from `core.keys` for those a script uses.
 """
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from core.keys import KEYS
 
@@ -31,6 +37,8 @@ _TYPES = {"int": "tonumber(ARGV[{n}])", "json": "cjson.decode(ARGV[{n}])", "str"
 
 # Before the script's own arguments: the shard tag and the clock offset.
 _FIXED = 2
+_PACKED = "packed: "
+_pack = msgspec.msgpack.Encoder().encode
 # A line of a script and where it stands.
 Line = tuple[str, str]
 # A definition.
@@ -70,9 +78,14 @@ class Script:
     purpose: str
     header: Mapping[str, str]
     arguments: tuple[Argument, ...]
+    packed: bool
     text: str
     origin: tuple[str, ...]
     sha: str
+
+    def words(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        """The arguments as the server gets them."""
+        return (_pack(arguments),) if self.packed else arguments
 
     def where(self, message: str) -> str:
         """A server's error message with `user_script:12` replaced by the file and line it came from."""
@@ -95,15 +108,17 @@ def load(name: str, flags: bool = False) -> Script:
     body = (_LUA / f"{name}.lua").read_text()
     header = dict(_header(body))
     purpose = body.split("\n", 1)[0].removeprefix("-- ").split(": ", 1)[1]
-    arguments = tuple(_arguments(header.get("ARGV", "")))
+    told = header.get("ARGV", "")
+    packed = told.startswith(_PACKED)
+    arguments = tuple(_arguments(told.removeprefix(_PACKED)))
     uses, late = (_listed(header.get(name, "")) for name in ("USES", "LATE"))
     own = _lines(f"{name}.lua")
     blocks = [block for part in uses for block in _blocks(_lines(f"parts/{part}.lua"))]
     definitions = _definitions(blocks, own, late)
-    lines = [*_shebang(name, flags), *_prelude(arguments), *definitions, *own]
+    lines = [*_shebang(name, flags), *_prelude(arguments, packed), *definitions, *own]
     text = "\n".join(line for line, _ in lines)
     sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-    return Script(name, purpose, header, arguments, text, tuple(origin for _, origin in lines), sha)
+    return Script(name, purpose, header, arguments, packed, text, tuple(origin for _, origin in lines), sha)
 
 
 def _header(body: str) -> Iterable[tuple[str, str]]:
@@ -201,6 +216,9 @@ def _shebang(name: str, flags: bool) -> list[Line]:
     return [(f"#!lua flags={flag}".removesuffix(" flags="), "shebang")]
 
 
-def _prelude(arguments: tuple[Argument, ...]) -> list[Line]:
+def _prelude(arguments: tuple[Argument, ...], packed: bool) -> list[Line]:
     locals_ = [argument.local(n) for n, argument in enumerate(arguments, _FIXED + 1)]
+    if packed:
+        names = ", ".join(argument.name for argument in arguments)
+        locals_ = [f"local {names} = unpack(cmsgpack.unpack(ARGV[{_FIXED + 1}]))"]
     return [(line, "prelude") for line in ["local shard = ARGV[1]", *_CLOCK, *locals_]]

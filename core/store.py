@@ -15,13 +15,14 @@ from redis.exceptions import NoScriptError, OutOfMemoryError, RedisError, Respon
 from core import scripts
 from core.errors import ScriptFault, SetupError, StoreError, StoreFull, StoreUnavailable
 from core.keys import KEYS
-from core.pump import Pump
+from core.pump import Pump, Word
 
 log = logging.getLogger(__name__)
 
 _CONNECT = 10.0
 
-Argument = str | int | float | bytes
+Argument = Word | Sequence[Word]
+"""A sequence only where a script takes its arguments packed."""
 
 
 class Store:
@@ -80,7 +81,8 @@ class Store:
 
     async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
         """Run `lua/<name>.lua`. Raises ScriptFault (a bug of ours), StoreFull or StoreUnavailable."""
-        script, rest = scripts.load(name, self._flags), self._rest(shard, arguments)
+        script = scripts.load(name, self._flags)
+        rest = self._rest(shard, script.words(arguments))
         load = self._loads.get(name)
         try:
             if load is None or not load.done():
@@ -92,7 +94,7 @@ class Store:
         except ResponseError as refusal:
             raise _fault_of(refusal, script) from None
 
-    async def _run_anew(self, script: scripts.Script, rest: Sequence[Argument], stale: "asyncio.Future[Any]") -> Any:
+    async def _run_anew(self, script: scripts.Script, rest: Sequence[Word], stale: "asyncio.Future[Any]") -> Any:
         """After a restart or SCRIPT FLUSH: load it again; should it be flushed once more meanwhile, by its text."""
         await self._load(script, stale)
         try:
@@ -104,7 +106,8 @@ class Store:
         """`run` for each (shard, arguments), all under way at once. In order: the replies, or the faults as values."""
         script = scripts.load(name, self._flags)
         await self._load(script)
-        under_way = [self.pump.call("EVALSHA", script.sha, *self._rest(*call)) for call in calls]
+        rests = [self._rest(shard, script.words(arguments)) for shard, arguments in calls]
+        under_way = [self.pump.call("EVALSHA", script.sha, *rest) for rest in rests]
         return [await self._reply(script, answer, call) for answer, call in zip(under_way, calls, strict=True)]
 
     async def _reply(
@@ -122,7 +125,7 @@ class Store:
         except StoreUnavailable as fault:
             return fault
 
-    def _rest(self, shard: int, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
+    def _rest(self, shard: int, arguments: Sequence[Word]) -> tuple[Word, ...]:
         return (*self._anchors[shard], self.clock_offset_ms, *arguments)
 
     async def _load(self, script: scripts.Script, stale: "asyncio.Future[Any] | None" = None) -> "asyncio.Future[Any]":
@@ -137,7 +140,7 @@ class Store:
             raise
         return load
 
-    async def command(self, *command: Argument) -> Any:
+    async def command(self, *command: Word) -> Any:
         """A plain command through the same pump. It must be safe to repeat. Raises StoreError."""
         try:
             return await self.pump.call(*command)

@@ -22,7 +22,6 @@ from core.orders import Accepted, Order, Repeat
 from delivery import media, schemas
 from delivery.answers import LineAccepted, encode
 from delivery.calls import Call
-from delivery.deliveries import terms
 from delivery.gate import IDEMPOTENCY_KEY, checked
 from delivery.ordering import Terms, make_order
 from delivery.problems import NOTHING_WRITTEN, UNCLEAR, Problem, of_refusal, problem
@@ -38,7 +37,9 @@ _reader = Reader(schemas.BulkLine)
 async def enqueue_many(call: Call[None, Nothing]) -> web.StreamResponse:
     """Take deliveries as they come."""
     lines = _lines(call)
-    work = Work(call, await terms(call.desk, call.tenant), _repeat_key(call))
+    channels = call.house.channels
+    register = channels.recall() or await channels.read()
+    work = Work(call, Terms(call.tenant, register.names, call.desk.options), _repeat_key(call))
     response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: CONTENT_TYPE})
     await response.prepare(call.request)
     await _both_ways(lines, work, response)

@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from core.words import Status
 from delivery import answers, schemas
-from delivery.calls import Call, Desk, Reply, next_page
+from delivery.calls import Call, Reply, next_page
 from delivery.ordering import Terms, make_order
 from delivery.problems import fault
 from delivery.routes import Nothing
@@ -28,7 +28,9 @@ def check_sender(sender: schemas.Sender) -> None:
 
 async def enqueue(call: Call[schemas.Delivery, Nothing]) -> Reply:
     """Take one delivery."""
-    order = make_order(call.body, await terms(call.desk, call.tenant))
+    channels = call.house.channels
+    register = channels.recall() or await channels.read()
+    order = make_order(call.body, Terms(call.tenant, register.names, call.desk.options))
     accepted = await call.house.histories.enqueue(order, call.repeat)
     call.desk.metrics.accepted += 1
     answer = answers.Accepted.of(accepted)
@@ -36,11 +38,6 @@ async def enqueue(call: Call[schemas.Delivery, Nothing]) -> Reply:
     if accepted.repeated:
         headers["Idempotency-Replayed"] = "true"
     return Reply(answer, 202, headers)
-
-
-async def terms(desk: Desk, tenant: str) -> Terms:
-    """What orders of `tenant` are checked against just now."""
-    return Terms(tenant, await desk.house.channels.known(), desk.options)
 
 
 async def show(call: Call[None, schemas.Page]) -> Reply:

@@ -6,7 +6,7 @@ Before: `delivery.answering`. After: the handler of the route.
 import hashlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp import hdrs, web
@@ -33,12 +33,20 @@ _REPLAYED = {**_JSON, "Idempotency-Replayed": "true"}
 
 def enter(route: Route, desk: Desk) -> Plain:
     """The handler of `route` as the HTTP library calls it."""
-    body, query = _body_reader(route, desk), _query_reader(route)
+    access, limit = desk.house.access, desk.options.body_limit
+    read_body, read_query = _body_reader(route), _query_reader(route)
 
     async def entering(request: web.Request) -> web.StreamResponse:
-        key = await admit(request, route.scope, desk)
-        raw, told = await body(request)
-        call = Call(request, desk, key, told, query(request))
+        secret = _secret(request)
+        key = _admitted(access.recall(secret) or await access.find(secret), route.scope, desk)
+        raw = b""
+        if route.body:
+            media.check(request, media.JSON)
+            content = request.content  # mostly it came with the head
+            raw = content.read_nowait() if content.is_eof() else await _received(request, limit)
+            if len(raw) > limit:
+                raise _too_large(limit)
+        call = Call(request, desk, key, read_body(raw), read_query(request))
         name = request.headers.get(IDEMPOTENCY_KEY)
         if name is None or route.repeats is Repeats.NONE:
             response = _respond(await route.handler(call))
@@ -51,25 +59,8 @@ def enter(route: Route, desk: Desk) -> Plain:
     return entering
 
 
-def _body_reader(route: Route, desk: Desk) -> Callable[[web.Request], Awaitable[tuple[bytes, Any]]]:
-    """Receives the body and reads it: (raw, body)."""
-    read = Reader(route.body).read if route.body else None
-    optional, limit = route.optional, desk.options.body_limit
-
-    async def reading(request: web.Request) -> tuple[bytes, Any]:
-        if read is None:
-            return b"", None
-        media.check(request, media.JSON)
-        content = request.content
-        raw = content.read_nowait() if content.is_eof() else await _received(request, limit)
-        if len(raw) > limit:
-            raise _too_large(limit)
-        return raw, None if optional and not raw else read(raw)
-
-    return reading
-
-
 async def _received(request: web.Request, limit: int) -> bytes:
+    """The body of which some has still to come."""
     if (request.content_length or 0) > limit:
         raise _too_large(limit)
     return await request.read()
@@ -77,6 +68,13 @@ async def _received(request: web.Request, limit: int) -> bytes:
 
 def _too_large(limit: int) -> Refused:
     return Refused("BODY_TOO_LARGE", f"At most {limit} bytes are allowed.")
+
+
+def _body_reader(route: Route) -> Callable[[bytes], Any]:
+    if route.body is None:
+        return lambda raw: None
+    read = Reader(route.body).read
+    return (lambda raw: read(raw) if raw else None) if route.optional else read
 
 
 def _query_reader(route: Route) -> Callable[[web.Request], Struct]:
@@ -89,9 +87,8 @@ def _query_reader(route: Route) -> Callable[[web.Request], Struct]:
     return reading
 
 
-async def admit(request: web.Request, scope: str, desk: Desk) -> Key:
-    """Whose key came with the request. Raises `Forbidden` KEY_…, SCOPE_MISSING, `TooFast`."""
-    key = await desk.house.access.find(_secret(request))
+def _admitted(key: Key | None, scope: str, desk: Desk) -> Key:
+    """The key, if with it this may be asked just now. Raises `Forbidden` KEY_UNKNOWN, SCOPE_MISSING, `TooFast`."""
     if key is None:
         raise Forbidden("KEY_UNKNOWN", "This API key is not known, or was revoked.")
     if scope not in key.scopes and "admin" not in key.scopes:

@@ -75,6 +75,7 @@ class Tracker(Protocol):
 class Access(Protocol):
     """API keys; the store has only their hashes."""
 
+    def recall(self, secret: str) -> Key | None: ...
     async def find(self, secret: str) -> Key | None: ...
 
 
@@ -103,10 +104,18 @@ class Queue(Protocol):
     async def cancel(self, task_id: str) -> Mapping[str, Any]: ...
 
 
-class Channels(Protocol):
+class Register(Protocol):
     """The channels that have, or had, a courier."""
 
-    async def known(self) -> Sequence[str]: ...
+    @property
+    def names(self) -> Sequence[str]: ...
+
+
+class Channels(Protocol):
+    """Where they are entered. What was read a moment ago is recalled."""
+
+    def recall(self) -> Register | None: ...
+    async def read(self) -> Register: ...
 
 
 class Store(Protocol):

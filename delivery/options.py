@@ -11,7 +11,7 @@ class Options:
     """Limits and pace. Sizes in bytes."""
 
     most_recipients: int = 10_000
-    furthest: timedelta = timedelta(days=5 * 366)  # how far ahead a delivery may be scheduled
+    furthest: int = 5 * 366  # days ahead that a delivery may be scheduled
     body_limit: int = MiB
     bulk_limit: int = 64 * MiB
     line_limit: int = MiB

@@ -46,9 +46,10 @@ def make_order(given: Given, terms: Terms) -> Order:
         tags=tuple(dict.fromkeys(given.tags)) if given.tags else (),
     )
     faults: Faults = []
-    _check_size(order, terms, faults)
-    _check_names(order, faults)
-    _check_people(order, given.recipients, terms, faults)
+    if not _is_sound(order, terms):
+        _check_size(order, terms, faults)
+        _check_names(order, faults)
+        _check_people(given.recipients, terms, faults)
     _check_choices(order, given, terms, faults)
     if faults:
         raise Faulty(faults[:MOST])
@@ -60,11 +61,11 @@ def make_order(given: Given, terms: Terms) -> Order:
 
 def _recipients(given: Sequence[schemas.Recipient]) -> Sequence[Recipient]:
     """Everybody once: who is named twice keeps the contacts of both. Ids that look alike (7 and "7") are one person."""
-    people = [_recipient(one, number) for number, one in enumerate(given)]
-    if len(people) == 1:
-        return people
+    if len(given) == 1:
+        return (_recipient(given[0], 0),)
     merged: dict[str, Recipient] = {}
-    for one in people:
+    for number, told in enumerate(given):
+        one = _recipient(told, number)
         known = merged.setdefault(str(one.id), one)
         if known is not one:
             merged[str(one.id)] = _united(known, one)
@@ -104,6 +105,23 @@ def _both(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
 # rules
 
 
+def _is_sound(order: Order, terms: Terms) -> bool:
+    """Whether it keeps the rules of size, names and people: one look at what is mostly so. Merging loses no contact, so
+    whatever is wrong with somebody shows in the order.
+    """
+    names = "".join((str(order.sender.id), order.kind, order.origin, order.lane or "", *order.tags))
+    if not names.isprintable() or order.text.isspace() or len(order.recipients) > terms.options.most_recipients:
+        return False
+    channels = terms.channels
+    for person in order.recipients:
+        if isinstance(person.id, str) and not person.id.isprintable():
+            return False
+        for channel, addresses in person.contacts.items():
+            if channel not in channels or not "".join(addresses).isprintable():
+                return False
+    return True
+
+
 def _check_size(order: Order, terms: Terms, faults: Faults) -> None:
     if order.text.isspace():
         faults.append(Fault("text", "TEXT_EMPTY", "The text is only white space."))
@@ -114,8 +132,6 @@ def _check_size(order: Order, terms: Terms, faults: Faults) -> None:
 
 def _check_names(order: Order, faults: Faults) -> None:
     """Ids and names of things become parts of keys and logs: no control characters, no line breaks."""
-    if "".join((str(order.sender.id), order.kind, order.origin, order.lane or "", *order.tags)).isprintable():
-        return
     _printable("sender.id", order.sender.id, faults)
     _printable("kind", order.kind, faults)
     _printable("origin", order.origin, faults)
@@ -129,26 +145,14 @@ def _printable(path: str, value: Id, faults: Faults) -> None:
         faults.append(Fault(path, "NOT_PRINTABLE", "Only printable characters are allowed."))
 
 
-def _check_people(order: Order, told: Sequence[schemas.Recipient], terms: Terms, faults: Faults) -> None:
-    """Invariant: merging loses no contact, so what is wrong shows in the order. Paths are as it was sent."""
-    if _are_sound(order.recipients, terms.channels):
-        return
+def _check_people(told: Sequence[schemas.Recipient], terms: Terms, faults: Faults) -> None:
+    """Paths are as it was sent."""
     for number, one in enumerate(told):
         _printable(f"recipients.{number}.id", one.id or 0, faults)
         for channel, addresses in (one.contacts or {}).items():
             path = f"recipients.{number}.contacts.{channel}"
             _known(path, channel, terms, faults)
             _printable(path, "".join(addresses), faults)
-
-
-def _are_sound(people: Sequence[Recipient], channels: Sequence[str]) -> bool:
-    for person in people:
-        if isinstance(person.id, str) and not person.id.isprintable():
-            return False
-        for channel, addresses in person.contacts.items():
-            if channel not in channels or not "".join(addresses).isprintable():
-                return False
-    return True
 
 
 def _check_choices(order: Order, given: Given, terms: Terms, faults: Faults) -> None:

@@ -14,16 +14,21 @@ _ZONES = ("Z", "z", "+00:00", "-00:00", "+0000", "-0000")
 _LOCAL = frozenset(f"0000-00-00{t}00:00{seconds}".encode() for t in "Tt " for seconds in _SECONDS)
 _ZONED = frozenset(local + zone.encode() for local in _LOCAL for zone in _ZONES)
 _AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
-_EARLIEST = 86_400  # Unix seconds: a day of room for zones
+_DAY = 86_400
+_EARLIEST = _DAY  # Unix seconds: a day of room for zones
 _MICROSECOND = timedelta.resolution
 
 
-def read_time(text: str, path: str, furthest: timedelta) -> datetime:
-    """The moment in UTC, to milliseconds, which is what the house keeps. Raises `Faulty` TIME_…"""
+def read_time(text: str, path: str, furthest: int) -> datetime:
+    """The moment in UTC, to milliseconds, which is what the house keeps; at most `furthest` days from now. Raises
+    `Faulty` TIME_…
+    """
     at = _aware(text, path)
-    if not _EARLIEST <= at.timestamp() <= time.time() + furthest.total_seconds():
-        raise fault(path, "TIME_OUT_OF_RANGE", f"A time from 1970 to {furthest.days} days from now is wanted.")
-    return (at - at.microsecond % 1000 * _MICROSECOND).astimezone(UTC)
+    if not _EARLIEST <= at.timestamp() <= time.time() + furthest * _DAY:
+        raise fault(path, "TIME_OUT_OF_RANGE", f"A time from 1970 to {furthest} days from now is wanted.")
+    if finer := at.microsecond % 1000:
+        at -= finer * _MICROSECOND
+    return at if at.tzinfo is UTC else at.astimezone(UTC)
 
 
 def _aware(text: str, path: str) -> datetime:

@@ -1,5 +1,5 @@
 -- enqueue: keep a delivery: its history, its order and, when it is due now, its parcels, in one step
--- ARGV    suffix, tenant, request, due:int, expires:int, repeat_key, fingerprint, repeat_ms:int, recipients, fields:rest
+-- ARGV    packed: suffix, tenant, request, due, expires, repeat_key, fingerprint, repeat_ms, recipients, fields
 --         request: names this very call, so that its repeat after a lost connection is known; fields: history field, value, …
 -- USES    gather, ready, outcome, parcels, tick, turn
 -- LATE    release_delivery, release_in_turn

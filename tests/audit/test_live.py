@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from core.audit import Audit
 from core.queue import Claim, Task
-from core.store import Store
+from core.store import Argument, Store
 from core.tasks import Draft
 from core.tubes import Tube, Tubes
 from core.walk import PAGE
@@ -195,7 +195,7 @@ async def test_steps_are_bounded_and_write_nothing(house: House, client: Redis, 
     asked: list[tuple[str, int]] = []
     run = house.store.run
 
-    async def noting(name: str, shard: int, *arguments: str | int | float | bytes) -> object:
+    async def noting(name: str, shard: int, *arguments: Argument) -> object:
         asked.append((name, len(arguments)))
         return await run(name, shard, *arguments)
 

@@ -35,11 +35,12 @@ class TestSharing:
 
     @pytest.mark.row("D-19")
     async def test_a_new_channel_is_known_by_its_courier_being_started(self, house: House) -> None:
-        assert "pigeon" not in await Channels(house.store, ()).known()
+        assert "pigeon" not in (await Channels(house.store, ()).read()).names
         await house.courier(Played("pigeon", parcel=7))
         channels = Channels(house.store, ())
-        assert "pigeon" in await channels.known()
-        assert (await channels.parcel_sizes())["pigeon"] == 7
+        register = await channels.read()
+        assert "pigeon" in register.names
+        assert register.parcel_sizes["pigeon"] == 7
         told = await house.finished((await house.deliver(person(1, "pigeon"), channels=("pigeon",))).key)
         assert told.verdict is Verdict.ALL_REACHED
 

@@ -6,7 +6,7 @@ from core.orders import HistoryKey, Recipient
 from core.parcels import Entry, load_parcel
 from core.port import Message, Outcome, Rejected, Sent
 from core.receipts import Receipts
-from core.store import Store
+from core.store import Argument, Store
 from core.tubes import Tube, Tubes
 from core.words import Reason, Status
 from tests.core.house import HOUR, SENDER, TENANT, House, Played, person
@@ -18,7 +18,7 @@ class NotingStore(Store):
 
     called: dict[str, set[int]]
 
-    async def run(self, name: str, shard: int, *arguments: str | int | float | bytes) -> object:
+    async def run(self, name: str, shard: int, *arguments: Argument) -> object:
         self.called.setdefault(name, set()).add(len(arguments))
         return await super().run(name, shard, *arguments)
 

@@ -43,7 +43,7 @@ class Terms:
             wanted = order(*people(2), lane=self.lane)
             due, expires = world.now + after if after else 0, world.now + HOUR_AFTER if self.expires else 0
             call = (SUFFIX, TENANT, request, due, expires, repeat, fingerprint, _DAY_MS, len(wanted.recipients))
-            return Call("enqueue", (*call, *fields_of(wanted, {CHANNEL: 100})))
+            return Call("enqueue", (*call, fields_of(wanted, {CHANNEL: 100})))
 
         return move
 

@@ -18,6 +18,7 @@ from redis.asyncio import Redis
 from core.audit import Audit
 from core.keys import KEYS
 from core.laws import Violation
+from core.pump import Word
 from core.store import Argument, Store
 from core.walk import Walk
 from tests.core.audit import Kept, dump_through
@@ -80,7 +81,7 @@ class _Clocks(Store):
 
     offsets: Sequence[int] = ()
 
-    def _rest(self, shard: int, arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:  # type: ignore[override]
+    def _rest(self, shard: int, arguments: Sequence[Word]) -> tuple[Word, ...]:
         anchor, key, tag, _, *rest = super()._rest(shard, arguments)
         return (anchor, key, tag, self.offsets[shard], *rest)
 
