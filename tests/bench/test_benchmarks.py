@@ -40,7 +40,7 @@ async def test_lag_tells_ada_and_expired_for_each_number_of_pending(capsys: pyte
 
 async def test_enqueue_compares_one_by_one_and_bulk_with_a_bare_handler(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "enqueue", "--seconds", "0.4", "--rounds", "1", "--lines", "20", "--connections", "4")
-    assert [row["system"] for row in rows] == ["bare handler", "bare JSON", "one client", "one by one", "bulk"]
+    assert [row["system"] for row in rows] == ["bare handler", "bare JSON", "one by one", "one client", "bulk"]
     assert all(row["deliveries_per_s"] > 0 for row in rows)
     assert rows[0]["to_bare"] == 1.0
 
