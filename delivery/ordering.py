@@ -106,8 +106,8 @@ def _both(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_sound(order: Order, terms: Terms) -> bool:
-    """Whether it keeps the rules of size, names and people: one look at what is mostly so. Merging loses no contact, so
-    whatever is wrong with somebody shows in the order.
+    """Whether it keeps the rules of size, names and people, as most orders do; only if not, the faults are looked for.
+    Merging loses no contact, so whatever is wrong with somebody shows in the order.
     """
     names = "".join((str(order.sender.id), order.kind, order.origin, order.lane or "", *order.tags))
     if not names.isprintable() or order.text.isspace() or len(order.recipients) > terms.options.most_recipients:
