@@ -60,7 +60,8 @@ class Embedded:
 
     @property
     def tcp_url(self) -> str:
-        return f"redis://:{self.password}@127.0.0.1:{self.port}/0"
+        """For tools; `redis-cli -u` wants a user's name before the password."""
+        return f"redis://default:{self.password}@127.0.0.1:{self.port}/0"
 
     @property
     def socket(self) -> Path | None:

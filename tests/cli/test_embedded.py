@@ -10,7 +10,7 @@ import pytest
 from redis import Redis
 
 from cli.embedded import Busy, claimed, find, prepare
-from tests.servers import Server
+from tests.servers import Server, needs_package
 
 
 def test_port_and_password_stay_from_run_to_run(tmp_path: Path) -> None:
@@ -77,6 +77,12 @@ def test_our_processes_reach_it_by_its_socket_and_tools_by_its_port(own_server: 
         assert url.startswith(family)
         with Redis.from_url(url) as client:
             assert client.ping()
+
+
+@needs_package("redis-tools", "redis-cli")
+def test_the_address_for_tools_is_one_for_redis_cli(own_server: Server) -> None:
+    done = subprocess.run(["redis-cli", "-u", own_server.place.tcp_url, "PING"], capture_output=True, text=True)
+    assert done.stdout == "PONG\n"
 
 
 def test_in_a_directory_with_a_long_name_there_is_only_the_port(tmp_path: Path) -> None:
