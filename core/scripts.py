@@ -33,6 +33,8 @@ from core.keys import KEYS
 
 _LUA = Path(__file__).resolve().parent.parent / "lua"
 _HEADER = re.compile(r"^-- ([A-Z]+)\s+(.*)$")
+_WORD = re.compile(r"\w+")
+_KEY_CALL = re.compile(r"\b(\w+)_key\(")
 _TYPES = {"int": "tonumber(ARGV[{n}])", "json": "cjson.decode(ARGV[{n}])", "str": "ARGV[{n}]"}
 
 # Before the script's own arguments: the shard tag and the clock offset.
@@ -174,17 +176,17 @@ def _joined(blocks: Iterable[Block]) -> list[Line]:
 
 def _keys(lines: Iterable[Line]) -> list[Line]:
     """The functions of the keys that these lines name."""
-    text = _text(lines)
-    return [(key.lua, "prelude") for key in KEYS.values() if re.search(rf"\b{key.name}_key\(", text)]
+    called = set(_KEY_CALL.findall(_text(lines)))
+    return [(key.lua, "prelude") for key in KEYS.values() if key.name in called]
 
 
 def _needed(blocks: list[Block], own: list[Line]) -> list[Block]:
-    text = _text(own)
+    words = set(_WORD.findall(_text(own)))
     kept: list[Block] = []
     for block in reversed(blocks):
-        if any(re.search(rf"\b{word}\b", text) for word in _defined(block)):
+        if not words.isdisjoint(_defined(block)):
             kept.insert(0, block)
-            text += "\n" + _text(block)
+            words.update(_WORD.findall(_text(block)))
     return kept
 
 
