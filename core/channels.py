@@ -48,7 +48,7 @@ class Channels:
     def __init__(self, store: Store, usual: Sequence[str] = ("telegram", "vk", "sms")) -> None:
         self._store = store
         self._usual = tuple(usual)
-        self._register: Register | None = None
+        self._known: Register | None = None
         self._until = float("-inf")
 
     async def register(self, channel: str, facts: Facts) -> None:
@@ -63,7 +63,7 @@ class Channels:
 
     def recall(self) -> Register | None:
         """What was read within the last second."""
-        return self._register if time.monotonic() < self._until else None
+        return self._known if time.monotonic() < self._until else None
 
     async def read(self) -> Register:
         """What is there just now."""
@@ -71,8 +71,8 @@ class Channels:
         facts = {channel: Facts(**json.loads(text)) for channel, text in pairs_of(flat).items()}
         names = tuple(dict.fromkeys((*self._usual, *facts)))
         sizes = defaultdict(lambda: _UNKNOWN_PARCEL, {name: one.parcel for name, one in facts.items()})
-        self._register, self._until = Register(names, sizes), time.monotonic() + _CACHED
-        return self._register
+        self._known, self._until = Register(names, sizes), time.monotonic() + _CACHED
+        return self._known
 
 
 def pairs_of(reply: Mapping[str, str] | Sequence[str]) -> dict[str, str]:

@@ -65,6 +65,21 @@ async def test_a_huge_body_is_refused_whether_it_says_so_or_not(api: Api) -> Non
     assert await api.keys() == before
 
 
+class TestLimit:
+    """A body that came whole with its head is measured too, and as it is unpacked."""
+
+    @pytest.fixture
+    def options(self) -> Options:
+        return Options(body_limit=1000)
+
+    async def test_a_body_beyond_a_small_limit_is_refused(self, api: Api) -> None:
+        body = json.dumps(a_delivery(text="a" * 1000)).encode()
+        for sent, headers in ((body, {}), (gzip.compress(body), {"Content-Encoding": "gzip"})):
+            answer = await api.call("POST", "/v1/deliveries", sent, headers=headers)
+            assert (answer.status, answer.code) == (413, "BODY_TOO_LARGE")
+        assert (await api.call("POST", "/v1/deliveries", a_delivery())).status == 202
+
+
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=cp1251"]
 )
