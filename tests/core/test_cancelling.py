@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from core.orders import HistoryKey
+from core.parcels import Entry, compact, load_parcel
 from core.port import FOREVER, NEVER, Deferred, Message, Outcome, Unknown
 from core.retry import Backoff
 from core.words import DeliveryState, Reason, Status
@@ -165,6 +166,18 @@ class TestCancelling:
         assert statuses(await house.history(key)) == {1: "cancelled", 2: "queued"}
 
     @pytest.mark.row("D-42")
+    async def test_a_courier_is_told_of_those_cancelled_whom_it_has_not_told_the_end_of(self, house: House) -> None:
+        key = (await house.deliver(*people(3))).key
+        (task,) = await house.take("echo")
+        _, (first, second, _) = load_parcel(task.parcel)
+        ends = [first.item(Status.SENT, attempts=1), second.item(Status.UNKNOWN, attempts=1)]
+        assert (await house.queue.extend(task, HOUR, ends)).skip == set()
+        await house.store.run("cancel", 0, key.suffix, TENANT, 0, to_cancel(*load_parcel(task.parcel)[1]))
+        assert (await house.queue.extend(task, HOUR)).skip == {"3"}
+        await house.queue.release(task)
+        assert statuses(await house.history(key)) == {1: "sent", 2: "unknown", 3: "cancelled"}
+
+    @pytest.mark.row("D-42")
     async def test_cancelling_while_attempts_are_under_way_lets_them_tell_their_end(self, house: House) -> None:
         gate = Gate()
 
@@ -208,6 +221,10 @@ class TestCancelling:
         assert await house.histories.cancel_by("another", "sender", "7") == 0
         await house.deliver(person(1), deliver_at=at)
         assert await house.histories.cancel_by(TENANT, "sender", "7") == 1
+
+
+def to_cancel(*entries: Entry) -> str:
+    return compact([["echo", 0, entry.item(Status.CANCELLED)] for entry in entries])
 
 
 async def settled(house: House, key: HistoryKey, count: int) -> bool:

@@ -184,6 +184,9 @@ class Machine(RuleBasedStateMachine):
         )
 
     def stop_entry(self, delivery: Delivery, channel: str, parcel: int, recipient: str) -> None:
+        """Who has an end keeps it, and his courier is told nothing: it is not at work for him."""
+        if delivery.written.get((recipient, channel), Status.QUEUED) not in OPEN:
+            return
         for hold in self.holds:
             if hold.delivery is delivery and hold.channel == channel and hold.task.id.endswith(f".{channel}.{parcel}"):
                 hold.skip.add(recipient)
