@@ -1,8 +1,11 @@
 """bench lag: how late a delivery's first attempt is, with so many others pending, beside the bare `expired` mechanism.
 
     fill (two processes) ─▶ the server settles ─▶ 300 deliveries due every 20 ms ─▶ a courier process looks at the clock
+                                                  between them, a bare timer    ─▶ a process that only sleeps
 
-Ada and `expired` get a fresh server each, with the same numbers pending, one after the other.
+Ada and `expired` get a fresh server each, with the same numbers pending, one after the other. The timer runs in the
+same seconds as Ada and tells what the machine itself is late by: a virtual machine that waits for its host wakes nobody
+in time. So Ada is judged by the round in which the timer, not Ada, had its lowest p99.
 """
 
 import asyncio
@@ -23,7 +26,7 @@ from core.store import Store
 
 PENDING = (0, 100_000, 1_000_000)
 SPACING_MS = 20
-HEAD_START_MS = 1000
+HEAD_START_MS = 1500
 FILLERS = 2
 WANTED_MS = 5.0
 
@@ -37,6 +40,7 @@ def declare(parser: ArgumentParser) -> None:
         help="how many others are pending (0,100000,1000000)",
     )
     parser.add_argument("--count", type=int, default=300, metavar="N", help="how many deliveries fall due (300)")
+    parser.add_argument("--rounds", type=int, default=5, help="how often Ada is measured with each number (5)")
     parser.add_argument("--only", choices=["ada", "expired"], help="leave the other one out")
 
 
@@ -47,15 +51,26 @@ def numbers(text: str) -> list[int]:
 async def measure(arguments: Namespace, rows: Rows) -> None:
     for pending_others in arguments.pending:
         if arguments.only != "expired":
-            async with ground() as place:
-                lags = await of_ada(place, pending_others, arguments.count)
-            rows.show(row_of("ada", pending_others, arguments.count, lags))
-            worst = percentile(lags, 0.99)
-            verdict(f"ada with {pending_others:,} pending, p99 ms", worst, f"≤ {WANTED_MS:g}", worst <= WANTED_MS)
+            await measure_ada(arguments, pending_others, rows)
         if arguments.only != "ada":
             async with ground() as place:
                 lags = await of_expired(place, pending_others, arguments.count)
             rows.show(row_of("expired", pending_others, arguments.count, lags))
+
+
+async def measure_ada(arguments: Namespace, pending_others: int, rows: Rows) -> None:
+    found = []
+    async with ground() as place:
+        await register(place)
+        await fill(place, pending_others)
+        for _ in range(arguments.rounds):
+            lags, timer = await of_ada(place, arguments.count)
+            rows.show(row_of("ada", pending_others, arguments.count, lags))
+            rows.show(row_of("timer", pending_others, arguments.count, timer))
+            found.append((percentile(timer, 0.99), percentile(lags, 0.99)))
+    machine, ours = min(found)
+    what = f"ada with {pending_others:,} pending, p99 ms (the timer meanwhile {machine:.2f})"
+    verdict(what, ours, f"≤ {WANTED_MS:g}", ours <= WANTED_MS)
 
 
 def row_of(system: str, pending_others: int, count: int, lags: Sequence[float]) -> Row:
@@ -67,18 +82,24 @@ def row_of(system: str, pending_others: int, count: int, lags: Sequence[float]) 
 _SHARES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
 
 
-async def of_ada(place: Ground, pending_others: int, count: int) -> Sequence[float]:
-    store = await Store.open(place.url)
-    await Channels(store).register(CHANNEL, Facts(PARCEL))
-    await fill(place, pending_others)
+async def of_ada(place: Ground, count: int) -> tuple[Sequence[float], Sequence[float]]:
+    """Ada's lags, and a bare timer's."""
     courier = await place.start("courier", "bench.stopwatch", place.url, str(count))
     await courier.facts(60)
     moments = list(moments_from_now(count))
+    between = (str(moments[0] + SPACING_MS // 2), str(count), str(SPACING_MS))
+    timer = await place.start("timer", "bench.timer", *between)
+    store = await Store.open(place.url)
     await Histories(store, Channels(store)).enqueue_many([(due(moment), None) for moment in moments])
-    say(f"{count} deliveries fall due from now on, every {SPACING_MS} ms")
     await store.close()
-    lags: Sequence[float] = (await courier.facts(within=count * SPACING_MS / 1000 + 60))["lags"]
-    return lags
+    say(f"{count} deliveries fall due from now on, every {SPACING_MS} ms")
+    patience = count * SPACING_MS / 1000 + 60
+    found: list[Sequence[float]] = []
+    for child in (courier, timer):
+        found.append((await child.facts(within=patience))["lags"])
+        await place.end(child)
+    ours, machine = found
+    return ours, machine
 
 
 def moments_from_now(count: int) -> Iterator[int]:
@@ -90,6 +111,12 @@ def moments_from_now(count: int) -> Iterator[int]:
 def due(moment: int) -> Order:
     recipient = Recipient(moment, contacts={CHANNEL: [str(moment)]})
     return order(SHORT, [recipient], [CHANNEL], datetime.fromtimestamp(moment / 1000, UTC))
+
+
+async def register(place: Ground) -> None:
+    store = await Store.open(place.url)
+    await Channels(store).register(CHANNEL, Facts(PARCEL))
+    await store.close()
 
 
 async def fill(place: Ground, count: int) -> None:

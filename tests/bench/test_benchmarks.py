@@ -24,14 +24,10 @@ async def rows_of(capsys: pytest.CaptureFixture[str], name: str, *words: str) ->
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-async def test_lag_tells_ada_and_expired_for_each_number_of_pending(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = await rows_of(capsys, "lag", "--pending", "0,200", "--count", "10")
-    assert [(row["system"], row["pending"]) for row in rows] == [
-        ("ada", 0),
-        ("expired", 0),
-        ("ada", 200),
-        ("expired", 200),
-    ]
+async def test_lag_tells_ada_a_timer_and_expired_for_each_number_of_pending(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = await rows_of(capsys, "lag", "--pending", "0,200", "--count", "10", "--rounds", "2")
+    each = ["ada", "timer", "ada", "timer", "expired"]
+    assert [(row["system"], row["pending"]) for row in rows] == [(name, n) for n in (0, 200) for name in each]
     for row in rows:
         assert set(row) == {"system", "pending", "n", "p50_ms", "p99_ms", "max_ms", "arrived"}
         assert row["n"] == row["arrived"] == 10
