@@ -33,6 +33,9 @@ log = logging.getLogger(__name__)
 # The keeper of the timer may have died: the others look this many ms after its moment, not all at once.
 _AFTER_THE_KEEPER = (250, 500)
 
+# The loop's timers count in whole milliseconds, upwards: the last one is waited out awake, and others run meanwhile.
+_TICK = 0.001
+
 # Tasks of one claim: so long nobody else is served. Whoever has more room claims again at once.
 _PAGE = 100
 
@@ -206,11 +209,14 @@ class Worker:
     async def _sleep(self, seconds: float) -> None:
         if seconds <= 0 or self._stopping:  # the claim that follows lets others run
             return
+        clock = asyncio.get_running_loop().time
+        until = clock() + seconds
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(seconds - _TICK):
                 await self._wake.wait()
         except TimeoutError:
-            return
+            while clock() < until and not self._wake.is_set():  # noqa: ASYNC110 - an event would come by that timer
+                await asyncio.sleep(0)
 
     async def _resign(self) -> None:
         for shard in self._keeper:
