@@ -6,8 +6,11 @@ problem document like all others, and a line in the log instead of a traceback: 
 ours.
 """
 
+import asyncio
 import logging
+import sys
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
 
 from aiohttp import hdrs, web
 
@@ -29,7 +32,13 @@ class Runner(web.AppRunner):
         made = await super()._make_server()
         handlers = self.app[STRAIGHT]
         handler = _straight(handlers, made.request_handler)
-        return _Server(handler, request_factory=made.request_factory, loop=made._loop, **made._kwargs)
+        return _Server(
+            handler,
+            request_factory=made.request_factory,
+            handler_cancellation=made.handler_cancellation,
+            loop=made._loop,
+            **made._kwargs,
+        )
 
 
 def _straight(
@@ -54,6 +63,11 @@ class _Server(web.Server):
 class _Connection(web.RequestHandler):
     __slots__ = ()
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        if sys.version_info < (3, 12):
+            self._loop = cast(asyncio.AbstractEventLoop, _InOneTask(self._loop))
+
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
@@ -64,3 +78,24 @@ class _Connection(web.RequestHandler):
         response = of_http(status).response()
         response.force_close()
         return response
+
+
+class _InOneTask:
+    """The loop as a connection's task sees it, where tasks cannot begin eagerly: the library gives each request a task
+    of its own, and two more turns of the loop with it, a fifteenth of a request. Here its coroutine is awaited as it
+    is, in the connection's task (docs/decisions/0027). Cancelling reaches it in the same way.
+    """
+
+    __slots__ = ("_loop", "call_at", "create_future", "time")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.call_at = loop.call_at
+        self.create_future = loop.create_future
+        self.time = loop.time
+
+    def create_task(self, coroutine: Awaitable[Any]) -> Awaitable[Any]:
+        return coroutine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loop, name)
