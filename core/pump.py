@@ -38,6 +38,12 @@ _WRITE = 256 * 1024
 _EAGER = 8
 
 
+def packed(*command: Word) -> bytes:
+    """A command as it goes over the wire."""
+    words: bytes = hiredis.pack_command(command)  # type: ignore[arg-type] # its stub wants exactly one word
+    return words
+
+
 class _Call(Struct, frozen=True, eq=False):
     """A command on its way. `deadline`: monotonic seconds after which nobody waits any more."""
 
@@ -68,10 +74,13 @@ class Pump:
         """Send a command that is safe to repeat. The future brings the reply, or raises ResponseError or
         StoreUnavailable.
         """
+        return self.send(packed(*command))
+
+    def send(self, command: bytes) -> "asyncio.Future[Reply]":
+        """`call` for a command as it goes over the wire."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Reply] = loop.create_future()
-        packed = hiredis.pack_command(command)  # type: ignore[arg-type] # its stub wants exactly one word
-        self._waiting.append(_Call(packed, answer, time.monotonic() + self._patience))
+        self._waiting.append(_Call(command, answer, time.monotonic() + self._patience))
         self.commands += 1
         if not self._in_flight and self._wire:  # the server has nothing to do: it need not wait for the turn's end
             self._write()

@@ -40,7 +40,7 @@ _TYPES = {"int": "tonumber(ARGV[{n}])", "json": "cjson.decode(ARGV[{n}])", "str"
 # Before the script's own arguments: the shard tag and the clock offset.
 _FIXED = 2
 _PACKED = "packed: "
-_pack = msgspec.msgpack.Encoder().encode
+pack = msgspec.msgpack.Encoder().encode
 # A line of a script and where it stands.
 Line = tuple[str, str]
 # A definition.
@@ -87,7 +87,7 @@ class Script:
 
     def words(self, arguments: Sequence[Any]) -> Sequence[Any]:
         """The arguments as the server gets them."""
-        return (_pack(arguments),) if self.packed else arguments
+        return (pack(arguments),) if self.packed else arguments
 
     def where(self, message: str) -> str:
         """A server's error message with `user_script:12` replaced by the file and line it came from."""

@@ -156,17 +156,20 @@ async def test_a_worker_with_much_to_do_takes_all_of_it_without_another_bell(hou
 
 
 @pytest.mark.row("D-07")
-async def test_a_worker_looks_at_a_due_moment_and_not_before(house: House, crew: Crew) -> None:
-    """It wakes earlier than that, by less than a timer can tell: the claims would be many, and empty."""
+async def test_a_worker_looks_at_a_due_moment_and_not_before(
+    house: House, crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It wakes earlier, by what a timer may be late: were it not to wait, it would look again and again until then."""
+    monkeypatch.setattr("core.worker._TICK", 0.015)
     worker, moments = await crew.hire(), 20
     start = house.now() + timedelta(milliseconds=300)
     for number in range(moments):
-        await house.queue.put("t", str(number), due=start + number * timedelta(milliseconds=15))
+        await house.queue.put("t", str(number), due=start + number * timedelta(milliseconds=30))
     await asyncio.sleep(0.1)
     before = worker.claims
     await until(lambda: len(crew.got) == moments)
     assert crew.bodies == [str(number) for number in range(moments)]
-    assert worker.claims - before <= 2 * moments + 5
+    assert worker.claims - before <= 4 * moments
 
 
 @pytest.mark.row("D-07")
