@@ -32,7 +32,7 @@ SINGLE_WANTED, BULK_WANTED = 0.5, 5.0
 def declare(parser: ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=2.0, help="of each turn (2)")
     parser.add_argument("--rounds", type=int, default=8, help="how many turns each has (8)")
-    parser.add_argument("--connections", type=int, default=32, help="of the load generator (32)")
+    parser.add_argument("--connections", type=int, default=64, help="of the load generator (64)")
     parser.add_argument("--lines", type=int, default=1000, help="deliveries in one bulk request (1000)")
     parser.add_argument("--due", choices=["now", "later"], default="later", help="when they are to be sent (later)")
 

@@ -9,7 +9,7 @@ Before: `delivery/` (checks what came over HTTP). After: `lua/enqueue.lua`, whic
 
 import hashlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import count
 from typing import Any
@@ -81,9 +81,16 @@ class Histories:
     async def enqueue_many(self, orders: Sequence[tuple[Order, Repeat | None]]) -> list[Accepted | Refused | StoreFull]:
         """Each for itself, all under way at once; the answers in order. Raises StoreError when one is not known."""
         sizes = (self._channels.recall() or await self._channels.read()).parcel_sizes
-        calls = [self._call_or_refusal(order, repeat, sizes) for order, repeat in orders]
-        asked = [(call[0].shard, call[1]) for call in calls if not isinstance(call, Refused)]
-        replies = iter(await self._store.run_each("enqueue", asked))
+        calls: list[Call | Refused] = []
+
+        def asked() -> Iterator[tuple[int, Sequence[Argument]]]:
+            for order, repeat in orders:
+                call = self._call_or_refusal(order, repeat, sizes)
+                calls.append(call)
+                if not isinstance(call, Refused):
+                    yield call[0].shard, call[1]
+
+        replies = iter(await self._store.run_each("enqueue", asked()))
         return [
             call if isinstance(call, Refused) else await self._answer(order, repeat, call[0], next(replies))
             for call, (order, repeat) in zip(calls, orders, strict=True)

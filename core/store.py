@@ -6,7 +6,7 @@ scripts flushed or the connection cut meanwhile; every script is safe to repeat.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from redis.asyncio import Redis
@@ -105,13 +105,14 @@ class Store:
         except NoScriptError:
             return await self.pump.call("EVAL", script.text, *self._rest(shard, script.words(arguments)))
 
-    async def run_each(self, name: str, calls: Sequence[tuple[int, Sequence[Argument]]]) -> list[Any]:
-        """`run` for each (shard, arguments), all under way at once. In order: the replies, or the faults as values."""
+    async def run_each(self, name: str, calls: Iterable[tuple[int, Sequence[Argument]]]) -> list[Any]:
+        """`run` for each (shard, arguments), all under way at once: the server is at the first while the last are still
+        made. In order: the replies, or the faults as values.
+        """
         script = scripts.load(name, self._flags)
         await self._load(script)
-        packed_calls = [self._call(script, shard, arguments) for shard, arguments in calls]
-        under_way = [self.pump.send(call) for call in packed_calls]
-        return [await self._reply(script, answer, call) for answer, call in zip(under_way, calls, strict=True)]
+        under_way = [(self.pump.send(self._call(script, *call)), call) for call in calls]
+        return [await self._reply(script, answer, call) for answer, call in under_way]
 
     async def _reply(
         self, script: scripts.Script, answer: "asyncio.Future[Any]", call: tuple[int, Sequence[Argument]]

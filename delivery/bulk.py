@@ -1,10 +1,14 @@
 """Many deliveries in one request: NDJSON in, NDJSON out, line by line and in order, whatever their number.
 
-    reading: chunks → lines → orders → one pipeline for each batch      ┐ joined by a bounded backlog
-    writing: the answers of a batch, as fast as the caller takes them   ┘
+    reading:   chunks → lines → orders, one batch ahead
+    enqueuing: one pipeline for each batch
+    telling:   what the store said → lines of answer           into a bounded backlog
+    writing:   as fast as the caller takes them
 
-Both go on at the same time, for a caller may well send everything before he reads anything: if reading waited for him
-to take his answers, both would wait for ever. So answers may pile up, to a bound; then reading waits.
+All go on at the same time. The store is at one batch while the next is read and the one before is told; and a caller
+may well send everything before he reads anything: if reading waited for him to take his answers, both would wait for
+ever. So answers may pile up, to a bound; then reading waits. A batch is sent when the one before is answered: lines
+stay in order, whatever has to be repeated.
 
 A bad line is answered with its problem and never stops the others.
 """
@@ -29,7 +33,7 @@ from delivery.reading import Reader
 from delivery.routes import Nothing
 
 CONTENT_TYPE = "application/x-ndjson"
-BATCH = 500  # lines that are enqueued together
+BATCH = 100  # lines that are enqueued together
 
 _reader = Reader(schemas.BulkLine)
 
@@ -85,21 +89,38 @@ class Backlog:
 
 async def _both_ways(lines: AsyncIterator[Sequence["Line"]], work: "Work", response: web.StreamResponse) -> None:
     backlog = Backlog(work.terms.options.bulk_backlog)
+    read, answered = asyncio.Queue[Batch | None](1), asyncio.Queue[Sequence[Result] | None](1)
     try:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(_enqueue(lines, work, backlog))
-            tasks.create_task(_tell(backlog, response))
+            tasks.create_task(_read(lines, work, read))
+            tasks.create_task(_enqueue(read, work, answered))
+            tasks.create_task(_tell(answered, backlog))
+            tasks.create_task(_write(backlog, response))
     except BaseExceptionGroup as failed:  # the group is of our making; who answers knows its members' kinds
         raise failed.exceptions[0] from None
 
 
-async def _enqueue(lines: AsyncIterator[Sequence["Line"]], work: "Work", backlog: Backlog) -> None:
-    async for batch in lines:
-        await backlog.put(await work.answer(batch))
+async def _read(lines: AsyncIterator[Sequence["Line"]], work: "Work", read: "asyncio.Queue[Batch | None]") -> None:
+    async for some in lines:
+        await read.put([(line.number, work.order(line)) for line in some])
+    await read.put(None)
+
+
+async def _enqueue(
+    read: "asyncio.Queue[Batch | None]", work: "Work", answered: "asyncio.Queue[Sequence[Result] | None]"
+) -> None:
+    while (batch := await read.get()) is not None:
+        await answered.put(await work.enqueue(batch))
+    await answered.put(None)
+
+
+async def _tell(answered: "asyncio.Queue[Sequence[Result] | None]", backlog: Backlog) -> None:
+    while (results := await answered.get()) is not None:
+        await backlog.put(b"".join([_line_told(number, result) for number, result in results]))
     await backlog.put(b"")
 
 
-async def _tell(backlog: Backlog, response: web.StreamResponse) -> None:
+async def _write(backlog: Backlog, response: web.StreamResponse) -> None:
     while answers := await backlog.take():
         await response.write(answers)
 
@@ -177,7 +198,11 @@ class Splitter:
 
 # orders
 
+Ordered = tuple[Order, Repeat | None] | Refused
 Unaccepted = Refused | StoreFull | Problem
+Batch = Sequence[tuple[int, Ordered]]
+"""By the number of the line, as are the results."""
+Result = tuple[int, Accepted | Unaccepted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,15 +213,13 @@ class Work:
     terms: Terms
     repeat_key: str | None
 
-    async def answer(self, lines: Sequence[Line]) -> bytes:
-        """Enqueue all that can be; one line of answer for each."""
-        read = [self._order(line) for line in lines]
-        orders = [order for order in read if not isinstance(order, Refused)]
-        told = iter(await self._enqueue(orders))
-        results = [order if isinstance(order, Refused) else next(told) for order in read]
-        return b"".join([_answer(line.number, result) for line, result in zip(lines, results, strict=True)])
+    async def enqueue(self, batch: "Batch") -> Sequence["Result"]:
+        """All that can be."""
+        told = iter(await self._enqueue([order for _, order in batch if not isinstance(order, Refused)]))
+        return [(number, order if isinstance(order, Refused) else next(told)) for number, order in batch]
 
-    def _order(self, line: Line) -> tuple[Order, Repeat | None] | Refused:
+    def order(self, line: Line) -> Ordered:
+        """What a line asks for, or why that cannot be."""
         try:
             if line.refused:
                 return line.refused
@@ -228,7 +251,7 @@ def _fingerprint(raw: bytes) -> str:
     return hashlib.blake2b(raw.strip(), digest_size=16).hexdigest()
 
 
-def _answer(number: int, result: Accepted | Unaccepted) -> bytes:
+def _line_told(number: int, result: Accepted | Unaccepted) -> bytes:
     if isinstance(result, Accepted):
         return encode(LineAccepted.of(number, result)) + b"\n"
     return encode({"line": number, **_problem_of(result).as_json()}) + b"\n"

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from delivery.bulk import Backlog, Splitter
+from delivery.bulk import BATCH, Backlog, Splitter
 from delivery.house import House
 from delivery.options import Options
-from tests.delivery.conftest import Api, Broken, a_delivery
+from tests.delivery.conftest import Api, Broken, Couriers, a_delivery
 from tests.servers import Server
+from tests.waiting import until
 
 BULK = "/v1/deliveries/bulk"
 LINES = {"Content-Type": "application/x-ndjson"}
@@ -99,6 +100,25 @@ async def test_answers_come_while_lines_are_still_being_sent(api: Api) -> None:
         assert json.loads(await response.content.readline())["status"] == 202
         first_is_answered.set()
         assert json.loads(await response.content.readline())["line"] == 2
+
+
+@pytest.mark.row("D-01", "K-12")
+async def test_lines_of_one_lane_are_delivered_in_order_although_the_server_forgets_its_scripts(
+    api: Api, courier: Couriers
+) -> None:
+    async def forget() -> None:
+        while True:
+            await api.store.redis.script_flush()
+            await asyncio.sleep(0.003)
+
+    count = 5 * BATCH // 2
+    forgetting = asyncio.create_task(forget())
+    told = await bulk(api, ndjson(*(a_delivery(text=str(number), lane="exam") for number in range(count))))
+    forgetting.cancel()
+    assert [one["status"] for one in told] == [202] * count
+    played = await courier("sms")
+    await until(lambda: len(played.attempted) == count)
+    assert [message.text for message in played.attempted] == [str(number) for number in range(count)]
 
 
 async def test_who_sends_everything_before_he_reads_anything_is_not_left_hanging(api: Api) -> None:
