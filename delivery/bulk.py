@@ -33,6 +33,7 @@ from delivery.reading import Reader
 from delivery.routes import Nothing
 
 CONTENT_TYPE = "application/x-ndjson"
+TURN = 20  # lines that are read, or told, in one turn of the event loop
 BATCH = 100  # lines that are enqueued together
 
 _reader = Reader(schemas.BulkLine)
@@ -102,7 +103,12 @@ async def _both_ways(lines: AsyncIterator[Sequence["Line"]], work: "Work", respo
 
 async def _read(lines: AsyncIterator[Sequence["Line"]], work: "Work", read: "asyncio.Queue[Batch | None]") -> None:
     async for some in lines:
-        await read.put([(line.number, work.order(line)) for line in some])
+        batch: list[tuple[int, Ordered]] = []
+        for line in some:
+            batch.append((line.number, work.order(line)))
+            if not len(batch) % TURN:  # the store's answers, and other callers, are heard meanwhile
+                await asyncio.sleep(0)
+        await read.put(batch)
     await read.put(None)
 
 
@@ -116,7 +122,9 @@ async def _enqueue(
 
 async def _tell(answered: "asyncio.Queue[Sequence[Result] | None]", backlog: Backlog) -> None:
     while (results := await answered.get()) is not None:
-        await backlog.put(b"".join([_line_told(number, result) for number, result in results]))
+        for start in range(0, len(results), TURN):
+            await backlog.put(b"".join([_line_told(*result) for result in results[start : start + TURN]]))
+            await asyncio.sleep(0)
     await backlog.put(b"")
 
 
