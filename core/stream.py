@@ -87,11 +87,13 @@ class Stream:
             reader.cancel()
 
     async def _read(self, shard: int, last: str) -> None:
-        name = KEYS["events"].at(shard)
-        while self._readers.get(shard) is asyncio.current_task():  # a cancellation alone may be swallowed (core.ending)
+        name, ours = KEYS["events"].at(shard), asyncio.current_task()
+        while self._readers.get(shard) is ours:  # a cancellation alone may be swallowed (core.ending)
             try:
                 found = await self._store.redis.xread({name: last}, count=_COUNT, block=_BLOCK_MS)
             except (RedisError, OSError, TimeoutError, StoreError) as fault:
+                if self._readers.get(shard) is not ours:  # redis-py makes a lost connection of it when we end
+                    return
                 log.warning("events not read, again in %s s: %s", _PAUSE, fault)
                 await asyncio.sleep(_PAUSE)
                 self._tell_all(shard)

@@ -221,6 +221,21 @@ async def test_streams_and_trackers_end_at_once_when_the_process_does(api: Api) 
 
 
 @pytest.mark.row("D-34")
+async def test_a_process_that_ends_while_it_is_followed_warns_of_nothing(
+    api: Api, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its reader of events, told to end, met the end of the connection first and told of a lost one."""
+    made = (await api.call("POST", "/v1/deliveries", a_delivery())).told
+    async with stream(api, made["id"]) as response:
+        await asyncio.sleep(0.3)  # it reads
+        await api.close()
+        await api.house.tracker.close()
+        await api.store.close()
+        assert [event async for event in events(response)] == []
+    await asyncio.sleep(0.1)
+    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == []
+
+
 async def test_a_slow_courier_delays_no_other_delivery(api: Api, courier: Couriers) -> None:
     held = asyncio.Event()
 
