@@ -229,7 +229,6 @@ async def test_a_process_that_ends_while_it_is_followed_warns_of_nothing(
     async with stream(api, made["id"]) as response:
         await asyncio.sleep(0.3)  # it reads
         await api.close()
-        await api.house.tracker.close()
         await api.store.close()
         assert [event async for event in events(response)] == []
     await asyncio.sleep(0.1)
