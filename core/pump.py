@@ -38,7 +38,7 @@ _WRITE = 256 * 1024
 _EAGER = 8
 
 
-def packed(*command: Word) -> bytes:
+def encoded(*command: Word) -> bytes:
     """A command as it goes over the wire."""
     words: bytes = hiredis.pack_command(command)  # type: ignore[arg-type] # its stub wants exactly one word
     return words
@@ -74,7 +74,7 @@ class Pump:
         """Send a command that is safe to repeat. The future brings the reply, or raises ResponseError or
         StoreUnavailable.
         """
-        return self.send(packed(*command))
+        return self.send(encoded(*command))
 
     def send(self, command: bytes) -> "asyncio.Future[Reply]":
         """`call` for a command as it goes over the wire."""

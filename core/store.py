@@ -15,7 +15,7 @@ from redis.exceptions import NoScriptError, OutOfMemoryError, RedisError, Respon
 from core import scripts
 from core.errors import ScriptFault, SetupError, StoreError, StoreFull, StoreUnavailable
 from core.keys import KEYS
-from core.pump import Pump, Word, packed
+from core.pump import Pump, Word, encoded
 
 log = logging.getLogger(__name__)
 
@@ -132,11 +132,11 @@ class Store:
     def _call(self, script: scripts.Script, shard: int, arguments: Sequence[Argument]) -> bytes:
         """The call on the wire. Where a script takes one packed word, all before it is the same each time."""
         if not script.packed:
-            return packed("EVALSHA", script.sha, *self._rest(shard, script.words(arguments)))
+            return encoded("EVALSHA", script.sha, *self._rest(shard, script.words(arguments)))
         same = script.sha, shard, self.clock_offset_ms
         head = self._heads.get(same)
         if head is None:
-            head = packed("EVALSHA", script.sha, *self._rest(shard, (b"",))).removesuffix(b"$0\r\n\r\n")
+            head = encoded("EVALSHA", script.sha, *self._rest(shard, (b"",))).removesuffix(b"$0\r\n\r\n")
             self._heads[same] = head
         word = scripts.pack(arguments)
         return b"%b$%d\r\n%b\r\n" % (head, len(word), word)
