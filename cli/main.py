@@ -14,29 +14,38 @@ from core.errors import AdaError, Invalid, SetupError
 
 VERBS: Mapping[str, tuple[str, str]] = {
     # verb: (module, what it does)
-    "demo": ("cli.demo", "send one message over every channel through the sandbox, and show who got it"),
-    "up": ("cli.up", "run everything in one process tree, until Ctrl-C"),
-    "doctor": ("cli.doctor", "look at settings, server, clock and credentials, and say what mends them"),
-    "audit": ("cli.audit", "prove the queue's invariants on the running server; --repair mends what can be mended"),
-    "send": ("cli.deliveries", "send a message to people, now or at a set moment"),
-    "track": ("cli.deliveries", "follow a delivery until it is finished"),
-    "show": ("cli.deliveries", "show who sent what, and who got it and how"),
-    "cancel": ("cli.deliveries", "cancel a delivery, some of its recipients, or many deliveries"),
-    "reschedule": ("cli.deliveries", "move a delivery that is not due yet"),
-    "queue": ("cli.queue", "look into the queue: stats, list, peek; kick, bury, purge, cancel"),
-    "key": ("cli.access", "make, list and revoke API keys"),
-    "serve": ("cli.serve", "answer HTTP"),
-    "courier": ("cli.courier", "deliver through one channel"),
-    "bench": ("cli.bench", "measure lag, throughput, cost and memory, each on a server of its own"),
-    "sandbox": ("cli.sandbox", "play the providers on this machine, with an inbox page"),
-    "docs": ("cli.docs", "make the pages that come from the code: keys, scripts, states"),
+    "demo": ("cli.commands.demo", "send one message over every channel through the sandbox, and show who got it"),
+    "up": ("cli.commands.up", "run everything in one process tree, until Ctrl-C"),
+    "doctor": ("cli.commands.doctor", "look at settings, server, clock and credentials, and say what mends them"),
+    "audit": (
+        "cli.commands.audit",
+        "prove the queue's invariants on the running server; --repair mends what can be mended",
+    ),
+    "send": ("cli.commands.deliveries", "send a message to people, now or at a set moment"),
+    "track": ("cli.commands.deliveries", "follow a delivery until it is finished"),
+    "show": ("cli.commands.deliveries", "show who sent what, and who got it and how"),
+    "cancel": ("cli.commands.deliveries", "cancel a delivery, some of its recipients, or many deliveries"),
+    "reschedule": ("cli.commands.deliveries", "move a delivery that is not due yet"),
+    "queue": ("cli.commands.queue", "look into the queue: stats, list, peek; kick, bury, purge, cancel"),
+    "key": ("cli.commands.api_keys", "make, list and revoke API keys"),
+    "serve": ("cli.commands.serve", "answer HTTP"),
+    "courier": ("cli.commands.courier", "deliver through one channel"),
+    "bench": ("cli.commands.bench", "measure lag, throughput, cost and memory, each on a server of its own"),
+    "sandbox": ("cli.commands.sandbox", "play the providers on this machine, with an inbox page"),
+    "docs": ("cli.commands.docs", "make the pages that come from the code: keys, scripts, states"),
     "soak": (
-        "cli.checks",
+        "cli.commands.development",
         "run the queue for minutes while everything is killed, frozen and cut off, and count what is lost",
     ),
-    "lock": ("cli.checks", "resolve the dependencies anew into the lock files"),
-    "check": ("cli.checks", "everything CI runs: format, lint, types, layers, tests with nothing skipped"),
-    "test": ("cli.checks", "run the tests; further words go to pytest; --rows shows what is tested where"),
+    "lock": ("cli.commands.development", "resolve the dependencies anew into the lock files"),
+    "check": (
+        "cli.commands.development",
+        "everything CI runs: format, lint, types, layers, tests with nothing skipped",
+    ),
+    "test": (
+        "cli.commands.development",
+        "run the tests; further words go to pytest; --rows shows what is tested where",
+    ),
 }
 
 

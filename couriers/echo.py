@@ -1,6 +1,6 @@
 """A courier that writes to a file: the smallest there is, and the example of docs/add-a-courier.md.
 
-Before: core.runtime. After: whoever reads the file.
+Before: core.courier.runtime. After: whoever reads the file.
 """
 
 import json
@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import SetupError
-from core.port import NEVER, Message, Outcome, Rejected, Sent
-from core.words import Reason
+from core.courier import NEVER, Message, Outcome, Reason, Rejected, Sent, SetupError
 
 
 @dataclass(frozen=True)
@@ -21,7 +19,9 @@ class Settings:
 
 
 class Echo:
-    """A courier of core.port. Several processes may write to one file: each message is one line, appended at once."""
+    """A courier of core.courier.interface. Several processes may write to one file: each message is one line, appended
+    at once.
+    """
 
     channel = "echo"
     batch = 10

@@ -1,6 +1,6 @@
 """The HTTP API as an aiohttp application. `cli` builds it, runs it and stops it.
 
-Before: callers. After: the house (`core`), through the services of `delivery.house`.
+Before: callers. After: the services (`core`), through the services of `delivery.services`.
 """
 
 import re
@@ -8,23 +8,23 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import hdrs, web
 
-from delivery import document
-from delivery.answering import Plain, answered, expected, nowhere
-from delivery.api import OPEN_ROUTES, ROUTES
-from delivery.calls import Desk
-from delivery.gate import enter
-from delivery.house import House
-from delivery.metrics import Metrics
-from delivery.options import Options
-from delivery.pace import Pace
-from delivery.wire import STRAIGHT
+from delivery import openapi as document
+from delivery.http.context import Desk
+from delivery.http.endpoint import enter
+from delivery.http.error_handling import Plain, answered, expected, nowhere
+from delivery.http.metrics import Metrics
+from delivery.http.options import Options
+from delivery.http.rate_limit import Pace
+from delivery.http.server import STRAIGHT
+from delivery.routes import OPEN_ROUTES, ROUTES
+from delivery.services import Services
 
 
-def build(house: House, options: Options | None = None) -> web.Application:
+def build(services: Services, options: Options | None = None) -> web.Application:
     """The application, ready to be run. When it is shut down, open streams end at once."""
     options = options or Options()
     described = document.written((*ROUTES, *OPEN_ROUTES), options.version)
-    desk = Desk(house, options, Metrics(), Pace(options.rate, options.burst), described)
+    desk = Desk(services, options, Metrics(), Pace(options.rate, options.burst), described)
     app = web.Application(client_max_size=options.body_limit)
     app[STRAIGHT] = {}
     for route in ROUTES:

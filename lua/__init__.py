@@ -1,1 +1,1 @@
-"""One file per step, and `parts` that several share. Read by `core.scripts`; a package so that pip installs it."""
+"""The Lua scripts, one file each. `core.redis.scripts` reads them. A package so that pip installs it."""

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 
-from sandbox.words import Received
+from sandbox.events import Received
 
 KEPT = 200_000
 

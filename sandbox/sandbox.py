@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from sandbox.sms.server import PASSWORD, SENDER, USERNAME, SmsServer
+from sandbox.state import World
 from sandbox.telegram import TelegramServer
 from sandbox.vk import VkServer
 from sandbox.web import WebServer
-from sandbox.world import World
 
 TELEGRAM_API_ID = "4242"
 TELEGRAM_API_HASH = "0123456789abcdef0123456789abcdef"

@@ -1,4 +1,4 @@
-"""The house of all tests: a real server per worker, waiting without sleeping, the report on rows and skips."""
+"""The stack of all tests: a real server per worker, waiting without sleeping, the report on rows and skips."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from core.keys import Lifetime, kind_of
-from tests import rows
-from tests.servers import Server, program_of
-from tests.waiting import until as until_true
+from core.redis.keys import Lifetime, kind_of
+from tests.support import rows
+from tests.support.servers import Server, program_of
+from tests.support.stack import Stack
+from tests.support.waiting import until as until_true
 
 Started = Callable[[str], Server]
 
@@ -57,7 +58,7 @@ async def client(server: Server) -> AsyncIterator[Redis]:
 
 @pytest.fixture
 async def clean_server(server: Server, client: Redis) -> AsyncIterator[Server]:
-    """`server`, and afterwards the law of keys: each ends by itself, or `core.keys` declares what else ends it."""
+    """`server`. Afterwards every key must have a TTL or a declared lifetime (`core.redis.keys`)."""
     yield server
     leaked = [key for key in server.all_keys() if await client.pttl(key) == -1 and not is_declared(key)]
     assert not leaked, f"keys without an end: {leaked}"
@@ -67,6 +68,17 @@ def is_declared(key: str) -> bool:
     """Work must be done by the end of the test: its keys are no exception. What retention ends has its own tests."""
     kind = kind_of(key)
     return kind is not None and kind.lifetime in (Lifetime.FOREVER, Lifetime.RETENTION)
+
+
+@pytest.fixture
+async def stack(clean_server: Server) -> AsyncIterator[Stack]:
+    """Core on a real server. It is audited when the test is over, and again after everything left undone was ended."""
+    opened = await Stack.open(clean_server)
+    yield opened
+    try:
+        await opened.end_everything()
+    finally:
+        await opened.close()
 
 
 @pytest.fixture(scope="session")

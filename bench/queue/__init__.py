@@ -12,9 +12,9 @@ peers    arq and SAQ with the same job; only when asked for, by this name or by 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 
+from bench.harness.rows import Rows
 from bench.queue import cancels, claims, due, latency, memory, peers, rates
 from bench.queue.sizes import FULL, SHORT, Sizes
-from bench.rows import Rows
 
 PARTS: Mapping[str, Callable[[Sizes, Rows], Awaitable[None]]] = {
     "claim": claims.measure,

@@ -4,13 +4,13 @@ import asyncio
 import time
 from dataclasses import dataclass
 
+from bench.harness.rows import Row, Rows, percentile, verdict
 from bench.queue.meter import NOTED_US, Timings, spread, timed
 from bench.queue.samples import USER
 from bench.queue.sizes import Sizes
 from bench.queue.stage import Stage, staged, within
-from bench.rows import Row, Rows, percentile, verdict
 from cli.command import NotDone
-from core.tasks import Selection
+from core.queue.task import TaskFilter
 
 LONGEST_MS, LATER_MS = 10.0, 10.0
 RATE = 100
@@ -59,7 +59,7 @@ async def cancelled(stage: Stage, sizes: Sizes) -> Moments:
     flows = time.time() * 1000
     await asyncio.sleep(sizes.quiet_s)
     begins = time.time() * 1000
-    told = await stage.queue.cancel_by(Selection(user=USER))
+    told = await stage.queue.cancel_by(TaskFilter(user=USER))
     if told["cancelled"] != sizes.cancelled:
         raise NotDone(f"{told['cancelled']} of {sizes.cancelled} were cancelled")
     return Moments(flows, begins, time.time() * 1000)

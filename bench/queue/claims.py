@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bench.ground import settle
+from bench.harness.ground import settle
+from bench.harness.rows import Row, Rows, median, say, verdict
 from bench.queue.meter import spread, timed
 from bench.queue.samples import BODY, TUBE
 from bench.queue.sizes import Sizes
 from bench.queue.stage import Stage, staged
-from bench.rows import Row, Rows, median, say, verdict
-from core.tasks import Claim, Draft
+from core.queue.task import Claim, NewTask
 
 WANTED = 1.3
 _LEASE, _FLOOR = timedelta(hours=1), timedelta(seconds=3)
@@ -72,7 +72,7 @@ async def prepare(stage: Stage, beside: Beside, samples: int) -> None:
     if beside.locks:
         await lock(stage, beside.count // 2)
     if not beside.is_taken:
-        await stage.queue.put_many(TUBE, [Draft(BODY, lane=f"sample {n}") for n in range(samples + 1)])
+        await stage.queue.put_many(TUBE, [NewTask(BODY, lane=f"sample {n}") for n in range(samples + 1)])
     await settle(stage.redis)
     await once(stage)
 

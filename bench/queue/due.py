@@ -3,11 +3,11 @@
 import asyncio
 import time
 
+from bench.harness.rows import Row, Rows, verdict
 from bench.queue.meter import NOTED_US, counted, spread, timed, until
 from bench.queue.samples import TUBE
 from bench.queue.sizes import Sizes
 from bench.queue.stage import staged, within
-from bench.rows import Row, Rows, verdict
 from cli.command import NotDone
 
 LONGEST_MS, PING_MS, RATIO = 10.0, 10.0, 2.0

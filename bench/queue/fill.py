@@ -10,15 +10,15 @@ import time
 from collections.abc import Iterator
 
 from bench.queue.samples import SHAPES, Shape
-from cli.processes import announce
-from core.store import Store
-from core.work import Work
+from cli.processes.supervisor import announce
+from core.queue.client import QueueClient
+from core.redis.store import Store
 
 
 async def fill(url: str, tube: str, shape: Shape, share: range, many: int, at: int, callers: int) -> None:
     """The step of `share` is the page."""
     store = await Store.open(url)
-    work, pages = Work(store), iter(share)
+    work, pages = QueueClient(store), iter(share)
     began, cpu = time.perf_counter(), time.process_time()
     await asyncio.gather(*(put_pages(work, tube, shape, pages, share, many, at) for _ in range(callers)))
     announce(seconds=time.perf_counter() - began, cpu=time.process_time() - cpu)
@@ -27,7 +27,7 @@ async def fill(url: str, tube: str, shape: Shape, share: range, many: int, at: i
 
 
 async def put_pages(
-    work: Work, tube: str, shape: Shape, pages: Iterator[int], share: range, many: int, at: int
+    work: QueueClient, tube: str, shape: Shape, pages: Iterator[int], share: range, many: int, at: int
 ) -> None:
     """Takes pages that nobody else has taken."""
     for start in pages:

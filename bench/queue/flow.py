@@ -8,14 +8,14 @@ import sys
 import time
 
 from bench.queue.samples import BODY, TUBE
-from cli.processes import announce
-from cli.wiring import stop_requested
-from core.work import Work, opened
+from cli.processes.startup import stop_requested
+from cli.processes.supervisor import announce
+from core.queue.client import QueueClient, connect
 
 
 async def flow(url: str, rate: float) -> None:
     stop, count = stop_requested(), 0
-    async with opened(url) as work, asyncio.TaskGroup() as puts:
+    async with connect(url) as work, asyncio.TaskGroup() as puts:
         announce(ready=True)
         began = time.monotonic()
         while not stop.is_set():
@@ -25,7 +25,7 @@ async def flow(url: str, rate: float) -> None:
     announce(put=count)
 
 
-async def put(work: Work, n: int) -> None:
+async def put(work: QueueClient, n: int) -> None:
     await work.put(TUBE, f"{time.time_ns()} {BODY}"[: len(BODY)], lane=f"flow {n}", priority=1)
 
 

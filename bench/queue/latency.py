@@ -3,10 +3,10 @@
 import asyncio
 import time
 
+from bench.harness.rows import Rows, percentile, verdict
 from bench.queue.meter import spread
 from bench.queue.sizes import Sizes
 from bench.queue.stage import Stage, staged
-from bench.rows import Rows, percentile, verdict
 
 RATE = 100
 WANTED_MS = 2.0

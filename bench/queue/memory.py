@@ -4,11 +4,11 @@ import asyncio
 import shutil
 from pathlib import Path
 
+from bench.harness.rows import Rows, say, verdict
 from bench.queue.meter import Contents, contents
 from bench.queue.sizes import Sizes
 from bench.queue.stage import Stage, staged
-from bench.rows import Rows, say, verdict
-from core.keys import PERMANENT, Lifetime, kind_of
+from core.redis.keys import PERMANENT, Lifetime, kind_of
 
 WANTED, LEFT_WANTED = 700, 0.01
 SHAPES = {

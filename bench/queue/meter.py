@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from redis.asyncio import Redis
 
-from bench.rows import median, percentile
+from bench.harness.rows import median, percentile
 from cli.command import NotDone
-from core import scripts
-from core.keys import KEYS
+from core.redis import scripts
+from core.redis.keys import KEYS
 
 _KEPT = 100_000
 NOTED_US = 200

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.child import Child
-from bench.ground import START, Ground, ground
+from bench.harness.child import Child
+from bench.harness.ground import START, Ground, ground
+from bench.harness.rows import Row, Rows, say
 from bench.queue.latency import RATE, lags_of
 from bench.queue.memory import bytes_of_each
 from bench.queue.meter import contents, spread
@@ -21,9 +22,8 @@ from bench.queue.rates import CALLERS, done
 from bench.queue.sizes import Sizes
 from bench.queue.stage import staged
 from bench.queue.worker import GO
-from bench.rows import Row, Rows, say
 from cli.command import NotDone
-from cli.processes import Facts
+from cli.processes.supervisor import Facts
 
 PEERS = {
     "arq": ("arq==0.28.0", "redis[hiredis]==5.3.1"),
@@ -114,7 +114,7 @@ async def of_peer(name: str, program: Path, sizes: Sizes) -> Figures:
 
 
 async def start(place: Ground, name: str, program: Path, what: str, count: int, how: object) -> Child:
-    words = [str(program), "-P", "-m", "bench.peer", name, place.url, what, str(count), str(how)]
+    words = [str(program), "-P", "-m", "bench.baselines.other_queues", name, place.url, what, str(count), str(how)]
     return await Child.start(f"{name} {what}", words, place.environment, place.directory)
 
 

@@ -9,7 +9,7 @@ import time
 
 from redis import Redis
 
-from cli.processes import announce
+from cli.processes.supervisor import announce
 
 _PAUSE = 0.002
 

@@ -7,11 +7,11 @@ done by one worker process and by two. Lanes, leases and fencing are on as alway
 import time
 from collections.abc import Sequence
 
-from bench.cost import cpu_of
-from bench.ground import START
+from bench.harness.cost import cpu_of
+from bench.harness.ground import START
+from bench.harness.rows import Rows, median, say, verdict
 from bench.queue.sizes import Sizes
 from bench.queue.stage import Spent, Stage, staged
-from bench.rows import Rows, median, say, verdict
 
 CALLERS, BULK = 32, 1_000
 WANTED, WANTED_TO_TRIVIAL = 15_000, 0.5

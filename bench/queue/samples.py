@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
-from core.tasks import Draft
+from core.queue.task import NewTask
 
 TUBE = "bench"
 BODY = ("There is no class with me today. " * 200)[:200]
@@ -12,56 +12,56 @@ _TO_A_LANE = 10
 _TENANTS = 4
 _FAR_DAYS, _SOON_MS = 30, 100
 
-Shape = Callable[[int, int, int], Draft]
+Shape = Callable[[int, int, int], NewTask]
 """(number, how many there are, moment in Unix ms) → the task."""
 
 
-def plain(n: int, many: int, at: int) -> Draft:
-    return Draft(BODY)
+def plain(n: int, many: int, at: int) -> NewTask:
+    return NewTask(BODY)
 
 
-def own(n: int, many: int, at: int) -> Draft:
+def own(n: int, many: int, at: int) -> NewTask:
     """A lane of its own."""
-    return Draft(BODY, lane=f"user {n}")
+    return NewTask(BODY, lane=f"user {n}")
 
 
-def pairs(n: int, many: int, at: int) -> Draft:
+def pairs(n: int, many: int, at: int) -> NewTask:
     """Two to a lane, the second ones behind all first ones."""
-    return Draft(BODY, lane=f"user {n % max(1, many // 2)}")
+    return NewTask(BODY, lane=f"user {n % max(1, many // 2)}")
 
 
-def tens(n: int, many: int, at: int) -> Draft:
+def tens(n: int, many: int, at: int) -> NewTask:
     """Ten to a lane, the lanes in turn."""
-    return Draft(BODY, lane=f"user {n % max(1, many // _TO_A_LANE)}")
+    return NewTask(BODY, lane=f"user {n % max(1, many // _TO_A_LANE)}")
 
 
-def one(n: int, many: int, at: int) -> Draft:
+def one(n: int, many: int, at: int) -> NewTask:
     """All in one lane, of one user."""
-    return Draft(BODY, lane="one", user=USER)
+    return NewTask(BODY, lane="one", user=USER)
 
 
-def due(n: int, many: int, at: int) -> Draft:
+def due(n: int, many: int, at: int) -> NewTask:
     """Everybody at the same moment, each in his lane (K-07)."""
-    return Draft(BODY, lane=f"user {n}", due=_moment(at))
+    return NewTask(BODY, lane=f"user {n}", due=_moment(at))
 
 
-def soon(n: int, many: int, at: int) -> Draft:
-    return Draft(BODY, lane=f"user {n}", due=datetime.now(UTC) + timedelta(milliseconds=_SOON_MS))
+def soon(n: int, many: int, at: int) -> NewTask:
+    return NewTask(BODY, lane=f"user {n}", due=datetime.now(UTC) + timedelta(milliseconds=_SOON_MS))
 
 
-def far(n: int, many: int, at: int) -> Draft:
+def far(n: int, many: int, at: int) -> NewTask:
     """In a month, no two at the same moment, all of one user."""
-    return Draft(BODY, lane=f"user {n}", user=USER, due=_moment(at, n))
+    return NewTask(BODY, lane=f"user {n}", user=USER, due=_moment(at, n))
 
 
-def marked(n: int, many: int, at: int) -> Draft:
+def marked(n: int, many: int, at: int) -> NewTask:
     """With everything a task can be found by."""
-    return Draft(
+    return NewTask(
         BODY, tenant=f"t{n % _TENANTS}", lane=f"user {n}", user=f"{n}", kind="message.text", tags=["mailing 7"]
     )
 
 
-def mixed(n: int, many: int, at: int) -> Draft:
+def mixed(n: int, many: int, at: int) -> NewTask:
     """One of each kind in turn; the deferred are due very soon."""
     shapes: tuple[Shape, ...] = (plain, own, tens, marked, soon)
     return shapes[n % len(shapes)](n, many, at)

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.child import Child
-from bench.cost import cpu_of
-from bench.ground import START, Ground, ground
+from bench.harness.child import Child
+from bench.harness.cost import cpu_of
+from bench.harness.ground import START, Ground, ground
+from bench.harness.rows import Row, say
 from bench.queue.meter import counted, until
 from bench.queue.samples import TUBE
 from bench.queue.worker import GO
-from bench.rows import Row, say
-from core.store import Store
-from core.work import Work
+from core.queue.client import QueueClient
+from core.redis.store import Store
 
 FILLERS, UNDER_WAY, PAGE = 2, 4, 200
 _LONGEST = 1800.0
@@ -52,7 +52,7 @@ class Stage:
     def __init__(self, place: Ground, store: Store) -> None:
         self.place = place
         self.redis = place.redis
-        self.work = Work(store)
+        self.work = QueueClient(store)
         self.queue = self.work.queue
 
     async def fill(self, shape: str, count: int, at: int = 0, tube: str = TUBE) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import hiredis
 from redis import Redis
 
-from cli.processes import announce
+from cli.processes.supervisor import announce
 
 _SCRIPT = "return 1"
 _AT_ONCE = 500

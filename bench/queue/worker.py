@@ -11,9 +11,9 @@ import time
 from redis.asyncio import Redis
 
 from bench.queue.samples import TUBE
-from cli.processes import announce
-from cli.wiring import stop_requested
-from core.work import Job, opened
+from cli.processes.startup import stop_requested
+from cli.processes.supervisor import announce
+from core.queue.client import Attempt, connect
 
 GO = "bench:go"
 
@@ -24,7 +24,7 @@ class Clock:
     def __init__(self) -> None:
         self.lags: list[tuple[float, float]] = []
 
-    async def __call__(self, job: Job) -> None:
+    async def __call__(self, job: Attempt) -> None:
         if job.body[0].isdigit():
             put = int(job.body.partition(" ")[0])
             self.lags.append((put / 1e6, (time.time_ns() - put) / 1e6))
@@ -32,7 +32,7 @@ class Clock:
 
 async def run(url: str, concurrency: int, held: bool) -> None:
     stop, clock = stop_requested(), Clock()
-    async with opened(url) as work:
+    async with connect(url) as work:
         worker = work.worker(TUBE, clock, concurrency)
         announce(ready=True)
         if held:

@@ -1,6 +1,7 @@
 """SMS through Kannel's sendsms over HTTP.
 
-Before: core.runtime. After: the gateway; then its delivery reports, which come to `Message.report`. The table of
+Before: core.courier.runtime. After: the gateway; then its delivery reports, which come to `Message.report`. The table
+of
 answers is in `answers.py`.
 """
 
@@ -12,9 +13,7 @@ from pathlib import Path
 import aiohttp
 from yarl import URL
 
-from core.errors import SetupError
-from core.port import NEVER, Halted, Message, Outcome, Rejected
-from core.words import Reason
+from core.courier import NEVER, Halted, Message, Outcome, Reason, Rejected, SetupError
 from couriers.sms import answers
 from couriers.sms.numbers import e164
 from couriers.sms.parts import coding_of, parts
@@ -49,7 +48,7 @@ class Settings:
 
 
 class Sms:
-    """A courier of core.port. Safe for many attempts at once."""
+    """A courier of core.courier.interface. Safe for many attempts at once."""
 
     channel = "sms"
     batch = 1

@@ -9,8 +9,7 @@ from datetime import timedelta
 
 import aiohttp
 
-from core.port import Deferred, Halted, Outcome, Rejected, Scope, Sent, Unknown
-from core.words import Reason
+from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown
 
 OUTAGE = timedelta(seconds=5)  # between two attempts to connect; named, so that a long outage uses up nobody's attempts
 MINUTE = timedelta(minutes=1)

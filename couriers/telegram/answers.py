@@ -15,8 +15,7 @@ from typing import Any
 from telethon import errors
 from telethon.errors.rpcerrorlist import rpc_errors_dict, rpc_errors_re
 
-from core.port import Deferred, Halted, Outcome, Rejected, Scope, Unknown
-from core.words import Reason
+from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
 
 PEER_INVALID = "PEER_ID_INVALID"
 OUTAGE = timedelta(seconds=5)  # between two attempts to connect; named, so that a long outage uses up nobody's attempts

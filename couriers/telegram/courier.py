@@ -1,6 +1,6 @@
 """One attempt at one message over Telegram's MTProto. The table of answers is in `answers.py`.
 
-Before: core.runtime. After: Telegram.
+Before: core.courier.runtime. After: Telegram.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 from telethon.errors import PeerIdInvalidError, RandomIdDuplicateError
 from telethon.tl.functions.messages import SendMessageRequest
 
-from core.port import FOREVER, Message, Outcome, Sent
+from core.courier import FOREVER, Message, Outcome, Sent
 from couriers.telegram import answers
 from couriers.telegram.line import FAILURES, Line
 from couriers.telegram.peers import Peers
@@ -20,7 +20,7 @@ ASKED = 3  # how often one attempt asks with a random id whose first call still 
 
 
 class Telegram:
-    """A courier of core.port. Safe for many attempts at once over its one connection."""
+    """A courier of core.courier.interface. Safe for many attempts at once over its one connection."""
 
     channel = "telegram"
     batch = 1

@@ -13,8 +13,7 @@ from typing import Any
 from telethon import TelegramClient, utils
 from telethon.tl import functions, types
 
-from core.port import Deferred, Outcome, Rejected, Scope
-from core.words import Reason
+from core.courier import Deferred, Outcome, Reason, Rejected, Scope
 from couriers.telegram import answers
 from couriers.telegram.line import FAILURES
 from couriers.telegram.phones import Owner, Phones

@@ -12,7 +12,7 @@ from typing import IO
 
 from telethon.sessions import SQLiteSession, StringSession
 
-from core.errors import SetupError
+from core.courier import SetupError
 
 MOST_PROCESSES = 64  # of one bot on one machine
 _DATA_CENTRE = 2  # Telethon's own choice where a session has none

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from core.errors import SetupError
+from core.courier import SetupError
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 from telethon.crypto import rsa
 from telethon.errors import AuthKeyError, AuthKeyNotFound, FloodWaitError, RPCError, UserMigrateError
 
-from core.errors import SetupError
+from core.courier import SetupError
 from couriers.telegram import answers, session
 from couriers.telegram.client import Client
 from couriers.telegram.courier import Telegram

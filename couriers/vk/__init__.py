@@ -1,6 +1,6 @@
 """VK, by vkbottle, as a community: 2,500 recipients are one `execute`.
 
-Before: core.runtime. After: api.vk.com. The table of answers is in `answers.py`.
+Before: core.courier.runtime. After: api.vk.com. The table of answers is in `answers.py`.
 """
 
 import json
@@ -15,9 +15,7 @@ from vkbottle import API
 from vkbottle.api.response_validator import ABCResponseValidator
 from vkbottle.http import AiohttpClient
 
-from core.errors import SetupError
-from core.port import Message, Outcome, Rejected, Split
-from core.words import Reason
+from core.courier import Message, Outcome, Reason, Rejected, SetupError, Split
 from couriers.vk import answers
 from couriers.vk.calls import LARGEST_CODE, MOST_CALLS, MOST_PEERS, Key, calls_of, code_of, key_of
 
@@ -35,7 +33,7 @@ class Settings:
 
 
 class Vk:
-    """A courier of core.port. Safe for many attempts at once."""
+    """A courier of core.courier.interface. Safe for many attempts at once."""
 
     channel = "vk"
     batch = MOST_CALLS * MOST_PEERS

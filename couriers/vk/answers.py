@@ -17,8 +17,7 @@ from typing import Any
 
 import aiohttp
 
-from core.port import Deferred, Halted, Outcome, Rejected, Scope, Sent, Split, Unknown
-from core.words import Reason
+from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
 from couriers.vk.calls import Call, Key
 
 OUTAGE = timedelta(seconds=5)  # between two attempts to connect; named, so that a long outage uses up nobody's attempts

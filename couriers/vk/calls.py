@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.port import Message
+from core.courier import Message
 
 MOST_CALLS = 25
 MOST_PEERS = 100

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import quote_plus, urlsplit, urlunsplit
 
-from sandbox.words import Fault
+from sandbox.events import Fault
 
 DELIVERED, FAILED, BUFFERED, ACCEPTED, REJECTED = 1, 2, 4, 8, 16  # the bits of dlr-mask, and what %d says
 

@@ -9,12 +9,12 @@ from hmac import compare_digest
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
 from yarl import URL
 
-from sandbox.listener import Listener, cut, html, silence
+from sandbox.events import ANY, Fault
+from sandbox.http_listener import Listener, cut, html, silence
 from sandbox.sms.alphabet import parts
 from sandbox.sms.reports import Reported, address, escapes, fill, forged, history, reaches
 from sandbox.sms.submission import Refused, Submission, denied, submission, unwrapped
-from sandbox.words import ANY, Fault
-from sandbox.world import World
+from sandbox.state import World
 
 USERNAME, PASSWORD, SENDER = "ada", "sandbox", "Ada"
 SENDSMS = "/cgi-bin/sendsms"

@@ -13,7 +13,7 @@ and `faults`, `people`, `signing_in`, `news`, `config`) → `replies` → back. 
 them, `accounts` and `platform` are what all connections share. Everybody exists: see `persons`.
 """
 
+from sandbox.telegram.client_trust import point, trust
 from sandbox.telegram.server import TelegramServer
-from sandbox.telegram.trust import point, trust
 
 __all__ = ["TelegramServer", "point", "trust"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from sandbox.telegram.vault import Saved, Vault
+from sandbox.telegram.key_store import Saved, Vault
 
 RESERVED_AT_ONCE = 10_000
 UPDATES_KEPT = 1_000

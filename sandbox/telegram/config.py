@@ -4,7 +4,7 @@ from typing import Any
 
 from telethon.tl import types
 
-from sandbox.telegram.platform import Call, now
+from sandbox.telegram.hub import Call, now
 from sandbox.telegram.replies import Reply
 
 DC = 2  # the only data centre; trust.py sets it in the client's session

@@ -14,13 +14,15 @@ from telethon.extensions import BinaryReader
 from telethon.tl import functions, types
 from telethon.tl.alltlobjects import tlobjects
 
-from sandbox.telegram import envelope, framing, messages, service
+from sandbox.telegram import encryption as envelope
+from sandbox.telegram import framing, messages
+from sandbox.telegram import service_messages as service
 from sandbox.telegram.dispatch import replied
 from sandbox.telegram.handshake import Handshake
+from sandbox.telegram.hub import Platform
+from sandbox.telegram.key_store import AuthKey
 from sandbox.telegram.malformed import UNREADABLE, MalformedError
-from sandbox.telegram.platform import Platform
 from sandbox.telegram.replies import Cut, Late, Refusal, Reply, Silence, encode
-from sandbox.telegram.vault import AuthKey
 
 _log = logging.getLogger(__name__)
 

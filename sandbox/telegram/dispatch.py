@@ -9,8 +9,10 @@ from typing import Any
 
 from telethon.tl import functions as f
 
-from sandbox.telegram import config, faults, news, people, signing_in
-from sandbox.telegram.platform import Call, Client, Platform
+from sandbox.telegram import config, faults, signing_in
+from sandbox.telegram import contact_methods as people
+from sandbox.telegram import updates as news
+from sandbox.telegram.hub import Call, Client, Platform
 from sandbox.telegram.replies import Refusal, Reply
 
 _log = logging.getLogger(__name__)

@@ -7,11 +7,11 @@ random id finds the first answer. Source of the errors: core.telegram.org/method
 import logging
 from collections.abc import Callable
 
-from sandbox.magic import MAGIC
-from sandbox.telegram.platform import Call
+from sandbox.magic_recipients import MAGIC
+from sandbox.state import Fault
+from sandbox.telegram.hub import Call
 from sandbox.telegram.replies import Cut, Late, Refusal, Reply, Silence
 from sandbox.telegram.sending import STILL_RUNNING, Sending, begun, chat, prepared, repeated, stored
-from sandbox.world import Fault
 
 _log = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from telethon.helpers import generate_key_data_from_nonce
 from telethon.tl import functions, types
 
 from sandbox.telegram import ige
+from sandbox.telegram.key_store import AuthKey, Vault
 from sandbox.telegram.malformed import MalformedError
-from sandbox.telegram.vault import AuthKey, Vault
 
 # RFC 3526, group 14 (2048 bits) with generator 2.
 PRIME = int(

@@ -7,7 +7,7 @@ from typing import Any
 
 from telethon.tl import types
 
-from sandbox.telegram import persons
+from sandbox.telegram import identities as persons
 from sandbox.telegram.accounts import Account
 from sandbox.telegram.replies import Refusal
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from telethon.tl import types
 
+from sandbox.state import Fault
 from sandbox.telegram import peers
 from sandbox.telegram.accounts import Account, Kept
-from sandbox.telegram.platform import Call, now
+from sandbox.telegram.hub import Call, now
 from sandbox.telegram.replies import Refusal, Reply
-from sandbox.world import Fault
 
 LONGEST = 4096  # UTF-16 code units (core.telegram.org/api/config, message_length_max)
 STILL_RUNNING = Refusal(500, "RANDOM_ID_DUPLICATE")

@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sandbox.telegram import news
+from sandbox.state import World
+from sandbox.telegram import updates as news
 from sandbox.telegram.accounts import Accounts
 from sandbox.telegram.connection import Connection
-from sandbox.telegram.platform import Platform
-from sandbox.telegram.vault import Vault
-from sandbox.world import World
+from sandbox.telegram.hub import Platform
+from sandbox.telegram.key_store import Vault
 
 
 class TelegramServer:

@@ -9,8 +9,8 @@ from typing import Any
 
 from telethon.tl import types
 
-from sandbox.telegram import persons
-from sandbox.telegram.platform import Call, user
+from sandbox.telegram import identities as persons
+from sandbox.telegram.hub import Call, user
 from sandbox.telegram.replies import Refusal, Reply
 
 _CODE = re.compile(r"[0-9]{5}")

@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sandbox.world import World
+from sandbox.state import World
 
 REMEMBERED_SECONDS = 3600
 REMEMBERED_MESSAGES = 100

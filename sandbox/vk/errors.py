@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from sandbox.events import Fault
 from sandbox.vkscript import Value
-from sandbox.words import Fault
 
 TEXTS = {
     1: "Unknown error occurred",

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 
+from sandbox.events import ANY, Fault
 from sandbox.faults import VK
+from sandbox.state import World
 from sandbox.vk.community import Community
 from sandbox.vk.errors import CallFailed, Interrupted, RequestFailed, parameter_error, text_of
 from sandbox.vk.parameters import Message, message, people
 from sandbox.vkscript import CompileError, RunError, Value, execute
-from sandbox.words import ANY, Fault
-from sandbox.world import World
 
 REQUEST_FAULTS = frozenset(
     {

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
-from sandbox.listener import LARGEST_BODY, Listener, cut, html, silence
+from sandbox.events import Fault
+from sandbox.http_listener import LARGEST_BODY, Listener, cut, html, silence
+from sandbox.state import World
 from sandbox.vk.community import Community
 from sandbox.vk.errors import ApiError, Interrupted, RequestFailed
 from sandbox.vk.exchange import Exchange
-from sandbox.words import Fault
-from sandbox.world import World
 
 TOKEN = "vk1.a.sandbox"
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from aiohttp import web
 
+from sandbox.events import ANY, Fault, Rule
 from sandbox.faults import FAULTS
 from sandbox.web.problems import Flaw, Problem, invalid
-from sandbox.words import ANY, Fault, Rule
 
 LARGEST = 2**31 - 1
 MOST_MESSAGES = 10_000

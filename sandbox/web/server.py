@@ -8,13 +8,13 @@ from typing import Any, Protocol
 
 from aiohttp import web
 
+from sandbox.events import Received, Rule
 from sandbox.faults import FAULTS
-from sandbox.listener import Listener
-from sandbox.magic import MAGIC
+from sandbox.http_listener import Listener
+from sandbox.magic_recipients import MAGIC
+from sandbox.state import World
 from sandbox.web.input import Fields, Wanted, address, body, rule, wanted
 from sandbox.web.problems import Problem, problems
-from sandbox.words import Received, Rule
-from sandbox.world import World
 
 _PAGE = Path(__file__).with_name("page.html")
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"

@@ -3,18 +3,18 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from core.audit import Audit
-from core.laws import Violation
-from core.tubes import Tube, Tubes
-from tests.core.audit import broken
-from tests.core.house import HOUR, House, Played, people, person
+from core.audit.audit import Audit
+from core.audit.invariant import Violation
+from core.queue.tubes import Tube, Tubes
+from tests.support.audited import broken
+from tests.support.stack import HOUR, Played, Stack, people, person
 
 
 @dataclass
 class Scene:
     """`names`: what stands for a key or an id in a damage."""
 
-    house: House
+    stack: Stack
     names: dict[str, str] = field(default_factory=dict)
 
     def filled(self, word: str) -> str:
@@ -24,16 +24,16 @@ class Scene:
 
     async def damage(self, *commands: list[str]) -> None:
         for command in commands:
-            await self.house.redis.execute_command(*(self.filled(word) for word in command))  # type: ignore[no-untyped-call]
+            await self.stack.redis.execute_command(*(self.filled(word) for word in command))  # type: ignore[no-untyped-call]
 
     async def broken(self) -> list[Violation]:
-        return await broken(self.house.store)
+        return await broken(self.stack.store)
 
     async def repair(self) -> list[str]:
         """Look and mend until nothing is mended any more; the scripts that mended."""
         used: list[str] = []
         for _ in range(5):
-            audit, mended = Audit(self.house.store), 0
+            audit, mended = Audit(self.stack.store), 0
             async for violation in audit.find():
                 if await audit.mend(violation):
                     assert violation.mend
@@ -44,14 +44,14 @@ class Scene:
         raise AssertionError(f"no end of mending: {used}")
 
 
-async def scene(house: House) -> Scene:
+async def scene(stack: Stack) -> Scene:
     """Tasks: a and b in lane `lane`; c free; d deferred; e buried; f taken in lane `held` before g; h backing off in
     lane `slow` before i; k kept. Deliveries: over, later, open.
     """
-    made = Scene(house)
-    await Tubes(house.store).create(Tube("kept", keep=timedelta(hours=1)))
+    made = Scene(stack)
+    await Tubes(stack.store).create(Tube("kept", keep=timedelta(hours=1)))
     await _taken(made)
-    put, later = house.queue.put, house.now() + HOUR
+    put, later = stack.queue.put, stack.now() + HOUR
     ids = {
         "a": await put("t", "a", lane="lane", kind="k.one", user="u", tags=["x"], expires=later),
         "b": await put("t", "b", lane="lane"),
@@ -59,31 +59,31 @@ async def scene(house: House) -> Scene:
         "d": await put("t", "d", due=later, lane="later"),
         "e": await put("t", "e", lane="lane"),
     }
-    await house.queue.bury(ids["e"])
+    await stack.queue.bury(ids["e"])
     made.names |= {name: task_id.partition(".")[2] for name, task_id in ids.items()}
     await _deliveries(made)
     return made
 
 
 async def _taken(made: Scene) -> None:
-    house = made.house
+    stack = made.stack
     for name, lane in (("h", "slow"), ("i", "slow"), ("f", "held"), ("g", "held")):
-        made.names[name] = (await house.queue.put("t", name, lane=lane)).partition(".")[2]
-    tasks = {task.body: task for task in await house.take("t", 10)}
-    await house.queue.release(tasks["h"], due=int((house.now() + HOUR).timestamp() * 1000))
-    made.names["k"] = (await house.queue.put("kept", "k")).partition(".")[2]
-    (kept,) = await house.take("kept")
-    await house.queue.settle(kept)
+        made.names[name] = (await stack.queue.put("t", name, lane=lane)).partition(".")[2]
+    tasks = {task.body: task for task in await stack.take("t", 10)}
+    await stack.queue.release(tasks["h"], due=int((stack.now() + HOUR).timestamp() * 1000))
+    made.names["k"] = (await stack.queue.put("kept", "k")).partition(".")[2]
+    (kept,) = await stack.take("kept")
+    await stack.queue.settle(kept)
 
 
 async def _deliveries(made: Scene) -> None:
-    house = made.house
-    courier = await house.courier(Played())
-    over = (await house.deliver(*people(3))).key
-    await house.finished(over)
-    await house.stop(courier)
-    later = (await house.deliver(person(1), deliver_at=house.now() + HOUR)).key
-    open_ = (await house.deliver(person(1, "nobody"), channels=("nobody",))).key
+    stack = made.stack
+    courier = await stack.courier(Played())
+    over = (await stack.deliver(*people(3))).key
+    await stack.finished(over)
+    await stack.stop(courier)
+    later = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
+    open_ = (await stack.deliver(person(1, "nobody"), channels=("nobody",))).key
     made.names |= {"over": str(over), "later": str(later), "open": str(open_)}
     made.names |= {f"{name}:suffix": key.suffix for name, key in (("over", over), ("later", later), ("open", open_))}
     made.names |= {f"{name}:due": f"order:{key.ns}:{key.sender}" for name, key in (("over", over), ("later", later))}
@@ -93,10 +93,10 @@ async def _deliveries(made: Scene) -> None:
 Q = "queue:{0}:"
 
 
-async def damage_everything(house: House) -> Scene:
+async def damage_everything(stack: Stack) -> Scene:
     """After the tour: something for every repair there is."""
-    made = Scene(house)
-    keys = house.server.all_keys()
+    made = Scene(stack)
+    keys = stack.server.all_keys()
     made.names["history"] = next(key for key in keys if key.startswith("history:") and not key.endswith(("s", "d")))
     made.names["task"] = next(key for key in keys if ":task:" in key).partition("task:")[2]
     await made.damage(

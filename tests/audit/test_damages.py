@@ -3,9 +3,9 @@
 import pytest
 
 from tests.audit.damages import DAMAGES, Scene
-from tests.core.house import House
-from tests.core.tour import tour
-from tests.servers import on_both_servers
+from tests.support.every_verb import tour
+from tests.support.servers import on_both_servers
+from tests.support.stack import Stack
 
 pytestmark = [pytest.mark.row("K-44"), on_both_servers]
 
@@ -14,9 +14,9 @@ def name_of(value: object) -> str:
     return "+".join("-".join(command[:2]) for command in value) if isinstance(value, list) else str(value)
 
 
-async def test_a_house_at_work_is_sound(house: House) -> None:
-    await tour(house)
-    assert await Scene(house).broken() == []
+async def test_a_house_at_work_is_sound(stack: Stack) -> None:
+    await tour(stack)
+    assert await Scene(stack).broken() == []
 
 
 async def test_the_scene_is_sound(damaged: Scene) -> None:

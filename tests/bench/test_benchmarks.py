@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bench.cost import cpu_of, tree, usage
-from bench.rows import Rows, percentile
-from cli.bench import BENCHMARKS
+from bench.harness.cost import cpu_of, tree, usage
+from bench.harness.rows import Rows, percentile
+from cli.commands.bench import BENCHMARKS
 from cli.main import main
 
 Row = dict[str, Any]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from tests.servers import Server
+from tests.support.servers import Server
 
 pytestmark = pytest.mark.row("K-44")
 
@@ -65,7 +65,7 @@ def test_a_repair_mends_what_it_may_and_looks_again(damaged: Server) -> None:
 def test_programs_get_a_row_for_each_and_the_sum(damaged: Server) -> None:
     done = audit(damaged, "--repair", "--json")
     mended, stranger, total = [json.loads(line) for line in done.stdout.splitlines()]
-    assert (mended["rule"], mended["mend"], mended["mended"]) == ("I6", "mend_index", ["taken out of the index"])
+    assert (mended["rule"], mended["mend"], mended["mended"]) == ("I6", "repair_index", ["taken out of the index"])
     assert (stranger["rule"], stranger["key"], stranger["mend"]) == ("I16", "stranger", None)
     assert total["violations"] == 1
     assert set(total["unseen"]) == {"I14", "I15", "I17"}

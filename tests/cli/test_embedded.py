@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from cli.embedded import Busy, claimed, find, prepare
-from tests.servers import Server, needs_package
+from cli.processes.embedded_valkey import Busy, claimed, find, prepare
+from tests.support.servers import Server, needs_package
 
 
 def test_port_and_password_stay_from_run_to_run(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_rows_of_the_specification_are_listed_as_json() -> None:
 
 
 def test_the_totals_of_a_test_run_are_told_as_json() -> None:
-    done = ada("test", "--json", "-n", "0", "tests/ground/test_lock_files.py")
+    done = ada("test", "--json", "-n", "0", "tests/repository/test_lock_files.py")
     told = json.loads(done.stdout)
     assert told["passed"]
     assert told["tests"] == 7

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.processes import Facts, Part, PartEnded, Supervisor
-from tests.waiting import until
+from cli.processes.supervisor import Facts, Part, PartEnded, Supervisor
+from tests.support.waiting import until
 
-BEGIN = "from cli.processes import announce; import os, sys, time, signal"
+BEGIN = "from cli.processes.supervisor import announce; import os, sys, time, signal"
 READY = f"{BEGIN}; announce(pid=os.getpid())"
 
 
@@ -100,7 +100,7 @@ async def test_a_line_longer_than_any_limit_does_not_stop_the_part(up: Up) -> No
 async def test_children_end_when_the_supervisor_is_killed(tmp_path: Path) -> None:
     script = f"""
 import asyncio, os, signal, sys
-from cli.processes import Part, Supervisor
+from cli.processes.supervisor import Part, Supervisor
 async def main():
     supervisor = Supervisor(lambda part, line: None)
     facts = await supervisor.start(Part("child", (sys.executable, "-c", {READY + "; time.sleep(60)"!r}), 1))

@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from cli.settings import Configuration, channels, load, names_of, section_prefix
-from cli.values import Address, QuietHours, Quota
+from cli.settings.parsing import Address, QuietHours, Quota
+from cli.settings.settings import Configuration, channels, load, names_of, section_prefix
 from core.errors import SetupError
 
 
@@ -140,7 +140,7 @@ def test_a_missing_or_unknown_name_of_a_channel_is_named_when_the_courier_is_wan
 
 
 def test_every_setting_is_explained_in_the_docs() -> None:
-    from cli.settings import Settings, courier_module
+    from cli.settings.settings import Settings, courier_module
 
     names = [*names_of(Settings, "ADA_"), "ADA_SETTINGS"]
     for channel in channels():

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from cli import syncing
-from cli.syncing import Syncing, keep_synced
-from tests.servers import Server
-from tests.waiting import until
+from cli.processes import aof_fsync as syncing
+from cli.processes.aof_fsync import Syncing, keep_synced
+from tests.support.servers import Server
+from tests.support.waiting import until
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ import pytest
 from redis import Redis
 from redis.exceptions import ConnectionError as Unreachable
 
-from cli.embedded import ENVIRONMENT, find, free_port
-from tests.servers import await_sync
+from cli.processes.embedded_valkey import ENVIRONMENT, find, free_port
+from tests.support.servers import await_sync
 
 ROOT = Path(__file__).parents[2]
 ADA = [sys.executable, "-P", "-m", "cli"]

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.state import World
 from sandbox.telegram import TelegramServer
-from sandbox.world import World
-from tests.kannel import kannel
+from tests.support.kannel import kannel
 
 __all__ = ["kannel"]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from core.port import NEVER, Courier, Deferred, Message, Rejected, Scope, Sent, Unknown
-from core.words import Reason
-from tests.waiting import until
+from core.courier.interface import NEVER, Courier, Deferred, Message, Rejected, Scope, Sent, Unknown
+from core.model.states import Reason
+from tests.support.waiting import until
 
 ODD_TEXTS = [
     "Моей пары сегодня не будет",

@@ -6,7 +6,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from core.port import Courier, Outcome
+from core.courier.interface import Courier, Outcome
 
 pytestmark = pytest.mark.row("D-19")
 

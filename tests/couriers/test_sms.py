@@ -13,17 +13,17 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from aiohttp import web
 
+from core.courier.interface import Courier, Deferred, Rejected, Scope, Sent, Unknown
 from core.errors import SetupError
-from core.port import Courier, Deferred, Rejected, Scope, Sent, Unknown
-from core.words import Reason
+from core.model.states import Reason
 from couriers import sms
 from couriers.sms.parts import Coding, coding_of, parts
-from sandbox.magic import MAGIC
+from sandbox.magic_recipients import MAGIC
 from sandbox.sms import SmsServer
-from sandbox.world import World
+from sandbox.state import World
 from tests.couriers.contract import ODD_TEXTS, House, OutageContract, message
-from tests.kannel import Kannel
-from tests.waiting import until
+from tests.support.kannel import Kannel
+from tests.support.waiting import until
 
 MAGIC_OF = {fault.name: address for address, fault in MAGIC["sms"].items()}
 

@@ -3,8 +3,8 @@
 import aiohttp
 import pytest
 
-from core.port import Deferred, Halted, Outcome, Rejected, Scope, Sent, Unknown
-from core.words import Reason
+from core.courier.interface import Deferred, Halted, Outcome, Rejected, Scope, Sent, Unknown
+from core.model.states import Reason
 from couriers.sms import answers
 
 pytestmark = pytest.mark.row("D-22", "D-38")

@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from core.port import Deferred, Halted, Rejected, Scope, Sent, Unknown
-from core.words import Reason
-from sandbox.world import Fault, Rule
+from core.courier.interface import Deferred, Halted, Rejected, Scope, Sent, Unknown
+from core.model.states import Reason
+from sandbox.state import Fault, Rule
 from tests.couriers.contract import OutageContract, message, send
-from tests.couriers.relay import Relay
-from tests.couriers.telegram_house import MAGIC_OF, SHORT, TelegramHouse, house, one
+from tests.couriers.silent_link import Relay
+from tests.couriers.telegram_sandbox import MAGIC_OF, SHORT, TelegramHouse, house, one
 
 __all__ = ["house"]
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from core.courier.interface import Deferred, Halted, Rejected, Scope, Sent
 from core.errors import SetupError
-from core.port import Deferred, Halted, Rejected, Scope, Sent
-from core.words import Reason
+from core.model.states import Reason
 from couriers import telegram
-from tests.couriers.telegram_house import TelegramHouse, house, one
-from tests.waiting import until
+from tests.couriers.telegram_sandbox import TelegramHouse, house, one
+from tests.support.waiting import until
 
 __all__ = ["house"]
 

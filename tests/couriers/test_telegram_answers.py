@@ -8,8 +8,8 @@ from telethon import errors
 from telethon.tl import types
 from telethon.tl.functions.messages import SendMessageRequest
 
-from core.port import Deferred, Halted, Outcome, Rejected, Scope, Unknown
-from core.words import Reason
+from core.courier.interface import Deferred, Halted, Outcome, Rejected, Scope, Unknown
+from core.model.states import Reason
 from couriers.telegram import answers
 
 pytestmark = pytest.mark.row("D-20", "D-22")

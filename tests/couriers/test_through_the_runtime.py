@@ -7,24 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from core.manner import Manner
-from core.orders import History, Recipient
-from core.retry import Backoff
-from core.words import Status
+from core.courier.options import CourierOptions
+from core.model.backoff import Backoff
+from core.model.delivery import Recipient
+from core.model.history import History
+from core.model.states import Status
 from couriers import vk
-from sandbox.magic import MAGIC
+from sandbox.magic_recipients import MAGIC
+from sandbox.state import World
 from sandbox.vk import VkServer
-from sandbox.world import World
-from tests.core.house import FLOOR, House
-from tests.servers import Server
+from tests.support.servers import Server
+from tests.support.stack import FLOOR, Stack
 
-PATIENT = Manner(floor=FLOOR, backoff=Backoff(timedelta(milliseconds=10), timedelta(milliseconds=50), 4))
+PATIENT = CourierOptions(floor=FLOOR, backoff=Backoff(timedelta(milliseconds=10), timedelta(milliseconds=50), 4))
 MAGIC_OF = {(fault.name, fault.value): address for address, fault in MAGIC["vk"].items()}
 
 
 @pytest.fixture
-async def house(clean_server: Server) -> AsyncIterator[House]:
-    opened = await House.open(clean_server)
+async def house(clean_server: Server) -> AsyncIterator[Stack]:
+    opened = await Stack.open(clean_server)
     yield opened
     try:
         await opened.end_everything()
@@ -33,7 +34,7 @@ async def house(clean_server: Server) -> AsyncIterator[House]:
 
 
 @pytest.fixture
-async def world(house: House) -> AsyncIterator[World]:
+async def world(house: Stack) -> AsyncIterator[World]:
     """VK, played, and its courier in the house."""
     played = World()
     server = VkServer(played)
@@ -56,7 +57,7 @@ def status(history: History, address: str) -> Status:
 @pytest.mark.row("D-21", "D-20")
 @pytest.mark.parametrize("place", [0, 120, 249])
 async def test_one_bad_id_anywhere_in_a_large_delivery_costs_nobody_his_message(
-    house: House, world: World, place: int, caplog: pytest.LogCaptureFixture
+    house: Stack, world: World, place: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """VK refuses the call of 100 that the id is in; the calls before and behind it are sent.
 
@@ -75,7 +76,7 @@ async def test_one_bad_id_anywhere_in_a_large_delivery_costs_nobody_his_message(
 
 
 @pytest.mark.row("D-21", "D-33")
-async def test_2501_recipients_are_two_http_calls(house: House, world: World) -> None:
+async def test_2501_recipients_are_two_http_calls(house: Stack, world: World) -> None:
     before = world.counted("vk", "http")
     good = [str(200_001 + number) for number in range(2501)]
     accepted = await house.deliver(*everybody(*good), channels=("vk",))

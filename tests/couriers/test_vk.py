@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from core.courier.interface import Courier, Deferred, Halted, Message, Outcome, Rejected, Scope, Sent, Split, Unknown
 from core.errors import SetupError
-from core.port import Courier, Deferred, Halted, Message, Outcome, Rejected, Scope, Sent, Split, Unknown
-from core.words import Reason
+from core.model.states import Reason
 from couriers import vk
-from sandbox.magic import MAGIC
+from sandbox.magic_recipients import MAGIC
+from sandbox.state import Fault, Rule, World
 from sandbox.vk import VkServer
-from sandbox.world import Fault, Rule, World
 from tests.couriers.contract import House, OutageContract, message
 
 MAGIC_OF = {(fault.name, fault.value): address for address, fault in MAGIC["vk"].items()}

@@ -7,8 +7,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from core.port import Deferred, Halted, Outcome, Rejected, Scope, Sent, Split, Unknown
-from core.words import Reason
+from core.courier.interface import Deferred, Halted, Outcome, Rejected, Scope, Sent, Split, Unknown
+from core.model.states import Reason
 from couriers.vk import answers
 from couriers.vk.calls import Call, Key
 

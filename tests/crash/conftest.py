@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.sandbox import Sandbox
-from tests.crash.house import House
-from tests.servers import Server
+from tests.crash.installation import Installation
+from tests.support.servers import Server
 
 
 @pytest.fixture(scope="session")
@@ -25,16 +25,16 @@ async def sandbox(sandbox_directory: Path) -> AsyncIterator[Sandbox]:
 
 
 @pytest.fixture
-async def house(server: Server, sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[House]:
+async def installation(server: Server, sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Installation]:
     """On the worker's server."""
-    opened = await House.open(server, sandbox, tmp_path)
+    opened = await Installation.open(server, sandbox, tmp_path)
     yield opened
     await opened.close()
 
 
 @pytest.fixture
-async def own_house(own_server: Server, sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[House]:
+async def own_house(own_server: Server, sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Installation]:
     """On a server of its own, which may be killed."""
-    opened = await House.open(own_server, sandbox, tmp_path)
+    opened = await Installation.open(own_server, sandbox, tmp_path)
     yield opened
     await opened.close()

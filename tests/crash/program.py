@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from cli.processes import read_announcement
-from cli.tether import tethered
-from tests.waiting import until
+from cli.processes.die_with_parent import tethered
+from cli.processes.supervisor import read_announcement
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 

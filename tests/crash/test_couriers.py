@@ -8,16 +8,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.orders import Accepted
-from core.words import Status
-from tests.crash.house import CHANNELS, SMS, TELEGRAM, VK, Channel, House, person
-from tests.waiting import until
+from core.model.delivery import Accepted
+from core.model.states import Status
+from tests.crash.installation import CHANNELS, SMS, TELEGRAM, VK, Channel, Installation, person
+from tests.support.waiting import until
 
 each_channel = pytest.mark.parametrize("channel", CHANNELS, ids=lambda channel: channel.name)
 # Where the provider is no part of the story: one that remembers, one that does not.
 one_of_each_kind = pytest.mark.parametrize("channel", [TELEGRAM, SMS], ids=lambda channel: channel.name)
 
-# Messages that one courier process has under way at once (`core.manner.Manner`).
+# Messages that one courier process has under way at once (`core.courier.options.Manner`).
 SIDE_BY_SIDE = 32
 MANY = 2000
 
@@ -30,80 +30,90 @@ def claiming(channel: Channel) -> bytes:
     return f"{channel.name}-".encode()
 
 
-async def another_ends_it(house: House, channel: Channel, accepted: Accepted, copies: int, status: Status) -> None:
-    await house.courier(channel)
-    assert await house.finished(accepted) == {(channel.name, status): 1}
-    assert house.copies(channel).total() == copies
-    await house.audit()
+async def another_ends_it(
+    installation: Installation, channel: Channel, accepted: Accepted, copies: int, status: Status
+) -> None:
+    await installation.courier(channel)
+    assert await installation.finished(accepted) == {(channel.name, status): 1}
+    assert installation.copies(channel).total() == copies
+    await installation.audit()
 
 
 @one_of_each_kind
 @pytest.mark.row("D-19", "K-30")
-async def test_killed_before_it_hears_of_its_claim_the_message_goes_out_once(house: House, channel: Channel) -> None:
-    wire, settings = await house.wire_to_server()
+async def test_killed_before_it_hears_of_its_claim_the_message_goes_out_once(
+    installation: Installation, channel: Channel
+) -> None:
+    wire, settings = await installation.wire_to_server()
     wire.keep_answers(since=claiming(channel))
-    accepted = await house.deliver(person(1, channel))
-    courier = house.start("courier", channel.name, **settings)
-    await until(lambda: house.is_held(channel), within=20)
+    accepted = await installation.deliver(person(1, channel))
+    courier = installation.start("courier", channel.name, **settings)
+    await until(lambda: installation.is_held(channel), within=20)
     courier.kill()
-    await another_ends_it(house, channel, accepted, copies=1, status=Status.SENT)
+    await another_ends_it(installation, channel, accepted, copies=1, status=Status.SENT)
 
 
 @each_channel
 @pytest.mark.row("D-19", "D-38")
-async def test_killed_before_the_send_the_message_goes_out_once_or_is_unknown(house: House, channel: Channel) -> None:
-    wire, settings = await house.wire_to(channel)
-    courier = await house.courier(channel, **settings)
+async def test_killed_before_the_send_the_message_goes_out_once_or_is_unknown(
+    installation: Installation, channel: Channel
+) -> None:
+    wire, settings = await installation.wire_to(channel)
+    courier = await installation.courier(channel, **settings)
     wire.keep_requests()
-    accepted = await house.deliver(person(1, channel))
-    await until(lambda: house.is_held(channel), within=20)
+    accepted = await installation.deliver(person(1, channel))
+    await until(lambda: installation.is_held(channel), within=20)
     await until(lambda: wire.kept, within=20)
     courier.kill()
     wire.cut()
     expected = (1, Status.SENT) if channel.remembers else (0, Status.UNKNOWN)
-    await another_ends_it(house, channel, accepted, *expected)
+    await another_ends_it(installation, channel, accepted, *expected)
 
 
 @each_channel
 @pytest.mark.row("D-19", "D-21", "D-38")
-async def test_killed_between_the_send_and_its_answer_the_message_is_there_once(house: House, channel: Channel) -> None:
-    wire, settings = await house.wire_to(channel)
-    courier = await house.courier(channel, **settings)
+async def test_killed_between_the_send_and_its_answer_the_message_is_there_once(
+    installation: Installation, channel: Channel
+) -> None:
+    wire, settings = await installation.wire_to(channel)
+    courier = await installation.courier(channel, **settings)
     wire.keep_answers()
-    accepted = await house.deliver(person(1, channel))
-    await until(lambda: house.copies(channel), within=20)
+    accepted = await installation.deliver(person(1, channel))
+    await until(lambda: installation.copies(channel), within=20)
     courier.kill()
     wire.cut()
-    await another_ends_it(house, channel, accepted, 1, Status.SENT if channel.remembers else Status.UNKNOWN)
+    await another_ends_it(installation, channel, accepted, 1, Status.SENT if channel.remembers else Status.UNKNOWN)
 
 
 @each_channel
 @pytest.mark.row("D-19", "D-38")
-async def test_killed_between_the_answer_and_settle_the_message_is_there_once(house: House, channel: Channel) -> None:
-    wire, settings = await house.wire_to_server()
+async def test_killed_between_the_answer_and_settle_the_message_is_there_once(
+    installation: Installation, channel: Channel
+) -> None:
+    wire, settings = await installation.wire_to_server()
     wire.keep_requests(since=SENT)
-    courier = await house.courier(channel, **settings)
-    accepted = await house.deliver(person(1, channel))
+    courier = await installation.courier(channel, **settings)
+    accepted = await installation.deliver(person(1, channel))
     await until(lambda: wire.kept, within=20)
     courier.kill()
     wire.cut()
-    await another_ends_it(house, channel, accepted, 1, Status.SENT if channel.remembers else Status.UNKNOWN)
+    await another_ends_it(installation, channel, accepted, 1, Status.SENT if channel.remembers else Status.UNKNOWN)
 
 
 @one_of_each_kind
 @pytest.mark.row("D-19")
 async def test_killed_after_settle_what_is_written_stays_and_nothing_is_repeated(
-    house: House, channel: Channel
+    installation: Installation, channel: Channel
 ) -> None:
-    wire, settings = await house.wire_to_server()
+    wire, settings = await installation.wire_to_server()
     wire.keep_answers(since=SENT)
-    courier = await house.courier(channel, **settings)
-    first = await house.deliver(person(1, channel))
-    assert await house.finished(first) == {(channel.name, Status.SENT): 1}
+    courier = await installation.courier(channel, **settings)
+    first = await installation.deliver(person(1, channel))
+    assert await installation.finished(first) == {(channel.name, Status.SENT): 1}
     courier.kill()
-    second = await house.deliver(person(2, channel))
-    await another_ends_it(house, channel, second, copies=2, status=Status.SENT)
-    assert set(house.copies(channel).values()) == {1}
+    second = await installation.deliver(person(2, channel))
+    await another_ends_it(installation, channel, second, copies=2, status=Status.SENT)
+    assert set(installation.copies(channel).values()) == {1}
 
 
 class TestFrozen:
@@ -111,150 +121,162 @@ class TestFrozen:
 
     @each_channel
     @pytest.mark.row("D-19", "K-30")
-    async def test_after_its_send_its_late_word_changes_nothing(self, house: House, channel: Channel) -> None:
-        wire, settings = await house.wire_to(channel)
-        frozen = await house.courier(channel, **settings)
+    async def test_after_its_send_its_late_word_changes_nothing(
+        self, installation: Installation, channel: Channel
+    ) -> None:
+        wire, settings = await installation.wire_to(channel)
+        frozen = await installation.courier(channel, **settings)
         wire.keep_answers()
-        accepted = await house.deliver(person(1, channel))
-        await until(lambda: house.copies(channel), within=20)
+        accepted = await installation.deliver(person(1, channel))
+        await until(lambda: installation.copies(channel), within=20)
         frozen.freeze()
         expected = Status.SENT if channel.remembers else Status.UNKNOWN
-        await another_ends_it(house, channel, accepted, 1, expected)
-        before = await house.core.history(accepted.key)
+        await another_ends_it(installation, channel, accepted, 1, expected)
+        before = await installation.core.history(accepted.key)
         wire.release()
         frozen.resume()
         frozen.ask_to_end()
         assert await frozen.ended() == 0
-        assert await house.core.history(accepted.key) == before
-        assert house.copies(channel).total() == 1
-        await house.audit()
+        assert await installation.core.history(accepted.key) == before
+        assert installation.copies(channel).total() == 1
+        await installation.audit()
 
     @pytest.mark.row("D-19", "K-30")
-    async def test_while_its_successor_is_at_work_its_late_word_changes_nothing(self, house: House) -> None:
-        wire, settings = await house.wire_to(VK)
-        frozen = await house.courier(VK, **settings)
+    async def test_while_its_successor_is_at_work_its_late_word_changes_nothing(
+        self, installation: Installation
+    ) -> None:
+        wire, settings = await installation.wire_to(VK)
+        frozen = await installation.courier(VK, **settings)
         wire.keep_answers()
-        accepted = await house.deliver(person(1, VK))
-        await until(lambda: house.copies(VK), within=20)
+        accepted = await installation.deliver(person(1, VK))
+        await until(lambda: installation.copies(VK), within=20)
         frozen.freeze()
-        wire_of_successor, settings = await house.wire_to(VK)
+        wire_of_successor, settings = await installation.wire_to(VK)
         wire_of_successor.keep_answers(since=b"hello")
-        await house.courier(VK, **settings)
+        await installation.courier(VK, **settings)
         await until(lambda: wire_of_successor.kept, within=20)
         wire.release()
         frozen.resume()
         frozen.ask_to_end()
         assert await frozen.ended() == 0
-        assert await house.statuses(accepted) == {("vk", Status.QUEUED): 1}
-        await house.audit()
+        assert await installation.statuses(accepted) == {("vk", Status.QUEUED): 1}
+        await installation.audit()
         wire_of_successor.release()
-        assert await house.finished(accepted) == {("vk", Status.SENT): 1}
-        assert house.copies(VK).total() == 1
-        await house.audit()
+        assert await installation.finished(accepted) == {("vk", Status.SENT): 1}
+        assert installation.copies(VK).total() == 1
+        await installation.audit()
 
     @each_channel
     @pytest.mark.row("D-19", "D-38")
-    async def test_before_its_send_its_late_send_doubles_nothing(self, house: House, channel: Channel) -> None:
-        wire, settings = await house.wire_to(channel)
-        frozen = await house.courier(channel, **settings)
+    async def test_before_its_send_its_late_send_doubles_nothing(
+        self, installation: Installation, channel: Channel
+    ) -> None:
+        wire, settings = await installation.wire_to(channel)
+        frozen = await installation.courier(channel, **settings)
         wire.keep_requests()
-        accepted = await house.deliver(person(1, channel))
-        await until(lambda: house.is_held(channel), within=20)
+        accepted = await installation.deliver(person(1, channel))
+        await until(lambda: installation.is_held(channel), within=20)
         await until(lambda: wire.kept, within=20)
         frozen.freeze()
         expected = (1, Status.SENT) if channel.remembers else (0, Status.UNKNOWN)
-        await another_ends_it(house, channel, accepted, *expected)
-        before = await house.core.history(accepted.key)
+        await another_ends_it(installation, channel, accepted, *expected)
+        before = await installation.core.history(accepted.key)
         wire.release()
         frozen.resume()
-        await until(lambda: house.copies(channel), within=20)
+        await until(lambda: installation.copies(channel), within=20)
         frozen.ask_to_end()
         assert await frozen.ended() == 0
-        assert await house.core.history(accepted.key) == before
-        assert house.copies(channel).total() == 1
-        await house.audit()
+        assert await installation.core.history(accepted.key) == before
+        assert installation.copies(channel).total() == 1
+        await installation.audit()
 
 
 @one_of_each_kind
 @pytest.mark.row("D-19", "U-07")
 async def test_asked_to_end_it_finishes_the_attempts_in_hand_and_returns_the_rest(
-    house: House, channel: Channel
+    installation: Installation, channel: Channel
 ) -> None:
-    wire, settings = await house.wire_to(channel)
-    courier = await house.courier(channel, **settings)
+    wire, settings = await installation.wire_to(channel)
+    courier = await installation.courier(channel, **settings)
     wire.keep_answers()
-    accepted = await house.deliver(*(person(number, channel) for number in range(100)))
-    await until(lambda: house.copies(channel).total() == SIDE_BY_SIDE, within=20)
+    accepted = await installation.deliver(*(person(number, channel) for number in range(100)))
+    await until(lambda: installation.copies(channel).total() == SIDE_BY_SIDE, within=20)
     courier.ask_to_end()
     for _ in range(2):  # what it does after it has heard the signal
-        await house.lease_renewed()
+        await installation.lease_renewed()
     wire.release()
     assert await courier.ended() == 0
-    told = await house.statuses(accepted)
+    told = await installation.statuses(accepted)
     assert told == {(channel.name, Status.SENT): SIDE_BY_SIDE, (channel.name, Status.QUEUED): 100 - SIDE_BY_SIDE}
-    assert house.copies(channel).total() == SIDE_BY_SIDE
-    await house.audit()
-    await house.courier(channel)
-    assert await house.finished(accepted) == {(channel.name, Status.SENT): 100}
-    assert set(house.copies(channel).values()) == {1}
-    history = await house.core.history(accepted.key)
+    assert installation.copies(channel).total() == SIDE_BY_SIDE
+    await installation.audit()
+    await installation.courier(channel)
+    assert await installation.finished(accepted) == {(channel.name, Status.SENT): 100}
+    assert set(installation.copies(channel).values()) == {1}
+    history = await installation.core.history(accepted.key)
     assert {one.outcomes[channel.name].attempts for one in history.recipients} == {1}
 
 
 @pytest.mark.row("D-06", "D-18")
-async def test_down_at_the_due_time_it_delivers_when_it_comes_back_unless_it_is_too_late(house: House) -> None:
-    (await house.courier(SMS)).kill()
+async def test_down_at_the_due_time_it_delivers_when_it_comes_back_unless_it_is_too_late(
+    installation: Installation,
+) -> None:
+    (await installation.courier(SMS)).kill()
     due = datetime.now(UTC) + timedelta(seconds=0.3)
-    kept = await house.deliver(person(1, SMS), deliver_at=due)
-    expired = await house.deliver(person(2, SMS), deliver_at=due, expires_at=due + timedelta(seconds=0.3))
+    kept = await installation.deliver(person(1, SMS), deliver_at=due)
+    expired = await installation.deliver(person(2, SMS), deliver_at=due, expires_at=due + timedelta(seconds=0.3))
     await until(lambda: datetime.now(UTC) > due + timedelta(seconds=0.6), within=20)
-    await house.courier(SMS)
-    assert await house.finished(kept) == {("sms", Status.SENT): 1}
-    assert await house.finished(expired) == {("sms", Status.EXPIRED): 1}
-    assert house.copies(SMS) == {SMS.address(1): 1}
-    await house.audit()
+    await installation.courier(SMS)
+    assert await installation.finished(kept) == {("sms", Status.SENT): 1}
+    assert await installation.finished(expired) == {("sms", Status.EXPIRED): 1}
+    assert installation.copies(SMS) == {SMS.address(1): 1}
+    await installation.audit()
 
 
 @pytest.mark.row("D-19", "D-34")
-async def test_one_that_crashes_at_every_message_stops_nobody_else(house: House) -> None:
-    await house.courier(TELEGRAM)
-    wire, settings = await house.wire_to(SMS)
+async def test_one_that_crashes_at_every_message_stops_nobody_else(installation: Installation) -> None:
+    await installation.courier(TELEGRAM)
+    wire, settings = await installation.wire_to(SMS)
     deliveries = []
     for number in range(1, 4):
-        crashing = await house.courier(SMS, **settings)
+        crashing = await installation.courier(SMS, **settings)
         wire.keep_answers()
-        deliveries.append(await house.deliver(person(number, SMS, TELEGRAM)))
-        await until(lambda: SMS.address(number) in house.copies(SMS), within=20)  # noqa: B023 - awaited at once
+        deliveries.append(await installation.deliver(person(number, SMS, TELEGRAM)))
+        await until(lambda: SMS.address(number) in installation.copies(SMS), within=20)  # noqa: B023 - awaited at once
         crashing.kill()
         wire.cut()
-        await until(lambda: house.has_reported(deliveries[-1], TELEGRAM), within=20)
-    await house.courier(SMS)
+        await until(lambda: installation.has_reported(deliveries[-1], TELEGRAM), within=20)
+    await installation.courier(SMS)
     for accepted in deliveries:
-        assert await house.finished(accepted) == {("telegram", Status.SENT): 1, ("sms", Status.UNKNOWN): 1}
-    assert [set(house.copies(channel).values()) for channel in (SMS, TELEGRAM)] == [{1}, {1}]
-    await house.audit()
+        assert await installation.finished(accepted) == {("telegram", Status.SENT): 1, ("sms", Status.UNKNOWN): 1}
+    assert [set(installation.copies(channel).values()) for channel in (SMS, TELEGRAM)] == [{1}, {1}]
+    await installation.audit()
 
 
 @one_of_each_kind
 @pytest.mark.row("D-19", "D-33")
-async def test_two_processes_share_a_big_delivery_and_nobody_gets_it_twice(house: House, channel: Channel) -> None:
-    couriers = [await house.courier(channel, ADA_LEASE="30s") for _ in range(2)]
-    accepted = await house.deliver(*(person(number, channel) for number in range(MANY)))
-    assert await house.finished(accepted, within=40) == {(channel.name, Status.SENT): MANY}
-    assert set(house.copies(channel).values()) == {1}
+async def test_two_processes_share_a_big_delivery_and_nobody_gets_it_twice(
+    installation: Installation, channel: Channel
+) -> None:
+    couriers = [await installation.courier(channel, ADA_LEASE="30s") for _ in range(2)]
+    accepted = await installation.deliver(*(person(number, channel) for number in range(MANY)))
+    assert await installation.finished(accepted, within=40) == {(channel.name, Status.SENT): MANY}
+    assert set(installation.copies(channel).values()) == {1}
     for courier in couriers:
         courier.ask_to_end()
         assert await courier.ended() == 0
     assert min(courier.parcels() for courier in couriers) > 2
-    await house.audit()
+    await installation.audit()
 
 
 @pytest.mark.row("D-19", "D-33")
-async def test_one_of_two_processes_is_killed_over_a_big_delivery_and_everybody_gets_it_once(house: House) -> None:
-    killed, _ = [await house.courier(TELEGRAM) for _ in range(2)]
-    accepted = await house.deliver(*(person(number, TELEGRAM) for number in range(MANY)))
-    await until(lambda: house.copies(TELEGRAM).total() > MANY // 4, within=20)
+async def test_one_of_two_processes_is_killed_over_a_big_delivery_and_everybody_gets_it_once(
+    installation: Installation,
+) -> None:
+    killed, _ = [await installation.courier(TELEGRAM) for _ in range(2)]
+    accepted = await installation.deliver(*(person(number, TELEGRAM) for number in range(MANY)))
+    await until(lambda: installation.copies(TELEGRAM).total() > MANY // 4, within=20)
     killed.kill()
-    assert await house.finished(accepted, within=40) == {("telegram", Status.SENT): MANY}
-    assert set(house.copies(TELEGRAM).values()) == {1}
-    await house.audit()
+    assert await installation.finished(accepted, within=40) == {("telegram", Status.SENT): MANY}
+    assert set(installation.copies(TELEGRAM).values()) == {1}
+    await installation.audit()

@@ -1,4 +1,4 @@
-"""A whole API on a real server: nothing of the house is played."""
+"""A whole API on a real server: nothing of the services is played."""
 
 import asyncio
 import json
@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 from aiohttp import ClientResponse, ClientSession, web
 
-from core.access import Access
-from core.channels import Channels
-from core.histories import Histories
-from core.idempotency import Idempotency
-from core.queue import Queue
-from core.runtime import Runtime
-from core.store import Store
-from core.tracker import Tracker
+from core.admission.api_keys import ApiKeys
+from core.admission.idempotency import Idempotency
+from core.courier.runtime import Runtime
+from core.history.channels import Channels
+from core.history.deliveries import Deliveries
+from core.history.tracker import Tracker
+from core.queue.queue import Queue
+from core.redis.store import Store
 from delivery.app import build
-from delivery.house import House
-from delivery.options import Options
-from delivery.wire import Runner
-from tests.core.house import QUICK, Played, sent
-from tests.core.house import Answer as PlayedAnswer
-from tests.servers import Server
-from tests.waiting import until
+from delivery.http.options import Options
+from delivery.http.server import Runner
+from delivery.services import Services
+from tests.support.servers import Server
+from tests.support.stack import QUICK, Played, sent
+from tests.support.stack import Answer as PlayedAnswer
+from tests.support.waiting import until
 
 ADMIN = "ada_admin"
 
@@ -54,7 +54,7 @@ class Api:
     url: str
     session: ClientSession
     store: Store
-    house: House
+    services: Services
     close: Callable[[], Awaitable[None]]
     secret: str = ADMIN
 
@@ -86,7 +86,7 @@ async def read(response: ClientResponse) -> Answer:
 
 
 class Broken:
-    """A house that fails."""
+    """A services that fails."""
 
     shards = 1
 
@@ -108,10 +108,10 @@ async def store(server: Server) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
-async def house(store: Store) -> AsyncIterator[House]:
-    channels, tracker, access = Channels(store), Tracker(store), Access(store)
+async def services(store: Store) -> AsyncIterator[Services]:
+    channels, tracker, access = Channels(store), Tracker(store), ApiKeys(store)
     await access.ensure(ADMIN)
-    yield House(Histories(store, channels), tracker, access, Idempotency(store), Queue(store), channels, store)
+    yield Services(Deliveries(store, channels), tracker, access, Idempotency(store), Queue(store), channels, store)
     await tracker.close()
 
 
@@ -122,14 +122,14 @@ def options() -> Options:
 
 
 @pytest.fixture
-async def api(house: House, store: Store, options: Options) -> AsyncIterator[Api]:
-    runner = Runner(build(house, options), access_log=None)
+async def api(services: Services, store: Store, options: Options) -> AsyncIterator[Api]:
+    runner = Runner(build(services, options), access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     host, port = runner.addresses[0][:2]
     async with ClientSession() as session:
-        yield Api(f"http://{host}:{port}", session, store, house, runner.cleanup)
+        yield Api(f"http://{host}:{port}", session, store, services, runner.cleanup)
     await runner.cleanup()
 
 

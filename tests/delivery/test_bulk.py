@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from delivery.bulk import BATCH, Backlog, Splitter
-from delivery.house import House
-from delivery.options import Options
+from delivery.endpoints.bulk import BATCH, Backlog, Splitter
+from delivery.http.options import Options
+from delivery.services import Services
 from tests.delivery.conftest import Api, Broken, Couriers, a_delivery
-from tests.servers import Server
-from tests.waiting import until
+from tests.support.servers import Server
+from tests.support.waiting import until
 
 BULK = "/v1/deliveries/bulk"
 LINES = {"Content-Type": "application/x-ndjson"}
@@ -187,8 +187,8 @@ async def test_on_a_full_store_each_line_says_that_nothing_was_written_and_nothi
 
 class TestFault:
     @pytest.fixture
-    def house(self, house: House) -> House:
-        return replace(house, histories=Broken())
+    def services(self, services: Services) -> Services:
+        return replace(services, deliveries=Broken())
 
     async def test_a_fault_of_ours_in_the_middle_breaks_the_answer_off_and_adds_nothing_to_it(self, api: Api) -> None:
         host, port = api.url.removeprefix("http://").split(":")

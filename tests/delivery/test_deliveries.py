@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from core.port import Message, Outcome, Rejected, Sent
-from core.words import Reason
+from core.courier.interface import Message, Outcome, Rejected, Sent
+from core.model.states import Reason
 from tests.delivery.conftest import Api, Couriers, a_delivery
-from tests.waiting import until
+from tests.support.waiting import until
 
 LATER = "2030-01-01T00:00:00+03:00"
 BOTH = ["telegram", "sms"]

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from delivery import problems
-from delivery.api import OPEN_ROUTES, ROUTES
 from delivery.app import build
-from delivery.house import House
+from delivery.http import problems
+from delivery.routes import OPEN_ROUTES, ROUTES
+from delivery.services import Services
 from tests.delivery.conftest import Answer, Api, Couriers, a_delivery
-from tests.waiting import until
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -21,10 +21,12 @@ async def document(api: Api) -> dict[str, Any]:
     return told
 
 
-async def test_every_call_that_is_registered_is_described_and_no_other(house: House, document: dict[str, Any]) -> None:
+async def test_every_call_that_is_registered_is_described_and_no_other(
+    services: Services, document: dict[str, Any]
+) -> None:
     registered = {
         (route.method.lower(), route.resource.canonical)
-        for route in build(house).router.routes()
+        for route in build(services).router.routes()
         if route.resource is not None and route.method != "*"
     }
     described = {(method, path) for path, methods in document["paths"].items() for method in methods}

@@ -12,10 +12,10 @@ import msgspec
 import pytest
 from aiohttp import ClientResponse
 
-from core.port import Message, Outcome, Sent
-from delivery.options import Options
+from core.courier.interface import Message, Outcome, Sent
+from delivery.http.options import Options
 from tests.delivery.conftest import Api, Couriers, a_delivery
-from tests.waiting import until
+from tests.support.waiting import until
 
 CONTACTS = {"telegram": "1", "vk": "2", "sms": "3"}
 EVERYWHERE = a_delivery(recipients=[{"id": 1, "contacts": CONTACTS}])

@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from delivery import document, problems
-from delivery.api import OPEN_ROUTES, ROUTES
-from delivery.routes import OpenRoute, Route
+from delivery import openapi as document
+from delivery.http import problems
+from delivery.http.route import OpenRoute, Route
+from delivery.routes import OPEN_ROUTES, ROUTES
 from tests.delivery.conftest import Answer, Api, a_delivery
 from tests.delivery.shapes import ANYTHING, fitting, nearly_fitting
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from core.access import Access
-from delivery.api import OPEN_ROUTES, ROUTES
-from delivery.options import Options
-from delivery.pace import Pace
-from delivery.routes import Route
+from core.admission.api_keys import ApiKeys
+from delivery.http.options import Options
+from delivery.http.rate_limit import Pace
+from delivery.http.route import Route
+from delivery.routes import OPEN_ROUTES, ROUTES
 from tests.delivery.conftest import Api, a_delivery
 
 
@@ -15,8 +15,8 @@ def address(route: Route) -> str:
 
 
 async def a_key(api: Api, *scopes: str, tenant: str = "default") -> Api:
-    assert isinstance(api.house.access, Access)
-    _, secret = await api.house.access.create("test", scopes, tenant)
+    assert isinstance(api.services.access, ApiKeys)
+    _, secret = await api.services.access.create("test", scopes, tenant)
     return api.as_key(secret)
 
 
@@ -42,8 +42,8 @@ def test_the_calls_without_a_key_are_these() -> None:
 
 
 async def test_a_revoked_key_is_not_known_any_more(api: Api) -> None:
-    access = api.house.access
-    assert isinstance(access, Access)
+    access = api.services.access
+    assert isinstance(access, ApiKeys)
     key, secret = await access.create("test", ["read"])
     await access.revoke(key.id)
     assert (await api.as_key(secret).call("GET", "/v1/deliveries")).code == "KEY_UNKNOWN"

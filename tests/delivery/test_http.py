@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from core.store import Store
-from delivery.house import House
-from delivery.options import Options
-from tests.crash.wire import Wire
+from core.redis.store import Store
+from delivery.http.options import Options
+from delivery.services import Services
+from tests.crash.cuttable_link import Wire
 from tests.delivery.conftest import Api, Broken, a_delivery
-from tests.servers import Server
-from tests.waiting import until
+from tests.support.servers import Server
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.row("D-27")
 
@@ -143,8 +143,8 @@ class TestFault:
     """A fault of ours: the caller learns that there was one, and nothing of our insides."""
 
     @pytest.fixture
-    def house(self, house: House) -> House:
-        return replace(house, histories=Broken())
+    def services(self, services: Services) -> Services:
+        return replace(services, deliveries=Broken())
 
     async def test_it_is_told_without_its_cause_and_logged_with_it(
         self, api: Api, caplog: pytest.LogCaptureFixture

@@ -5,13 +5,13 @@ from urllib.parse import urlencode
 
 import pytest
 
-from core.orders import HistoryKey
-from core.parcels import Entry
-from core.receipts import Receipts
-from delivery.pages import policy
+from core.history.delivery_reports import DeliveryReports
+from core.history.parcels import Entry
+from core.model.history_key import HistoryKey
+from delivery.endpoints.pages import policy
 from tests.delivery.conftest import Answer, Api, Couriers, a_delivery
-from tests.servers import Server
-from tests.waiting import until
+from tests.support.servers import Server
+from tests.support.waiting import until
 
 NOBODY = {"Authorization": ""}
 
@@ -23,7 +23,9 @@ async def sent_by_sms(api: Api, courier: Couriers) -> tuple[str, str]:
     made = await api.call("POST", "/v1/deliveries", body)
     await api.call("POST", "/v1/track", {"history_key": made.told["id"]})
     key = HistoryKey.parse(made.told["id"])
-    return made.headers["Location"], await Receipts(api.store).token(key, "sms", 0, Entry(1, 0, 0, 1, "+79990000001"))
+    return made.headers["Location"], await DeliveryReports(api.store).token(
+        key, "sms", 0, Entry(1, 0, 0, 1, "+79990000001")
+    )
 
 
 async def report(api: Api, token: str, status: int, method: str = "GET") -> Answer:

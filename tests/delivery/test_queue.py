@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.queue import Draft, Queue
+from core.queue.queue import NewTask, Queue
 from tests.delivery.conftest import Api
 
 pytestmark = pytest.mark.row("K-09", "K-10")
@@ -14,9 +14,9 @@ ALL_MARKS = "user=u&tenant=uni&lane=l&kind_prefix=timer.&tag=exam&tube=t"
 @pytest.fixture
 async def queue(api: Api) -> Queue:
     """Five tasks of one user, and one of another."""
-    mine = Draft("", "uni", "l", kind="timer.a", user="u", tags=["exam", "1"])
+    mine = NewTask("", "uni", "l", kind="timer.a", user="u", tags=["exam", "1"])
     queue = Queue(api.store)
-    await queue.put_many("t", [mine] * 5 + [Draft("", user="v", lane="m", kind="text", tags=["other"])])
+    await queue.put_many("t", [mine] * 5 + [NewTask("", user="v", lane="m", kind="text", tags=["other"])])
     return queue
 
 
@@ -38,7 +38,7 @@ async def test_tasks_are_listed_by_what_they_have_a_page_at_a_time(api: Api, que
 
 
 async def test_pages_go_through_all_kinds_of_a_prefix(api: Api, queue: Queue) -> None:
-    await queue.put_many("t", [Draft("", kind=f"timer.{name}") for name in ("-", "b", "a-b", "ü")])
+    await queue.put_many("t", [NewTask("", kind=f"timer.{name}") for name in ("-", "b", "a-b", "ü")])
     kinds: list[str] = []
     cursor: str | None = ""
     while cursor is not None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from delivery import problems
+from delivery.http import problems
 from tests.delivery.conftest import Api, a_delivery
-from tests.servers import Server
+from tests.support.servers import Server
 
 pytestmark = pytest.mark.row("D-26", "D-27")
 
@@ -230,7 +230,7 @@ async def test_a_history_key_serves_one_delivery(api: Api) -> None:
 
 
 def codes_in_source() -> set[str]:
-    """Every upper-case word that is handed to a refusal anywhere in this subsystem and in the house."""
+    """Every upper-case word that is handed to a refusal anywhere in this subsystem and in the services."""
     import re
     from pathlib import Path
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from core.orders import HistoryKey, Id
-from delivery.house import Histories, House
+from core.model.history_key import HistoryKey, Id
+from delivery.services import Histories, Services
 from tests.delivery.conftest import Answer, Api, a_delivery
 
 pytestmark = pytest.mark.row("D-39")
@@ -77,7 +77,7 @@ async def test_a_refused_write_is_forgotten_so_that_its_repeat_is_tried_anew(api
 
 
 class Slow:
-    """A house that reserves a key, and tells it when it is let."""
+    """A services that reserves a key, and tells it when it is let."""
 
     def __init__(self, histories: Histories) -> None:
         self._histories = histories
@@ -95,11 +95,11 @@ class Slow:
 
 class TestUnderWay:
     @pytest.fixture
-    def house(self, house: House) -> House:
-        return replace(house, histories=Slow(house.histories))
+    def services(self, services: Services) -> Services:
+        return replace(services, deliveries=Slow(services.deliveries))
 
     async def test_while_the_first_is_under_way_its_repeat_is_told_to_wait(self, api: Api) -> None:
-        slow = api.house.histories
+        slow = api.services.deliveries
         assert isinstance(slow, Slow)
         body = {"sender": {"id": 1}}
         first = asyncio.create_task(api.call("POST", "/v1/history-keys", body, headers=KEY))
@@ -111,7 +111,7 @@ class TestUnderWay:
         assert (await api.call("POST", "/v1/history-keys", body, headers=KEY)).body == (await first).body
 
     async def test_what_was_done_is_told_although_there_is_no_room_to_keep_the_answer(self, api: Api) -> None:
-        slow = api.house.histories
+        slow = api.services.deliveries
         assert isinstance(slow, Slow)
         first = asyncio.create_task(api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}, headers=KEY))
         await slow.done.wait()
@@ -139,7 +139,7 @@ async def test_a_key_that_is_none_is_refused(api: Api, key: str) -> None:
 
 
 async def test_tenants_do_not_share_their_keys(api: Api) -> None:
-    _, secret = await api.house.access.create("other", ["send"], "other")  # type: ignore[attr-defined]
+    _, secret = await api.services.access.create("other", ["send"], "other")  # type: ignore[attr-defined]
     mine = await api.call("POST", "/v1/deliveries", a_delivery(), headers=KEY)
     theirs = await api.as_key(secret).call("POST", "/v1/deliveries", a_delivery(), headers=KEY)
     assert theirs.status == 202

@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
-from delivery.whole import Whole
+from delivery.http.whole import Whole
 from tests.delivery.conftest import Api, a_delivery
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from delivery.answering import Plain
-from delivery.wire import STRAIGHT, Runner
+from delivery.http.error_handling import Plain
+from delivery.http.server import STRAIGHT, Runner
 
 Served = tuple[str, Runner]
 GRACE = 0.3

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from jsonschema import Draft201909Validator
 
-from cli import embedded
-from cli.settings import Settings, channels, courier_module, names_of, section_prefix
+from cli.processes import embedded_valkey as embedded
+from cli.settings.settings import Settings, channels, courier_module, names_of, section_prefix
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())

@@ -1,6 +1,5 @@
-"""The audited house of core, and a shop on it."""
+"""The workshop on the audited stack."""
 
-from tests.core.conftest import house
-from tests.queue.shop import shop
+from tests.support.workshop import shop
 
-__all__ = ["house", "shop"]
+__all__ = ["shop"]

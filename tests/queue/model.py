@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from core.queue import Selection, Task
+from core.queue.queue import Task, TaskFilter
 
 TUBES = ("t", "u")
 LANES = ("x", "y")
@@ -213,14 +213,14 @@ class Model:
                 self.end(job, "cancelled")
         return told
 
-    def chosen(self, selection: Selection) -> list[Job]:
+    def chosen(self, selection: TaskFilter) -> list[Job]:
         """In the order they were put, kind by kind."""
         jobs = [job for job in self.jobs.values() if self._fits(job, selection)]
         by_kind = bool(selection.kind) and not (selection.user or selection.tag or selection.lane)
         return sorted(jobs, key=lambda job: (job.kind if by_kind else "", job.number))
 
     @staticmethod
-    def _fits(job: Job, selection: Selection) -> bool:
+    def _fits(job: Job, selection: TaskFilter) -> bool:
         wanted = {name: getattr(selection, name) for name in ("user", "tenant", "lane", "tube")}
         if any(value and getattr(job, name) != value for name, value in wanted.items()):
             return False

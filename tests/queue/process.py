@@ -8,9 +8,9 @@ import asyncio
 import sys
 from datetime import timedelta
 
-from cli.processes import announce
-from core.queue import Draft, Queue
-from core.store import Store
+from cli.processes.supervisor import announce
+from core.queue.queue import NewTask, Queue
+from core.redis.store import Store
 
 TUBE = "t"
 PAGE = 20
@@ -28,7 +28,7 @@ async def put(queue: Queue) -> None:
     """One by one and many in one step, as fast as it can."""
     while True:
         await queue.put(TUBE, "")
-        await queue.put_many(TUBE, [Draft("")] * PAGE)
+        await queue.put_many(TUBE, [NewTask("")] * PAGE)
 
 
 async def take(queue: Queue, account: str) -> None:
@@ -38,8 +38,8 @@ async def take(queue: Queue, account: str) -> None:
         for task in claim.tasks:
             say("taken", task.claimed, task.body)
             if task.body == "wait":
-                await queue.hold(TUBE, f"account:{account}", HOLD)
-                waits = await queue.waits(TUBE, 0, [f"account:{account}"])
+                await queue.throttle(TUBE, f"account:{account}", HOLD)
+                waits = await queue.throttles(TUBE, 0, [f"account:{account}"])
                 say("held", *waits.values())
             await queue.settle(task)
         await asyncio.sleep(PAUSE)

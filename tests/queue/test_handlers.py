@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from core.words import TaskState
-from core.work import Bury, Done, Failed, Job, Result, Retry, Tube
-from tests.core.house import HOUR, House
-from tests.queue.shop import QUICK, SOON, Shop, answering
-from tests.servers import on_both_servers
-from tests.waiting import until
+from core.model.states import TaskState
+from core.queue.client import Attempt, Bury, Done, Failed, Result, Retry, Tube
+from tests.support.servers import on_both_servers
+from tests.support.stack import HOUR, Stack
+from tests.support.waiting import until
+from tests.support.workshop import QUICK, SOON, Shop, answering
 
 
 @on_both_servers
@@ -27,28 +27,28 @@ async def test_what_a_handler_answers_is_how_the_task_ends(shop: Shop, result: R
 
 @pytest.mark.row("K-39", "K-25")
 async def test_what_a_handler_raises_is_tried_again_with_backoff_and_buried_in_the_end(
-    house: House, shop: Shop
+    stack: Stack, shop: Shop
 ) -> None:
     await shop.work.tubes.create(Tube("t", attempts=3, backoff=QUICK))
     attempts: list[int] = []
 
-    async def failing(job: Job) -> None:
+    async def failing(job: Attempt) -> None:
         attempts.append(job.task.attempts)
         raise ValueError
 
     await shop.open(failing)
     task_id = await shop.work.put("t", "")
-    await until(lambda: _is(house, task_id, "buried"))
+    await until(lambda: _is(stack, task_id, "buried"))
     assert attempts == [1, 2, 3]
 
 
-async def _is(house: House, task_id: str, state: str) -> bool:
-    return await house.state(task_id) == state
+async def _is(stack: Stack, task_id: str, state: str) -> bool:
+    return await stack.state(task_id) == state
 
 
 @pytest.mark.row("K-39", "K-37")
 async def test_a_retry_may_change_the_payload_and_say_when(shop: Shop) -> None:
-    async def changing(job: Job) -> Result:
+    async def changing(job: Attempt) -> Result:
         return (
             Retry(timedelta(milliseconds=20), body="second") if job.body == "first" else f"{job.body} {job.checkpoint}"
         )
@@ -58,19 +58,19 @@ async def test_a_retry_may_change_the_payload_and_say_when(shop: Shop) -> None:
 
 
 @pytest.mark.row("K-34", "K-39")
-async def test_a_handler_may_bury(house: House, shop: Shop) -> None:
+async def test_a_handler_may_bury(stack: Stack, shop: Shop) -> None:
     await shop.open(answering(Bury()))
     task_id = await shop.work.put("t", "")
-    await until(lambda: _is(house, task_id, "buried"))
+    await until(lambda: _is(stack, task_id, "buried"))
 
 
 @pytest.mark.row("K-09", "K-39")
 async def test_a_handler_hears_that_its_task_was_cancelled_and_is_stopped_when_it_was_lost(
-    house: House, shop: Shop
+    stack: Stack, shop: Shop
 ) -> None:
     heard: list[str] = []
 
-    async def handler(job: Job) -> None:
+    async def handler(job: Attempt) -> None:
         try:
             await job.cancelled.wait()
             heard.append("cancelled")
@@ -81,17 +81,17 @@ async def test_a_handler_hears_that_its_task_was_cancelled_and_is_stopped_when_i
 
     await shop.open(handler, lease=timedelta(milliseconds=300))
     task_id = await shop.work.put("t", "")
-    await until(lambda: _is(house, task_id, "taken"))
-    await house.queue.cancel(task_id)
+    await until(lambda: _is(stack, task_id, "taken"))
+    await stack.queue.cancel(task_id)
     await until(lambda: heard == ["cancelled"])
-    house.passes(HOUR)
-    await house.tick()
+    stack.passes(HOUR)
+    await stack.tick()
     await until(lambda: heard == ["cancelled", "lost"])
 
 
 @pytest.mark.row("K-33", "K-39")
 async def test_a_checkpoint_reaches_the_next_holder(shop: Shop) -> None:
-    async def long(job: Job) -> Result:
+    async def long(job: Attempt) -> Result:
         if not job.checkpoint:
             assert await job.save("half")
             return Retry(timedelta(0))

@@ -4,12 +4,12 @@ import time
 
 import pytest
 
-from core.tasks import Ids, put_ms
+from core.queue.task import TaskIds, put_ms
 
 
 @pytest.mark.row("K-23")
 def test_ids_of_a_process_sort_and_those_of_two_never_collide() -> None:
-    one, other = Ids(), Ids()
+    one, other = TaskIds(), TaskIds()
     ids = [one.next() for _ in range(5000)]
     assert ids == sorted(set(ids))
     assert abs((put_ms(ids[-1]) or 0) / 1000 - time.time()) < 60

@@ -12,12 +12,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
 
-from core.keys import KEYS, Lifetime, kind_of
-from core.queue import Selection
-from tests.machines import SETTINGS
-from tests.queue.machine import MINUTE, Working, clients, minutes, rarely, tubes
+from core.queue.queue import TaskFilter
+from core.redis.keys import KEYS, Lifetime, kind_of
 from tests.queue.model import LANES, TUBES
-from tests.servers import Server, on_both_servers
+from tests.queue.state_machine import MINUTE, Working, clients, minutes, rarely, tubes
+from tests.support.hypothesis_settings import SETTINGS
+from tests.support.servers import Server, on_both_servers
 
 EXAMPLES, STEPS = 16, 70
 COUNTED = (
@@ -27,11 +27,11 @@ COUNTED = (
 LIVE = ("waiting", "ready", "taken", "buried")
 
 selections = st.one_of(
-    st.builds(Selection, user=st.sampled_from("vw")),
-    st.builds(Selection, tenant=st.sampled_from("ab"), tube=st.sampled_from(["", *TUBES])),
-    st.builds(Selection, lane=st.sampled_from(LANES)),
-    st.builds(Selection, kind=st.sampled_from(["timer.", "timer.a", "m"])),
-    st.builds(Selection, tag=st.sampled_from("pq"), user=st.sampled_from(["", "v"])),
+    st.builds(TaskFilter, user=st.sampled_from("vw")),
+    st.builds(TaskFilter, tenant=st.sampled_from("ab"), tube=st.sampled_from(["", *TUBES])),
+    st.builds(TaskFilter, lane=st.sampled_from(LANES)),
+    st.builds(TaskFilter, kind=st.sampled_from(["timer.", "timer.a", "m"])),
+    st.builds(TaskFilter, tag=st.sampled_from("pq"), user=st.sampled_from(["", "v"])),
 )
 
 
@@ -47,7 +47,7 @@ class Machine(Working):
         assert self.wait(self.queue.cancel(job.id)) == self.model.cancel([job])
 
     @rule(selection=selections, cancels=rarely)
-    def look_up_and_cancel(self, selection: Selection, cancels: bool) -> None:
+    def look_up_and_cancel(self, selection: TaskFilter, cancels: bool) -> None:
         chosen = self.model.chosen(selection)
         found = [task["id"] for task in self.wait(self.queue.select(selection))]
         if selection.index()[0] == "lane":  # those that stand in it, then the others
@@ -106,12 +106,12 @@ class Machine(Working):
 
     @rule(time=minutes)
     def time_passes(self, time: int) -> None:
-        self.house.passes(time * MINUTE)
+        self.stack.passes(time * MINUTE)
         self.model.time += time
         self.tick()
 
     def tick(self) -> None:
-        self.wait(self.house.tick())
+        self.wait(self.stack.tick())
         self.model.tick()
 
     @precondition(lambda self: self.crashes < 1 and len(self.model.jobs) > 3)
@@ -125,7 +125,7 @@ class Machine(Working):
 
     @invariant()
     def the_audit_is_clean(self) -> None:
-        self.wait(self.house.audit())
+        self.wait(self.stack.audit())
 
     @invariant()
     def every_task_is_as_in_the_model(self) -> None:
@@ -167,13 +167,13 @@ class Machine(Working):
     def teardown(self) -> None:
         """After everything has ended only what is declared permanent remains."""
         try:
-            self.wait(self.house.end_everything())
+            self.wait(self.stack.end_everything())
             self.wait(self.queue.purge())
             left = {key: kind_of(key) for key in self.server.all_keys() if key.startswith("queue:")}
             stays = (Lifetime.FOREVER, Lifetime.TTL)
             assert [key for key, kind in left.items() if kind is None or kind.lifetime not in stays] == []
         finally:
-            self.wait(self.house.close())
+            self.wait(self.stack.close())
             self.runner.close()
 
 

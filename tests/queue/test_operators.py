@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from core.server import sign_layout
-from core.tubes import Tube, Tubes
-from tests.core.house import HOUR, House
-from tests.servers import Server
+from core.queue.tubes import Tube, Tubes
+from core.redis.server_checks import sign_layout
+from tests.support.servers import Server
+from tests.support.stack import HOUR, Stack
 
 pytestmark = pytest.mark.row("K-34", "K-35")
 
@@ -22,13 +22,13 @@ Done = subprocess.CompletedProcess[str]
 
 
 class Desk:
-    """The command line beside a house."""
+    """The command line beside a stack."""
 
-    def __init__(self, house: House) -> None:
-        self.house = house
+    def __init__(self, stack: Stack) -> None:
+        self.stack = stack
 
     async def __call__(self, *words: str) -> Done:
-        return await asyncio.to_thread(ada, self.house.server, *words)
+        return await asyncio.to_thread(ada, self.stack.server, *words)
 
     async def told(self, *words: str) -> list[dict[str, object]]:
         """The lines of an answer in JSON."""
@@ -49,14 +49,14 @@ def ada(server: Server, *words: str) -> Done:
 
 
 @pytest.fixture
-async def desk(house: House) -> Desk:
-    await sign_layout(house.store)
-    return Desk(house)
+async def desk(stack: Stack) -> Desk:
+    await sign_layout(stack.store)
+    return Desk(stack)
 
 
 async def test_stats_tell_counts_by_state_and_tube(desk: Desk) -> None:
-    await desk.house.queue.put("reports", "", lane="l")
-    await desk.house.queue.put("reports", "", lane="l")
+    await desk.stack.queue.put("reports", "", lane="l")
+    await desk.stack.queue.put("reports", "", lane="l")
     (told,) = await desk.told("stats")
     assert told["tubes"]["reports"]["states"]["locked"] == 1  # type: ignore[index]
     text = (await desk("stats", "reports")).stdout
@@ -66,8 +66,8 @@ async def test_stats_tell_counts_by_state_and_tube(desk: Desk) -> None:
 
 
 async def test_list_and_peek_show_tasks(desk: Desk) -> None:
-    first = await desk.house.queue.put("t", "body", user="u", lane="l", tags=["exam"])
-    second = await desk.house.queue.put("t", "", user="v", lane="l")
+    first = await desk.stack.queue.put("t", "body", user="u", lane="l", tags=["exam"])
+    second = await desk.stack.queue.put("t", "", user="v", lane="l")
     assert [task["id"] for task in await desk.told("list", "--user", "u")] == [first]
     assert {str(task["id"]) for task in await desk.told("list", "--tube", "t")} == {first, second}
     assert (await desk("list", "--state", "locked", "--tag", "exam")).stdout == ""
@@ -77,7 +77,7 @@ async def test_list_and_peek_show_tasks(desk: Desk) -> None:
 
 
 async def test_bury_kick_and_cancel_by_id(desk: Desk) -> None:
-    one = await desk.house.queue.put("t", "")
+    one = await desk.stack.queue.put("t", "")
     assert "buried" in (await desk("bury", one)).stdout
     assert await desk.told("kick", one) == [{"kicked": 1}]
     assert (await desk("kick", one)).returncode == 1
@@ -85,10 +85,10 @@ async def test_bury_kick_and_cancel_by_id(desk: Desk) -> None:
 
 
 async def test_kick_n_of_a_tube_cancel_by_user_and_purge(desk: Desk) -> None:
-    house = desk.house
-    await Tubes(house.store).create(Tube("t", keep=timedelta(minutes=30)))
+    stack = desk.stack
+    await Tubes(stack.store).create(Tube("t", keep=timedelta(minutes=30)))
     for _ in range(3):
-        await house.queue.bury(await house.queue.put("t", "", user="u"))
+        await stack.queue.bury(await stack.queue.put("t", "", user="u"))
     assert await desk.told("kick", "--tube", "t", "--count", "2") == [{"kicked": 2}]
     assert await desk.told("cancel", "--user", "u") == [{"cancelled": 3, "flagged": 0}]
     assert (await desk("cancel", "--user", "u")).returncode == 1
@@ -102,9 +102,9 @@ async def test_what_names_nothing_is_wrong_usage(desk: Desk, words: list[str]) -
 
 
 async def test_it_says_so_if_nobody_looks_after_what_is_due(desk: Desk) -> None:
-    await desk.house.queue.put("t", "", due=desk.house.now() + timedelta(milliseconds=10))
-    await desk.house.redis.zadd("queue:{0}:due", {"order:1:nobody": 1})
+    await desk.stack.queue.put("t", "", due=desk.stack.now() + timedelta(milliseconds=10))
+    await desk.stack.redis.zadd("queue:{0}:due", {"order:1:nobody": 1})
     assert "nobody has looked" in (await desk("stats")).stdout
-    await desk.house.redis.zrem("queue:{0}:due", "order:1:nobody")
-    desk.house.passes(HOUR)
-    await desk.house.tick()
+    await desk.stack.redis.zrem("queue:{0}:due", "order:1:nobody")
+    desk.stack.passes(HOUR)
+    await desk.stack.tick()

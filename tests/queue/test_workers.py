@@ -1,4 +1,4 @@
-"""Workers: lanes, free hands, leases, graceful ends."""
+"""Workers: lanes, free attempt_pool, leases, graceful ends."""
 
 import asyncio
 import sys
@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from core.work import Draft, Job
-from tests.core.house import House
-from tests.queue.shop import SOON, Shop
-from tests.servers import Server
-from tests.waiting import until
+from core.queue.client import Attempt, NewTask
+from tests.support.servers import Server
+from tests.support.stack import Stack
+from tests.support.waiting import until
+from tests.support.workshop import SOON, Shop
 
 
 @pytest.mark.row("K-13", "K-12", "K-39")
@@ -20,14 +20,14 @@ async def test_hundreds_of_handlers_keep_the_lanes(shop: Shop) -> None:
     busy: set[str] = set()
     side_by_side: list[str] = []
 
-    async def handler(job: Job) -> None:
+    async def handler(job: Attempt) -> None:
         side_by_side.extend({job.task.lane} & busy)  # what a handler raises is a retry
         busy.add(job.task.lane)
         await job.save("at work")
         seen.setdefault(job.task.lane, []).append(int(job.body))
         busy.discard(job.task.lane)
 
-    await shop.work.put_many("t", [Draft(str(n), lane=f"lane {n % 60}") for n in range(600)])
+    await shop.work.put_many("t", [NewTask(str(n), lane=f"lane {n % 60}") for n in range(600)])
     for _ in range(2):
         await shop.open(handler, concurrency=300)
     await until(lambda: sum(map(len, seen.values())) == 600)
@@ -36,10 +36,10 @@ async def test_hundreds_of_handlers_keep_the_lanes(shop: Shop) -> None:
 
 
 @pytest.mark.row("K-39")
-async def test_nothing_is_taken_that_no_handler_is_free_for(house: House, shop: Shop) -> None:
+async def test_nothing_is_taken_that_no_handler_is_free_for(stack: Stack, shop: Shop) -> None:
     gate, running = asyncio.Event(), 0
 
-    async def handler(job: Job) -> None:
+    async def handler(job: Attempt) -> None:
         nonlocal running
         running += 1
         await gate.wait()
@@ -48,16 +48,16 @@ async def test_nothing_is_taken_that_no_handler_is_free_for(house: House, shop: 
     for _ in range(10):
         await shop.work.put("t", "")
     await until(lambda: running == 3)
-    assert (await house.queue.stats())["tubes"]["t"]["states"]["ready"] == 7
+    assert (await stack.queue.stats())["tubes"]["t"]["states"]["ready"] == 7
     gate.set()
     await until(lambda: running == 10)
 
 
 @pytest.mark.row("K-39", "K-24")
-async def test_a_worker_that_is_stopped_finishes_what_it_has_and_takes_nothing_more(house: House, shop: Shop) -> None:
+async def test_a_worker_that_is_stopped_finishes_what_it_has_and_takes_nothing_more(stack: Stack, shop: Shop) -> None:
     gate, began = asyncio.Event(), asyncio.Event()
 
-    async def handler(job: Job) -> None:
+    async def handler(job: Attempt) -> None:
         began.set()
         await gate.wait()
 
@@ -68,14 +68,14 @@ async def test_a_worker_that_is_stopped_finishes_what_it_has_and_takes_nothing_m
     worker.stop()
     gate.set()
     await shop.close(worker)
-    assert await house.finish_all() == ["next"]
+    assert await stack.finish_all() == ["next"]
 
 
 @pytest.mark.row("K-39", "K-30")
-async def test_what_is_not_finished_within_the_grace_is_given_back_unattempted(house: House, shop: Shop) -> None:
+async def test_what_is_not_finished_within_the_grace_is_given_back_unattempted(stack: Stack, shop: Shop) -> None:
     began = asyncio.Event()
 
-    async def endless(job: Job) -> None:
+    async def endless(job: Attempt) -> None:
         began.set()
         await asyncio.Event().wait()
 
@@ -84,17 +84,17 @@ async def test_what_is_not_finished_within_the_grace_is_given_back_unattempted(h
     await began.wait()
     worker.stop(timedelta(milliseconds=20))
     await shop.close(worker)
-    (task,) = await house.take()
+    (task,) = await stack.take()
     assert task.attempts == 1
 
 
 @pytest.mark.row("K-39")
 async def test_a_lease_outlives_a_busy_event_loop(own_server: Server) -> None:
     """The handler blocks the loop for three leases; another process asks for work meanwhile."""
-    house = await House.open(own_server)
-    shop, begun = Shop(house.store), 0
+    stack = await Stack.open(own_server)
+    shop, begun = Shop(stack.store), 0
 
-    async def blocking(job: Job) -> str:
+    async def blocking(job: Attempt) -> str:
         nonlocal begun
         begun += 1
         time.sleep(1.5)  # noqa: ASYNC251 - that is what this test is about
@@ -109,14 +109,14 @@ async def test_a_lease_outlives_a_busy_event_loop(own_server: Server) -> None:
     ticker.kill()
     await ticker.wait()
     await shop.end()
-    await house.close()
+    await stack.close()
 
 
 def _claiming(server: Server) -> list[str]:
-    """A process that lets time go on ten times a second, as any worker of the house does."""
+    """A process that lets time go on ten times a second, as any worker of the stack does."""
     code = (
         "import asyncio\nfrom datetime import timedelta as d\n"
-        "from core.queue import Queue\nfrom core.store import Store\n"
+        "from core.queue.queue import Queue\nfrom core.redis.store import Store\n"
         "async def main():\n"
         f"    queue = Queue(await Store.open({server.url!r}))\n"
         "    print('ready', flush=True)\n"
@@ -129,10 +129,10 @@ def _claiming(server: Server) -> list[str]:
 
 
 @pytest.mark.row("K-04", "K-39")
-async def test_a_handler_that_hangs_loses_its_task_to_another(house: House, shop: Shop) -> None:
+async def test_a_handler_that_hangs_loses_its_task_to_another(stack: Stack, shop: Shop) -> None:
     hanging, bodies = asyncio.Event(), []
 
-    async def handler(job: Job) -> None:
+    async def handler(job: Attempt) -> None:
         bodies.append(job.body)
         if job.task.attempts == 1:
             await hanging.wait()

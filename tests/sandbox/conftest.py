@@ -11,10 +11,10 @@ from vkbottle import API, ABCRequestRescheduler
 
 from sandbox.sandbox import Sandbox
 from sandbox.sms import SmsServer
+from sandbox.state import World
 from sandbox.vk import VkServer
-from sandbox.world import World
-from tests.kannel import kannel
-from tests.sandbox.telegram_place import place, server_key
+from tests.sandbox.telegram_clients import place, server_key
+from tests.support.kannel import kannel
 
 __all__ = ["kannel", "place", "server_key"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.faults import FAULTS
-from sandbox.magic import MAGIC
+from sandbox.magic_recipients import MAGIC
 from sandbox.vk.errors import text_of
 
 pytestmark = pytest.mark.row("D-43")

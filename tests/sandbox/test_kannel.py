@@ -4,9 +4,9 @@ from urllib.parse import unquote_plus
 
 import pytest
 
-from tests.kannel import Kannel
 from tests.sandbox.conftest import Listening, Sms
-from tests.waiting import until
+from tests.support.kannel import Kannel
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.row("D-43")
 

@@ -13,7 +13,7 @@ from vkbottle import API
 from sandbox.sandbox import Sandbox
 from sandbox.telegram import point, trust
 from tests.sandbox.conftest import Listening, Visitor
-from tests.waiting import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.row("D-43")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sandbox.sms.alphabet import BASIC, EXTENSION, GSM, UCS2, as_gsm, parts
 from tests.sandbox.conftest import Listening, Sms
-from tests.waiting import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.row("D-43")
 

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from aiohttp import ClientError
 
-from sandbox.magic import MAGIC
-from sandbox.world import Fault, Rule
+from sandbox.magic_recipients import MAGIC
+from sandbox.state import Fault, Rule
 from tests.sandbox.conftest import Listening, Sms
-from tests.waiting import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.row("D-43")
 

@@ -21,8 +21,8 @@ from telethon.tl import functions as f
 from telethon.tl import types as t
 
 from sandbox.telegram.dispatch import METHODS
-from tests.sandbox.telegram_place import Place, asked, hear, refusal, send
-from tests.waiting import until
+from tests.sandbox.telegram_clients import Place, asked, hear, refusal, send
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.row("D-43")
 

@@ -6,8 +6,8 @@ import pytest
 from telethon import errors
 
 from sandbox.telegram.faults import NAMES
-from tests.sandbox.telegram_place import PERSON, Place, asked, refusal, send, unanswered
-from tests.waiting import until
+from tests.sandbox.telegram_clients import PERSON, Place, asked, refusal, send, unanswered
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.row("D-43")
 

@@ -7,8 +7,8 @@ from telethon import events
 from telethon.tl import functions as f
 from telethon.tl import types as t
 
-from tests.sandbox.telegram_place import PERSON, Place, asked, hear, send
-from tests.waiting import until
+from tests.sandbox.telegram_clients import PERSON, Place, asked, hear, send
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.row("D-43")
 

@@ -6,7 +6,7 @@ import pytest
 from telethon.tl import functions as f
 from telethon.tl import types as t
 
-from tests.sandbox.telegram_place import PERSON, Place, asked, refusal, send
+from tests.sandbox.telegram_clients import PERSON, Place, asked, refusal, send
 
 pytestmark = pytest.mark.row("D-43")
 

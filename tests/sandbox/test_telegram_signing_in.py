@@ -7,7 +7,7 @@ from telethon import errors
 from telethon.tl import functions as f
 from telethon.tl import types as t
 
-from tests.sandbox.telegram_place import BOT, Place, asked, refusal, send
+from tests.sandbox.telegram_clients import BOT, Place, asked, refusal, send
 
 pytestmark = pytest.mark.row("D-43")
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from vkbottle import API, VKAPIError
 
+from sandbox.state import World
 from sandbox.vk.community import Community
-from sandbox.world import World
 from tests.sandbox.conftest import Vk
 
 pytestmark = pytest.mark.row("D-43")

@@ -7,10 +7,10 @@ import pytest
 from aiohttp import ClientError, ClientPayloadError, ServerDisconnectedError
 from vkbottle import CaptchaError, VKAPIError
 
-from sandbox.magic import MAGIC
-from sandbox.world import Fault, Rule
+from sandbox.magic_recipients import MAGIC
+from sandbox.state import Fault, Rule
 from tests.sandbox.conftest import NotJson, Vk
-from tests.waiting import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.row("D-43")
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from sandbox import web
 from sandbox.faults import FAULTS
-from sandbox.magic import MAGIC
+from sandbox.magic_recipients import MAGIC
 from sandbox.sandbox import Sandbox
-from sandbox.world import Fault
+from sandbox.state import Fault
 from tests.sandbox.conftest import Visitor
 
 pytestmark = pytest.mark.row("D-43")

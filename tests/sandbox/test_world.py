@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from sandbox.faults import FAULTS
 from sandbox.inbox import Inbox
-from sandbox.magic import MAGIC
-from sandbox.world import Fault, Received, Rule, World
+from sandbox.magic_recipients import MAGIC
+from sandbox.state import Fault, Received, Rule, World
 
 pytestmark = pytest.mark.row("D-43")
 

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from tests.crash.program import Program
-from tests.servers import Server
+from tests.support.servers import Server
 
 Say = Callable[[str], None]
 Action = Callable[[], Awaitable[None]]

@@ -4,8 +4,8 @@ import random
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from core.retry import Backoff
-from core.work import Tube
+from core.model.backoff import Backoff
+from core.queue.client import Tube
 
 STRICT, PARKED, CALLS = "strict", "parked", "calls"
 ENDS_TO = "checker"

@@ -15,13 +15,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from cli.processes import announce
+from cli.processes.supervisor import announce
 from core.errors import NotFound
-from core.store import Store
-from core.work import Draft, Selection, Work
+from core.queue.client import NewTask, QueueClient, TaskFilter
+from core.redis.store import Store
 from tests.soak.journal import Journal
 from tests.soak.plan import CALLS, ENDS_TO, PARKED, STRICT, Shape, shape
-from tests.soak.whose import whose
+from tests.soak.version_of import whose
 
 HANDS = 4
 LANES = 3
@@ -30,9 +30,9 @@ CALL = timedelta(seconds=50)
 
 
 class Putter:
-    """Several hands, each with lanes of its own: what one hand puts into a lane is in the order of its puts."""
+    """Several attempt_pool, each with lanes of its own: what one hand puts into a lane is in the order of its puts."""
 
-    def __init__(self, work: Work, journal: Journal, name: str, seed: int, per_second: float) -> None:
+    def __init__(self, work: QueueClient, journal: Journal, name: str, seed: int, per_second: float) -> None:
         self._work = work
         self._journal = journal
         self._name = name
@@ -63,11 +63,11 @@ class Putter:
         if self._chance.random() < 0.1:
             await self._cancel(numbers[0], ids[0])
 
-    def _draft(self, number: str, lane: str, one: Shape) -> Draft:
+    def _draft(self, number: str, lane: str, one: Shape) -> NewTask:
         body = json.dumps({"n": number, "plan": one.plan, "takes": one.takes, "step": 0})
         due, expires = (_moment(ms) for ms in (one.due_ms, one.expires_ms))
         facts: dict[str, Any] = {"tenant": one.tenant, "lane": lane, "priority": one.priority}
-        return Draft(body, due=due, expires=expires, reply=ENDS_TO, user=number, **facts)
+        return NewTask(body, due=due, expires=expires, reply=ENDS_TO, user=number, **facts)
 
     async def _cancel(self, number: str, task_id: str) -> None:
         """By id or by user, soon or at once."""
@@ -77,7 +77,7 @@ class Putter:
             if self._chance.random() < 0.5:
                 await self._work.queue.cancel(task_id)
             else:
-                await self._work.queue.cancel_by(Selection(user=number))
+                await self._work.queue.cancel_by(TaskFilter(user=number))
         except NotFound:
             return  # it has ended
 
@@ -103,7 +103,7 @@ def _moment(ms: int) -> datetime | None:
 
 async def put(url: str, directory: Path, name: str, seed: int, per_second: float) -> None:
     store = await Store.open(url, patience=60)
-    work = Work(store, name)
+    work = QueueClient(store, name)
     putter = Putter(work, Journal(directory, name), name, seed, per_second)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, putter.stopping.set)
     announce(**whose())

@@ -16,19 +16,19 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from core.errors import StoreError
-from core.keys import KEYS, Lifetime, kind_of
-from core.queue import Queue
-from core.store import Store
-from core.stream import entries
-from core.tubes import Tubes
-from tests.core.audit import broken
+from core.queue.queue import Queue
+from core.queue.tubes import Tubes
+from core.redis.keys import KEYS, Lifetime, kind_of
+from core.redis.store import Store
+from core.redis.stream_reader import entries
 from tests.crash.program import ROOT, Program
-from tests.servers import Server
 from tests.soak.checker import Verdict, judge
 from tests.soak.journal import Journal, read
 from tests.soak.nemesis import Nemesis, Say
 from tests.soak.plan import ENDS_TO, PARKED, STRICT, TUBES
-from tests.waiting import until
+from tests.support.audited import broken
+from tests.support.servers import Server
+from tests.support.waiting import until
 
 LEASE_MS = 1500
 WORKERS, PUTTERS = 3, 2

@@ -15,8 +15,8 @@ BEFORE = Path(__file__).parent / "before.tar.gz"
 
 def as_landed_before(directory: Path) -> None:
     """`core` and `lua` of an earlier commit: ORIGIN.md."""
-    with tarfile.open(BEFORE) as archive:
-        archive.extractall(directory, filter="data")
+    with tarfile.open(BEFORE) as reader:
+        reader.extractall(directory, filter="data")
 
 
 def with_other_texts(directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""A worker process of the soak: three tubes through the API of `core.work`, every run in the journal.
+"""A worker process of the soak: three tubes through the API of `core.queue.client`, every run in the journal.
 
 python -m tests.soak.worker URL DIRECTORY NAME LEASE_MS
 """
@@ -13,13 +13,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from cli.processes import announce
-from core.store import Store
-from core.work import Bury, Done, Failed, Job, Result, Retry, Work
-from core.worker import Worker
+from cli.processes.supervisor import announce
+from core.queue.client import Attempt, Bury, Done, Failed, QueueClient, Result, Retry
+from core.queue.worker import Worker
+from core.redis.store import Store
 from tests.soak.journal import Journal
 from tests.soak.plan import CALLS, PARKED, STRICT
-from tests.soak.whose import whose
+from tests.soak.version_of import whose
 
 CONCURRENCY = 20
 GRACE = timedelta(milliseconds=500)
@@ -52,7 +52,7 @@ class Handler:
         self._journal = journal
         self._lease = lease
 
-    async def __call__(self, job: Job) -> Result:
+    async def __call__(self, job: Attempt) -> Result:
         body, task = json.loads(job.body), job.task
         step = body["step"] + int(job.checkpoint or 0)
         token = int(task.token)
@@ -61,7 +61,7 @@ class Handler:
         self._journal.write("end", token=token, result=type(result).__name__)
         return result
 
-    async def _do(self, job: Job, body: dict[str, Any], step: int) -> Result:
+    async def _do(self, job: Attempt, body: dict[str, Any], step: int) -> Result:
         wanted, token = body["plan"][step], job.task.token
         await asyncio.sleep(self._lease * 1.5 if wanted == "long" else body["takes"])
         match wanted:
@@ -78,7 +78,7 @@ class Handler:
                 return Done(token)
 
 
-async def echo(job: Job) -> str:
+async def echo(job: Attempt) -> str:
     return job.body[::-1]
 
 
@@ -86,7 +86,7 @@ async def work(url: str, directory: Path, name: str, lease: timedelta) -> None:
     store = await WitnessedStore.open(url, patience=60)
     assert isinstance(store, WitnessedStore)
     store.journal = Journal(directory, name)
-    works = Work(store)
+    works = QueueClient(store)
     handler = Handler(store.journal, lease.total_seconds())
     floor = timedelta(seconds=1)
     workers = [works.worker(tube, handler, CONCURRENCY, lease=lease, floor=floor) for tube in (STRICT, PARKED)]

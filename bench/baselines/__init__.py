@@ -1,0 +1,1 @@
+"""Bare mechanisms and other systems to compare with in the same run."""

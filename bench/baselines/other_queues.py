@@ -1,0 +1,153 @@
+"""Another queue with the same job, in an environment of its own, so nothing of core is imported here.
+
+python -m bench.baselines.other_queues arq|saq REDIS_URL put COUNT CALLERS   announces its seconds
+python -m bench.baselines.other_queues arq|saq REDIS_URL work COUNT held     waits for a word in the list GO,
+announces the seconds until
+                                                           COUNT handlers have begun
+python -m bench.baselines.other_queues arq|saq REDIS_URL work 0 free         announces lags (ms) when it is asked to end
+python -m bench.baselines.other_queues arq|saq REDIS_URL flow COUNT RATE     so many a second, as bench.queue.flow
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+from redis.asyncio import Redis
+
+from cli.processes.startup import stop_requested
+from cli.processes.supervisor import announce
+
+GO = "bench:go"
+BODY = ("There is no class with me today. " * 200)[:200]
+CONCURRENCY = 200
+POLL_S = 0.01
+"""arq looks for work so often; by itself it would be twice a second."""
+
+Handle = Callable[[str], None]
+
+
+class Peer(Protocol):
+    """A queue: `put` adds a job with a body; `work` runs a worker until it is cancelled."""
+
+    async def open(self, url: str) -> None: ...
+    async def put(self, body: str) -> None: ...
+    async def work(self, handle: Handle) -> None: ...
+
+
+class Arq:
+    """No result is kept, as ours keeps none."""
+
+    async def open(self, url: str) -> None:
+        from arq import create_pool
+        from arq.connections import RedisSettings
+
+        self._settings = RedisSettings.from_dsn(url)
+        self._pool = await create_pool(self._settings)
+
+    async def put(self, body: str) -> None:
+        await self._pool.enqueue_job("job", body)
+
+    async def work(self, handle: Handle) -> None:
+        from arq.worker import Worker, func
+
+        async def job(context: Any, body: str) -> None:
+            handle(body)
+
+        options = {"max_jobs": CONCURRENCY, "keep_result": 0, "poll_delay": POLL_S, "handle_signals": False}
+        await Worker([func(job, name="job")], redis_settings=self._settings, **options).main()
+
+
+class Saq:
+    """No result is kept (ttl -1)."""
+
+    async def open(self, url: str) -> None:
+        from saq import Queue
+
+        self._queue = Queue.from_url(url)
+        await self._queue.connect()
+
+    async def put(self, body: str) -> None:
+        await self._queue.enqueue("job", body=body, ttl=-1)
+
+    async def work(self, handle: Handle) -> None:
+        from saq import Worker
+
+        async def job(context: Any, *, body: str) -> None:
+            handle(body)
+
+        Worker.SIGNALS = []  # they are ours
+        await Worker(self._queue, functions=[("job", job)], concurrency=CONCURRENCY).start()
+
+
+PEERS: Mapping[str, Callable[[], Peer]] = {"arq": Arq, "saq": Saq}
+
+
+class Count:
+    """The handler: tells when so many have begun, and how late each was that has a moment as its body."""
+
+    def __init__(self, wanted: int) -> None:
+        self._wanted = wanted
+        self._begun = 0
+        self.all_begun = asyncio.Event()
+        self.lags: list[float] = []
+
+    def __call__(self, body: str) -> None:
+        self._begun += 1
+        if self._begun == self._wanted:
+            self.all_begun.set()
+        if body[0].isdigit():
+            self.lags.append((time.time_ns() - int(body.partition(" ")[0])) / 1e6)
+
+
+async def put(peer: Peer, count: int, callers: int) -> None:
+    async def put_some(numbers: Iterator[int]) -> None:
+        for _ in numbers:
+            await peer.put(BODY)
+
+    numbers, began, cpu = iter(range(count)), time.perf_counter(), time.process_time()
+    await asyncio.gather(*(put_some(numbers) for _ in range(callers)))
+    announce(seconds=time.perf_counter() - began, cpu=time.process_time() - cpu)
+
+
+async def work(peer: Peer, url: str, count: int, held: bool) -> None:
+    stop, counting = stop_requested(), Count(count)
+    announce(ready=True)
+    if held:
+        redis: Redis = Redis.from_url(url, socket_timeout=None)
+        await redis.blpop([GO])
+        await redis.aclose()
+    began, cpu = time.perf_counter(), time.process_time()
+    working = asyncio.ensure_future(peer.work(counting))
+    if held:
+        await counting.all_begun.wait()
+        announce(seconds=time.perf_counter() - began, cpu=time.process_time() - cpu)
+    await stop.wait()
+    announce(lags=counting.lags)
+    working.cancel()
+    await asyncio.wait([working], timeout=2)
+
+
+async def flow(peer: Peer, count: int, rate: float) -> None:
+    began, puts = time.monotonic(), set[asyncio.Future[None]]()
+    for n in range(1, count + 1):
+        puts.add(asyncio.ensure_future(peer.put(f"{time.time_ns()} {BODY}"[: len(BODY)])))
+        await asyncio.sleep(max(0.0, began + n / rate - time.monotonic()))
+    await asyncio.gather(*puts)
+    announce(put=count)
+
+
+async def run(name: str, url: str, what: str, count: int, how: str) -> None:
+    peer = PEERS[name]()
+    await peer.open(url)
+    parts: Mapping[str, Callable[[], Awaitable[None]]] = {
+        "put": lambda: put(peer, count, int(how)),
+        "work": lambda: work(peer, url, count, how == "held"),
+        "flow": lambda: flow(peer, count, float(how)),
+    }
+    await parts[what]()
+
+
+if __name__ == "__main__":
+    asyncio.run(run(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5]))

@@ -1,0 +1,1 @@
+"""What every benchmark needs: a server, child processes, cost counters, result rows."""

@@ -1,0 +1,1 @@
+"""The client side of the commands: HTTP calls, arguments, formatting."""

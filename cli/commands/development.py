@@ -1,0 +1,158 @@
+"""The verbs of development: test, check, soak, lock. They need a clone of the repository."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+from xml.etree import ElementTree
+
+from cli.command import GOOD, NO, WRONG_USAGE, Command, NotDone, declare_nothing
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKERS = ("-n", "2", "--dist", "worksteal")
+RESOLVER = "uv==0.13.8"
+"""Resolves for every system and Python at once; pip-compile drops what its own machine does not need."""
+
+STEPS: Sequence[tuple[str, Sequence[str]]] = (
+    ("format", ("-m", "ruff", "format", "--check", ".")),
+    ("lint", ("-m", "ruff", "check", ".")),
+    ("types", ("-m", "mypy", ".")),
+    ("layers", ("-c", "from importlinter.cli import import_linter as run; run()", "lint")),
+)
+
+
+def declare_test(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--rows", action="store_true", help="list the rows of the specification and their tests; run none"
+    )
+
+
+def test(arguments: Namespace) -> int:
+    """Runs pytest on two workers; its exit code becomes 0 or 1."""
+    need_clone()
+    if arguments.rows:
+        return show_rows(arguments)
+    return run_tests(arguments.rest, arguments.json)
+
+
+def show_rows(arguments: Namespace) -> int:
+    form = "json" if arguments.json else "text"
+    words = ["-m", "pytest", "-qq", "--no-header", f"--rows={form}", *arguments.rest]
+    return GOOD if run_python(words) == 0 else NO
+
+
+def run_tests(words: Sequence[str], as_json: bool) -> int:
+    """In JSON, pytest's own words go to stderr and its totals are the answer."""
+    pytest = ["-m", "pytest", *WORKERS, *words]
+    if not as_json:
+        return GOOD if run_python(pytest) == 0 else NO
+    with tempfile.TemporaryDirectory() as directory:
+        report = Path(directory) / "report.xml"
+        code = run_python([*pytest, f"--junitxml={report}"], output=sys.stderr)
+        print(json.dumps({"step": "test", "passed": code == 0, **totals(report)}), flush=True)
+    return GOOD if code == 0 else NO
+
+
+def totals(report: Path) -> dict[str, float]:
+    """What pytest counted; nothing if it did not come so far."""
+    if not report.exists():
+        return {}
+    suite = ElementTree.parse(report).find("testsuite")
+    found = suite.attrib if suite is not None else {}
+    return {name: float(found.get(name, 0)) for name in ("tests", "failures", "errors", "skipped", "time")}
+
+
+def run_python(words: Sequence[str], output: TextIO | None = None) -> int:
+    """Runs the environment's Python in the clone, whatever the caller's directory."""
+    sys.stdout.flush()
+    return subprocess.run([sys.executable, *words], cwd=ROOT, stdout=output, check=False).returncode
+
+
+def check(arguments: Namespace) -> int:
+    """Every step runs, also after one has failed; pytest comes last, so that its summary ends the output."""
+    need_clone()
+    failed = [name for name, words in STEPS if not passes(name, words, arguments.json)]
+    if not arguments.json:
+        say("test …")
+    if run_tests(["--no-skips"], arguments.json) != GOOD:
+        failed.append("test")
+    if failed and not arguments.json:
+        print(f"ada: check failed: {', '.join(failed)}", flush=True)
+    return NO if failed else GOOD
+
+
+def passes(name: str, words: Sequence[str], as_json: bool) -> bool:
+    began = time.monotonic()
+    good = run_python(words, sys.stderr if as_json else None) == 0
+    took = round(time.monotonic() - began, 1)
+    if as_json:
+        print(json.dumps({"step": name, "passed": good, "time": took}), flush=True)
+    else:
+        say(f"{name} {'passed' if good else 'FAILED'} in {took} s")
+    return good
+
+
+def say(line: str) -> None:
+    print(f"== {line}", flush=True)
+
+
+def declare_soak(parser: ArgumentParser) -> None:
+    parser.add_argument("--minutes", type=float, default=1.0, help="how long the troubles last (1)")
+    parser.add_argument("--seed", type=int, help="the troubles of an earlier run; its first line told it")
+    parser.add_argument("--rate", type=float, default=60.0, metavar="N", help="tasks put per second (60)")
+    parser.add_argument("--appendfsync", choices=["always", "everysec", "no"], default="no")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave journals, logs and the server's files here")
+
+
+def soak(arguments: Namespace) -> int:
+    """In a process of its own: what it runs is the tests', and not installed."""
+    need_clone()
+    given = ((name, getattr(arguments, name)) for name in ("minutes", "seed", "rate", "appendfsync", "keep"))
+    words = [word for name, value in given if value is not None for word in (f"--{name}", str(value))]
+    words += ["--json"] if arguments.json else []
+    return GOOD if run_python(["-m", "tests.soak", *words]) == 0 else NO
+
+
+def lock(arguments: Namespace) -> int:
+    """Writes both locks, for Python 3.11 and newer on any system; development's is resolved over the runtime's."""
+    need_clone()
+    if run_python(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", RESOLVER]) != 0:
+        raise NotDone(f"cannot install {RESOLVER}, which resolves the dependencies")
+    resolve("requirements.lock", [])
+    resolve("requirements-dev.lock", ["--constraint", "requirements.lock", "--group", "dev"])
+    print("wrote requirements.lock and requirements-dev.lock")
+    return GOOD
+
+
+def resolve(target: str, further: Sequence[str]) -> None:
+    """A lock names versions and hashes, never an index or a path: it must serve on everybody's machine."""
+    fixed = [
+        "--universal",
+        "--python-version",
+        "3.11",
+        "--generate-hashes",
+        "--no-emit-index-url",
+        "--no-header",
+        "--quiet",
+    ]
+    if run_python(["-m", "uv", "pip", "compile", *fixed, *further, "pyproject.toml", "--output-file", target]) != 0:
+        raise NotDone(f"the dependencies of pyproject.toml could not be resolved into {target}")
+
+
+def need_clone() -> None:
+    if not (ROOT / "tests").is_dir() or not os.access(ROOT / "pyproject.toml", os.R_OK):
+        raise NotDone(f"this verb needs a clone of the repository; {ROOT} is an installed copy", WRONG_USAGE)
+
+
+COMMANDS = {
+    "test": Command(declare_test, test, takes_rest=True),
+    "check": Command(declare_nothing, check),
+    "soak": Command(declare_soak, soak),
+    "lock": Command(declare_nothing, lock),
+}

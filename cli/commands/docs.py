@@ -1,0 +1,127 @@
+"""`./ada docs`: the pages that are made from the code: keys, scripts, states. A test compares them with those here."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable
+from itertools import takewhile
+from pathlib import Path
+
+from cli.command import GOOD, NO, Command
+from core.model.states import NEXT, RANK, DeliveryState, Reason, Status, TaskState, Verdict
+from core.redis import scripts
+from core.redis.keys import KEYS
+
+PLACE = Path(__file__).resolve().parents[2] / "docs"
+_MADE = "<!-- Made by `./ada docs` from {source}. Do not edit. -->\n\n"
+
+
+def keys_page() -> str:
+    """Every Redis key: name, type, what ends it, what it is."""
+    rows = [(f"`{key.pattern}`", key.type, str(key.lifetime), key.what) for key in KEYS.values()]
+    return (
+        _MADE.format(source="core/redis/keys.py")
+        + "# Keys\n\n`{s}` is the shard tag, `{0}` by default; `<…>` are parts.\n\n"
+        + _table(("key", "type", "ended by", "what"), rows)
+        + _CONTRACT
+    )
+
+
+_CONTRACT = """
+## For couriers in other languages
+
+Subscribe to `__keyspace@0__:delivery:*` for `del` and `expired`; the suffix names the history:
+`delivery:{0}:42:1763…` vanished, `history:{0}:42:1763…` tells what to deliver. Events ring a bell, no more: they
+are lost at every disconnect. Guaranteed work distribution goes through the scripts (scripts.md): `claim` on tube =
+channel, then `settle` with the token it gave.
+"""
+
+
+def scripts_page() -> str:
+    """Every Lua step with its header."""
+    parts = [_MADE.format(source="lua/*/*.lua"), "# Scripts\n\n", _SCRIPTS]
+    for name in scripts.names():
+        script = scripts.load(name)
+        text = (PLACE.parent / "lua" / scripts.file_of(name)).read_text()
+        header = [line.removeprefix("-- ") for line in takewhile(lambda line: line.startswith("--"), text.splitlines())]
+        parts.append(f"## {name}\n\n{script.purpose}\n\n```\n" + "\n".join(header[1:]) + "\n```\n\n")
+    return "".join(parts).rstrip() + "\n"
+
+
+_SCRIPTS = """Every script has one key, `queue:{s}:counters` (it routes the call to the shard), and begins with two
+arguments that the headers leave out: the shard tag (`{0}`) and an offset to the server's clock in ms (0). `int` is a
+decimal number, `json` a JSON text, `rest` all that follow; `packed`
+arguments come as one word, an array of MessagePack. Each is safe to repeat.
+
+"""
+
+
+def states_page() -> str:
+    """States and what leads from one to the next; statuses, reasons, verdicts."""
+    rows = [
+        (verb, str(before or "–"), ", ".join(after)) for verb, steps in NEXT.items() for before, after in steps.items()
+    ]
+    return (
+        _MADE.format(source="core/model/states.py")
+        + "# States\n\n## A task\n\n"
+        + _diagram()
+        + "\n"
+        + _table(("verb", "from", "to"), rows)
+        + _LOCKED
+        + "\n## A delivery\n\n"
+        + _words(DeliveryState)
+        + "\n## What became of one recipient in one channel\n\n"
+        + _table(("status", "rank"), [(str(status), str(RANK[status])) for status in Status])
+        + "\nA later outcome takes the place of an earlier one if its rank is higher; reports may come in any order.\n"
+        + "\n## Reasons\n\n"
+        + _words(Reason)
+        + "\n## Verdicts\n\n"
+        + _words(Verdict)
+    )
+
+
+_LOCKED = """
+`locked` is not stored: it is a `ready` task that is not the first of its lane.
+A `taken` task that is cancelled is flagged and ends at its worker's next word.
+"""
+
+
+def _words(values: Iterable[str]) -> str:
+    return ", ".join(f"`{value}`" for value in values) + "\n"
+
+
+def _diagram() -> str:
+    arrows = [
+        f"    {before or '[*]'} --> {after}: {verb}"
+        for verb, steps in NEXT.items()
+        for before, afters in steps.items()
+        for after in afters
+    ]
+    ends = [f"    {end} --> [*]" for end in (TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED, TaskState.EXPIRED)]
+    return "\n".join(["```mermaid", "stateDiagram-v2", *arrows, *ends, "```", ""])
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+PAGES: dict[str, Callable[[], str]] = {"keys.md": keys_page, "scripts.md": scripts_page, "states.md": states_page}
+
+
+def declare(parser: ArgumentParser) -> None:
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is not as the code says")
+
+
+def write(arguments: Namespace) -> int:
+    stale = [name for name, page in PAGES.items() if not _is_current(name, page())]
+    for name in stale:
+        print(f"docs/{name} {'is stale' if arguments.check else 'written'}")
+        if not arguments.check:
+            (PLACE / name).write_text(PAGES[name]())
+    return NO if stale and arguments.check else GOOD
+
+
+def _is_current(name: str, text: str) -> bool:
+    return (PLACE / name).exists() and (PLACE / name).read_text() == text
+
+
+COMMANDS = {"docs": Command(declare, write)}

@@ -1,0 +1,1 @@
+"""Settings: one tree, read once from the environment, `.env` and settings.yaml."""

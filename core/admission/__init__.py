@@ -1,0 +1,1 @@
+"""Which callers may do what: API keys and idempotent requests."""

@@ -1,0 +1,144 @@
+"""The law of conservation (I7): what was put is there, or has ended. Pure.
+
+Three proofs, each as strong as it can be while tasks flow:
+- counts of one moment add up: put = waiting + ready + taken + buried + ended, and the indexes of taken and buried tasks
+  are as long as the counts say. Exact, always.
+- a count of all tasks in pages is compared with the counts before and after it. Where nothing moved in a tube meanwhile
+  it must be the same, state by state: exact.
+- where tasks moved, it must lie between what can have been there: never a false alarm, and blind for as many tasks as
+  were put and ended meanwhile.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from core.audit.invariant import ENDS, LIVE, Repair, Violation
+from core.model.compact_json import compact_json
+from core.redis.keys import KEYS
+
+_LOCKED = "locked"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """A shard's counts of one moment: `<tube>:<transition>`, `<tube>:<state>` → number; length of each index."""
+
+    transitions: Mapping[str, int]
+    states: Mapping[str, int]
+    taken: int
+    buried: int
+
+    def tubes(self) -> set[str]:
+        return {name.rpartition(":")[0] for name in (*self.transitions, *self.states)} - {""}
+
+    def of(self, tube: str) -> "TubeCounts":
+        numbers = {name: self.transitions.get(f"{tube}:{name}", 0) for name in ("put", *ENDS)}
+        states = {str(name): self.states.get(f"{tube}:{name}", 0) for name in (*LIVE, _LOCKED)}
+        return TubeCounts(numbers["put"], sum(numbers[end] for end in ENDS), states, numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class TubeCounts:
+    """One tube's. `numbers`: put and each end."""
+
+    put: int
+    ended: int
+    states: Mapping[str, int]
+    numbers: Mapping[str, int]
+
+    @property
+    def live(self) -> int:
+        return sum(self.states[state] for state in LIVE)
+
+
+@dataclass(slots=True)
+class Recount:
+    """Tasks that were seen in the walk, by tube and state; `locked`: behind the first of their lane."""
+
+    states: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def add(self, tube: str, state: str, n: int = 1) -> None:
+        self.states.setdefault(tube, Counter())[state] += n
+
+    def of(self, tube: str) -> dict[str, int]:
+        found = self.states.get(tube, Counter())
+        return {str(state): found[state] for state in (*LIVE, _LOCKED)}
+
+    def live(self, tube: str) -> int:
+        found = self.states.get(tube, Counter())
+        return sum(found[state] for state in LIVE)
+
+
+def count_violations(shard: int, counts: Counts) -> Iterator[Violation]:
+    """The first proof: what one moment counted adds up."""
+    key, why = KEYS["states"].at(shard), "the counts of its tubes are mended, not their sum"
+    for state, size in (("taken", counts.taken), ("buried", counts.buried)):
+        told = sum(counts.of(tube).states[state] for tube in counts.tubes())
+        if told != size:
+            yield Violation("I7", key, f"{told} {state}", f"{size}, as many as their index has", why=why)
+
+
+def recount_violations(shard: int, before: Counts, after: Counts, recount: Recount) -> Iterator[Violation]:
+    """All three for each tube."""
+    for tube in sorted(before.tubes() | after.tubes() | recount.states.keys()):
+        if is_still(before, after, tube):
+            yield from _still(shard, tube, after.of(tube), recount)
+        else:
+            yield from _moving(shard, tube, before.of(tube), after.of(tube), recount)
+
+
+def is_still(before: Counts, after: Counts, tube: str) -> bool:
+    """Whether nothing was counted in this tube between the two."""
+
+    def counted(counts: Counts) -> list[tuple[str, int]]:
+        both = (*counts.transitions.items(), *counts.states.items())
+        return sorted((name, n) for name, n in both if name.rpartition(":")[0] == tube)
+
+    return counted(before) == counted(after)
+
+
+def _still(shard: int, tube: str, told: TubeCounts, recount: Recount) -> Iterator[Violation]:
+    states, put = recount.of(tube), recount.live(tube) + told.ended
+    seen = {"counters": told.numbers, "states": told.states}
+    mend = Repair(
+        "repair_tally", (tube, compact_json(seen), compact_json({"counters": {"put": put}, "states": states}))
+    )
+    if told.put != put:
+        found = f"{tube}: {told.put} put, {told.ended} ended"
+        yield Violation("I7", KEYS["counters"].at(shard), found, f"{put} put, as {put - told.ended} are there", mend)
+    if told.states != states:
+        yield Violation("I7", KEYS["states"].at(shard), f"{tube}: {_shown(told.states)}", _shown(states), mend)
+
+
+def _moving(shard: int, tube: str, before: TubeCounts, after: TubeCounts, recount: Recount) -> Iterator[Violation]:
+    key, why = (
+        KEYS["counters"].at(shard),
+        "tasks moved while they were counted; it can be mended when the tube is still",
+    )
+    if after.put != after.live + after.ended:
+        found = f"{tube}: {after.put} put, {after.ended} ended, {_shown(after.states)}"
+        yield Violation("I7", key, found, "put = live + ended", why=why)
+    there = before.put - before.ended
+    least, most = there - (after.ended - before.ended), there + (after.put - before.put)
+    seen = recount.live(tube)
+    if not least <= seen <= most:
+        yield Violation("I7", key, f"{tube}: {seen} tasks are there", f"between {least} and {most}", why=why)
+
+
+def blindness(before: Counts, after: Counts) -> dict[str, int]:
+    """Tubes that moved while they were counted, with how many tasks were put and ended meanwhile."""
+    moving = [tube for tube in before.tubes() | after.tubes() if not is_still(before, after, tube)]
+    flows = {
+        tube: after.of(tube).put - before.of(tube).put + after.of(tube).ended - before.of(tube).ended for tube in moving
+    }
+    return dict(sorted(flows.items()))
+
+
+def _shown(states: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {state}" for state, n in states.items() if n) or "none"
+
+
+def numbers_of(flat: Sequence[str]) -> dict[str, int]:
+    """A hash of numbers as the server lists it."""
+    return {name: int(float(value)) for name, value in zip(flat[::2], flat[1::2], strict=True)}

@@ -1,0 +1,1 @@
+"""Deliveries and what became of them: enqueue, read, list, cancel, retry, delivery reports, events, tracker."""

@@ -1,0 +1,67 @@
+"""Delivery reports: the address a provider reports to, and what a report does.
+
+A receipt token names one entry of one delivery and is signed with a secret of this installation, so that nobody else
+can mark a message delivered. Reports may come early, late, twice, and in any order (`core.model.states.supersedes`).
+
+Before: `core.courier.runtime` puts the address into the message. After: the gateway calls it, `delivery/` hands the
+report to
+`receive`.
+"""
+
+import base64
+import binascii
+import hmac
+import json
+import secrets
+from hashlib import sha256
+from typing import Any
+
+from core.errors import Forbidden, NotFound
+from core.history.parcels import Entry
+from core.model.compact_json import compact_json
+from core.model.history_key import HistoryKey
+from core.model.states import Status
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+
+class DeliveryReports:
+    """One per process."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._secret = b""
+
+    async def token(self, key: HistoryKey, channel: str, parcel: int, entry: Entry) -> str:
+        """URL-safe; names the entry and proves that we made it. The address stays out of it."""
+        facts = [key.shard, key.suffix, channel, parcel, entry.id, entry.number, entry.contact, entry.contacts]
+        body = base64.urlsafe_b64encode(compact_json(facts).encode()).decode().rstrip("=")
+        return f"{body}.{await self._sign(body)}"
+
+    async def receive(self, token: str, report: Status, reference: str) -> bool:
+        """Whether the history changed. Raises Forbidden RECEIPT_SECRET_WRONG, NotFound HISTORY_NOT_FOUND."""
+        shard, suffix, channel, parcel, recipient, number, contact, contacts = await self._read(token)
+        item = Entry(recipient, number, contact, contacts, "").item(report, reference=reference)
+        changed = await self._store.run("record_report", shard, suffix, channel, parcel, compact_json(item))
+        if changed < 0:
+            raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
+        return bool(changed)
+
+    async def _read(self, token: str) -> list[Any]:
+        body, _, signature = token.rpartition(".")
+        if not hmac.compare_digest(signature.encode(), (await self._sign(body)).encode()):
+            raise Forbidden("RECEIPT_SECRET_WRONG", "This receipt was not signed by us.")
+        try:
+            return list(json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))))
+        except (ValueError, binascii.Error):
+            raise Forbidden("RECEIPT_SECRET_WRONG", "This receipt was not signed by us.") from None
+
+    async def _sign(self, body: str) -> str:
+        if not self._secret:
+            self._secret = await self._installation_secret()
+        return hmac.new(self._secret, body.encode(), sha256).hexdigest()[:32]
+
+    async def _installation_secret(self) -> bytes:
+        name = KEYS["secret"].at(0, "receipts")
+        await self._store.command("SET", name, secrets.token_hex(32), "NX")
+        return str(await self._store.command("GET", name)).encode()

@@ -1,0 +1,80 @@
+"""A history: what became of a delivery. Frozen values."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from core.model.history_key import HistoryKey, Id
+from core.model.states import DeliveryState, Status, Verdict
+
+
+class OutcomeRecord(Struct, frozen=True):
+    """What became of one recipient in one channel. `version`: the history's version that brought it, 0 for what was
+    never written.
+    """
+
+    status: Status
+    reason: str | None = None
+    reference: str | None = None
+    attempts: int = 0
+    at: datetime | None = None
+    version: int = 0
+
+
+class RecipientRecord(Struct, frozen=True):
+    """What became of one recipient. `received_in`: the channels that reached him."""
+
+    id: Id
+    name: str | None
+    origin: Sequence[str]
+    received_in: Sequence[str]
+    outcomes: Mapping[str, OutcomeRecord]
+
+
+class ChannelRecord(Struct, frozen=True):
+    """`state`: "pending" or "reported"; `counts`: status → how many, without zeros."""
+
+    state: str
+    counts: Mapping[Status, int]
+
+
+class History(Struct, frozen=True):
+    """Who, what, whence, to whom, who got it and how. `recipients` is one page of them; `next` the cursor of the
+    following page.
+    """
+
+    key: HistoryKey
+    tenant: str
+    sender: Mapping[str, Any]
+    text: str
+    origin: str
+    state: DeliveryState
+    version: int
+    created_at: datetime
+    deliver_at: datetime
+    released_at: datetime | None
+    finished_at: datetime | None
+    expires_at: datetime | None
+    moved_from: datetime | None
+    verdict: Verdict
+    counts: Mapping[str, int]  # recipients, reached, then one for each status that can be counted
+    channels: Mapping[str, ChannelRecord]
+    kind: str
+    tags: Sequence[str]
+    lane: str | None
+    priority: int
+    reported: int  # how many channels have reported
+    recipients: Sequence[RecipientRecord] = ()
+    next: str | None = None
+
+
+class Change(Struct, frozen=True):
+    """One outcome that changed, or the end. `version` counts the changes of a history from 1."""
+
+    version: int
+    recipient: Id | None
+    channel: str | None
+    outcome: OutcomeRecord | None
+    state: DeliveryState

@@ -1,0 +1,1 @@
+"""The queue: tasks with strict lanes, leases, deferral, cancellation, search and replies."""

@@ -1,0 +1,140 @@
+"""Tubes: created from code at run time, with what is wanted of them; known to every process and script at once.
+
+A tube that was never created works with the defaults. Creating it again replaces its options.
+
+Before: an application's start. After: the scripts, which read a tube's options where they matter.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
+from typing import Any
+
+from core.errors import Invalid
+from core.model.backoff import Backoff
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+KEEP, PARK = "keep", "park"
+_RETRIES = (KEEP, PARK)
+_WEIGHTS = range(1, 101)
+
+
+@dataclass(frozen=True, slots=True)
+class Tube:
+    """`expires`: how long after its due moment a task may wait for a worker. `attempts`: then it is buried; 0: as the
+    installation says. `retry`: "keep" the place in the lane, or "park" at its tail. `pace`: tasks per second over all
+    processes. `keep`: how long ended tasks can be looked at.
+    """
+
+    name: str
+    expires: timedelta | None = None
+    attempts: int = 0
+    retry: str = KEEP
+    pace: float | None = None
+    keep: timedelta | None = None
+    backoff: Backoff = field(default_factory=Backoff)
+
+    def options(self, shards: int) -> dict[str, str]:
+        """As scripts read them. The pace is shared out between the shards."""
+        found = {
+            "expires_ms": _ms(self.expires),
+            "attempts": self.attempts or None,
+            "retry": self.retry if self.retry == PARK else None,
+            "interval_ms": 1000 * shards / self.pace if self.pace else None,
+            "keep_ms": _ms(self.keep),
+            "backoff_first_ms": _ms(self.backoff.first),
+            "backoff_longest_ms": _ms(self.backoff.longest),
+        }
+        return {name: "" if value is None else str(value) for name, value in found.items()}
+
+    @classmethod
+    def read(cls, name: str, options: Mapping[str, str], shards: int) -> "Tube":
+        """The reverse of `options`."""
+        backoff = Backoff(
+            _span(options.get("backoff_first_ms")) or Backoff().first,
+            _span(options.get("backoff_longest_ms")) or Backoff().longest,
+        )
+        return cls(
+            name,
+            expires=_span(options.get("expires_ms")),
+            attempts=int(options.get("attempts", 0)),
+            retry=options.get("retry", KEEP),
+            pace=1000 * shards / float(options["interval_ms"]) if "interval_ms" in options else None,
+            keep=_span(options.get("keep_ms")),
+            backoff=backoff,
+        )
+
+
+_OPTIONS = (
+    *("expires_ms", "attempts", "retry", "interval_ms", "keep_ms"),
+    *("backoff_first_ms", "backoff_longest_ms"),
+)
+
+
+class Tubes:
+    """The register of tubes, and the weights of tenants."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def create(self, tube: Tube) -> Tube:
+        """Enter a tube, or give it other options, in every shard. Raises Invalid TUBE_MALFORMED."""
+        _check(tube)
+        options = tube.options(self._store.shards)
+        set_ = [word for name, value in options.items() if value for word in (f"{tube.name}:{name}", value)]
+        unset = [f"{tube.name}:{name}" for name, value in options.items() if not value]
+        for shard in range(self._store.shards):
+            await self._store.command("HSET", KEYS["options"].at(shard), *set_)
+            if unset:
+                await self._store.command("HDEL", KEYS["options"].at(shard), *unset)
+        return tube
+
+    async def get(self, name: str) -> Tube:
+        """A tube's options, the defaults if it was never created."""
+        values = await self._store.command("HMGET", KEYS["options"].at(0), *(f"{name}:{option}" for option in _OPTIONS))
+        known = {option: value for option, value in zip(_OPTIONS, values, strict=True) if value is not None}
+        return Tube.read(name, known, self._store.shards)
+
+    async def known(self) -> list[Tube]:
+        """Every tube that was created."""
+        flat = await self._store.command("HGETALL", KEYS["options"].at(0))
+        tubes: dict[str, dict[str, str]] = {}
+        for field_, value in flat.items():
+            name, _, option = field_.rpartition(":")
+            tubes.setdefault(name, {})[option] = value
+        return [Tube.read(name, options, self._store.shards) for name, options in sorted(tubes.items())]
+
+    async def set_weight(self, tenant: str, weight: int) -> None:
+        """With weight 3 a backlogged tenant gets three turns while one of weight 1 gets one (K-05). Raises Invalid."""
+        if weight not in _WEIGHTS:
+            raise Invalid("WEIGHT_OUT_OF_RANGE", "A weight is a whole number from 1 to 100.", "weight")
+        for shard in range(self._store.shards):
+            await self._store.command("HSET", KEYS["weights"].at(shard), tenant, weight)
+
+    async def weights(self) -> dict[str, int]:
+        """Tenant → weight, where one was given."""
+        flat = await self._store.command("HGETALL", KEYS["weights"].at(0))
+        return {tenant: int(weight) for tenant, weight in flat.items()}
+
+
+def _check(tube: Tube) -> None:
+    faults: dict[str, Any] = {
+        "name": not tube.name or not tube.name.isprintable(),
+        "expires": tube.expires is not None and tube.expires <= timedelta(0),
+        "attempts": tube.attempts < 0,
+        "retry": tube.retry not in _RETRIES,
+        "pace": tube.pace is not None and not 0 < tube.pace <= 1_000_000,
+        "keep": tube.keep is not None and tube.keep <= timedelta(0),
+    }
+    wrong = [one.name for one in fields(tube) if faults.get(one.name)]
+    if wrong:
+        raise Invalid("TUBE_MALFORMED", f"A tube's {wrong[0]} can not be {getattr(tube, wrong[0])!r}.", wrong[0])
+
+
+def _ms(span: timedelta | None) -> int | None:
+    return None if span is None else max(1, int(span.total_seconds() * 1000))
+
+
+def _span(ms: str | None) -> timedelta | None:
+    return None if ms is None else timedelta(milliseconds=int(ms))

@@ -1,0 +1,1 @@
+"""The JSON shapes of requests and responses."""

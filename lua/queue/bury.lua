@@ -1,0 +1,10 @@
+-- bury: lay a task aside until a person looks at it; its lane goes on
+-- ARGV    id
+-- USES    write_buffer, ready
+-- RETURNS 1, or 0 if there is no such task or it is under way
+-- EVENTS  buried
+
+local task = read_task(id)
+if not task or task.state == 'taken' then return 0 end
+if task.state ~= 'buried' then bury_task(id, task) end
+return 1

@@ -1,0 +1,26 @@
+-- cancel_tasks: end tasks by id that are not under way; flag those that are
+-- ARGV    ids:rest
+-- USES    write_buffer, ready, outcome, parcels
+-- RETURNS [ended, flagged]
+-- EVENTS  cancelled; outcomes, reported and finished where a delivery's parcel ended
+-- INVARIANT I11
+
+local ended, flagged = 0, 0
+gather()
+for _, id in ipairs(ids) do
+  local task = read_task(id)
+  if task and task.state == 'taken' then
+    redis.call('HSET', task_key(id), 'cancel', 1)
+    flagged = flagged + 1
+  elseif task then
+    if task.history then
+      redis.call('HSET', history_key(task.history), 'withdrawn', 1)
+      close_parcel(id, task, 'cancelled')
+    else
+      end_task(id, task, 'cancelled')
+    end
+    ended = ended + 1
+  end
+end
+write_gathered()
+return { ended, flagged }

@@ -1,0 +1,162 @@
+-- claim: give up to `limit` takeable tasks of a tube to a worker; what time has brought about happens first
+-- ARGV    tube, owner, account, limit:int, budget:int, lease_ms:int, floor_ms:int
+--         budget: no further task once those given have so many entries (a task without entries counts as one)
+-- USES    write_buffer, ready, outcome, parcels, due
+-- LATE    work_off
+-- RETURNS [now, µs since then, next moment or -1, 1 if this owner keeps the timer, waits in force, when account or pace opens or -1, task, …]
+--         task: [id, token, attempts, started, body, checkpoint, left, kind, lane, expires, user, tenant,
+--         history suffix, parcel, text, closed]
+-- EVENTS  del of bells (what the tick made takeable); outcomes, reported, released and finished in the stream
+-- INVARIANT I2 of a lane only the first is taken; I10 nothing before due or after expiry; I12 attempts are counted here
+
+local more = tick()
+
+-- A held account or pace: nothing is handed out before the wait is over.
+local function held_until()
+  redis.call('ZREMRANGEBYSCORE', waits_key(tube), '-inf', now)
+  local latest = 0
+  for _, scope in ipairs({ 'account:' .. account, 'method:' .. account }) do
+    latest = math.max(latest, tonumber(redis.call('ZSCORE', waits_key(tube), scope) or '0'))
+  end
+  return latest
+end
+
+-- A tube with a pace: how many may be given now, and when the next may. One interval passes between two tasks, and what was not
+-- used is not saved up beyond a tenth of a second (K-26). No pace: as many as are asked for.
+local interval = tonumber(option(tube, 'interval_ms') or '0')
+local function paced(wanted)
+  if interval == 0 or wanted == 0 then return wanted, -1 end
+  local used_up = math.max(now, tonumber(redis.call('GET', pace_key(tube)) or '0'))
+  local burst = math.max(1, math.floor(100 / interval))
+  local free = math.floor(burst - (used_up - now) / interval + 0.000001)
+  if free >= 1 then return math.min(wanted, free), -1 end
+  return 0, math.ceil(used_up - (burst - 1) * interval)
+end
+
+local function use_up(given)
+  if interval == 0 or given == 0 then return end
+  local used_up = math.max(now, tonumber(redis.call('GET', pace_key(tube)) or '0')) + given * interval
+  redis.call('SET', pace_key(tube), string.format('%.3f', used_up), 'PX', math.ceil(used_up - now) + 1000)
+end
+
+-- The next takeable members, with scores, by fairness between tenants, then priority, then order: one if others wait for their
+-- turns; a tenant alone pays for none and gives up to `most`.
+local function next_members(most)
+  local first = redis.call('ZRANGE', tenants_key(tube), 0, 1, 'WITHSCORES')
+  local tenant, alone = first[1], not first[3]
+  if not tenant then return {} end
+  local members = redis.call('ZPOPMIN', ready_key(tube, tenant), alone and most or 1)
+  local empty = redis.call('EXISTS', ready_key(tube, tenant)) == 0
+  if empty or not alone then redis.call('HSET', turns_key(), tube, first[2]) end
+  if empty then
+    redis.call('ZREM', tenants_key(tube), tenant)
+  elseif not alone then
+    redis.call('ZADD', tenants_key(tube), tonumber(first[2]) + turn_of(tenant), tenant)
+  end
+  return members, tenant
+end
+
+-- The tasks that these members stand for, by member: themselves, or who stands first in the lane.
+local function tasks_behind(members)
+  local lanes, ids = {}, {}
+  for n = 1, #members, 2 do
+    if string.sub(members[n], 1, 1) == '@' then lanes[#lanes + 1] = string.sub(members[n], 2) else ids[members[n]] = members[n] end
+  end
+  local fronts = lanes[1] and redis.call('HMGET', front_key(tube), unpack(lanes)) or {}
+  for n, lane in ipairs(lanes) do ids['@' .. lane] = fronts[n] end
+  return ids
+end
+
+local function attach_parcel(task, id, suffix)
+  local channel, n = string.match(id, '%.([^.]+)%.(%d+)$')
+  local facts = redis.call('HMGET', history_key(suffix), 'parcel:' .. channel .. ':' .. n, 'text', 'closed')
+  task[13], task[14], task[15], task[16] = suffix, facts[1] or '', facts[2] or '', facts[3] or ''
+end
+
+-- What many tasks write to the same keys is written once, after the last.
+local leases, disarmed = { 'ZADD', lease_key() }, { 'ZREM', expires_key() }
+local function write_taken()
+  if #leases > 2 then redis.call(unpack(leases)) end
+  if #disarmed > 2 then redis.call(unpack(disarmed)) end
+end
+
+-- Nothing if it was too late for this one: what expired beyond the tick's page (I10). Nor if nobody stands behind the offer.
+local token = 0
+local FACTS = { 'started', 'body', 'checkpoint', 'left', 'kind', 'lane', 'expires', 'user', 'tenant', 'history', 'attempts' }
+local function take(id)
+  local key = task_key(id or '')
+  local facts = redis.call('HMGET', key, unpack(FACTS))
+  if not facts[9] then return nil end
+  if facts[7] then
+    if tonumber(facts[7]) <= now then
+      work_off({}, { id }, {})
+      return nil
+    end
+    add_words(disarmed, id)
+  end
+  token = token + 1
+  local attempts, started = (tonumber(facts[11]) or 0) + 1, facts[1] or now
+  redis.call('HSET', key, 'state', 'taken', 'token', token, 'owner', owner, 'attempts', attempts, 'started', started)
+  add_words(leases, now + lease_ms, id)
+  local task = { id, token, attempts, tostring(started) }
+  for n = 2, 9 do task[n + 3] = facts[n] or '' end
+  task[13] = ''
+  if facts[10] then attach_parcel(task, id, facts[10]) end
+  return task
+end
+
+local opens_at = held_until()
+local tasks, entries, late = {}, 0, 0
+if opens_at <= now then
+  local most, opens = paced(limit)
+  local function give(id)
+    local task = take(id)
+    if not task then
+      late = late + 1
+      return
+    end
+    entries = entries + (tonumber(task[7]) or 1)
+    tasks[#tasks + 1] = task
+  end
+  -- As many as will fit if they are as large as those before: what does not fit is offered again, and that costs.
+  local function fitting() return #tasks == 0 and 1 or math.ceil((budget - entries) * #tasks / math.max(1, entries)) end
+  while #tasks < most and entries < budget and late < PAGE do
+    local members, tenant = next_members(math.min(most - #tasks, fitting()))
+    if #members == 0 then break end
+    -- Tokens only grow; those that are not needed after all are never given.
+    token = redis.call('HINCRBY', counters_key(), 'token', #members / 2) - #members / 2
+    local ids = tasks_behind(members)
+    for n = 1, #members, 2 do
+      if entries < budget then give(ids[members[n]]) else offer(tube, tenant, members[n], members[n + 1]) end
+    end
+  end
+  write_taken()
+  more = more or late == PAGE
+  if #tasks > 0 then
+    count(tube, 'claimed', #tasks)
+    tally(tube, 'ready', 0 - #tasks)
+    tally(tube, 'taken', #tasks)
+    use_up(#tasks)
+  end
+  if redis.call('EXISTS', tenants_key(tube)) == 1 then opens_at = opens end
+end
+
+local next_at = more and now or next_moment() or -1
+
+-- The bell: while it exists, somebody of this tube sleeps. Its own end is a second chance, not the timing.
+if #tasks == 0 and limit > 0 then
+  local sleep_ms = next_at > now and math.min(next_at - now, 60000) or 60000
+  redis.call('SET', bell_key(tube), owner, 'PX', math.max(1, math.floor(sleep_ms)))
+end
+
+-- One worker of the shard keeps the timer on the head of the due index; should it die, its key runs out.
+local keeper = redis.call('GET', timer_key())
+if not keeper or keeper == owner then
+  redis.call('SET', timer_key(), owner, 'PX', floor_ms * 2)
+  keeper = owner
+end
+
+local waits = redis.call('ZCARD', waits_key(tube))
+local reply = { now, clock[2] % 1000, next_at, keeper == owner and 1 or 0, waits, opens_at > now and opens_at or -1 }
+for _, task in ipairs(tasks) do reply[#reply + 1] = task end
+return reply

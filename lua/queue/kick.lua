@@ -1,0 +1,24 @@
+-- kick: give a buried task another life, at the tail of its lane
+-- ARGV    id
+-- USES    write_buffer, ready, outcome, parcels, due
+-- LATE    tick
+-- RETURNS 1, or 0 if it is not buried
+-- EVENTS  del of the bell; of what fell due before: outcomes, reported, released and finished in the stream
+-- INVARIANT what fell due before enters its lane before what is kicked
+
+local task = read_task(id)
+if not task or task.state ~= 'buried' then return 0 end
+local crowded = task.lane and overdue(due_key(), 1)[1] and tick()
+redis.call('ZREM', buried_key(), id)
+redis.call('HDEL', task_key(id), 'attempts', 'allowed', 'token', 'owner', 'started', 'due')
+if crowded then
+  put_off(id, task, now + 1)
+else
+  task.order = next_order()
+  redis.call('HSET', task_key(id), 'order', task.order)
+  turn_to(id, task, 'ready')
+  rearm(id)
+  make_takeable(id, task)
+end
+count(task.tube, 'kicked')
+return 1

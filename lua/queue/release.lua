@@ -1,0 +1,30 @@
+-- release: give a taken task back unattempted, at its place
+-- ARGV    id, token, due:int, body
+--         body: takes the place of the task's own, in this one step; "" leaves it (K-37)
+-- USES    write_buffer, ready, outcome, parcels
+-- RETURNS "ready", "waiting", "cancelled" or "stale"
+-- EVENTS  del of the bell; outcomes, reported, finished where recipients had been cancelled
+-- INVARIANT I8 an old token changes nothing; I11 what was cancelled is not given back; I12 a task given back was not attempted
+
+local task = read_task(id)
+if not task or task.token ~= token or task.state ~= 'taken' then return 'stale' end
+if redis.call('HEXISTS', task_key(id), 'cancel') == 1 then
+  cancel_task(id, task)
+  return 'cancelled'
+end
+if task.history then close_skipped(id, task, 'cancelled', '') end
+if task.history and task.left == 0 then
+  end_task(id, task, 'cancelled')
+  return 'cancelled'
+end
+redis.call('HDEL', task_key(id), 'token', 'owner', 'started')
+if body ~= '' then redis.call('HSET', task_key(id), 'body', body) end
+if redis.call('HINCRBY', task_key(id), 'attempts', -1) <= 0 then redis.call('HDEL', task_key(id), 'attempts') end
+count(task.tube, 'released')
+if due <= now then
+  give_back(id, task)
+  return 'ready'
+end
+new_moment(due)
+put_off(id, task, due)
+return 'waiting'

@@ -1,0 +1,87 @@
+-- settle: tell the ends of attempts. Outcomes are written and the lane is freed, or the rest put off, in this one step
+-- ARGV    attempts:rest
+--         for each id, token, result, due, checkpoint, unclear, outcomes (JSON or ""), body, answer
+--         result: done, failed, bury, retry; a parcel with open entries is always put off until `due` (0: takeable at once)
+--         checkpoint: what the next attempt gets; unclear: those of the rest who may have been sent to, as outcomes (JSON or "")
+--         body: takes the place of the task's own if it goes on, "" leaves it (K-37); answer: for whoever waits for the end
+-- USES    write_buffer, ready, outcome, parcels
+-- RETURNS for each "done", "failed", "waiting", "ready", "buried", "cancelled" or "stale"
+-- EVENTS  outcomes, reported, finished
+-- INVARIANT I8 an old token changes nothing; I11 what was cancelled is not retried; I12 a retry beyond the last attempt is
+--         buried; I15 the lane is never left stuck
+
+local WIDTH = 9
+
+local function settle_parcel(id, task, outcomes)
+  close_items(id, task, outcomes)
+  if task.left > 0 then close_skipped(id, task, 'cancelled', '') end
+end
+
+-- Whether a task has had all its attempts. A parcel has as many as its entries: each has a number of its own.
+local function spent(id, task)
+  local facts = redis.call('HMGET', task_key(id), 'attempts', 'max')
+  local made = tonumber(facts[1] or '0')
+  local most = task.history and made + 1 or most_attempts(task.tube, facts[2])
+  if made >= most then return true end
+  allow(id, most)
+  return false
+end
+
+local function put_back(id, task, attempt)
+  local key = task_key(id)
+  if task.history or attempt.checkpoint ~= '' then redis.call('HSET', key, 'checkpoint', attempt.checkpoint) end
+  if attempt.body ~= '' then redis.call('HSET', key, 'body', attempt.body) end
+  redis.call('HDEL', key, 'token', 'owner')
+  if attempt.unclear == '' then redis.call('HDEL', key, 'started', 'unclear') end
+  if attempt.unclear == '' and task.history then redis.call('HDEL', key, 'attempts') end
+  count(task.tube, 'retried')
+  if attempt.due > now then new_moment(attempt.due) end
+  if not task.history and option(task.tube, 'retry') == 'park' then
+    park(id, task, attempt.due)
+  elseif attempt.due > now then
+    put_off(id, task, attempt.due)
+  else
+    give_back(id, task)
+  end
+  return attempt.due > now and 'waiting' or 'ready'
+end
+
+local function go_on(id, task, attempt)
+  if redis.call('HEXISTS', task_key(id), 'cancel') == 1 then
+    cancel_task(id, task)
+    return 'cancelled'
+  end
+  if attempt.result == 'bury' or spent(id, task) then
+    if attempt.checkpoint ~= '' then redis.call('HSET', task_key(id), 'checkpoint', attempt.checkpoint) end
+    bury_task(id, task)
+    return 'buried'
+  end
+  return put_back(id, task, attempt)
+end
+
+local function settle_one(id, token, attempt)
+  local task = read_task(id)
+  if not task or task.token ~= token or task.state ~= 'taken' then return 'stale' end
+  if attempt.unclear ~= '' then redis.call('HSET', task_key(id), 'unclear', attempt.unclear) end
+  if task.history then settle_parcel(id, task, attempt.outcomes) end
+  local open = task.left > 0
+  if not task.history then open = attempt.result == 'retry' or attempt.result == 'bury' end
+  if open then return go_on(id, task, attempt) end
+  local final = attempt.result == 'failed' and 'failed' or 'done'
+  end_task(id, task, final, attempt.answer)
+  return final
+end
+
+local read = {}
+for n = 1, #attempts, WIDTH do
+  read[#read + 1] = {
+    id = attempts[n], token = attempts[n + 1], result = attempts[n + 2], due = tonumber(attempts[n + 3]),
+    checkpoint = attempts[n + 4], unclear = attempts[n + 5],
+    outcomes = attempts[n + 6] ~= '' and cjson.decode(attempts[n + 6]) or {}, body = attempts[n + 7], answer = attempts[n + 8],
+  }
+end
+gather()
+local ends = {}
+for n, attempt in ipairs(read) do ends[n] = settle_one(attempt.id, attempt.token, attempt) end
+write_gathered()
+return ends

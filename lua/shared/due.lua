@@ -1,0 +1,116 @@
+-- due: what time has brought about, in bounded pages. Every claim begins with it, so there is no scheduler process and no leader;
+-- what enters a lane, by put or by release, begins with it too where something is due that would be overtaken.
+
+local PAGE = 100
+local DROPS = 10
+-- A delivery becomes as many tasks as it has parcels: after so many the tick ends and the caller ticks again.
+local PARCELS = 300
+
+local function overdue(index, page) return redis.call('ZRANGEBYSCORE', index, '-inf', now, 'LIMIT', 0, page) end
+
+local lags = {}
+local function note_lag(tube, due)
+  local lag = lags[tube] or { 0, 0 }
+  lags[tube] = { lag[1] + 1, lag[2] + now - due }
+end
+
+local function promote(member)
+  write('ZREM', due_key(), member)
+  local ns, sender = string.match(member, '^order:(%d+):(.*)$')
+  if ns then return release_delivery(sender .. ':' .. ns) end
+  local task = read_task(member)
+  if not task then return 0 end
+  note_lag(task.tube, tonumber(redis.call('HGET', task_key(member), 'due')))
+  -- A deferred task enters its lane now, behind those already there; one that backed off never left its place.
+  if task.lane and front_of(task.tube, task.lane) ~= member then
+    task.order = next_order()
+    redis.call('HSET', task_key(member), 'order', task.order)
+  end
+  give_back(member, task)
+  return 1
+end
+
+-- Returns whether something due is left.
+local function promote_page(page)
+  local made = 0
+  for n, member in ipairs(page) do
+    made = made + promote(member)
+    if made >= PARCELS and n < #page then return true end
+  end
+  return #page == PAGE
+end
+
+-- A lease that ran out: its worker died or froze. The task goes back, unless it has been fatal too often (K-43).
+local function reclaim(id)
+  local task = read_task(id)
+  if not task then
+    redis.call('ZREM', lease_key(), id)
+    return
+  end
+  count(task.tube, 'lost')
+  -- Whether its worker had sent to those cancelled in its hands, nobody can tell.
+  if task.history then close_skipped(id, task, 'unknown', 'crashed') end
+  local facts = redis.call('HMGET', task_key(id), 'attempts', 'max', 'cancel')
+  local most = most_attempts(task.tube, facts[2])
+  if facts[3] then
+    cancel_task(id, task)
+  elseif task.history and task.left == 0 then
+    end_task(id, task, 'done')
+  elseif tonumber(facts[1]) >= most then
+    bury_task(id, task)
+  else
+    allow(id, most)
+    give_back(id, task)
+  end
+end
+
+local function lapse(id)
+  local task = read_task(id)
+  if not task then
+    redis.call('ZREM', expires_key(), id)
+    return
+  end
+  if task.history then
+    redis.call('HSET', history_key(task.history), 'lapsed', 1)
+    close_parcel(id, task, 'expired')
+  else
+    end_task(id, task, 'expired')
+  end
+end
+
+local function drop_history(member)
+  local tenant, suffix = string.match(member, '^([^|]*)|(.*)$')
+  redis.call('ZREM', retained_key(), member)
+  redis.call('ZREM', listed_key(tenant), suffix)
+  redis.call('DEL', history_key(suffix), outcomes_key(suffix), reached_key(suffix))
+end
+
+-- Ended tasks that were kept for a while (K-34).
+local function drop_finished(id)
+  redis.call('ZREM', finished_key(), id)
+  redis.call('DEL', task_key(id))
+end
+
+-- Lost leases, what has expired, and what has become due. Most claims find nothing of the kind, and define nothing for it (LATE).
+-- Returns whether something due is left.
+local function work_off(late, stale, ripe)
+  gather()
+  for _, id in ipairs(late) do reclaim(id) end
+  for _, id in ipairs(stale) do lapse(id) end
+  local more = promote_page(ripe)
+  for tube, lag in pairs(lags) do
+    count(tube, 'promoted', lag[1])
+    count(tube, 'lag_ms', lag[2])
+  end
+  write_gathered()
+  return more
+end
+
+-- Returns whether a page was full, so that more may be waiting.
+local function tick()
+  local late, stale, ripe = overdue(lease_key(), PAGE), overdue(expires_key(), PAGE), overdue(due_key(), PAGE)
+  local more = (#late > 0 or #stale > 0 or #ripe > 0) and work_off(late, stale, ripe)
+  for _, id in ipairs(overdue(finished_key(), PAGE)) do drop_finished(id) end
+  for _, member in ipairs(overdue(retained_key(), DROPS)) do drop_history(member) end
+  return more or #late == PAGE or #stale == PAGE
+end

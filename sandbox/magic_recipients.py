@@ -1,0 +1,81 @@
+"""Magic recipients: whoever writes to one of these addresses meets with its failure, every time.
+
+The tables are the contract; docs/sandbox.md shows them and a test compares the two. New ones go to the end of a
+channel's list, because the place in the list is the address.
+"""
+
+from sandbox.events import Fault
+
+_TELEGRAM = [
+    Fault("flood_wait", 2),
+    Fault("slow_mode", 2),
+    Fault("privacy"),
+    Fault("premium_required"),
+    Fault("payment_required", 5),
+    Fault("blocked"),
+    Fault("deactivated"),
+    Fault("peer_invalid"),
+    Fault("write_forbidden"),
+    Fault("random_id_duplicate"),
+    Fault("stored_then_error"),
+    Fault("server_error"),
+    Fault("timeout"),
+    Fault("stored_then_silence"),
+    Fault("disconnect_before"),
+    Fault("disconnect_after"),
+    Fault("peer_flood"),
+    Fault("frozen"),
+    Fault("auth_key_unregistered"),
+    Fault("session_revoked"),
+    Fault("deactivated_ban"),
+    Fault("auth_key_duplicated"),
+]
+
+_VK_CODES = [901, 902, 900, 7, 15, 18, 100, 113, 917, 936, 945, 983, 913, 914, 911, 912, 9, 1, 10, 950]
+
+_VK = [
+    *(Fault("error", code) for code in _VK_CODES),
+    Fault("call_error", 100),
+    Fault("call_error", 10),
+    Fault("call_error", 9),
+    Fault("peer_poison"),
+    Fault("too_fast"),
+    *(Fault("request_error", code) for code in (1, 5, 9, 10, 12, 13, 14, 17, 27, 28, 29, 36, 3300)),
+    Fault("execute_errors_mismatch"),
+    Fault("bad_gateway"),
+    Fault("not_json"),
+    Fault("stored_then_error"),
+    Fault("timeout"),
+    Fault("disconnect_before"),
+    Fault("disconnect_after"),
+]
+
+_SMS = [
+    Fault("no_report"),
+    Fault("report_failed"),
+    Fault("report_rejected"),
+    Fault("report_buffered"),
+    Fault("report_twice"),
+    Fault("report_before_answer"),
+    Fault("report_out_of_order"),
+    Fault("report_late", 2),
+    Fault("wrong_secret"),
+    Fault("accepted_then_cut"),
+    Fault("disconnect_before"),
+    Fault("timeout"),
+    Fault("bad_number"),
+    Fault("bad_gateway"),
+    Fault("busy"),
+    Fault("queued"),
+]
+
+
+def _numbered(faults: list[Fault], first: int, prefix: str = "") -> dict[str, Fault]:
+    return {f"{prefix}{first + place}": fault for place, fault in enumerate(faults)}
+
+
+MAGIC = {
+    "telegram": _numbered(_TELEGRAM, 900_001),
+    "vk": _numbered(_VK, 900_001),
+    "sms": _numbered(_SMS, 70_000_000_001, "+"),
+}

@@ -1,0 +1,53 @@
+"""MTProto's service messages (mtproto/service_messages): what is answered without being an API method."""
+
+from collections.abc import Callable
+from typing import Any
+
+from telethon.tl import functions, types
+
+from sandbox.telegram import messages
+from sandbox.telegram.hub import now
+from sandbox.telegram.key_store import AuthKey
+
+_FOR_LONG = 10 * 365 * 86_400
+
+
+def _ping(key: AuthKey, message: int, request: Any) -> bytes:
+    return bytes(types.Pong(message, request.ping_id))
+
+
+def _salts(key: AuthKey, message: int, request: Any) -> bytes:
+    salt = types.FutureSalt(now(), min(now() + _FOR_LONG, 2**31 - 1), key.salt)
+    return bytes(types.FutureSalts(message, now(), [salt]))
+
+
+def _states(key: AuthKey, message: int, request: Any) -> bytes:
+    # 4: received. Bytes below 128 are the same in every encoding, so Telethon's string does.
+    return bytes(types.MsgsStateInfo(message, chr(4) * len(request.msg_ids)))
+
+
+def _destroyed_session(key: AuthKey, message: int, request: Any) -> bytes:
+    return bytes(types.DestroySessionNone(request.session_id))
+
+
+def _dropped(key: AuthKey, message: int, request: Any) -> bytes:
+    return messages.result(message, bytes(types.RpcAnswerUnknown()))
+
+
+def _nothing(key: AuthKey, message: int, request: Any) -> None:
+    """Acknowledgements and notices need no answer."""
+
+
+ANSWERS: dict[type, Callable[[AuthKey, int, Any], bytes | None]] = {
+    functions.DestroySessionRequest: _destroyed_session,
+    functions.GetFutureSaltsRequest: _salts,
+    functions.PingDelayDisconnectRequest: _ping,
+    functions.PingRequest: _ping,
+    functions.RpcDropAnswerRequest: _dropped,
+    types.HttpWait: _nothing,
+    types.MsgResendReq: _nothing,
+    types.MsgsAck: _nothing,
+    types.MsgsAllInfo: _nothing,
+    types.MsgsStateInfo: _nothing,
+    types.MsgsStateReq: _states,
+}

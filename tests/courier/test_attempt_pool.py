@@ -1,0 +1,121 @@
+"""The hands of a courier process, without a store: who attempts what, and when."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from core.courier.attempt_pool import AttemptPool
+from tests.support.waiting import until
+
+
+class Parcel:
+    """Batches of one entry each. What is attempted waits until the test answers; `under_way` in order."""
+
+    def __init__(self, name: str, count: int, under_way: list[str]) -> None:
+        self.todo = [f"{name}{number}" for number in range(count)]
+        self.answers: dict[str, asyncio.Future[None]] = {}
+        self.cancelled: list[str] = []
+        self._under_way = under_way
+
+    def next_batch(self) -> Sequence[str]:
+        return [self.todo.pop(0)] if self.todo else []
+
+    async def attempt(self, batch: Sequence[str]) -> None:
+        name = batch[0]
+        self.answers[name] = asyncio.get_running_loop().create_future()
+        self._under_way.append(name)
+        try:
+            await self.answers[name]
+        except asyncio.CancelledError:
+            self.cancelled.append(name)
+            raise
+        finally:
+            self._under_way.remove(name)
+
+
+def answer(*parcels: Parcel) -> None:
+    """All that is under way at once, as when a provider answers in one packet."""
+    for parcel in parcels:
+        for waiting in parcel.answers.values():
+            if not waiting.done():
+                waiting.set_result(None)
+
+
+def attempted(attempt_pool: AttemptPool, *parcels: Parcel) -> "list[asyncio.Task[None]]":
+    return [asyncio.create_task(attempt_pool.attempt_all(parcel, len(parcel.todo))) for parcel in parcels]
+
+
+async def test_a_parcel_is_over_when_its_last_attempt_is() -> None:
+    under_way: list[str] = []
+    parcel, attempt_pool = Parcel("a", 5, under_way), AttemptPool(2)
+    (running,) = attempted(attempt_pool, parcel)
+    for left in (3, 1, 0):
+        await until(lambda: len(parcel.todo) == left and under_way)  # noqa: B023 - awaited at once
+        assert not running.done()
+        answer(parcel)
+    await running
+
+
+async def test_nothing_to_attempt_is_over_at_once() -> None:
+    await asyncio.wait_for(AttemptPool(2).attempt_all(Parcel("a", 0, []), 0), 5)
+
+
+@pytest.mark.row("D-33")
+async def test_answers_that_came_together_are_followed_by_attempts_that_leave_together() -> None:
+    """Also where one parcel ends and the next begins: each attempt left alone would be a packet of its own for good."""
+    under_way: list[str] = []
+    parcels, attempt_pool = [Parcel(name, 10, under_way) for name in "ab"], AttemptPool(4)
+    running = attempted(attempt_pool, *parcels)
+    await until(lambda: len(under_way) == 4)
+    for _ in range(4):
+        before = set(under_way)
+        answer(*parcels)
+        await asyncio.sleep(0)  # one turn of the loop, in which the answers are heard
+        assert len(under_way) == 4
+        assert not before & set(under_way)
+    answer(*parcels)
+    await asyncio.gather(*running)
+
+
+@pytest.mark.row("D-34")
+async def test_parcels_take_turns() -> None:
+    under_way: list[str] = []
+    large, small = Parcel("large", 9, under_way), Parcel("small", 2, under_way)
+    running = attempted(AttemptPool(2), large, small)
+    await until(lambda: len(under_way) == 2)
+    assert sorted(under_way) == ["large0", "small0"]
+    answer(large, small)
+    await until(lambda: sorted(under_way) == ["large1", "small1"])
+    while not all(task.done() for task in running):
+        answer(large, small)
+        await asyncio.sleep(0)
+
+
+async def test_a_fault_ends_its_parcel_and_no_other() -> None:
+    under_way: list[str] = []
+    faulty, good, attempt_pool = Parcel("faulty", 5, under_way), Parcel("good", 3, under_way), AttemptPool(4)
+    running = attempted(attempt_pool, faulty, good)
+    await until(lambda: len(under_way) == 4)
+    faulty.answers["faulty0"].set_exception(ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        await running[0]
+    assert faulty.cancelled == ["faulty1"]
+    await until(lambda: sorted(under_way) == ["good0", "good1", "good2"])
+    answer(good)
+    await running[1]
+
+
+async def test_who_is_cancelled_leaves_his_hands_to_the_others() -> None:
+    under_way: list[str] = []
+    stuck, waiting, attempt_pool = Parcel("stuck", 2, under_way), Parcel("waiting", 2, under_way), AttemptPool(2)
+    (leaving,) = attempted(attempt_pool, stuck)
+    await until(lambda: under_way == ["stuck0", "stuck1"])
+    (running,) = attempted(attempt_pool, waiting)
+    leaving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    assert sorted(stuck.cancelled) == ["stuck0", "stuck1"]
+    await until(lambda: under_way == ["waiting0", "waiting1"])
+    answer(waiting)
+    await running

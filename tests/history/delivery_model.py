@@ -1,0 +1,54 @@
+"""A model of deliveries: outcomes by the rule of the scripts (`core.model.states.supersedes`), and leases."""
+
+from dataclasses import dataclass, field
+
+from core.history.parcels import Entry
+from core.model.history_key import HistoryKey
+from core.model.states import OPEN, Status, supersedes
+from core.queue.queue import Task
+
+
+@dataclass
+class Delivery:
+    """By (recipient, channel): `written`, what was told of an entry, and `since`, the parcel that speaks for it once it
+    is tried again. `stopped`: who must not be tried any more.
+    """
+
+    key: HistoryKey
+    people: list[list[str]]
+    due: int | None
+    written: dict[tuple[str, str], Status] = field(default_factory=dict)
+    stopped: set[str] = field(default_factory=set)
+    cancelled: bool = False
+    since: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def is_open(self, recipient: str, channel: str, parcel: int) -> bool:
+        """Whether this parcel is to try an entry of it."""
+        name = recipient, channel
+        return self.written.get(name, Status.QUEUED) in OPEN and parcel >= self.since.get(name, 0)
+
+    def write(self, recipient: str, channel: str, status: Status) -> None:
+        old = self.written.get((recipient, channel), Status.QUEUED)
+        if supersedes(status, old):
+            self.written[recipient, channel] = status
+
+    def stop(self, recipient: str, channel: str, status: Status) -> None:
+        """Nobody tries any more: who may have been sent to is `unknown` (D-38)."""
+        may_be_sent = self.written.get((recipient, channel)) is Status.SENDING
+        self.write(recipient, channel, Status.UNKNOWN if may_be_sent else status)
+
+
+@dataclass
+class Hold:
+    """A parcel in a worker's hands. `entries`: its own; `skip`: who was cancelled meanwhile."""
+
+    task: Task
+    delivery: Delivery
+    channel: str
+    lease: int
+    entries: list[Entry]
+    skip: set[str] = field(default_factory=set)
+
+    def lose(self, recipients: set[str]) -> None:
+        """They are tried again: from now on a later parcel speaks for them."""
+        self.entries = [entry for entry in self.entries if str(entry.id) not in recipients]

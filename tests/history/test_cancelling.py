@@ -1,0 +1,252 @@
+"""Cancelling, whole or for some, before, during and after the attempts."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from core.courier.interface import FOREVER, NEVER, Deferred, Message, Outcome, Unknown
+from core.history.parcels import Entry, load_parcel
+from core.model.backoff import Backoff
+from core.model.compact_json import compact_json
+from core.model.history_key import HistoryKey
+from core.model.states import DeliveryState, Reason, Status
+from tests.support.delivery_progress import GONE, SECOND, Gate, by_address, slowly, statuses
+from tests.support.servers import on_both_servers
+from tests.support.stack import HOUR, QUICK, TENANT, Played, Stack, people, person
+from tests.support.waiting import until
+
+
+class TestCancelling:
+    @on_both_servers
+    @pytest.mark.row("D-42")
+    async def test_the_answer_says_exactly_who_had_already_been_sent_to(self, stack: Stack) -> None:
+        await stack.courier(Played("vk", answer=by_address(p2=Deferred(Reason.THROTTLED, HOUR), p3=GONE)))
+        key = (await stack.deliver(*people(5, "vk"), channels=("vk",))).key
+        await until(lambda: settled(stack, key, 4))
+        answer = await stack.deliveries.cancel(key, TENANT)
+        assert (answer.cancelled, sorted(answer.already_sent), list(answer.in_flight)) == (1, [1, 4, 5], [])
+        told = await stack.finished(key)
+        assert statuses(told, "vk") == {1: "sent", 2: "cancelled", 3: "failed", 4: "sent", 5: "sent"}
+        assert (await stack.deliveries.cancel(key, TENANT)).cancelled == 0
+
+    @on_both_servers
+    @pytest.mark.row("D-42", "D-38")
+    async def test_who_has_an_end_keeps_it_when_he_is_chosen_while_his_parcel_goes_on(self, stack: Stack) -> None:
+        """It was told as cancelled, even what had been sent."""
+        answers = by_address(p2=Deferred(Reason.THROTTLED, HOUR), p3=Unknown(), p4=GONE)
+        await stack.courier(Played("vk", answer=answers, remembers=NEVER))
+        key = (await stack.deliver(*people(4, "vk"), channels=("vk",))).key
+        await until(lambda: settled(stack, key, 2))
+        answer = await stack.deliveries.cancel(key, TENANT, ["1", "3", "4"])
+        assert (answer.cancelled, list(answer.already_sent), list(answer.in_flight)) == (0, [1], [3])
+        told = await stack.history(key)
+        assert statuses(told, "vk") == {1: "sent", 2: "queued", 3: "unknown", 4: "failed"}
+        assert (told.counts["reached"], told.counts[Status.CANCELLED]) == (1, 0)
+
+    @on_both_servers
+    @pytest.mark.row("D-38", "D-42")
+    @pytest.mark.parametrize("chosen", [["2", "3"], []])
+    async def test_who_may_have_been_sent_to_is_unknown_when_nobody_tries_again(
+        self, stack: Stack, chosen: list[str]
+    ) -> None:
+        """The repeat with the same random id would have told; without it nobody can tell."""
+        answers = by_address(p2=Deferred(Reason.THROTTLED, HOUR), p3=Unknown())
+        await stack.courier(Played(answer=answers), replace(QUICK, backoff=Backoff(HOUR, HOUR)))
+        key = (await stack.deliver(*people(4))).key
+        await until(lambda: settled(stack, key, 2))
+        answer = await stack.deliveries.cancel(key, TENANT, chosen)
+        assert (answer.cancelled, sorted(set(answer.already_sent) - {1, 4}), list(answer.in_flight)) == (1, [], [3])
+        told = await stack.finished(key)
+        assert statuses(told) == {1: "sent", 2: "cancelled", 3: "unknown", 4: "sent"}
+        assert told.recipients[2].outcomes["echo"].reason == Reason.PROVIDER_DOWN
+
+    @pytest.mark.row("D-38", "D-42")
+    @pytest.mark.parametrize("chosen", [["1", "2", "3"], []])
+    async def test_who_is_cancelled_while_an_attempt_ends_unclear_is_unknown(
+        self, stack: Stack, chosen: list[str]
+    ) -> None:
+        gate = Gate(by_address(p1=Unknown(), p2=Deferred(Reason.THROTTLED, HOUR)))
+        courier = Played(answer=gate)
+        await stack.courier(courier, replace(QUICK, backoff=Backoff(HOUR, HOUR)))
+        key = (await stack.deliver(*people(3))).key
+        await until(lambda: len(courier.attempted) == 3)
+        cancelling = asyncio.create_task(stack.deliveries.cancel(key, TENANT, chosen))
+        await until(lambda: is_flagged(stack, key, "skip" if chosen else "cancel"))
+        gate.opened.set()
+        answer = await cancelling
+        assert (answer.cancelled, list(answer.already_sent), list(answer.in_flight)) == (1, [3], [1])
+        assert statuses(await stack.finished(key)) == {1: "unknown", 2: "cancelled", 3: "sent"}
+        assert len(courier.attempted) == 3
+
+    @pytest.mark.row("D-38")
+    async def test_who_may_have_been_sent_to_is_unknown_when_it_is_too_late_to_try_again(self, stack: Stack) -> None:
+        answers = by_address(p1=Unknown(), p2=Deferred(Reason.THROTTLED, HOUR))
+        await stack.courier(Played(answer=answers), replace(QUICK, backoff=Backoff(HOUR, HOUR)))
+        key = (await stack.deliver(*people(3), expires_at=stack.now() + HOUR / 4)).key
+        await until(lambda: settled(stack, key, 1))
+        stack.passes(HOUR / 2)
+        assert statuses(await stack.finished(key)) == {1: "unknown", 2: "expired", 3: "sent"}
+
+    @pytest.mark.row("D-42")
+    @pytest.mark.parametrize("scheduled", [True, False])
+    async def test_chosen_recipients_get_nothing_and_the_others_do(self, stack: Stack, scheduled: bool) -> None:
+        at = stack.now() + HOUR if scheduled else None
+        key = (await stack.deliver(*people(4, "vk", "sms"), channels=("vk", "sms"), deliver_at=at)).key
+        assert (await stack.deliveries.cancel(key, TENANT, ["2", "3"])).cancelled == 2
+        couriers = [Played("vk"), Played("sms")]
+        for courier in couriers:
+            await stack.courier(courier)
+        if scheduled:
+            stack.passes(HOUR)
+        told = await stack.finished(key)
+        assert statuses(told, "sms") == {1: "sent", 2: "cancelled", 3: "cancelled", 4: "sent"}
+        assert all(sorted(courier.addresses) == ["p1", "p4"] for courier in couriers)
+        assert told.state is DeliveryState.FINISHED
+
+    @pytest.mark.row("D-42")
+    @pytest.mark.parametrize("scheduled", [True, False])
+    async def test_cancelling_all_recipients_one_by_one_ends_the_delivery(self, stack: Stack, scheduled: bool) -> None:
+        at = stack.now() + HOUR if scheduled else None
+        key = (await stack.deliver(*people(2), deliver_at=at)).key
+        for number in (1, 2):
+            await stack.deliveries.cancel(key, TENANT, [str(number)])
+        told = await stack.history(key)
+        assert (told.state, told.counts[Status.CANCELLED]) == (DeliveryState.CANCELLED, 2)
+
+    @pytest.mark.row("D-42")
+    @pytest.mark.parametrize("remembers", [FOREVER, NEVER])
+    async def test_a_recipient_cancelled_while_he_is_put_off_is_not_tried_again(
+        self, stack: Stack, remembers: timedelta
+    ) -> None:
+        """I11. His parcel was under way when he was cancelled; he was put off, and the next holder did not know."""
+        gate = Gate(by_address(p1=Deferred(Reason.THROTTLED, 0.2 * SECOND)))
+        courier = Played(answer=gate, remembers=remembers)
+        await stack.courier(courier)
+        key = (await stack.deliver(*people(2))).key
+        await until(lambda: len(courier.attempted) == 2)
+        cancelling = asyncio.create_task(stack.deliveries.cancel(key, TENANT, ["1"]))
+        await until(lambda: is_flagged(stack, key))
+        gate.opened.set()
+        assert (await cancelling).cancelled == 1
+        told = await stack.finished(key)
+        assert statuses(told) == {1: "cancelled", 2: "sent"}
+        assert courier.addresses.count("p1") == 1
+
+    @pytest.mark.row("D-42")
+    async def test_a_recipient_cancelled_in_the_hands_of_one_who_crashes_is_not_sent_to_by_the_next(
+        self, stack: Stack
+    ) -> None:
+        stuck = Played(answer=Gate())
+        abandoned = await stack.courier(stuck, replace(QUICK, lease=0.5 * SECOND, side_by_side=1))
+        key = (await stack.deliver(*people(3))).key
+        await until(lambda: stuck.attempted)
+        stack.abandon(abandoned)
+        answer = await stack.deliveries.cancel(key, TENANT, ["3"])
+        assert answer.cancelled + len(answer.in_flight) == 1
+        successor = Played()
+        await stack.courier(successor)
+        told = await stack.finished(key)
+        assert "p3" not in successor.addresses
+        assert statuses(told)[3] in {"cancelled", "unknown"}
+
+    @pytest.mark.row("D-42")
+    async def test_who_was_cancelled_before_the_claim_stays_so_when_he_is_cancelled_again_and_its_courier_is_lost(
+        self, stack: Stack
+    ) -> None:
+        """Nobody had him in hand: he was told as `unknown`, as if he might have been sent to."""
+        key = (await stack.deliver(*people(2))).key
+        assert (await stack.deliveries.cancel(key, TENANT, ["1"])).cancelled == 1
+        await stack.take("echo", lease=SECOND)
+        again = await stack.deliveries.cancel(key, TENANT, ["1"])
+        assert (again.cancelled, again.in_flight) == (0, [])
+        stack.passes(2 * SECOND)
+        await stack.take("echo")
+        assert statuses(await stack.history(key)) == {1: "cancelled", 2: "queued"}
+
+    @pytest.mark.row("D-42")
+    async def test_a_courier_is_told_of_those_cancelled_whom_it_has_not_told_the_end_of(self, stack: Stack) -> None:
+        key = (await stack.deliver(*people(3))).key
+        (task,) = await stack.take("echo")
+        _, (first, second, _) = load_parcel(task.parcel)
+        ends = [first.item(Status.SENT, attempts=1), second.item(Status.UNKNOWN, attempts=1)]
+        assert (await stack.queue.extend(task, HOUR, ends)).skip == set()
+        await stack.store.run("cancel", 0, key.suffix, TENANT, 0, to_cancel(*load_parcel(task.parcel)[1]))
+        assert (await stack.queue.extend(task, HOUR)).skip == {"3"}
+        await stack.queue.release(task)
+        assert statuses(await stack.history(key)) == {1: "sent", 2: "unknown", 3: "cancelled"}
+
+    @pytest.mark.row("D-42")
+    async def test_cancelling_while_attempts_are_under_way_lets_them_tell_their_end(self, stack: Stack) -> None:
+        gate = Gate()
+
+        async def answer(message: Message) -> Outcome:
+            """Not at once: what Redis answered the courier meanwhile reaches it before its next attempt."""
+            await gate(message)
+            return await slowly(message)
+
+        courier = Played(answer=answer)
+        await stack.courier(courier, replace(QUICK, side_by_side=2))
+        key = (await stack.deliver(*people(6))).key
+        await until(lambda: len(courier.attempted) == 2)
+        cancelling = asyncio.create_task(stack.deliveries.cancel(key, TENANT))
+        await until(lambda: is_in_state(stack, key, DeliveryState.CANCELLED))
+        (lease,) = await leases(stack)
+        await until(lambda: has_moved(stack, lease))
+        gate.opened.set()
+        cancelled = await cancelling
+        told = await stack.finished(key)
+        sent_to = [number for number, status in statuses(told).items() if status == "sent"]
+        assert sorted(cancelled.already_sent) == sent_to
+        assert cancelled.cancelled == 6 - len(sent_to)
+        assert len(courier.attempted) == len(sent_to) < 6
+
+    @pytest.mark.row("D-42")
+    async def test_all_deliveries_of_a_lane_a_tag_a_sender_or_to_a_user_are_cancelled_together(
+        self, stack: Stack
+    ) -> None:
+        at = stack.now() + HOUR
+        wanted: dict[str, tuple[str, dict[str, Any]]] = {
+            "lane": ("exam", {"lane": "exam"}),
+            "tag": ("urgent", {"tags": ["other", "urgent"]}),
+            "kind_prefix": ("remind", {"kind": "reminder"}),
+        }
+        for field, (value, options) in wanted.items():
+            for number in range(3):
+                await stack.deliver(person(number), deliver_at=at, **options)
+            await stack.deliver(person(9), deliver_at=at)
+            assert await stack.deliveries.cancel_by(TENANT, field, value) == 3
+        assert await stack.deliveries.cancel_by(TENANT, "user", "9") == 3
+        assert await stack.deliveries.cancel_by("another", "sender", "7") == 0
+        await stack.deliver(person(1), deliver_at=at)
+        assert await stack.deliveries.cancel_by(TENANT, "sender", "7") == 1
+
+
+def to_cancel(*entries: Entry) -> str:
+    return compact_json([["echo", 0, entry.item(Status.CANCELLED)] for entry in entries])
+
+
+async def settled(stack: Stack, key: HistoryKey, count: int) -> bool:
+    history = await stack.history(key)
+    taken = await stack.redis.zcard("queue:{0}:lease")
+    return not taken and sum(history.counts[status] for status in (Status.SENT, Status.FAILED)) >= count
+
+
+async def is_flagged(stack: Stack, key: HistoryKey, flag: str = "skip") -> bool:
+    return bool(await stack.redis.hexists(f"queue:{{0}}:task:{key.ns}.{key.sender}.echo.0", flag))
+
+
+async def leases(stack: Stack) -> list[float]:
+    kept = (await stack.dump()).get("queue:{0}:lease")
+    return list(kept.value.values()) if kept else []
+
+
+async def has_moved(stack: Stack, lease: float) -> bool:
+    """The courier has asked after its parcel since."""
+    return await leases(stack) != [lease]
+
+
+async def is_in_state(stack: Stack, key: HistoryKey, state: DeliveryState) -> bool:
+    return (await stack.history(key)).state is state

@@ -1,0 +1,273 @@
+"""Deliveries against a small model: outcomes, cancelling, moving, trying again, lost workers, in any sequence.
+
+The model (`tests.history.delivery_model`) knows each outcome that was written and who must not be tried any more. The
+audit is the invariant. Examples that failed are kept in `failures/`.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from core.history.parcels import Leg, load_parcel, load_plan
+from core.model.clock import from_ms
+from core.model.compact_json import compact_json
+from core.model.delivery import Recipient
+from core.model.states import OPEN, DeliveryState, Status, supersedes
+from tests.history.delivery_model import Delivery, Hold
+from tests.support.every_verb import receipt
+from tests.support.hypothesis_settings import SETTINGS
+from tests.support.servers import Server, on_both_servers
+from tests.support.stack import TENANT, Played, Stack, order
+
+T = TypeVar("T")
+
+MINUTE = timedelta(minutes=1)
+CHANNELS = ("vk", "sms")
+ENDS = [None, Status.SENT, Status.FAILED, Status.UNKNOWN, Status.SENDING]
+OVER = {DeliveryState.FINISHED, DeliveryState.CANCELLED, DeliveryState.EXPIRED}
+
+contacts = st.lists(st.sampled_from(CHANNELS), unique=True)
+everybody = st.lists(contacts, min_size=1, max_size=4)
+minutes = st.integers(1, 3)
+
+
+class Machine(RuleBasedStateMachine):
+    """Each example has the server for itself."""
+
+    server: Server
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.server.empty()
+        self.runner = asyncio.Runner()
+        self.stack = self.wait(Stack.open(self.server))
+        self.base = self.wait(self.stack.claim(limit=0)).now
+        self.time = 0
+        self.deliveries: list[Delivery] = []
+        self.holds: list[Hold] = []
+
+    def wait(self, doing: Coroutine[Any, Any, T]) -> T:
+        return self.runner.run(doing)
+
+    def at(self, time: int) -> Any:
+        return from_ms(self.base + time * 60_000 + 30_000)
+
+    def pick(self, data: st.DataObject) -> Delivery:
+        return data.draw(st.sampled_from(self.deliveries))
+
+    def state(self, delivery: Delivery) -> DeliveryState:
+        return self.wait(self.stack.history(delivery.key)).state
+
+    @rule(
+        people=everybody, due=st.one_of(st.none(), minutes), lane=st.sampled_from([None, "x"]), life=st.integers(2, 6)
+    )
+    def enqueue(self, people: list[list[str]], due: int | None, lane: str | None, life: int) -> None:
+        recipients = [Recipient(str(n), contacts={c: [f"{c}{n}"] for c in found}) for n, found in enumerate(people)]
+        at = self.at(self.time + due) if due else None
+        expires = self.at(self.time + (due or 0) + life)
+        wanted = order(*recipients, channels=CHANNELS, deliver_at=at, expires_at=expires, lane=lane)
+        accepted = self.wait(self.stack.deliveries.enqueue(wanted))
+        self.deliveries.append(Delivery(accepted.key, people, self.time + due if due else None))
+
+    @precondition(lambda self: self.deliveries)
+    @rule(data=st.data(), due=st.integers(0, 3))
+    def reschedule(self, data: st.DataObject, due: int) -> None:
+        delivery = self.pick(data)
+        if self.state(delivery) is DeliveryState.SCHEDULED:
+            history = self.wait(self.stack.history(delivery.key))
+            if history.expires_at and self.at(self.time + due) < history.expires_at:
+                self.wait(self.stack.deliveries.reschedule(delivery.key, TENANT, self.at(self.time + due)))
+
+    @rule(channel=st.sampled_from(CHANNELS), limit=st.integers(1, 3), lease=minutes)
+    def claim(self, channel: str, limit: int, lease: int) -> None:
+        for task in self.wait(self.stack.take(channel, limit, lease=lease * MINUTE + MINUTE / 2)):
+            delivery = next(one for one in self.deliveries if one.key.suffix == task.history)
+            assert not delivery.cancelled
+            _, entries = load_parcel(task.parcel)
+            number = int(task.id.rpartition(".")[2])
+            still = [entry for entry in entries if delivery.is_open(str(entry.id), channel, number)]
+            assert task.left == len(still)
+            assert not {str(entry.id) for entry in still} & delivery.stopped, "cancelled, and handed out again"
+            self.holds.append(Hold(task, delivery, channel, self.time + lease, still))
+
+    @precondition(lambda self: self.holds)
+    @rule(data=st.data(), settles=st.booleans())
+    def tell(self, data: st.DataObject, settles: bool) -> None:
+        hold = data.draw(st.sampled_from(self.holds))
+        ends = data.draw(st.lists(st.sampled_from(ENDS), min_size=len(hold.entries), max_size=len(hold.entries)))
+        told = [(entry, end) for entry, end in zip(hold.entries, ends, strict=True) if end]
+        items = [entry.item(end, attempts=1) for entry, end in told]
+        for entry, end in told:
+            hold.delivery.write(str(entry.id), hold.channel, end)
+        if not settles:
+            extension = self.wait(self.stack.queue.extend(hold.task, MINUTE + MINUTE / 2, items))
+            assert (extension.held, extension.cancelled) == (True, hold.delivery.cancelled)
+            assert set(extension.skip) == hold.skip
+            hold.lease = self.time + 1
+            return
+        result = self.wait(self.stack.queue.settle(hold.task, outcomes=items))
+        self.end(hold, Status.CANCELLED)
+        left = any(hold.delivery.written.get((str(e.id), hold.channel), Status.QUEUED) in OPEN for e in hold.entries)
+        wanted = "done" if not left else "cancelled" if hold.delivery.cancelled else "ready"
+        assert result == wanted
+
+    def end(self, hold: Hold, status: Status) -> None:
+        """The hold is over; those cancelled in it are closed."""
+        self.holds.remove(hold)
+        for entry in hold.entries:
+            name = (str(entry.id), hold.channel)
+            if str(entry.id) in hold.skip and hold.delivery.written.get(name, Status.QUEUED) in OPEN:
+                hold.delivery.stop(*name, status)
+
+    @precondition(lambda self: self.holds)
+    @rule(data=st.data())
+    def give_back(self, data: st.DataObject) -> None:
+        hold = data.draw(st.sampled_from(self.holds))
+        told = self.wait(self.stack.queue.release(hold.task))
+        self.end(hold, Status.CANCELLED)
+        assert told in {"ready", "cancelled"}
+
+    @precondition(lambda self: self.deliveries)
+    @rule(data=st.data(), status=st.sampled_from([Status.SENT, Status.DELIVERED, Status.READ, Status.FAILED]))
+    def report(self, data: st.DataObject, status: Status) -> None:
+        delivery = self.pick(data)
+        if self.state(delivery) is DeliveryState.SCHEDULED:
+            return
+        entries = [
+            (str(number), channel, [n for n, found in enumerate(delivery.people) if channel in found].index(number))
+            for number, found in enumerate(delivery.people)
+            for channel in found
+        ]
+        if not entries:
+            return
+        recipient, channel, index = data.draw(st.sampled_from(entries))
+        before = delivery.written.get((recipient, channel), Status.QUEUED)
+        token = self.wait(receipt(self.stack, delivery.key, channel, index))
+        changed = self.wait(self.stack.deliveries.receive(token, status, ""))
+        assert changed == supersedes(status, before)
+        delivery.write(recipient, channel, status)
+
+    @precondition(lambda self: self.deliveries)
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        delivery = self.pick(data)
+        before = self.state(delivery)
+        reply = self.wait(self.stack.store.run("cancel", 0, delivery.key.suffix, TENANT, 1, "[]"))
+        assert (reply[0] == "over") == (before in OVER)
+        if reply[0] == "cancelled":
+            delivery.cancelled = True
+
+    @precondition(lambda self: self.deliveries)
+    @rule(data=st.data())
+    def cancel_some(self, data: st.DataObject) -> None:
+        """By the script: the service would wait for the workers, whom this machine plays."""
+        delivery = self.pick(data)
+        chosen = set(data.draw(st.lists(st.sampled_from([str(n) for n in range(len(delivery.people))]), min_size=1)))
+        facts = self.wait(self.stack.deliveries._reader.facts(delivery.key, TENANT))
+        entries = self.wait(self.stack.deliveries._canceller._entries(delivery.key, facts, chosen))
+        latest = {(str(channel), str(item[0])): int(str(parcel)) for channel, parcel, item in entries}  # type: ignore[index]
+        alive = {name for name, parcel in latest.items() if self.is_open(delivery, name[0], parcel)}
+        reply = self.wait(self.stack.store.run("cancel", 0, delivery.key.suffix, TENANT, 0, compact_json(entries)))
+        if reply[0] == "cancelled":
+            for channel, recipient in alive:
+                self.stop_entry(delivery, channel, latest[channel, recipient], recipient)
+
+    def is_open(self, delivery: Delivery, channel: str, parcel: int) -> bool:
+        """Whether the parcel is still to come or still there."""
+        task = f"queue:{{0}}:task:{delivery.key.ns}.{delivery.key.sender}.{channel}.{parcel}"
+        return self.state(delivery) is DeliveryState.SCHEDULED or bool(
+            self.wait(self.stack.store.command("EXISTS", task))
+        )
+
+    def stop_entry(self, delivery: Delivery, channel: str, parcel: int, recipient: str) -> None:
+        """Who has an end keeps it, and his courier is told nothing: it is not at work for him."""
+        if delivery.written.get((recipient, channel), Status.QUEUED) not in OPEN:
+            return
+        for hold in self.holds:
+            if hold.delivery is delivery and hold.channel == channel and hold.task.id.endswith(f".{channel}.{parcel}"):
+                hold.skip.add(recipient)
+                return
+        delivery.stop(recipient, channel, Status.CANCELLED)
+
+    @precondition(lambda self: self.deliveries)
+    @rule(data=st.data(), status=st.sampled_from([Status.FAILED, Status.UNKNOWN]))
+    def retry(self, data: st.DataObject, status: Status) -> None:
+        delivery = self.pick(data)
+        if delivery.cancelled or self.state(delivery) in (DeliveryState.SCHEDULED, DeliveryState.CANCELLED):
+            return
+        chosen = [name for name, known in delivery.written.items() if known is status]
+        made = {leg.channel: len(leg.parcels) for leg in self.wait(self.plan(delivery))}
+        assert self.wait(self.stack.deliveries.retry(delivery.key, TENANT, [status])) == len(chosen)
+        for name in chosen:
+            delivery.written[name], delivery.since[name] = Status.QUEUED, made[name[1]]
+        for hold in self.holds:
+            if hold.delivery is delivery:
+                hold.lose({recipient for recipient, channel in chosen if channel == hold.channel})
+
+    async def plan(self, delivery: Delivery) -> list[Leg]:
+        facts = await self.stack.deliveries._reader.facts(delivery.key, TENANT)
+        return load_plan(facts["plan"] or "")
+
+    @rule(time=minutes)
+    def time_passes(self, time: int) -> None:
+        self.stack.passes(time * MINUTE)
+        self.time += time
+        self.wait(self.stack.tick())
+        for hold in [hold for hold in self.holds if hold.lease < self.time]:
+            self.end(hold, Status.UNKNOWN)
+
+    @invariant()
+    def the_audit_is_clean(self) -> None:
+        self.wait(self.stack.audit())
+
+    @invariant()
+    def the_histories_say_what_was_told(self) -> None:
+        for delivery in self.deliveries:
+            history = self.wait(self.stack.history(delivery.key))
+            for record in history.recipients:
+                for channel, outcome in record.outcomes.items():
+                    self.compare(delivery, str(record.id), channel, outcome.status, history.state)
+
+    def compare(self, delivery: Delivery, recipient: str, channel: str, told: Status, state: DeliveryState) -> None:
+        written = delivery.written.get((recipient, channel), Status.QUEUED)
+        if channel not in delivery.people[int(recipient)]:
+            assert told is Status.NO_CONTACT
+        elif state not in OVER and not delivery.cancelled:
+            assert told is written
+        elif written is Status.SENDING:
+            assert told is Status.UNKNOWN
+        elif written is Status.QUEUED:
+            assert told in (Status.CANCELLED, Status.EXPIRED)
+        else:
+            assert told is written
+
+    def teardown(self) -> None:
+        """Nothing is lost: what was not cancelled and has not expired is delivered, and every history ends."""
+        try:
+            self.wait(self.deliver_all())
+            self.wait(self.stack.end_everything())
+        finally:
+            self.wait(self.stack.close())
+            self.runner.close()
+
+    async def deliver_all(self) -> None:
+        self.stack.passes(5 * MINUTE)
+        await self.stack.tick()
+        for channel in CHANNELS:
+            await self.stack.courier(Played(channel, remembers=timedelta(0)))
+        for delivery in self.deliveries:
+            await self.stack.finished(delivery.key, within=3)
+
+
+@on_both_servers
+@pytest.mark.timeout(120)
+@pytest.mark.row("D-13", "D-40", "D-42")
+def test_deliveries_do_what_the_model_does(server: Server) -> None:
+    machine = type("Machine", (Machine,), {"server": server})
+    run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=10, stateful_step_count=30))

@@ -1,0 +1,129 @@
+"""How a delivery comes into being: its key, its repeats, ten thousand recipients in one step."""
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from core.errors import Conflict, Forbidden, Invalid, NotFound
+from core.model.delivery import Accepted, Repeat
+from core.model.history_key import HistoryKey
+from core.model.states import Status, Verdict
+from tests.support.audited import dump
+from tests.support.delivery_progress import pending
+from tests.support.servers import on_both_servers
+from tests.support.stack import HOUR, SENDER, TENANT, Played, Stack, order, people, person
+
+
+class TestHowItComesIntoBeing:
+    @on_both_servers
+    @pytest.mark.row("D-04", "D-05")
+    async def test_history_and_order_come_into_being_together_with_one_suffix(self, stack: Stack) -> None:
+        key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
+        assert str(key).startswith("history:{0}:7:")
+        assert len(str(key.ns)) == 19
+        assert await stack.redis.exists(str(key))
+        assert await pending(stack, key)
+        kept = await dump(stack.server.url)
+        assert abs(kept[f"delivery:{{0}}:{key.suffix}"].pttl - 3_600_000) < 5_000
+
+    @pytest.mark.row("D-11")
+    async def test_a_channel_that_is_named_twice_has_one_parcel(self, stack: Stack) -> None:
+        courier = Played()
+        await stack.courier(courier)
+        key = (await stack.deliver(*people(2), channels=("echo", "echo"))).key
+        await stack.finished(key)
+        assert courier.addresses == ["p1", "p2"]
+
+    @pytest.mark.row("D-04")
+    async def test_a_key_can_be_had_first_and_is_used_once(self, stack: Stack) -> None:
+        key = await stack.deliveries.reserve(TENANT, SENDER.id)
+        with pytest.raises(NotFound):
+            await stack.history(key)
+        assert (await stack.deliver(person(1), history_key=key, deliver_at=stack.now() + HOUR)).key == key
+        with pytest.raises(Conflict) as refused:
+            await stack.deliver(person(1), history_key=key)
+        assert refused.value.code == "HISTORY_KEY_USED"
+
+    @pytest.mark.row("D-04")
+    async def test_another_tenants_key_is_refused_and_leaves_no_trace(self, stack: Stack) -> None:
+        key = await stack.deliveries.reserve("another", SENDER.id)
+        before = stack.server.all_keys()
+        with pytest.raises(Forbidden) as refused:
+            await stack.deliver(person(1), history_key=key)
+        assert refused.value.code == "HISTORY_KEY_FOREIGN"
+        assert stack.server.all_keys() == before
+
+    @pytest.mark.row("D-04")
+    async def test_keys_reserved_at_once_differ(self, stack: Stack) -> None:
+        keys = await asyncio.gather(*(stack.deliveries.reserve(TENANT, 7) for _ in range(500)))
+        assert len(set(keys)) == 500
+
+    @on_both_servers
+    @pytest.mark.row("D-39")
+    async def test_a_thousand_identical_requests_at_once_are_one_delivery_with_one_answer(self, stack: Stack) -> None:
+        courier = Played()
+        await stack.courier(courier)
+        one, repeat = order(person(1)), Repeat("the same", "print")
+        answers = [*await stack.deliveries.enqueue_many([(one, repeat)] * 1000)]
+        accepted = [answer for answer in answers if isinstance(answer, Accepted)]
+        assert len(accepted) == 1000
+        assert len({replace(answer, repeated=False) for answer in accepted}) == 1
+        assert [answer.repeated for answer in accepted].count(False) == 1
+        await stack.finished(accepted[0].key)
+        assert courier.addresses == ["p1"]
+
+    @pytest.mark.row("D-39")
+    async def test_a_repeat_from_another_process_and_after_the_end_is_answered_as_the_first(self, stack: Stack) -> None:
+        await stack.courier(Played())
+        repeat = Repeat("key", "print")
+        first = await stack.deliveries.enqueue(order(person(1)), repeat)
+        await stack.finished(first.key)
+        other = await Stack.open(stack.server)
+        assert await other.deliveries.enqueue(order(person(1)), repeat) == replace(first, repeated=True)
+        await other.close()
+
+    @pytest.mark.row("D-39")
+    async def test_the_same_key_with_another_request_is_refused_and_another_tenants_is_another(
+        self, stack: Stack
+    ) -> None:
+        first = await stack.deliveries.enqueue(order(person(1), deliver_at=stack.now() + HOUR), Repeat("key", "one"))
+        with pytest.raises(Conflict) as refused:
+            await stack.deliveries.enqueue(order(person(2)), Repeat("key", "two"))
+        assert refused.value.code == "IDEMPOTENCY_KEY_REUSED"
+        theirs = await stack.deliveries.enqueue(
+            order(person(2), tenant="another", deliver_at=stack.now() + HOUR), Repeat("key", "two")
+        )
+        assert theirs.key != first.key
+        await stack.deliveries.cancel(theirs.key, "another")
+
+    @on_both_servers
+    @pytest.mark.row("D-33")
+    async def test_ten_thousand_recipients_are_one_call_and_one_script(self, stack: Stack) -> None:
+        await stack.queue.stats()
+        await stack.redis.config_resetstat()
+        key = (await stack.deliver(*people(10_000, "echo", "vk"), channels=("echo", "vk"))).key
+        stats = await stack.redis.info("commandstats")
+        assert stats["cmdstat_evalsha"]["calls"] <= 2  # the second where the script was not yet loaded
+        assert (await stack.history(key, limit=1)).counts["recipients"] == 10_000
+
+    @pytest.mark.row("D-33")
+    async def test_ten_thousand_recipients_complete(self, stack: Stack) -> None:
+        courier = Played(batch=2500, parcel=2500)
+        await stack.courier(courier)
+        key = (await stack.deliver(*people(10_000))).key
+        told = await stack.finished(key, within=20)
+        assert (told.counts[Status.SENT], told.verdict) == (10_000, Verdict.ALL_REACHED)
+        assert len(set(courier.addresses)) == len(courier.addresses) == 10_000
+
+    @pytest.mark.row("D-26")
+    async def test_a_key_of_a_shard_that_does_not_exist_is_refused(self, stack: Stack) -> None:
+        key = HistoryKey(5, "7", 1795240000000000000)
+        with pytest.raises(Invalid):
+            await stack.deliver(person(1), history_key=key)
+        with pytest.raises(NotFound):
+            await stack.history(key)
+        with pytest.raises(NotFound):
+            await stack.deliveries.reschedule(key, TENANT, stack.now())
+        with pytest.raises(NotFound):
+            await stack.deliveries.cancel(key, TENANT)

@@ -1,0 +1,235 @@
+"""The tracker: whoever waits for a history is told, however many wait and whatever happens to the connection."""
+
+import asyncio
+import time
+from datetime import timedelta
+
+import pytest
+
+from core.courier.interface import Message, Outcome
+from core.errors import NotFound
+from core.history.tracker import Tracker
+from core.model.history import Change
+from core.model.history_key import HistoryKey
+from core.model.states import DeliveryState, Status
+from tests.support.delivery_progress import Gate, has_reported, slowly
+from tests.support.every_verb import receipt
+from tests.support.servers import on_both_servers
+from tests.support.stack import HOUR, SENDER, TENANT, Played, Stack, people, person, sent
+from tests.support.waiting import until
+
+
+class TestWaiting:
+    pytestmark = pytest.mark.row("D-15")
+
+    @on_both_servers
+    async def test_it_returns_as_soon_as_enough_couriers_have_reported(self, stack: Stack) -> None:
+        gates = {channel: Gate() for channel in ("vk", "sms")}
+        for channel, gate in gates.items():
+            await stack.courier(Played(channel, answer=gate))
+        key = (await stack.deliver(person(1, "vk", "sms"), channels=("vk", "sms"))).key
+        one = asyncio.create_task(stack.tracker.wait(key, TENANT, 1, 10))
+        both = asyncio.create_task(stack.tracker.wait(key, TENANT, 2, 10))
+        gates["sms"].opened.set()
+        history, timed_out = await one
+        assert history
+        assert (history.reported, timed_out, list(history.recipients[0].received_in)) == (1, False, ["sms"])
+        assert not both.done(), both.result()
+        gates["vk"].opened.set()
+        history, timed_out = await both
+        assert history
+        assert (history.state, timed_out) == (DeliveryState.FINISHED, False)
+
+    async def test_it_returns_at_its_time_with_what_there_is(self, stack: Stack) -> None:
+        key = (await stack.deliver(person(1))).key
+        began = time.monotonic()
+        history, timed_out = await stack.tracker.wait(key, TENANT, 1, 0.3)
+        assert 0.3 <= time.monotonic() - began < 1
+        assert history
+        assert (timed_out, history.state) == (True, DeliveryState.RELEASED)
+
+    async def test_without_time_it_just_reads(self, stack: Stack) -> None:
+        key = (await stack.deliver(person(1))).key
+        history, timed_out = await stack.tracker.wait(key, TENANT, 1, 0)
+        assert history
+        assert timed_out
+
+    async def test_more_reports_than_there_are_channels_means_all_of_them(self, stack: Stack) -> None:
+        await stack.courier(Played())
+        key = (await stack.deliver(person(1))).key
+        history, timed_out = await stack.tracker.wait(key, TENANT, 16, 5)
+        assert history
+        assert (history.state, timed_out) == (DeliveryState.FINISHED, False)
+
+    @pytest.mark.row("D-12")
+    async def test_nobody_waits_for_a_courier_that_has_no_recipient(self, stack: Stack) -> None:
+        await stack.courier(Played("vk"))
+        key = (await stack.deliver(person(1, "vk"), channels=("vk", "sms"))).key
+        history, timed_out = await stack.tracker.wait(key, TENANT, 2, 5)
+        assert history
+        assert (history.reported, timed_out) == (2, False)
+
+    @on_both_servers
+    @pytest.mark.row("D-16")
+    async def test_it_can_be_attached_before_there_is_a_delivery(self, stack: Stack) -> None:
+        await stack.courier(Played())
+        key = await stack.deliveries.reserve(TENANT, SENDER.id)
+        waiting = asyncio.create_task(stack.tracker.wait(key, TENANT, 1, 10))
+        assert await stack.tracker.wait(key, TENANT, 1, 0) == (None, True)
+        await stack.deliver(person(1), history_key=key)
+        history, timed_out = await waiting
+        assert history
+        assert (history.state, timed_out) == (DeliveryState.FINISHED, False)
+
+    async def test_an_unknown_key_and_anothers_are_not_found(self, stack: Stack) -> None:
+        key = (await stack.deliver(person(1))).key
+        reserved = await stack.deliveries.reserve("another", 7)
+        for unknown, tenant in [(key, "another"), (HistoryKey(0, "7", 10**18), TENANT), (reserved, TENANT)]:
+            with pytest.raises(NotFound):
+                await stack.tracker.wait(unknown, tenant, 1, 1)
+
+    @pytest.mark.row("D-16", "D-34")
+    async def test_thousands_wait_on_one_subscription(self, stack: Stack) -> None:
+        gate = Gate()
+        await stack.courier(Played(answer=gate))
+        keys = [(await stack.deliver(person(number))).key for number in range(20)]
+        before = len(await stack.redis.client_list())
+        waiting = [asyncio.create_task(stack.tracker.wait(keys[n % 20], TENANT, 1, 30)) for n in range(3000)]
+        await until(lambda: reading(stack))
+        assert len(await stack.redis.client_list()) <= before + 1
+        gate.opened.set()
+        answers = await asyncio.gather(*waiting)
+        assert all(history and not timed_out for history, timed_out in answers)
+        await until(lambda: not_reading(stack))
+
+    async def test_it_hears_of_the_end_although_its_connection_is_killed(self, stack: Stack) -> None:
+        gate = Gate()
+        await stack.courier(Played(answer=gate))
+        key = (await stack.deliver(person(1))).key
+        waiting = asyncio.create_task(stack.tracker.wait(key, TENANT, 1, 20))
+        await until(lambda: reading(stack))
+        await kill_readers(stack)
+        gate.opened.set()
+        history, timed_out = await waiting
+        assert history
+        assert not timed_out
+
+    async def test_it_hears_of_the_end_although_the_stream_was_trimmed_while_it_was_cut_off(self, stack: Stack) -> None:
+        await stack.courier(Played())
+        key = await stack.deliveries.reserve(TENANT, SENDER.id)
+        waiting = asyncio.create_task(stack.tracker.wait(key, TENANT, 1, 20))
+        await until(lambda: reading(stack))
+        await kill_readers(stack)
+        await stack.deliver(person(1), history_key=key)
+        await stack.finished(key)
+        await stack.redis.xtrim("events:{0}", maxlen=0)
+        history, timed_out = await asyncio.wait_for(waiting, 10)
+        assert history
+        assert not timed_out
+        await stack.deliver(person(2))
+
+
+async def readers(stack: Stack) -> list[str]:
+    return [client["id"] for client in await stack.redis.client_list() if client["cmd"] == "xread"]
+
+
+async def reading(stack: Stack) -> bool:
+    return bool(await readers(stack))
+
+
+async def not_reading(stack: Stack) -> bool:
+    return not await readers(stack)
+
+
+async def kill_readers(stack: Stack) -> None:
+    for one in await readers(stack):
+        await stack.redis.client_kill_filter(_id=one)
+
+
+class TestFollowing:
+    pytestmark = pytest.mark.row("D-16")
+
+    @on_both_servers
+    async def test_every_change_is_told_in_order_and_the_end_last(self, stack: Stack) -> None:
+        await stack.courier(Played(answer=slowly, parcel=5))
+        key = await stack.deliveries.reserve(TENANT, SENDER.id)
+        await stack.deliver(*people(50), history_key=key)
+        changes = await collect(stack, key)
+        assert [change.version for change in changes] == sorted({change.version for change in changes})
+        assert {change.recipient for change in changes[:-1]} == set(range(1, 51))
+        assert all(change.outcome and change.outcome.status is Status.SENT for change in changes[:-1])
+        assert (changes[-1].recipient, changes[-1].state) == (None, DeliveryState.FINISHED)
+
+    async def test_who_comes_late_is_told_what_he_missed_from_where_he_left(self, stack: Stack) -> None:
+        await stack.courier(Played())
+        key = (await stack.deliver(*people(10))).key
+        await stack.finished(key)
+        everything = await collect(stack, key)
+        assert len(everything) == 11
+        middle = everything[4].version
+        assert [change.version for change in await collect(stack, key, middle)] == [
+            change.version for change in everything[5:]
+        ]
+
+    async def test_ids_keep_their_type(self, stack: Stack) -> None:
+        await stack.courier(Played())
+        key = (await stack.deliver(person(1), person("x"))).key
+        await stack.finished(key)
+        assert {change.recipient for change in await collect(stack, key)} == {1, "x", None}
+
+    @on_both_servers
+    async def test_nothing_is_missed_although_the_connection_is_killed_again_and_again(self, stack: Stack) -> None:
+        courier = Played(answer=unhurried, parcel=5)
+        await stack.courier(courier)
+        key = (await stack.deliver(*people(100))).key
+        following = asyncio.create_task(collect(stack, key))
+        while not following.done():
+            await kill_readers(stack)
+            await asyncio.wait([following], timeout=0.05)
+        changes = await following
+        assert {change.recipient for change in changes} == {*range(1, 101), None}
+        assert len({change.version for change in changes}) == len(changes)
+
+    async def test_what_is_reported_later_is_told_to_who_follows_a_finished_delivery(self, stack: Stack) -> None:
+        await stack.courier(Played())
+        key = (await stack.deliver(person(1))).key
+        version = (await stack.finished(key)).version
+        await stack.deliveries.receive(await receipt(stack, key), Status.DELIVERED, "r")
+        changes = await collect(stack, key, version)
+        assert [change.outcome.status for change in changes if change.outcome] == [Status.DELIVERED]
+
+    async def test_a_cancelled_delivery_ends_the_stream(self, stack: Stack) -> None:
+        key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
+        following = asyncio.create_task(collect(stack, key))
+        await until(lambda: reading(stack))
+        await stack.deliveries.cancel(key, TENANT)
+        assert (await following)[-1].state is DeliveryState.CANCELLED
+
+    async def test_an_unknown_key_is_not_found(self, stack: Stack) -> None:
+        with pytest.raises(NotFound):
+            await collect(stack, HistoryKey(0, "7", 10**18))
+
+    async def test_two_processes_follow_the_same_delivery(self, stack: Stack) -> None:
+        await stack.courier(Played(answer=slowly))
+        other = Tracker(stack.store)
+        key = (await stack.deliver(*people(30))).key
+        first, second = await asyncio.gather(collect(stack, key), collect(stack, key, tracker=other))
+        assert first == second
+        await other.close()
+
+
+async def unhurried(message: Message) -> Outcome:
+    await asyncio.sleep(0.1)
+    return sent(message)
+
+
+async def collect(stack: Stack, key: HistoryKey, after: int = 0, tracker: Tracker | None = None) -> list[Change]:
+    found = [change async for change in (tracker or stack.tracker).follow(key, TENANT, after)]
+    assert await has_reported(stack, key, 0)
+    return found
+
+
+async def test_the_tracker_is_not_needed(stack: Stack) -> None:
+    """D-16. Without anybody who listens a delivery is made as well."""
+    await stack.courier(Played())
+    await stack.finished((await stack.deliver(person(1))).key, within=timedelta(seconds=5).total_seconds())

@@ -1,0 +1,125 @@
+"""Mutants of the scripts: each `redis.call(…)` of lua/ left out in turn, and each write that is gathered for one.
+
+A statement vanishes; of an expression the neutral value of its command remains (nothing found, nothing changed).
+"""
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.redis import scripts
+
+LUA = Path(__file__).resolve().parents[2] / "lua"
+# `write` and `forget` gather, or call (lua/shared/write_buffer.lua).
+CALL = re.compile(r"(?<![\w.])(?<!function )(?:redis\.call|write|forget)\(")
+_STATEMENT = re.compile(r"(^|\bthen|\bdo|\belse|\)|\bend)$")
+_GOES_ON = re.compile(r"([=,({+]|\bor|\band|\.\.|\breturn|\bnot)$")
+_NEUTRAL = {
+    **dict.fromkeys(("GET", "HGET", "ZSCORE"), "false"),
+    **dict.fromkeys(("HMGET", "HGETALL", "HKEYS", "ZRANGE", "ZRANGEBYSCORE", "ZPOPMIN"), "({})"),
+    "TYPE": "({ ok = 'none' })",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One call left out. `file` is relative to lua/; `start` and `end` are places in its text."""
+
+    file: str
+    line: int
+    start: int
+    end: int
+    text: str
+    instead: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.file}:{self.line} {self.text} → {self.instead}"
+
+    @property
+    def place(self) -> str:
+        """As the scripts name their lines."""
+        return f"lua/{self.file}:{self.line}"
+
+    def scripts(self) -> list[str]:
+        """Those in which this line is."""
+        return [name for name in scripts.names() if self.place in scripts.load(name, True).origin]
+
+    def write(self, lua: Path) -> None:
+        """Into a copy of lua/."""
+        (lua / self.file).write_text(self.body())
+
+    def body(self) -> str:
+        """The file without this call."""
+        text = (LUA / self.file).read_text()
+        return text[: self.start] + self.instead + text[self.end :]
+
+    def heal(self, lua: Path) -> None:
+        """The copy as it was."""
+        shutil.copy(LUA / self.file, lua / self.file)
+
+
+def mutants() -> list[Mutant]:
+    """Every one, in the order of files and lines."""
+    return [mutant for path in sorted(LUA.glob("**/*.lua")) for mutant in _of(path)]
+
+
+def _of(path: Path) -> Iterator[Mutant]:
+    text = path.read_text()
+    for found in CALL.finditer(text):
+        at = found.start()
+        begin = text.rfind("\n", 0, at) + 1
+        if not text[begin:at].lstrip().startswith("--"):
+            end = _end(text, found.end())
+            call = text[at:end]
+            instead = "do end" if _is_statement(text, begin, at) else _neutral(call)
+            yield Mutant(
+                str(path.relative_to(LUA)), text.count("\n", 0, at) + 1, at, end, " ".join(call.split()), instead
+            )
+
+
+def _end(text: str, at: int) -> int:
+    """Behind the parenthesis that closes the call."""
+    depth, quote = 1, ""
+    while depth:
+        letter = text[at]
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        else:
+            depth += {"(": 1, ")": -1}.get(letter, 0)
+        at += 1
+    return at
+
+
+def _is_statement(text: str, begin: int, at: int) -> bool:
+    before = text[begin:at].strip()
+    if before:
+        return _STATEMENT.search(before) is not None
+    return _GOES_ON.search(text[:begin].rstrip()) is None
+
+
+def _neutral(call: str) -> str:
+    command = re.search(r"\('(\w+)'", call)
+    return _NEUTRAL.get(command[1], "0") if command else "0"
+
+
+@contextmanager
+def mutated(mutant: Mutant, place: Path) -> Iterator[None]:
+    """This process runs the mutant's scripts; `place`: a copy of lua/, or where one is to be."""
+    if not place.exists():
+        shutil.copytree(LUA, place)
+    mutant.write(place)
+    whole = scripts._LUA
+    scripts._LUA = place
+    scripts.load.cache_clear()
+    try:
+        yield
+    finally:
+        mutant.heal(place)
+        scripts._LUA = whole
+        scripts.load.cache_clear()

@@ -1,0 +1,90 @@
+"""A plugin of pytest that notes which calls of the scripts each test reaches, and how long it takes.
+
+    pytest -p tests.model_checking.recorder --notes-to FILE
+
+The scripts tell the server's log of each call that a mutant would leave out, before they make it; what the log grew by
+belongs to the test. Tests that fail by that (one looks at where an error came from) are not noted.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from hashlib import sha1
+from pathlib import Path
+
+import pytest
+
+from core.redis import scripts
+from tests.model_checking.mutants import CALL
+
+_MARK = "reached "
+_TELLS = f"redis.log(redis.LOG_WARNING, '{_MARK}' .. place)"
+_TELLING = f"local function told_at(place, call) {_TELLS} return call end"
+
+
+def telling(script: scripts.Script) -> scripts.Script:
+    """The same script, which tells."""
+    lines, origin = script.text.split("\n"), list(script.origin)
+    told = [_told(line, place) for line, place in zip(lines, origin, strict=True)]
+    at = 1 if told[0].startswith("#!") else 0
+    told.insert(at, _TELLING)
+    origin.insert(at, "recorder")
+    text = "\n".join(told)
+    return replace(script, text=text, origin=tuple(origin), sha=sha1(text.encode(), usedforsecurity=False).hexdigest())
+
+
+def _told(line: str, place: str) -> str:
+    if not place.startswith("lua/"):
+        return line
+    return CALL.sub(lambda found: f"told_at('{place}', {found[0].removesuffix('(')})(", line)
+
+
+class Recorder:
+    """Notes of one session."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._read: dict[Path, int] = defaultdict(int)
+        self._places: dict[str, set[str]] = defaultdict(set)
+        self._seconds: dict[str, float] = defaultdict(float)
+        self._failed: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._seconds[report.nodeid] += report.duration
+        if report.failed:
+            self._failed.add(report.nodeid)
+        if report.when == "teardown":
+            for log in self._logs():
+                self._places[report.nodeid] |= set(self._news(log))
+
+    def _logs(self) -> Iterable[Path]:
+        base: Path = self._config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+        return [*base.glob("*/server.log"), *base.glob("*/*/server.log")]
+
+    def _news(self, log: Path) -> list[str]:
+        with log.open("rb") as text:
+            text.seek(self._read[log])
+            new = text.read()
+        self._read[log] += len(new)
+        return [found.decode() for found in re.findall(_MARK.encode() + rb"(lua/\S+)", new)]
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        notes = {
+            test: {"places": sorted(places), "seconds": round(self._seconds[test], 3)}
+            for test, places in self._places.items()
+            if test not in self._failed
+        }
+        Path(session.config.getoption("--notes-to")).write_text(json.dumps(notes))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--notes-to", type=Path, required=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    plain = scripts.load
+    scripts.load = cache(lambda name, flags=False: telling(plain(name, flags)))
+    config.pluginmanager.register(Recorder(config), "recorder of scripts")

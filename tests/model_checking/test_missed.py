@@ -1,0 +1,237 @@
+"""What no other test noticed when it was left out of a script: each found by tests/model_checking/mutate.py."""
+
+from datetime import timedelta
+
+import pytest
+
+from core.history.parcels import load_parcel
+from core.model.compact_json import compact_json
+from core.model.states import DeliveryState, Status
+from core.queue import puts
+from core.queue.task import NewTask
+from core.queue.tubes import Tube, Tubes
+from core.redis.keys import KEYS
+from tests.model_checking.recorded_log import items
+from tests.support.stack import HOUR, TENANT, Stack, people, person
+
+
+@pytest.mark.row("K-43")
+async def test_an_installation_says_how_often_a_task_is_tried(stack: Stack) -> None:
+    await stack.redis.hset(KEYS["settings"].at(0), "max_attempts", 2)
+    task_id = await stack.queue.put("t", "")
+    for _ in range(2):
+        await stack.take()
+        stack.passes(HOUR)
+    await stack.tick()
+    assert await stack.state(task_id) == "buried"
+
+
+@pytest.mark.row("D-42")
+async def test_two_who_are_cancelled_one_after_the_other_in_a_couriers_hands_are_both_not_tried_again(
+    stack: Stack,
+) -> None:
+    key = (await stack.deliver(*people(3))).key
+    (task,) = await stack.take("echo")
+    _, (anna, ben, carl) = load_parcel(task.parcel)
+    for entry in (anna, ben):
+        row = compact_json([["echo", 0, entry.item(Status.CANCELLED)]])
+        assert await stack.store.run("cancel", 0, key.suffix, TENANT, 0, row) == ["cancelled", str(entry.id)]
+    assert (await stack.queue.extend(task, HOUR)).skip == {"1", "2"}
+    assert await stack.queue.settle(task, outcomes=[carl.item(Status.SENT, attempts=1)]) == "done"
+    records = (await stack.history(key)).recipients
+    assert [record.outcomes["echo"].status for record in records] == ["cancelled", "cancelled", "sent"]
+
+
+@pytest.mark.row("D-38", "D-42")
+async def test_who_may_have_been_sent_to_before_a_crash_is_unknown_when_he_is_cancelled(stack: Stack) -> None:
+    key = (await stack.deliver(*people(2))).key
+    (task,) = await stack.take("echo")
+    _, (anna, ben) = load_parcel(task.parcel)
+    await stack.queue.extend(task, HOUR, [anna.item(Status.SENDING, attempts=1)])
+    stack.passes(2 * HOUR)
+    await stack.tick()
+    for entry in (anna, ben):
+        row = compact_json([["echo", 0, entry.item(Status.CANCELLED)]])
+        assert await stack.store.run("cancel", 0, key.suffix, TENANT, 0, row) == ["cancelled"]
+    outcomes = [record.outcomes["echo"] for record in (await stack.history(key)).recipients]
+    assert [(one.status, one.reason) for one in outcomes] == [("unknown", "crashed"), ("cancelled", None)]
+
+
+@pytest.mark.row("D-42", "K-08")
+async def test_a_delivery_whose_only_parcel_an_operator_cancels_is_cancelled_and_not_finished(stack: Stack) -> None:
+    key = (await stack.deliver(person(1))).key
+    await stack.queue.cancel(f"0.{key.ns}.{key.sender}.echo.0")
+    assert (await stack.history(key)).state is DeliveryState.CANCELLED
+
+
+@pytest.mark.row("K-26")
+async def test_what_is_used_up_of_a_pace_is_added_to_what_was_used_up_before(stack: Stack) -> None:
+    """50 ms from task to task, two at once at most: the third is paid for on top of the first two."""
+    await Tubes(stack.store).create(Tube("t", pace=20))
+    for n in range(5):
+        await stack.queue.put("t", str(n))
+    used_up = 0.0
+    for given in (2, 1):
+        claim = await stack.claim(limit=5)
+        assert len(claim.tasks) >= given
+        used_up = max(claim.now, used_up) + 50 * len(claim.tasks)
+        assert float(await stack.store.command("GET", KEYS["pace"].at(0, "t"))) == used_up
+        stack.passes(timedelta(milliseconds=50))
+
+
+@pytest.mark.row("K-26")
+async def test_a_hold_tells_until_when_it_is_and_a_longer_one_stays(stack: Stack) -> None:
+    now = (await stack.claim()).now
+    longer = await stack.store.run("throttle", 0, "t", "account:a", 60_000)
+    assert longer >= now + 60_000
+    assert await stack.store.run("throttle", 0, "t", "account:a", 1_000) == longer
+
+
+@pytest.mark.row("D-16")
+async def test_large_events_leave_the_stream_after_a_minute(stack: Stack) -> None:
+    stream = KEYS["events"].at(0)
+    for n in range(1, 30):
+        await stack.redis.xadd(stream, {"event": "old", "changes": "x" * 9000}, id=f"{n}-1")
+    await stack.deliver(*people(300))
+    (task,) = await stack.take("echo")
+    await stack.queue.settle(task, outcomes=items(task, Status.SENT))
+    left = await stack.store.command("XRANGE", stream, "-", "+")
+    assert "old" not in str(left)
+    assert "outcomes" in str(left)
+
+
+@pytest.mark.row("K-05")
+async def test_a_tenant_who_puts_while_he_waits_does_not_lose_his_turn(stack: Stack) -> None:
+    for _ in range(12):
+        await stack.queue.put("t", "a", tenant="a")
+    served = ""
+    for _ in range(10):
+        await stack.queue.put("t", "b", tenant="b")
+        served += (await stack.take())[0].body
+    assert served == "ab" * 5
+
+
+@pytest.mark.row("K-17")
+@pytest.mark.parametrize("index", ["lease", "expires"])
+async def test_names_of_nobody_do_not_come_up_at_every_tick(stack: Stack, index: str) -> None:
+    """A page of them, and what stands behind would never be reached."""
+    await stack.redis.zadd(KEYS[index].at(0), {f"nobody {n}": n for n in range(150)})
+    await stack.queue.put("t", "", expires=stack.now() + HOUR)
+    stack.passes(2 * HOUR)
+    await stack.tick()
+    assert await stack.redis.zcard(KEYS[index].at(0)) == 0
+    assert await stack.take() == []
+
+
+@pytest.mark.row("K-34")
+async def test_what_ended_and_is_kept_has_no_holder_any_more(stack: Stack) -> None:
+    await Tubes(stack.store).create(Tube("t", keep=HOUR))
+    task_id = await stack.queue.put("t", "")
+    (task,) = await stack.take()
+    await stack.queue.cancel(task_id)
+    await stack.queue.settle(task)
+    kept = await stack.store.command("HKEYS", KEYS["task"].at(0, task.id))
+    assert not {"token", "owner", "cancel"} & set(kept)
+    await stack.queue.purge()
+
+
+@pytest.mark.row("K-43")
+async def test_a_release_takes_back_its_own_attempt_and_none_of_those_before(stack: Stack) -> None:
+    await stack.queue.put("t", "")
+    await stack.take()
+    stack.passes(HOUR)
+    (second,) = await stack.take()
+    assert second.attempts == 2
+    await stack.queue.release(second)
+    (again,) = await stack.take()
+    assert again.attempts == 2
+
+
+async def test_what_is_put_back_has_no_holder_any_more(stack: Stack) -> None:
+    await stack.queue.put("t", "")
+    (task,) = await stack.take()
+    await stack.queue.settle(task, result="retry")
+    kept = await stack.store.command("HKEYS", KEYS["task"].at(0, task.id))
+    assert not {"token", "owner"} & set(kept)
+
+
+async def test_a_release_of_the_only_attempt_leaves_no_count(stack: Stack) -> None:
+    await stack.queue.put("t", "")
+    (task,) = await stack.take()
+    await stack.queue.release(task)
+    assert not await stack.redis.hexists(KEYS["task"].at(0, task.id), "attempts")
+
+
+async def test_a_delivery_that_is_moved_has_its_order_until_the_new_moment(stack: Stack) -> None:
+    key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
+    moved = await stack.deliveries.reschedule(key, TENANT, stack.now() + 2 * HOUR)
+    ends = await stack.redis.pexpiretime(KEYS["order"].at(0, key.suffix))
+    assert ends == int(moved.deliver_at.timestamp() * 1000)
+
+
+@pytest.mark.row("D-04")
+async def test_a_key_is_reserved_for_one_tenant_and_for_none_once_it_has_a_delivery(stack: Stack) -> None:
+    used, free = (await stack.deliver(person(1))).key, "7:1763712000000000000"
+    assert await stack.store.run("reserve", 0, used.suffix, TENANT, 60_000) == 0
+    assert await stack.store.run("reserve", 0, free, TENANT, 60_000) == 1
+    assert await stack.store.run("reserve", 0, free, TENANT, 60_000) == 1, "by himself as often as he likes"
+    assert await stack.store.run("reserve", 0, free, "another", 60_000) == 0
+
+
+@pytest.mark.row("K-24")
+async def test_only_the_keeper_gives_the_timer_up_and_then_the_sleepers_of_every_channel_are_woken(
+    stack: Stack,
+) -> None:
+    timer, bell = KEYS["timer"].at(0), KEYS["bell"].at(0, "echo")
+    await stack.redis.hset(KEYS["channels"].at(0), "echo", "{}")
+    assert (await stack.claim("echo", owner="keeper")).keeper
+    assert not (await stack.claim("echo", owner="another")).keeper
+    await stack.queue.release_timer("another", 0)
+    assert await stack.redis.exists(timer, bell) == 2
+    await stack.queue.release_timer("keeper", 0)
+    assert await stack.redis.exists(timer, bell) == 0
+    assert (await stack.claim("echo", owner="another")).keeper
+
+
+@pytest.mark.row("D-40")
+async def test_a_channel_that_is_tried_again_reports_anew_and_the_other_is_still_waited_for(stack: Stack) -> None:
+    key = (await stack.deliver(person(1, "vk", "sms"), channels=("vk", "sms"))).key
+    for status in (Status.FAILED, Status.SENT):
+        (task,) = await stack.take("vk")
+        await stack.queue.settle(task, outcomes=items(task, status))
+        if status is Status.FAILED:
+            assert await stack.deliveries.retry(key, TENANT, [Status.FAILED]) == 1
+            assert (await stack.history(key)).reported == 0
+    history = await stack.history(key)
+    assert (history.reported, history.finished_at) == (1, None)
+
+
+@pytest.mark.row("K-33")
+async def test_what_is_buried_at_its_end_keeps_how_far_it_came_for_another_life(stack: Stack) -> None:
+    task_id = await stack.queue.put("t", "")
+    (task,) = await stack.take()
+    assert await stack.queue.settle(task, result="bury", checkpoint="half way") == "buried"
+    await stack.queue.kick(task_id)
+    (again,) = await stack.take()
+    assert again.checkpoint == "half way"
+
+
+async def test_an_attempt_that_ended_in_order_is_no_beginning_of_the_next_one(stack: Stack) -> None:
+    await stack.queue.put("t", "")
+    (task,) = await stack.take()
+    await stack.queue.settle(task, result="retry")
+    stack.passes(HOUR)
+    (again,) = await stack.take()
+    assert again.started == again.claimed
+
+
+@pytest.mark.row("K-12")
+async def test_more_in_one_script_than_a_command_takes_words_is_written_whole(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages keep scripts shorter than that; a longer page must cost time, not tasks."""
+    monkeypatch.setattr(puts, "_PAGE", 1500)
+    bodies = [str(n) for n in range(1500)]
+    await stack.queue.put_many("t", [NewTask(body, user="u") for body in bodies])
+    await stack.audit()
+    assert sorted(await stack.finish_all("t")) == sorted(bodies)

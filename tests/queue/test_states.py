@@ -1,0 +1,125 @@
+"""The table of states (core/model/states.py `NEXT`) is what the scripts do: every verb on a task in every state."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+import pytest
+
+from core.errors import Conflict, NotFound
+from core.model.states import NEXT, TaskState
+from core.queue.queue import Task
+from tests.support.stack import HOUR, LEASE, Stack
+
+pytestmark = pytest.mark.row("K-17")
+
+TUBE = "t"
+ENDS = ("done", "failed", "cancelled", "expired")
+
+
+class Case:
+    """One task, brought into a state, and the token it was last taken with."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.stack, self.id = stack, ""
+        self.task: Task | None = None
+
+    async def put(self, *, due_in: timedelta | None = None) -> None:
+        now = self.stack.now()
+        due = now + due_in if due_in else None
+        self.id = await self.stack.queue.put(TUBE, "", lane="lane", due=due, expires=now + 3 * HOUR)
+
+    async def take(self) -> None:
+        (self.task,) = await self.stack.take(TUBE)
+
+    @property
+    def held(self) -> Task:
+        """The task as it was last taken; one that was never taken has a token that nobody was given."""
+        if self.task is not None:
+            return self.task
+        return Task(0, self.id.partition(".")[2], "0", 1, 0, 0, "", "", 0, "", "", 0, "", "", "", False)
+
+    async def state(self) -> TaskState:
+        try:
+            return TaskState((await self.stack.queue.peek(self.id))["state"])
+        except NotFound:
+            counts = (await self.stack.queue.stats())["tubes"][TUBE]
+            return TaskState(next(end for end in ENDS if counts.get(end)))
+
+
+async def waiting(case: Case) -> None:
+    await case.put(due_in=HOUR)
+
+
+async def ready(case: Case) -> None:
+    await case.put()
+
+
+async def taken(case: Case) -> None:
+    await case.put()
+    await case.take()
+
+
+async def buried(case: Case) -> None:
+    await case.put()
+    await case.stack.queue.bury(case.id)
+
+
+STATES: dict[TaskState, Callable[[Case], Awaitable[None]]] = {
+    TaskState.WAITING: waiting,
+    TaskState.READY: ready,
+    TaskState.TAKEN: taken,
+    TaskState.BURIED: buried,
+}
+
+
+async def passes(case: Case, time: timedelta) -> None:
+    case.stack.passes(time)
+    await case.stack.tick()
+
+
+def later(case: Case) -> int:
+    return int((case.stack.now() + HOUR).timestamp() * 1000)
+
+
+VERBS: dict[str, list[Callable[[Case], Awaitable[object]]]] = {
+    "due": [lambda case: passes(case, HOUR)],
+    "claim": [lambda case: case.stack.take(TUBE)],
+    "extend": [lambda case: case.stack.queue.extend(case.held, LEASE)],
+    "settle": [
+        lambda case: case.stack.queue.settle(case.held),
+        lambda case: case.stack.queue.settle(case.held, result="failed"),
+        lambda case: case.stack.queue.settle(case.held, result="retry"),
+        lambda case: case.stack.queue.settle(case.held, result="retry", due=later(case)),
+    ],
+    "release": [
+        lambda case: case.stack.queue.release(case.held),
+        lambda case: case.stack.queue.release(case.held, later(case)),
+    ],
+    "lease over": [lambda case: passes(case, LEASE)],
+    "expire": [lambda case: passes(case, 3 * HOUR)],
+    "bury": [lambda case: case.stack.queue.bury(case.id)],
+    "kick": [lambda case: case.stack.queue.kick(case.id)],
+    "cancel": [lambda case: case.stack.queue.cancel(case.id)],
+}
+
+
+# Time does several things at once; what it does is asked for the states in which the table lets it do something.
+OF_TIME = ("due", "lease over", "expire")
+CASES = [(verb, state) for verb in VERBS for state in STATES if verb not in OF_TIME or state in NEXT[verb]]
+
+
+@pytest.mark.parametrize(("verb", "state"), CASES)
+async def test_a_verb_leads_where_the_table_says_and_nowhere_else(stack: Stack, verb: str, state: TaskState) -> None:
+    for act in VERBS[verb]:
+        case = Case(stack)
+        await STATES[state](case)
+        try:
+            await act(case)
+        except Conflict:
+            assert state not in NEXT[verb], "refused, although the table allows it"
+        assert await case.state() in NEXT[verb].get(state, (state,))
+        await stack.redis.flushdb()
+
+
+def test_every_verb_of_the_table_is_tried() -> None:
+    assert set(VERBS) == set(NEXT) - {"put"}

@@ -1,0 +1,271 @@
+"""Laws of the Lua files: header and body, keys, callers, ranks, and where an error came from."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from core.errors import ScriptFault
+from core.model.states import OPEN, RANK, REACHED, Status, best, supersedes
+from core.redis import scripts
+from core.redis.keys import KEYS, kind_of
+from tests.audit.damages import damage_everything
+from tests.support.every_verb import NotingStore, noting_house, receipt, tour
+from tests.support.servers import Server, on_both_servers
+from tests.support.stack import Stack, person
+
+LUA = Path(scripts.__file__).resolve().parents[2] / "lua"
+FILES = sorted(LUA.glob("**/*.lua"))
+PARTS = {path.stem for path in (LUA / "shared").glob("*.lua")}
+OUTCOME = (LUA / "shared/outcome.lua").read_text()
+
+
+def body_of(path: Path) -> str:
+    """A file without its comments."""
+    return "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("--"))
+
+
+@pytest.mark.parametrize("name", scripts.names())
+def test_a_script_says_what_it_is_for_takes_returns_and_tells(name: str) -> None:
+    first = (LUA / scripts.file_of(name)).read_text().splitlines()[0]
+    assert re.fullmatch(rf"-- {name}: .+", first)
+    script = scripts.load(name)
+    assert {"ARGV", "RETURNS", "EVENTS"} <= set(script.header)
+    assert all(script.header[part] for part in ("ARGV", "RETURNS", "EVENTS"))
+    assert {part.strip() for part in script.header.get("USES", "").split(",") if part} <= PARTS
+    names = [argument.name for argument in script.arguments]
+    assert len(names) == len(set(names))
+    assert all(argument.kind in {"str", "int", "json", "rest"} for argument in script.arguments)
+    assert all(argument.kind != "rest" for argument in script.arguments[:-1])
+
+
+@pytest.mark.parametrize("name", scripts.names())
+def test_a_script_uses_all_that_it_takes(name: str) -> None:
+    body = body_of(LUA / scripts.file_of(name))
+    assert [a.name for a in scripts.load(name).arguments if not re.search(rf"\b{a.name}\b", body)] == []
+
+
+@pytest.mark.parametrize("name", scripts.names())
+def test_a_script_names_the_events_that_it_tells(name: str) -> None:
+    script = scripts.load(name)
+    told = set(re.findall(r"announce\(suffix, '(\w+)'", script.text))
+    assert told <= set(re.findall(r"\w+", script.header["EVENTS"]))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_body_speaks_of_its_arguments_by_name(path: Path) -> None:
+    assert not re.search(r"\b(KEYS|ARGV)\b", body_of(path))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_key_is_built_by_its_function(path: Path) -> None:
+    body = body_of(path)
+    functions = set(re.findall(r"\b([a-z]+)_key\(", body))
+    assert functions <= set(KEYS)
+    roots = {re.split(r"[:<{]", key.pattern)[0] for key in KEYS.values()}
+    assert not re.search(rf"['\"]({'|'.join(roots)}):", body)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_no_script_asks_another_clock_or_chance_than_the_prelude(path: Path) -> None:
+    assert not re.search(r"'TIME'|math\.random|os\.", body_of(path))
+
+
+def test_the_scripts_that_drain_are_scripts() -> None:
+    assert set(scripts.names()) >= scripts.DRAINS
+
+
+@on_both_servers
+@pytest.mark.parametrize("flags", [False, True])
+async def test_both_servers_take_every_script(stack: Stack, server: Server, flags: bool) -> None:
+    if flags and not stack.store._flags:
+        pytest.skip("this server knows no flags")
+    for name in scripts.names():
+        script = scripts.load(name, flags)
+        assert await stack.redis.script_load(script.text) == script.sha
+
+
+@pytest.fixture
+async def noted(clean_server: Server) -> AsyncIterator[tuple[Stack, NotingStore]]:
+    stack, store = await noting_house(clean_server)
+    yield stack, store
+    await stack.end_everything()
+    await stack.close()
+
+
+@on_both_servers
+async def test_every_script_has_a_caller_with_as_many_arguments_as_it_takes(noted: tuple[Stack, NotingStore]) -> None:
+    stack, store = noted
+    await tour(stack)
+    await stack.queue.cancel(await stack.queue.put("t", "a"))
+    await (await damage_everything(stack)).repair()
+    assert set(store.called) == set(scripts.names())
+    for name, counts in store.called.items():
+        arguments = scripts.load(name).arguments
+        fixed = len([argument for argument in arguments if argument.kind != "rest"])
+        assert counts == {fixed} if fixed == len(arguments) else min(counts) >= fixed, name
+
+
+@on_both_servers
+async def test_every_key_on_the_server_is_declared_with_its_type(noted: tuple[Stack, NotingStore]) -> None:
+    stack, _ = noted
+    await tour(stack)
+    found = {key: await stack.redis.type(key) for key in stack.server.all_keys()}
+    assert {kind_of(key) for key in found} - {None} == {kind_of(key) for key in found}
+    wrong = {key: kind for key, kind in found.items() if (declared := kind_of(key)) and declared.type != kind}
+    assert wrong == {}
+    seen = {kind.name for key in found if (kind := kind_of(key))}
+    assert len(seen) > 20
+
+
+def table(name: str) -> dict[str, str]:
+    found = re.search(rf"^local {name} = {{(.*?)}}", OUTCOME, re.DOTALL | re.MULTILINE)
+    assert found
+    return dict(re.findall(r"(\w+) = (\w+)", found[1]))
+
+
+def test_lua_ranks_as_the_words_do() -> None:
+    assert {name: int(rank) for name, rank in table("RANK").items()} == {str(s): rank for s, rank in RANK.items()}
+    assert set(RANK) == set(Status)
+
+
+def test_lua_knows_the_same_statuses_as_reached_and_open() -> None:
+    assert set(table("REACHED")) == set(REACHED)
+    assert set(table("OPEN")) == set(OPEN)
+
+
+def test_lua_prefers_as_the_words_do() -> None:
+    found = re.search(r"local BEST = {(.*?)}", OUTCOME)
+    assert found
+    order = [Status(name) for name in re.findall(r"'(\w+)'", found[1])]
+    for n, better in enumerate(order):
+        assert all(best([worse, better]) is better for worse in order[n + 1 :])
+        assert all(best([other, better]) is better for other in set(Status) - set(order))
+    rest = [status for status in Status if status not in order]
+    assert all(best([one, other]) is one for one, other in product(rest, rest))
+
+
+@on_both_servers
+@pytest.mark.row("D-13", "D-37")
+async def test_a_later_report_supersedes_an_earlier_one_exactly_as_the_words_say(stack: Stack) -> None:
+    key = (await stack.deliver(*(person(f"{a}-{b}") for a, b in product(Status, Status)))).key
+    for index, (first, second) in enumerate(product(Status, Status)):
+        token = await receipt(stack, key, index=index)
+        await stack.deliveries.receive(token, first, "")
+        changed = await stack.deliveries.receive(token, second, "")
+        before = first if supersedes(first, Status.QUEUED) else Status.QUEUED
+        assert changed == supersedes(second, before), (first, second)
+    history = await stack.history(key, limit=500)
+    for record, (first, second) in zip(history.recipients, product(Status, Status), strict=True):
+        before = first if supersedes(first, Status.QUEUED) else Status.QUEUED
+        assert record.outcomes["echo"].status is (second if supersedes(second, before) else before)
+
+
+@on_both_servers
+async def test_an_error_in_a_script_names_the_file_and_the_line(stack: Stack) -> None:
+    lines = (LUA / "queue/claim.lua").read_text().splitlines()
+    line = next(n for n, text in enumerate(lines, 1) if "#tasks < most" in text)
+    with pytest.raises(ScriptFault, match=f"lua/queue/claim.lua:{line}"):
+        await stack.store.run("claim", 0, "t", "worker", "", "no number", 1, 1000, 1000)
+
+
+# A stack of one script and one part, with late functions.
+_PART = """-- part: what scripts share
+local function both() return lease_key() end
+local function inside() return task_key('a') .. due_key() end
+-- Called once or never.
+local function late(word)
+  return both() .. inside() .. lane_key('t', word)
+end
+local function late_as_well()
+  return inside()
+end
+local function nobodys() return bell_key('t') end
+"""
+_SCRIPT = """-- script: what it is for
+-- ARGV    word
+-- USES    part
+-- LATE    late, late_as_well
+-- RETURNS nothing
+-- EVENTS  none
+
+local found = both() .. due_key()
+if word == 'late' then return late(found) end
+if word ~= '' then return late_as_well() end
+"""
+
+
+@pytest.fixture
+def made_up(tmp_path: Path) -> Iterator[scripts.Script]:
+    """The script of a stack of its own."""
+    for folder in ("shared", "queue"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "shared/part.lua").write_text(_PART)
+    (tmp_path / "queue/script.lua").write_text(_SCRIPT)
+    whole, scripts._LUA = scripts._LUA, tmp_path
+    scripts.load.cache_clear()
+    yield scripts.load("script")
+    scripts._LUA = whole
+    scripts.load.cache_clear()
+
+
+def keys_and_parts(script: scripts.Script) -> Iterator[tuple[str, str]]:
+    """Each line of the server's text with its place, but for what every script begins with."""
+    lines = zip(script.text.splitlines(), script.origin, strict=True)
+    return ((line, place) for line, place in lines if "_key(" in line or "lua/" in place)
+
+
+def test_what_only_a_late_function_reaches_stands_within_it_and_all_else_outside(made_up: scripts.Script) -> None:
+    key = {name: KEYS[name].lua for name in ("due", "lease", "task", "lane")}
+    part = dict(enumerate(_PART.splitlines(), 1))
+    own = dict(enumerate(_SCRIPT.splitlines(), 1))
+    late = [part[5], key["task"], key["lane"], part[3], part[6], part[7]]
+    late_as_well = [part[8], key["task"], part[3], part[9], part[10]]
+    early = [key["due"], key["lease"], part[2]]
+    wanted = [*early, *late, *late_as_well, *(own[n] for n in (8, 9, 10))]
+    assert [line for line, _ in keys_and_parts(made_up)] == wanted
+
+
+def test_a_line_of_a_late_function_is_found_in_its_file(made_up: scripts.Script) -> None:
+    lines = made_up.text.splitlines()
+    files = {"part.lua": _PART.splitlines(), "script.lua": _SCRIPT.splitlines()}
+    places = [made_up.where(f"user_script:{n}: fault") for n in range(1, len(lines) + 1)]
+    seen = []
+    for line, place in zip(lines, places, strict=True):
+        if found := re.fullmatch(r"lua/(?:parts/)?(\w+\.lua):(\d+): fault", place):
+            assert files[found[1]][int(found[2]) - 1] == line
+            seen.append(f"{found[1]}:{found[2]}")
+    parts = [2, 5, 3, 6, 7, 8, 3, 9, 10]
+    assert seen == [*(f"part.lua:{n}" for n in parts), *(f"script.lua:{n}" for n in (8, 9, 10))]
+    assert made_up.where(f"user_script:{len(lines) + 1}: fault") == f"user_script:{len(lines) + 1}: fault"
+
+
+@on_both_servers
+async def test_what_two_late_functions_need_is_there_for_each(stack: Stack, made_up: scripts.Script) -> None:
+    """Each has its own, so neither fails on what the other alone had defined."""
+    said = [await stack.redis.eval(made_up.text, 0, "{0}", "0", word) for word in ("late", "other", "")]
+    lane = "queue:{0}:lane:t:queue:{0}:leasequeue:{0}:due"
+    assert said == [f"queue:{{0}}:leasequeue:{{0}}:task:aqueue:{{0}}:due{lane}", "queue:{0}:task:aqueue:{0}:due", None]
+
+
+@on_both_servers
+async def test_an_error_in_a_late_function_names_the_part_and_the_line(stack: Stack) -> None:
+    """In what is defined within it, of a delivery that is released when it is enqueued."""
+    lines = (LUA / "parts/ready.lua").read_text().splitlines()
+    line = next(n for n, text in enumerate(lines, 1) if text.startswith("local function next_order()"))
+    await stack.redis.set("queue:{0}:counters", "no hash")
+    with pytest.raises(ScriptFault, match=f"lua/shared/ready.lua:{line}\\b"):
+        await stack.deliver(person(1))
+    await stack.redis.delete(*stack.server.all_keys())
+
+
+@on_both_servers
+async def test_an_error_in_a_part_names_the_part_and_the_line(stack: Stack) -> None:
+    lines = (LUA / "parts/gather.lua").read_text().splitlines()
+    line = next(n for n, text in enumerate(lines, 1) if "if n ~= 0 then redis.call" in text)
+    await stack.redis.set("queue:{0}:states", "no hash")
+    with pytest.raises(ScriptFault, match=f"lua/shared/write_buffer.lua:{line}"):
+        await stack.queue.put("t", "a")
+    await stack.redis.delete(*stack.server.all_keys())

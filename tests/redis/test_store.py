@@ -1,0 +1,171 @@
+"""The store: scripts that come back by themselves, commands in flight batched, one answer for each."""
+
+import asyncio
+import socket
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from core.errors import SetupError, StoreUnavailable
+from core.redis.store import Store
+from tests.support.servers import Server, on_both_servers
+from tests.support.stack import Stack, person
+from tests.support.waiting import until
+
+
+@on_both_servers
+async def test_scripts_survive_a_flush(stack: Stack) -> None:
+    await stack.queue.put("t", "a")
+    await stack.redis.script_flush()
+    await stack.queue.put("t", "b")
+    await stack.redis.script_flush()
+    assert await stack.finish_all() == ["a", "b"]
+
+
+@on_both_servers
+async def test_scripts_survive_being_flushed_all_the_time(stack: Stack) -> None:
+    over = asyncio.Event()
+
+    async def flush() -> int:
+        count = 0
+        while not over.is_set():
+            await stack.redis.script_flush()
+            count += 1
+        return count
+
+    flushing = asyncio.create_task(flush())
+    for page in range(10):
+        await asyncio.gather(*(stack.queue.put("t", f"{page}-{number}") for number in range(30)))
+    assert len(set(await stack.finish_all())) == 300
+    over.set()
+    assert await flushing > 10
+
+
+@on_both_servers
+async def test_a_thousand_callers_who_find_a_script_missing_load_it_once(stack: Stack) -> None:
+    await stack.queue.put("t", "a")
+    await stack.redis.script_flush()
+    await stack.redis.config_resetstat()
+    await asyncio.gather(*(stack.queue.put("t", "a") for _ in range(1000)))
+    stats = await stack.redis.info("commandstats")
+    loads = [stats[name]["calls"] for name in ("cmdstat_script|load", "cmdstat_script") if name in stats]
+    assert loads == [1]
+    assert len(await stack.finish_all()) == 1001
+
+
+@pytest.mark.row("D-07", "K-31")
+async def test_tasks_states_and_scripts_survive_a_restart(own_server: Server) -> None:
+    stack = await Stack.open(own_server)
+    ids = [await stack.queue.put("t", str(number), lane="lane") for number in range(3)]
+    await stack.queue.put("t", "deferred", due=stack.now() + timedelta(hours=1))
+    (task,) = await stack.take()
+    await stack.queue.bury(ids[2])
+    own_server.kill()
+    putting = asyncio.create_task(stack.queue.put("t", "during the outage"))
+    own_server.start()
+    await putting
+    await stack.audit()
+    assert [await stack.state(task_id) for task_id in ids] == ["taken", "locked", "buried"]
+    assert await stack.queue.settle(task) == "done"
+    assert await stack.finish_all() == ["1", "during the outage"]
+    stack.passes(timedelta(hours=1))
+    assert await stack.finish_all() == ["deferred"]
+    await stack.audit()
+    await stack.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="segments are counted by Linux")
+async def test_commands_in_flight_are_written_together(stack: Stack) -> None:
+    """A thousand calls of one turn are a write for every eight; each on its own would be a segment of its own."""
+    counting = Counting(stack.server.place.port)
+    store = await Store.open(stack.server.url_through(await counting.start()))
+    await store.command("PING")
+    before = counting.segments()
+    await asyncio.gather(*(store.command("ECHO", str(number)) for number in range(1000)))
+    assert counting.segments() - before <= 1000 / 8 + 1
+    await store.close()
+    await counting.stop()
+
+
+class Counting:
+    """Passes everything on to the server, and knows in how many segments it came."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._sockets: list[socket.socket] = []
+
+    async def start(self) -> int:
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._sockets.append(writer.get_extra_info("socket"))
+        there, back = await asyncio.open_connection("127.0.0.1", self._target)
+        await asyncio.gather(_pass_on(reader, back), _pass_on(there, writer))
+
+    def segments(self) -> int:
+        """Those with data, of all connections: `tcpi_data_segs_in` of linux/tcp.h."""
+        infos = [one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192) for one in self._sockets if one.fileno() > 0]
+        return sum(int.from_bytes(info[152:156], sys.byteorder) for info in infos)
+
+    async def stop(self) -> None:
+        self._server.close()
+
+
+async def _pass_on(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    while data := await source.read(65536):
+        sink.write(data)
+    sink.close()
+
+
+@on_both_servers
+async def test_each_of_many_callers_gets_his_own_answer(stack: Stack) -> None:
+    answers = await asyncio.gather(*(stack.store.command("ECHO", str(number)) for number in range(5000)))
+    assert answers == [str(number) for number in range(5000)]
+
+
+@on_both_servers
+async def test_a_refused_command_is_refused_to_its_own_caller_alone(stack: Stack) -> None:
+    commands = [("ECHO", str(n)) if n % 2 else ("NONSENSE", str(n)) for n in range(100)]
+    answers = await asyncio.gather(*(stack.store.command(*command) for command in commands), return_exceptions=True)
+    assert [answer if n % 2 else type(answer).__name__ for n, answer in enumerate(answers)] == [
+        str(n) if n % 2 else "ScriptFault" for n in range(100)
+    ]
+
+
+async def test_what_was_asked_while_connections_are_cut_is_answered_and_done_once(stack: Stack) -> None:
+    async def cut() -> None:
+        await stack.redis.client_kill_filter(_type="normal", skipme=True)
+
+    for page in range(10):
+        puts = (stack.queue.put("t", f"{page}-{number}") for number in range(20))
+        await asyncio.gather(*puts, cut())
+    keys = [
+        (await asyncio.gather(stack.deliver(person(n, "nobody"), channels=("nobody",)), cut()))[0].key
+        for n in range(20)
+    ]
+    done = await stack.finish_all()
+    assert len(done) == len(set(done)) == 200
+    assert len(set(keys)) == 20
+    assert len((await stack.deliveries.list("university"))[0]) == 20
+
+
+async def test_a_server_that_does_not_come_back_is_said_to_be_unavailable(own_server: Server) -> None:
+    store = await Store.open(own_server.url, patience=0.5)
+    own_server.kill()
+    with pytest.raises(StoreUnavailable):
+        await store.command("PING")
+    assert not await store.ping()
+    own_server.start()
+    assert await until(store.ping)
+    await store.close()
+
+
+async def test_a_server_that_is_not_there_is_a_mistake_of_the_set_up_that_says_what_mends_it(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="ADA_REDIS_URL"):
+        await Store.open("redis://127.0.0.1:1/0")
+    with pytest.raises(SetupError, match="redis://"):
+        await Store.open("nonsense")

@@ -1,0 +1,140 @@
+"""Any Redis by ADA_REDIS_URL: over TLS, with an ACL user of few rights, on another database, not set up for us."""
+
+import asyncio
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from core.courier.interface import FOREVER, Message, Outcome, Sent
+from core.courier.runtime import Runtime
+from core.errors import SetupError
+from core.history.channels import Channels
+from core.history.deliveries import Deliveries
+from core.history.tracker import Tracker
+from core.model.delivery import Order, Recipient, Sender
+from core.model.history_key import HistoryKey
+from core.redis.server_checks import check, merged_flags, setting_problems
+from core.redis.store import Store
+from tests.support.servers import DEBIAN_REDIS, Server, await_sync, lacking, needs_package
+
+
+class Taker:
+    """A courier that takes everything."""
+
+    channel = "telegram"
+    account = "taker"
+    batch = 1
+    parcel = 100
+    remembers = FOREVER
+
+    async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
+        return [Sent("1") for _ in messages]
+
+    async def close(self) -> None: ...
+
+
+async def deliver_one(url: str) -> None:
+    """The whole way of one message on this server: claimed because the bell was heard, tracked over the stream."""
+    store = await Store.open(url)
+    courier = Runtime(store, Taker())
+    running = asyncio.create_task(courier.run())
+    histories, tracker = Deliveries(store, Channels(store)), Tracker(store)
+    order = Order("default", Sender(1), "text", [Recipient(1, None, {"telegram": ["5"]})], ["telegram"])
+    key: HistoryKey = (await histories.enqueue(order)).key
+    history, timed_out = await tracker.wait(key, "default", 1, 5)
+    courier.stop()
+    await running
+    await tracker.close()
+    await store.close()
+    assert history is not None
+    assert not timed_out
+    assert history.counts["sent"] == 1
+
+
+@pytest.fixture
+def secured(tmp_path: Path) -> Iterator[str]:
+    """Debian's Redis over TLS alone, with the user `ada`, who may nothing that concerns the server; its address."""
+    certificate = made_certificate(tmp_path)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    settings = [
+        f"--port 0 --tls-port {port} --tls-auth-clients no --dir {tmp_path} --save '' --appendonly yes",
+        f"--tls-cert-file {certificate} --tls-key-file {tmp_path / 'key.pem'} --tls-ca-cert-file {certificate}",
+        "--notify-keyspace-events Kgx --user default off",
+        "--user ada on >secret ~* &* +@all -@admin -@dangerous",
+    ]
+    words = [word.strip("'") for line in settings for word in line.split(" ")]
+    server = subprocess.Popen([str(DEBIAN_REDIS), *words], stdout=subprocess.DEVNULL)
+    await_sync(lambda: answers(port), within=10, what="an answer of the server")
+    yield f"rediss://ada:secret@127.0.0.1:{port}/0?ssl_ca_certs={certificate}&ssl_check_hostname=false"
+    server.kill()
+    server.wait()
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def made_certificate(directory: Path) -> Path:
+    certificate = directory / "cert.pem"
+    request = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
+    )
+    words = [*request.split(" "), "-keyout", str(directory / "key.pem"), "-out", str(certificate)]
+    subprocess.run(words, check=True, capture_output=True)
+    return certificate
+
+
+@needs_package("redis-server", "redis-server")
+@pytest.mark.skipif(shutil.which("openssl") is None, reason=lacking("openssl"))
+async def test_a_message_is_delivered_over_tls_by_a_user_without_rights_over_the_server(secured: str) -> None:
+    await deliver_one(secured)
+
+
+async def test_a_message_is_delivered_on_another_database(server: Server) -> None:
+    await deliver_one(server.place.tcp_url.removesuffix("/0") + "/3")
+
+
+async def test_a_wrong_password_is_said_at_once(server: Server) -> None:
+    with pytest.raises(SetupError, match="ADA_REDIS_URL"):
+        await Store.open(server.place.tcp_url.replace(":", ":wrong", 2).replace("redis:wrong", "redis:"))
+
+
+async def test_our_notifications_are_merged_into_those_that_are_set(server: Server, client: Redis) -> None:
+    await client.config_set("notify-keyspace-events", "El")
+    store = await Store.open(server.url)
+    assert await check(store) == []
+    flags = (await client.config_get("notify-keyspace-events"))["notify-keyspace-events"]
+    assert flags is not None
+    assert set("ElKgx") <= set(flags)
+    await store.close()
+
+
+async def test_a_server_that_would_lose_messages_is_complained_of_with_what_mends_it(
+    server: Server, client: Redis
+) -> None:
+    await client.config_set("maxmemory-policy", "allkeys-lru")
+    store = await Store.open(server.url)
+    (complaint,) = await check(store)
+    assert complaint.fatal
+    assert "CONFIG SET maxmemory-policy noeviction" in str(complaint)
+    await store.close()
+
+
+def test_what_a_server_does_not_tell_is_not_judged() -> None:
+    assert setting_problems({}) == []
+    assert [complaint.setting for complaint in setting_problems({"appendonly": "no"})] == ["appendonly"]
+    assert setting_problems({"hash-max-listpack-value": "4096"}) == []
+
+
+def test_flags_are_added_and_never_taken_away() -> None:
+    assert merged_flags("") == "Kgx"
+    assert merged_flags("AKE") == "AKE"
+    assert set(merged_flags("Ex")) == set("ExKg")

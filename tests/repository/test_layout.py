@@ -1,0 +1,82 @@
+"""A server has data of one layout, and who works with another one keeps off it."""
+
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from cli.main import main
+from core.errors import LayoutUnknown
+from core.queue.client import connect
+from core.queue.queue import Queue
+from core.redis.keys import LAYOUT
+from core.redis.server_checks import sign_layout
+from core.redis.store import Store
+from tests.support.servers import Server
+
+
+async def start(server: Server, shards: int = 1) -> None:
+    store = await Store.open(server.url, shards)
+    try:
+        await sign_layout(store)
+    finally:
+        await store.close()
+
+
+async def test_the_first_start_signs_every_shard_and_the_next_one_agrees(server: Server, client: Redis) -> None:
+    for _ in range(2):
+        await start(server, 2)
+    assert [await client.get(f"layout:{{{shard}}}") for shard in range(2)] == [str(LAYOUT)] * 2
+
+
+@pytest.mark.parametrize("found", [str(LAYOUT + 1), "nonsense"])
+async def test_data_of_another_layout_are_refused_and_left_alone(server: Server, client: Redis, found: str) -> None:
+    await client.set("layout:{1}", found)
+    with pytest.raises(LayoutUnknown, match="LAYOUT_UNKNOWN"):
+        await start(server, 2)
+    assert server.all_keys() == ["layout:{1}"]
+    assert await client.get("layout:{1}") == found
+
+
+async def test_data_that_nobody_signed_are_of_the_first_layout(
+    server: Server, client: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await Store.open(server.url)
+    await Queue(store).put("t", "of old")
+    await store.close()
+    with pytest.raises(LayoutUnknown, match="of layout 1"):
+        await start(server)
+    monkeypatch.setattr("core.redis.server_checks.LAYOUT", 1)  # a version of old comes to them
+    await start(server)
+    assert await client.get("layout:{0}") == "1"
+
+
+async def test_a_full_server_is_signed_later(server: Server, client: Redis) -> None:
+    await client.set("filling", "x" * 100_000)
+    await client.config_set("maxmemory", 1)
+    await start(server)
+    assert server.all_keys() == ["filling"]
+
+
+async def test_an_application_is_refused_too(server: Server, client: Redis) -> None:
+    await client.set("layout:{0}", "99")
+    with pytest.raises(LayoutUnknown):
+        async with connect(server.url):
+            pytest.fail("it works on data that it does not know")
+
+
+@pytest.mark.parametrize(("verb", "code"), [(["queue", "stats"], 2), (["audit"], 2), (["doctor"], 1)])
+def test_commands_refuse_and_say_so(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    verb: list[str], code: int,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("ADA_REDIS_URL", server.url)
+    monkeypatch.setenv("ADA_DATA", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    import redis
+
+    with redis.Redis.from_url(server.url) as client:
+        client.set("layout:{0}", "99")
+    assert main(verb) == code
+    told = capsys.readouterr()
+    assert "LAYOUT_UNKNOWN" in told.out + told.err

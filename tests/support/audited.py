@@ -1,0 +1,74 @@
+"""What a test asks of a whole server: all its keys of one moment, and what the audit finds broken."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from redis.asyncio import Redis
+
+from core.audit.audit import Audit
+from core.audit.invariant import Violation
+from core.redis.store import Store
+
+_DUMP = """
+local found = {}
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  local kind = redis.call('TYPE', key).ok
+  local value
+  if kind == 'hash' then value = redis.call('HGETALL', key)
+  elseif kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+  elseif kind == 'stream' then value = redis.call('XRANGE', key, '-', '+')
+  else value = redis.call('GET', key) end
+  found[#found + 1] = { key, kind, redis.call('PTTL', key), value }
+end
+return found
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One key. `value`: a dict for a hash, member → score in order for a zset, entries for a stream, else text."""
+
+    kind: str
+    pttl: int
+    value: Any
+
+
+Dump = Mapping[str, Kept]
+
+
+async def dump(url: str) -> Dump:
+    """All keys of one moment."""
+    async with Redis.from_url(url, protocol=2) as client:
+        return await dump_through(client)
+
+
+async def dump_through(client: Redis) -> Dump:
+    """The same through a client that does not decode. What is no UTF-8 (the bitmaps) comes as surrogates."""
+    rows: list[Any] = await client.eval(_DUMP, 0)
+    return {_text(key): Kept(_text(kind), pttl, _value(_text(kind), value)) for key, kind, pttl, value in rows}
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def _value(kind: str, raw: Any) -> Any:
+    if kind == "hash":
+        return {_text(raw[n]): _text(raw[n + 1]) for n in range(0, len(raw), 2)}
+    if kind == "zset":
+        return {_text(raw[n]): float(raw[n + 1]) for n in range(0, len(raw), 2)}
+    if kind == "stream":
+        return [_value("hash", fields) for _, fields in raw]
+    return _text(raw)
+
+
+async def broken(store: Store) -> list[Violation]:
+    """Everything that is not as it must be, by the rules of `./ada audit`; empty: the invariants hold."""
+    return [violation async for violation in Audit(store).find()]
+
+
+def orders(found: Dump) -> list[str]:
+    """What is still to be done: tasks and unreleased deliveries."""
+    return [key for key in found if re.match(r"queue:\{\d+\}:task:|delivery:\{\d+\}:(?!idle:)", key)]

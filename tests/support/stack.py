@@ -1,0 +1,209 @@
+"""A stack to test in: one store with everything of core on it, and couriers that a test plays."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from redis.asyncio import Redis
+
+from core.courier.interface import FOREVER, Message, Outcome, Sent
+from core.courier.options import CourierOptions
+from core.courier.runtime import Runtime
+from core.history.channels import Channels
+from core.history.deliveries import Deliveries
+from core.history.tracker import Tracker
+from core.model.backoff import Backoff
+from core.model.delivery import Accepted, Order, Recipient, Sender
+from core.model.history import History
+from core.model.history_key import HistoryKey, Id
+from core.queue.queue import Claim, Queue, Task
+from core.redis.store import Store
+from tests.support.audited import Dump, broken, dump_through, orders
+from tests.support.servers import Server
+from tests.support.waiting import until
+
+HOUR = timedelta(hours=1)
+LEASE = timedelta(seconds=30)
+FLOOR = timedelta(seconds=0.2)
+TENANT = "university"
+SENDER = Sender(7, "Anna", "staff")
+
+QUICK = CourierOptions(floor=FLOOR, backoff=Backoff(timedelta(milliseconds=10), timedelta(milliseconds=50), 4))
+"""A courier process whose pauses a test can wait for."""
+
+Answer = Callable[[Message], Outcome | Awaitable[Outcome]]
+
+
+def sent(message: Message) -> Outcome:
+    return Sent(f"ref-{message.address}")
+
+
+@dataclass
+class Played:
+    """A courier whose provider the test plays: `answer` says what becomes of a message."""
+
+    channel: str = "echo"
+    answer: Answer = sent
+    account: str = "ada"
+    batch: int = 1
+    parcel: int = 100
+    remembers: timedelta = FOREVER
+    attempted: list[Message] = field(default_factory=list)
+
+    async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
+        self.attempted += messages
+        return [await self._answered(message) for message in messages]
+
+    async def _answered(self, message: Message) -> Outcome:
+        answer = self.answer(message)
+        return await answer if inspect.isawaitable(answer) else answer
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    @property
+    def addresses(self) -> list[str]:
+        """Whom it tried, in order, repeats included."""
+        return [message.address for message in self.attempted]
+
+
+class Stack:
+    """Everything of core on one server. Close it with `close`, which also ends the couriers."""
+
+    def __init__(self, store: Store, server: Server) -> None:
+        self.store = store
+        self.server = server
+        self.queue = Queue(store)
+        self.tracker = Tracker(store)
+        self.deliveries = Deliveries(store, Channels(store, ()))
+        self._couriers: dict[Runtime, asyncio.Task[None]] = {}
+        self._plain = Redis.from_url(server.url, protocol=2)
+
+    @classmethod
+    async def open(cls, server: Server, shards: int = 1) -> "Stack":
+        return cls(await Store.open(server.url, shards), server)
+
+    async def close(self) -> None:
+        for runtime in list(self._couriers):
+            await self.stop(runtime)
+        await self.tracker.close()
+        await self._plain.aclose()
+        await self.store.close()
+
+    @property
+    def redis(self) -> Redis:
+        return self.store.redis
+
+    # time
+
+    def passes(self, time: timedelta) -> None:
+        """Moves the clock of the scripts."""
+        self.store.clock_offset_ms += int(time.total_seconds() * 1000)
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + timedelta(milliseconds=self.store.clock_offset_ms)
+
+    async def tick(self, tube: str = "nobody's", times: int = 3) -> Claim:
+        """What time has brought about happens; nobody takes anything."""
+        for _ in range(times - 1):
+            await self.claim(tube, 0)
+        return await self.claim(tube, 0)
+
+    # the queue
+
+    async def claim(
+        self, tube: str = "t", limit: int = 1, *, owner: str = "worker", lease: timedelta = LEASE, account: str = ""
+    ) -> Claim:
+        return await self.queue.claim(tube, owner, shard=0, limit=limit, lease=lease, floor=FLOOR, account=account)
+
+    async def take(self, tube: str = "t", limit: int = 1, **options: Any) -> list[Task]:
+        return list((await self.claim(tube, limit, **options)).tasks)
+
+    async def state(self, task_id: str) -> str:
+        return str((await self.queue.peek(task_id))["state"])
+
+    async def finish_all(self, tube: str = "t") -> list[str]:
+        """Take and settle until there is nothing more; the bodies in their order."""
+        done: list[str] = []
+        while True:
+            claim = await self.claim(tube, 100)
+            for task in claim.tasks:
+                await self.queue.settle(task)
+                done.append(task.body)
+            if not claim.tasks and not 0 <= claim.next_at <= claim.now:
+                return done
+
+    # deliveries
+
+    async def deliver(self, *people: Recipient, channels: Sequence[str] = ("echo",), **options: Any) -> Accepted:
+        return await self.deliveries.enqueue(order(*people, channels=channels, **options))
+
+    async def history(self, key: HistoryKey, limit: int = 100) -> History:
+        return await self.deliveries.read(key, TENANT, limit=limit)
+
+    async def finished(self, key: HistoryKey, within: float = 10.0) -> History:
+        await until(lambda: self._is_over(key), within=within)
+        return await self.history(key)
+
+    async def _is_over(self, key: HistoryKey) -> bool:
+        return (await self.history(key, limit=1)).finished_at is not None
+
+    async def courier(self, courier: Played, options: CourierOptions = QUICK, store: Store | None = None) -> Runtime:
+        """A courier process in this one; it has looked for work once when this comes back."""
+        runtime = Runtime(store or self.store, courier, options)
+        self._couriers[runtime] = asyncio.create_task(runtime.run())
+        await until(lambda: runtime.claims > 0)
+        self.deliveries = Deliveries(self.store, Channels(self.store, ()))
+        return runtime
+
+    async def stop(self, runtime: Runtime) -> None:
+        """Ends a courier in good order."""
+        runtime.stop()
+        await asyncio.wait_for(self._couriers.pop(runtime), 10)
+
+    def abandon(self, runtime: Runtime) -> None:
+        """Ends a courier without a word, as a crash does."""
+        self._couriers.pop(runtime).cancel()
+
+    # the end
+
+    async def dump(self) -> Dump:
+        """All keys of this moment."""
+        return await dump_through(self._plain)
+
+    async def audit(self) -> None:
+        """The invariants hold now."""
+        found = await broken(self.store)
+        assert not found, "\n".join(str(violation) for violation in found)
+
+    async def end_everything(self) -> None:
+        """What a test left undone is cancelled, so that the law of keys can be asked."""
+        for runtime in list(self._couriers):
+            await self.stop(runtime)
+        await self.audit()
+        left = orders(await self.dump())
+        for key in left:
+            if key.startswith("queue:"):
+                shard, _, name = key.partition("task:")
+                await self.store.run("cancel_tasks", int(shard[7:-2]), name)
+        await self.deliveries.cancel_by(TENANT, "kind_prefix", "")
+        self.passes(HOUR)
+        for number in range(self.store.shards):
+            await self.queue.claim("nobody's", "end", shard=number, limit=0, lease=LEASE, floor=FLOOR)
+        await self.audit()
+
+
+def person(number: Id, *channels: str, **contacts: Sequence[str]) -> Recipient:
+    """Recipient `number` with the address `p<number>` in each of the channels, and whatever else is given."""
+    return Recipient(number, contacts={**{channel: [f"p{number}"] for channel in channels or ("echo",)}, **contacts})
+
+
+def people(count: int, *channels: str) -> list[Recipient]:
+    return [person(number, *channels) for number in range(1, count + 1)]
+
+
+def order(*recipients: Recipient, channels: Sequence[str] = ("echo",), text: str = "hello", **options: Any) -> Order:
+    return Order(options.pop("tenant", TENANT), options.pop("sender", SENDER), text, recipients, channels, **options)
