@@ -48,7 +48,7 @@ class OutcomeWriter:
         """At once. Raises StoreError."""
         for start in range(0, max(1, len(items)), _PAGE):
             answer = await self._queue.extend(self._task, self._lease, items[start : start + _PAGE])
-            self.lost = self.lost or not answer.held
+            self.lost = self.lost or not answer.lease_valid
             self.cancelled = self.cancelled or answer.cancelled
             self.skip = answer.skip
 

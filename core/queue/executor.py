@@ -71,7 +71,7 @@ class Attempt:
         told = await self._queue.extend(self.task, self._lease, checkpoint=checkpoint)
         if told.cancelled:
             self.cancelled.set()
-        return told.held and not told.cancelled
+        return told.lease_valid and not told.cancelled
 
 
 Handler = Callable[[Attempt], Awaitable[Result]]
@@ -134,7 +134,7 @@ class Executor:
         job, running = self._jobs.get(task.token, (None, None))
         if job and told.cancelled:
             job.cancelled.set()
-        if running and not told.held:
+        if running and not told.lease_valid:
             running.cancel()
 
 

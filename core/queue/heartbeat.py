@@ -98,9 +98,9 @@ class Heartbeat:
             if isinstance(reply, RedisError):
                 raise reply
             told = extension(reply)
-            if self._hear and (told.cancelled or not told.held) and not self._over.is_set():
+            if self._hear and (told.cancelled or not told.lease_valid) and not self._over.is_set():
                 loop.call_soon_threadsafe(self._hear, task, told)
-            if not told.held:
+            if not told.lease_valid:
                 self.drop(task)
 
     def _old_enough(self) -> list[Task]:

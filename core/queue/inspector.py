@@ -112,7 +112,7 @@ class Inspector:
         found: dict[str, Any] = {"id": f"{shard}.{name}"}
         found |= {field: int(value) if field in _NUMBERS else value for field, value in facts.items()}
         if "tags" in found:
-            found["tags"] = facts["tags"].split_id("\n")
+            found["tags"] = facts["tags"].split("\n")
         if facts.get("lane") and facts["state"] == TaskState.READY:
             found |= await self._lock(shard, name, facts["tube"], facts["lane"])
         return found

@@ -211,4 +211,4 @@ def extension(reply: Sequence[Any]) -> Extension:
     """An answer of `lua/queue/extend.lua`."""
     if reply[0] == "stale":
         return Extension(False)
-    return Extension(True, bool(reply[1]), frozenset(filter(None, reply[2].split_id("\n"))))
+    return Extension(True, bool(reply[1]), frozenset(filter(None, reply[2].split("\n"))))

@@ -124,9 +124,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """`held` False: the lease was lost, and the task belongs to somebody else or to nobody. Stop, and write nothing."""
+    """`lease_valid` False: the lease was lost; stop, and write nothing."""
 
-    held: bool
+    lease_valid: bool
     cancelled: bool = False
     skip: frozenset[str] = frozenset()
 

@@ -107,7 +107,7 @@ class Machine(RuleBasedStateMachine):
             hold.delivery.write(str(entry.id), hold.channel, end)
         if not settles:
             extension = self.wait(self.stack.queue.extend(hold.task, MINUTE + MINUTE / 2, items))
-            assert (extension.held, extension.cancelled) == (True, hold.delivery.cancelled)
+            assert (extension.lease_valid, extension.cancelled) == (True, hold.delivery.cancelled)
             assert set(extension.skip) == hold.skip
             hold.lease = self.time + 1
             return

@@ -83,7 +83,7 @@ async def test_the_same_items_twice_in_one_report_count_once(stack: Stack) -> No
     (task,) = await stack.take("echo")
     items = [(await entry_of(stack, key, "echo", index, 0)).item(Status.SENT) for index in range(3)]
     mixed = [items[2], items[0], items[2], items[1], items[0], items[2]]
-    assert (await stack.queue.extend(task, HOUR, mixed[:4])).held
+    assert (await stack.queue.extend(task, HOUR, mixed[:4])).lease_valid
     assert await stack.queue.settle(task, outcomes=mixed[4:]) == "done"
     told = await stack.history(key)
     assert (told.counts[Status.SENT], told.counts["reached"], told.verdict) == (3, 3, Verdict.ALL_REACHED)

@@ -228,7 +228,7 @@ class Working(RuleBasedStateMachine):
     def extend(self, data: st.DataObject, job: Job, task: Task) -> None:
         lease, checkpoint = data.draw(minutes), data.draw(bodies)
         extension = self.wait(self.queue.extend(task, lease * MINUTE + HALF, checkpoint=checkpoint))
-        assert (extension.held, extension.cancelled) == (True, job.flagged)
+        assert (extension.lease_valid, extension.cancelled) == (True, job.flagged)
         job.lease, job.checkpoint = self.model.time + lease, checkpoint or job.checkpoint
 
     @precondition(lambda self: self.tokens)
@@ -246,7 +246,7 @@ class Working(RuleBasedStateMachine):
             for result in ("done", "retry", "bury"):
                 assert self.wait(self.queue.settle(task, result=result, body="old", answer="old")) == "stale"
             assert self.wait(self.queue.release(task, body="old")) == "stale"
-            assert not self.wait(self.queue.extend(task, MINUTE, checkpoint="old")).held
+            assert not self.wait(self.queue.extend(task, MINUTE, checkpoint="old")).lease_valid
 
     @precondition(lambda self: self.has_in_hand)
     @rule(owner=owners)

@@ -40,7 +40,7 @@ async def test_an_old_token_changes_nothing(stack: Stack, lane: str) -> None:
     assert await stack.queue.settle(first) == "stale"
     assert await stack.queue.settle(first, result="retry", due=1) == "stale"
     assert await stack.queue.release(first) == "stale"
-    assert not (await stack.queue.extend(first, HOUR, checkpoint="mine")).held
+    assert not (await stack.queue.extend(first, HOUR, checkpoint="mine")).lease_valid
     assert await kept(stack) == before
     assert await stack.queue.settle(second) == "done"
 
@@ -53,7 +53,7 @@ async def test_a_task_that_was_settled_knows_its_token_no_more(stack: Stack) -> 
     before = await kept(stack)
     assert await stack.queue.settle(task) == "stale"
     assert await stack.queue.release(task) == "stale"
-    assert not (await stack.queue.extend(task, HOUR)).held
+    assert not (await stack.queue.extend(task, HOUR)).lease_valid
     assert await kept(stack) == before
 
 
@@ -81,7 +81,7 @@ async def test_every_claim_has_a_token_of_its_own_that_is_greater_than_those_bef
 async def test_an_extended_lease_holds_and_its_checkpoint_comes_to_the_next_holder(stack: Stack) -> None:
     await stack.queue.put("t", "a")
     (task,) = await stack.take()
-    assert (await stack.queue.extend(task, 2 * HOUR, checkpoint="page 7")).held
+    assert (await stack.queue.extend(task, 2 * HOUR, checkpoint="page 7")).lease_valid
     stack.passes(HOUR)
     assert await stack.take() == []
     stack.passes(2 * HOUR)
@@ -177,7 +177,7 @@ async def test_a_taken_task_is_not_removed_by_expiry_but_when_its_lease_is_lost(
     (task,) = await stack.take(lease=HOUR)
     stack.passes(2 * MINUTE)
     await stack.tick()
-    assert (await stack.queue.extend(task, HOUR)).held
+    assert (await stack.queue.extend(task, HOUR)).lease_valid
     stack.passes(2 * HOUR)
     assert await stack.take() == []
 

@@ -234,7 +234,7 @@ def test_a_line_of_a_late_function_is_found_in_its_file(made_up: scripts.Script)
     places = [made_up.where(f"user_script:{n}: fault") for n in range(1, len(lines) + 1)]
     seen = []
     for line, place in zip(lines, places, strict=True):
-        if found := re.fullmatch(r"lua/(?:parts/)?(\w+\.lua):(\d+): fault", place):
+        if found := re.fullmatch(r"lua/(?:shared|queue)/(\w+\.lua):(\d+): fault", place):
             assert files[found[1]][int(found[2]) - 1] == line
             seen.append(f"{found[1]}:{found[2]}")
     parts = [2, 5, 3, 6, 7, 8, 3, 9, 10]
@@ -253,7 +253,7 @@ async def test_what_two_late_functions_need_is_there_for_each(stack: Stack, made
 @on_both_servers
 async def test_an_error_in_a_late_function_names_the_part_and_the_line(stack: Stack) -> None:
     """In what is defined within it, of a delivery that is released when it is enqueued."""
-    lines = (LUA / "parts/ready.lua").read_text().splitlines()
+    lines = (LUA / "shared/ready.lua").read_text().splitlines()
     line = next(n for n, text in enumerate(lines, 1) if text.startswith("local function next_order()"))
     await stack.redis.set("queue:{0}:counters", "no hash")
     with pytest.raises(ScriptFault, match=f"lua/shared/ready.lua:{line}\\b"):
@@ -263,7 +263,7 @@ async def test_an_error_in_a_late_function_names_the_part_and_the_line(stack: St
 
 @on_both_servers
 async def test_an_error_in_a_part_names_the_part_and_the_line(stack: Stack) -> None:
-    lines = (LUA / "parts/gather.lua").read_text().splitlines()
+    lines = (LUA / "shared/write_buffer.lua").read_text().splitlines()
     line = next(n for n, text in enumerate(lines, 1) if "if n ~= 0 then redis.call" in text)
     await stack.redis.set("queue:{0}:states", "no hash")
     with pytest.raises(ScriptFault, match=f"lua/shared/write_buffer.lua:{line}"):
