@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from core.errors import Refused, StoreFull
-from core.model.delivery import Accepted, Cancelled, Order, Repeat
+from core.model.delivery import Accepted, Cancelled, NewDelivery, Repeat
 from core.model.history import Change, History
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState, Status
@@ -42,9 +42,9 @@ class Histories(Protocol):
     """Deliveries and what became of them."""
 
     async def reserve(self, tenant: str, sender: Id) -> HistoryKey: ...
-    async def enqueue(self, order: Order, repeat: Repeat | None = None) -> Accepted: ...
+    async def enqueue(self, order: NewDelivery, repeat: Repeat | None = None) -> Accepted: ...
     async def enqueue_many(
-        self, orders: Sequence[tuple[Order, Repeat | None]]
+        self, orders: Sequence[tuple[NewDelivery, Repeat | None]]
     ) -> list[Accepted | Refused | StoreFull]: ...
     async def read(self, key: HistoryKey, tenant: str, cursor: str | None = None, limit: int = 100) -> History: ...
     async def list(

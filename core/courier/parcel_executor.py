@@ -21,12 +21,12 @@ from typing import NamedTuple
 from core.courier.interface import NEVER, Deferred, Halted, Message, Outcome, Scope, Split, Unknown
 from core.courier.options import Process
 from core.courier.outcome_writer import OutcomeWriter
+from core.courier.parcel import Parcel
 from core.courier.pending_entries import PendingEntries, PendingEntry, checkpoint_of
 from core.courier.retry_policy import Final, decide
 from core.errors import StoreError
-from core.history.parcels import Entry, load_parcel
+from core.history.parcels import Entry
 from core.history.reader import HistoryReader
-from core.model.history_key import HistoryKey
 from core.model.states import Reason, Status
 from core.queue.queue import Claim, Task
 
@@ -52,11 +52,9 @@ class ParcelExecutor:
         self._task = task
         self._waits_known = claim.waits > 0
         self._clock = task.claimed - time.monotonic() * 1000
-        group, entries = load_parcel(task.parcel)
-        self._key = HistoryKey.of(task.shard, task.history)
-        self._seed = f"{self._key.id}:{self._courier.channel}:{group}"
-        self._number = int(task.id.rpartition(".")[2])
-        self._entries = PendingEntries(task, entries, self._courier.channel, self._courier.remembers)
+        self._parcel = parcel = Parcel.of(task)
+        self._seed = f"{parcel.history_key.id}:{self._courier.channel}:{parcel.group}"
+        self._entries = PendingEntries(task, parcel, self._courier.channel, self._courier.remembers)
         self._ledger = OutcomeWriter(runtime.queue, task, runtime.options.lease)
         self._todo: deque[PendingEntry] = deque()
         self._left: list[PendingEntry] = []
@@ -173,11 +171,13 @@ class ParcelExecutor:
 
     async def _message(self, entry: Entry) -> Message:
         report = await self._report_url(entry) if self._runtime.options.report_url else ""
-        return Message(entry.address, self._task.text, self._seed, f"{entry.id!r}:{entry.contact}", report)
+        return Message(entry.address, self._parcel.text, self._seed, f"{entry.id!r}:{entry.contact}", report)
 
     async def _report_url(self, entry: Entry) -> str:
         base = self._runtime.options.report_url
-        token = await self._runtime.delivery_reports.token(self._key, self._courier.channel, self._number, entry)
+        token = await self._runtime.delivery_reports.token(
+            self._parcel.history_key, self._courier.channel, self._parcel.number, entry
+        )
         return f"{base}{'&' if '?' in base else '?'}token={token}"
 
     async def _split(self, refused: list[tuple[PendingEntry, Split]], *, whole: bool) -> None:

@@ -8,16 +8,16 @@ repeats. Tests: tests/crash/test_couriers.py.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import NamedTuple
 
 from core.courier.interface import NEVER
+from core.courier.parcel import Parcel
 from core.courier.retry_policy import covered
 from core.history.parcels import Entry
 from core.history.reader import HistoryReader
 from core.model.compact_json import compact_json
-from core.model.history_key import HistoryKey
 from core.model.states import OPEN, Status
 from core.queue.task import Task
 
@@ -45,24 +45,25 @@ def checkpoint_of(left: Iterable[PendingEntry]) -> str:
 class PendingEntries:
     """Of one claim. `open`: to be attempted; `died`: those whose last attempt's end nobody can tell any more."""
 
-    def __init__(self, task: Task, entries: Sequence[Entry], channel: str, remembers: timedelta) -> None:
+    def __init__(self, task: Task, parcel: Parcel, channel: str, remembers: timedelta) -> None:
         self._task = task
         self._channel = channel
         self._remembers = remembers
+        self._parcel = parcel
         rows = json.loads(task.checkpoint or "[]")
-        found = [PendingEntry(row[0], entries[row[0]], *row[1:]) for row in rows]
-        self.open = found or [PendingEntry(place, entry) for place, entry in enumerate(entries)]
+        found = [PendingEntry(row[0], parcel.entries[row[0]], *row[1:]) for row in rows]
+        self.open = found or [PendingEntry(place, entry) for place, entry in enumerate(parcel.entries)]
         self.died: list[PendingEntry] = []
-        self._in_doubt = task.crashed or task.closed or task.left < len(self.open)
+        self._in_doubt = task.crashed or parcel.closed or task.left < len(self.open)
 
     async def compare(self, reader: HistoryReader) -> None:
         """After a crash, a cancellation or a report the history knows better than the parcel."""
         if not self._in_doubt or not self.open:
             return
-        key = HistoryKey.of(self._task.shard, self._task.history)
+        key = self._parcel.history_key
         fields = [item.entry.field(self._channel) for item in self.open]
         stored = await reader.outcomes(key, fields)
-        moved = await reader.tried_again(key, self._channel, int(self._task.id.rpartition(".")[2]))
+        moved = await reader.tried_again(key, self._channel, self._parcel.number)
         statuses = [Status((stored[field] or Status.QUEUED).split("|")[0]) for field in fields]
         still = [
             (item, status)

@@ -23,7 +23,7 @@ from core.history.parcels import fields_of
 from core.history.reader import HistoryReader
 from core.history.retry import Retrier
 from core.model.clock import from_ms, to_ms
-from core.model.delivery import Accepted, Cancelled, Order, Repeat
+from core.model.delivery import Accepted, Cancelled, NewDelivery, Repeat
 from core.model.history import History
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState, Status
@@ -69,7 +69,7 @@ class Deliveries:
             if await self._store.run("reserve", key.shard, key.suffix, tenant, _RESERVED_MS):
                 return key
 
-    async def enqueue(self, order: Order, repeat: Repeat | None = None) -> Accepted:
+    async def enqueue(self, order: NewDelivery, repeat: Repeat | None = None) -> Accepted:
         """Keep the delivery and, when it is due, release it. One script, however many recipients.
 
         Raises Conflict HISTORY_KEY_USED or IDEMPOTENCY_KEY_REUSED, Forbidden HISTORY_KEY_FOREIGN.
@@ -81,7 +81,9 @@ class Deliveries:
             if not _clashed(order, reply):
                 return _accepted(key, reply)
 
-    async def enqueue_many(self, orders: Sequence[tuple[Order, Repeat | None]]) -> list[Accepted | Refused | StoreFull]:
+    async def enqueue_many(
+        self, orders: Sequence[tuple[NewDelivery, Repeat | None]]
+    ) -> list[Accepted | Refused | StoreFull]:
         """Each for itself, all under way at once; the answers in order. Raises StoreError when one is not known."""
         sizes = (self._channels.recall() or await self._channels.read()).parcel_sizes
         calls: list[Call | Refused] = []
@@ -100,7 +102,7 @@ class Deliveries:
         ]
 
     async def _answer(
-        self, order: Order, repeat: Repeat | None, key: HistoryKey, reply: Any
+        self, order: NewDelivery, repeat: Repeat | None, key: HistoryKey, reply: Any
     ) -> Accepted | Refused | StoreFull:
         if isinstance(reply, StoreFull):
             return reply
@@ -111,13 +113,13 @@ class Deliveries:
         except Refused as refusal:
             return refusal
 
-    def _call_or_refusal(self, order: Order, repeat: Repeat | None, sizes: Mapping[str, int]) -> Call | Refused:
+    def _call_or_refusal(self, order: NewDelivery, repeat: Repeat | None, sizes: Mapping[str, int]) -> Call | Refused:
         try:
             return self._call(order, repeat, sizes)
         except Refused as refusal:
             return refusal
 
-    def _call(self, order: Order, repeat: Repeat | None, sizes: Mapping[str, int]) -> Call:
+    def _call(self, order: NewDelivery, repeat: Repeat | None, sizes: Mapping[str, int]) -> Call:
         """The key and the arguments of `lua/delivery/enqueue.lua`, with a name of its own. Raises Invalid."""
         key = order.history_key or HistoryKey.new(order.sender.id, self.shards, repeat.key if repeat else "")
         if key.shard >= self.shards:
@@ -177,7 +179,7 @@ class Deliveries:
 
 
 def _enqueue_arguments(
-    key: HistoryKey, order: Order, repeat: Repeat | None, request: str, sizes: Mapping[str, int]
+    key: HistoryKey, order: NewDelivery, repeat: Repeat | None, request: str, sizes: Mapping[str, int]
 ) -> Sequence[Argument]:
     due = to_ms(order.deliver_at) if order.deliver_at else 0
     expires = to_ms(order.expires_at) if order.expires_at else 0
@@ -187,7 +189,7 @@ def _enqueue_arguments(
     return key.suffix, order.tenant, request, due, expires, name, fingerprint, _REPEAT_MS, people, fields
 
 
-def _clashed(order: Order, reply: list[str]) -> bool:
+def _clashed(order: NewDelivery, reply: list[str]) -> bool:
     """The key that we made ourselves was somebody else's in the same nanosecond: another one is made."""
     return reply[0] == "used" and order.history_key is None
 

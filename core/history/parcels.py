@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from core.model.compact_json import compact_json
-from core.model.delivery import Order
+from core.model.delivery import NewDelivery
 from core.model.history_key import Id
 from core.model.states import Status
 
@@ -85,7 +85,7 @@ def cut(entries: Sequence[T], size: int) -> list[Sequence[T]]:
     )
 
 
-def fields_of(order: Order, parcel_sizes: Mapping[str, int]) -> list[Field]:
+def fields_of(order: NewDelivery, parcel_sizes: Mapping[str, int]) -> list[Field]:
     """The history's fields for `lua/delivery/enqueue.lua`, besides how many recipients there are: name, value, name,
     value, …
     """
@@ -112,7 +112,7 @@ def fields_of(order: Order, parcel_sizes: Mapping[str, int]) -> list[Field]:
     return fields
 
 
-def _spread(order: Order) -> tuple[list[list[Any]], dict[str, list[Row]], dict[str, int]]:
+def _spread(order: NewDelivery) -> tuple[list[list[Any]], dict[str, list[Row]], dict[str, int]]:
     """The people as they are kept; by channel their contacts, and how many of these are not the first of somebody."""
     people: list[list[Any]] = []
     entries: dict[str, list[Row]] = {channel: [] for channel in order.channels}
@@ -142,7 +142,7 @@ def _leg_told(channel: str, reached: int, entries: int, parcels: Sequence[Sequen
     return f"{channel} {reached}"
 
 
-def _options(order: Order) -> Iterator[Field]:
+def _options(order: NewDelivery) -> Iterator[Field]:
     """What differs from the usual; the usual is not written, a scheduled delivery is to stay small."""
     if order.origin != USUAL_ORIGIN:
         yield from ("origin", order.origin)

@@ -31,7 +31,7 @@ class Recipient(Struct, frozen=True):
     origin: Sequence[str] = ()
 
 
-class Order(Struct, frozen=True):
+class NewDelivery(Struct, frozen=True):
     """One text for many people, each of them once. Times are aware; `deliver_at` None means now."""
 
     tenant: str

@@ -47,8 +47,11 @@ class NewTask:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A claimed task. `started` ms: the first claim since it was last returned in order; earlier than `claimed` after a
-    crash.
+    """A claimed task. `started`, `claimed`, `expires`: server ms. `started` is the first claim since the task was last
+    returned properly, so it is earlier than `claimed` after a crash.
+
+    `left`: entries still to do, 0 for a task without entries. `attachment`: empty for ordinary tasks; for parcels
+    `core.courier.parcel` decodes it.
     """
 
     shard: int
@@ -63,46 +66,41 @@ class Task:
     kind: str
     lane: str
     expires: int
-    history: str
-    parcel: str
-    text: str
-    closed: bool
     user: str = ""
     tenant: str = ""
+    attachment: tuple[str, ...] = ()
 
     @property
     def crashed(self) -> bool:
-        """Whether an earlier holder was lost without a word."""
+        """Whether an earlier attempt ended without settling or releasing the task."""
         return self.started < self.claimed or self.attempts > 1
 
     @property
     def name(self) -> str:
-        """The id on the outside."""
+        """The public id: `<shard>.<id>`."""
         return f"{self.shard}.{self.id}"
 
     @classmethod
     def of(cls, shard: int, now: int, row: Sequence[Any]) -> "Task":
-        """A row of `lua/queue/claim.lua`."""
-        (
-            task_id,
-            token,
-            attempts,
-            started,
-            body,
-            checkpoint,
-            left,
-            kind,
-            lane,
-            expires,
-            user,
-            tenant,
-            history,
-            *parcel,
-        ) = row
-        blob, text, closed = parcel or ("", "", "")
-        counts = attempts, int(started), now
-        facts = body, checkpoint, int(left or 0), kind, lane, int(expires or 0)
-        return cls(shard, task_id, str(token), *counts, *facts, history, blob, text, bool(closed), user, tenant)
+        """Decode a row of `lua/queue/claim.lua`."""
+        task_id, token, attempts, started, body, checkpoint, left, kind, lane, expires, user, tenant, *attachment = row
+        return cls(
+            shard=shard,
+            id=task_id,
+            token=str(token),
+            attempts=attempts,
+            started=int(started),
+            claimed=now,
+            body=body,
+            checkpoint=checkpoint,
+            left=int(left or 0),
+            kind=kind,
+            lane=lane,
+            expires=int(expires or 0),
+            user=user,
+            tenant=tenant,
+            attachment=tuple(attachment),
+        )
 
 
 @dataclass(frozen=True, slots=True)

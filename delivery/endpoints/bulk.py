@@ -22,7 +22,7 @@ from aiohttp import StreamReader, hdrs, web
 from msgspec import UnsetType
 
 from core.errors import Refused, StoreFull, StoreUnavailable
-from core.model.delivery import Accepted, Order, Repeat
+from core.model.delivery import Accepted, NewDelivery, Repeat
 from delivery.endpoints.order_validation import Terms, make_order
 from delivery.http import media
 from delivery.http.context import Call
@@ -207,7 +207,7 @@ class Splitter:
 
 # orders
 
-Ordered = tuple[Order, Repeat | None] | Refused
+Ordered = tuple[NewDelivery, Repeat | None] | Refused
 Unaccepted = Refused | StoreFull | Problem
 Batch = Sequence[tuple[int, Ordered]]
 """By the number of the line, as are the results."""
@@ -245,7 +245,7 @@ class Work:
             return None
         return Repeat(f"{self.repeat_key}:{line.number}", _fingerprint(line.raw))
 
-    async def _enqueue(self, orders: Sequence[tuple[Order, Repeat | None]]) -> Sequence[Accepted | Unaccepted]:
+    async def _enqueue(self, orders: Sequence[tuple[NewDelivery, Repeat | None]]) -> Sequence[Accepted | Unaccepted]:
         if not orders:
             return ()
         try:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct, UnsetType
 
-from core.model.delivery import Order, Recipient, Sender
+from core.model.delivery import NewDelivery, Recipient, Sender
 from core.model.history_key import HistoryKey, Id
 from delivery.http.options import Options
 from delivery.http.problems import Fault, Faulty, fault
@@ -28,10 +28,10 @@ class Terms(Struct, frozen=True):
     options: Options
 
 
-def make_order(given: Given, terms: Terms) -> Order:
+def make_order(given: Given, terms: Terms) -> NewDelivery:
     """The order. Raises `Faulty` with all that is wrong."""
     sender, furthest = given.sender, terms.options.furthest
-    order = Order(
+    order = NewDelivery(
         tenant=terms.tenant,
         sender=Sender(sender.id, sender.name or None, sender.role or None),
         text=given.text,
@@ -106,7 +106,7 @@ def _both(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
 # rules
 
 
-def _is_sound(order: Order, terms: Terms) -> bool:
+def _is_sound(order: NewDelivery, terms: Terms) -> bool:
     """Whether it keeps the rules of size, names and people, as most orders do; only if not, the faults are looked for.
     Merging loses no contact, so whatever is wrong with somebody shows in the order.
     """
@@ -123,7 +123,7 @@ def _is_sound(order: Order, terms: Terms) -> bool:
     return True
 
 
-def _check_size(order: Order, terms: Terms, faults: Faults) -> None:
+def _check_size(order: NewDelivery, terms: Terms, faults: Faults) -> None:
     if order.text.isspace():
         faults.append(Fault("text", "TEXT_EMPTY", "The text is only white space."))
     most = terms.options.most_recipients
@@ -131,7 +131,7 @@ def _check_size(order: Order, terms: Terms, faults: Faults) -> None:
         faults.append(Fault("recipients", "TOO_MANY_RECIPIENTS", f"At most {most} recipients are allowed."))
 
 
-def _check_names(order: Order, faults: Faults) -> None:
+def _check_names(order: NewDelivery, faults: Faults) -> None:
     """Ids and names of things become parts of keys and logs: no control characters, no line breaks."""
     _printable("sender.id", order.sender.id, faults)
     _printable("kind", order.kind, faults)
@@ -156,7 +156,7 @@ def _check_people(told: Sequence[schemas.Recipient], terms: Terms, faults: Fault
             _printable(path, "".join(addresses), faults)
 
 
-def _check_choices(order: Order, given: Given, terms: Terms, faults: Faults) -> None:
+def _check_choices(order: NewDelivery, given: Given, terms: Terms, faults: Faults) -> None:
     """What few orders have, each looked at where it was given."""
     if given.channels:
         _check_channels(given.channels, terms, faults)

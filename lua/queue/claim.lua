@@ -4,8 +4,8 @@
 -- USES    write_buffer, ready, outcome, parcels, due
 -- LATE    work_off
 -- RETURNS [now, µs since then, next moment or -1, 1 if this owner keeps the timer, waits in force, when account or pace opens or -1, task, …]
---         task: [id, token, attempts, started, body, checkpoint, left, kind, lane, expires, user, tenant,
---         history suffix, parcel, text, closed]
+--         task: [id, token, attempts, started, body, checkpoint, left, kind, lane, expires, user, tenant] and for parcels
+--         also [history suffix, parcel, text, closed]
 -- EVENTS  del of bells (what the tick made takeable); outcomes, reported, released and finished in the stream
 -- INVARIANT I2 of a lane only the first is taken; I10 nothing before due or after expiry; I12 attempts are counted here
 
@@ -100,7 +100,6 @@ local function take(id)
   add_words(leases, now + lease_ms, id)
   local task = { id, token, attempts, tostring(started) }
   for n = 2, 9 do task[n + 3] = facts[n] or '' end
-  task[13] = ''
   if facts[10] then attach_parcel(task, id, facts[10]) end
   return task
 end

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from core.courier.interface import FOREVER, NEVER, Deferred, Message, Outcome, Unknown
-from core.history.parcels import Entry, load_parcel
+from core.courier.parcel import Parcel
+from core.history.parcels import Entry
 from core.model.backoff import Backoff
 from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey
@@ -170,10 +171,10 @@ class TestCancelling:
     async def test_a_courier_is_told_of_those_cancelled_whom_it_has_not_told_the_end_of(self, stack: Stack) -> None:
         key = (await stack.deliver(*people(3))).key
         (task,) = await stack.take("echo")
-        _, (first, second, _) = load_parcel(task.parcel)
+        first, second, _ = Parcel.of(task).entries
         ends = [first.item(Status.SENT, attempts=1), second.item(Status.UNKNOWN, attempts=1)]
         assert (await stack.queue.extend(task, HOUR, ends)).skip == set()
-        await stack.store.run("cancel", 0, key.suffix, TENANT, 0, to_cancel(*load_parcel(task.parcel)[1]))
+        await stack.store.run("cancel", 0, key.suffix, TENANT, 0, to_cancel(*Parcel.of(task).entries))
         assert (await stack.queue.extend(task, HOUR)).skip == {"3"}
         await stack.queue.release(task)
         assert statuses(await stack.history(key)) == {1: "sent", 2: "unknown", 3: "cancelled"}

@@ -14,7 +14,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from core.history.parcels import Leg, load_parcel, load_plan
+from core.courier.parcel import Parcel
+from core.history.parcels import Leg, load_plan
 from core.model.clock import from_ms
 from core.model.compact_json import compact_json
 from core.model.delivery import Recipient
@@ -87,11 +88,10 @@ class Machine(RuleBasedStateMachine):
     @rule(channel=st.sampled_from(CHANNELS), limit=st.integers(1, 3), lease=minutes)
     def claim(self, channel: str, limit: int, lease: int) -> None:
         for task in self.wait(self.stack.take(channel, limit, lease=lease * MINUTE + MINUTE / 2)):
-            delivery = next(one for one in self.deliveries if one.key.suffix == task.history)
+            parcel = Parcel.of(task)
+            delivery = next(one for one in self.deliveries if one.key == parcel.history_key)
             assert not delivery.cancelled
-            _, entries = load_parcel(task.parcel)
-            number = int(task.id.rpartition(".")[2])
-            still = [entry for entry in entries if delivery.is_open(str(entry.id), channel, number)]
+            still = [entry for entry in parcel.entries if delivery.is_open(str(entry.id), channel, parcel.number)]
             assert task.left == len(still)
             assert not {str(entry.id) for entry in still} & delivery.stopped, "cancelled, and handed out again"
             self.holds.append(Hold(task, delivery, channel, self.time + lease, still))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from core.history.parcels import load_parcel
+from core.courier.parcel import Parcel
 from core.model.history_key import HistoryKey
 from core.model.states import Status
 from core.queue.queue import Task
@@ -119,4 +119,4 @@ class Busy:
 
 def items(task: Task, status: Status) -> list[object]:
     """An end for everybody of a parcel."""
-    return [entry.item(status, attempts=1) for entry in load_parcel(task.parcel)[1]]
+    return [entry.item(status, attempts=1) for entry in Parcel.of(task).entries]

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.history.parcels import load_parcel
+from core.courier.parcel import Parcel
 from core.model.compact_json import compact_json
 from core.model.states import DeliveryState, Status
 from core.queue import puts
@@ -32,7 +32,7 @@ async def test_two_who_are_cancelled_one_after_the_other_in_a_couriers_hands_are
 ) -> None:
     key = (await stack.deliver(*people(3))).key
     (task,) = await stack.take("echo")
-    _, (anna, ben, carl) = load_parcel(task.parcel)
+    anna, ben, carl = Parcel.of(task).entries
     for entry in (anna, ben):
         row = compact_json([["echo", 0, entry.item(Status.CANCELLED)]])
         assert await stack.store.run("cancel", 0, key.suffix, TENANT, 0, row) == ["cancelled", str(entry.id)]
@@ -46,7 +46,7 @@ async def test_two_who_are_cancelled_one_after_the_other_in_a_couriers_hands_are
 async def test_who_may_have_been_sent_to_before_a_crash_is_unknown_when_he_is_cancelled(stack: Stack) -> None:
     key = (await stack.deliver(*people(2))).key
     (task,) = await stack.take("echo")
-    _, (anna, ben) = load_parcel(task.parcel)
+    anna, ben = Parcel.of(task).entries
     await stack.queue.extend(task, HOUR, [anna.item(Status.SENDING, attempts=1)])
     stack.passes(2 * HOUR)
     await stack.tick()

@@ -12,7 +12,7 @@ import asyncio
 import pytest
 
 from core.courier.interface import Message, Outcome, Rejected
-from core.history.parcels import load_parcel
+from core.courier.parcel import Parcel
 from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey
 from core.model.states import Reason, Status
@@ -30,7 +30,7 @@ async def status_of_ben(stack: Stack, key: HistoryKey) -> Status:
 async def test_the_first_courier_tells_its_end_after_the_second_attempt_was_asked_for(stack: Stack) -> None:
     key = (await stack.deliver(*people(2))).key
     (first,) = await stack.take("echo")
-    _, (anna, ben) = load_parcel(first.parcel)
+    anna, ben = Parcel.of(first).entries
     await stack.store.run("record_report", 0, key.suffix, "echo", 0, compact_json(ben.item(Status.FAILED)))
     assert await stack.deliveries.retry(key, TENANT, [Status.FAILED]) == 1
     told = [anna.item(Status.SENT, attempts=1), ben.item(Status.FAILED, attempts=1)]
@@ -74,7 +74,7 @@ async def test_who_goes_on_with_a_parcel_leaves_alone_who_was_reported_failed_me
     """Ben was put off, then his provider tells that the first message failed after all: nobody asked for another."""
     key = (await stack.deliver(*people(2))).key
     (first,) = await stack.take("echo")
-    _, (_, ben) = load_parcel(first.parcel)
+    _, ben = Parcel.of(first).entries
     later = compact_json([[index, 0, 1, 0] for index in range(2)])
     assert await stack.queue.settle(first, outcomes=[], checkpoint=later) == "ready"
     await stack.store.run("record_report", 0, key.suffix, "echo", 0, compact_json(ben.item(Status.FAILED)))
@@ -88,7 +88,7 @@ async def test_who_was_to_be_tried_again_and_was_cancelled_before_is_told_as_can
     """Before, his record said `queued` for ever, while the counts said `cancelled`."""
     key = (await stack.deliver(*people(2))).key
     (first,) = await stack.take("echo")
-    _, both = load_parcel(first.parcel)
+    both = Parcel.of(first).entries
     await stack.queue.settle(first, outcomes=[entry.item(Status.FAILED, attempts=1) for entry in both])
     assert await stack.deliveries.retry(key, TENANT, [Status.FAILED]) == 2
     await stack.deliveries.cancel(key, TENANT)
@@ -101,7 +101,7 @@ async def test_the_audit_knows_that_who_is_tried_again_belongs_to_the_later_parc
     """Before, it raised a false alarm while the first parcel's courier had not told its end."""
     key = (await stack.deliver(*people(2))).key
     (first,) = await stack.take("echo")
-    _, (anna, ben) = load_parcel(first.parcel)
+    anna, ben = Parcel.of(first).entries
     await stack.store.run("record_report", 0, key.suffix, "echo", 0, compact_json(ben.item(Status.FAILED)))
     assert await stack.deliveries.retry(key, TENANT, [Status.FAILED]) == 1
     await stack.store.run("cancel", 0, key.suffix, TENANT, 1, "[]")
@@ -113,7 +113,7 @@ async def test_each_who_is_tried_again_belongs_to_a_parcel_of_his_own(stack: Sta
     """Two are tried again one after the other, so there are two later parcels, and the first courier speaks of both."""
     key = (await stack.deliver(*people(3))).key
     (first,) = await stack.take("echo")
-    _, (anna, ben, carl) = load_parcel(first.parcel)
+    anna, ben, carl = Parcel.of(first).entries
     for entry in (anna, ben):
         await stack.store.run("record_report", 0, key.suffix, "echo", 0, compact_json(entry.item(Status.FAILED)))
         assert await stack.deliveries.retry(key, TENANT, [Status.FAILED]) == 1

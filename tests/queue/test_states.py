@@ -36,7 +36,7 @@ class Case:
         """The task as it was last taken; one that was never taken has a token that nobody was given."""
         if self.task is not None:
             return self.task
-        return Task(0, self.id.partition(".")[2], "0", 1, 0, 0, "", "", 0, "", "", 0, "", "", "", False)
+        return Task(0, self.id.partition(".")[2], "0", 1, 0, 0, "", "", 0, "", "", 0)
 
     async def state(self) -> TaskState:
         try:

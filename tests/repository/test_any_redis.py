@@ -16,7 +16,7 @@ from core.errors import SetupError
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
-from core.model.delivery import Order, Recipient, Sender
+from core.model.delivery import NewDelivery, Recipient, Sender
 from core.model.history_key import HistoryKey
 from core.redis.server_checks import check, merged_flags, setting_problems
 from core.redis.store import Store
@@ -44,7 +44,7 @@ async def deliver_one(url: str) -> None:
     courier = Runtime(store, Taker())
     running = asyncio.create_task(courier.run())
     histories, tracker = Deliveries(store, Channels(store)), Tracker(store)
-    order = Order("default", Sender(1), "text", [Recipient(1, None, {"telegram": ["5"]})], ["telegram"])
+    order = NewDelivery("default", Sender(1), "text", [Recipient(1, None, {"telegram": ["5"]})], ["telegram"])
     key: HistoryKey = (await histories.enqueue(order)).key
     history, timed_out = await tracker.wait(key, "default", 1, 5)
     courier.stop()

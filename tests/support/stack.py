@@ -16,7 +16,7 @@ from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
 from core.model.backoff import Backoff
-from core.model.delivery import Accepted, Order, Recipient, Sender
+from core.model.delivery import Accepted, NewDelivery, Recipient, Sender
 from core.model.history import History
 from core.model.history_key import HistoryKey, Id
 from core.queue.queue import Claim, Queue, Task
@@ -205,5 +205,9 @@ def people(count: int, *channels: str) -> list[Recipient]:
     return [person(number, *channels) for number in range(1, count + 1)]
 
 
-def order(*recipients: Recipient, channels: Sequence[str] = ("echo",), text: str = "hello", **options: Any) -> Order:
-    return Order(options.pop("tenant", TENANT), options.pop("sender", SENDER), text, recipients, channels, **options)
+def order(
+    *recipients: Recipient, channels: Sequence[str] = ("echo",), text: str = "hello", **options: Any
+) -> NewDelivery:
+    return NewDelivery(
+        options.pop("tenant", TENANT), options.pop("sender", SENDER), text, recipients, channels, **options
+    )

@@ -1,0 +1,33 @@
+"""A parcel: a slice of one delivery's recipients for one channel, decoded from the task that carries it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.history.parcels import Entry, load_parcel
+from core.model.history_key import HistoryKey
+from core.queue.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """`number`: which of the channel's parcels, from 0. `group`: the attempt group, 0 for the first attempts and one more
+    after each retry that a person asked for. `closed`: a cancellation or a delivery report has closed entries of this
+    delivery, so the history must be read before the first attempt.
+    """
+
+    history_key: HistoryKey
+    number: int
+    group: int
+    entries: Sequence[Entry]
+    text: str
+    closed: bool
+
+    @classmethod
+    def of(cls, task: Task) -> "Parcel":
+        """Decode a claimed task that `lua/delivery/enqueue.lua` or `lua/delivery/retry.lua` made. `lua/queue/claim.lua`
+        attaches the history's suffix, the encoded parcel, the text and the closed flag.
+        """
+        suffix, encoded, text, closed = task.attachment
+        group, entries = load_parcel(encoded)
+        number = int(task.id.rpartition(".")[2])
+        return cls(HistoryKey.of(task.shard, suffix), number, group, entries, text, bool(closed))
