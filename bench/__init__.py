@@ -1,7 +1,23 @@
-"""The measurements behind docs/performance.md: `./ada bench NAME`. Each brings its own server and processes.
+"""The measurements behind docs/performance.md: `./ada bench NAME`.
 
-Modules with a table entry in `cli.commands.bench` are benchmarks; the others are what they stand on:
+Every benchmark starts its own Valkey and its own processes in a temporary directory and stops them at the end.
 
-    ground     a Valkey in a directory of its own, and the processes of one benchmark
-    child      one such process · cost: what it costs, in CPU and in commands · rows: how results are shown
+    delivery    how late, how many, how expensive: deliveries, from the HTTP API to the provider
+    queue       cost, rates, latency and memory of the queue alone
+    baselines   bare mechanisms and other queues, to compare with in the same run
+    harness     what every benchmark needs: a server, child processes, cost counters, result rows
+
+A benchmark is a module with `declare(parser)` and `async measure(arguments, rows)`.
 """
+
+from collections.abc import Mapping
+
+MODULES: Mapping[str, str] = {
+    "lag": "bench.delivery.lag",
+    "enqueue": "bench.delivery.enqueue",
+    "deliver": "bench.delivery.deliver",
+    "idle": "bench.delivery.idle",
+    "memory": "bench.delivery.memory",
+    "queue": "bench.queue",
+}
+"""The module of each benchmark, by the name that `./ada bench` takes."""

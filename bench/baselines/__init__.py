@@ -1,1 +1,1 @@
-"""Bare mechanisms and other systems to compare with in the same run."""
+"""Bare mechanisms and other queues, to compare with in the same run."""

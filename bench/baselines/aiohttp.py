@@ -1,6 +1,6 @@
-"""Bare aiohttp handlers, to compare the API with: one takes bytes and answers bytes, one takes JSON and answers JSON.
+"""Bare aiohttp handlers, to compare the API with: one reads and writes bytes, one reads and writes JSON.
 
-`python -m bench.baselines.aiohttp ANSWER_BYTES`; the second is at `/json`.
+`python -m bench.baselines.aiohttp ANSWER_BYTES`; the JSON handler is at `/json`.
 """
 
 import asyncio
@@ -15,17 +15,17 @@ BACKLOG = 1024
 
 
 async def serve(answer: bytes) -> None:
-    async def take(request: web.Request) -> web.Response:
+    async def handle_bytes(request: web.Request) -> web.Response:
         await request.read()
         return web.Response(status=202, body=answer, headers={"Content-Type": "application/json"})
 
-    async def take_json(request: web.Request) -> web.Response:
-        told = await request.json()
-        return web.json_response({"text": told["text"], "recipients": len(told["recipients"])}, status=202)
+    async def handle_json(request: web.Request) -> web.Response:
+        body = await request.json()
+        return web.json_response({"text": body["text"], "recipients": len(body["recipients"])}, status=202)
 
     app = web.Application()
-    app.router.add_post("/v1/deliveries", take)
-    app.router.add_post("/json", take_json)
+    app.router.add_post("/v1/deliveries", handle_bytes)
+    app.router.add_post("/json", handle_json)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, backlog=BACKLOG).start()

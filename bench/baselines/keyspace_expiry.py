@@ -1,4 +1,4 @@
-"""The bare mechanism for comparison: keys with a time to live, and a subscriber to their `expired` events."""
+"""Keys with a time to live and a subscriber to their `expired` events: the mechanism that Ada is compared with."""
 
 import asyncio
 import time
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 
-PATIENCE = 90.0
-"""Seconds after the last moment due for which events are waited for."""
+TIMEOUT = 90.0
+"""Seconds after the last due time in which an event still counts."""
 
 _PAGE = 10_000
 _PREFIX = "due:"
@@ -16,7 +16,7 @@ _MONTH_MS = 30 * 86_400_000
 
 
 async def fill(redis: Redis, count: int) -> None:
-    """Keys that will expire in a month, no two at the same moment."""
+    """Sets keys that expire in a month, no two in the same millisecond."""
     for start in range(0, count, _PAGE):
         async with redis.pipeline(transaction=False) as pipe:
             for number in range(start, min(start + _PAGE, count)):
@@ -24,22 +24,22 @@ async def fill(redis: Redis, count: int) -> None:
             await pipe.execute()
 
 
-async def lags(redis: Redis, moments: Sequence[int]) -> list[float]:
-    """How late (ms) each key was told to have expired; those that were not within the patience are missing."""
+async def lags(redis: Redis, due_times: Sequence[int]) -> list[float]:
+    """Returns how late (ms) the event of each key was. Events that did not come within TIMEOUT are missing."""
     async with redis.pubsub() as subscriber:
         await subscriber.subscribe("__keyevent@0__:expired")
         await subscriber.get_message(timeout=5)
-        for moment in moments:
-            await redis.set(f"{_PREFIX}{moment}", "", pxat=moment)
-        return await _heard(subscriber, len(moments), moments[-1] / 1000 + PATIENCE)
+        for due in due_times:
+            await redis.set(f"{_PREFIX}{due}", "", pxat=due)
+        return await _receive(subscriber, len(due_times), due_times[-1] / 1000 + TIMEOUT)
 
 
-async def _heard(subscriber: PubSub, count: int, until: float) -> list[float]:
-    found: list[float] = []
-    while len(found) < count and (left := until - time.time()) > 0:
+async def _receive(subscriber: PubSub, count: int, until: float) -> list[float]:
+    lags: list[float] = []
+    while len(lags) < count and (left := until - time.time()) > 0:
         message = await subscriber.get_message(ignore_subscribe_messages=True, timeout=left)
         now = time.time() * 1000
         if message and message["data"].startswith(_PREFIX):
-            found.append(now - float(message["data"].removeprefix(_PREFIX)))
+            lags.append(now - float(message["data"].removeprefix(_PREFIX)))
         await asyncio.sleep(0)
-    return found
+    return lags

@@ -1,11 +1,11 @@
-"""Another queue with the same job, in an environment of its own, so nothing of core is imported here.
+"""arq or SAQ with the same work as Ada's queue. Runs in its own virtual environment, so it imports nothing of core.
 
-python -m bench.baselines.other_queues arq|saq REDIS_URL put COUNT CALLERS   announces its seconds
-python -m bench.baselines.other_queues arq|saq REDIS_URL work COUNT held     waits for a word in the list GO,
-announces the seconds until
-                                                           COUNT handlers have begun
-python -m bench.baselines.other_queues arq|saq REDIS_URL work 0 free         announces lags (ms) when it is asked to end
-python -m bench.baselines.other_queues arq|saq REDIS_URL flow COUNT RATE     so many a second, as bench.queue.flow
+`python -m bench.baselines.other_queues arq|saq REDIS_URL …` with
+
+put COUNT CALLERS   puts COUNT jobs, announces the seconds
+work COUNT wait     waits for an element in the list GO, then announces the seconds until COUNT handlers have begun
+work 0 now          announces the lags (ms) when it is asked to stop
+flow COUNT RATE     puts RATE jobs per second, as bench.queue.steady_puts
 """
 
 import asyncio
@@ -23,13 +23,13 @@ GO = "bench:go"
 BODY = ("There is no class with me today. " * 200)[:200]
 CONCURRENCY = 200
 POLL_S = 0.01
-"""arq looks for work so often; by itself it would be twice a second."""
+"""Seconds between two polls of arq. Its default is twice a second."""
 
 Handle = Callable[[str], None]
 
 
 class Peer(Protocol):
-    """A queue: `put` adds a job with a body; `work` runs a worker until it is cancelled."""
+    """One of the queues. `put` adds a job with a body; `work` runs a worker until it is cancelled."""
 
     async def open(self, url: str) -> None: ...
     async def put(self, body: str) -> None: ...
@@ -37,7 +37,7 @@ class Peer(Protocol):
 
 
 class Arq:
-    """No result is kept, as ours keeps none."""
+    """Keeps no results, as Ada keeps none."""
 
     async def open(self, url: str) -> None:
         from arq import create_pool
@@ -60,7 +60,7 @@ class Arq:
 
 
 class Saq:
-    """No result is kept (ttl -1)."""
+    """Keeps no results (ttl -1)."""
 
     async def open(self, url: str) -> None:
         from saq import Queue
@@ -77,15 +77,15 @@ class Saq:
         async def job(context: Any, *, body: str) -> None:
             handle(body)
 
-        Worker.SIGNALS = []  # they are ours
+        Worker.SIGNALS = []  # this process handles its signals itself
         await Worker(self._queue, functions=[("job", job)], concurrency=CONCURRENCY).start()
 
 
 PEERS: Mapping[str, Callable[[], Peer]] = {"arq": Arq, "saq": Saq}
 
 
-class Count:
-    """The handler: tells when so many have begun, and how late each was that has a moment as its body."""
+class CountingHandler:
+    """Sets `all_begun` after `wanted` jobs, and records the lag of each job whose body begins with a time (ns)."""
 
     def __init__(self, wanted: int) -> None:
         self._wanted = wanted
@@ -111,20 +111,20 @@ async def put(peer: Peer, count: int, callers: int) -> None:
     announce(seconds=time.perf_counter() - began, cpu=time.process_time() - cpu)
 
 
-async def work(peer: Peer, url: str, count: int, held: bool) -> None:
-    stop, counting = stop_requested(), Count(count)
+async def work(peer: Peer, url: str, count: int, wait_for_go: bool) -> None:
+    stop, handler = stop_requested(), CountingHandler(count)
     announce(ready=True)
-    if held:
+    if wait_for_go:
         redis: Redis = Redis.from_url(url, socket_timeout=None)
         await redis.blpop([GO])
         await redis.aclose()
     began, cpu = time.perf_counter(), time.process_time()
-    working = asyncio.ensure_future(peer.work(counting))
-    if held:
-        await counting.all_begun.wait()
+    working = asyncio.ensure_future(peer.work(handler))
+    if wait_for_go:
+        await handler.all_begun.wait()
         announce(seconds=time.perf_counter() - began, cpu=time.process_time() - cpu)
     await stop.wait()
-    announce(lags=counting.lags)
+    announce(lags=handler.lags)
     working.cancel()
     await asyncio.wait([working], timeout=2)
 
@@ -141,12 +141,12 @@ async def flow(peer: Peer, count: int, rate: float) -> None:
 async def run(name: str, url: str, what: str, count: int, how: str) -> None:
     peer = PEERS[name]()
     await peer.open(url)
-    parts: Mapping[str, Callable[[], Awaitable[None]]] = {
+    modes: Mapping[str, Callable[[], Awaitable[None]]] = {
         "put": lambda: put(peer, count, int(how)),
-        "work": lambda: work(peer, url, count, how == "held"),
+        "work": lambda: work(peer, url, count, how == "wait"),
         "flow": lambda: flow(peer, count, float(how)),
     }
-    await parts[what]()
+    await modes[what]()
 
 
 if __name__ == "__main__":

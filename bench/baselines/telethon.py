@@ -1,11 +1,10 @@
-"""Bare loops over Telethon, to compare the courier with: `python -m bench.baselines.telethon HOW COUNT SIDE_BY_SIDE
-FIRST`.
+"""Bare loops over Telethon, to compare the courier with.
 
-HOW is `message` (client.send_message, as its manual has it, with a session file as usual) or `request` (the request
-alone, ready made: the least that Telethon can do).
+`python -m bench.baselines.telethon HOW COUNT CONCURRENCY FIRST`. HOW is `message` (client.send_message, with
+the usual session file) or `request` (only the prepared request, the least that Telethon can do).
 
-Signs in as the bot of the ADA_TELEGRAM_… settings and sends one text to COUNT people from number FIRST on. Announces
-that it is ready, then the seconds it took, by the clock and of CPU.
+Signs in as the bot of the ADA_TELEGRAM_… settings and sends one text to COUNT recipients, starting with number FIRST.
+Announces that it is ready, then the seconds it took and the CPU seconds.
 """
 
 import asyncio
@@ -28,36 +27,36 @@ from cli.processes.supervisor import announce
 _DATA_CENTRE = 2
 
 
-async def loop(how: str, count: int, side_by_side: int, first: int) -> None:
-    client = await signed_in(Path.cwd() / f"loop-{first}")
+async def loop(how: str, count: int, concurrency: int, first: int) -> None:
+    client = await sign_in(Path.cwd() / f"loop-{first}")
     announce(ready=True)
-    people = itertools.islice(itertools.count(first), count)
+    numbers = itertools.islice(itertools.count(first), count)
     began, used = time.monotonic(), time.process_time()
-    await asyncio.gather(*(SENDERS[how](client, people) for _ in range(side_by_side)))
+    await asyncio.gather(*(SENDERS[how](client, numbers) for _ in range(concurrency)))
     announce(seconds=time.monotonic() - began, cpu=time.process_time() - used)
     await client.disconnect()
 
 
-async def signed_in(file: Path) -> TelegramClient:
-    given = {name.removeprefix("ADA_TELEGRAM_").lower(): value for name, value in os.environ.items()}
-    rsa.add_key(given["server_key"], old=False)
+async def sign_in(file: Path) -> TelegramClient:
+    settings = {name.removeprefix("ADA_TELEGRAM_").lower(): value for name, value in os.environ.items()}
+    rsa.add_key(settings["server_key"], old=False)
     session = SQLiteSession(str(file))
-    host, _, port = given["server"].rpartition(":")
+    host, _, port = settings["server"].rpartition(":")
     session.set_dc(_DATA_CENTRE, host, int(port))
-    client = TelegramClient(session, int(given["api_id"]), given["api_hash"], receive_updates=False)
+    client = TelegramClient(session, int(settings["api_id"]), settings["api_hash"], receive_updates=False)
     await client.connect()
-    await client.sign_in(bot_token=given["bot_token"])
+    await client.sign_in(bot_token=settings["bot_token"])
     return client
 
 
-async def send_messages(client: TelegramClient, people: Iterator[int]) -> None:
-    """One message after the other, to whoever nobody else has taken."""
-    for number in people:
+async def send_messages(client: TelegramClient, numbers: Iterator[int]) -> None:
+    """Sends one message after the other; the senders share the iterator."""
+    for number in numbers:
         await client.send_message(peer(number), SHORT)
 
 
-async def send_requests(client: TelegramClient, people: Iterator[int]) -> None:
-    for number in people:
+async def send_requests(client: TelegramClient, numbers: Iterator[int]) -> None:
+    for number in numbers:
         await client(SendMessageRequest(peer(number), SHORT, random_id=number + 1))
 
 

@@ -1,7 +1,6 @@
-"""The machine's own lateness: a process with nothing but a timer, `python -m bench.baselines.timer FIRST COUNT
-SPACING` (ms).
+"""How late the machine itself wakes a process: `python -m bench.baselines.timer FIRST COUNT SPACING`.
 
-It sleeps until FIRST (Unix ms), and so on COUNT times every SPACING, and announces how late it woke each time.
+Sleeps until FIRST (Unix ms), then COUNT times in all every SPACING ms, and announces how late (ms) it woke each time.
 """
 
 import asyncio

@@ -1,1 +1,10 @@
-"""Benchmarks of the delivery pipeline."""
+"""Benchmarks of deliveries.
+
+lag      how late first attempts are, with up to a million other deliveries pending
+enqueue  deliveries per second that one API process accepts
+deliver  messages per second through courier processes, by channel
+idle     what an idle fleet costs
+memory   bytes of a scheduled delivery
+
+The other modules are programs that these start (fill_pending, lag_courier, load_generator) and sample messages.
+"""

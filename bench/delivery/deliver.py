@@ -1,24 +1,24 @@
-"""bench deliver: one delivery to many people, through courier processes and the sandbox, by channel.
+"""bench deliver: one delivery to many recipients, through courier processes and the sandbox, by channel.
 
-The sandbox plays the providers in one process, so its own speed is the limit of what can be shown; its share of a core
-stands beside each rate. Telegram is compared with a bare loop over the same library, as many messages under way: in
-turns, in several rounds, and the medians are shown, for the machine may be slower at one time than at another.
+The sandbox plays the providers in one process, so its speed limits what can be shown; its share of a core is in each
+row. Telegram is compared with a bare loop over the same library with as many messages in flight: both are measured in
+turn, in several rounds, and the medians are shown, because the speed of the machine changes.
 """
 
 import asyncio
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import aiohttp
 
-from bench.delivery.samples import SHORT, order, person
-from bench.harness.cost import Commands, commands, cpu_of
-from bench.harness.ground import START, Ground, ground
-from bench.harness.rows import Row, Rows, say, verdict
+from bench.delivery.samples import SHORT, order, recipient_of
+from bench.harness.environment import START_TIMEOUT, Environment, environment
+from bench.harness.process_cost import CommandCounts, command_counts, cpu_seconds
+from bench.harness.report import Row, Rows, log_progress, report_target
 from core.courier.options import CourierOptions
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
@@ -27,174 +27,181 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 
 CHANNELS = ("vk", "telegram", "sms")
-PROCESSES = (1, 2)
+COURIERS = (1, 2)
 LOOPS = {"message": "bare loop", "request": "bare requests"}
-"""client.send_message, which is what the courier is compared with, and the ready request alone, the least there is."""
+"""`message`: client.send_message, the courier's baseline. `request`: only the prepared request, the least possible."""
 
-LONGEST = 600.0
-TELEGRAM_WANTED = 0.8
+TIMEOUT = 600.0
+TELEGRAM_TARGET = 0.8
 ROUNDS = 3
-T = TypeVar("T", "Run", "Loop")
-_LOOK = 0.02
+T = TypeVar("T", "DeliveryRun", "LoopRun")
+_POLL_INTERVAL = 0.02
 
 
 def declare(parser: ArgumentParser) -> None:
     parser.add_argument("--recipients", type=int, default=10_000, help="of each delivery (10000)")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"beside the bare loop ({ROUNDS})")
-    parser.add_argument("--channel", action="append", choices=CHANNELS, help="only this one; may be given again")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"for Telegram, with the bare loop ({ROUNDS})")
+    parser.add_argument("--channel", action="append", choices=CHANNELS, help="only this one; may be repeated")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """What one delivery took. CPU in seconds; `calls`: requests over HTTP that the provider counted."""
+class DeliveryRun:
+    """What one delivery took. CPU in seconds; `http_calls`: HTTP requests that the provider counted."""
 
     seconds: float
-    commands: Commands
-    calls: int
-    couriers: float
-    sandbox: float
-    store: float
+    commands: CommandCounts
+    http_calls: int
+    couriers_cpu: float
+    sandbox_cpu: float
+    valkey_cpu: float
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class LoopRun:
     """What a bare loop took, in seconds."""
 
     seconds: float
     cpu: float
 
 
-def middle(found: Sequence[T]) -> T:
-    """The one that was neither quick nor slow."""
-    return sorted(found, key=lambda one: one.seconds)[(len(found) - 1) // 2]
+def median_run(runs: Sequence[T]) -> T:
+    return sorted(runs, key=lambda run: run.seconds)[(len(runs) - 1) // 2]
 
 
 async def measure(arguments: Namespace, rows: Rows) -> None:
     for channel in arguments.channel or CHANNELS:
-        async with ground() as place:
-            stage = Stage(place, channel, arguments.recipients, rows)
-            await stage.open()
-            await (stage.beside_a_bare_loop(arguments.rounds) if channel == "telegram" else stage.alone())
+        async with environment() as env:
+            benchmark = ChannelBenchmark(env, channel, arguments.recipients, rows)
+            await benchmark.start_sandbox()
+            if channel == "telegram":
+                await benchmark.compare_with_loops(arguments.rounds)
+            else:
+                await benchmark.measure_couriers()
 
 
-class Stage:
-    """One channel, with a sandbox and a server of its own."""
+class ChannelBenchmark:
+    """One channel, with its own sandbox and server."""
 
-    def __init__(self, place: Ground, channel: str, count: int, rows: Rows) -> None:
-        self._place = place
+    def __init__(self, env: Environment, channel: str, recipients: int, rows: Rows) -> None:
+        self._env = env
         self._channel = channel
-        self._count = count
+        self._recipients = recipients
         self._rows = rows
         self._page = ""
-        self._loops: dict[str, list[Loop]] = {how: [] for how in LOOPS}
+        self._loop_runs: dict[str, list[LoopRun]] = {how: [] for how in LOOPS}
 
-    async def open(self) -> None:
-        self._sandbox, facts = await self._place.start_verb("sandbox", "--json")
+    async def start_sandbox(self) -> None:
+        self._sandbox, facts = await self._env.start_command("sandbox", "--json")
         self._page = facts["page"]
-        self._place.environment |= facts["environment"]
+        self._env.variables |= facts["environment"]
 
-    async def alone(self) -> None:
-        for processes in PROCESSES:
-            self._show(processes, await self._deliver(processes), None)
+    async def measure_couriers(self) -> None:
+        for couriers in COURIERS:
+            self._show_delivery(couriers, await self._deliver(couriers), None)
 
-    async def beside_a_bare_loop(self, rounds: int) -> None:
-        runs: dict[int, list[Run]] = {processes: [] for processes in PROCESSES}
+    async def compare_with_loops(self, rounds: int) -> None:
+        runs: dict[int, list[DeliveryRun]] = {couriers: [] for couriers in COURIERS}
         for _ in range(rounds):
-            for how, processes in zip(LOOPS, PROCESSES, strict=True):
-                self._loops[how].append(await self._loop(how))
-                runs[processes].append(await self._deliver(processes))
-        bare = middle(self._loops["message"]).seconds
+            for how, couriers in zip(LOOPS, COURIERS, strict=True):
+                self._loop_runs[how].append(await self._run_loop(how))
+                runs[couriers].append(await self._deliver(couriers))
+        self._show_comparison({couriers: median_run(found) for couriers, found in runs.items()})
+
+    def _show_comparison(self, runs: dict[int, DeliveryRun]) -> None:
+        bare = median_run(self._loop_runs["message"]).seconds
         for how, name in LOOPS.items():
-            self._show_loop(name, middle(self._loops[how]), bare)
-        shown = {processes: middle(found) for processes, found in runs.items()}
-        for processes, run in shown.items():
-            self._show(processes, run, bare)
-        found = bare / shown[1].seconds
-        verdict("telegram, one courier to a bare loop", found, f"≥ {TELEGRAM_WANTED}", found >= TELEGRAM_WANTED)
-        found = shown[1].seconds / shown[2].seconds
-        verdict("telegram, two couriers to one", found, "> 1", found > 1)
+            self._show_loop(name, median_run(self._loop_runs[how]), bare)
+        for couriers, run in runs.items():
+            self._show_delivery(couriers, run, bare)
+        ratio = bare / runs[1].seconds
+        report_target("telegram, one courier to a bare loop", ratio, f"≥ {TELEGRAM_TARGET}", ratio >= TELEGRAM_TARGET)
+        ratio = runs[1].seconds / runs[2].seconds
+        report_target("telegram, two couriers to one", ratio, "> 1", ratio > 1)
 
     def _rate(self, seconds: float) -> dict[str, int]:
-        return {"n": self._count, "messages_per_s": round(self._count / seconds)}
+        return {"n": self._recipients, "messages_per_s": round(self._recipients / seconds)}
 
-    def _show_loop(self, name: str, loop: Loop, bare: float) -> None:
+    def _show_loop(self, name: str, loop: LoopRun, bare: float) -> None:
         known: Row = {"channel": self._channel, "system": name, **self._rate(loop.seconds)}
-        self._rows.show({**known, "to_bare": round(bare / loop.seconds, 2), "cpu_us_per_message": self._each(loop.cpu)})
+        cpu = self._us_per_message(loop.cpu)
+        self._rows.show({**known, "to_bare": round(bare / loop.seconds, 2), "cpu_us_per_message": cpu})
 
-    def _each(self, seconds: float) -> int:
-        return round(seconds / self._count * 1e6)
+    def _us_per_message(self, seconds: float) -> int:
+        return round(seconds / self._recipients * 1e6)
 
-    def _show(self, processes: int, run: Run, bare: float | None) -> None:
-        scripts, executed = (part / self._count for part in (run.commands.scripts, run.commands.executed))
+    def _show_delivery(self, couriers: int, run: DeliveryRun, bare: float | None) -> None:
         self._rows.show(
             {
                 "channel": self._channel,
-                "system": "1 courier" if processes == 1 else f"{processes} couriers",
+                "system": "1 courier" if couriers == 1 else f"{couriers} couriers",
                 **self._rate(run.seconds),
                 "to_bare": None if bare is None else round(bare / run.seconds, 2),
-                "cpu_us_per_message": self._each(run.couriers),
-                "http_calls": run.calls,
-                "scripts_per_message": round(scripts, 4),
-                "commands_per_message": round(executed, 4),
-                "couriers_cpu_percent": round(100 * run.couriers / run.seconds),
-                "sandbox_cpu_percent": round(100 * run.sandbox / run.seconds),
-                "store_cpu_percent": round(100 * run.store / run.seconds),
+                "cpu_us_per_message": self._us_per_message(run.couriers_cpu),
+                "http_calls": run.http_calls,
+                "scripts_per_message": round(run.commands.scripts / self._recipients, 4),
+                "commands_per_message": round(run.commands.executed / self._recipients, 4),
+                "couriers_cpu_percent": round(100 * run.couriers_cpu / run.seconds),
+                "sandbox_cpu_percent": round(100 * run.sandbox_cpu / run.seconds),
+                "store_cpu_percent": round(100 * run.valkey_cpu / run.seconds),
             }
         )
 
-    async def _loop(self, how: str) -> Loop:
-        """To people whom no loop has written to before."""
-        first = sum(len(took) for took in self._loops.values()) * self._count
-        words = (how, str(self._count), str(CourierOptions().side_by_side), str(first))
-        child = await self._place.start("bare loop", "bench.baselines.telethon", *words)
-        await child.facts(START)
-        loop = Loop(**await child.facts(LONGEST))
-        await self._place.end(child)
-        say(f"{LOOPS[how]}: {self._count / loop.seconds:,.0f}/s, {self._each(loop.cpu)} µs of CPU each")
-        return loop
-
-    async def _deliver(self, processes: int) -> Run:
-        couriers = [(await self._place.start_verb("courier", self._channel))[0] for _ in range(processes)]
-        watched = [child.pid for child in couriers], [self._sandbox.pid], [self._place.store.pid]
-        async with opened_histories(self._place.url) as histories:
-            before, calls = await commands(self._place.redis), await self._calls()
-            used, began = [spent(pids) for pids in watched], time.monotonic()
-            await self._through(histories)
-            seconds = time.monotonic() - began
-            shares = [spent(pids) - early for pids, early in zip(watched, used, strict=True)]
-            asked = (await commands(self._place.redis)).since(before)
-        run = Run(seconds, asked, await self._calls() - calls, *shares)
-        for courier in couriers:
-            await self._place.end(courier)
-        each = self._each(run.couriers)
-        say(f"{self._channel}, {processes} couriers: {self._count / seconds:,.0f}/s, {each} µs of CPU each")
+    async def _run_loop(self, how: str) -> LoopRun:
+        """Sends to recipients to which no earlier loop has written."""
+        first = sum(len(runs) for runs in self._loop_runs.values()) * self._recipients
+        args = (how, str(self._recipients), str(CourierOptions().side_by_side), str(first))
+        child = await self._env.start("bare loop", "bench.baselines.telethon", *args)
+        await child.facts(START_TIMEOUT)
+        run = LoopRun(**await child.facts(TIMEOUT))
+        await self._env.stop_child(child)
+        self._log_rate(LOOPS[how], run.seconds, run.cpu)
         return run
 
-    async def _through(self, histories: Deliveries) -> None:
-        people = [person(number, [self._channel]) for number in range(self._count)]
-        accepted = await histories.enqueue(order(SHORT, people, [self._channel]))
-        async with asyncio.timeout(LONGEST):
-            while (await self._facts(accepted.key))["state"] != "finished":  # noqa: ASYNC110 - waiting must cost nothing
-                await asyncio.sleep(_LOOK)
-        reached = int((await self._facts(accepted.key))["reached"] or 0)
-        if reached != self._count:
-            say(f"only {reached:,} of {self._count:,} were reached")
+    async def _deliver(self, couriers: int) -> DeliveryRun:
+        children = [(await self._env.start_command("courier", self._channel))[0] for _ in range(couriers)]
+        run = await self._measure_delivery([child.pid for child in children])
+        for child in children:
+            await self._env.stop_child(child)
+        self._log_rate(f"{self._channel}, {couriers} couriers", run.seconds, run.couriers_cpu)
+        return run
 
-    async def _facts(self, key: HistoryKey) -> Mapping[str, Any]:
-        names = ("state", "reached")
-        return dict(
-            zip(names, await self._place.redis.hmget(KEYS["history"].at(key.shard, key.suffix), names), strict=True)
-        )
+    async def _measure_delivery(self, couriers: Sequence[int]) -> DeliveryRun:
+        pid_groups = couriers, [self._sandbox.pid], [self._env.server.pid]
+        async with open_deliveries(self._env.url) as deliveries:
+            commands, calls = await command_counts(self._env.redis), await self._http_calls()
+            cpu, began = [total_cpu(pids) for pids in pid_groups], time.monotonic()
+            await self._deliver_to_all(deliveries)
+            seconds = time.monotonic() - began
+            cpu_used = [total_cpu(pids) - before for pids, before in zip(pid_groups, cpu, strict=True)]
+            executed = (await command_counts(self._env.redis)).since(commands)
+        return DeliveryRun(seconds, executed, await self._http_calls() - calls, *cpu_used)
 
-    async def _calls(self) -> int:
+    def _log_rate(self, what: str, seconds: float, cpu: float) -> None:
+        log_progress(f"{what}: {self._recipients / seconds:,.0f}/s, {self._us_per_message(cpu)} µs of CPU each")
+
+    async def _deliver_to_all(self, deliveries: Deliveries) -> None:
+        recipients = [recipient_of(number, [self._channel]) for number in range(self._recipients)]
+        accepted = await deliveries.enqueue(order(SHORT, recipients, [self._channel]))
+        async with asyncio.timeout(TIMEOUT):
+            while (await self._state_and_reached(accepted.key))[0] != "finished":  # noqa: ASYNC110 - the tracker would cost CPU in the measured processes
+                await asyncio.sleep(_POLL_INTERVAL)
+        _, reached = await self._state_and_reached(accepted.key)
+        if reached != self._recipients:
+            log_progress(f"only {reached:,} of {self._recipients:,} were reached")
+
+    async def _state_and_reached(self, key: HistoryKey) -> tuple[str | None, int]:
+        state, reached = await self._env.redis.hmget(KEYS["history"].at(key.shard, key.suffix), ["state", "reached"])
+        return (str(state) if state else None), int(reached or 0)
+
+    async def _http_calls(self) -> int:
         async with aiohttp.ClientSession() as session, session.get(f"{self._page.rstrip('/')}/state.json") as answer:
             counters = (await answer.json())["counters"]
         return int(counters.get(self._channel, {}).get("http", 0))
 
 
 @asynccontextmanager
-async def opened_histories(url: str) -> AsyncIterator[Deliveries]:
-    """On a connection that is not counted."""
+async def open_deliveries(url: str) -> AsyncIterator[Deliveries]:
+    """On a connection named `bench`, whose commands are not counted."""
     store = await Store.open(f"{url}?client_name=bench")
     try:
         yield Deliveries(store, Channels(store))
@@ -202,6 +209,6 @@ async def opened_histories(url: str) -> AsyncIterator[Deliveries]:
         await store.close()
 
 
-def spent(pids: Sequence[int]) -> float:
-    """Seconds of CPU of these processes together."""
-    return sum(cpu_of(pid) for pid in pids)
+def total_cpu(pids: Sequence[int]) -> float:
+    """CPU seconds of these processes together."""
+    return sum(cpu_seconds(pid) for pid in pids)

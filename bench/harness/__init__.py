@@ -1,1 +1,7 @@
-"""What every benchmark needs: a server, child processes, cost counters, result rows."""
+"""What every benchmark needs.
+
+environment     a Valkey in a temporary directory, and the processes of one benchmark
+child_process   one such process, started and stopped; what it announces is read as facts
+process_cost    CPU seconds of processes, commands that the server executed
+report          result rows as a table or as JSON lines; progress and targets on stderr
+"""

@@ -1,32 +1,31 @@
-"""bench queue latency: from put to the beginning of the handler, in another process, for tasks that come one by one."""
+"""bench queue latency: from put to the start of the handler in another process, for tasks that arrive one by one."""
 
 import asyncio
 import time
 
-from bench.harness.rows import Rows, percentile, verdict
-from bench.queue.meter import spread
+from bench.harness.report import Rows, percentile, report_target
+from bench.queue.measurements import latency_columns
+from bench.queue.queue_environment import QueueEnvironment, queue_environment
 from bench.queue.sizes import Sizes
-from bench.queue.stage import Stage, staged
 
 RATE = 100
-WANTED_MS = 2.0
-_RUN_IN_MS = 500.0
+TARGET_MS = 2.0
+_WARM_UP_MS = 500.0
 
 
 async def measure(sizes: Sizes, rows: Rows) -> None:
-    async with staged() as stage:
-        lags = await lags_of(stage, sizes.latency_s)
-    rows.show({"part": "latency", "n": len(lags), "rate_per_s": RATE, **spread("latency", lags)})
-    worst = percentile(lags, 0.99)
-    verdict("latency of a task at once, p99 ms", worst, f"≤ {WANTED_MS:g}", worst <= WANTED_MS)
+    async with queue_environment() as env:
+        lags = await measure_lags(env, sizes.latency_s)
+    rows.show({"part": "latency", "n": len(lags), "rate_per_s": RATE, **latency_columns("latency", lags)})
+    p99 = percentile(lags, 0.99)
+    report_target("latency of a task that is due at once, p99 ms", p99, f"≤ {TARGET_MS:g}", p99 <= TARGET_MS)
 
 
-async def lags_of(stage: Stage, seconds: float) -> list[float]:
-    """The first half second, in which scripts are loaded, does not count."""
-    worker, flow = await stage.start_worker(), await stage.start("flow", str(RATE))
+async def measure_lags(env: QueueEnvironment, seconds: float) -> list[float]:
+    """Returns the lags in ms, without those of the first half second, in which scripts are loaded."""
+    worker, puts = await env.start_worker(), await env.start("steady_puts", str(RATE))
     began = time.time() * 1000
-    await asyncio.sleep(seconds + _RUN_IN_MS / 1000)
-    put = (await stage.end(flow))["put"]
-    await stage.all_done(put)
-    lags = (await stage.end(worker))["lags"]
-    return [lag for moment, lag in lags if moment >= began + _RUN_IN_MS]
+    await asyncio.sleep(seconds + _WARM_UP_MS / 1000)
+    await env.all_done((await env.stop(puts))["put"])
+    lags = (await env.stop(worker))["lags"]
+    return [lag for moment, lag in lags if moment >= began + _WARM_UP_MS]

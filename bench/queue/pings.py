@@ -1,6 +1,6 @@
-"""A process that asks the server for nothing, again and again: `python -m bench.queue.pings REDIS_URL`.
+"""A process that sends PINGs: `python -m bench.queue.pings REDIS_URL`.
 
-Announces pairs (moment ms, ms until the answer) when it is asked to end.
+Announces pairs (moment ms, ms until the answer) when it is asked to stop.
 """
 
 import signal
@@ -15,13 +15,13 @@ _PAUSE = 0.002
 
 
 def ping(url: str) -> None:
-    asked_to_end: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: asked_to_end.append(number))
+    stop_signals: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: stop_signals.append(number))
     waits: list[tuple[float, float]] = []
     with Redis.from_url(url, client_name="bench") as redis:
         redis.ping()
         announce(ready=True)
-        while not asked_to_end:
+        while not stop_signals:
             moment, began = time.time() * 1000, time.perf_counter()
             redis.ping()
             waits.append((moment, (time.perf_counter() - began) * 1000))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
-from core.queue.task import NewTask
+from core.queue import NewTask
 
 TUBE = "bench"
 BODY = ("There is no class with me today. " * 200)[:200]
@@ -13,58 +13,58 @@ _TENANTS = 4
 _FAR_DAYS, _SOON_MS = 30, 100
 
 Shape = Callable[[int, int, int], NewTask]
-"""(number, how many there are, moment in Unix ms) → the task."""
+"""(number, total number of tasks, due time in Unix ms) → the task."""
 
 
-def plain(n: int, many: int, at: int) -> NewTask:
+def plain(n: int, total: int, due_ms: int) -> NewTask:
     return NewTask(BODY)
 
 
-def own(n: int, many: int, at: int) -> NewTask:
-    """A lane of its own."""
+def own(n: int, total: int, due_ms: int) -> NewTask:
+    """Each in its own lane."""
     return NewTask(BODY, lane=f"user {n}")
 
 
-def pairs(n: int, many: int, at: int) -> NewTask:
-    """Two to a lane, the second ones behind all first ones."""
-    return NewTask(BODY, lane=f"user {n % max(1, many // 2)}")
+def pairs(n: int, total: int, due_ms: int) -> NewTask:
+    """Two to a lane; all first ones come before all second ones."""
+    return NewTask(BODY, lane=f"user {n % max(1, total // 2)}")
 
 
-def tens(n: int, many: int, at: int) -> NewTask:
+def tens(n: int, total: int, due_ms: int) -> NewTask:
     """Ten to a lane, the lanes in turn."""
-    return NewTask(BODY, lane=f"user {n % max(1, many // _TO_A_LANE)}")
+    return NewTask(BODY, lane=f"user {n % max(1, total // _TO_A_LANE)}")
 
 
-def one(n: int, many: int, at: int) -> NewTask:
+def one(n: int, total: int, due_ms: int) -> NewTask:
     """All in one lane, of one user."""
     return NewTask(BODY, lane="one", user=USER)
 
 
-def due(n: int, many: int, at: int) -> NewTask:
-    """Everybody at the same moment, each in his lane (K-07)."""
-    return NewTask(BODY, lane=f"user {n}", due=_moment(at))
+def due(n: int, total: int, due_ms: int) -> NewTask:
+    """All due at the same moment, each in its own lane (K-07)."""
+    return NewTask(BODY, lane=f"user {n}", due=_due(due_ms))
 
 
-def soon(n: int, many: int, at: int) -> NewTask:
+def soon(n: int, total: int, due_ms: int) -> NewTask:
     return NewTask(BODY, lane=f"user {n}", due=datetime.now(UTC) + timedelta(milliseconds=_SOON_MS))
 
 
-def far(n: int, many: int, at: int) -> NewTask:
+def far(n: int, total: int, due_ms: int) -> NewTask:
     """In a month, no two at the same moment, all of one user."""
-    return NewTask(BODY, lane=f"user {n}", user=USER, due=_moment(at, n))
+    return NewTask(BODY, lane=f"user {n}", user=USER, due=_due(due_ms, n))
 
 
-def marked(n: int, many: int, at: int) -> NewTask:
-    """With everything a task can be found by."""
+def marked(n: int, total: int, due_ms: int) -> NewTask:
+    """With every field that a task can be found by."""
     return NewTask(
         BODY, tenant=f"t{n % _TENANTS}", lane=f"user {n}", user=f"{n}", kind="message.text", tags=["mailing 7"]
     )
 
 
-def mixed(n: int, many: int, at: int) -> NewTask:
-    """One of each kind in turn; the deferred are due very soon."""
+def mixed(n: int, total: int, due_ms: int) -> NewTask:
+    """The shapes in turn; deferred tasks are due very soon."""
     shapes: tuple[Shape, ...] = (plain, own, tens, marked, soon)
-    return shapes[n % len(shapes)](n, many, at)
+    return shapes[n % len(shapes)](n, total, due_ms)
 
 
 SHAPES: Mapping[str, Shape] = {
@@ -72,7 +72,7 @@ SHAPES: Mapping[str, Shape] = {
 }
 
 
-def _moment(at: int, n: int = 0) -> datetime:
-    if at:
-        return datetime.fromtimestamp(at / 1000, UTC)
+def _due(due_ms: int, n: int = 0) -> datetime:
+    if due_ms:
+        return datetime.fromtimestamp(due_ms / 1000, UTC)
     return datetime.now(UTC) + timedelta(days=_FAR_DAYS, milliseconds=n)

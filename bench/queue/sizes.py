@@ -1,12 +1,12 @@
-"""How much each part of `bench queue` puts: the sizes of the laws, and short ones that only show that it runs."""
+"""How many tasks each part of `bench queue` uses: full sizes for figures, short ones to show that it runs."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """`locked`: lanes; the others: tasks. `samples`: claims that are timed. `latency_s`: how long one task comes after
-    the other.
+    """`locked`: lanes; the others: tasks. `samples`: claims that are timed. `latency_s`: seconds for which
+    tasks are put.
     """
 
     locked: tuple[int, ...] = (1, 1_000, 100_000)

@@ -1,4 +1,4 @@
-"""The benchmarks in their short form: they run, and their rows have the shape that programs rely on. No timings."""
+"""The benchmarks in their short form: they run, and their rows have the keys that programs rely on. No timings."""
 
 import json
 import os
@@ -8,23 +8,24 @@ from typing import Any
 
 import pytest
 
-from bench.harness.cost import cpu_of, tree, usage
-from bench.harness.rows import Rows, percentile
+from bench import MODULES
+from bench.harness.process_cost import cpu_seconds, process_tree, process_usage
+from bench.harness.report import Rows, percentile
 from cli.commands.bench import BENCHMARKS
 from cli.main import main
 
 Row = dict[str, Any]
 
 
-async def rows_of(capsys: pytest.CaptureFixture[str], name: str, *words: str) -> list[Row]:
-    """What `./ada bench NAME --json …` prints."""
-    module, parser = import_module(f"bench.{name}"), ArgumentParser()
+async def rows_of(capsys: pytest.CaptureFixture[str], name: str, *args: str) -> list[Row]:
+    """Returns what `./ada bench NAME --json …` prints."""
+    module, parser = import_module(MODULES[name]), ArgumentParser()
     module.declare(parser)
-    await module.measure(parser.parse_args(words), Rows(as_json=True))
+    await module.measure(parser.parse_args(args), Rows(as_json=True))
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-async def test_lag_tells_ada_a_timer_and_expired_for_each_number_of_pending(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_lag_measures_ada_a_timer_and_expired(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "lag", "--pending", "0,200", "--count", "10", "--rounds", "2")
     each = ["ada", "timer", "ada", "timer", "expired"]
     assert [(row["system"], row["pending"]) for row in rows] == [(name, n) for n in (0, 200) for name in each]
@@ -42,8 +43,8 @@ async def test_enqueue_compares_one_by_one_and_bulk_with_a_bare_handler(capsys: 
 
 
 @pytest.mark.row("D-21")
-async def test_deliver_counts_the_calls_that_vk_was_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    """2,501 recipients are one request and one more."""
+async def test_deliver_counts_the_http_calls_to_vk(capsys: pytest.CaptureFixture[str]) -> None:
+    """2,501 recipients take two requests."""
     rows = await rows_of(capsys, "deliver", "--channel", "vk", "--recipients", "2501")
     assert [(row["system"], row["http_calls"]) for row in rows] == [("1 courier", 2), ("2 couriers", 2)]
     assert all(row["scripts_per_message"] < 0.01 for row in rows)
@@ -55,7 +56,7 @@ async def test_deliver_compares_telegram_with_loops_over_the_same_library(capsys
     assert all(row["n"] == 150 and row["messages_per_s"] > 0 and row["to_bare"] > 0 for row in rows)
 
 
-async def test_idle_tells_each_process_and_all_together(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_idle_reports_each_process_and_their_total(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "idle", "--seconds", "1")
     named = [row["process"] for row in rows]
     assert named[-1] == "all"
@@ -63,7 +64,7 @@ async def test_idle_tells_each_process_and_all_together(capsys: pytest.CaptureFi
     assert rows[-1]["commands_per_s_each"] >= 0
 
 
-async def test_memory_tells_bytes_by_letters_and_channels(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_memory_reports_bytes_by_letters_and_channels(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "memory", "--count", "1000")
     assert [(row["text"], row["channels"]) for row in rows] == [
         ("ascii", 1), ("ascii", 3), ("cyrillic", 1), ("cyrillic", 3)
@@ -71,7 +72,7 @@ async def test_memory_tells_bytes_by_letters_and_channels(capsys: pytest.Capture
     assert all(500 < row["bytes"] < 3000 for row in rows)
 
 
-async def test_queue_claim_tells_each_situation_beside_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_queue_claim_reports_each_situation_between_two_empty_ones(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "queue", "claim", "--short")
     assert [row["beside"] for row in rows] == [
         "nothing else", "1 locked lanes", "100 locked lanes", "1,000 locked lanes", "5,000 deferred tasks",
@@ -82,7 +83,7 @@ async def test_queue_claim_tells_each_situation_beside_nothing_else(capsys: pyte
 
 
 @pytest.mark.row("K-07")
-async def test_queue_due_tells_how_long_the_server_was_held(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_queue_due_reports_script_and_ping_times(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "queue", "due", "--short")
     assert [row["n"] for row in rows] == [200, 2000]
     for row in rows:
@@ -92,10 +93,10 @@ async def test_queue_due_tells_how_long_the_server_was_held(capsys: pytest.Captu
 
 
 @pytest.mark.row("K-09")
-async def test_queue_cancel_tells_what_the_others_notice(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_queue_cancel_reports_the_latency_of_other_tasks(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "queue", "cancel", "--short")
-    told = [(row["state"], row.get("others")) for row in rows]
-    assert told == [(state, others) for state in ("locked", "waiting") for others in (None, "before", "meanwhile")]
+    shown = [(row["state"], row.get("others")) for row in rows]
+    assert shown == [(state, others) for state in ("locked", "waiting") for others in (None, "before", "meanwhile")]
     assert all(row["latency_p99_ms"] > 0 for row in rows if row.get("others"))
 
 
@@ -110,7 +111,7 @@ async def test_queue_memory_names_what_is_left_by_a_drain(capsys: pytest.Capture
     assert len(left) == drain["drained"]["keys"] < 20
 
 
-async def test_queue_rates_stand_beside_a_trivial_script(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_queue_rates_are_compared_with_a_trivial_script(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "queue", "rates", "--short")
     assert [row["system"] for row in rows] == [
         "trivial script, raw", "trivial script, redis-py", "put by 32 callers", "put in bulks of 1,000",
@@ -120,20 +121,20 @@ async def test_queue_rates_stand_beside_a_trivial_script(capsys: pytest.CaptureF
     assert all(row["tasks_per_s"] > 0 and row["to_redis_py"] > 0 for row in rows[2:])
 
 
-async def test_queue_latency_tells_every_task_after_the_first_half_second(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_queue_latency_counts_tasks_after_the_first_half_second(capsys: pytest.CaptureFixture[str]) -> None:
     (row,) = await rows_of(capsys, "queue", "latency", "--short")
     assert row["n"] > 0
     assert 0 < row["latency_p50_ms"] <= row["latency_p99_ms"] <= row["latency_max_ms"]
 
 
-def test_a_part_of_the_queue_or_a_peer_that_there_is_none_of_is_wrong_usage() -> None:
-    for words in (["luck"], ["--beside", "celery"]):
+def test_an_unknown_part_or_peer_is_wrong_usage() -> None:
+    for args in (["luck"], ["--beside", "celery"]):
         with pytest.raises(SystemExit) as ended:
-            main(["bench", "queue", *words])
+            main(["bench", "queue", *args])
         assert ended.value.code == 2
 
 
-def test_every_benchmark_is_offered_with_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_benchmark_has_a_help_page(capsys: pytest.CaptureFixture[str]) -> None:
     for name in BENCHMARKS:
         with pytest.raises(SystemExit) as ended:
             main(["bench", name, "--help"])
@@ -148,11 +149,11 @@ def test_an_unknown_benchmark_is_wrong_usage() -> None:
 
 
 @pytest.mark.parametrize(("share", "wanted"), [(0.01, 1), (0.5, 50), (0.99, 99), (1.0, 100)])
-def test_a_percentile_is_a_value_that_was_measured(share: float, wanted: int) -> None:
+def test_a_percentile_is_one_of_the_measured_values(share: float, wanted: int) -> None:
     assert percentile(range(100, 0, -1), share) == wanted
 
 
-def test_a_table_begins_anew_with_other_columns(capsys: pytest.CaptureFixture[str]) -> None:
+def test_different_columns_start_a_new_table(capsys: pytest.CaptureFixture[str]) -> None:
     rows = Rows(as_json=False)
     rows.show({"a": 1})
     rows.show({"a": 2000})
@@ -162,7 +163,7 @@ def test_a_table_begins_anew_with_other_columns(capsys: pytest.CaptureFixture[st
     ]  # fmt: skip
 
 
-def test_cpu_is_told_of_a_process_and_of_what_it_started() -> None:
-    found, own = usage(), os.getpid()
-    assert own in tree(os.getppid(), found)
-    assert cpu_of(own) > 0
+def test_cpu_and_descendants_of_a_process_are_found() -> None:
+    found, own = process_usage(), os.getpid()
+    assert own in process_tree(os.getppid(), found)
+    assert cpu_seconds(own) > 0

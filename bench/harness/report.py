@@ -1,4 +1,4 @@
-"""How results are shown: a table for people, one JSON object per line for programs. Progress goes to stderr."""
+"""Results as a table, or with --json as one JSON object per line. Progress and targets go to stderr."""
 
 import json
 import math
@@ -13,7 +13,7 @@ _BEGAN = time.monotonic()
 
 
 class Rows:
-    """Shows each row as soon as it is known; a row with other columns than the one before begins a new table."""
+    """Prints each row at once. A row with different columns starts a new table."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
@@ -25,14 +25,14 @@ class Rows:
             print(json.dumps(row, ensure_ascii=False), flush=True)
             return
         if list(row) != self._columns:
-            self._begin(row)
-        print(_line([text_of(cell) for cell in row.values()], self._widths), flush=True)
+            self._start_table(row)
+        print(_line([format_cell(cell) for cell in row.values()], self._widths), flush=True)
 
-    def _begin(self, row: Row) -> None:
+    def _start_table(self, row: Row) -> None:
         if self._columns:
             print()
         self._columns = list(row)
-        self._widths = [max(len(name), len(text_of(cell)), 10) for name, cell in row.items()]
+        self._widths = [max(len(name), len(format_cell(cell)), 10) for name, cell in row.items()]
         print(_line(self._columns, self._widths))
 
 
@@ -40,20 +40,20 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
 
 
-def text_of(cell: Cell) -> str:
+def format_cell(cell: Cell) -> str:
     if cell is None:
         return "-"
     return f"{cell:,.2f}" if isinstance(cell, float) else f"{cell:,}" if isinstance(cell, int) else cell
 
 
-def say(line: str) -> None:
-    """Progress, with the seconds since the start."""
+def log_progress(line: str) -> None:
+    """Prints a line of progress, with the seconds since the start."""
     print(f"[{time.monotonic() - _BEGAN:6.1f} s] {line}", file=sys.stderr, flush=True)
 
 
-def verdict(what: str, found: float, wanted: str, holds: bool) -> None:
-    """What a target asks for and whether it holds; a measurement is no test, so it changes no exit code."""
-    say(f"{'held  ' if holds else 'MISSED'}  {what}: {text_of(round(found, 2))}, wanted {wanted}")
+def report_target(what: str, value: float, target: str, is_met: bool) -> None:
+    """Prints a target and whether the measured value meets it. It does not change the exit code."""
+    log_progress(f"{'met   ' if is_met else 'MISSED'}  {what}: {format_cell(round(value, 2))}, target {target}")
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -1,7 +1,7 @@
-"""A courier process whose courier looks at the clock: `python -m bench.delivery.stopwatch REDIS_URL COUNT`.
+"""A courier process that measures lag: `python -m bench.delivery.lag_courier REDIS_URL COUNT`.
 
-An address is the moment (Unix ms) at which its delivery is due. The lags of the first COUNT attempts are announced, in
-ms; without them all, those there are when it is asked to end.
+The address of a recipient is the time (Unix ms) at which its delivery is due; an attempt records how late it is. The
+lags (ms) are announced after COUNT attempts, or when the process is asked to stop.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from core.courier.interface import FOREVER, Message, Outcome, Sent
 from core.courier.runtime import Runtime
 from core.redis.store import Store
 
-CHANNEL = "stopwatch"
+CHANNEL = "lag"
 PARCEL = 100
 
 
-class Stopwatch:
-    """A courier of core.courier.interface."""
+class LagCourier:
+    """Implements core.courier.interface.Courier."""
 
     channel = CHANNEL
     account = "bench"
@@ -31,29 +31,29 @@ class Stopwatch:
     def __init__(self, count: int) -> None:
         self._count = count
         self.lags: list[float] = []
-        self.all_there = asyncio.Event()
+        self.has_all = asyncio.Event()
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         now = time.time() * 1000
         self.lags += [now - float(message.address) for message in messages]
         if len(self.lags) >= self._count:
-            self.all_there.set()
+            self.has_all.set()
         return [Sent()] * len(messages)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Has nothing to close."""
 
 
 async def deliver(url: str, count: int) -> None:
     stop = stop_requested()
     store = await Store.open(url)
-    stopwatch = Stopwatch(count)
-    runtime = Runtime(store, stopwatch)
+    courier = LagCourier(count)
+    runtime = Runtime(store, courier)
     running = asyncio.create_task(runtime.run())
     announce(channel=CHANNEL)
-    ends = [asyncio.create_task(event.wait()) for event in (stopwatch.all_there, stop)]
+    ends = [asyncio.create_task(event.wait()) for event in (courier.has_all, stop)]
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-    announce(lags=stopwatch.lags)
+    announce(lags=courier.lags)
     await stop.wait()
     runtime.stop()
     await running

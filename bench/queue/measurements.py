@@ -1,4 +1,4 @@
-"""What the server says of itself: how long each script held it, how many keys and bytes it has."""
+"""What the server reports: how long each script ran, how many keys and bytes it has, how many transitions were made."""
 
 import asyncio
 import time
@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 
 from redis.asyncio import Redis
 
-from bench.harness.rows import median, percentile
-from cli.command import NotDone
+from bench.harness.report import median, percentile
+from cli.command import CommandFailed
 from core.redis import scripts
 from core.redis.keys import KEYS
 
 _KEPT = 100_000
-NOTED_US = 200
-"""What is shorter is not looked at where only the longest counts."""
+LONG_SCRIPT_US = 200
+"""Shorter scripts are not recorded where only the longest ones matter."""
 
-_LOOK = 0.005
+_POLL_INTERVAL = 0.005
 
 
 @dataclass(slots=True)
-class Timings:
-    """µs of each run in the server, by script; there when the measuring is over."""
+class ScriptTimings:
+    """Run times in µs, by script. Filled when the `script_timings` block ends."""
 
     by_script: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
@@ -36,24 +36,24 @@ class Timings:
 
     @property
     def median_ms(self) -> float:
-        """Beside the longest it tells what was the machine's, not the script's."""
+        """Compared with the longest it shows which part is the machine's, not the script's."""
         return median([run for runs in self.by_script.values() for run in runs] or [0]) / 1000
 
 
 @asynccontextmanager
-async def timed(redis: Redis, above_us: int = 0) -> AsyncIterator[Timings]:
-    """Every script that runs meanwhile, for `above_us` at least, by the server's own slow log."""
-    told = Timings()
+async def script_timings(redis: Redis, above_us: int = 0) -> AsyncIterator[ScriptTimings]:
+    """Records every script that runs at least `above_us` within the block, from the server's slow log."""
+    timings = ScriptTimings()
     await redis.config_set("slowlog-max-len", _KEPT)
     await redis.slowlog_reset()
     await redis.config_set("slowlog-log-slower-than", above_us)
-    yield told
+    yield timings
     await redis.config_set("slowlog-log-slower-than", -1)
     names = {scripts.load(name, flags=True).sha: name for name in scripts.names()}
     for entry in await redis.slowlog_get(_KEPT):
         verb, _, rest = _text(entry["command"]).partition(" ")
         if verb.upper() == "EVALSHA":
-            told.by_script[names.get(rest[:40], "another")].append(entry["duration"])
+            timings.by_script[names.get(rest[:40], "another")].append(entry["duration"])
     await redis.slowlog_reset()
 
 
@@ -62,33 +62,33 @@ def _text(command: bytes | str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
-    """How many keys, and all bytes the server has asked for."""
+class ServerSize:
+    """The number of keys, and the bytes that the server has allocated."""
 
     keys: int
     bytes: int
 
 
-async def contents(redis: Redis) -> Contents:
-    return Contents(await redis.dbsize(), (await redis.info("memory"))["used_memory"])
+async def server_size(redis: Redis) -> ServerSize:
+    return ServerSize(await redis.dbsize(), (await redis.info("memory"))["used_memory"])
 
 
-async def counted(redis: Redis, tube: str, transition: str) -> int:
-    """How many tasks of a tube have made a transition since the beginning."""
+async def transition_count(redis: Redis, tube: str, transition: str) -> int:
+    """How many tasks of a tube have made this transition since the server started."""
     return int(await redis.hget(KEYS["counters"].at(0), f"{tube}:{transition}") or 0)
 
 
-async def until(holds: Callable[[], Awaitable[bool]], within: float, what: str) -> float:
-    """Looks often; answers the moment (Unix ms) at which it was seen. Raises NotDone."""
-    deadline = time.monotonic() + within
-    while not await holds():
+async def wait_until(is_true: Callable[[], Awaitable[bool]], timeout: float, what: str) -> float:
+    """Polls until the condition is true; returns that moment (Unix ms). Raises CommandFailed after `timeout` s."""
+    deadline = time.monotonic() + timeout
+    while not await is_true():
         if time.monotonic() > deadline:
-            raise NotDone(f"{what} did not happen within {within:.0f} s")
-        await asyncio.sleep(_LOOK)
+            raise CommandFailed(f"{what} did not happen within {timeout:.0f} s")
+        await asyncio.sleep(_POLL_INTERVAL)
     return time.time() * 1000
 
 
-def spread(name: str, values: Sequence[float]) -> Mapping[str, float | None]:
-    """The three figures that tell a latency, in ms."""
+def latency_columns(name: str, values: Sequence[float]) -> Mapping[str, float | None]:
+    """The columns p50, p99 and max of some latencies, in ms."""
     shares = {"p50": 0.5, "p99": 0.99, "max": 1.0}
     return {f"{name}_{of}_ms": round(percentile(values, at), 2) if values else None for of, at in shares.items()}

@@ -1,0 +1,105 @@
+"""A load generator: `python -m bench.delivery.load_generator URL CONNECTIONS SECONDS`.
+
+Posts the body in the file BENCH_BODY again and again over kept-alive connections, with as little Python as possible.
+Announces how many answers came in how many seconds; the first tenth of the time is not counted. A status other than 2xx
+ends it with an error.
+"""
+
+import asyncio
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bench.harness.environment import API_KEY
+from cli.processes.supervisor import announce
+
+_CONTENT_LENGTH = re.compile(rb"\r\nContent-Length: (\d+)", re.IGNORECASE)
+_WARM_UP = 0.1
+_LAST_CHUNK = b"\r\n0\r\n\r\n"
+
+
+class Counter:
+    """The answers on all connections, and the first error."""
+
+    def __init__(self) -> None:
+        self.answers = 0
+        self.error: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+
+class LoadConnection(asyncio.Protocol):
+    """One connection. Sends the next request when the answer to the previous one is complete."""
+
+    def __init__(self, request: bytes, counter: Counter) -> None:
+        self._request = request
+        self._counter = counter
+        self._received = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if not is_complete(self._received):
+            return
+        if not self._received.startswith(b"HTTP/1.1 2") and not self._counter.error.done():
+            self._counter.error.set_exception(RuntimeError(self._received[:500].decode()))
+            return
+        self._received = b""
+        self._counter.answers += 1
+        self._transport.write(self._request)
+
+
+def is_complete(received: bytes) -> bool:
+    """Whether a whole answer was received, by its Content-Length or its last chunk."""
+    end = received.find(b"\r\n\r\n")
+    if end < 0:
+        return False
+    length = _CONTENT_LENGTH.search(received, 0, end)
+    if length:
+        return len(received) - end - 4 >= int(length[1])
+    return received.endswith(_LAST_CHUNK)
+
+
+async def post(url: str, connections: int, seconds: float, body: bytes) -> None:
+    counter = Counter()
+    loop = asyncio.get_running_loop()
+    request, (host, port) = request_of(url, body), address_of(url)
+    opened = [
+        await loop.create_connection(lambda: LoadConnection(request, counter), host, port) for _ in range(connections)
+    ]
+    await asyncio.wait([counter.error], timeout=seconds * _WARM_UP)
+    before, began = counter.answers, time.perf_counter()
+    await asyncio.wait([counter.error], timeout=seconds * (1 - _WARM_UP))
+    answers, took = counter.answers - before, time.perf_counter() - began
+    for transport, _ in opened:
+        transport.abort()
+    if counter.error.done():
+        counter.error.result()
+    announce(answers=answers, seconds=took)
+
+
+def address_of(url: str) -> tuple[str, int]:
+    target = urlsplit(url)
+    assert target.hostname
+    assert target.port
+    return target.hostname, target.port
+
+
+def request_of(url: str, body: bytes) -> bytes:
+    """The whole HTTP request. The bulk endpoint takes one delivery per line, the others JSON."""
+    target = urlsplit(url)
+    content_type = "application/x-ndjson" if target.path.endswith("/bulk") else "application/json"
+    head = (
+        f"POST {target.path} HTTP/1.1\r\nHost: {target.netloc}\r\nAuthorization: Bearer {API_KEY}\r\n"
+        f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+if __name__ == "__main__":
+    asyncio.run(post(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), Path(os.environ["BENCH_BODY"]).read_bytes()))

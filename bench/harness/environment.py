@@ -1,0 +1,120 @@
+"""The environment of one benchmark: a Valkey with Ada's usual settings in a temporary directory, and its processes."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from redis.asyncio import Redis
+
+from bench.harness.child_process import ChildProcess, ParseLine, python
+from cli.commands.up import valkey_is_ready
+from cli.processes import embedded_valkey
+from cli.processes.aof_fsync import fsync_periodically
+from cli.processes.supervisor import Announcement, read_announcement
+from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.server_checks import sign_layout
+from core.redis.store import Store
+
+START_TIMEOUT = 60.0
+"""Seconds for a process to become ready. On a busy machine the sandbox needs some to make its RSA key."""
+
+API_KEY = "ada_benchmark"
+
+_AOF_CHECKS = 600
+_AOF_CHECK_INTERVAL = 0.2
+
+
+class Environment:
+    """Made by `environment()`.
+
+    `variables` are the environment variables of every process started here. The connection `redis` is named `bench`, so
+    that the counters leave its commands out.
+    """
+
+    def __init__(self, directory: Path, program: Path | None = None) -> None:
+        self.directory = directory
+        server = embedded_valkey.prepare(directory / "valkey")
+        self._server_command = server.command(program)
+        self._syncing: asyncio.Task[None] | None = None
+        self.url = server.url
+        self.redis: Redis = Redis.from_url(
+            self.url, decode_responses=True, client_name="bench", socket_timeout=START_TIMEOUT
+        )
+        self.variables = {
+            "ADA_REDIS_URL": self.url,
+            "ADA_DATA": str(directory),
+            "ADA_API_KEY": API_KEY,
+            "ADA_HTTP": "127.0.0.1:0",
+            "ADA_LOG_LEVEL": "warning",
+        }
+        self._children: list[ChildProcess] = []
+
+    async def start_server(self) -> None:
+        server = await ChildProcess.start(
+            "valkey", self._server_command, embedded_valkey.ENVIRONMENT, self.directory, valkey_is_ready
+        )
+        self._children.append(server)
+        await server.facts(START_TIMEOUT)
+        await _sign_layout(self.url)
+        self._syncing = asyncio.create_task(fsync_periodically(self.directory / "valkey"))
+
+    async def start(
+        self, name: str, module: str, *args: str, parse_line: ParseLine = read_announcement
+    ) -> ChildProcess:
+        """Starts `python -m module args`. What it announces is still to be read."""
+        child = await ChildProcess.start(name, python(module, *args), self.variables, self.directory, parse_line)
+        self._children.append(child)
+        return child
+
+    async def start_command(self, *args: str) -> tuple[ChildProcess, Announcement]:
+        """Starts `./ada args`, waits until it is ready, returns it with what it announced."""
+        child = await self.start(" ".join(args), "cli", *args)
+        return child, await child.facts(START_TIMEOUT)
+
+    async def stop_child(self, child: ChildProcess) -> None:
+        await child.stop()
+        self._children.remove(child)
+
+    async def stop(self) -> None:
+        """Stops every process, the server last."""
+        await self.redis.aclose()
+        for child in reversed(self._children):
+            await child.stop()
+        if self._syncing:
+            await cancel_and_wait(self._syncing)
+
+    @property
+    def server(self) -> ChildProcess:
+        return self._children[0]
+
+
+async def _sign_layout(url: str) -> None:
+    """Writes the layout number, as the first start of Ada does: without it later processes refuse the data."""
+    store = await Store.open(url)
+    try:
+        await sign_layout(store)
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def environment(program: Path | None = None) -> AsyncIterator[Environment]:
+    """A fresh environment with its server running. `program`: a server other than the embedded one."""
+    with tempfile.TemporaryDirectory(prefix="ada-bench-") as directory:
+        env = Environment(Path(directory), program)
+        try:
+            await env.start_server()
+            yield env
+        finally:
+            await env.stop()
+
+
+async def wait_for_aof_rewrite(redis: Redis) -> None:
+    """Waits until the rewrite of the append-only file, caused by filling the server, is over (two minutes at most)."""
+    for _ in range(_AOF_CHECKS):
+        facts = await redis.info("persistence")
+        if not facts["aof_rewrite_in_progress"] and not facts["aof_rewrite_scheduled"]:
+            return
+        await asyncio.sleep(_AOF_CHECK_INTERVAL)

@@ -1,0 +1,122 @@
+"""The environment of `bench queue`: a fresh server, a queue client, and processes of this package."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.harness.child_process import ChildProcess
+from bench.harness.environment import START_TIMEOUT, Environment, environment
+from bench.harness.process_cost import cpu_seconds
+from bench.harness.report import Row, log_progress
+from bench.queue.measurements import transition_count, wait_until
+from bench.queue.samples import TUBE
+from bench.queue.worker import GO
+from core.queue import QueueClient
+from core.redis.store import Store
+
+FILLERS, CONCURRENT_PAGES, PAGE = 2, 4, 200
+CONCURRENCY = 400
+_TIMEOUT = 1800.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkCost:
+    """What `count` tasks took: seconds, CPU seconds of the Python processes, CPU seconds of the server."""
+
+    count: int
+    seconds: float
+    cpu: float
+    server_cpu: float
+
+    def row(self, part: str, system: str) -> Row:
+        us_per_task = 1e6 / self.count
+        return {
+            "part": part,
+            "system": system,
+            "n": self.count,
+            "tasks_per_s": round(self.count / self.seconds),
+            "python_us": round(self.cpu * us_per_task, 1),
+            "store_us": round(self.server_cpu * us_per_task, 1),
+            "store_cpu_percent": round(100 * self.server_cpu / self.seconds),
+        }
+
+
+class QueueEnvironment:
+    """Made by `queue_environment()`. `base` is the environment of every benchmark."""
+
+    def __init__(self, base: Environment, store: Store) -> None:
+        self.base = base
+        self.redis = base.redis
+        self.queue = QueueClient(store).queue
+
+    async def fill(self, shape: str, count: int, due_ms: int = 0, tube: str = TUBE) -> None:
+        """Puts `count` tasks by two processes. `due_ms`: when deferred ones are due (Unix ms)."""
+        began = time.monotonic()
+        edges = [count * n // FILLERS for n in range(FILLERS + 1)]
+        ranges = list(itertools.pairwise(edges))
+        await asyncio.gather(
+            *(self._put(tube, shape, first, end, count, due_ms, CONCURRENT_PAGES, PAGE) for first, end in ranges)
+        )
+        log_progress(f"{count:,} tasks put in {time.monotonic() - began:.1f} s")
+
+    async def put(self, shape: str, count: int, callers: int, page: int) -> WorkCost:
+        """Puts `count` tasks by one process."""
+        before = cpu_seconds(self.base.server.pid)
+        seconds, cpu = await self._put(TUBE, shape, 0, count, count, 0, callers, page)
+        return WorkCost(count, seconds, cpu, cpu_seconds(self.base.server.pid) - before)
+
+    async def _put(
+        self, tube: str, shape: str, first: int, end: int, total: int, due_ms: int, callers: int, page: int
+    ) -> tuple[float, float]:
+        numbers = (str(number) for number in (first, end, total, due_ms, callers, page))
+        filler = await self.base.start("fill", "bench.queue.fill_tasks", self.base.url, tube, shape, *numbers)
+        facts = await filler.facts(_TIMEOUT)
+        await self.base.stop_child(filler)
+        return facts["seconds"], facts["cpu"]
+
+    async def start(self, program: str, *args: str) -> ChildProcess:
+        """Starts a program of this package and waits until it is ready."""
+        child = await self.base.start(program, f"bench.queue.{program}", self.base.url, *args)
+        await child.facts(START_TIMEOUT)
+        return child
+
+    async def start_worker(self, wait_for_go: bool = False) -> ChildProcess:
+        return await self.start("worker", str(CONCURRENCY), "wait" if wait_for_go else "now")
+
+    async def go(self, workers: int) -> None:
+        """Releases the workers that wait."""
+        await self.redis.rpush(GO, *(["go"] * workers))
+
+    async def stop(self, child: ChildProcess) -> Any:
+        """Stops a process and returns what it measured."""
+        await self.base.stop_child(child)
+        return await child.facts(START_TIMEOUT)
+
+    async def all_done(self, count: int, timeout: float = _TIMEOUT) -> float:
+        """Waits until `count` tasks of the tube are done; returns that moment (Unix ms)."""
+
+        async def are_done() -> bool:
+            return await transition_count(self.redis, TUBE, "done") >= count
+
+        return await wait_until(are_done, timeout, f"the end of {count:,} tasks")
+
+
+@asynccontextmanager
+async def queue_environment(program: Path | None = None) -> AsyncIterator[QueueEnvironment]:
+    """A fresh environment. `program`: a server other than the embedded one."""
+    async with environment(program) as base:
+        store = await Store.open(f"{base.url}?client_name=bench")
+        try:
+            yield QueueEnvironment(base, store)
+        finally:
+            await store.close()
+
+
+def values_between(pairs: Sequence[Sequence[float]], begin: float, end: float) -> list[float]:
+    """The values of the pairs (moment ms, value) with begin ≤ moment < end."""
+    return [value for moment, value in pairs if begin <= moment < end]
