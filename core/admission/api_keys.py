@@ -1,6 +1,6 @@
-"""API keys: a tenant and scopes, stored by the hash of the secret, revocable.
+"""API keys: a tenant and scopes, stored under the hash of the secret, revocable.
 
-A secret is 256 random bits, so a plain SHA-256 is enough: there is nothing to guess.
+A secret is 256 random bits, so a plain SHA-256 is enough: it cannot be guessed.
 """
 
 import json
@@ -17,14 +17,14 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 
 SCOPES = frozenset({"send", "read", "manage", "admin"})
-# How long a revoked key may still be honoured by a process that saw it just before.
-_CACHED = 1.0
+# How long a process that has just seen a key may still accept it after it was revoked.
+_CACHED_SECONDS = 1.0
 _CACHE_SIZE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """Who calls. `scopes`: of `SCOPES`; admin has all."""
+    """The identity of a caller. `scopes`: a subset of `SCOPES`; admin implies all."""
 
     id: str
     tenant: str
@@ -47,28 +47,25 @@ class ApiKeys:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._seen: dict[str, tuple[float, ApiKey | None]] = {}  # by secret, until when: in memory only
-
-    def recall(self, secret: str) -> ApiKey | None:
-        """Whose secret this is, if he was found within the last second."""
-        seen = self._seen.get(secret)
-        return seen[1] if seen and time.monotonic() < seen[0] else None
+        self._cache: dict[str, tuple[float, ApiKey | None]] = {}  # secret → until when, key
 
     async def find(self, secret: str) -> ApiKey | None:
-        """Whose secret this is; None if nobody's. At most a second old."""
-        seen = self._seen.get(secret)
-        if seen and time.monotonic() < seen[0]:
-            return seen[1]
+        """The key with this secret, at most a second old; None if there is none."""
+        cached = self._cache.get(secret)
+        if cached and time.monotonic() < cached[0]:
+            return cached[1]
         key = _key(await self._store.command("HGETALL", KEYS["access"].at(0, _hash(secret))))
-        if len(self._seen) >= _CACHE_SIZE:
-            self._seen.clear()
-        self._seen[secret] = (time.monotonic() + _CACHED, key)
+        if len(self._cache) >= _CACHE_SIZE:
+            self._cache.clear()
+        self._cache[secret] = (time.monotonic() + _CACHED_SECONDS, key)
         return key
 
     async def create(
         self, name: str, scopes: Iterable[str], tenant: str = "default", secret: str = ""
     ) -> tuple[ApiKey, str]:
-        """A new key and its secret, which is shown once and never again. `secret`: one chosen by the operator."""
+        """Create a key; return it with its secret, which is not stored. `secret`: one chosen by the operator. Raises
+        Invalid UNKNOWN_SCOPE, TENANT_MALFORMED.
+        """
         chosen = frozenset(scopes)
         if not chosen or chosen - SCOPES:
             raise Invalid("UNKNOWN_SCOPE", f"Scopes are {', '.join(sorted(SCOPES))}.", "scopes")
@@ -80,16 +77,20 @@ class ApiKeys:
         return key, secret
 
     async def _write(self, key: ApiKey, hashed: str) -> None:
-        facts = {"id": key.id, "tenant": key.tenant, "scopes": json.dumps(sorted(key.scopes)), "name": key.name}
-        facts["created"] = key.created_at.isoformat()
-        await self._store.command(
-            "HSET", KEYS["access"].at(0, hashed), *(part for pair in facts.items() for part in pair)
-        )
+        fields = {
+            "id": key.id,
+            "tenant": key.tenant,
+            "scopes": json.dumps(sorted(key.scopes)),
+            "name": key.name,
+            "created": key.created_at.isoformat(),
+        }
+        flat = [part for field in fields.items() for part in field]
+        await self._store.command("HSET", KEYS["access"].at(0, hashed), *flat)
         await self._store.command("HSET", KEYS["accesses"].at(0), key.id, hashed)
-        self._seen.clear()
+        self._cache.clear()
 
     async def ensure(self, secret: str, name: str = "first admin key") -> ApiKey:
-        """The operator's first key (ADA_API_KEY): made if it is not there."""
+        """Create the operator's first key (ADA_API_KEY) unless it exists."""
         return await self.find(secret) or (await self.create(name, SCOPES, secret=secret))[0]
 
     async def list(self) -> list[ApiKey]:
@@ -104,15 +105,15 @@ class ApiKeys:
             raise NotFound("KEY_NOT_FOUND", "There is no such API key.")
         await self._store.command("DEL", KEYS["access"].at(0, hashed))
         await self._store.command("HDEL", KEYS["accesses"].at(0), key_id)
-        self._seen.clear()
+        self._cache.clear()
 
 
 def _hash(secret: str) -> str:
     return sha256(secret.encode(errors="surrogatepass")).hexdigest()
 
 
-def _key(facts: Mapping[str, str]) -> ApiKey | None:
-    if not facts:
+def _key(fields: Mapping[str, str]) -> ApiKey | None:
+    if not fields:
         return None
-    created = datetime.fromisoformat(facts["created"])
-    return ApiKey(facts["id"], facts["tenant"], frozenset(json.loads(facts["scopes"])), facts["name"], created)
+    scopes = frozenset(json.loads(fields["scopes"]))
+    return ApiKey(fields["id"], fields["tenant"], scopes, fields["name"], datetime.fromisoformat(fields["created"]))

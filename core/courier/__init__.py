@@ -1,7 +1,15 @@
-"""What a courier sees of core: a `Message` in, an `Outcome` out, the reasons, and `SetupError`. Nothing else.
+"""Executes parcels: claims them, calls the courier of the channel, decides about retries and throttles, writes
+outcomes.
 
-The runtime behind it (`core.courier.runtime`) claims parcels, throttles, retries and writes histories, once for all
-channels. Neighbours: `core.queue` (claims), `core.history` (what is known of recipients), `couriers/` (the channels).
+Guarantees: all recipients who can be served now are served before those who must wait. A throttle applies only to its
+scope. A crash doubles no message where the provider recognises a repeat, and otherwise ends as `unknown`. After an
+attempt that may have sent the message, no status claims that it was not sent.
+
+This package exports all that a courier may import of core: `Message` in, `Outcome` out, reasons, `SetupError`. The
+process is `core.courier.runtime.Runtime`.
+
+Neighbours: `core.queue` (claims), `core.history` (outcomes, delivery reports), `couriers/` (the channels), `cli`
+(starts the processes).
 """
 
 from core.courier.interface import (

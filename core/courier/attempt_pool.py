@@ -1,9 +1,10 @@
-"""The hands of a courier process: so many attempts are under way at once, and the parcels in hand take turns.
+"""The attempt pool of a courier process: runs a limited number of attempts concurrently, in turn for all its parcels.
 
-A hand that is free goes on in the same turn of the event loop, with whatever parcel is next. So attempts whose answers
-came together leave together, across the ends of parcels too, and a provider's library packs them into one packet.
+A worker of the pool that finishes an attempt starts the next one in the same iteration of the event loop, for whichever
+parcel is next. Attempts whose responses arrived together therefore start together, also where one parcel ends and the
+next begins, and the provider's library sends them in one packet.
 
-Before: `core.courier.parcel_executor` has batches. After: it attempts them.
+Called by `core.courier.parcel_executor`.
 """
 
 import asyncio
@@ -12,85 +13,87 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 
-class Batches(Protocol):
-    """What there is to attempt of one parcel."""
+class BatchSource(Protocol):
+    """A parcel, as the pool sees it."""
 
     def next_batch(self) -> Sequence[Any]:
-        """What the next attempt is made of; nothing: no further attempt is to begin."""
+        """The entries of the next attempt; empty if no further attempt is to start."""
         ...
 
     async def attempt(self, batch: Sequence[Any]) -> None: ...
 
 
-class _Share:
-    """A parcel among those that take turns, and the hands that are at it."""
+class _Turn:
+    """A parcel in the pool, and the workers that attempt its batches now."""
 
-    __slots__ = ("attempts", "batches", "over")
+    __slots__ = ("finished", "source", "workers")
 
-    def __init__(self, batches: Batches) -> None:
-        self.batches = batches
-        self.attempts: set[asyncio.Task[None]] = set()
-        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def __init__(self, source: BatchSource) -> None:
+        self.source = source
+        self.workers: set[asyncio.Task[None]] = set()
+        self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
 class AttemptPool:
-    """One per process. `count`: how many there are at most; those with nothing to do do not exist."""
+    """One per process. `size`: most concurrent attempts. Idle workers are not kept."""
 
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._turns: deque[_Share] = deque()
-        self._hands: set[asyncio.Task[None]] = set()
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._turns: deque[_Turn] = deque()
+        self._workers: set[asyncio.Task[None]] = set()
 
-    async def attempt_all(self, batches: Batches, count: int) -> None:
-        """Attempt `count` batches, or as many as there are. Back when the last attempt is over; raises what one raised:
-        then, and when this is cancelled, the parcel's other attempts are cancelled.
+    async def attempt_all(self, source: BatchSource, batches: int) -> None:
+        """Attempt the batches of a parcel, about `batches` of them; return when the last attempt has ended.
+
+        Raises what an attempt raised. Then, and when this call is cancelled, the other attempts of the parcel are
+        cancelled.
         """
-        turn = _Share(batches)
+        turn = _Turn(source)
         self._turns.append(turn)
-        self._lend(max(1, count))
+        self._start_workers(max(1, batches))
         try:
-            await turn.over
+            await turn.finished
         finally:
-            self._drop(turn)
-            ending = list(turn.attempts)
-            for hand in ending:
-                hand.cancel()
-            await asyncio.gather(*ending, return_exceptions=True)
+            self._remove(turn)
+            workers = list(turn.workers)
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
 
-    def _lend(self, wanted: int) -> None:
-        for _ in range(min(wanted, self._count - len(self._hands))):
-            self._hands.add(asyncio.create_task(self._work()))
+    def _start_workers(self, wanted: int) -> None:
+        for _ in range(min(wanted, self._size - len(self._workers))):
+            self._workers.add(asyncio.create_task(self._work()))
 
     async def _work(self) -> None:
-        hand = asyncio.current_task()
-        assert hand is not None
+        worker = asyncio.current_task()
+        assert worker is not None
         try:
             while self._turns:
-                await self._take(hand, self._turns[0])
+                await self._attempt_next(worker, self._turns[0])
         finally:
-            # At once and not when the task is known to be over: whoever comes meanwhile counts the free hands.
-            self._hands.discard(hand)
-            if self._turns:  # it was cancelled with one parcel, and the others still need it
-                self._lend(1)
+            # Not in a done callback: a parcel that is added before it runs must see this worker as gone.
+            self._workers.discard(worker)
+            if self._turns:  # cancelled together with its parcel, while other parcels have batches left
+                self._start_workers(1)
 
-    async def _take(self, hand: "asyncio.Task[None]", turn: _Share) -> None:
+    async def _attempt_next(self, worker: "asyncio.Task[None]", turn: _Turn) -> None:
         self._turns.rotate(-1)
-        turn.attempts.add(hand)
+        turn.workers.add(worker)
         try:
-            if batch := turn.batches.next_batch():
-                await turn.batches.attempt(batch)
+            if batch := turn.source.next_batch():
+                await turn.source.attempt(batch)
             else:
-                self._drop(turn)
-        except Exception as fault:  # noqa: BLE001 - `attempt_all` raises it; the hand goes on with other parcels
-            self._drop(turn)
-            if not turn.over.done():
-                turn.over.set_exception(fault)
+                self._remove(turn)
+        except Exception as fault:  # noqa: BLE001 - `attempt_all` raises it; this worker goes on with other parcels
+            self._remove(turn)
+            if not turn.finished.done():
+                turn.finished.set_exception(fault)
         finally:
-            turn.attempts.discard(hand)
-            if not turn.attempts and turn not in self._turns and not turn.over.done():
-                turn.over.set_result(None)
+            turn.workers.discard(worker)
+            if not turn.workers and turn not in self._turns and not turn.finished.done():
+                turn.finished.set_result(None)
 
-    def _drop(self, turn: _Share) -> None:
-        """Begin nothing more of it."""
+    def _remove(self, turn: _Turn) -> None:
+        """Start no further attempt of this parcel."""
         if turn in self._turns:
             self._turns.remove(turn)

@@ -1,16 +1,13 @@
-"""The port: all that a courier sees of the house. `Message` in, one `Outcome` per message out.
+"""The interface of a courier: `Message` in, one `Outcome` per message out.
 
     runtime ──attempt([Message, …])──▶ courier ──▶ provider
             ◀──[Outcome, …]─────────── (one attempt, no retry, no sleep, no limit, no log, no Redis)
 
-A courier reads the provider's answer with one pure function, which is the document of that provider's answers, and
-returns a value. Retrying, pacing, leases and the history are written once, in `core.courier.runtime`. Exceptions are
-faults of
+A courier maps the provider's response to an outcome with one pure function, which documents the responses of that
+provider. Retries, throttles, leases and the history are implemented once, in the runtime. An exception is a fault of
 the courier itself: the runtime then treats every message of the attempt as `Unknown`.
 
-Before: `core.courier.runtime` (claims parcels, makes messages). After: the provider; then `core.courier.runtime`
-settles what came
-back.
+Called by `core.courier.parcel_executor`.
 """
 
 import hashlib
@@ -27,11 +24,11 @@ NEVER = timedelta(0)
 
 
 class Scope(StrEnum):
-    """What a provider's wait applies to. Nobody else waits for it."""
+    """What a wait named by a provider applies to."""
 
     ACCOUNT = "account"  # everything this account sends through this channel
     METHOD = "method"  # this account and this method of the provider
-    CHAT = "chat"  # this address, whoever writes to it
+    CHAT = "chat"  # this address, in all deliveries
     RECIPIENT = "recipient"  # this one recipient's message
 
 
@@ -39,29 +36,29 @@ class Scope(StrEnum):
 class Message:
     """One text for one address.
 
-    `seed` names (delivery, channel, attempt group) and `recipient` (recipient, contact): the same message repeated
-    after a crash has both the same, a retry asked for by a person has another seed.
+    `seed` names (delivery, channel, attempt group), `recipient` names (recipient, contact). A repeat of the message
+    after a crash has the same values; a retry that a person asked for has another seed. `report_url`: where the
+    provider sends delivery reports, "" if they are not wanted.
     """
 
     address: str
     text: str
     seed: str
     recipient: str
-    report: str = ""  # address for delivery reports, where the channel has them; "" if none are wanted
+    report_url: str = ""
 
     def random_id(self, part: int = 0, bits: int = 63) -> int:
-        """The provider's repeat key of this message alone: a positive number of at most `bits` bits.
+        """The id by which the provider recognises a repeat of this message: a positive number of at most `bits` bits.
 
-        Guarantee: equal for equal message and part in every process and after every restart; never 0 (VK and Telegram
-        refuse 0).
+        Guarantee: the same for the same message and part in every process and after every restart; never 0 (VK and
+        Telegram refuse 0).
         """
         return _number(f"{self.seed}:{self.recipient}:{part}", bits)
 
     def shared_id(self, part: int = 0, bits: int = 31) -> int:
-        """The repeat key that all recipients of one delivery have in common, for providers that remember it per dialog
-        (VK).
+        """The random id shared by all recipients of one delivery, for providers that remember it per dialog (VK).
 
-        However the recipients are grouped into calls, before and after a bisection, each dialog sees the same number.
+        Each dialog sees the same number, however the recipients are grouped into calls.
         """
         return _number(f"{self.seed}:{part}", bits)
 
@@ -74,17 +71,16 @@ def _number(name: str, bits: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The provider has it. `reference` is the provider's number of it, "" where it is not known."""
+    """The provider has accepted the message. `reference`: the provider's id of it, "" if it is not known."""
 
     reference: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """Not sent, and known not to be; try again. `after` is the provider's own wait; None leaves it to the runtime's
-    back-off.
+    """Certainly not sent; try again. `after`: the wait named by the provider; None leaves it to the back-off.
 
-    A wait named by the provider does not count against the attempts; an unnamed one does.
+    An attempt with a wait named by the provider does not count; one without does.
     """
 
     reason: Reason
@@ -95,7 +91,7 @@ class Deferred:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Not sent, and trying again would not help this recipient."""
+    """Not sent, and another attempt would not help."""
 
     reason: Reason
     detail: str = ""
@@ -103,8 +99,8 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """It may have been sent. The runtime repeats it with the same random id while the provider remembers it, else says
-    `unknown`.
+    """It may have been sent. The runtime repeats it with the same random id while the provider remembers that id;
+    otherwise its outcome is `unknown`.
     """
 
     detail: str = ""
@@ -112,15 +108,15 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The provider refused the batch as a whole because of its size or of one member: attempt each half on its own."""
+    """The provider refused the whole batch because of its size or of one message. The runtime attempts each half."""
 
-    rejected: Rejected  # what it means when the batch is down to one message
+    rejected: Rejected  # the outcome if the batch has only one message
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Halted:
-    """The account cannot send until a person mends it. The courier stops with an alarm; its tasks stay queued."""
+    """The account cannot send until an operator acts. The courier process stops; its tasks stay queued."""
 
     detail: str
 
@@ -134,13 +130,13 @@ class Courier(Protocol):
     """
 
     channel: str
-    account: str  # who sends, for waits: processes with the same account share its waits. Never a secret
+    account: str  # names the sending account; processes with the same account share its throttles. Never a secret
     batch: int  # most messages of one attempt
     parcel: int  # most recipients of one parcel; a multiple of `batch`
-    remembers: timedelta  # how long the provider refuses to repeat a random id: FOREVER, an hour, or NEVER
+    remembers: timedelta  # how long the provider recognises a random id: FOREVER, a time, or NEVER
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
-        """Send once. As many outcomes as messages, in their order."""
+        """Send each message once. Returns one outcome per message, in their order."""
         ...
 
     async def close(self) -> None: ...

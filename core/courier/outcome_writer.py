@@ -1,7 +1,7 @@
-"""What became of the entries of one parcel: noted at once, written while others are attempted, settled at the end.
+"""Writes the outcomes of one claimed parcel: noted at once, written a few times a second, settled at the end.
 
-Before: `core.courier.parcel_executor` notes outcomes. After: `lua/queue/extend.lua` writes them,
-`lua/queue/settle.lua` the last of them.
+Called by `core.courier.parcel_executor`; calls `lua/queue/extend.lua`, and `lua/queue/settle.lua` for the last
+outcomes.
 """
 
 import asyncio
@@ -13,21 +13,21 @@ from datetime import timedelta
 from typing import Any
 
 from core.errors import StoreError
-from core.queue.queue import Queue, Task
+from core.queue import Queue, Task
 
 log = logging.getLogger(__name__)
 
-_WRITE_EVERY = 0.25
-# Outcomes of one script: while the server runs it, it serves nobody else.
+_WRITE_INTERVAL = 0.25
+# Outcomes of one script call. While a script runs, the server does nothing else.
 _PAGE = 500
-# Without news a cancellation is heard of this often; and a lease is renewed so many times before it would end.
-_ASK_EVERY = 1.0
-_RENEWALS = 3
+# Without new outcomes the parcel is extended this often, to see cancellations and to renew the lease.
+_EXTEND_INTERVAL = 1.0
+_EXTENSIONS_PER_LEASE = 3
 
 
 class OutcomeWriter:
-    """Of one claim. `lost`: the parcel is another's by now, nothing may be attempted or written; `cancelled`: nothing
-    more is to be attempted; `skip`: recipients who were cancelled meanwhile.
+    """One per claim. `lost`: the lease was lost, so nothing may be attempted or written any more. `cancelled`: nothing
+    more may be attempted. `skip`: ids of recipients that were cancelled meanwhile.
     """
 
     def __init__(self, queue: Queue, task: Task, lease: timedelta) -> None:
@@ -35,53 +35,52 @@ class OutcomeWriter:
         self._task = task
         self._lease = lease
         self._items: list[Any] = []
-        self._over = asyncio.Event()
+        self._finished = asyncio.Event()
         self.skip: frozenset[str] = frozenset()
         self.cancelled = False
         self.lost = False
 
     def note(self, item: list[Any]) -> None:
-        """An outcome (`Entry.item`), for the next time that something is written."""
+        """Keep an outcome (`Entry.item`) for the next write."""
         self._items.append(item)
 
     async def write(self, items: Sequence[Any]) -> None:
-        """At once. Raises StoreError."""
+        """Write outcomes now and extend the lease. Raises StoreError."""
         for start in range(0, max(1, len(items)), _PAGE):
-            answer = await self._queue.extend(self._task, self._lease, items[start : start + _PAGE])
-            self.lost = self.lost or not answer.lease_valid
-            self.cancelled = self.cancelled or answer.cancelled
-            self.skip = answer.skip
+            extension = await self._queue.extend(self._task, self._lease, items[start : start + _PAGE])
+            self.lost = self.lost or not extension.lease_valid
+            self.cancelled = self.cancelled or extension.cancelled
+            self.skip = extension.skip
 
     def give_up(self, fault: StoreError) -> None:
-        """Without the store nothing more is attempted: the lease runs out, and the next holder asks the history. What
-        was sent and is not written goes by the same rules as after a crash.
+        """Stop after a fault of the store. The lease ends, and the next claim reads the history. Messages that were
+        sent without a written outcome are then treated as after a crash.
         """
         self.lost = True
-        log.warning("parcel %s left to its lease: %s", self._task.id, fault)
+        log.warning("parcel %s left until its lease ends: %s", self._task.id, fault)
 
     @asynccontextmanager
-    async def being_written(self) -> AsyncIterator[None]:
-        """Within it, outcomes reach the history a few times a second; the answers tell of cancellations and of a lost
-        lease.
-        """
-        writing = asyncio.create_task(self._keep_writing())
+    async def writing(self) -> AsyncIterator[None]:
+        """Write noted outcomes a few times a second, and see cancellations and a lost lease as early."""
+        periodic = asyncio.create_task(self._write_periodically())
         try:
             yield
         finally:
-            self._over.set()
-            await asyncio.gather(writing, return_exceptions=True)
+            self._finished.set()
+            await asyncio.gather(periodic, return_exceptions=True)
 
-    async def _keep_writing(self) -> None:
-        asked, ask_every = time.monotonic(), min(_ASK_EVERY, self._lease.total_seconds() / _RENEWALS)
-        while not self.lost and not await self._over_within(_WRITE_EVERY):
-            if self._items or time.monotonic() - asked > ask_every:
+    async def _write_periodically(self) -> None:
+        extended = time.monotonic()
+        interval = min(_EXTEND_INTERVAL, self._lease.total_seconds() / _EXTENSIONS_PER_LEASE)
+        while not self.lost and not await self._finished_within(_WRITE_INTERVAL):
+            if self._items or time.monotonic() - extended > interval:
                 await self._write_or_give_up()
-                asked = time.monotonic()
+                extended = time.monotonic()
 
-    async def _over_within(self, seconds: float) -> bool:
+    async def _finished_within(self, seconds: float) -> bool:
         try:
             async with asyncio.timeout(seconds):
-                return await self._over.wait()
+                return await self._finished.wait()
         except TimeoutError:
             return False
 
@@ -92,13 +91,14 @@ class OutcomeWriter:
         except StoreError as fault:
             self.give_up(fault)
 
-    async def settle(self, *, due: int, left: int, checkpoint: str, unclear: Sequence[Any]) -> None:
-        """The end of this claim with so many entries `left`, unless it was lost. Raises StoreError."""
+    async def settle(self, *, due: int, postponed: int, checkpoint: str, unclear: Sequence[Any]) -> None:
+        """End this claim with `postponed` entries left, unless the lease was lost. Raises StoreError."""
         if not self.lost and len(self._items) > _PAGE:
-            first, self._items = self._items[:-_PAGE], self._items[-_PAGE:]
-            await self.write(first)
+            earlier, self._items = self._items[:-_PAGE], self._items[-_PAGE:]
+            await self.write(earlier)
         if self.lost:
             return
-        items = self._items
-        ended = await self._queue.settle(self._task, outcomes=items, due=due, checkpoint=checkpoint, unclear=unclear)
-        log.info("parcel %s: %d closed, %d left, %s", self._task.id, len(items), left, ended)
+        state = await self._queue.settle(
+            self._task, outcomes=self._items, due=due, checkpoint=checkpoint, unclear=unclear
+        )
+        log.info("parcel %s: %d closed, %d left, %s", self._task.id, len(self._items), postponed, state)

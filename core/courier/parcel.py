@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from core.history.parcels import Entry, load_parcel
 from core.model.history_key import HistoryKey
-from core.queue.task import Task
+from core.queue import Task
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """`number`: which of the channel's parcels, from 0. `group`: the attempt group, 0 for the first attempts and one more
-    after each retry that a person asked for. `closed`: a cancellation or a delivery report has closed entries of this
-    delivery, so the history must be read before the first attempt.
+    """`number`: which of the channel's parcels, from 0. `group`: the attempt group, 0 for the first attempts and one
+    more after each retry that a person asked for. `closed`: a cancellation or a delivery report has closed entries of
+    this delivery, so the history must be read before the first attempt.
     """
 
     history_key: HistoryKey

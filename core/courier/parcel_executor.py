@@ -1,243 +1,268 @@
-"""One parcel on its way through one courier process.
+"""Executes one claimed parcel.
 
-State of an entry: *open* (in `_todo`), attempted side by side, then *closed* (its outcome is in the ledger) or *left*
-(put off, for the next holder: `core.courier.pending_entries`).
+An entry is *ready* (to be attempted in this claim), then *closed* (its final outcome was noted) or *postponed* (it
+stays in the checkpoint for the next claim: `core.courier.pending_entries`).
 
-Invariant I17: before an attempt on a channel without repeat protection its entries are written as `sending` under our
-token. With protection a repeat carries the same random id. Tests: tests/crash/test_couriers.py.
+Invariant I17: before an attempt on a channel without repeat protection, its entries are written as `sending` under our
+token. With protection, a repeat carries the same random id. Tests: tests/crash/test_couriers.py.
 
-Before: `core.courier.runtime` claims it. After: `core.courier.attempt_pool` attempt its batches,
-`core.courier.outcome_writer` writes what became of them.
+Called by `core.courier.runtime`. `core.courier.attempt_pool` attempts the batches, `core.courier.outcome_writer` writes
+the outcomes.
 """
 
 import logging
 import random
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 
-from core.courier.interface import NEVER, Deferred, Halted, Message, Outcome, Scope, Split, Unknown
-from core.courier.options import Process
+from core.courier.attempt_pool import AttemptPool
+from core.courier.interface import NEVER, Courier, Deferred, Halted, Message, Outcome, Scope, Split, Unknown
+from core.courier.options import CourierOptions
 from core.courier.outcome_writer import OutcomeWriter
 from core.courier.parcel import Parcel
 from core.courier.pending_entries import PendingEntries, PendingEntry, checkpoint_of
 from core.courier.retry_policy import Final, decide
 from core.errors import StoreError
+from core.history.delivery_reports import DeliveryReports
 from core.history.parcels import Entry
 from core.history.reader import HistoryReader
 from core.model.states import Reason, Status
-from core.queue.queue import Claim, Task
+from core.queue import Claim, Queue, Task
 
 log = logging.getLogger(__name__)
 
 
-class _AttemptTimes(NamedTuple):
-    """What a batch has in common: when the courier was asked and when it answered, in ms of the server's clock, and the
-    chance of the back-off. By them it is put off as one: each on its own would come back alone.
+@dataclass(frozen=True, slots=True)
+class ParcelServices:
+    """What all parcels of a courier process share. `release_capacity(task, entries)`: the worker may claim more.
+    `halt(detail)`: stop the process until an operator acts.
     """
+
+    courier: Courier
+    options: CourierOptions
+    queue: Queue
+    reader: HistoryReader
+    delivery_reports: DeliveryReports
+    attempt_pool: AttemptPool
+    is_stopping: Callable[[], bool]
+    release_capacity: Callable[[Task, int], None]
+    halt: Callable[[str], Awaitable[None]]
+
+
+class _AttemptTimes(NamedTuple):
+    """Start and end of an attempt in server ms, and one jitter for its batch, so that its retries stay together."""
 
     started: int
     ended: int
-    chance: float
+    jitter: float
 
 
 class ParcelExecutor:
-    """One claim of one parcel, from its entries to `settle`."""
+    """One claim of one parcel."""
 
-    def __init__(self, runtime: Process, task: Task, claim: Claim) -> None:
-        self._runtime = runtime
-        self._courier = runtime.courier
+    def __init__(self, services: ParcelServices, task: Task, claim: Claim) -> None:
+        self._services = services
+        self._courier = services.courier
         self._task = task
-        self._waits_known = claim.waits > 0
-        self._clock = task.claimed - time.monotonic() * 1000
-        self._parcel = parcel = Parcel.of(task)
-        self._seed = f"{parcel.history_key.id}:{self._courier.channel}:{parcel.group}"
-        self._entries = PendingEntries(task, parcel, self._courier.channel, self._courier.remembers)
-        self._ledger = OutcomeWriter(runtime.queue, task, runtime.options.lease)
-        self._todo: deque[PendingEntry] = deque()
-        self._left: list[PendingEntry] = []
-        self._held_until = 0
+        self._tube_has_throttles = claim.throttles > 0
+        self._clock_offset = task.claimed - time.monotonic() * 1000
+        self._parcel = Parcel.of(task)
+        self._seed = f"{self._parcel.history_key.id}:{self._courier.channel}:{self._parcel.group}"
+        self._entries = PendingEntries(task, self._parcel, self._courier.channel, self._courier.remembers)
+        self._writer = OutcomeWriter(services.queue, task, services.options.lease)
+        self._ready: deque[PendingEntry] = deque()
+        self._postponed: list[PendingEntry] = []
+        self._throttled_until = 0
 
     @property
     def _now(self) -> int:
-        """The server's clock, by ours since the claim."""
-        return int(self._clock + time.monotonic() * 1000)
+        """Server ms, counted by our clock since the claim."""
+        return int(self._clock_offset + time.monotonic() * 1000)
 
     async def run(self) -> None:
-        """Attempt what can be, write the outcomes, settle."""
-        await self._entries.compare(HistoryReader(self._runtime.store))
-        for item in self._entries.died:
-            self._close(item, Final(Status.UNKNOWN, Reason.CRASHED), item.attempts)
-        await self._set_waiting_aside()
-        async with self._ledger.being_written():
-            await self._runtime.attempt_pool.attempt_all(self, -(-len(self._todo) // self._courier.batch))
+        """Attempt the entries that can be served now, write their outcomes, settle. Raises StoreError."""
+        await self._entries.compare(self._services.reader)
+        for pending in self._entries.unclear:
+            self._close(pending, Final(Status.UNKNOWN, Reason.CRASHED), pending.attempts)
+        await self._select_ready()
+        async with self._writer.writing():
+            await self._services.attempt_pool.attempt_all(self, -(-len(self._ready) // self._courier.batch))
         await self._settle()
 
-    # Who can be served now
+    # Which entries can be served now
 
-    async def _set_waiting_aside(self) -> None:
-        """Those whose own wait is not over, or whose chat was asked to wait, are left; the others are served first."""
-        opens = await self._chats_open_at()
-        for item in self._entries.open:
-            not_before = max(item.not_before, opens.get(item.entry.address, 0))
+    async def _select_ready(self) -> None:
+        """Postpone entries whose own wait is not over or whose chat is throttled."""
+        throttled = await self._throttled_chats()
+        for pending in self._entries.open:
+            not_before = max(pending.not_before, throttled.get(pending.entry.address, 0))
             if not_before > self._now:
-                self._left.append(item._replace(not_before=not_before))
+                self._postponed.append(pending._replace(not_before=not_before))
             else:
-                self._todo.append(item)
+                self._ready.append(pending)
 
-    async def _chats_open_at(self) -> dict[str, int]:
-        if not self._waits_known:
+    async def _throttled_chats(self) -> dict[str, int]:
+        """Address → the server ms until which it is throttled."""
+        if not self._tube_has_throttles:
             return {}
-        scopes = [f"{Scope.CHAT}:{item.entry.address}" for item in self._entries.open]
-        waits = await self._runtime.queue.throttles(self._courier.channel, self._task.shard, scopes)
-        return {scope.partition(":")[2]: until for scope, until in waits.items()}
+        scopes = [f"{Scope.CHAT}:{pending.entry.address}" for pending in self._entries.open]
+        throttles = await self._services.queue.throttles(self._courier.channel, self._task.shard, scopes)
+        return {scope.partition(":")[2]: until for scope, until in throttles.items()}
 
     # Attempts
 
     def next_batch(self) -> list[PendingEntry]:
-        """The next entries to attempt, none if it is better to stop; those too late or cancelled meanwhile are closed
-        on the way.
+        """The entries of the next attempt; empty if no attempt should start. Closes expired and cancelled entries on
+        the way.
         """
         batch: list[PendingEntry] = []
         if self._must_stop():
             return batch
-        room = self._courier.batch
-        while self._todo and len(batch) < (room := min(room, self._room_beside(self._todo[0]))):
-            item = self._todo.popleft()
+        limit = self._courier.batch
+        while self._ready and len(batch) < (limit := min(limit, self._batch_limit(self._ready[0]))):
+            pending = self._ready.popleft()
             if self._task.expires and self._now >= self._task.expires:
-                self._close(item, _unattempted(item, Final(Status.EXPIRED, Reason.TOO_LATE)), item.attempts)
-            elif self._ledger.skip and str(item.entry.id) in self._ledger.skip:
-                self._close(item, _unattempted(item, Final(Status.CANCELLED)), item.attempts)
+                self._close(pending, _unattempted(pending, Final(Status.EXPIRED, Reason.TOO_LATE)), pending.attempts)
+            elif str(pending.entry.id) in self._writer.skip:
+                self._close(pending, _unattempted(pending, Final(Status.CANCELLED)), pending.attempts)
             else:
-                batch.append(item)
+                batch.append(pending)
         return batch
 
-    def _room_beside(self, item: PendingEntry) -> int:
-        """In how large a batch an entry may go. What ended unclear is repeated in halves, down to the one for whose
-        sake a whole batch may have no answer: a repeat has the same random id, in whatever batch.
+    def _batch_limit(self, pending: PendingEntry) -> int:
+        """The largest batch this entry may join. After an unclear end the limit is halved with each attempt, because
+        one message may be the reason why a whole batch gets no response. The random id does not depend on the batch.
         """
-        return max(1, self._courier.batch >> item.attempts) if item.unclear_since else self._courier.batch
+        return max(1, self._courier.batch >> pending.attempts) if pending.unclear_since else self._courier.batch
 
     def _must_stop(self) -> bool:
-        if self._ledger.lost or self._ledger.cancelled or self._runtime.stopping:
+        if self._writer.lost or self._writer.cancelled or self._services.is_stopping():
             return True
-        return self._held_until > 0 and self._held_until > self._now
+        return self._throttled_until > self._now
 
     async def attempt(self, batch: Sequence[PendingEntry]) -> None:
-        """One batch. A fault of the store ends the whole run: the parcel is left to its lease."""
+        """Attempt one batch. A fault of the store ends this run, and the parcel is left until its lease ends."""
         try:
             if await self._announce(batch):
                 await self._send(batch)
             else:
                 self._put_back(batch)
         except StoreError as fault:
-            self._ledger.give_up(fault)
-        self._runtime.release_capacity(self._task, len(batch))
+            self._writer.give_up(fault)
+        self._services.release_capacity(self._task, len(batch))
 
     async def _announce(self, batch: Sequence[PendingEntry]) -> bool:
-        """Where a repeat could double a message, its attempt is written first, under our token. False: we do not hold
-        it any more.
+        """Write `sending` first where a repeat could double a message. Returns False if the lease was lost or the
+        parcel was cancelled.
         """
         if self._courier.remembers != NEVER:
             return True
-        await self._ledger.write([item.entry.item(Status.SENDING, attempts=item.attempts + 1) for item in batch])
-        return not self._ledger.lost and not self._ledger.cancelled
+        items = [pending.entry.item(Status.SENDING, attempts=pending.attempts + 1) for pending in batch]
+        await self._writer.write(items)
+        return not self._writer.lost and not self._writer.cancelled
 
     def _put_back(self, batch: Sequence[PendingEntry]) -> None:
-        """Announced and then not attempted."""
-        self._left.extend(batch)
-        for item in batch:
-            self._ledger.note(item.entry.item(Status.QUEUED, attempts=item.attempts))
+        """These entries were announced and then not attempted."""
+        self._postponed.extend(batch)
+        for pending in batch:
+            self._writer.note(pending.entry.item(Status.QUEUED, attempts=pending.attempts))
 
     async def _send(self, batch: Sequence[PendingEntry]) -> None:
-        messages = [await self._message(item.entry) for item in batch]
+        messages = [await self._message(pending.entry) for pending in batch]
         started = self._now
         try:
             outcomes: Sequence[Outcome] = await self._courier.attempt(messages)
-        except Exception as fault:  # the attempt: whatever a courier raises, its messages may have been sent
+        except Exception as fault:  # whatever a courier raises, its messages may have been sent
             log.exception("%s: an attempt failed", self._courier.channel)
             outcomes = [Unknown(f"{type(fault).__name__}: {fault}")] * len(batch)
-        attempt = _AttemptTimes(started, self._now, random.random())
-        refused: list[tuple[PendingEntry, Split]] = []
-        for item, outcome in zip(batch, outcomes, strict=True):
+        times = _AttemptTimes(started, self._now, random.random())
+        to_split: list[tuple[PendingEntry, Split]] = []
+        for pending, outcome in zip(batch, outcomes, strict=True):
             if isinstance(outcome, Split):
-                refused.append((item, outcome))
+                to_split.append((pending, outcome))
             else:
-                await self._take(item, outcome, attempt)
-        if refused:
-            await self._split(refused, whole=len(refused) == len(batch))
+                await self._apply(pending, outcome, times)
+        if to_split:
+            await self._split(to_split, whole=len(to_split) == len(batch))
 
     async def _message(self, entry: Entry) -> Message:
-        report = await self._report_url(entry) if self._runtime.options.report_url else ""
-        return Message(entry.address, self._parcel.text, self._seed, f"{entry.id!r}:{entry.contact}", report)
+        report_url = await self._report_url(entry) if self._services.options.report_url else ""
+        return Message(entry.address, self._parcel.text, self._seed, f"{entry.id!r}:{entry.contact}", report_url)
 
     async def _report_url(self, entry: Entry) -> str:
-        base = self._runtime.options.report_url
-        token = await self._runtime.delivery_reports.token(
+        base_url = self._services.options.report_url
+        token = await self._services.delivery_reports.token(
             self._parcel.history_key, self._courier.channel, self._parcel.number, entry
         )
-        return f"{base}{'&' if '?' in base else '?'}token={token}"
+        return f"{base_url}{'&' if '?' in base_url else '?'}token={token}"
 
     async def _split(self, refused: list[tuple[PendingEntry, Split]], *, whole: bool) -> None:
-        """Halve down to the one message that the provider does not want. What it took beside them is not sent again."""
+        """Attempt each half, down to the one message that the provider refuses. `whole`: the provider took none of the
+        batch.
+        """
         if len(refused) == 1 and whole:
-            await self._take(refused[0][0], refused[0][1].rejected, _AttemptTimes(self._now, self._now, 0.0))
+            await self._apply(refused[0][0], refused[0][1].rejected, _AttemptTimes(self._now, self._now, 0.0))
             return
-        half = (len(refused) + 1) // 2
-        for part in (refused[:half], refused[half:]):
-            if part:
-                await self._send([item for item, _ in part])
+        middle = (len(refused) + 1) // 2
+        for half in (refused[:middle], refused[middle:]):
+            if half:
+                await self._send([pending for pending, _ in half])
 
     # What follows from an outcome
 
-    async def _take(self, item: PendingEntry, outcome: Outcome, attempt: _AttemptTimes) -> None:
+    async def _apply(self, pending: PendingEntry, outcome: Outcome, times: _AttemptTimes) -> None:
         if isinstance(outcome, Halted):
-            self._left.append(item)
-            await self._runtime.halt(outcome.detail)
+            self._postponed.append(pending)
+            await self._services.halt(outcome.detail)
             return
         if isinstance(outcome, Deferred) and outcome.after is not None:
-            await self._hold(item, outcome)
-        since = item.unclear_since or attempt.started
-        age, backoff = timedelta(milliseconds=attempt.ended - since), self._runtime.options.backoff
-        follows = decide(outcome, item.attempts, age, self._courier.remembers, backoff, attempt.chance)
-        if isinstance(follows, Final):
-            self._close(item, follows, item.attempts + 1)
+            await self._throttle(pending, outcome.scope, outcome.after)
+        since = pending.unclear_since or times.started
+        age, backoff = timedelta(milliseconds=times.ended - since), self._services.options.backoff
+        decision = decide(outcome, pending.attempts, age, self._courier.remembers, backoff, times.jitter)
+        if isinstance(decision, Final):
+            self._close(pending, decision, pending.attempts + 1)
             return
-        not_before = attempt.ended + int(follows.pause.total_seconds() * 1000)
-        unclear = since if follows.unclear else item.unclear_since
-        self._left.append(item._replace(not_before=not_before, attempts=follows.attempts, unclear_since=unclear))
+        not_before = times.ended + int(decision.pause.total_seconds() * 1000)
+        unclear_since = since if decision.unclear else pending.unclear_since
+        self._postponed.append(
+            pending._replace(not_before=not_before, attempts=decision.attempts, unclear_since=unclear_since)
+        )
         if self._courier.remembers == NEVER:
-            self._ledger.note(item.entry.item(Status.QUEUED, follows.reason, attempts=follows.attempts))
+            self._writer.note(pending.entry.item(Status.QUEUED, decision.reason, attempts=decision.attempts))
 
-    async def _hold(self, item: PendingEntry, outcome: Deferred) -> None:
-        """A wait that concerns others too is told to all processes."""
-        assert outcome.after is not None
-        if outcome.scope in (Scope.ACCOUNT, Scope.METHOD):
-            self._held_until = max(self._held_until, self._now + int(outcome.after.total_seconds() * 1000))
-            await self._runtime.queue.throttle(
-                self._courier.channel, f"{outcome.scope}:{self._courier.account}", outcome.after
-            )
-        elif outcome.scope is Scope.CHAT:
-            await self._runtime.queue.throttle(
-                self._courier.channel, f"{Scope.CHAT}:{item.entry.address}", outcome.after
-            )
+    async def _throttle(self, pending: PendingEntry, scope: Scope, wait: timedelta) -> None:
+        """A wait with a scope beyond this recipient applies in all processes."""
+        if scope is Scope.RECIPIENT:
+            return
+        if scope is Scope.CHAT:
+            name = f"{scope}:{pending.entry.address}"
+        else:
+            self._throttled_until = max(self._throttled_until, self._now + int(wait.total_seconds() * 1000))
+            name = f"{scope}:{self._courier.account}"
+        await self._services.queue.throttle(self._courier.channel, name, wait)
 
-    def _close(self, item: PendingEntry, closed: Final, attempts: int) -> None:
-        self._ledger.note(item.entry.item(closed.status, closed.reason, closed.reference, attempts))
+    def _close(self, pending: PendingEntry, final: Final, attempts: int) -> None:
+        self._writer.note(pending.entry.item(final.status, final.reason, final.reference, attempts))
 
     async def _settle(self) -> None:
-        left = [*self._left, *(item._replace(not_before=max(item.not_before, self._held_until)) for item in self._todo)]
-        due = min((item.not_before for item in left), default=0)
+        unserved = [one._replace(not_before=max(one.not_before, self._throttled_until)) for one in self._ready]
+        postponed = [*self._postponed, *unserved]
+        due = min((pending.not_before for pending in postponed), default=0)
         unclear = [
-            item.entry.item(Status.UNKNOWN, Reason.PROVIDER_DOWN, attempts=item.attempts)
-            for item in left
-            if item.unclear_since
+            pending.entry.item(Status.UNKNOWN, Reason.PROVIDER_DOWN, attempts=pending.attempts)
+            for pending in postponed
+            if pending.unclear_since
         ]
-        await self._ledger.settle(due=due, left=len(left), checkpoint=checkpoint_of(left), unclear=unclear)
+        await self._writer.settle(
+            due=due, postponed=len(postponed), checkpoint=checkpoint_of(postponed), unclear=unclear
+        )
 
 
-def _unattempted(item: PendingEntry, closed: Final) -> Final:
-    """The end of an entry that is not tried again: unknown if the last attempt may have sent it (D-38)."""
-    return Final(Status.UNKNOWN, Reason.PROVIDER_DOWN) if item.unclear_since else closed
+def _unattempted(pending: PendingEntry, final: Final) -> Final:
+    """The end of an entry that is not attempted again: unknown if its last attempt may have sent the message (D-38)."""
+    return Final(Status.UNKNOWN, Reason.PROVIDER_DOWN) if pending.unclear_since else final

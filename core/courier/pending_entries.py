@@ -1,10 +1,10 @@
-"""Which entries of a claimed parcel have no end yet: what the holder before left, less what the history knows better.
+"""Entries still to attempt of a claimed parcel: those of the checkpoint, minus those that are already final.
 
-What was left stands in the task's checkpoint as `[place, not before ms, attempts, unclear since ms]`, so that the next
-holder goes on exactly there.
+The previous claim left them in the task's checkpoint as `[place, not before ms, attempts, unclear since ms]`, so that
+the next claim continues exactly there.
 
-Invariant I17: who finds `sending` after a crash, where a repeat could double the message, says `unknown` and never
-repeats. Tests: tests/crash/test_couriers.py.
+Invariant I17: where a repeat could double the message, an entry found as `sending` after a crash becomes `unknown` and
+is never repeated. Tests: tests/crash/test_couriers.py.
 """
 
 import json
@@ -14,17 +14,17 @@ from typing import NamedTuple
 
 from core.courier.interface import NEVER
 from core.courier.parcel import Parcel
-from core.courier.retry_policy import covered
+from core.courier.retry_policy import still_remembered
 from core.history.parcels import Entry
 from core.history.reader import HistoryReader
 from core.model.compact_json import compact_json
 from core.model.states import OPEN, Status
-from core.queue.task import Task
+from core.queue import Task
 
 
 class PendingEntry(NamedTuple):
-    """An entry that has no end yet, and its `place` in the parcel. Times in the server's ms; `unclear_since` 0: no
-    attempt's end is unclear.
+    """An entry without a final outcome, and its `place` in the parcel. Times are server ms. `unclear_since` 0: no
+    attempt has had an unclear end.
     """
 
     place: int
@@ -37,45 +37,44 @@ class PendingEntry(NamedTuple):
         return [self.place, self.not_before, self.attempts, self.unclear_since]
 
 
-def checkpoint_of(left: Iterable[PendingEntry]) -> str:
-    rows = [item.row() for item in left]
+def checkpoint_of(postponed: Iterable[PendingEntry]) -> str:
+    rows = [pending.row() for pending in postponed]
     return compact_json(rows) if rows else ""
 
 
 class PendingEntries:
-    """Of one claim. `open`: to be attempted; `died`: those whose last attempt's end nobody can tell any more."""
+    """One per claim. `open`: entries to attempt. `unclear`: entries whose last attempt was cut off by a crash and
+    cannot be repeated safely.
+    """
 
     def __init__(self, task: Task, parcel: Parcel, channel: str, remembers: timedelta) -> None:
         self._task = task
+        self._parcel = parcel
         self._channel = channel
         self._remembers = remembers
-        self._parcel = parcel
         rows = json.loads(task.checkpoint or "[]")
-        found = [PendingEntry(row[0], parcel.entries[row[0]], *row[1:]) for row in rows]
-        self.open = found or [PendingEntry(place, entry) for place, entry in enumerate(parcel.entries)]
-        self.died: list[PendingEntry] = []
-        self._in_doubt = task.crashed or parcel.closed or task.left < len(self.open)
+        resumed = [PendingEntry(row[0], parcel.entries[row[0]], *row[1:]) for row in rows]
+        self.open = resumed or [PendingEntry(place, entry) for place, entry in enumerate(parcel.entries)]
+        self.unclear: list[PendingEntry] = []
+        self._may_be_outdated = task.crashed or parcel.closed or task.left < len(self.open)
 
     async def compare(self, reader: HistoryReader) -> None:
-        """After a crash, a cancellation or a report the history knows better than the parcel."""
-        if not self._in_doubt or not self.open:
+        """Remove the entries that are final in the history, after a crash, a cancellation or a delivery report."""
+        if not self._may_be_outdated or not self.open:
             return
         key = self._parcel.history_key
-        fields = [item.entry.field(self._channel) for item in self.open]
+        fields = [pending.entry.field(self._channel) for pending in self.open]
         stored = await reader.outcomes(key, fields)
-        moved = await reader.tried_again(key, self._channel, self._parcel.number)
-        statuses = [Status((stored[field] or Status.QUEUED).split("|")[0]) for field in fields]
-        still = [
-            (item, status)
-            for item, field, status in zip(self.open, fields, statuses, strict=True)
-            if status in OPEN and field not in moved
-        ]
-        self.died = [item for item, status in still if self._died_sending(item, status)]
-        self.open = [item for item, status in still if not self._died_sending(item, status)]
+        retried = await reader.retried_entries(key, self._channel, self._parcel.number)
+        open_entries, self.open = self.open, []
+        for pending, field in zip(open_entries, fields, strict=True):
+            status = Status((stored[field] or Status.QUEUED).split("|")[0])
+            if status in OPEN and field not in retried:
+                (self.unclear if self._is_unclear(pending, status) else self.open).append(pending)
 
-    def _died_sending(self, item: PendingEntry, status: Status) -> bool:
-        """Whether a repeat of an attempt that was cut off could double the message."""
-        since = item.unclear_since or (self._task.started if self._task.crashed else 0)
+    def _is_unclear(self, pending: PendingEntry, status: Status) -> bool:
+        """Whether repeating an attempt that was cut off could double the message."""
+        since = pending.unclear_since or (self._task.started if self._task.crashed else 0)
         age = timedelta(milliseconds=max(0, self._task.claimed - since))
-        in_the_air = status is Status.SENDING if self._remembers == NEVER else since > 0
-        return in_the_air and not covered(age, self._remembers)
+        may_have_been_sent = status is Status.SENDING if self._remembers == NEVER else since > 0
+        return may_have_been_sent and not still_remembered(age, self._remembers)

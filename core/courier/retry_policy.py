@@ -1,12 +1,12 @@
-"""What follows from a courier's outcome for one entry: it is closed, or put off. Pure: the one place where this is
-decided.
+"""Decides what follows from a courier's outcome for one entry: it is final, or it is postponed. Pure; the only place
+where this is decided.
 
-Sent                     closed: sent
-Rejected                 closed: failed + reason
-Deferred, wait named     put off until then; does not count as an attempt
-Deferred, no wait        put off by the back-off; after the last attempt closed: failed + reason
-Unknown                  put off while the provider remembers our random id (a repeat is the same message to it);
-                         then, or after the last attempt, closed: unknown
+Sent                     final: sent
+Rejected                 final: failed + reason
+Deferred with a wait     postponed until then; does not count as an attempt
+Deferred without a wait  postponed by the back-off; after the last attempt final: failed + reason
+Unknown                  postponed while the provider remembers our random id, as a repeat is then the same message;
+                         otherwise, or after the last attempt, final: unknown
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from core.model.states import Reason, Status
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """The entry has its end."""
+    """The outcome of the entry is final."""
 
     status: Status
     reason: str = ""
@@ -28,8 +28,8 @@ class Final:
 
 @dataclass(frozen=True, slots=True)
 class Postponed:
-    """The entry is tried again after `pause`. `attempts`: how many count by now. `unclear`: this one may have been
-    sent.
+    """The entry is attempted again after `pause`. `attempts`: how many count so far. `unclear`: this attempt may have
+    sent the message.
     """
 
     pause: timedelta
@@ -39,10 +39,10 @@ class Postponed:
 
 
 def decide(
-    outcome: Outcome, attempts: int, age: timedelta, remembers: timedelta, backoff: Backoff, chance: float | None = None
+    outcome: Outcome, attempts: int, age: timedelta, remembers: timedelta, backoff: Backoff, jitter: float | None = None
 ) -> Final | Postponed:
-    """`attempts`: those that counted before this one; `age`: since the first attempt whose end is unclear; `chance`: of
-    the back-off, the same for those who are to be tried again together.
+    """`attempts`: those that counted before this one. `age`: since the first attempt with an unclear end. `jitter`:
+    from 0 to 1, the same for entries that are to be attempted together again; None: random.
     """
     match outcome:
         case Sent(reference):
@@ -54,22 +54,22 @@ def decide(
         case Deferred(reason):
             if backoff.spent(attempts + 1):
                 return Final(Status.FAILED, reason)
-            return Postponed(backoff.pause(attempts + 1, chance), attempts + 1, reason)
+            return Postponed(backoff.pause(attempts + 1, jitter), attempts + 1, reason)
         case Unknown():
-            return _unclear(attempts, age, remembers, backoff, chance)
+            return _decide_unclear(attempts, age, remembers, backoff, jitter)
         case _:
             raise TypeError(f"{outcome!r} is for the runtime, not for one entry")
 
 
-def _unclear(
-    attempts: int, age: timedelta, remembers: timedelta, backoff: Backoff, chance: float | None
+def _decide_unclear(
+    attempts: int, age: timedelta, remembers: timedelta, backoff: Backoff, jitter: float | None
 ) -> Final | Postponed:
-    pause = backoff.pause(attempts + 1, chance)
-    if backoff.spent(attempts + 1) or not covered(age + pause, remembers):
+    pause = backoff.pause(attempts + 1, jitter)
+    if backoff.spent(attempts + 1) or not still_remembered(age + pause, remembers):
         return Final(Status.UNKNOWN, Reason.CRASHED if remembers == NEVER else Reason.PROVIDER_DOWN)
     return Postponed(pause, attempts + 1, Reason.PROVIDER_DOWN, unclear=True)
 
 
-def covered(age: timedelta, remembers: timedelta) -> bool:
-    """Whether the provider still knows a random id it first saw `age` ago."""
+def still_remembered(age: timedelta, remembers: timedelta) -> bool:
+    """Whether the provider still knows a random id that it first received `age` ago."""
     return remembers == FOREVER or age < remembers

@@ -1,16 +1,13 @@
-"""The courier runtime, once for all channels: a claimed parcel in, outcomes in the history out.
+"""The courier runtime, once for all channels: claims parcels and writes the outcomes into histories.
 
-    claim ─▶ which entries are open ─▶ who can be served now ─▶ attempts, side by side ─▶ settle
-                                      │ the rest waits         │ each quarter second: extend with what is known
+    claim ─▶ which entries are open ─▶ who can be served now ─▶ concurrent attempts ─▶ settle
+                                      │ the others are postponed │ every 250 ms: extend with the outcomes so far
 
-A courier sees messages and returns outcomes (`core.courier.interface`). Retrying, waits, leases, cancelling, stopping
-and the
-history are here. Everybody who can be served is served first (D-23); a wait holds what it was said about and nobody
-else.
+A courier receives messages and returns outcomes (`core.courier.interface`). Retries, throttles, leases, cancelling,
+stopping and the history are here. All recipients who can be served now are served first (D-23); a throttle applies only
+to its scope.
 
-Before: `lua/queue/claim.lua` gives a parcel. After: `couriers/<channel>.py` attempts; `lua/queue/settle.lua` writes
-what came of
-it.
+`lua/queue/claim.lua` gives a parcel; `core.courier.parcel_executor` attempts it; `lua/queue/settle.lua` writes the end.
 """
 
 import logging
@@ -18,62 +15,70 @@ import logging
 from core.courier.attempt_pool import AttemptPool
 from core.courier.interface import Courier
 from core.courier.options import CourierOptions
-from core.courier.parcel_executor import ParcelExecutor
+from core.courier.parcel_executor import ParcelExecutor, ParcelServices
 from core.history.channels import ChannelFacts, Channels
 from core.history.delivery_reports import DeliveryReports
-from core.queue.queue import Claim, Queue, Task
-from core.queue.worker import Worker, WorkerOptions
+from core.history.reader import HistoryReader
+from core.queue import Claim, Queue, Task, Worker, WorkerOptions
 from core.redis.store import Store
 
 log = logging.getLogger(__name__)
 
-
-# Small parcels in hand at once.
-_TASKS = 200
+# Most parcels of one process at a time, however small they are.
+_MAX_PARCELS = 200
 
 
 class Runtime:
-    """One courier process."""
+    """One courier process. `halted`: why an operator is needed, "" otherwise."""
 
     def __init__(self, store: Store, courier: Courier, options: CourierOptions | None = None) -> None:
-        self.store = store
         self.courier = courier
-        self.options = options or CourierOptions()
-        self.queue = Queue(store)
-        self.delivery_reports = DeliveryReports(store)
-        self.attempt_pool = AttemptPool(max(2, self.options.side_by_side // courier.batch))
         self.halted = ""
+        self._options = options or CourierOptions()
         self._channels = Channels(store)
-        self._worker = Worker(store, courier.channel, self._deliver, pace=self._pace(), account=courier.account)
+        self._worker = Worker(
+            store, courier.channel, self._deliver, options=self._worker_options(), account=courier.account
+        )
+        self._services = ParcelServices(
+            courier=courier,
+            options=self._options,
+            queue=Queue(store),
+            reader=HistoryReader(store),
+            delivery_reports=DeliveryReports(store),
+            attempt_pool=AttemptPool(max(2, self._options.concurrency // courier.batch)),
+            is_stopping=lambda: self._worker.stopping,
+            release_capacity=self._worker.release_capacity,
+            halt=self._halt,
+        )
 
-    def _pace(self) -> WorkerOptions:
-        """Two parcels: the next is at hand when the first one runs out, the others are left to other processes."""
+    def _worker_options(self) -> WorkerOptions:
+        """Capacity for two full parcels: the next one is claimed before the first one ends, and the others are left to
+        other processes.
+        """
         entries = 2 * self.courier.parcel
-        return WorkerOptions(self.options.lease, self.options.floor, tasks=min(entries, _TASKS), entries=entries)
+        return WorkerOptions(
+            lease=self._options.lease,
+            max_sleep=self._options.max_sleep,
+            max_tasks=min(entries, _MAX_PARCELS),
+            max_entries=entries,
+        )
 
     async def run(self) -> None:
-        """Deliver until `stop()`, or until the account is halted: then `halted` says why, and the tasks stay queued."""
+        """Deliver until `stop()`, or until the account is halted: then the tasks stay queued."""
         await self._channels.register(self.courier.channel, ChannelFacts(self.courier.parcel))
         await self._worker.run()
 
     def stop(self) -> None:
-        """Finish the attempts in hand, return the rest."""
+        """Finish the attempts under way and return the other entries to the queue."""
         self._worker.stop()
 
     @property
-    def stopping(self) -> bool:
-        return self._worker.stopping
-
-    def release_capacity(self, task: Task, entries: int) -> None:
-        """A parcel in hand has so many entries less to do."""
-        self._worker.release_capacity(task, entries)
-
-    @property
     def claims(self) -> int:
+        """How many claims this process has made."""
         return self._worker.claims
 
-    async def halt(self, detail: str) -> None:
-        """The account cannot send until a person mends it: alarm, and take nothing more."""
+    async def _halt(self, detail: str) -> None:
+        """The account cannot send until an operator acts: log an error, register it, and stop."""
         if self.halted:
             return
         self.halted = detail
@@ -82,4 +87,4 @@ class Runtime:
         await self._channels.register(self.courier.channel, ChannelFacts(self.courier.parcel, halted=detail))
 
     async def _deliver(self, task: Task, claim: Claim) -> None:
-        await ParcelExecutor(self, task, claim).run()
+        await ParcelExecutor(self._services, task, claim).run()

@@ -1,8 +1,8 @@
-"""The register of channels: which couriers there are and how they want their work cut. A courier enters itself at its
+"""The register of channels: which couriers exist and how large their parcels may be. A courier registers itself at its
 start.
 
-Before: `core.courier.runtime` (registers). After: `core.history.deliveries` (cuts parcels), `delivery/` (refuses
-unknown channels).
+Called by `core.courier.runtime` (registers), `core.history.deliveries` (cuts parcels) and `delivery/` (refuses unknown
+channels).
 """
 
 import json
@@ -19,15 +19,15 @@ from core.redis.store import Store
 
 log = logging.getLogger(__name__)
 
-# A channel whose courier has never been started: as large as the largest that any provider takes at once.
+# The parcel size of a channel that has never had a courier: the most that any known provider takes at once.
 _UNKNOWN_PARCEL = 2500
-_CACHED = 1.0
+_CACHED_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelFacts:
-    """What a courier tells of itself. `parcel`: most recipients of one parcel. `halted`: why it needs a person, "" if
-    it runs.
+    """What a courier registers. `parcel`: most recipients of one parcel. `halted`: why an operator is needed, "" while
+    the courier runs.
     """
 
     parcel: int
@@ -35,8 +35,8 @@ class ChannelFacts:
 
 
 class ChannelRegister(NamedTuple):
-    """`names`: the usual channels, then those whose couriers came later; `parcel_sizes`: for any channel the most
-    recipients of one parcel.
+    """`names`: the channels of the settings, then the others in the order of registration. `parcel_sizes`: the most
+    recipients of one parcel, for any channel.
     """
 
     names: Sequence[str]
@@ -44,33 +44,35 @@ class ChannelRegister(NamedTuple):
 
 
 class Channels:
-    """`usual`: the channels of this installation by its settings, known before their couriers were ever started."""
+    """One per process. `configured`: the channels named in the settings; they are known before their couriers start."""
 
-    def __init__(self, store: Store, usual: Sequence[str] = ("telegram", "vk", "sms")) -> None:
+    def __init__(self, store: Store, configured: Sequence[str] = ("telegram", "vk", "sms")) -> None:
         self._store = store
-        self._usual = tuple(usual)
-        self._known: ChannelRegister | None = None
-        self._until = float("-inf")
+        self._configured = tuple(configured)
+        self._cached: ChannelRegister | None = None
+        self._cached_until = float("-inf")
 
     async def register(self, channel: str, facts: ChannelFacts) -> None:
-        """Enter a channel, or renew its facts, in every shard. On a full server it stays as it was: a courier must be
-        able to start there, to make room.
+        """Register a channel, or update it, in every shard. On a full server only a warning is logged: couriers must be
+        able to start there, because they make room.
         """
         try:
             for shard in range(self._store.shards):
                 await self._store.command("HSET", KEYS["channels"].at(shard), channel, json.dumps(asdict(facts)))
         except StoreFull as fault:
-            log.warning("%s not entered among the channels: %s", channel, fault)
+            log.warning("channel %s not registered: %s", channel, fault)
 
-    def recall(self) -> ChannelRegister | None:
-        """What was read within the last second."""
-        return self._known if time.monotonic() < self._until else None
+    async def current(self) -> ChannelRegister:
+        """The register, at most a second old."""
+        if self._cached is not None and time.monotonic() < self._cached_until:
+            return self._cached
+        return await self.read()
 
     async def read(self) -> ChannelRegister:
-        """What is there just now."""
-        entered = await self._store.command("HGETALL", KEYS["channels"].at(0))
-        facts = {channel: ChannelFacts(**json.loads(text)) for channel, text in entered.items()}
-        names = tuple(dict.fromkeys((*self._usual, *facts)))
-        sizes = defaultdict(lambda: _UNKNOWN_PARCEL, {name: one.parcel for name, one in facts.items()})
-        self._known, self._until = ChannelRegister(names, sizes), time.monotonic() + _CACHED
-        return self._known
+        """The register, read now."""
+        registered = await self._store.command("HGETALL", KEYS["channels"].at(0))
+        facts = {channel: ChannelFacts(**json.loads(text)) for channel, text in registered.items()}
+        names = tuple(dict.fromkeys((*self._configured, *facts)))
+        sizes = defaultdict(lambda: _UNKNOWN_PARCEL, {channel: one.parcel for channel, one in facts.items()})
+        self._cached, self._cached_until = ChannelRegister(names, sizes), time.monotonic() + _CACHED_SECONDS
+        return self._cached

@@ -1,10 +1,9 @@
-"""Deliveries and what became of them: enqueue, read, list, reschedule, cancel, retry.
+"""Deliveries and their histories: enqueue, read, list, reschedule, cancel, retry, record delivery reports.
 
-Guarantee: history, order and parcels come into being in one script (D-05); what is refused leaves nothing behind; a
-repeat is answered like the first call (D-39).
+Guarantee: one script creates the history, the order key and the parcels (D-05). A refused delivery leaves nothing
+behind. A repeated request gets the first response again (D-39).
 
-Before: `delivery/` (checks what came over HTTP). After: `lua/delivery/enqueue.lua`, which puts parcels in the queue for
-`core.courier.runtime`.
+Called by `delivery/`, which validates requests. `lua/delivery/enqueue.lua` queues parcels for `core.courier.runtime`.
 """
 
 import hashlib
@@ -18,8 +17,8 @@ from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused, StoreEr
 from core.history.cancel import Canceller
 from core.history.channels import Channels
 from core.history.delivery_reports import DeliveryReports
+from core.history.encoding import history_fields
 from core.history.listing import Listing
-from core.history.parcels import fields_of
 from core.history.reader import HistoryReader
 from core.history.retry import Retrier
 from core.model.clock import from_ms, to_ms
@@ -29,18 +28,16 @@ from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState, Status
 from core.redis.store import Argument, Store
 
-Call = tuple[HistoryKey, Sequence[Argument]]
+EnqueueCall = tuple[HistoryKey, Sequence[Argument]]
 
-# By this name a call knows its repeat. A key of our own is met once in a process, whose name is then enough; one that
-# was given may come twice, so its calls are counted. It is short because every delivery keeps it.
+# The name of a call, by which `lua/delivery/enqueue.lua` recognises its repeat after a lost connection. A generated key
+# is used once in a process, so the name of the process is enough; a key given by the caller may come twice, so these
+# calls are numbered. The name is short because every history stores it.
 _PROCESS = secrets.token_urlsafe(3)
-_CALLS = count()
+_CALL_NUMBERS = count()
 
 _RESERVED_MS = 24 * 3600 * 1000
 _REPEAT_MS = 24 * 3600 * 1000
-
-# Calling the enumeration costs ten times as much.
-_STATES: Mapping[str, DeliveryState] = {state.value: state for state in DeliveryState}
 
 _REFUSALS: dict[str, Refused] = {
     "used": Conflict("HISTORY_KEY_USED", "This history key already has a delivery.", "history_key"),
@@ -59,73 +56,78 @@ class Deliveries:
         self._listing = Listing(store, self._reader)
         self._canceller = Canceller(store, self._reader)
         self._retrier = Retrier(store, self._reader, channels)
-        self._receipts = DeliveryReports(store)
+        self._delivery_reports = DeliveryReports(store)
         self.shards = store.shards
 
     async def reserve(self, tenant: str, sender: Id) -> HistoryKey:
-        """A key before there is a delivery (D-04). It stays reserved for a day."""
+        """Return a key for a delivery that does not exist yet (D-04). It is reserved for a day."""
         while True:
             key = HistoryKey.new(sender, self.shards)
             if await self._store.run("reserve", key.shard, key.suffix, tenant, _RESERVED_MS):
                 return key
 
-    async def enqueue(self, order: NewDelivery, repeat: Repeat | None = None) -> Accepted:
-        """Keep the delivery and, when it is due, release it. One script, however many recipients.
+    async def enqueue(self, delivery: NewDelivery, repeat: Repeat | None = None) -> Accepted:
+        """Store the delivery and release it if it is due. One script call, however many recipients.
 
-        Raises Conflict HISTORY_KEY_USED or IDEMPOTENCY_KEY_REUSED, Forbidden HISTORY_KEY_FOREIGN.
+        Raises Conflict HISTORY_KEY_USED or IDEMPOTENCY_KEY_REUSED, Forbidden HISTORY_KEY_FOREIGN, Invalid
+        HISTORY_KEY_MALFORMED.
         """
-        sizes = (self._channels.recall() or await self._channels.read()).parcel_sizes
+        sizes = (await self._channels.current()).parcel_sizes
         while True:
-            key, arguments = self._call(order, repeat, sizes)
+            key, arguments = self._call(delivery, repeat, sizes)
             reply = await self._store.run("enqueue", key.shard, *arguments)
-            if not _clashed(order, reply):
+            if not _clashed(delivery, reply):
                 return _accepted(key, reply)
 
     async def enqueue_many(
-        self, orders: Sequence[tuple[NewDelivery, Repeat | None]]
+        self, deliveries: Sequence[tuple[NewDelivery, Repeat | None]]
     ) -> list[Accepted | Refused | StoreFull]:
-        """Each for itself, all under way at once; the answers in order. Raises StoreError when one is not known."""
-        sizes = (self._channels.recall() or await self._channels.read()).parcel_sizes
-        calls: list[Call | Refused] = []
+        """Enqueue each delivery independently, all in one batch; the results in their order. Raises StoreError if a
+        result is unknown.
+        """
+        sizes = (await self._channels.current()).parcel_sizes
+        calls: list[EnqueueCall | Refused] = []
 
-        def asked() -> Iterator[tuple[int, Sequence[Argument]]]:
-            for order, repeat in orders:
-                call = self._call_or_refusal(order, repeat, sizes)
+        def script_calls() -> Iterator[tuple[int, Sequence[Argument]]]:
+            for delivery, repeat in deliveries:
+                call = self._call_or_refusal(delivery, repeat, sizes)
                 calls.append(call)
                 if not isinstance(call, Refused):
                     yield call[0].shard, call[1]
 
-        replies = iter(await self._store.run_each("enqueue", asked()))
+        replies = iter(await self._store.run_each("enqueue", script_calls()))
         return [
-            call if isinstance(call, Refused) else await self._answer(order, repeat, call[0], next(replies))
-            for call, (order, repeat) in zip(calls, orders, strict=True)
+            call if isinstance(call, Refused) else await self._result(delivery, repeat, call[0], next(replies))
+            for call, (delivery, repeat) in zip(calls, deliveries, strict=True)
         ]
 
-    async def _answer(
-        self, order: NewDelivery, repeat: Repeat | None, key: HistoryKey, reply: Any
+    async def _result(
+        self, delivery: NewDelivery, repeat: Repeat | None, key: HistoryKey, reply: Any
     ) -> Accepted | Refused | StoreFull:
         if isinstance(reply, StoreFull):
             return reply
         if isinstance(reply, StoreError):
             raise reply
         try:
-            return await self.enqueue(order, repeat) if _clashed(order, reply) else _accepted(key, reply)
+            return await self.enqueue(delivery, repeat) if _clashed(delivery, reply) else _accepted(key, reply)
         except Refused as refusal:
             return refusal
 
-    def _call_or_refusal(self, order: NewDelivery, repeat: Repeat | None, sizes: Mapping[str, int]) -> Call | Refused:
+    def _call_or_refusal(
+        self, delivery: NewDelivery, repeat: Repeat | None, sizes: Mapping[str, int]
+    ) -> EnqueueCall | Refused:
         try:
-            return self._call(order, repeat, sizes)
+            return self._call(delivery, repeat, sizes)
         except Refused as refusal:
             return refusal
 
-    def _call(self, order: NewDelivery, repeat: Repeat | None, sizes: Mapping[str, int]) -> Call:
-        """The key and the arguments of `lua/delivery/enqueue.lua`, with a name of its own. Raises Invalid."""
-        key = order.history_key or HistoryKey.new(order.sender.id, self.shards, repeat.key if repeat else "")
+    def _call(self, delivery: NewDelivery, repeat: Repeat | None, sizes: Mapping[str, int]) -> EnqueueCall:
+        """The key and the arguments of `lua/delivery/enqueue.lua`. Raises Invalid HISTORY_KEY_MALFORMED."""
+        key = delivery.history_key or HistoryKey.new(delivery.sender.id, self.shards, repeat.key if repeat else "")
         if key.shard >= self.shards:
             raise Invalid("HISTORY_KEY_MALFORMED", "This history key names a shard that does not exist.", "history_key")
-        name = f"{_PROCESS}{next(_CALLS):x}" if order.history_key else _PROCESS
-        return key, _enqueue_arguments(key, order, repeat, name, sizes)
+        call_name = f"{_PROCESS}{next(_CALL_NUMBERS):x}" if delivery.history_key else _PROCESS
+        return key, _enqueue_arguments(key, delivery, repeat, call_name, sizes)
 
     async def read(self, key: HistoryKey, tenant: str, cursor: str | None = None, limit: int = 100) -> History:
         """The history with a page of recipients. Raises NotFound HISTORY_NOT_FOUND, Invalid CURSOR_MALFORMED."""
@@ -141,12 +143,14 @@ class Deliveries:
         cursor: str | None = None,
         limit: int = 100,
     ) -> tuple[list[History], str | None]:
-        """Newest first, without recipients, and the cursor of what follows."""
+        """A page of summaries without recipients, newest first, and the cursor of the next page. Raises Invalid
+        CURSOR_MALFORMED.
+        """
         return await self._listing.page(tenant, sender, state, since, cursor, limit)
 
     async def reschedule(self, key: HistoryKey, tenant: str, deliver_at: datetime) -> Accepted:
-        """Move a delivery that has not been released. Raises NotFound, Conflict ALREADY_RELEASED, Invalid
-        EXPIRES_BEFORE_DUE.
+        """Move a delivery that has not been released. Raises NotFound HISTORY_NOT_FOUND, Conflict ALREADY_RELEASED,
+        Invalid EXPIRES_BEFORE_DUE.
         """
         if key.shard >= self.shards:
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
@@ -162,36 +166,46 @@ class Deliveries:
         return Accepted(key, DeliveryState(reply[1]), due, asked, int(reply[3]))
 
     async def cancel(self, key: HistoryKey, tenant: str, recipients: Sequence[str] = ()) -> Cancelled:
-        """End a delivery, whole or for chosen recipients, as far as it has not been sent (D-42)."""
+        """Cancel a delivery, whole or for chosen recipients, as far as it has not been sent (D-42). Raises NotFound
+        HISTORY_NOT_FOUND, RECIPIENT_NOT_FOUND.
+        """
         return await self._canceller.cancel(key, tenant, recipients)
 
-    async def cancel_by(self, tenant: str, field: str, value: str) -> int:
-        """End all unfinished deliveries of a sender, to a user, of a lane, kind prefix or tag. How many there were."""
-        return await self._canceller.cancel_by(tenant, field, value)
+    async def cancel_by(self, tenant: str, selector: str, value: str) -> int:
+        """Cancel all unfinished deliveries by `sender`, `user` (a recipient), `lane`, `kind_prefix` or `tag`; return
+        how many. Raises Invalid UNKNOWN_FIELD.
+        """
+        return await self._canceller.cancel_by(tenant, selector, value)
 
     async def retry(self, key: HistoryKey, tenant: str, statuses: Sequence[Status]) -> int:
-        """A new attempt for these outcomes (D-40). How many were queued again."""
+        """Queue the entries with one of these statuses again (D-40); return how many. Raises NotFound, Conflict,
+        Invalid.
+        """
         return await self._retrier.retry(key, tenant, statuses)
 
-    async def receive(self, receipt: str, report: Status, reference: str) -> bool:
-        """A provider's report on a message. Whether the history changed. Raises Forbidden RECEIPT_SECRET_WRONG."""
-        return await self._receipts.receive(receipt, report, reference)
+    async def record_report(self, token: str, status: Status, reference: str) -> bool:
+        """Record a provider's delivery report; return whether the history changed. Raises Forbidden
+        RECEIPT_SECRET_WRONG, NotFound HISTORY_NOT_FOUND.
+        """
+        return await self._delivery_reports.record(token, status, reference)
 
 
 def _enqueue_arguments(
-    key: HistoryKey, order: NewDelivery, repeat: Repeat | None, request: str, sizes: Mapping[str, int]
+    key: HistoryKey, delivery: NewDelivery, repeat: Repeat | None, call_name: str, sizes: Mapping[str, int]
 ) -> Sequence[Argument]:
-    due = to_ms(order.deliver_at) if order.deliver_at else 0
-    expires = to_ms(order.expires_at) if order.expires_at else 0
-    name = hashlib.blake2b(repeat.key.encode(), digest_size=16).hexdigest() if repeat else ""
+    due = to_ms(delivery.deliver_at) if delivery.deliver_at else 0
+    expires = to_ms(delivery.expires_at) if delivery.expires_at else 0
+    repeat_key = hashlib.blake2b(repeat.key.encode(), digest_size=16).hexdigest() if repeat else ""
     fingerprint = repeat.fingerprint if repeat else ""
-    people, fields = len(order.recipients), fields_of(order, sizes)
-    return key.suffix, order.tenant, request, due, expires, name, fingerprint, _REPEAT_MS, people, fields
+    when = due, expires
+    idempotency = repeat_key, fingerprint, _REPEAT_MS
+    fields = history_fields(delivery, sizes)
+    return key.suffix, delivery.tenant, call_name, *when, *idempotency, len(delivery.recipients), fields
 
 
-def _clashed(order: NewDelivery, reply: list[str]) -> bool:
-    """The key that we made ourselves was somebody else's in the same nanosecond: another one is made."""
-    return reply[0] == "used" and order.history_key is None
+def _clashed(delivery: NewDelivery, reply: list[str]) -> bool:
+    """Whether another process generated the same key in the same nanosecond. Then another key is generated."""
+    return reply[0] == "used" and delivery.history_key is None
 
 
 def _accepted(key: HistoryKey, reply: list[str]) -> Accepted:
@@ -200,8 +214,8 @@ def _accepted(key: HistoryKey, reply: list[str]) -> Accepted:
     kind, suffix, state, due, asked, recipients = reply
     if kind == "repeated":
         key = HistoryKey.of(key.shard, suffix)
-    moved = from_ms(asked) if asked else None
-    return Accepted(key, _STATES[state], from_ms(due), moved, int(recipients), kind == "repeated")
+    moved_from = from_ms(asked) if asked else None
+    return Accepted(key, DeliveryState(state), from_ms(due), moved_from, int(recipients), kind == "repeated")
 
 
 def _position(cursor: str | None) -> int:

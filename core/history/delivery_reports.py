@@ -1,11 +1,10 @@
-"""Delivery reports: the address a provider reports to, and what a report does.
+"""Delivery reports: the token by which a provider reports on a message, and what a report changes.
 
-A receipt token names one entry of one delivery and is signed with a secret of this installation, so that nobody else
-can mark a message delivered. Reports may come early, late, twice, and in any order (`core.model.states.supersedes`).
+The token names one entry of one delivery and is signed with a secret of this installation, so that nobody else can mark
+a message as delivered. Reports may come early, late, twice and in any order (`core.model.states.supersedes`).
 
-Before: `core.courier.runtime` puts the address into the message. After: the gateway calls it, `delivery/` hands the
-report to
-`receive`.
+`core.courier.parcel_executor` puts the token into the message's report address; `delivery/` passes the provider's
+report to `record`.
 """
 
 import base64
@@ -33,15 +32,15 @@ class DeliveryReports:
         self._secret = b""
 
     async def token(self, key: HistoryKey, channel: str, parcel: int, entry: Entry) -> str:
-        """URL-safe; names the entry and proves that we made it. The address stays out of it."""
+        """A URL-safe, signed name of the entry. It does not contain the recipient's address."""
         facts = [key.shard, key.suffix, channel, parcel, entry.id, entry.number, entry.contact, entry.contacts]
         body = base64.urlsafe_b64encode(compact_json(facts).encode()).decode().rstrip("=")
         return f"{body}.{await self._sign(body)}"
 
-    async def receive(self, token: str, report: Status, reference: str) -> bool:
-        """Whether the history changed. Raises Forbidden RECEIPT_SECRET_WRONG, NotFound HISTORY_NOT_FOUND."""
+    async def record(self, token: str, status: Status, reference: str) -> bool:
+        """Return whether the history changed. Raises Forbidden RECEIPT_SECRET_WRONG, NotFound HISTORY_NOT_FOUND."""
         shard, suffix, channel, parcel, recipient, number, contact, contacts = await self._read(token)
-        item = Entry(recipient, number, contact, contacts, "").item(report, reference=reference)
+        item = Entry(recipient, number, contact, contacts, "").item(status, reference=reference)
         changed = await self._store.run("record_report", shard, suffix, channel, parcel, compact_json(item))
         if changed < 0:
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
@@ -50,11 +49,11 @@ class DeliveryReports:
     async def _read(self, token: str) -> list[Any]:
         body, _, signature = token.rpartition(".")
         if not hmac.compare_digest(signature.encode(), (await self._sign(body)).encode()):
-            raise Forbidden("RECEIPT_SECRET_WRONG", "This receipt was not signed by us.")
+            raise Forbidden("RECEIPT_SECRET_WRONG", "This delivery report was not signed by us.")
         try:
             return list(json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))))
         except (ValueError, binascii.Error):
-            raise Forbidden("RECEIPT_SECRET_WRONG", "This receipt was not signed by us.") from None
+            raise Forbidden("RECEIPT_SECRET_WRONG", "This delivery report was not signed by us.") from None
 
     async def _sign(self, body: str) -> str:
         if not self._secret:

@@ -1,37 +1,28 @@
-"""Reads `events:{s}` while somebody listens, once per process and shard, and hands each entry to those who listen to
-its history.
+"""Reads the stream `events:{s}` once per process and shard while it has subscribers, and passes each event to the
+subscribers of its history.
 
-Guarantee: from the moment `listen` returns nothing of that history is missed; where that cannot be kept (the connection
-broke and the stream may have been trimmed meanwhile) the listener hears None and must look for himself.
+Guarantee: no event of that history is missed from the moment `subscribe` is entered. Where this cannot be guaranteed
+(the connection broke, and the stream may have been trimmed meanwhile) subscribers receive None and must read the
+history again.
 """
 
 import asyncio
 import contextlib
-import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 
-from redis.exceptions import RedisError
-
-from core.errors import StoreError
 from core.model.history_key import HistoryKey
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.redis.stream_reader import entries
-
-log = logging.getLogger(__name__)
-
-_BLOCK_MS = 5000
-_COUNT = 500
-_PAUSE = 0.2
+from core.redis.stream_reader import StreamReader
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEvent:
-    """One step of one history. `changes`: a line per outcome, `i|s` and the recipient's id, channel, stored outcome,
-    tab-separated.
+    """One step of one history. `changes`: one line per outcome: `i` or `s` and the recipient's id, the channel and the
+    stored outcome, separated by tabs.
     """
 
     event: str
@@ -42,7 +33,7 @@ class HistoryEvent:
     changes: str
 
 
-Hear = Callable[[HistoryEvent | None], None]
+OnEvent = Callable[[HistoryEvent | None], None]
 
 
 class EventStream:
@@ -50,24 +41,24 @@ class EventStream:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._listeners: dict[int, dict[str, set[Hear]]] = defaultdict(lambda: defaultdict(set))
+        self._subscribers: dict[int, dict[str, set[OnEvent]]] = defaultdict(lambda: defaultdict(set))
         self._readers: dict[int, asyncio.Task[None]] = {}
         self._starts: dict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @contextlib.asynccontextmanager
-    async def listen(self, key: HistoryKey, hear: Hear) -> AsyncIterator[None]:
-        """`hear` is called with each entry of this history, and must not block."""
-        listeners = self._listeners[key.shard]
-        listeners[key.suffix].add(hear)
+    async def subscribe(self, key: HistoryKey, on_event: OnEvent) -> AsyncIterator[None]:
+        """Call `on_event` with each event of this history. It must not block."""
+        subscribers = self._subscribers[key.shard]
+        subscribers[key.suffix].add(on_event)
         try:
             await self._start(key.shard)
             yield
         finally:
-            listeners[key.suffix].discard(hear)
-            if not listeners[key.suffix]:
-                del listeners[key.suffix]
-            if not listeners:
-                self._end(key.shard)
+            subscribers[key.suffix].discard(on_event)
+            if not subscribers[key.suffix]:
+                del subscribers[key.suffix]
+            if not subscribers:
+                self._stop(key.shard)
 
     async def close(self) -> None:
         readers = list(self._readers.values())
@@ -75,47 +66,32 @@ class EventStream:
         await cancel_and_wait(*readers)
 
     async def _start(self, shard: int) -> None:
-        """Read from the entry that is the last one now."""
+        """Start reading after the entry that is the last one now."""
         async with self._starts[shard]:
             if shard not in self._readers:
-                last = await self._store.command("XREVRANGE", KEYS["events"].at(shard), "+", "-", "COUNT", 1)
-                self._readers[shard] = asyncio.create_task(
-                    self._read(shard, last[0][0] if last else "0-0"), name="events"
-                )
+                key = KEYS["events"].at(shard)
+                newest = await self._store.command("XREVRANGE", key, "+", "-", "COUNT", 1)
+                self._readers[shard] = asyncio.create_task(self._read(shard, newest[0][0] if newest else "0-0"))
 
-    def _end(self, shard: int) -> None:
+    def _stop(self, shard: int) -> None:
         if reader := self._readers.pop(shard, None):
             reader.cancel()
 
     async def _read(self, shard: int, last: str) -> None:
-        name, ours = KEYS["events"].at(shard), asyncio.current_task()
-        while self._readers.get(shard) is ours:  # a cancellation alone may be swallowed (core.redis.cancel_and_wait)
-            try:
-                found = await self._store.redis.xread({name: last}, count=_COUNT, block=_BLOCK_MS)
-            except (RedisError, OSError, TimeoutError, StoreError) as fault:
-                if self._readers.get(shard) is not ours:  # redis-py makes a lost connection of it when we end
-                    return
-                log.warning("events not read, again in %s s: %s", _PAUSE, fault)
-                await asyncio.sleep(_PAUSE)
-                self._tell_all(shard)
-                continue
-            for entry_id, fields in entries(found):
-                last = entry_id
-                self._tell(shard, fields)
+        def pass_on(_: str, fields: Mapping[str, str]) -> None:
+            if subscribers := self._subscribers[shard].get(fields["history"]):
+                event = _event(fields)
+                for on_event in list(subscribers):
+                    on_event(event)
 
-    def _tell(self, shard: int, fields: Mapping[str, str]) -> None:
-        hearing = self._listeners[shard].get(fields["history"])
-        if hearing:
-            entry = _entry(fields)
-            for hear in list(hearing):
-                hear(entry)
+        def report_gap() -> None:
+            for subscribers in list(self._subscribers[shard].values()):
+                for on_event in list(subscribers):
+                    on_event(None)
 
-    def _tell_all(self, shard: int) -> None:
-        for hearing in list(self._listeners[shard].values()):
-            for hear in list(hearing):
-                hear(None)
+        await StreamReader(self._store, KEYS["events"].at(shard), last, pass_on, report_gap).run()
 
 
-def _entry(fields: Mapping[str, str]) -> HistoryEvent:
+def _event(fields: Mapping[str, str]) -> HistoryEvent:
     numbers = int(fields["version"]), int(fields["reported"])
     return HistoryEvent(fields["event"], fields["state"], *numbers, fields["finished"] == "1", fields["changes"])

@@ -1,7 +1,7 @@
-"""Deliveries of a tenant, newest first, over all shards.
+"""Lists the deliveries of a tenant, newest first, over all shards.
 
-A cursor names the last delivery of the page before by its creation ms and suffix, so that pages neither overlap nor
-skip while new deliveries come in.
+A cursor names the last delivery of the previous page by its creation ms and suffix, so pages neither overlap nor skip
+deliveries while new ones are created.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from core.model.states import DeliveryState
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
-# Histories looked through for one page of a filtered list; beyond it the caller gets a cursor and asks again.
-_LOOKED_THROUGH = 5000
+# Histories read for one page of a filtered list. Beyond it the page ends early, with a cursor.
+_MOST_READ = 5000
 _PAGE = 200
 
 
 class ListPosition(NamedTuple):
-    """Where a delivery stands in the list: it sorts by time, then by name."""
+    """The place of a delivery in the list, which is sorted by creation time, then suffix."""
 
     created: int
     suffix: str
@@ -53,60 +53,68 @@ class Listing:
         cursor: str | None,
         limit: int,
     ) -> tuple[list[History], str | None]:
+        """A page of summaries and the cursor of the next page. Raises Invalid CURSOR_MALFORMED."""
         found: list[History] = []
-        looked = 0
+        read = 0
         last: ListPosition | None = read_cursor(cursor) if cursor else None
-        async for place in self._places(tenant, last, to_ms(since) if since else 0):
-            if len(found) == limit or looked == _LOOKED_THROUGH:
+        async for position in self._positions(tenant, last, to_ms(since) if since else 0):
+            if len(found) == limit or read == _MOST_READ:
                 return found, write_cursor(last) if last else None
-            history = await self._history(place, tenant)
-            last = place
-            looked += 1
-            if history and _fits(history, sender, state):
+            history = await self._summary(position, tenant)
+            last = position
+            read += 1
+            if history and _matches(history, sender, state):
                 found.append(history)
         return found, None
 
-    async def _history(self, place: ListPosition, tenant: str) -> History | None:
-        """None: it was dropped meanwhile."""
+    async def _summary(self, position: ListPosition, tenant: str) -> History | None:
+        """None if its retention ended meanwhile."""
         try:
-            return await self._reader.summary(place.key, tenant)
+            return await self._reader.summary(position.key, tenant)
         except NotFound:
             return None
 
-    async def _places(self, tenant: str, after: ListPosition | None, since: int) -> AsyncIterator[ListPosition]:
+    async def _positions(self, tenant: str, after: ListPosition | None, since: int) -> AsyncIterator[ListPosition]:
         while True:
-            shards = await asyncio.gather(*(self._shard(n, tenant, after, since) for n in range(self._store.shards)))
-            places = sorted((place for shard in shards for place in shard), reverse=True)[:_PAGE]
-            for place in places:
-                yield place
-            if len(places) < _PAGE:
+            shards = await asyncio.gather(
+                *(self._positions_in(shard, tenant, after, since) for shard in range(self._store.shards))
+            )
+            positions = sorted((position for shard in shards for position in shard), reverse=True)[:_PAGE]
+            for position in positions:
+                yield position
+            if len(positions) < _PAGE:
                 return
-            after = places[-1]
+            after = positions[-1]
 
-    async def _shard(self, shard: int, tenant: str, after: ListPosition | None, since: int) -> list[ListPosition]:
-        """The next places of one shard: those of the cursor's own millisecond are read again and left out here."""
+    async def _positions_in(
+        self, shard: int, tenant: str, after: ListPosition | None, since: int
+    ) -> list[ListPosition]:
+        """The next positions of one shard. Those created in the cursor's own millisecond are read again and filtered
+        here.
+        """
         latest = str(after.created) if after else "+inf"
         key = KEYS["listed"].at(shard, tenant)
-        places: list[ListPosition] = []
+        positions: list[ListPosition] = []
         start = 0
-        while len(places) < _PAGE:
+        while len(positions) < _PAGE:
             page = await self._store.command(
                 "ZREVRANGEBYSCORE", key, latest, since, "WITHSCORES", "LIMIT", start, _PAGE
             )
             rows = [ListPosition(int(score), suffix, shard) for suffix, score in page]
-            places += [place for place in rows if after is None or place < after]
+            positions += [position for position in rows if after is None or position < after]
             start += _PAGE
             if len(rows) < _PAGE:
                 break
-        return places
+        return positions
 
 
-def _fits(history: History, sender: str | None, state: DeliveryState | None) -> bool:
+def _matches(history: History, sender: str | None, state: DeliveryState | None) -> bool:
     return (sender is None or str(history.sender["id"]) == sender) and (state is None or history.state is state)
 
 
-def write_cursor(place: ListPosition) -> str:
-    return base64.urlsafe_b64encode(f"{place.created} {place.shard} {place.suffix}".encode()).decode().rstrip("=")
+def write_cursor(position: ListPosition) -> str:
+    text = f"{position.created} {position.shard} {position.suffix}"
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str) -> ListPosition:

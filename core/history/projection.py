@@ -1,7 +1,7 @@
-"""From the history's hash to a `History`: what was never written is derived here, by the same rules everywhere. Pure.
+"""Derives a `History` from the fields of its hash. Pure; the only place with these rules.
 
-An outcome that was never written is `queued` while the delivery is at work, shares its end (`cancelled`, `expired`)
-after, and is `no_contact` where the recipient has none in that channel.
+An outcome that was never written is `queued` while the delivery is scheduled or released. Afterwards it shares the end
+of the delivery (`cancelled`, `expired`). It is `no_contact` where the recipient has no contact in that channel.
 """
 
 import json
@@ -10,14 +10,16 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from core.history.parcels import USUAL_KIND, USUAL_ORIGIN, USUAL_PRIORITY, Leg, Person, load_plan, outcome_field
+from core.history.encoding import ChannelPlan, StoredRecipient, load_plan
+from core.history.parcels import outcome_field
 from core.model.clock import from_ms
+from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY
 from core.model.history import ChannelRecord, History, OutcomeRecord, RecipientRecord
 from core.model.history_key import HistoryKey, Id
 from core.model.states import REACHED, DeliveryState, Reason, Status, best, verdict
 
-# What the history keeps besides its counters.
-FACTS = (
+# The fields of a history except its counters, pages and parcels.
+FIELDS = (
     *("tenant", "sender", "text", "origin", "state", "version", "created", "due", "released", "finished", "expires"),
     *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
     *("priority", "lapsed"),
@@ -26,33 +28,34 @@ FACTS = (
 _COUNTED: tuple[Status, ...] = tuple(status for status in Status if status not in (Status.QUEUED, Status.NO_CONTACT))
 _OVER = frozenset({DeliveryState.FINISHED, DeliveryState.CANCELLED, DeliveryState.EXPIRED})
 
-Facts = Mapping[str, str | None]
+HistoryFields = Mapping[str, str | None]
+"""Field → value; None where the field is missing."""
 
 
-def channels_of(facts: Facts) -> list[str]:
+def channels_of(fields: HistoryFields) -> list[str]:
     """The channels of a delivery, in its order."""
-    return [leg.channel for leg in load_plan(facts["plan"] or "")]
+    return [plan.channel for plan in load_plan(fields["plan"] or "")]
 
 
 def counter_fields(channels: Sequence[str]) -> list[str]:
     """The counters of these channels in the history's hash."""
-    per_channel = [f"n:{channel}:{status}" for channel in channels for status in _COUNTED]
-    return [*per_channel, *(f"left:{channel}" for channel in channels)]
+    per_status = [f"n:{channel}:{status}" for channel in channels for status in _COUNTED]
+    return [*per_status, *(f"left:{channel}" for channel in channels)]
 
 
-def unwritten(facts: Facts) -> Status:
+def unwritten_status(fields: HistoryFields) -> Status:
     """The status of an outcome that was never written, in a channel where the recipient has a contact."""
-    state = DeliveryState(facts["state"] or "")
+    state = DeliveryState(fields["state"] or "")
     if state is DeliveryState.CANCELLED:
         return Status.CANCELLED
-    if facts.get("lapsed") and state in _OVER:
+    if fields.get("lapsed") and state in _OVER:
         return Status.EXPIRED
-    return Status.QUEUED if state not in _OVER else Status.CANCELLED
+    return Status.CANCELLED if state in _OVER else Status.QUEUED
 
 
 def read_outcome(text: str, over: bool) -> OutcomeRecord:
-    """`status|reason|at ms|version|attempts|reference`. An attempt whose end nobody told by the end of the delivery is
-    `unknown`.
+    """Decode `status|reason|at ms|version|attempts|reference`. In a delivery that is `over`, an attempt whose outcome
+    was never reported is `unknown`.
     """
     status, reason, at, version, attempts, reference = text.split("|", 5)
     if over and Status(status) is Status.SENDING:
@@ -60,115 +63,122 @@ def read_outcome(text: str, over: bool) -> OutcomeRecord:
     return OutcomeRecord(Status(status), reason or None, reference or None, int(attempts), from_ms(at), int(version))
 
 
-def channel_records(facts: Facts, counters: Facts) -> dict[str, ChannelRecord]:
-    """State and counts of each channel; the counts of a channel add up to the recipients."""
-    total = int(facts["recipients"] or 0)
-    return {leg.channel: _channel_record(leg, total, facts, counters) for leg in load_plan(facts["plan"] or "")}
+def channel_records(fields: HistoryFields, counters: HistoryFields) -> dict[str, ChannelRecord]:
+    """State and counts of each channel. The counts of a channel add up to the recipients of the delivery."""
+    total = int(fields["recipients"] or 0)
+    plans = load_plan(fields["plan"] or "")
+    return {plan.channel: _channel_record(plan, total, fields, counters) for plan in plans}
 
 
-def _channel_record(leg: Leg, total: int, facts: Facts, counters: Facts) -> ChannelRecord:
-    over = DeliveryState(facts["state"] or "") in _OVER
-    counts: dict[Status, int] = {status: int(counters.get(f"n:{leg.channel}:{status}") or 0) for status in _COUNTED}
+def _channel_record(plan: ChannelPlan, total: int, fields: HistoryFields, counters: HistoryFields) -> ChannelRecord:
+    over = DeliveryState(fields["state"] or "") in _OVER
+    counts: dict[Status, int] = {status: int(counters.get(f"n:{plan.channel}:{status}") or 0) for status in _COUNTED}
     if over:
         counts[Status.UNKNOWN] += counts[Status.SENDING]
         counts[Status.SENDING] = 0
-    rest = leg.people - sum(counts.values())
-    if rest:
-        counts[unwritten(facts)] = counts.get(unwritten(facts), 0) + rest
-    counts[Status.NO_CONTACT] = total - leg.people
-    return ChannelRecord(_channel_state(leg, over, facts, counters), {status: n for status, n in counts.items() if n})
+    unwritten = plan.recipients - sum(counts.values())
+    if unwritten:
+        status = unwritten_status(fields)
+        counts[status] = counts.get(status, 0) + unwritten
+    counts[Status.NO_CONTACT] = total - plan.recipients
+    state = _channel_state(plan, over, fields, counters)
+    return ChannelRecord(state, {status: count for status, count in counts.items() if count})
 
 
-def _channel_state(leg: Leg, over: bool, facts: Facts, counters: Facts) -> str:
+def _channel_state(plan: ChannelPlan, over: bool, fields: HistoryFields, counters: HistoryFields) -> str:
     if over:
         return "reported"
-    left = counters.get(f"left:{leg.channel}")
+    left = counters.get(f"left:{plan.channel}")
     if left is not None:
         return "pending" if int(left) > 0 else "reported"
-    return "pending" if sum(leg.parcels) or facts["state"] == DeliveryState.SCHEDULED else "reported"
+    return "pending" if sum(plan.parcels) or fields["state"] == DeliveryState.SCHEDULED else "reported"
 
 
-def wanted_outcomes(people: Iterable[Person], channels: Sequence[str]) -> list[str]:
-    """The outcome fields of these people, in the order in which `recipient_records` takes their values."""
+def outcome_fields(recipients: Iterable[StoredRecipient], channels: Sequence[str]) -> list[str]:
+    """The fields of all outcomes of these recipients."""
     return [
-        outcome_field(person.id, channel, contact)
-        for person in people
-        for channel, contacts in zip(channels, person.contacts, strict=True)
+        outcome_field(recipient.id, channel, contact)
+        for recipient in recipients
+        for channel, contacts in zip(channels, recipient.contacts, strict=True)
         for contact in range(contacts)
     ]
 
 
 def recipient_records(
-    people: Iterable[Person], facts: Facts, values: Mapping[str, str | None]
+    recipients: Iterable[StoredRecipient], fields: HistoryFields, outcomes: HistoryFields
 ) -> list[RecipientRecord]:
-    """One record per person. `values`: outcome field → stored text."""
-    channels = channels_of(facts)
-    return [_recipient_record(person, channels, facts, values) for person in people]
+    """One record per recipient. `outcomes`: outcome field → stored text."""
+    channels = channels_of(fields)
+    return [_recipient_record(recipient, channels, fields, outcomes) for recipient in recipients]
 
 
 def _recipient_record(
-    person: Person, channels: Sequence[str], facts: Facts, values: Mapping[str, str | None]
+    recipient: StoredRecipient, channels: Sequence[str], fields: HistoryFields, outcomes: HistoryFields
 ) -> RecipientRecord:
-    outcomes = {
-        channel: _merged(person.id, channel, contacts, facts, values)
-        for channel, contacts in zip(channels, person.contacts, strict=True)
+    records = {
+        channel: _outcome_in_channel(recipient.id, channel, contacts, fields, outcomes)
+        for channel, contacts in zip(channels, recipient.contacts, strict=True)
     }
-    received = [channel for channel, outcome in outcomes.items() if outcome.status in REACHED]
-    return RecipientRecord(person.id, person.name, list(person.origin), received, outcomes)
+    received_in = [channel for channel, record in records.items() if record.status in REACHED]
+    return RecipientRecord(recipient.id, recipient.name, list(recipient.origin), received_in, records)
 
 
-def _merged(
-    recipient: Id, channel: str, contacts: int, facts: Facts, values: Mapping[str, str | None]
+def _outcome_in_channel(
+    recipient: Id, channel: str, contacts: int, fields: HistoryFields, outcomes: HistoryFields
 ) -> OutcomeRecord:
-    """One outcome for a recipient in a channel, however many contacts he has there."""
+    """One outcome for a recipient in a channel: the best one of its contacts there."""
     if contacts == 0:
         return OutcomeRecord(Status.NO_CONTACT)
-    over = DeliveryState(facts["state"] or "") in _OVER
-    texts = [values.get(outcome_field(recipient, channel, contact)) for contact in range(contacts)]
+    over = DeliveryState(fields["state"] or "") in _OVER
+    texts = [outcomes.get(outcome_field(recipient, channel, contact)) for contact in range(contacts)]
     written = [read_outcome(text, over) if text else OutcomeRecord(Status.QUEUED) for text in texts]
-    # Also what was queued again or put back and never got further shares the end of the delivery.
-    rest = unwritten(facts)
-    found = [replace(outcome, status=rest) if outcome.status is Status.QUEUED else outcome for outcome in written]
-    status = best([outcome.status for outcome in found])
-    return next(outcome for outcome in found if outcome.status is status)
+    # An entry that was queued again and never attempted shares the end of the delivery, like one never written.
+    unwritten = unwritten_status(fields)
+    records = [replace(record, status=unwritten) if record.status is Status.QUEUED else record for record in written]
+    status = best([record.status for record in records])
+    return next(record for record in records if record.status is status)
 
 
 def assemble(
-    key: HistoryKey, facts: Facts, counters: Facts, people: Sequence[RecipientRecord], cursor: str | None
+    key: HistoryKey,
+    fields: HistoryFields,
+    counters: HistoryFields,
+    recipients: Sequence[RecipientRecord],
+    cursor: str | None,
 ) -> History:
-    """The whole, with one page of recipients."""
-    channels = channel_records(facts, counters)
-    state = DeliveryState(facts["state"] or "")
-    recipients, reached = int(facts["recipients"] or 0), int(facts["reached"] or 0)
-    reachable = int(facts["reachable"] or recipients)
+    """The history with one page of recipients."""
+    channels = channel_records(fields, counters)
+    state = DeliveryState(fields["state"] or "")
+    total, reached = int(fields["recipients"] or 0), int(fields["reached"] or 0)
+    reachable = int(fields["reachable"] or total)
     return History(
         key=key,
-        tenant=facts["tenant"] or "",
-        sender=json.loads(facts["sender"] or "{}"),
-        text=facts["text"] or "",
-        origin=facts["origin"] or USUAL_ORIGIN,
+        tenant=fields["tenant"] or "",
+        sender=json.loads(fields["sender"] or "{}"),
+        text=fields["text"] or "",
+        origin=fields["origin"] or DEFAULT_ORIGIN,
         state=state,
-        version=int(facts["version"] or 0),
-        created_at=from_ms(facts["created"] or 0),
-        deliver_at=from_ms(facts["due"] or 0),
-        released_at=_moment(facts["released"]),
-        finished_at=_moment(facts["finished"]),
-        expires_at=_moment(facts["expires"]),
-        moved_from=_moment(facts["asked"]),
+        version=int(fields["version"] or 0),
+        created_at=from_ms(fields["created"] or 0),
+        deliver_at=from_ms(fields["due"] or 0),
+        released_at=_optional_time(fields["released"]),
+        finished_at=_optional_time(fields["finished"]),
+        expires_at=_optional_time(fields["expires"]),
+        moved_from=_optional_time(fields["asked"]),
         verdict=verdict(state, reachable, reached),
-        counts=_totals(recipients, reached, channels),
+        counts=_totals(total, reached, channels),
         channels=channels,
-        kind=facts["kind"] or USUAL_KIND,
-        tags=json.loads(facts["tags"] or "[]"),
-        lane=facts["lane"],
-        priority=int(facts["priority"] or USUAL_PRIORITY),
+        kind=fields["kind"] or DEFAULT_KIND,
+        tags=json.loads(fields["tags"] or "[]"),
+        lane=fields["lane"],
+        priority=int(fields["priority"] or DEFAULT_PRIORITY),
         reported=sum(1 for channel in channels.values() if channel.state == "reported"),
-        recipients=people,
+        recipients=recipients,
         next=cursor,
     )
 
 
-def _moment(ms: str | None) -> datetime | None:
+def _optional_time(ms: str | None) -> datetime | None:
     return from_ms(ms) if ms else None
 
 

@@ -1,6 +1,6 @@
-"""Reads what is kept of deliveries, in few round trips, and says nothing of other tenants' deliveries.
+"""Reads histories from Redis in few round trips. Another tenant's delivery looks like one that does not exist.
 
-A store: no rules here. The rules of what was never written stand in `core.history.projection`.
+No rules here: what follows from the stored fields is in `core.history.projection`.
 """
 
 import asyncio
@@ -8,113 +8,122 @@ from collections.abc import AsyncIterator, Sequence
 from itertools import count
 
 from core.errors import NotFound
-from core.history import projection as reading
-from core.history.parcels import PAGE, Entry, Leg, Person, load_parcel, load_people, load_plan
-from core.history.projection import Facts
+from core.history import projection
+from core.history.encoding import PAGE, StoredRecipient, load_plan, load_recipients
+from core.history.parcels import StoredParcel, load_parcel
+from core.history.projection import HistoryFields
 from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
 # Fields of one HMGET.
-_AT_ONCE = 5000
+_FIELDS_AT_ONCE = 5000
 
 
 class HistoryReader:
-    """Histories as they stand in Redis."""
+    """One per process."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def fields(self, key: HistoryKey, names: Sequence[str]) -> dict[str, str | None]:
-        """Fields of the history's hash; None where there is none."""
+    async def read_fields(self, key: HistoryKey, names: Sequence[str]) -> dict[str, str | None]:
+        """These fields of the history's hash, of whatever tenant; None for a missing one."""
         values = await self._store.command("HMGET", KEYS["history"].at(key.shard, key.suffix), *names)
         return dict(zip(names, values, strict=True))
 
-    async def facts(self, key: HistoryKey, tenant: str) -> Facts:
-        """Raises NotFound HISTORY_NOT_FOUND, also for another tenant's."""
-        facts = await self.fields(key, reading.FACTS) if key.shard < self._store.shards else {"tenant": None}
-        return _of_tenant(facts, tenant)
+    async def fields(self, key: HistoryKey, tenant: str) -> HistoryFields:
+        """`projection.FIELDS` of a delivery. Raises NotFound HISTORY_NOT_FOUND."""
+        return await self._fields_of_tenant(key, tenant, projection.FIELDS)
 
-    async def reserved(self, key: HistoryKey, tenant: str) -> bool:
-        """Whether the key was handed out to this tenant and has no delivery yet."""
+    async def _fields_of_tenant(self, key: HistoryKey, tenant: str, names: Sequence[str]) -> HistoryFields:
+        fields = await self.read_fields(key, names) if key.shard < self._store.shards else {"tenant": None}
+        return _checked(fields, tenant)
+
+    async def is_reserved(self, key: HistoryKey, tenant: str) -> bool:
+        """Whether the key was reserved by this tenant and has no delivery yet."""
         return bool(await self._store.command("GET", KEYS["reserved"].at(key.shard, key.suffix)) == tenant)
 
     async def summary(self, key: HistoryKey, tenant: str) -> History:
-        """The history without its recipients. Raises NotFound."""
-        facts, _ = await self._snapshot(key, tenant, await self._lasting(key, tenant), ())
-        return reading.assemble(key, facts, facts, (), None)
+        """The history without its recipients. Raises NotFound HISTORY_NOT_FOUND."""
+        fields, _ = await self._snapshot(key, tenant, await self._immutable_fields(key, tenant), ())
+        return projection.assemble(key, fields, fields, (), None)
 
     async def page(self, key: HistoryKey, tenant: str, start: int, limit: int) -> History:
-        """The history with `limit` recipients from the `start`-th, all of one moment. Raises NotFound."""
-        lasting = await self._lasting(key, tenant)
-        people = await self.people(key, lasting, start, limit)
-        facts, stored = await self._snapshot(key, tenant, lasting, people)
-        end = start + len(people)
-        cursor = str(end) if people and end < int(facts["recipients"] or 0) else None
-        return reading.assemble(key, facts, facts, reading.recipient_records(people, facts, stored), cursor)
+        """The history with `limit` recipients from the `start`-th, from one atomic read. Raises NotFound
+        HISTORY_NOT_FOUND.
+        """
+        immutable = await self._immutable_fields(key, tenant)
+        recipients = await self.recipients(key, immutable, start, limit)
+        fields, outcomes = await self._snapshot(key, tenant, immutable, recipients)
+        end = start + len(recipients)
+        cursor = str(end) if recipients and end < int(fields["recipients"] or 0) else None
+        records = projection.recipient_records(recipients, fields, outcomes)
+        return projection.assemble(key, fields, fields, records, cursor)
 
-    async def _lasting(self, key: HistoryKey, tenant: str) -> Facts:
-        """What never changes in a history, and tells what else there is to read."""
-        names = ("tenant", "plan", "recipients")
-        facts = await self.fields(key, names) if key.shard < self._store.shards else {"tenant": None}
-        return _of_tenant(facts, tenant)
+    async def _immutable_fields(self, key: HistoryKey, tenant: str) -> HistoryFields:
+        """The fields that tell which other fields exist. Of the plan only the channels are used; they never change."""
+        return await self._fields_of_tenant(key, tenant, ("tenant", "plan", "recipients"))
 
     async def _snapshot(
-        self, key: HistoryKey, tenant: str, lasting: Facts, people: Sequence[Person]
-    ) -> tuple[Facts, Facts]:
-        """Facts and counters, and the outcomes of these people, in one step: between two, a courier may report."""
-        channels = reading.channels_of(lasting)
-        named = [*reading.FACTS, *reading.counter_fields(channels)]
-        wanted = reading.wanted_outcomes(people, channels)
-        values = await self._store.run("read_history", key.shard, key.suffix, len(named), *named, *wanted)
-        facts = dict(zip(named, values, strict=False))
-        return _of_tenant(facts, tenant), dict(zip(wanted, values[len(named) :], strict=True))
+        self, key: HistoryKey, tenant: str, immutable: HistoryFields, recipients: Sequence[StoredRecipient]
+    ) -> tuple[HistoryFields, HistoryFields]:
+        """Fields with counters, and the outcomes of these recipients, in one atomic read: a courier may report between
+        two reads.
+        """
+        channels = projection.channels_of(immutable)
+        names = [*projection.FIELDS, *projection.counter_fields(channels)]
+        outcome_names = projection.outcome_fields(recipients, channels)
+        values = await self._store.run("read_history", key.shard, key.suffix, len(names), *names, *outcome_names)
+        fields = dict(zip(names, values, strict=False))
+        return _checked(fields, tenant), dict(zip(outcome_names, values[len(names) :], strict=True))
 
-    async def people(self, key: HistoryKey, facts: Facts, start: int = 0, limit: int = 1 << 30) -> list[Person]:
-        """Recipients `start` to `start + limit` as kept."""
-        total = int(facts["recipients"] or 0)
+    async def recipients(
+        self, key: HistoryKey, fields: HistoryFields, start: int = 0, limit: int = 1 << 30
+    ) -> list[StoredRecipient]:
+        """Recipients `start` to `start + limit` as stored."""
+        total = int(fields["recipients"] or 0)
         end = min(total, start + limit)
         pages = range(start // PAGE, -(-end // PAGE)) if start < end else range(0)
-        texts = await self.fields(key, [f"people:{page}" for page in pages]) if pages else {}
-        found = [person for page in pages for person in load_people(texts[f"people:{page}"] or "[]", page)]
-        return [person for person in found if start <= person.number < end]
+        texts = await self.read_fields(key, [f"people:{page}" for page in pages]) if pages else {}
+        found = [one for page in pages for one in load_recipients(texts[f"people:{page}"] or "[]", page)]
+        return [recipient for recipient in found if start <= recipient.number < end]
 
-    async def outcomes(self, key: HistoryKey, wanted: Sequence[str]) -> dict[str, str | None]:
+    async def outcomes(self, key: HistoryKey, names: Sequence[str]) -> HistoryFields:
         """Stored outcomes by field."""
-        name = KEYS["outcomes"].at(key.shard, key.suffix)
-        slices = [wanted[start : start + _AT_ONCE] for start in range(0, len(wanted), _AT_ONCE)]
-        values = await asyncio.gather(*(self._store.command("HMGET", name, *fields) for fields in slices))
-        return dict(zip(wanted, (value for part in values for value in part), strict=True))
+        hash_key = KEYS["outcomes"].at(key.shard, key.suffix)
+        slices = [names[start : start + _FIELDS_AT_ONCE] for start in range(0, len(names), _FIELDS_AT_ONCE)]
+        values = await asyncio.gather(*(self._store.command("HMGET", hash_key, *part) for part in slices))
+        return dict(zip(names, (value for part in values for value in part), strict=True))
 
-    async def records(self, key: HistoryKey, facts: Facts, people: Sequence[Person]) -> list[RecipientRecord]:
-        """What became of these people."""
-        channels = reading.channels_of(facts)
-        stored = await self.outcomes(key, reading.wanted_outcomes(people, channels))
-        return reading.recipient_records(people, facts, stored)
+    async def records(
+        self, key: HistoryKey, fields: HistoryFields, recipients: Sequence[StoredRecipient]
+    ) -> list[RecipientRecord]:
+        """What became of these recipients."""
+        names = projection.outcome_fields(recipients, projection.channels_of(fields))
+        return projection.recipient_records(recipients, fields, await self.outcomes(key, names))
 
-    async def parcels(self, key: HistoryKey, facts: Facts) -> AsyncIterator[tuple[Leg, int, int, list[Entry]]]:
-        """Every parcel as it was cut: its channel's leg, its number, its attempt group, its entries."""
-        for leg in load_plan(facts["plan"] or ""):
-            names = [f"parcel:{leg.channel}:{n}" for n in range(len(leg.parcels))]
-            texts = await self.fields(key, names) if names else {}
-            for n, name in enumerate(names):
-                group, entries = load_parcel(texts[name] or "[0,[]]")
-                yield leg, n, group, entries
+    async def parcels(self, key: HistoryKey, fields: HistoryFields) -> AsyncIterator[StoredParcel]:
+        """Every parcel of the delivery."""
+        for plan in load_plan(fields["plan"] or ""):
+            names = [f"parcel:{plan.channel}:{number}" for number in range(len(plan.parcels))]
+            texts = await self.read_fields(key, names) if names else {}
+            for number, name in enumerate(names):
+                yield StoredParcel(plan.channel, number, *load_parcel(texts[name] or "[0,[]]"))
 
-    async def tried_again(self, key: HistoryKey, channel: str, parcel: int) -> set[str]:
-        """Fields of the outcomes that a person had tried again after this parcel was cut: a later one has them."""
-        (first,) = (await self.fields(key, [f"retried:{channel}"])).values()
+    async def retried_entries(self, key: HistoryKey, channel: str, parcel: int) -> set[str]:
+        """Outcome fields of the entries that were retried after this parcel was cut: a later parcel has them."""
+        (first,) = (await self.read_fields(key, [f"retried:{channel}"])).values()
         found: set[str] = set()
-        for n in count(max(int(first), parcel + 1)) if first else ():
-            (text,) = (await self.fields(key, [f"parcel:{channel}:{n}"])).values()
+        for number in count(max(int(first), parcel + 1)) if first else ():
+            (text,) = (await self.read_fields(key, [f"parcel:{channel}:{number}"])).values()
             if text is None:
                 break
             found |= {entry.field(channel) for entry in load_parcel(text)[1]}
         return found
 
 
-def _of_tenant(facts: Facts, tenant: str) -> Facts:
-    if facts["tenant"] != tenant:
+def _checked(fields: HistoryFields, tenant: str) -> HistoryFields:
+    if fields["tenant"] != tenant:
         raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
-    return facts
+    return fields

@@ -1,9 +1,9 @@
-"""A new attempt for the failed or the unknown of a delivery, in the same history (D-40).
+"""Retry the failed or unknown entries of a delivery, in the same history (D-40).
 
-The new attempts are a new attempt group: their random ids differ from the first ones, so the provider takes them for
-new messages. That is what a person asks for who repeats an `unknown`.
+The retried entries form a new attempt group. Their random ids differ from the first ones, so the provider accepts them
+as new messages: that is what a person wants who retries an `unknown`.
 
-Before: `core.history.deliveries`. After: `lua/delivery/retry.lua`, which queues the new parcels.
+Called by `core.history.deliveries`; `lua/delivery/retry.lua` queues the new parcels.
 """
 
 from collections import defaultdict
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from core.errors import Conflict, Invalid, NotFound
 from core.history.channels import Channels
 from core.history.parcels import Entry, cut, dump_parcel
-from core.history.projection import Facts
+from core.history.projection import HistoryFields
 from core.history.reader import HistoryReader
 from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey
@@ -31,24 +31,24 @@ class Retrier:
         self._channels = channels
 
     async def retry(self, key: HistoryKey, tenant: str, statuses: Sequence[Status]) -> int:
-        """How many entries were queued again. Raises NotFound, Invalid STATUS_NOT_RETRIABLE, Conflict NOT_RELEASED or
-        CANCELLED.
+        """Queue the entries with one of these statuses again; return how many. Raises NotFound HISTORY_NOT_FOUND,
+        Invalid STATUS_NOT_RETRIABLE, Conflict NOT_RELEASED or CANCELLED.
         """
         if not statuses or any(status not in RETRIABLE for status in statuses):
             raise Invalid("STATUS_NOT_RETRIABLE", "Only failed and unknown can be tried again.", "statuses")
         while True:
-            facts = await self._reader.facts(key, tenant)
-            legs = await self._legs(key, facts, set(statuses))
-            if not legs:
+            fields = await self._reader.fields(key, tenant)
+            parcels = await self._new_parcels(key, fields, set(statuses))
+            if not parcels:
                 return 0
-            reply = await self._store.run(
-                "retry", key.shard, key.suffix, tenant, facts["version"] or 0, compact_json(legs)
-            )
+            version = fields["version"] or 0
+            reply = await self._store.run("retry", key.shard, key.suffix, tenant, version, compact_json(parcels))
             if reply[0] != "changed":
                 return _queued(reply)
 
-    async def _legs(self, key: HistoryKey, facts: Facts, statuses: set[Status]) -> list[list[object]]:
-        chosen, groups = await self._chosen(key, facts, statuses)
+    async def _new_parcels(self, key: HistoryKey, fields: HistoryFields, statuses: set[Status]) -> list[list[object]]:
+        """[channel, encoded parcel, [item, …]] for `lua/delivery/retry.lua`."""
+        chosen, groups = await self._chosen(key, fields, statuses)
         sizes = (await self._channels.read()).parcel_sizes
         return [
             [channel, dump_parcel(groups[channel] + 1, part), [entry.item(Status.QUEUED) for entry in part]]
@@ -57,17 +57,18 @@ class Retrier:
         ]
 
     async def _chosen(
-        self, key: HistoryKey, facts: Facts, statuses: set[Status]
+        self, key: HistoryKey, fields: HistoryFields, statuses: set[Status]
     ) -> tuple[dict[str, list[Entry]], dict[str, int]]:
-        """Entries with one of the statuses by channel, each once, and the latest attempt group of each channel."""
+        """By channel: the entries with one of the statuses, each once, and the latest attempt group."""
         chosen: dict[str, dict[str, Entry]] = defaultdict(dict)
         groups: dict[str, int] = defaultdict(int)
-        async for leg, _, group, entries in self._reader.parcels(key, facts):
-            groups[leg.channel] = max(groups[leg.channel], group)
-            stored = await self._reader.outcomes(key, [entry.field(leg.channel) for entry in entries])
-            for entry in entries:
-                if (stored[entry.field(leg.channel)] or "").split("|")[0] in statuses:
-                    chosen[leg.channel][entry.field(leg.channel)] = entry
+        async for parcel in self._reader.parcels(key, fields):
+            channel = parcel.channel
+            groups[channel] = max(groups[channel], parcel.group)
+            stored = await self._reader.outcomes(key, [entry.field(channel) for entry in parcel.entries])
+            for entry in parcel.entries:
+                if (stored[entry.field(channel)] or "").split("|")[0] in statuses:
+                    chosen[channel][entry.field(channel)] = entry
         return {channel: list(entries.values()) for channel, entries in chosen.items()}, groups
 
 

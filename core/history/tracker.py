@@ -1,26 +1,28 @@
-"""The tracker: whoever waits for a history is told. It is optional, separate from enqueuing, and may be attached before
-it (D-16).
+"""The tracker: notifies callers about changes of a history. It is optional, separate from enqueuing, and a caller may
+attach before the delivery exists (D-16).
 
-A waiter listens first and reads second, so that no change falls between. Thousands wait for one subscription
-(`core.history.events`), and those who wait for the same history share its reading.
+A caller subscribes first and reads second, so no change is missed in between. Thousands of callers share one reader of
+the event stream (`core.history.events`), and callers of the same history share one read of it.
 
-Before: the scripts announce each step in the stream. After: `delivery/` answers POST /v1/track and the event stream.
+Called by `delivery/`, for POST /v1/track and for the server-sent events.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 
 from core.errors import NotFound
-from core.history import projection as reading
+from core.history import projection
+from core.history.encoding import StoredRecipient
 from core.history.events import EventStream, HistoryEvent
-from core.history.parcels import Person, outcome_field
-from core.history.projection import Facts, read_outcome
+from core.history.parcels import outcome_field
+from core.history.projection import HistoryFields, read_outcome
 from core.history.reader import HistoryReader
 from core.model.history import Change, History
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState
 from core.redis.store import Store
 
+# The recipients of a history that a caller waited for; the following pages are read separately.
 _RECIPIENTS = 100
 
 
@@ -29,43 +31,43 @@ class Tracker:
 
     def __init__(self, store: Store) -> None:
         self._reader = HistoryReader(store)
-        self._stream = EventStream(store)
-        self._reading: dict[HistoryKey, asyncio.Task[History]] = {}
+        self._events = EventStream(store)
+        self._reads: dict[HistoryKey, asyncio.Task[History]] = {}
 
     async def close(self) -> None:
-        await self._stream.close()
+        await self._events.close()
 
     async def wait(self, key: HistoryKey, tenant: str, touch_count: int, timeout: float) -> tuple[History | None, bool]:
-        """Until `touch_count` channels have reported, counted from the start of the delivery, or all have; (history,
-        timed out).
+        """Wait until `touch_count` channels have reported, counted from the start of the delivery, or all of them;
+        at most `timeout` seconds. Returns (history, timed out).
 
         The history is None while its key is only reserved. Raises NotFound HISTORY_NOT_FOUND.
         """
         deadline = asyncio.get_running_loop().time() + timeout
-        news = _Progress(touch_count)
-        async with self._stream.listen(key, news.hear):
-            history = await self._now(key, tenant)
+        progress = _Progress(touch_count)
+        async with self._events.subscribe(key, progress.on_event):
+            history = await self._current(key, tenant)
             while not _enough(history, touch_count):
-                in_time = await news.within(deadline)
-                history = await self._now(key, tenant)
+                in_time = await progress.wait_until(deadline)
+                history = await self._current(key, tenant)
                 if not in_time:
                     break
         return history, not _enough(history, touch_count)
 
-    async def _now(self, key: HistoryKey, tenant: str) -> History | None:
-        """The history as it stands; None for a reserved key. No reading from before the news is used."""
+    async def _current(self, key: HistoryKey, tenant: str) -> History | None:
+        """The history, read after this call; None for a reserved key."""
         try:
-            return await self._shared_reading(key, tenant)
+            return await self._shared_read(key, tenant)
         except NotFound:
-            if await self._reader.reserved(key, tenant):
+            if await self._reader.is_reserved(key, tenant):
                 return None
             raise
 
-    async def _shared_reading(self, key: HistoryKey, tenant: str) -> History:
-        """Callers of the same moment share one reading: it begins when the loop has let all of them ask."""
-        task = self._reading.get(key)
+    async def _shared_read(self, key: HistoryKey, tenant: str) -> History:
+        """Callers of the same loop iteration share one read: it starts in the next iteration."""
+        task = self._reads.get(key)
         if task is None:
-            task = self._reading[key] = asyncio.create_task(self._read(key, tenant))
+            task = self._reads[key] = asyncio.create_task(self._read(key, tenant))
         history = await asyncio.shield(task)
         if history.tenant != tenant:
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
@@ -73,34 +75,36 @@ class Tracker:
 
     async def _read(self, key: HistoryKey, tenant: str) -> History:
         await asyncio.sleep(0)
-        del self._reading[key]
+        del self._reads[key]
         return await self._reader.page(key, tenant, 0, _RECIPIENTS)
 
     async def follow(self, key: HistoryKey, tenant: str, after: int = 0) -> AsyncIterator[Change]:
-        """Every change with a version over `after`, in order, the end last. Raises NotFound HISTORY_NOT_FOUND."""
-        heard: asyncio.Queue[HistoryEvent | None] = asyncio.Queue()
-        async with self._stream.listen(key, heard.put_nowait):
-            facts = await self._reader.facts(key, tenant)
+        """Yield every change with a version over `after`, in order; the end of the delivery is the last one. Raises
+        NotFound HISTORY_NOT_FOUND.
+        """
+        events: asyncio.Queue[HistoryEvent | None] = asyncio.Queue()
+        async with self._events.subscribe(key, events.put_nowait):
+            fields = await self._reader.fields(key, tenant)
             while True:
-                for change in await self._changes_so_far(key, facts, after):
+                for change in await self._changes_so_far(key, fields, after):
                     after = change.version
                     yield change
-                if facts["finished"]:
-                    yield _end(facts)
+                if fields["finished"]:
+                    yield _end(fields)
                     return
-                async for change in _told(heard, int(facts["version"] or 0)):
-                    # The outcomes were read a moment later than the facts: some of what is heard is known already.
+                async for change in _changes_from(events, int(fields["version"] or 0)):
+                    # The outcomes were read after the fields, so some of these changes have been yielded already.
                     if change.version > after:
                         after = change.version
                         yield change
-                # The end, or something may have been missed: the history tells.
-                facts = await self._reader.facts(key, tenant)
+                # The delivery has ended, or events were missed: read the history again.
+                fields = await self._reader.fields(key, tenant)
 
-    async def _changes_so_far(self, key: HistoryKey, facts: Facts, after: int) -> list[Change]:
-        people = await self._reader.people(key, facts) if int(facts["version"] or 0) > after else []
-        channels = reading.channels_of(facts)
-        stored = await self._reader.outcomes(key, reading.wanted_outcomes(people, channels))
-        changes = [change for person in people for change in _changes_of(person, channels, facts, stored)]
+    async def _changes_so_far(self, key: HistoryKey, fields: HistoryFields, after: int) -> list[Change]:
+        recipients = await self._reader.recipients(key, fields) if int(fields["version"] or 0) > after else []
+        channels = projection.channels_of(fields)
+        outcomes = await self._reader.outcomes(key, projection.outcome_fields(recipients, channels))
+        changes = [change for one in recipients for change in _changes_of(one, channels, fields, outcomes)]
         return sorted((change for change in changes if change.version > after), key=lambda change: change.version)
 
 
@@ -109,20 +113,20 @@ class _Progress:
 
     def __init__(self, touch_count: int) -> None:
         self._touch_count = touch_count
-        self._event = asyncio.Event()
+        self._changed = asyncio.Event()
 
-    def hear(self, entry: HistoryEvent | None) -> None:
-        if entry is None or entry.finished or entry.reported >= self._touch_count:
-            self._event.set()
+    def on_event(self, event: HistoryEvent | None) -> None:
+        if event is None or event.finished or event.reported >= self._touch_count:
+            self._changed.set()
 
-    async def within(self, deadline: float) -> bool:
-        """Whether there was news before the deadline."""
+    async def wait_until(self, deadline: float) -> bool:
+        """Return whether there was progress before the deadline."""
         try:
             async with asyncio.timeout_at(deadline):
-                await self._event.wait()
+                await self._changed.wait()
         except TimeoutError:
             return False
-        self._event.clear()
+        self._changed.clear()
         return True
 
 
@@ -132,41 +136,45 @@ def _enough(history: History | None, touch_count: int) -> bool:
     return history.reported >= min(touch_count, len(history.channels)) or history.finished_at is not None
 
 
-async def _told(heard: "asyncio.Queue[HistoryEvent | None]", seen: int) -> AsyncIterator[Change]:
-    """Changes as they are heard, until the end or until something was missed: versions follow without a gap."""
+async def _changes_from(events: "asyncio.Queue[HistoryEvent | None]", version: int) -> AsyncIterator[Change]:
+    """Yield changes with a version over `version` until the end of the delivery, or until events were missed: versions
+    have no gap.
+    """
     while True:
-        entry = await heard.get()
-        lines = entry.changes.split("\n") if entry and entry.changes else []
-        if entry is None or entry.version - max(1, len(lines)) > seen:
+        event = await events.get()
+        lines = event.changes.split("\n") if event and event.changes else []
+        if event is None or event.version - max(1, len(lines)) > version:
             return
-        for change in (_change(line, entry) for line in lines):
-            if change.version > seen:
+        for change in (_change(line, event) for line in lines):
+            if change.version > version:
                 yield change
-        seen = max(seen, entry.version)
-        if entry.finished:
+        version = max(version, event.version)
+        if event.finished:
             return
 
 
-def _change(line: str, entry: HistoryEvent) -> Change:
+def _change(line: str, event: HistoryEvent) -> Change:
     recipient, channel, text = line.split("\t", 2)
     outcome = read_outcome(text, over=False)
-    return Change(outcome.version, _typed(recipient), channel, outcome, DeliveryState(entry.state))
+    return Change(outcome.version, _typed_id(recipient), channel, outcome, DeliveryState(event.state))
 
 
-def _typed(recipient: str) -> Id:
+def _typed_id(recipient: str) -> Id:
     return int(recipient[1:]) if recipient[0] == "i" else recipient[1:]
 
 
-def _changes_of(person: Person, channels: list[str], facts: Facts, stored: Mapping[str, str | None]) -> list[Change]:
-    state, over = DeliveryState(facts["state"] or ""), facts["finished"] is not None
-    found = []
-    for channel, contacts in zip(channels, person.contacts, strict=True):
+def _changes_of(
+    recipient: StoredRecipient, channels: list[str], fields: HistoryFields, outcomes: HistoryFields
+) -> list[Change]:
+    state, over = DeliveryState(fields["state"] or ""), fields["finished"] is not None
+    changes = []
+    for channel, contacts in zip(channels, recipient.contacts, strict=True):
         for contact in range(contacts):
-            if text := stored.get(outcome_field(person.id, channel, contact)):
+            if text := outcomes.get(outcome_field(recipient.id, channel, contact)):
                 outcome = read_outcome(text, over)
-                found.append(Change(outcome.version, person.id, channel, outcome, state))
-    return found
+                changes.append(Change(outcome.version, recipient.id, channel, outcome, state))
+    return changes
 
 
-def _end(facts: Facts) -> Change:
-    return Change(int(facts["version"] or 0), None, None, None, DeliveryState(facts["state"] or ""))
+def _end(fields: HistoryFields) -> Change:
+    return Change(int(fields["version"] or 0), None, None, None, DeliveryState(fields["state"] or ""))

@@ -1,1 +1,5 @@
-"""The values of core: deliveries, histories, states, times. Pure: no Redis, no HTTP, no asyncio."""
+"""The values of core and the rules between them: deliveries, histories, states, back-off, times.
+
+Guarantee: pure. No Redis, no HTTP, no asyncio; all values are frozen. Used by every package above; depends only on
+`core.errors`.
+"""

@@ -1,7 +1,7 @@
-"""When a put-off message is tried again. Pure.
+"""When a postponed message or task is attempted again. Pure.
 
-A wait that the provider named is kept to the millisecond; without one the pause doubles, with full jitter, so that many
-messages refused at once do not come back at once.
+A wait named by the provider is kept to the millisecond. Without one the pause doubles with each attempt; its jitter
+keeps messages that were refused together from coming back together.
 """
 
 import random
@@ -11,18 +11,18 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """`attempts`: how often a message is tried in all when the provider names no wait."""
+    """`attempts`: how many are made in all if the provider names no wait."""
 
     first: timedelta = timedelta(seconds=1)
     longest: timedelta = timedelta(minutes=5)
     attempts: int = 8
 
-    def pause(self, attempt: int, chance: float | None = None) -> timedelta:
+    def pause(self, attempt: int, jitter: float | None = None) -> timedelta:
         """The pause after the `attempt`-th attempt (from 1): between half and the whole of first × 2^(attempt-1), at
-        most `longest`.
+        most `longest`. `jitter`: from 0 (half) to 1 (whole); None: random.
         """
         whole: timedelta = min(self.longest, self.first * 2 ** min(attempt - 1, 20))
-        return whole * (0.5 + (random.random() if chance is None else chance) / 2)
+        return whole * (0.5 + (random.random() if jitter is None else jitter) / 2)
 
     def spent(self, attempt: int) -> bool:
         """Whether the `attempt`-th attempt was the last."""

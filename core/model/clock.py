@@ -1,4 +1,4 @@
-"""Times: aware datetimes inside, Unix milliseconds in Redis."""
+"""Times: aware datetimes in Python, Unix milliseconds in Redis."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""JSON as the scripts and histories keep it."""
+"""JSON as scripts and histories store it."""
 
 from typing import Any
 
@@ -8,5 +8,5 @@ _encode = msgspec.json.Encoder().encode
 
 
 def compact_json(value: Any) -> str:
-    """JSON without spaces, non-ASCII letters as they are."""
+    """JSON without spaces; non-ASCII letters are not escaped."""
     return _encode(value).decode()

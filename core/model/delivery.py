@@ -1,8 +1,9 @@
-"""What goes into the house and what it answers: frozen values, no Redis, no HTTP.
+"""A delivery to be made, and the results of the methods that make and cancel it: frozen values, no Redis, no HTTP.
 
-They are structs of msgspec: one is made for each call and each person, and a frozen dataclass costs ten times as much.
+They are msgspec structs, because one is created for each request and each recipient, and a frozen dataclass takes ten
+times as long.
 
-Before: `delivery/` (checks what came over HTTP). After: `core.history.deliveries`, which keeps them.
+`delivery/` creates them from validated requests; `core.history.deliveries` stores them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,9 +14,13 @@ from msgspec import Struct
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState
 
+DEFAULT_ORIGIN = "api"
+DEFAULT_PRIORITY = 5
+DEFAULT_KIND = "message"
+
 
 class Sender(Struct, frozen=True, gc=False, omit_defaults=True):
-    """Who sends."""
+    """The person or system in whose name a delivery is sent."""
 
     id: Id
     name: str | None = None
@@ -23,7 +28,7 @@ class Sender(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Recipient(Struct, frozen=True):
-    """One person. `contacts`: channel → addresses in the order they were given; no channel with an empty list."""
+    """`contacts`: channel → addresses in the order of the request; no channel has an empty list."""
 
     id: Id
     name: str | None = None
@@ -32,32 +37,34 @@ class Recipient(Struct, frozen=True):
 
 
 class NewDelivery(Struct, frozen=True):
-    """One text for many people, each of them once. Times are aware; `deliver_at` None means now."""
+    """One text for many recipients, each of them once. Times are aware; `deliver_at` None means now."""
 
     tenant: str
     sender: Sender
     text: str
     recipients: Sequence[Recipient]
     channels: Sequence[str]
-    origin: str = "api"
+    origin: str = DEFAULT_ORIGIN
     deliver_at: datetime | None = None
     expires_at: datetime | None = None
     history_key: HistoryKey | None = None
     lane: str | None = None
-    priority: int = 5
-    kind: str = "message"
+    priority: int = DEFAULT_PRIORITY
+    kind: str = DEFAULT_KIND
     tags: Sequence[str] = ()
 
 
 class Repeat(Struct, frozen=True, gc=False):
-    """An Idempotency-Key and the fingerprint of the request it came with."""
+    """An Idempotency-Key and the fingerprint of its request."""
 
     key: str
     fingerprint: str
 
 
 class Accepted(Struct, frozen=True):
-    """What a caller is told of an order. `repeated`: this is the first answer, given again."""
+    """The result of enqueuing or rescheduling. `moved_from`: the requested time, if it had passed. `repeated`: this is
+    the first result again.
+    """
 
     key: HistoryKey
     state: DeliveryState
@@ -68,10 +75,11 @@ class Accepted(Struct, frozen=True):
 
 
 class Cancelled(Struct, frozen=True):
-    """`cancelled`: recipients who will not get it any more; `already_sent`: whom it was sent to in some channel before
-    that.
+    """The result of a cancellation. `cancelled`: how many recipients will not receive the message. `already_sent`:
+    recipients it was sent to before, in any channel. `in_flight`: recipients whose attempt was under way and whose
+    outcome was not reported in time.
     """
 
     cancelled: int
     already_sent: Sequence[Id]
-    in_flight: Sequence[Id] = ()  # an attempt was under way and has not told its end in time
+    in_flight: Sequence[Id] = ()

@@ -1,4 +1,4 @@
-"""A history: what became of a delivery. Frozen values."""
+"""A history: what became of a delivery. Frozen values, assembled by `core.history.projection`."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -11,8 +11,8 @@ from core.model.states import DeliveryState, Status, Verdict
 
 
 class OutcomeRecord(Struct, frozen=True):
-    """What became of one recipient in one channel. `version`: the history's version that brought it, 0 for what was
-    never written.
+    """What became of one recipient in one channel. `version`: the version of the history with which it was written, 0
+    if it was never written.
     """
 
     status: Status
@@ -24,7 +24,7 @@ class OutcomeRecord(Struct, frozen=True):
 
 
 class RecipientRecord(Struct, frozen=True):
-    """What became of one recipient. `received_in`: the channels that reached him."""
+    """What became of one recipient. `received_in`: the channels in which it was reached."""
 
     id: Id
     name: str | None
@@ -34,16 +34,14 @@ class RecipientRecord(Struct, frozen=True):
 
 
 class ChannelRecord(Struct, frozen=True):
-    """`state`: "pending" or "reported"; `counts`: status → how many, without zeros."""
+    """`state`: "pending" or "reported". `counts`: status → how many, without zeros."""
 
     state: str
     counts: Mapping[Status, int]
 
 
 class History(Struct, frozen=True):
-    """Who, what, whence, to whom, who got it and how. `recipients` is one page of them; `next` the cursor of the
-    following page.
-    """
+    """A delivery and its outcomes. `recipients` is one page of them; `next` is the cursor of the following page."""
 
     key: HistoryKey
     tenant: str
@@ -59,7 +57,7 @@ class History(Struct, frozen=True):
     expires_at: datetime | None
     moved_from: datetime | None
     verdict: Verdict
-    counts: Mapping[str, int]  # recipients, reached, then one for each status that can be counted
+    counts: Mapping[str, int]  # recipients, reached, then one per status
     channels: Mapping[str, ChannelRecord]
     kind: str
     tags: Sequence[str]
@@ -71,7 +69,7 @@ class History(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """One outcome that changed, or the end. `version` counts the changes of a history from 1."""
+    """One outcome that changed, or the end of the delivery. `version` counts the changes of a history from 1."""
 
     version: int
     recipient: Id | None

@@ -10,7 +10,7 @@ from msgspec import Struct
 from core.errors import Invalid
 
 Id = int | str
-"""The id of a sender or recipient, as the caller gave it."""
+"""The id of a sender or recipient, as the caller gives it."""
 
 _KEY = re.compile(r"history:\{(\d{1,5})\}:(.+):(\d{19})", re.DOTALL)
 _PUBLIC = re.compile(r"(\d{1,5})\.(.+)\.(\d{19})", re.DOTALL)
@@ -28,7 +28,7 @@ class HistoryKey(Struct, frozen=True, gc=False):
 
     @property
     def suffix(self) -> str:
-        """What the `history:` and the `delivery:` key have in common, without the shard."""
+        """`<sender>:<unix ns>`: the part that the `history:` key and the order key have in common."""
         return f"{self.sender}:{self.ns}"
 
     @property
@@ -38,15 +38,15 @@ class HistoryKey(Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, shard: int, suffix: str) -> "HistoryKey":
-        """The key that has this `suffix`: `<sender>:<unix ns>`, where the sender may hold colons of his own. It is
-        taken as the scripts tell it and not checked; what came from outside goes through `parse`.
+        """The key with this suffix, `<sender>:<unix ns>`; the sender may contain colons. For suffixes from scripts,
+        unchecked: use `parse` for keys from outside.
         """
         sender, _, ns = suffix.rpartition(":")
         return cls(shard, sender, int(ns))
 
     @classmethod
     def parse(cls, text: str) -> "HistoryKey":
-        """Read either form. Raises `Invalid` HISTORY_KEY_MALFORMED."""
+        """Parse either form. Raises Invalid HISTORY_KEY_MALFORMED."""
         if found := _KEY.fullmatch(text):
             return cls(int(found[1]), found[2], int(found[3]))
         if found := _PUBLIC.fullmatch(text):
@@ -56,30 +56,30 @@ class HistoryKey(Struct, frozen=True, gc=False):
         )
 
     @classmethod
-    def new(cls, sender: Id, shards: int, spread: str = "") -> "HistoryKey":
-        """A key for a delivery of `sender` from now. The shard follows `spread` (an Idempotency-Key) where one is
-        given.
+    def new(cls, sender: Id, shards: int, shard_by: str = "") -> "HistoryKey":
+        """A new key for a delivery of `sender`. If `shard_by` (an Idempotency-Key) is given, it decides the shard, so
+        that a repeat meets the first request.
         """
-        ns = _NANOSECONDS.fresh()
-        shard = crc32(spread.encode()) % shards if spread else ns // 1000 % shards
+        ns = _NANOSECONDS.next()
+        shard = crc32(shard_by.encode()) % shards if shard_by else ns // 1000 % shards
         return cls(shard, str(sender), ns)
 
 
 def _escaped(sender: str) -> str:
-    """In URLs, and again quoted by whoever builds one: `~` stands for `%`, which a second quoting would change."""
+    """Percent-encoded with `~` instead of `%`, so that the id stays the same if a caller quotes it again."""
     if sender.isascii() and sender.isalnum():
         return sender
     return quote(sender, safe="").replace("~", "%7E").replace("%", "~")
 
 
 class _Nanoseconds:
-    """Unix nanoseconds, strictly growing in this process; `lua/delivery/enqueue.lua` refuses the rare clash between
-    two.
+    """Unix nanoseconds, strictly increasing in this process. `lua/delivery/enqueue.lua` refuses the rare clash with
+    another process.
     """
 
     last = 0
 
-    def fresh(self) -> int:
+    def next(self) -> int:
         self.last = max(time.time_ns(), self.last + 1)
         return self.last
 

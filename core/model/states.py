@@ -1,14 +1,13 @@
-"""The words of the house: states, statuses, reasons, verdicts, and the rules between them.
+"""States, statuses, reasons and verdicts, and the rules between them.
 
-Pure: no Redis, no HTTP, no clock. `lua/shared/outcome.lua` applies the same ranks; a test holds the two tables
-together.
+Pure: no Redis, no HTTP, no clock. The scripts get the same tables (core/redis/constants.py).
 """
 
 from enum import StrEnum
 
 
 class DeliveryState(StrEnum):
-    """Where a delivery is. `scheduled → released → finished`; `cancelled` and `expired` end it from either."""
+    """The state of a delivery: `scheduled → released → finished`, or `cancelled` or `expired` from the first two."""
 
     SCHEDULED = "scheduled"
     RELEASED = "released"
@@ -34,7 +33,7 @@ class Status(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a status is what it is. State and reason are two things: nobody parses text to learn what happened."""
+    """Why an outcome has its status. Status and reason are two values, so that no text has to be parsed."""
 
     THROTTLED = "throttled"
     PROVIDER_DOWN = "provider_down"
@@ -49,7 +48,7 @@ class Reason(StrEnum):
 
 
 class Verdict(StrEnum):
-    """The five things a sender is told (D-17)."""
+    """The summary of a delivery for its sender (D-17)."""
 
     SCHEDULED = "scheduled"
     ALL_REACHED = "all_reached"
@@ -59,7 +58,7 @@ class Verdict(StrEnum):
 
 
 class TaskState(StrEnum):
-    """Where a task is. `locked` is not stored: it is a `ready` task that does not stand first in its lane."""
+    """The state of a task. `locked` is not stored: it is a `ready` task that is not the head of its lane."""
 
     WAITING = "waiting"
     READY = "ready"
@@ -72,8 +71,9 @@ class TaskState(StrEnum):
     EXPIRED = "expired"
 
 
-# One table gives the next state: for each verb, from which states it leads where. docs/states.md is made from it, and
-# tests/core hold the scripts to it, state by state and verb by verb. `None` is a task that does not exist (yet).
+# The transitions of a task: for each verb, the states it applies to and the states that follow. docs/states.md is
+# generated from this table, and tests/queue/test_states.py checks the scripts against it. `None`: the task does not
+# exist yet.
 NEXT: dict[str, dict[TaskState | None, tuple[TaskState, ...]]] = {
     "put": {None: (TaskState.READY, TaskState.WAITING)},
     "due": {TaskState.WAITING: (TaskState.READY,)},
@@ -98,12 +98,14 @@ NEXT: dict[str, dict[TaskState | None, tuple[TaskState, ...]]] = {
     },
 }
 
+TASK_ENDS = frozenset({TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED, TaskState.EXPIRED})
+
 REACHED = frozenset({Status.SENT, Status.DELIVERED, Status.READ})
 OPEN = frozenset({Status.QUEUED, Status.SENDING})
 
-# Later evidence wins over earlier, never the other way round, so reports may come in any order and any number of times:
-# a provider's report outranks what the attempt believed, and what was read was delivered. That nobody tries any more is
-# no evidence of what became of an attempt: it takes nothing back.
+# The outcome with the higher rank stays, so delivery reports may come in any order and any number of times: a
+# provider's report outranks the result of the attempt, and `read` outranks `delivered`. A cancellation or an expiry is
+# no evidence of what became of an attempt, so it replaces only open outcomes.
 RANK = {
     Status.QUEUED: 0,
     Status.SENDING: 1,
@@ -118,24 +120,27 @@ RANK = {
     Status.READ: 7,
 }
 
+# Of several contacts in one channel the first of these statuses that any contact has is the recipient's.
+BEST = (Status.READ, Status.DELIVERED, Status.SENT, Status.SENDING, Status.QUEUED, Status.UNKNOWN)
+
 
 def supersedes(new: Status, old: Status) -> bool:
-    """Whether `new` may take the place of `old`. The one way back is `sending → queued`: the attempt was put off."""
+    """Whether `new` replaces `old`. The only step back is `sending → queued`: the attempt was postponed."""
     return RANK[new] > RANK[old] or (old is Status.SENDING and new is Status.QUEUED)
 
 
 def best(statuses: list[Status]) -> Status:
-    """The status of a recipient with several contacts in one channel: reached if any contact was, open while any is
-    open.
+    """The status of a recipient with several contacts in one channel: reached if any contact was reached, else open
+    while any is open.
     """
-    for wanted in (Status.READ, Status.DELIVERED, Status.SENT, Status.SENDING, Status.QUEUED, Status.UNKNOWN):
+    for wanted in BEST:
         if wanted in statuses:
             return wanted
     return statuses[0]
 
 
 def verdict(state: DeliveryState, reachable: int, reached: int) -> Verdict:
-    """What the sender is told. `reachable`: recipients with a contact in any channel; `reached`: those who got it."""
+    """The verdict. `reachable`: recipients with a contact in any channel. `reached`: those who received the message."""
     if reachable == 0:
         return Verdict.NOBODY_TO_REACH
     if state is DeliveryState.SCHEDULED:

@@ -22,7 +22,7 @@ class TestSharing:
         couriers = [Played(parcel=10, answer=slowly) for _ in range(4)]
         stores = [await Store.open(stack.server.url) for _ in couriers]
         for courier, store in zip(couriers, stores, strict=True):
-            await stack.courier(courier, replace(QUICK, side_by_side=8), store)
+            await stack.courier(courier, replace(QUICK, concurrency=8), store)
         key = (await stack.deliver(*people(400))).key
         told = await stack.finished(key)
         assert told.counts[Status.SENT] == 400
@@ -64,7 +64,7 @@ class TestSharing:
         self, stack: Stack
     ) -> None:
         stuck = Played(answer=Gate(), remembers=NEVER)
-        abandoned = await stack.courier(stuck, replace(QUICK, lease=0.5 * SECOND, side_by_side=2))
+        abandoned = await stack.courier(stuck, replace(QUICK, lease=0.5 * SECOND, concurrency=2))
         key = (await stack.deliver(*people(5))).key
         await until(lambda: len(stuck.attempted) == 2)
         stack.abandon(abandoned)
@@ -117,7 +117,7 @@ class TestStopping:
     ) -> None:
         gate = Gate()
         courier = Played(answer=gate)
-        runtime = await stack.courier(courier, replace(QUICK, side_by_side=3))
+        runtime = await stack.courier(courier, replace(QUICK, concurrency=3))
         key = (await stack.deliver(*people(10))).key
         await until(lambda: len(courier.attempted) == 3)
         runtime.stop()

@@ -27,7 +27,7 @@ class TestWaits:
             return sent(message)
 
         courier = Played(answer=answer)
-        await stack.courier(courier, replace(QUICK, side_by_side=2))
+        await stack.courier(courier, replace(QUICK, concurrency=2))
         told = await stack.finished((await stack.deliver(*people(20))).key)
         assert told.verdict is Verdict.ALL_REACHED
         assert set(courier.addresses[-2:]) == {"p1", "p2"}

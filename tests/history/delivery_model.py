@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from core.history.parcels import Entry
 from core.model.history_key import HistoryKey
 from core.model.states import OPEN, Status, supersedes
-from core.queue.queue import Task
+from core.queue import Task
 
 
 @dataclass

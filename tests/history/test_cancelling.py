@@ -141,7 +141,7 @@ class TestCancelling:
         self, stack: Stack
     ) -> None:
         stuck = Played(answer=Gate())
-        abandoned = await stack.courier(stuck, replace(QUICK, lease=0.5 * SECOND, side_by_side=1))
+        abandoned = await stack.courier(stuck, replace(QUICK, lease=0.5 * SECOND, concurrency=1))
         key = (await stack.deliver(*people(3))).key
         await until(lambda: stuck.attempted)
         stack.abandon(abandoned)
@@ -189,7 +189,7 @@ class TestCancelling:
             return await slowly(message)
 
         courier = Played(answer=answer)
-        await stack.courier(courier, replace(QUICK, side_by_side=2))
+        await stack.courier(courier, replace(QUICK, concurrency=2))
         key = (await stack.deliver(*people(6))).key
         await until(lambda: len(courier.attempted) == 2)
         cancelling = asyncio.create_task(stack.deliveries.cancel(key, TENANT))

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from core.courier.parcel import Parcel
-from core.history.parcels import Leg, load_plan
+from core.history.encoding import ChannelPlan, load_plan
+from core.history.reader import HistoryReader
 from core.model.clock import from_ms
 from core.model.compact_json import compact_json
 from core.model.delivery import Recipient
@@ -149,7 +150,7 @@ class Machine(RuleBasedStateMachine):
         recipient, channel, index = data.draw(st.sampled_from(entries))
         before = delivery.written.get((recipient, channel), Status.QUEUED)
         token = self.wait(receipt(self.stack, delivery.key, channel, index))
-        changed = self.wait(self.stack.deliveries.receive(token, status, ""))
+        changed = self.wait(self.stack.deliveries.record_report(token, status, ""))
         assert changed == supersedes(status, before)
         delivery.write(recipient, channel, status)
 
@@ -169,7 +170,7 @@ class Machine(RuleBasedStateMachine):
         """By the script: the service would wait for the workers, whom this machine plays."""
         delivery = self.pick(data)
         chosen = set(data.draw(st.lists(st.sampled_from([str(n) for n in range(len(delivery.people))]), min_size=1)))
-        facts = self.wait(self.stack.deliveries._reader.facts(delivery.key, TENANT))
+        facts = self.wait(HistoryReader(self.stack.store).fields(delivery.key, TENANT))
         entries = self.wait(self.stack.deliveries._canceller._entries(delivery.key, facts, chosen))
         latest = {(str(channel), str(item[0])): int(str(parcel)) for channel, parcel, item in entries}  # type: ignore[index]
         alive = {name for name, parcel in latest.items() if self.is_open(delivery, name[0], parcel)}
@@ -202,7 +203,7 @@ class Machine(RuleBasedStateMachine):
         if delivery.cancelled or self.state(delivery) in (DeliveryState.SCHEDULED, DeliveryState.CANCELLED):
             return
         chosen = [name for name, known in delivery.written.items() if known is status]
-        made = {leg.channel: len(leg.parcels) for leg in self.wait(self.plan(delivery))}
+        made = {plan.channel: len(plan.parcels) for plan in self.wait(self.plan(delivery))}
         assert self.wait(self.stack.deliveries.retry(delivery.key, TENANT, [status])) == len(chosen)
         for name in chosen:
             delivery.written[name], delivery.since[name] = Status.QUEUED, made[name[1]]
@@ -210,8 +211,8 @@ class Machine(RuleBasedStateMachine):
             if hold.delivery is delivery:
                 hold.lose({recipient for recipient, channel in chosen if channel == hold.channel})
 
-    async def plan(self, delivery: Delivery) -> list[Leg]:
-        facts = await self.stack.deliveries._reader.facts(delivery.key, TENANT)
+    async def plan(self, delivery: Delivery) -> list[ChannelPlan]:
+        facts = await HistoryReader(self.stack.store).fields(delivery.key, TENANT)
         return load_plan(facts["plan"] or "")
 
     @rule(time=minutes)

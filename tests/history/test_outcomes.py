@@ -30,7 +30,7 @@ async def test_reports_in_any_order_and_any_number_end_in_the_same(stack: Stack)
     for index, order in enumerate(orders):
         token = await receipt(stack, key, index=index)
         for status in order:
-            await stack.deliveries.receive(token, status, "r")
+            await stack.deliveries.record_report(token, status, "r")
     told = await stack.history(key, limit=1000)
     assert {record.outcomes["echo"].status for record in told.recipients} == {Status.READ}
     assert told.counts["reached"] == len(orders)
@@ -43,7 +43,7 @@ async def test_who_has_two_contacts_is_reached_by_one_and_open_while_one_is(stac
     tokens = [await receipt(stack, key, index=index) for index in range(3)]
     seen = []
     for token, status in [(0, Status.FAILED), (1, Status.SENT), (1, Status.FAILED), (2, Status.DELIVERED)]:
-        await stack.deliveries.receive(tokens[token], status, "")
+        await stack.deliveries.record_report(tokens[token], status, "")
         told = await stack.history(key)
         seen.append((told.recipients[0].outcomes["echo"].status, told.counts["reached"], told.channels["echo"].state))
         await stack.audit()
@@ -68,10 +68,10 @@ async def test_who_was_reached_elsewhere_stays_reached_when_one_channel_takes_it
     channels = ("vk", "sms")
     key = (await stack.deliver(person(1, *channels), person(2, *channels), channels=channels)).key
     for index in (0, 1):
-        await stack.deliveries.receive(await receipt(stack, key, "sms", index), Status.SENT, "")
-    await stack.deliveries.receive(await receipt(stack, key, "vk", 0), Status.SENT, "")
+        await stack.deliveries.record_report(await receipt(stack, key, "sms", index), Status.SENT, "")
+    await stack.deliveries.record_report(await receipt(stack, key, "vk", 0), Status.SENT, "")
     for index in (0, 1):
-        await stack.deliveries.receive(await receipt(stack, key, "sms", index), Status.FAILED, "")
+        await stack.deliveries.record_report(await receipt(stack, key, "sms", index), Status.FAILED, "")
     told = await stack.history(key)
     assert told.counts["reached"] == 1
     assert [list(record.received_in) for record in told.recipients] == [["vk"], []]
@@ -108,10 +108,10 @@ async def test_a_receipt_is_taken_only_if_we_signed_it(stack: Stack) -> None:
     body, _, signature = token.rpartition(".")
     for forged in ("", ".", token[:-1] + ("0" if token[-1] != "0" else "1"), f"x{body}.{signature}", f"{body}.", body):
         with pytest.raises(Forbidden):
-            await stack.deliveries.receive(forged, Status.DELIVERED, "")
+            await stack.deliveries.record_report(forged, Status.DELIVERED, "")
     assert (await stack.history(key)).counts[Status.DELIVERED] == 0
-    assert await stack.deliveries.receive(token, Status.DELIVERED, "")
-    assert not await stack.deliveries.receive(token, Status.DELIVERED, "")
+    assert await stack.deliveries.record_report(token, Status.DELIVERED, "")
+    assert not await stack.deliveries.record_report(token, Status.DELIVERED, "")
 
 
 async def test_a_receipt_of_a_delivery_that_was_dropped_is_not_found(stack: Stack) -> None:
@@ -121,7 +121,7 @@ async def test_a_receipt_of_a_delivery_that_was_dropped_is_not_found(stack: Stac
     stack.passes(24 * 91 * HOUR)
     await stack.tick()
     with pytest.raises(NotFound):
-        await stack.deliveries.receive(token, Status.DELIVERED, "")
+        await stack.deliveries.record_report(token, Status.DELIVERED, "")
 
 
 _REPORTER = """

@@ -194,7 +194,7 @@ class TestFollowing:
         await stack.courier(Played())
         key = (await stack.deliver(person(1))).key
         version = (await stack.finished(key)).version
-        await stack.deliveries.receive(await receipt(stack, key), Status.DELIVERED, "r")
+        await stack.deliveries.record_report(await receipt(stack, key), Status.DELIVERED, "r")
         changes = await collect(stack, key, version)
         assert [change.outcome.status for change in changes if change.outcome] == [Status.DELIVERED]
 

@@ -1,0 +1,126 @@
+"""How a delivery is stored in its history's hash: its facts, its recipients in pages, the plan of its parcels. Pure.
+
+    people:<page>          [[id, [number of contacts in each channel], name?, origin?], …]
+    parcel:<channel>:<n>   see `core.history.parcels`
+    plan                   "telegram 90 100,57;sms 3;vk 0"   (channel, recipients with a contact, entries per parcel;
+                           without sizes there is one parcel, with one entry for each of these recipients)
+
+`lua/shared/plan.lua` reads the plan.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from core.history.parcels import EntryRow, cut, dump_parcel
+from core.model.compact_json import compact_json
+from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, NewDelivery, Recipient
+from core.model.history_key import Id
+
+FieldOrValue = str | int
+"""One argument of HSET: a field's name or its value."""
+
+PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecipient:
+    """A recipient as the history keeps it. `contacts`: how many it has in each channel of the delivery."""
+
+    number: int
+    id: Id
+    contacts: Sequence[int]
+    name: str | None = None
+    origin: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPlan:
+    """One channel of a delivery. `recipients`: those with a contact. `parcels`: entries of each parcel at release."""
+
+    channel: str
+    recipients: int
+    parcels: Sequence[int]
+
+
+def history_fields(delivery: NewDelivery, parcel_sizes: Mapping[str, int]) -> list[FieldOrValue]:
+    """The arguments of HSET for `lua/delivery/enqueue.lua`, except the number of recipients: field, value, field, …
+
+    `parcel_sizes`: for each channel the most recipients of one parcel.
+    """
+    recipients, entries, reached = _rows(delivery)
+    fields: list[FieldOrValue] = ["sender", compact_json(delivery.sender), "text", delivery.text]
+    fields += _options(delivery)
+    for page, page_rows in enumerate(cut(recipients, PAGE)):
+        fields += (f"people:{page}", compact_json(page_rows))
+    plan = []
+    for channel, rows in entries.items():
+        parcels = cut(rows, parcel_sizes[channel])
+        for number, parcel in enumerate(parcels):
+            fields += (f"parcel:{channel}:{number}", dump_parcel(0, parcel))
+        plan.append(_dump_channel_plan(channel, reached[channel], parcels))
+    fields += ("plan", ";".join(plan))
+    if max(reached.values(), default=0) < len(recipients):
+        fields += ("reachable", sum(any(contacts) for _, contacts, *_ in recipients))
+    return fields
+
+
+def _rows(delivery: NewDelivery) -> tuple[list[list[Any]], dict[str, list[EntryRow]], dict[str, int]]:
+    """The rows of the recipients; by channel the rows of its entries, and how many recipients have a contact there."""
+    recipients: list[list[Any]] = []
+    entries: dict[str, list[EntryRow]] = {channel: [] for channel in delivery.channels}
+    reached = dict.fromkeys(entries, 0)
+    for number, recipient in enumerate(delivery.recipients):
+        contacts = []
+        for channel, rows in entries.items():
+            addresses = recipient.contacts.get(channel, ())
+            contacts.append(len(addresses))
+            if addresses:
+                reached[channel] += 1
+            for contact, address in enumerate(addresses):
+                rows.append((recipient.id, number, contact, len(addresses), address))
+        recipients.append(_recipient_row(recipient, contacts))
+    return recipients, entries, reached
+
+
+def _recipient_row(recipient: Recipient, contacts: list[int]) -> list[Any]:
+    if recipient.origin:
+        return [recipient.id, contacts, recipient.name, recipient.origin]
+    return [recipient.id, contacts] if recipient.name is None else [recipient.id, contacts, recipient.name]
+
+
+def _dump_channel_plan(channel: str, reached: int, parcels: Sequence[Sequence[EntryRow]]) -> str:
+    sizes = [len(parcel) for parcel in parcels]
+    if sizes in ([], [reached]):
+        return f"{channel} {reached}"
+    return f"{channel} {reached} {','.join(map(str, sizes))}"
+
+
+def _options(delivery: NewDelivery) -> Iterator[FieldOrValue]:
+    """What differs from the defaults. Defaults are not stored, because scheduled deliveries must stay small."""
+    if delivery.origin != DEFAULT_ORIGIN:
+        yield from ("origin", delivery.origin)
+    if delivery.lane:
+        yield from ("lane", delivery.lane)
+    if delivery.priority != DEFAULT_PRIORITY:
+        yield from ("priority", delivery.priority)
+    if delivery.kind != DEFAULT_KIND:
+        yield from ("kind", delivery.kind)
+    if delivery.tags:
+        yield from ("tags", compact_json(delivery.tags))
+
+
+def load_recipients(text: str, page: int) -> list[StoredRecipient]:
+    return [StoredRecipient(page * PAGE + n, *row) for n, row in enumerate(msgspec.json.decode(text))]
+
+
+def load_plan(text: str) -> list[ChannelPlan]:
+    return [_load_channel_plan(*part.split(" ")) for part in text.split(";") if part]
+
+
+def _load_channel_plan(channel: str, recipients: str, sizes: str = "") -> ChannelPlan:
+    if not sizes and recipients != "0":
+        sizes = recipients
+    return ChannelPlan(channel, int(recipients), [int(size) for size in sizes.split(",") if size])
