@@ -1,1 +1,6 @@
-"""The way in over HTTP: checks what is asked, asks the house, and tells what it answered. It keeps nothing itself."""
+"""The HTTP API: authenticates, validates, calls core and encodes the result. It keeps no state of its own.
+
+Neighbours: `cli` builds `delivery.app` and runs it; everything that lasts is in `core`, reached through `Services`.
+
+    app → routes → endpoints | openapi → http → schemas
+"""

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, drawn from the table of routes and the types they name."""
+"""The OpenAPI 3.1 document, generated from the table of routes and the types it names."""
 
 import json
 import re
@@ -10,26 +10,26 @@ from msgspec import Struct, inspect
 
 from delivery.http import problems
 from delivery.http.route import OpenRoute, Repeats, Route
-from delivery.schemas import responses as answers
+from delivery.schemas import responses
 
 Schema = dict[str, Any]
 AnyRoute = Route | OpenRoute
 
-_REFUSED = {"$ref": "#/components/responses/Refused"}
+_PROBLEM = {"$ref": "#/components/responses/Refused"}
 _TEXT = {"schema": {"type": "string"}}
 
 
-def written(routes: Sequence[AnyRoute], version: str) -> bytes:
+def encode(routes: Sequence[AnyRoute], version: str) -> bytes:
     """The document as JSON."""
-    return json.dumps(document(routes, version), ensure_ascii=False, indent=1).encode()
+    return json.dumps(build(routes, version), ensure_ascii=False, indent=1).encode()
 
 
-def document(routes: Sequence[AnyRoute], version: str) -> Schema:
-    """The document. `x-codes` lists every code of a refusal, with its status and title."""
-    told, components = _schemas(routes)
+def build(routes: Sequence[AnyRoute], version: str) -> Schema:
+    """The document. `x-codes` lists every code of a problem document, with its status and title."""
+    schemas, components = _schemas(routes)
     paths: dict[str, Schema] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, told)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Ada", "version": version, "description": _ABOUT},
@@ -39,15 +39,15 @@ def document(routes: Sequence[AnyRoute], version: str) -> Schema:
         "components": {
             "schemas": components,
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
-            "responses": {"Refused": _refused()},
+            "responses": {"Refused": _problem_response()},
         },
-        "x-codes": {code: {"status": one.status, "title": one.title} for code, one in problems.CODES.items()},
+        "x-codes": {code: {"status": kind.status, "title": kind.title} for code, kind in problems.CODES.items()},
     }
 
 
 _ABOUT = (
-    "One text to many people over every channel they have, and who got it and how. "
-    "Times are RFC 3339 with a zone. Every refusal is a problem document (RFC 9457) with a stable code."
+    "Sends one text to many recipients over all their channels and reports the outcome for each. "
+    "Times are RFC 3339 with a zone. Every error is a problem document (RFC 9457) with a stable code."
 )
 
 
@@ -55,35 +55,35 @@ _ABOUT = (
 
 
 def _schemas(routes: Sequence[AnyRoute]) -> tuple[dict[type, Schema], dict[str, Schema]]:
-    """Each type's schema (a reference) and the components that they refer to."""
+    """The schema of each type (a reference) and the components that the schemas refer to."""
     types = list(dict.fromkeys(_types(routes)))
     references, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     return dict(zip(types, references, strict=True)), components
 
 
 def _types(routes: Sequence[AnyRoute]) -> Iterable[type]:
-    yield answers.Refusal
-    yield answers.OutcomeChanged
-    yield answers.StateChanged
+    yield responses.ProblemDocument
+    yield responses.OutcomeChanged
+    yield responses.StateChanged
     for route in routes:
-        asked = (route.body, *(route.lines or ())) if isinstance(route, Route) else ()
-        yield from (one for one in (route.answers, *asked) if isinstance(one, type) and one is not dict)
+        inputs = (route.body, *(route.lines or ())) if isinstance(route, Route) else ()
+        yield from (one for one in (route.response, *inputs) if isinstance(one, type) and one is not dict)
 
 
 # operations
 
 
-def _operation(route: AnyRoute, told: Mapping[type, Schema]) -> Schema:
+def _operation(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
     operation: Schema = {
         "operationId": _operation_id(route),
-        "summary": route.does,
+        "summary": route.summary,
         "parameters": [*_path_parameters(route.path), *_query_parameters(route.query), *_headers(route)],
-        "responses": {str(_status(route)): _answer(route, told), "default": _REFUSED},
+        "responses": {str(_status(route)): _response(route, schemas), "default": _PROBLEM},
     }
     if isinstance(route, OpenRoute):
         return {**operation, "security": []}
     if route.body or route.lines:
-        operation["requestBody"] = _request(route, told)
+        operation["requestBody"] = _request_body(route, schemas)
     return {**operation, "x-scope": route.scope}
 
 
@@ -104,7 +104,7 @@ def _path_parameters(path: str) -> list[Schema]:
 
 
 def _query_parameters(query: type[Struct]) -> list[Schema]:
-    """One for each field. Lists are given by repeating the parameter, which is OpenAPI's default."""
+    """One per field. A list is given by repeating the parameter, which is OpenAPI's default."""
     return [
         {"name": field.encode_name, "in": "query", "required": field.required, "schema": _schema_of(query, field)}
         for field in _fields(query)
@@ -112,15 +112,15 @@ def _query_parameters(query: type[Struct]) -> list[Schema]:
 
 
 def _fields(shape: type[Struct]) -> Iterable[inspect.Field]:
-    told = inspect.type_info(shape)
-    return told.fields if isinstance(told, inspect.StructType) else ()
+    info = inspect.type_info(shape)
+    return info.fields if isinstance(info, inspect.StructType) else ()
 
 
 def _schema_of(query: type[Struct], field: inspect.Field) -> Schema:
-    whole = msgspec.json.schema(query)
-    schema = next(iter(whole["$defs"].values()))["properties"][field.encode_name]
+    definitions = msgspec.json.schema(query)["$defs"]
+    schema = next(iter(definitions.values()))["properties"][field.encode_name]
     reference = schema.get("$ref", "").rpartition("/")[2]
-    return dict(whole["$defs"][reference] if reference else schema)
+    return dict(definitions[reference] if reference else schema)
 
 
 def _headers(route: AnyRoute) -> list[Schema]:
@@ -131,31 +131,31 @@ def _headers(route: AnyRoute) -> list[Schema]:
     return [{"name": name, "in": "header", "required": False, **_TEXT} for name in names]
 
 
-def _request(route: Route, told: Mapping[type, Schema]) -> Schema:
+def _request_body(route: Route, schemas: Mapping[type, Schema]) -> Schema:
     if route.lines:
         line, _ = route.lines
-        return {"required": True, "content": {str(route.answers): {"schema": told[line]}}}
-    assert route.body, "asked only for routes with a body"
-    return {"required": not route.optional, "content": {"application/json": {"schema": told[route.body]}}}
+        return {"required": True, "content": {str(route.response): {"schema": schemas[line]}}}
+    assert route.body, "called only for routes with a body"
+    return {"required": not route.body_is_optional, "content": {"application/json": {"schema": schemas[route.body]}}}
 
 
-def _answer(route: AnyRoute, told: Mapping[type, Schema]) -> Schema:
-    answer: Schema = {"description": route.does, "content": _content(route, told)}
+def _response(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
+    response: Schema = {"description": route.summary, "content": _content(route, schemas)}
     if isinstance(route, Route) and route.headers:
-        answer["headers"] = {name: {"description": text, **_TEXT} for name, text in route.headers.items()}
-    return answer
+        response["headers"] = {name: {"description": text, **_TEXT} for name, text in route.headers.items()}
+    return response
 
 
-def _content(route: AnyRoute, told: Mapping[type, Schema]) -> Schema:
+def _content(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
     if isinstance(route, Route) and route.lines:
-        either = [told[route.lines[1]], told[answers.Refusal]]
-        return {str(route.answers): {"schema": {"anyOf": either}}}
-    if isinstance(route.answers, str):
-        return {route.answers: _TEXT}
-    schema = {"type": "object"} if route.answers is dict else told[route.answers]
+        alternatives = [schemas[route.lines[1]], schemas[responses.ProblemDocument]]
+        return {str(route.response): {"schema": {"anyOf": alternatives}}}
+    if isinstance(route.response, str):
+        return {route.response: _TEXT}
+    schema = {"type": "object"} if route.response is dict else schemas[route.response]
     return {"application/json": {"schema": schema}}
 
 
-def _refused() -> Schema:
-    schema = {"$ref": f"#/components/schemas/{answers.Refusal.__name__}"}
-    return {"description": "Refused: see its code", "content": {problems.CONTENT_TYPE: {"schema": schema}}}
+def _problem_response() -> Schema:
+    schema = {"$ref": f"#/components/schemas/{responses.ProblemDocument.__name__}"}
+    return {"description": "Refused: see the code", "content": {problems.CONTENT_TYPE: {"schema": schema}}}

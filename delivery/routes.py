@@ -1,65 +1,65 @@
-"""The table of all calls. Registration, scopes, OpenAPI and the tests walk through it; there is no second list."""
+"""The table of all operations. Registration, scopes, the OpenAPI document and the tests read it."""
 
-from delivery.endpoints import bulk, deliveries, health, pages
-from delivery.endpoints import delivery_reports as receipts
-from delivery.endpoints import queue as tasks
-from delivery.endpoints import tracking as following
-from delivery.http import metrics
+from delivery.endpoints import bulk, deliveries, delivery_reports, health, pages, queue, tracking
+from delivery.http import metrics, ndjson, sse
 from delivery.http.route import OpenRoute, Repeats, Route
-from delivery.schemas import requests as schemas
-from delivery.schemas import responses as answers
+from delivery.schemas import requests, responses
 
-OneDelivery = "/v1/deliveries/{id}"
-OneTask = "/v1/queue/tasks/{task_id}"
+Delivery = "/v1/deliveries/{id}"
+Task = "/v1/queue/tasks/{task_id}"
 
 _LOCATION = {"Location": "The address of the delivery."}
 _LINK = {"Link": "The next page, rel=next (RFC 8288); absent on the last."}
 
 ROUTES = (
-    Route("POST", "/v1/history-keys", "Get a history key before there is a delivery", "send", deliveries.reserve,
-          201, answers.HistoryKeyGiven, body=schemas.KeyRequest, repeats=Repeats.STORED),
-    Route("POST", "/v1/deliveries", "Send one text to many people, now or at a set time", "send", deliveries.enqueue,
-          202, answers.Accepted, body=schemas.Delivery, repeats=Repeats.OWN, headers=_LOCATION),
-    Route("POST", "/v1/deliveries/bulk", "Many deliveries, one JSON document per line; answered line by line", "send",
-          bulk.enqueue_many, 200, bulk.CONTENT_TYPE, repeats=Repeats.OWN,
-          lines=(schemas.BulkLine, answers.LineAccepted)),
-    Route("GET", "/v1/deliveries", "List deliveries, newest first", "read", deliveries.listing,
-          200, answers.Deliveries, query=schemas.Listing, headers=_LINK),
-    Route("GET", OneDelivery, "The history: who sent what to whom, who got it and how", "read", deliveries.show,
-          200, answers.HistoryTold, query=schemas.Page, headers=_LINK),
-    Route("PATCH", OneDelivery, "Move a scheduled delivery to another time", "send", deliveries.reschedule,
-          200, answers.Accepted, body=schemas.Rescheduling, repeats=Repeats.STORED),
-    Route("DELETE", OneDelivery, "Cancel, whole or for chosen recipients", "send", deliveries.cancel,
-          200, answers.Cancelled, query=schemas.Chosen, repeats=Repeats.STORED),
-    Route("POST", OneDelivery + "/retry", "Attempt anew what failed or is unknown", "send", deliveries.retry,
-          202, answers.Retried, body=schemas.Retrying, optional=True, repeats=Repeats.STORED),
-    Route("GET", OneDelivery + "/events", "A live stream of every change; Last-Event-ID resumes it", "read",
-          following.follow, 200, following.CONTENT_TYPE, query=schemas.Following),
+    Route("POST", "/v1/history-keys", "Reserve a history key for a later delivery", "send", deliveries.reserve,
+          201, responses.HistoryKeyResponse, body=requests.HistoryKeyRequest, repeats=Repeats.STORED),
+    Route("POST", "/v1/deliveries", "Send one text to many recipients, now or at a set time", "send",
+          deliveries.enqueue, 202, responses.Accepted, body=requests.DeliveryRequest, repeats=Repeats.OWN,
+          headers=_LOCATION),
+    Route("POST", "/v1/deliveries/bulk", "Many deliveries, one JSON document per line; one response per line", "send",
+          bulk.enqueue_many, 200, ndjson.CONTENT_TYPE, repeats=Repeats.OWN,
+          lines=(requests.BulkLine, responses.LineAccepted)),
+    Route("GET", "/v1/deliveries", "List deliveries, newest first", "read", deliveries.list_page,
+          200, responses.DeliveryPage, query=requests.DeliveryQuery, headers=_LINK),
+    Route("GET", Delivery, "The history of a delivery: its outcome for every recipient and channel", "read",
+          deliveries.show, 200, responses.HistoryResponse, query=requests.HistoryQuery, headers=_LINK),
+    Route("PATCH", Delivery, "Move a scheduled delivery to another time", "send", deliveries.reschedule,
+          200, responses.Accepted, body=requests.RescheduleRequest, repeats=Repeats.STORED),
+    Route("DELETE", Delivery, "Cancel a delivery, for all recipients or the given ones", "send", deliveries.cancel,
+          200, responses.Cancelled, query=requests.CancelQuery, repeats=Repeats.STORED),
+    Route("POST", Delivery + "/retry", "Retry failed or unknown outcomes", "send", deliveries.retry,
+          202, responses.Retried, body=requests.RetryRequest, body_is_optional=True, repeats=Repeats.STORED),
+    Route("GET", Delivery + "/events", "A live stream of every change; Last-Event-ID resumes it", "read",
+          tracking.follow, 200, sse.CONTENT_TYPE, query=requests.EventsQuery),
     Route("POST", "/v1/cancellations", "Cancel all deliveries that have something in common", "send",
-          deliveries.cancel_by, 200, answers.CancelledMany, body=schemas.Cancellation, repeats=Repeats.STORED),
-    Route("POST", "/v1/track", "Wait until so many channels have reported", "read", following.track,
-          200, answers.Tracked, body=schemas.Tracking),
-    Route("GET", "/v1/queue", "How much there is of what in the queue", "admin", tasks.stats, 200, dict),
-    Route("GET", "/v1/queue/tasks", "List tasks", "admin", tasks.listing,
-          200, answers.Tasks, query=schemas.TaskListing, headers=_LINK),
-    Route("POST", "/v1/queue/cancellations", "End all tasks that have something in common", "admin", tasks.cancel_by,
-          200, dict, body=schemas.TaskCancellation, repeats=Repeats.STORED),
-    Route("GET", OneTask, "One task", "admin", tasks.peek, 200, dict),
-    Route("POST", OneTask + ":bury", "Lay a task aside", "admin", tasks.bury, 200, dict, repeats=Repeats.STORED),
-    Route("POST", OneTask + ":kick", "Give a buried task another life", "admin", tasks.kick,
+          deliveries.cancel_by, 200, responses.CancelledMany, body=requests.CancellationRequest,
+          repeats=Repeats.STORED),
+    Route("POST", "/v1/track", "Wait until a number of channels have reported", "read", tracking.track,
+          200, responses.TrackResponse, body=requests.TrackRequest),
+    Route("GET", "/v1/queue", "Numbers of tasks by tube and state", "admin", queue.stats, 200, dict),
+    Route("GET", "/v1/queue/tasks", "List tasks", "admin", queue.list_tasks,
+          200, responses.TaskPage, query=requests.TaskQuery, headers=_LINK),
+    Route("POST", "/v1/queue/cancellations", "Cancel all tasks that have something in common", "admin",
+          queue.cancel_by, 200, dict, body=requests.TaskCancellationRequest, repeats=Repeats.STORED),
+    Route("GET", Task, "Show one task", "admin", queue.peek, 200, dict),
+    Route("POST", Task + ":bury", "Set a task aside until it is kicked", "admin", queue.bury,
           200, dict, repeats=Repeats.STORED),
-    Route("POST", OneTask + ":cancel", "End a task", "admin", tasks.cancel, 200, dict, repeats=Repeats.STORED),
+    Route("POST", Task + ":kick", "Make a buried task ready again", "admin", queue.kick,
+          200, dict, repeats=Repeats.STORED),
+    Route("POST", Task + ":cancel", "Cancel a task", "admin", queue.cancel, 200, dict, repeats=Repeats.STORED),
 )  # fmt: skip
 
 
 OPEN_ROUTES = (
-    OpenRoute("GET", "/v1/receipts/sms", "A gateway's delivery report; its token is the secret",
-              receipts.receive_sms, answers.Reported, schemas.Report),
-    OpenRoute("POST", "/v1/receipts/sms", "The same as a form", receipts.receive_sms, answers.Reported, schemas.Report),
-    OpenRoute("GET", "/livez", "Whether the process lives", health.live, answers.Alive),
-    OpenRoute("GET", "/readyz", "Whether it can work", health.ready, answers.Alive),
-    OpenRoute("GET", "/metrics", "Its figures, for Prometheus", health.figures, metrics.CONTENT_TYPE),
+    OpenRoute("GET", "/v1/receipts/sms", "A delivery report of an SMS gateway; its token is the secret",
+              delivery_reports.receive_sms, responses.DeliveryReportResponse, requests.DeliveryReportQuery),
+    OpenRoute("POST", "/v1/receipts/sms", "The same as a form",
+              delivery_reports.receive_sms, responses.DeliveryReportResponse, requests.DeliveryReportQuery),
+    OpenRoute("GET", "/livez", "Whether the process is alive", health.live, responses.HealthResponse),
+    OpenRoute("GET", "/readyz", "Whether the process can serve requests", health.ready, responses.HealthResponse),
+    OpenRoute("GET", "/metrics", "Metrics for Prometheus", health.show_metrics, metrics.CONTENT_TYPE),
     OpenRoute("GET", "/openapi.json", "This document", pages.openapi, dict),
-    OpenRoute("GET", "/docs", "This document, to read", pages.docs, pages.HTML),
-    OpenRoute("GET", "/", "A page to send from and to watch", pages.front, pages.HTML),
+    OpenRoute("GET", "/docs", "This document as a page", pages.docs, pages.HTML),
+    OpenRoute("GET", "/", "A page to send messages and to watch their delivery", pages.front, pages.HTML),
 )  # fmt: skip

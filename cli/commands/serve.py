@@ -1,17 +1,27 @@
-"""The verb serve: one process that answers HTTP. As many as wished may run, each on a port of its own."""
+"""The verb serve: the HTTP API, in one process or in several on one port.
+
+    serve                     one process
+    serve --processes N       a supervisor and N workers: `serve --share-port`, each with its own store connection and
+                              one subscription to the tracker's events
+
+The workers share the port (SO_REUSEPORT): the kernel gives each new connection to one of them. A worker that dies is
+restarted; its connections break, and clients repeat (safely, with an Idempotency-Key).
+"""
 
 import asyncio
-import gc
 import logging
-from argparse import Namespace
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import socket
+import sys
+import tempfile
+from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 
-from aiohttp import web
-
-from cli.command import GOOD, Command, NotDone, declare_nothing
-from cli.processes.startup import log_to_stderr, opened_store, stop_requested
-from cli.processes.supervisor import announce
+from cli.command import SUCCESS, Command, CommandFailed
+from cli.commands.up import ada_child, run_until, start_required
+from cli.processes.startup import configure_logging, open_store, stop_requested
+from cli.processes.supervisor import ChildSpec, Supervisor, announce
 from cli.settings.parsing import Address
 from cli.settings.settings import Configuration, Settings, load
 from core.admission.api_keys import ApiKeys
@@ -19,55 +29,63 @@ from core.admission.idempotency import Idempotency
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
-from core.queue.queue import Queue
+from core.queue import Queue
 from core.redis.store import Store
 from delivery.app import build
 from delivery.http.options import Options
-from delivery.http.server import Runner
+from delivery.http.server import listening
 from delivery.services import Services
 
-GRACE = 3.0
-"""Seconds for requests under way when we are asked to stop; streams end at once."""
+SHUTDOWN_TIMEOUT = 3.0
+"""Seconds that requests in progress have at the end; streams end at once."""
 
-BACKLOG = 1024
+
+def declare(parser: ArgumentParser) -> None:
+    parser.add_argument("--processes", type=int, default=1, metavar="N", help="processes on one port, default 1")
+    parser.add_argument(
+        "--share-port", action="store_true", help="let other processes listen on the same port (SO_REUSEPORT)"
+    )
 
 
 def run(arguments: Namespace) -> int:
+    if arguments.processes < 1:
+        raise CommandFailed("--processes must be at least 1")
     configuration = load()
-    log_to_stderr(configuration.settings)
+    configure_logging(configuration.settings)
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)  # a line per request costs as much as the request
-    return asyncio.run(serve(configuration))
+    if arguments.processes == 1:
+        return asyncio.run(serve(configuration, arguments.share_port))
+    return asyncio.run(supervise(configuration, arguments.processes))
 
 
-async def serve(configuration: Configuration) -> int:
-    stop = stop_requested()
-    settings = configuration.settings
-    spare_the_collector()
-    async with opened_store(configuration) as store, opened_house(store, settings) as services:
-        async with listening(services, settings) as url:
-            announce(http=url)
-            await stop.wait()
-    return GOOD
+# one process
 
 
-def spare_the_collector() -> None:
-    """What is loaded by now stays, and requests leave no cycles behind: looking for them took 5 % of a busy process."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+async def serve(configuration: Configuration, share_port: bool) -> int:
+    stop, settings = stop_requested(), configuration.settings
+    address, options = settings.http, Options(rate=settings.http_rate, burst=settings.http_burst)
+    async with open_store(configuration) as store, open_services(store, settings) as services:
+        app = build(services, options)
+        with cannot_listen(address):
+            async with listening(
+                app, address.host, address.port, share_port=share_port, shutdown_timeout=SHUTDOWN_TIMEOUT
+            ) as (host, port):
+                announce(http=url(Address(address.host or host, port)))
+                await stop.wait()
+    return SUCCESS
 
 
 @asynccontextmanager
-async def opened_house(store: Store, settings: Settings) -> AsyncIterator[Services]:
-    """All services of one process, wired; the first key is made if it was set."""
-    access, channels, tracker = ApiKeys(store), Channels(store), Tracker(store)
+async def open_services(store: Store, settings: Settings) -> AsyncIterator[Services]:
+    """The services of one process. Creates the API key that is set."""
+    api_keys, channels, tracker = ApiKeys(store), Channels(store), Tracker(store)
     if settings.api_key:
-        await access.ensure(settings.api_key)
+        await api_keys.ensure(settings.api_key)
     try:
         yield Services(
             deliveries=Deliveries(store, channels),
             tracker=tracker,
-            access=access,
+            api_keys=api_keys,
             idempotency=Idempotency(store),
             queue=Queue(store),
             channels=channels,
@@ -77,26 +95,83 @@ async def opened_house(store: Store, settings: Settings) -> AsyncIterator[Servic
         await tracker.close()
 
 
-@asynccontextmanager
-async def listening(services: Services, settings: Settings) -> AsyncIterator[str]:
-    """Answers HTTP until the block is left; yields the URL, with the port that was really taken. Raises NotDone."""
-    address = settings.http
-    options = Options(rate=settings.http_rate, burst=settings.http_burst)
-    runner = Runner(build(services, options), shutdown_timeout=GRACE)
-    await runner.setup()
+@contextmanager
+def cannot_listen(address: Address) -> Iterator[None]:
+    """Raises CommandFailed for an OSError."""
     try:
-        site = web.TCPSite(runner, address.host, address.port, backlog=BACKLOG)
-        await site.start()
-        yield f"http://{bound(runner, address)}"
-    except OSError as fault:
-        raise NotDone(f"cannot listen on {address}: {fault.strerror or fault}; set ADA_HTTP to another") from fault
-    finally:
-        await runner.cleanup()
+        yield
+    except OSError as error:
+        raise CommandFailed(
+            f"cannot listen on {address}: {error.strerror or error}; set ADA_HTTP to another"
+        ) from error
 
 
-def bound(runner: web.AppRunner, address: Address) -> Address:
-    host, port, *_ = runner.addresses[0]
-    return Address(address.host or host, port)
+def url(address: Address) -> str:
+    return f"http://{address}"
 
 
-COMMANDS: Mapping[str, Command] = {"serve": Command(declare_nothing, run)}
+# several processes
+
+
+async def supervise(configuration: Configuration, processes: int) -> int:
+    return await run_until(stop_requested(), run_workers(configuration, processes))
+
+
+async def run_workers(configuration: Configuration, processes: int) -> int:
+    """Keeps the workers running until cancelled. Raises CommandFailed if they cannot start."""
+    async with open_store(configuration):
+        pass  # a wrong setting or server is reported here once, not by every worker
+    supervisor = Supervisor(print_line)
+    with reserve_port(configuration.settings.http) as address, tempfile.TemporaryDirectory("-ada-metrics") as metrics:
+        environment = {"ADA_HTTP": str(address), "PROMETHEUS_MULTIPROC_DIR": metrics}
+        workers = [worker(number, environment) for number in range(1, processes + 1)]
+        try:
+            await asyncio.gather(*(start_required(supervisor, spec) for spec in workers))
+            announce(http=url(address))
+            await asyncio.Event().wait()
+        finally:
+            await supervisor.stop()
+    return SUCCESS
+
+
+def worker(number: int, environment: Mapping[str, str]) -> ChildSpec:
+    """One worker; it is restarted whatever its exit code."""
+    spec = ada_child(f"serve {number}", 0, environment, "serve", "--share-port")
+    return replace(spec, final_exit_codes=frozenset())
+
+
+@contextmanager
+def reserve_port(address: Address) -> Iterator[Address]:
+    """Holds the port for the workers; yields the address with the number of the port.
+
+    First it binds alone: with SO_REUSEPORT another installation on this port would silently get a part of the requests.
+    """
+    with cannot_listen(address):
+        with bind(address) as alone:
+            bound = replace(address, port=alone.getsockname()[1])
+        held = bind(bound, socket.SO_REUSEPORT)
+    with held:
+        yield bound
+
+
+def bind(address: Address, *options: int) -> socket.socket:
+    """A socket that is bound and does not listen."""
+    family, kind, protocol, _, target = socket.getaddrinfo(
+        address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    bound = socket.socket(family, kind, protocol)
+    for option in (socket.SO_REUSEADDR, *options):
+        bound.setsockopt(socket.SOL_SOCKET, option, 1)
+    try:
+        bound.bind(target)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def print_line(process: str, line: str) -> None:
+    print(f"{process} | {line}", file=sys.stderr, flush=True)
+
+
+COMMANDS: Mapping[str, Command] = {"serve": Command(declare, run)}

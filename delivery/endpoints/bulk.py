@@ -1,275 +1,179 @@
-"""Many deliveries in one request: NDJSON in, NDJSON out, line by line and in order, whatever their number.
+"""Bulk: many deliveries in one request. NDJSON in, NDJSON out, line by line and in order, of any length.
 
-    reading:   chunks → lines → orders, one batch ahead
-    enqueuing: one pipeline for each batch
-    telling:   what the store said → lines of answer           into a bounded backlog
-    writing:   as fast as the caller takes them
+    read:     chunks → lines → new deliveries, one batch ahead
+    enqueue:  one pipeline per batch
+    encode:   results → response lines                           into a bounded buffer
+    write:    as fast as the client reads
 
-All go on at the same time. The store is at one batch while the next is read and the one before is told; and a caller
-may well send everything before he reads anything: if reading waited for him to take his answers, both would wait for
-ever. So answers may pile up, to a bound; then reading waits. A batch is sent when the one before is answered: lines
-stay in order, whatever has to be repeated.
+The four run at the same time: while the store works on one batch, the next is read and the previous one is encoded. A
+client may send everything before it reads anything. If reading waited for the client, both would wait for ever; so
+responses are buffered up to a limit, and only then reading waits. A batch is enqueued when the previous one is
+complete, so lines stay in order even if commands are repeated.
 
-A bad line is answered with its problem and never stops the others.
+An invalid line gets a problem document and does not stop the others.
 """
 
 import asyncio
-import hashlib
-from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from aiohttp import StreamReader, hdrs, web
-from msgspec import UnsetType
+from aiohttp import hdrs, web
+from msgspec import UnsetType, to_builtins
 
 from core.errors import Refused, StoreFull, StoreUnavailable
 from core.model.delivery import Accepted, NewDelivery, Repeat
-from delivery.endpoints.order_validation import Terms, make_order
-from delivery.http import media
-from delivery.http.context import Call
-from delivery.http.decoding import Reader
-from delivery.http.endpoint import IDEMPOTENCY_KEY, checked
-from delivery.http.problems import NOTHING_WRITTEN, UNCLEAR, Problem, of_refusal, problem
-from delivery.http.route import Nothing
-from delivery.schemas import requests as schemas
-from delivery.schemas.responses import LineAccepted, encode
+from delivery.endpoints.order_validation import Rules, make_delivery
+from delivery.http.context import Request
+from delivery.http.decoding import NDJSON_TYPES, BodyReader, check_content_length, check_content_type
+from delivery.http.idempotency import IDEMPOTENCY_KEY, check_key, fingerprint
+from delivery.http.ndjson import CONTENT_TYPE, Line, ResponseBuffer, read_lines
+from delivery.http.problems import NOTHING_WRITTEN, OUTCOME_UNKNOWN, problem, problem_of_refusal
+from delivery.http.route import NoParameters
+from delivery.schemas import requests, responses
 
-CONTENT_TYPE = "application/x-ndjson"
-TURN = 20  # lines that are read, or told, in one turn of the event loop
-BATCH = 100  # lines that are enqueued together
+BATCH = 100
+"""Lines that are enqueued together."""
+SLICE = 20
+"""Lines decoded or encoded before other requests of the process get their turn."""
 
-_reader = Reader(schemas.BulkLine)
+BulkRequest = Request[None, NoParameters]
+Order = tuple[NewDelivery, Repeat | None] | Refused
+Failure = Refused | StoreFull | StoreUnavailable
+Result = Accepted | Failure
+Numbered = Sequence[tuple[int, Order]]
+"""Orders by the number of their line."""
+
+_reader = BodyReader(requests.BulkLine)
 
 
-async def enqueue_many(call: Call[None, Nothing]) -> web.StreamResponse:
-    """Take deliveries as they come."""
-    lines = _lines(call)
-    channels = call.services.channels
-    register = channels.recall() or await channels.read()
-    work = Work(call, Terms(call.tenant, register.names, call.desk.options), _repeat_key(call))
+async def enqueue_many(request: BulkRequest) -> web.StreamResponse:
+    """Accept deliveries as their lines arrive."""
+    check_content_type(request.http, NDJSON_TYPES)
+    check_content_length(request.http, request.options.bulk_limit)
+    work = BulkWork(request, await Rules.of(request), _idempotency_key(request))
     response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: CONTENT_TYPE})
-    await response.prepare(call.request)
-    await _both_ways(lines, work, response)
+    await response.prepare(request.http)
+    await _run(work, response)
     await response.write_eof()
     return response
 
 
-def _lines(call: Call[None, Nothing]) -> AsyncIterator[Sequence["Line"]]:
-    options = call.desk.options
-    media.check(call.request, media.LINES)
-    if (call.request.content_length or 0) > options.bulk_limit:
-        raise Refused("BODY_TOO_LARGE", f"At most {options.bulk_limit} bytes are allowed.")
-    return read_lines(call.request.content, options.bulk_limit, options.line_limit)
+def _idempotency_key(request: BulkRequest) -> str | None:
+    key = request.http.headers.get(IDEMPOTENCY_KEY)
+    return None if key is None else check_key(key)
 
 
-def _repeat_key(call: Call[None, Nothing]) -> str | None:
-    name = call.request.headers.get(IDEMPOTENCY_KEY)
-    return None if name is None else checked(name)
+# the four tasks
 
 
-class Backlog:
-    """Answers on their way to the caller. While `most` bytes wait, `put` waits too."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._held = 0
-        self._waiting = asyncio.Queue[bytes]()
-        self._taken = asyncio.Event()
-
-    async def put(self, answers: bytes) -> None:
-        while self._held >= self._most:
-            self._taken.clear()
-            await self._taken.wait()
-        self._held += len(answers)
-        self._waiting.put_nowait(answers)
-
-    async def take(self) -> bytes:
-        answers = await self._waiting.get()
-        self._held -= len(answers)
-        self._taken.set()
-        return answers
-
-
-async def _both_ways(lines: AsyncIterator[Sequence["Line"]], work: "Work", response: web.StreamResponse) -> None:
-    backlog = Backlog(work.terms.options.bulk_backlog)
-    read, answered = asyncio.Queue[Batch | None](1), asyncio.Queue[Sequence[Result] | None](1)
+async def _run(work: "BulkWork", response: web.StreamResponse) -> None:
+    buffer = ResponseBuffer(work.request.options.bulk_backlog)
+    orders, results = asyncio.Queue[Numbered | None](1), asyncio.Queue[Sequence[tuple[int, Result]] | None](1)
     try:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(_read(lines, work, read))
-            tasks.create_task(_enqueue(read, work, answered))
-            tasks.create_task(_tell(answered, backlog))
-            tasks.create_task(_write(backlog, response))
-    except BaseExceptionGroup as failed:  # the group is of our making; who answers knows its members' kinds
+            tasks.create_task(_read(work, orders))
+            tasks.create_task(_enqueue(work, orders, results))
+            tasks.create_task(_encode(results, buffer))
+            tasks.create_task(_write(buffer, response))
+    except BaseExceptionGroup as failed:  # the group is an implementation detail; callers know its members
         raise failed.exceptions[0] from None
 
 
-async def _read(lines: AsyncIterator[Sequence["Line"]], work: "Work", read: "asyncio.Queue[Batch | None]") -> None:
-    async for some in lines:
-        batch: list[tuple[int, Ordered]] = []
-        for line in some:
+async def _read(work: "BulkWork", orders: "asyncio.Queue[Numbered | None]") -> None:
+    async for lines in work.lines():
+        batch: list[tuple[int, Order]] = []
+        for line in lines:
             batch.append((line.number, work.order(line)))
-            if not len(batch) % TURN:  # the store's answers, and other callers, are heard meanwhile
+            if not len(batch) % SLICE:
                 await asyncio.sleep(0)
-        await read.put(batch)
-    await read.put(None)
+        await orders.put(batch)
+    await orders.put(None)
 
 
 async def _enqueue(
-    read: "asyncio.Queue[Batch | None]", work: "Work", answered: "asyncio.Queue[Sequence[Result] | None]"
+    work: "BulkWork",
+    orders: "asyncio.Queue[Numbered | None]",
+    results: "asyncio.Queue[Sequence[tuple[int, Result]] | None]",
 ) -> None:
-    while (batch := await read.get()) is not None:
-        await answered.put(await work.enqueue(batch))
-    await answered.put(None)
+    while (batch := await orders.get()) is not None:
+        await results.put(await work.enqueue(batch))
+    await results.put(None)
 
 
-async def _tell(answered: "asyncio.Queue[Sequence[Result] | None]", backlog: Backlog) -> None:
-    while (results := await answered.get()) is not None:
-        for start in range(0, len(results), TURN):
-            await backlog.put(b"".join([_line_told(*result) for result in results[start : start + TURN]]))
+async def _encode(results: "asyncio.Queue[Sequence[tuple[int, Result]] | None]", buffer: ResponseBuffer) -> None:
+    while (batch := await results.get()) is not None:
+        for start in range(0, len(batch), SLICE):
+            await buffer.put(b"".join([response_line(*result) for result in batch[start : start + SLICE]]))
             await asyncio.sleep(0)
-    await backlog.put(b"")
+    await buffer.put(b"")
 
 
-async def _write(backlog: Backlog, response: web.StreamResponse) -> None:
-    while answers := await backlog.take():
-        await response.write(answers)
+async def _write(buffer: ResponseBuffer, response: web.StreamResponse) -> None:
+    while lines := await buffer.take():
+        await response.write(lines)
 
 
-# lines
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line as it came, or why it could not come. Lines are counted from 1, empty ones too."""
-
-    number: int
-    raw: bytes
-    refused: Refused | None = None
-
-
-async def read_lines(content: StreamReader, most: int, longest: int) -> AsyncIterator[Sequence[Line]]:
-    """Batches of lines, as they arrive. After `most` bytes the last line is a refusal."""
-    splitter = Splitter(longest)
-    try:
-        async for chunk in _at_most(most, content.iter_any()):
-            for batch in _batches(splitter.feed(chunk)):
-                yield batch
-    except Refused as refused:
-        yield [splitter.refuse(refused)]
-    except web.RequestPayloadError as broken:
-        yield [splitter.refuse(Refused("BODY_MALFORMED", f"Here the body breaks: {type(broken).__name__}."))]
-    else:
-        for batch in _batches(splitter.feed(b"\n")):
-            yield batch
-
-
-async def _at_most(most: int, chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    left = most
-    async for chunk in chunks:
-        left -= len(chunk)
-        if left < 0:
-            raise Refused("BODY_TOO_LARGE", f"At most {most} bytes are allowed; from here on nothing was read.")
-        yield chunk
-
-
-def _batches(lines: Sequence[Line]) -> list[Sequence[Line]]:
-    return [lines[start : start + BATCH] for start in range(0, len(lines), BATCH)]
-
-
-class Splitter:
-    """Cuts chunks into lines; of a line that is too long nothing is kept."""
-
-    def __init__(self, longest: int) -> None:
-        self._longest = longest
-        self._rest = b""
-        self._skipping = False
-        self._number = 0
-
-    def feed(self, chunk: bytes) -> list[Line]:
-        """The lines that `chunk` completes, without the empty ones."""
-        *whole, self._rest = (self._rest + chunk).split(b"\n")
-        lines = [self._line(raw) for raw in whole]
-        if len(self._rest) > self._longest:
-            self._skipping, self._rest = True, b""
-        return [line for line in lines if line.refused or (not line.raw.isspace() and line.raw)]
-
-    def _line(self, raw: bytes) -> Line:
-        too_long, self._skipping = self._skipping or len(raw) > self._longest, False
-        if too_long:
-            return self.refuse(Refused("BODY_TOO_LARGE", f"A line has at most {self._longest} bytes."))
-        self._number += 1
-        return Line(self._number, raw)
-
-    def refuse(self, why: Refused) -> Line:
-        """The next line, as one that can not be taken."""
-        self._number += 1
-        return Line(self._number, b"", why)
-
-
-# orders
-
-Ordered = tuple[NewDelivery, Repeat | None] | Refused
-Unaccepted = Refused | StoreFull | Problem
-Batch = Sequence[tuple[int, Ordered]]
-"""By the number of the line, as are the results."""
-Result = tuple[int, Accepted | Unaccepted]
+# lines, orders, results
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """Turns lines into orders and what the services says to them into lines."""
+class BulkWork:
+    """Turns lines into orders, and orders into results."""
 
-    call: Call[None, Nothing]
-    terms: Terms
-    repeat_key: str | None
+    request: BulkRequest
+    rules: Rules
+    idempotency_key: str | None
 
-    async def enqueue(self, batch: "Batch") -> Sequence["Result"]:
-        """All that can be."""
-        told = iter(await self._enqueue([order for _, order in batch if not isinstance(order, Refused)]))
-        return [(number, order if isinstance(order, Refused) else next(told)) for number, order in batch]
+    def lines(self) -> AsyncIterator[Sequence[Line]]:
+        options = self.request.options
+        content = self.request.http.content
+        return read_lines(content, body_limit=options.bulk_limit, line_limit=options.line_limit, batch=BATCH)
 
-    def order(self, line: Line) -> Ordered:
-        """What a line asks for, or why that cannot be."""
+    def order(self, line: Line) -> Order:
+        """The delivery that a line orders, or why it is refused."""
         try:
             if line.refused:
                 return line.refused
             given = _reader.read(line.raw)
-            return make_order(given, self.terms), self._repeat(given, line)
+            return make_delivery(given, self.rules), self._repeat(given, line)
         except Refused as refused:
             return refused
 
-    def _repeat(self, given: schemas.BulkLine, line: Line) -> Repeat | None:
-        """The line's own key goes before that of the request, which stands for as many keys as there are lines."""
+    def _repeat(self, given: requests.BulkLine, line: Line) -> Repeat | None:
+        """The key of the line, or else of the request, which stands for one key per line."""
         if not isinstance(given.idempotency_key, UnsetType):
-            return Repeat(checked(given.idempotency_key), _fingerprint(line.raw))
-        if self.repeat_key is None:
+            return Repeat(check_key(given.idempotency_key), fingerprint(line.raw.strip()))
+        if self.idempotency_key is None:
             return None
-        return Repeat(f"{self.repeat_key}:{line.number}", _fingerprint(line.raw))
+        return Repeat(f"{self.idempotency_key}:{line.number}", fingerprint(line.raw.strip()))
 
-    async def _enqueue(self, orders: Sequence[tuple[NewDelivery, Repeat | None]]) -> Sequence[Accepted | Unaccepted]:
-        if not orders:
-            return ()
+    async def enqueue(self, batch: Numbered) -> Sequence[tuple[int, Result]]:
+        """Enqueue the valid orders of a batch; one result per line."""
+        valid = [order for _, order in batch if not isinstance(order, Refused)]
+        enqueued = iter(await self._enqueue(valid) if valid else ())
+        return [(number, order if isinstance(order, Refused) else next(enqueued)) for number, order in batch]
+
+    async def _enqueue(self, orders: Sequence[tuple[NewDelivery, Repeat | None]]) -> Sequence[Result]:
         try:
-            accepted = await self.call.services.deliveries.enqueue_many(orders)
-        except StoreUnavailable:
-            return [problem("STORE_UNAVAILABLE", UNCLEAR)] * len(orders)
-        self.call.desk.metrics.accepted += sum(isinstance(one, Accepted) for one in accepted)
-        return accepted
+            results = await self.request.services.deliveries.enqueue_many(orders)
+        except StoreUnavailable as error:
+            return [error] * len(orders)
+        self.request.context.metrics.accepted.inc(sum(isinstance(one, Accepted) for one in results))
+        return results
 
 
-def _fingerprint(raw: bytes) -> str:
-    return hashlib.blake2b(raw.strip(), digest_size=16).hexdigest()
-
-
-def _line_told(number: int, result: Accepted | Unaccepted) -> bytes:
+def response_line(number: int, result: Result) -> bytes:
+    """One line of the response."""
     if isinstance(result, Accepted):
-        return encode(LineAccepted.of(number, result)) + b"\n"
-    return encode({"line": number, **_problem_of(result).as_json()}) + b"\n"
+        return responses.encode(responses.LineAccepted.of(number, result)) + b"\n"
+    return responses.encode({"line": number, **to_builtins(_problem(result))}) + b"\n"
 
 
-def _problem_of(result: Unaccepted) -> Problem:
-    match result:
+def _problem(failure: Failure) -> responses.ProblemDocument:
+    match failure:
         case Refused():
-            return of_refusal(result)
+            return problem_of_refusal(failure)
         case StoreFull():
             return problem("STORE_FULL", NOTHING_WRITTEN)
-    return result
+        case StoreUnavailable():
+            return problem("STORE_UNAVAILABLE", OUTCOME_UNKNOWN)

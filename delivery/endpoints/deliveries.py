@@ -1,103 +1,103 @@
-"""Deliveries: taken, shown, moved, cancelled, tried again."""
+"""Deliveries: reserve a key, enqueue, show, list, reschedule, cancel, retry."""
 
 from datetime import datetime
 
 from msgspec import UNSET, UnsetType
 
 from core.model.states import Status
-from delivery.endpoints.order_validation import Terms, make_order
-from delivery.http.context import Call, Reply, next_page
-from delivery.http.problems import fault
-from delivery.http.route import Nothing
+from delivery.endpoints.order_validation import Rules, make_delivery
+from delivery.http.context import Request, Response, next_page_link
+from delivery.http.idempotency import REPLAYED_HEADERS
+from delivery.http.problems import invalid_field
+from delivery.http.route import NoParameters
 from delivery.http.timestamps import read_time
-from delivery.schemas import requests as schemas
-from delivery.schemas import responses as answers
+from delivery.schemas import requests, responses
 
 
-async def reserve(call: Call[schemas.KeyRequest, Nothing]) -> Reply:
-    """A key before there is a delivery."""
-    check_sender(call.body.sender)
-    key = await call.services.deliveries.reserve(call.tenant, call.body.sender.id)
-    return Reply(answers.HistoryKeyGiven.of(key), 201)
+async def reserve(request: Request[requests.HistoryKeyRequest, NoParameters]) -> Response:
+    """A history key for a later delivery."""
+    check_sender(request.body.sender)
+    key = await request.services.deliveries.reserve(request.tenant, request.body.sender.id)
+    return Response(responses.HistoryKeyResponse.of(key), 201)
 
 
-def check_sender(sender: schemas.Sender) -> None:
-    """Raises `Faulty` NOT_PRINTABLE: the id becomes a part of the key."""
+def check_sender(sender: requests.Sender) -> None:
+    """Raises `InvalidFields` NOT_PRINTABLE: the id becomes a part of the key."""
     if isinstance(sender.id, str) and not sender.id.isprintable():
-        raise fault("sender.id", "NOT_PRINTABLE", "Only printable characters are allowed.")
+        raise invalid_field("sender.id", "NOT_PRINTABLE", "Only printable characters are allowed.")
 
 
-async def enqueue(call: Call[schemas.Delivery, Nothing]) -> Reply:
-    """Take one delivery."""
-    channels = call.services.channels
-    register = channels.recall() or await channels.read()
-    order = make_order(call.body, Terms(call.tenant, register.names, call.desk.options))
-    accepted = await call.services.deliveries.enqueue(order, call.repeat)
-    call.desk.metrics.accepted += 1
-    answer = answers.Accepted.of(accepted)
-    headers = {"Location": f"/v1/deliveries/{answer.id}"}
-    if accepted.repeated:
-        headers["Idempotency-Replayed"] = "true"
-    return Reply(answer, 202, headers)
+async def enqueue(request: Request[requests.DeliveryRequest, NoParameters]) -> Response:
+    """Accept one delivery."""
+    order = make_delivery(request.body, await Rules.of(request))
+    accepted = await request.services.deliveries.enqueue(order, request.repeat)
+    request.context.metrics.accepted.inc()
+    body = responses.Accepted.of(accepted)
+    replayed = REPLAYED_HEADERS if accepted.repeated else {}
+    return Response(body, 202, {"Location": f"/v1/deliveries/{body.id}", **replayed})
 
 
-async def show(call: Call[None, schemas.Page]) -> Reply:
+async def show(request: Request[None, requests.HistoryQuery]) -> Response:
     """The history, with one page of its recipients."""
-    limit = call.query.limit or 100
-    history = await call.services.deliveries.read(call.history_key, call.tenant, call.query.cursor or None, limit)
-    return Reply(answers.HistoryTold.of(history), headers=next_page(call.request, history.next))
-
-
-async def listing(call: Call[None, schemas.Listing]) -> Reply:
-    """Deliveries, newest first."""
-    asked = call.query
-    histories, cursor = await call.services.deliveries.list(
-        call.tenant,
-        sender=asked.sender or None,
-        state=asked.state or None,
-        since=_since(call),
-        cursor=asked.cursor or None,
-        limit=asked.limit or 100,
+    query = request.query
+    history = await request.services.deliveries.read(
+        request.history_key, request.tenant, query.cursor or None, query.limit or 100
     )
-    return Reply(answers.Deliveries.of(histories, cursor), headers=next_page(call.request, cursor))
+    return Response(responses.HistoryResponse.of(history), headers=next_page_link(request.http, history.next))
 
 
-def _since(call: Call[None, schemas.Listing]) -> datetime | None:
-    since = call.query.since
-    return read_time(since, "since", call.desk.options.furthest) if since else None
+async def list_page(request: Request[None, requests.DeliveryQuery]) -> Response:
+    """One page of deliveries, newest first."""
+    query = request.query
+    histories, cursor = await request.services.deliveries.list(
+        request.tenant,
+        sender=query.sender or None,
+        state=query.state or None,
+        since=_since(request),
+        cursor=query.cursor or None,
+        limit=query.limit or 100,
+    )
+    return Response(responses.DeliveryPage.of(histories, cursor), headers=next_page_link(request.http, cursor))
 
 
-async def reschedule(call: Call[schemas.Rescheduling, Nothing]) -> Reply:
-    """Move it to another time."""
-    deliver_at = read_time(call.body.deliver_at, "deliver_at", call.desk.options.furthest)
-    accepted = await call.services.deliveries.reschedule(call.history_key, call.tenant, deliver_at)
-    return Reply(answers.Accepted.of(accepted))
+def _since(request: Request[None, requests.DeliveryQuery]) -> datetime | None:
+    since = request.query.since
+    return read_time(since, "since", request.options.max_days_ahead) if since else None
 
 
-async def cancel(call: Call[None, schemas.Chosen]) -> Reply:
-    """Cancel it, whole or for chosen recipients."""
-    cancelled = await call.services.deliveries.cancel(call.history_key, call.tenant, call.query.recipient or ())
-    return Reply(answers.Cancelled.of(cancelled))
+async def reschedule(request: Request[requests.RescheduleRequest, NoParameters]) -> Response:
+    """Move a scheduled delivery to another time."""
+    deliver_at = read_time(request.body.deliver_at, "deliver_at", request.options.max_days_ahead)
+    accepted = await request.services.deliveries.reschedule(request.history_key, request.tenant, deliver_at)
+    return Response(responses.Accepted.of(accepted))
 
 
-async def cancel_by(call: Call[schemas.Cancellation, Nothing]) -> Reply:
-    """Cancel whatever has something in common."""
-    field, value = _one_of(call.body)
-    return Reply(answers.CancelledMany(await call.services.deliveries.cancel_by(call.tenant, field, value)))
+async def cancel(request: Request[None, requests.CancelQuery]) -> Response:
+    """Cancel a delivery, for all recipients or the given ones."""
+    recipients = request.query.recipient or ()
+    cancelled = await request.services.deliveries.cancel(request.history_key, request.tenant, recipients)
+    return Response(responses.Cancelled.of(cancelled))
 
 
-def _one_of(body: schemas.Cancellation) -> tuple[str, str]:
+async def cancel_by(request: Request[requests.CancellationRequest, NoParameters]) -> Response:
+    """Cancel all deliveries that have something in common."""
+    field, value = _single_field(request.body)
+    cancelled = await request.services.deliveries.cancel_by(request.tenant, field, value)
+    return Response(responses.CancelledMany(cancelled))
+
+
+def _single_field(body: requests.CancellationRequest) -> tuple[str, str]:
     names = body.__struct_fields__
     given = {name: getattr(body, name) for name in names if getattr(body, name) is not UNSET}
     if len(given) != 1:
-        raise fault("", "ONE_FIELD_WANTED", f"Exactly one of {', '.join(names)} is wanted.")
+        raise invalid_field("", "ONE_FIELD_WANTED", f"Exactly one of {', '.join(names)} is required.")
     name, value = given.popitem()
     return name, str(value)
 
 
-async def retry(call: Call[schemas.Retrying | None, Nothing]) -> Reply:
-    """A new attempt, in the same history, for what failed or is unknown."""
-    told = call.body.statuses if call.body else UNSET
-    statuses = [Status.FAILED, Status.UNKNOWN] if isinstance(told, UnsetType) else [Status(one) for one in told]
-    queued = await call.services.deliveries.retry(call.history_key, call.tenant, list(dict.fromkeys(statuses)))
-    return Reply(answers.Retried(queued), 202)
+async def retry(request: Request[requests.RetryRequest | None, NoParameters]) -> Response:
+    """Retry failed or unknown outcomes, in the same history."""
+    given = request.body.statuses if request.body else UNSET
+    statuses = [Status.FAILED, Status.UNKNOWN] if isinstance(given, UnsetType) else [Status(one) for one in given]
+    queued = await request.services.deliveries.retry(request.history_key, request.tenant, list(dict.fromkeys(statuses)))
+    return Response(responses.Retried(queued), 202)

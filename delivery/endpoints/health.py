@@ -1,47 +1,42 @@
-"""Whether this process lives, whether it can work, and its figures. No key is needed: nothing here is about anybody."""
-
-from collections.abc import Awaitable, Callable
+"""Liveness, readiness and metrics of this process. No key is needed: nothing here is about a tenant."""
 
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
 
 from delivery.http import metrics
-from delivery.http.context import Desk
-from delivery.http.problems import problem
-from delivery.schemas.responses import Alive, encode
+from delivery.http.context import Context, Response
+from delivery.http.problems import problem, respond
+from delivery.schemas import responses
 
-Plain = Callable[[web.Request], Awaitable[web.Response]]
-
-
-def _well() -> web.Response:
-    return web.Response(body=encode(Alive("ok")), headers={hdrs.CONTENT_TYPE: "application/json"})
+_OK = Response(responses.HealthResponse("ok"))
 
 
-def live(desk: Desk) -> Plain:
-    """Whether the process answers. It never asks the store: a restart would not mend that."""
+def live(context: Context) -> Handler:
+    """Whether the process answers. It does not ask the store: a restart would not repair the store."""
 
-    async def living(request: web.Request) -> web.Response:
-        return _well()
+    async def handle(request: web.Request) -> web.Response:
+        return _OK.encode()
 
-    return living
-
-
-def ready(desk: Desk) -> Plain:
-    """Whether requests should be sent here: the store answers and the process is not ending."""
-
-    async def readying(request: web.Request) -> web.Response:
-        if desk.closing.is_set():
-            return problem("SHUTTING_DOWN", "Ask another process.").response()
-        if not await desk.services.store.ping():
-            return problem("STORE_UNAVAILABLE", "The store does not answer.").response({hdrs.RETRY_AFTER: "1"})
-        return _well()
-
-    return readying
+    return handle
 
 
-def figures(desk: Desk) -> Plain:
-    """The figures of this process, for Prometheus."""
+def ready(context: Context) -> Handler:
+    """Whether requests should be sent here: the store answers, and the process is not shutting down."""
 
-    async def telling(request: web.Request) -> web.Response:
-        return web.Response(body=desk.metrics.tell().encode(), headers={hdrs.CONTENT_TYPE: metrics.CONTENT_TYPE})
+    async def handle(request: web.Request) -> web.Response:
+        if context.closing.is_set():
+            return respond(problem("SHUTTING_DOWN", "Use another process."))
+        if not await context.services.store.ping():
+            return respond(problem("STORE_UNAVAILABLE", "The store does not answer."), {hdrs.RETRY_AFTER: "1"})
+        return _OK.encode()
 
-    return telling
+    return handle
+
+
+def show_metrics(context: Context) -> Handler:
+    """The metrics, for Prometheus."""
+
+    async def handle(request: web.Request) -> web.Response:
+        return web.Response(body=context.metrics.render(), headers={hdrs.CONTENT_TYPE: metrics.CONTENT_TYPE})
+
+    return handle

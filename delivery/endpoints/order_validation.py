@@ -1,120 +1,131 @@
-"""Makes an order of what was asked: the checks that a schema can not state, and the merging of recipients.
+"""Makes a new delivery of a validated body: the checks that a schema cannot state, and the merging of recipients.
 
-Before: `delivery.http.decoding`. After: `core.history.deliveries`.
+Called by `delivery.endpoints.deliveries` and `delivery.endpoints.bulk`; its result goes to `core.history.deliveries`.
 """
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from msgspec import Struct, UnsetType
 
 from core.model.delivery import NewDelivery, Recipient, Sender
 from core.model.history_key import HistoryKey, Id
+from delivery.http.context import Request
 from delivery.http.options import Options
-from delivery.http.problems import Fault, Faulty, fault
+from delivery.http.problems import InvalidFields, invalid_field
 from delivery.http.timestamps import read_time
-from delivery.http.validation import MOST
-from delivery.schemas import requests as schemas
+from delivery.http.validation import MAX_ERRORS
+from delivery.schemas import requests
+from delivery.schemas.responses import FieldError
 
-Given = schemas.Delivery
-Faults = list[Fault]
+Errors = list[FieldError]
 
 
-class Terms(Struct, frozen=True):
-    """What an order is checked against."""
+class Rules(Struct, frozen=True):
+    """What a delivery is checked against."""
 
     tenant: str
-    channels: Sequence[str]  # those that are known
+    channels: Sequence[str]  # the known ones
     options: Options
 
+    @classmethod
+    async def of(cls, request: Request[Any, Any]) -> "Rules":
+        register = await request.services.channels.current()
+        return cls(request.tenant, register.names, request.options)
 
-def make_order(given: Given, terms: Terms) -> NewDelivery:
-    """The order. Raises `Faulty` with all that is wrong."""
-    sender, furthest = given.sender, terms.options.furthest
-    order = NewDelivery(
-        tenant=terms.tenant,
+
+def make_delivery(given: requests.DeliveryRequest, rules: Rules) -> NewDelivery:
+    """The delivery. Raises `InvalidFields` with all errors."""
+    delivery = _convert(given, rules)
+    errors: Errors = []
+    if not _is_valid(delivery, rules):
+        _check_size(delivery, rules, errors)
+        _check_names(delivery, errors)
+        _check_recipients(given.recipients, rules, errors)
+    _check_choices(delivery, given, rules, errors)
+    if errors:
+        raise InvalidFields(errors[:MAX_ERRORS])
+    return delivery
+
+
+def _convert(given: requests.DeliveryRequest, rules: Rules) -> NewDelivery:
+    sender, max_days_ahead = given.sender, rules.options.max_days_ahead
+    return NewDelivery(
+        tenant=rules.tenant,
         sender=Sender(sender.id, sender.name or None, sender.role or None),
         text=given.text,
         recipients=_recipients(given.recipients),
-        channels=given.channels or terms.channels,
+        channels=given.channels or rules.channels,
         origin=given.origin or "api",
-        deliver_at=read_time(given.deliver_at, "deliver_at", furthest) if given.deliver_at else None,
-        expires_at=read_time(given.expires_at, "expires_at", furthest) if given.expires_at else None,
+        deliver_at=read_time(given.deliver_at, "deliver_at", max_days_ahead) if given.deliver_at else None,
+        expires_at=read_time(given.expires_at, "expires_at", max_days_ahead) if given.expires_at else None,
         history_key=HistoryKey.parse(given.history_key) if given.history_key else None,
         lane=given.lane or None,
         priority=5 if isinstance(given.priority, UnsetType) else given.priority,
         kind=given.kind or "message",
         tags=tuple(dict.fromkeys(given.tags)) if given.tags else (),
     )
-    faults: Faults = []
-    if not _is_sound(order, terms):
-        _check_size(order, terms, faults)
-        _check_names(order, faults)
-        _check_people(given.recipients, terms, faults)
-    _check_choices(order, given, terms, faults)
-    if faults:
-        raise Faulty(faults[:MOST])
-    return order
 
 
 # recipients
 
 
-def _recipients(given: Sequence[schemas.Recipient]) -> Sequence[Recipient]:
-    """Everybody once: who is named twice keeps the contacts of both. Ids that look alike (7 and "7") are one person."""
+def _recipients(given: Sequence[requests.Recipient]) -> Sequence[Recipient]:
+    """Each recipient once, with the contacts of all its mentions. Equal ids of different types (7, "7") are one."""
     if len(given) == 1:
         return (_recipient(given[0], 0),)
     merged: dict[str, Recipient] = {}
-    for number, told in enumerate(given):
-        one = _recipient(told, number)
+    for number, item in enumerate(given):
+        one = _recipient(item, number)
         known = merged.setdefault(str(one.id), one)
         if known is not one:
-            merged[str(one.id)] = _united(known, one)
+            merged[str(one.id)] = _merged(known, one)
     return list(merged.values())
 
 
-def _recipient(given: schemas.Recipient, number: int) -> Recipient:
+def _recipient(given: requests.Recipient, number: int) -> Recipient:
     if isinstance(given.id, UnsetType) or given.group or given.supergroup:
         raise _not_a_person(given, f"recipients.{number}")
     contacts = {}
-    for channel, told in (given.contacts or {}).items():
-        if told:
-            contacts[channel] = (told,) if isinstance(told, str) else tuple(dict.fromkeys(told))
+    for channel, addresses in (given.contacts or {}).items():
+        if addresses:
+            contacts[channel] = (addresses,) if isinstance(addresses, str) else tuple(dict.fromkeys(addresses))
     return Recipient(given.id, given.name or None, contacts)
 
 
-def _not_a_person(given: schemas.Recipient, path: str) -> Faulty:
+def _not_a_person(given: requests.Recipient, path: str) -> InvalidFields:
     named = [name for name in ("id", "group", "supergroup") if not isinstance(getattr(given, name), UnsetType)]
     if len(named) > 1:
-        return fault(path, "RECIPIENT_AMBIGUOUS", f"One of {' and '.join(named)} is wanted, not both.")
+        return invalid_field(path, "RECIPIENT_AMBIGUOUS", f"Only one of {' and '.join(named)} is allowed.")
     if not named:
-        return fault(f"{path}.id", "RECIPIENT_WITHOUT_ID", "A recipient needs an id.")
+        return invalid_field(f"{path}.id", "RECIPIENT_WITHOUT_ID", "A recipient needs an id.")
     name = getattr(given, named[0])
-    return fault(f"{path}.{named[0]}", f"{named[0].upper()}_NOT_FOUND", f"There is no {named[0]} {name!r}.")
+    return invalid_field(f"{path}.{named[0]}", f"{named[0].upper()}_NOT_FOUND", f"There is no {named[0]} {name!r}.")
 
 
-def _united(one: Recipient, other: Recipient) -> Recipient:
+def _merged(one: Recipient, other: Recipient) -> Recipient:
     channels = dict.fromkeys([*one.contacts, *other.contacts])
-    contacts = {name: _both(one.contacts.get(name, ()), other.contacts.get(name, ())) for name in channels}
+    contacts = {name: _unique(one.contacts.get(name, ()), other.contacts.get(name, ())) for name in channels}
     return Recipient(one.id, one.name or other.name, contacts)
 
 
-def _both(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+def _unique(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*one, *other]))
 
 
-# rules
+# checks
 
 
-def _is_sound(order: NewDelivery, terms: Terms) -> bool:
-    """Whether it keeps the rules of size, names and people, as most orders do; only if not, the faults are looked for.
-    Merging loses no contact, so whatever is wrong with somebody shows in the order.
+def _is_valid(delivery: NewDelivery, rules: Rules) -> bool:
+    """Whether size, names and recipients are valid, as in most deliveries; only if not, the errors are searched for.
+    Merging loses no contact, so an error of a recipient in the request is also in the delivery.
     """
-    names = "".join((str(order.sender.id), order.kind, order.origin, order.lane or "", *order.tags))
-    if not names.isprintable() or order.text.isspace() or len(order.recipients) > terms.options.most_recipients:
+    names = "".join((str(delivery.sender.id), delivery.kind, delivery.origin, delivery.lane or "", *delivery.tags))
+    if not names.isprintable() or delivery.text.isspace() or len(delivery.recipients) > rules.options.max_recipients:
         return False
-    channels = terms.channels
-    for person in order.recipients:
+    channels = rules.channels
+    for person in delivery.recipients:
         if isinstance(person.id, str) and not person.id.isprintable():
             return False
         for channel, addresses in person.contacts.items():
@@ -123,75 +134,75 @@ def _is_sound(order: NewDelivery, terms: Terms) -> bool:
     return True
 
 
-def _check_size(order: NewDelivery, terms: Terms, faults: Faults) -> None:
-    if order.text.isspace():
-        faults.append(Fault("text", "TEXT_EMPTY", "The text is only white space."))
-    most = terms.options.most_recipients
-    if len(order.recipients) > most:
-        faults.append(Fault("recipients", "TOO_MANY_RECIPIENTS", f"At most {most} recipients are allowed."))
+def _check_size(delivery: NewDelivery, rules: Rules, errors: Errors) -> None:
+    if delivery.text.isspace():
+        errors.append(FieldError("text", "TEXT_EMPTY", "The text is only white space."))
+    limit = rules.options.max_recipients
+    if len(delivery.recipients) > limit:
+        errors.append(FieldError("recipients", "TOO_MANY_RECIPIENTS", f"At most {limit} recipients are allowed."))
 
 
-def _check_names(order: NewDelivery, faults: Faults) -> None:
-    """Ids and names of things become parts of keys and logs: no control characters, no line breaks."""
-    _printable("sender.id", order.sender.id, faults)
-    _printable("kind", order.kind, faults)
-    _printable("origin", order.origin, faults)
-    _printable("lane", order.lane or "", faults)
-    for number, tag in enumerate(order.tags):
-        _printable(f"tags.{number}", tag, faults)
+def _check_names(delivery: NewDelivery, errors: Errors) -> None:
+    """Ids and names become parts of keys and logs: no control characters, no line breaks."""
+    _check_printable("sender.id", delivery.sender.id, errors)
+    _check_printable("kind", delivery.kind, errors)
+    _check_printable("origin", delivery.origin, errors)
+    _check_printable("lane", delivery.lane or "", errors)
+    for number, tag in enumerate(delivery.tags):
+        _check_printable(f"tags.{number}", tag, errors)
 
 
-def _printable(path: str, value: Id, faults: Faults) -> None:
+def _check_printable(path: str, value: Id, errors: Errors) -> None:
     if isinstance(value, str) and not value.isprintable():
-        faults.append(Fault(path, "NOT_PRINTABLE", "Only printable characters are allowed."))
+        errors.append(FieldError(path, "NOT_PRINTABLE", "Only printable characters are allowed."))
 
 
-def _check_people(told: Sequence[schemas.Recipient], terms: Terms, faults: Faults) -> None:
-    """Paths are as it was sent."""
-    for number, one in enumerate(told):
-        _printable(f"recipients.{number}.id", one.id or 0, faults)
+def _check_recipients(given: Sequence[requests.Recipient], rules: Rules, errors: Errors) -> None:
+    """The paths are those of the request."""
+    for number, one in enumerate(given):
+        _check_printable(f"recipients.{number}.id", one.id or 0, errors)
         for channel, addresses in (one.contacts or {}).items():
             path = f"recipients.{number}.contacts.{channel}"
-            _known(path, channel, terms, faults)
-            _printable(path, "".join(addresses), faults)
+            _check_channel(path, channel, rules, errors)
+            _check_printable(path, "".join(addresses), errors)
 
 
-def _check_choices(order: NewDelivery, given: Given, terms: Terms, faults: Faults) -> None:
-    """What few orders have, each looked at where it was given."""
+def _check_choices(delivery: NewDelivery, given: requests.DeliveryRequest, rules: Rules, errors: Errors) -> None:
+    """Fields that few deliveries have; each is checked only if it is given."""
     if given.channels:
-        _check_channels(given.channels, terms, faults)
+        _check_channels(given.channels, rules, errors)
     if given.strategy or given.wait:
-        _check_strategy(given, faults)
-    if order.expires_at:
-        _check_expiry(order.expires_at, order.deliver_at, faults)
-    if order.history_key:
-        _check_own_key(order.history_key, order.sender, faults)
+        _check_strategy(given, errors)
+    if delivery.expires_at:
+        _check_expiry(delivery.expires_at, delivery.deliver_at, errors)
+    if delivery.history_key:
+        _check_own_key(delivery.history_key, delivery.sender, errors)
 
 
-def _check_channels(channels: Sequence[str], terms: Terms, faults: Faults) -> None:
+def _check_channels(channels: Sequence[str], rules: Rules, errors: Errors) -> None:
     for number, channel in enumerate(channels):
-        _known(f"channels.{number}", channel, terms, faults)
+        _check_channel(f"channels.{number}", channel, rules, errors)
 
 
-def _known(path: str, channel: str, terms: Terms, faults: Faults) -> None:
-    if channel not in terms.channels:
-        faults.append(Fault(path, "UNKNOWN_CHANNEL", f"There is no channel {channel!r}."))
+def _check_channel(path: str, channel: str, rules: Rules, errors: Errors) -> None:
+    if channel not in rules.channels:
+        errors.append(FieldError(path, "UNKNOWN_CHANNEL", f"The channel {channel!r} is unknown."))
 
 
-def _check_strategy(given: Given, faults: Faults) -> None:
+def _check_strategy(given: requests.DeliveryRequest, errors: Errors) -> None:
     if given.strategy == "first":
-        faults.append(Fault("strategy", "STRATEGY_NOT_AVAILABLE", "Only the strategy all is available."))
+        errors.append(FieldError("strategy", "STRATEGY_NOT_AVAILABLE", "Only the strategy all is available."))
     elif given.wait:
-        faults.append(Fault("wait", "WAIT_WITHOUT_FIRST", "A wait belongs to the strategy first."))
+        errors.append(FieldError("wait", "WAIT_WITHOUT_FIRST", "A wait belongs to the strategy first."))
 
 
-def _check_expiry(expires_at: datetime, deliver_at: datetime | None, faults: Faults) -> None:
+def _check_expiry(expires_at: datetime, deliver_at: datetime | None, errors: Errors) -> None:
     now = datetime.now(UTC)
     if expires_at <= max(deliver_at or now, now):
-        faults.append(Fault("expires_at", "EXPIRES_BEFORE_DUE", "It would expire before it is due."))
+        errors.append(FieldError("expires_at", "EXPIRES_BEFORE_DUE", "The delivery would expire before it is due."))
 
 
-def _check_own_key(key: HistoryKey, sender: Sender, faults: Faults) -> None:
+def _check_own_key(key: HistoryKey, sender: Sender, errors: Errors) -> None:
     if key.sender != str(sender.id):
-        told = f"The key was made for the sender {key.sender!r}."
-        faults.append(Fault("history_key", "HISTORY_KEY_OF_ANOTHER_SENDER", told))
+        detail = f"The key was made for the sender {key.sender!r}."
+        errors.append(FieldError("history_key", "HISTORY_KEY_OF_ANOTHER_SENDER", detail))

@@ -1,58 +1,57 @@
-"""The pages: one to send from and to watch, one to read the API in, and the document it is drawn from.
+"""The web pages, to send messages and to read about the API, and the OpenAPI document.
 
-They are whole in themselves: no outside host is asked for anything, and the policy sent with them forbids it.
+The pages load nothing from other hosts; the policy sent with them forbids it.
 """
 
 import base64
 import hashlib
 import re
-from collections.abc import Awaitable, Callable
 from importlib import resources
 
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
 
-from delivery.http.context import Desk
+from delivery.http.context import JSON_HEADERS, Context
 
 HTML = "text/html; charset=utf-8"
-Plain = Callable[[web.Request], Awaitable[web.Response]]
 
 
-def openapi(desk: Desk) -> Plain:
+def openapi(context: Context) -> Handler:
     """The OpenAPI document."""
 
-    async def telling(request: web.Request) -> web.Response:
-        return web.Response(body=desk.document, headers={hdrs.CONTENT_TYPE: "application/json"})
+    async def handle(request: web.Request) -> web.Response:
+        return web.Response(body=context.openapi, headers=JSON_HEADERS)
 
-    return telling
+    return handle
 
 
-def docs(desk: Desk) -> Plain:
-    """The API to read."""
+def docs(context: Context) -> Handler:
+    """The page about the API."""
     return _page("docs.html")
 
 
-def front(desk: Desk) -> Plain:
-    """A form to send from, and what became of it, live."""
+def front(context: Context) -> Handler:
+    """The page with a form to send a message and its history, live."""
     return _page("front.html")
 
 
-def _page(name: str) -> Plain:
-    text = resources.files("delivery").joinpath("page", name).read_text(encoding="utf-8")
+def _page(name: str) -> Handler:
+    text = resources.files("delivery").joinpath("web", name).read_text(encoding="utf-8")
     headers = {
         hdrs.CONTENT_TYPE: HTML,
-        hdrs.CONTENT_SECURITY_POLICY: policy(text),
+        hdrs.CONTENT_SECURITY_POLICY: content_security_policy(text),
         hdrs.X_CONTENT_TYPE_OPTIONS: "nosniff",
         "Referrer-Policy": "no-referrer",
     }
 
-    async def showing(request: web.Request) -> web.Response:
+    async def handle(request: web.Request) -> web.Response:
         return web.Response(body=text.encode(), headers=headers)
 
-    return showing
+    return handle
 
 
-def policy(page: str) -> str:
-    """Only the page's own script and style run, and it may talk to this host alone."""
+def content_security_policy(page: str) -> str:
+    """Only the page's own script and style run, and it may connect to this host only."""
     script, style = (_hashes(page, tag) for tag in ("script", "style"))
     return (
         f"default-src 'none'; connect-src 'self'; script-src {script}; style-src {style}; "
@@ -61,6 +60,6 @@ def policy(page: str) -> str:
 
 
 def _hashes(page: str, tag: str) -> str:
-    found = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
-    digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in found)
+    texts = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+    digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
     return " ".join(f"'sha256-{digest}'" for digest in digests)

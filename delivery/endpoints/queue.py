@@ -1,72 +1,69 @@
-"""The queue, for operators: what is in it, and the verbs on one task."""
+"""The queue, for operators: stats, search, and the verbs on one task."""
 
-from core.queue.task import TaskFilter
-from delivery.http.context import Call, Reply, next_page
-from delivery.http.route import Nothing
-from delivery.schemas import requests as schemas
-from delivery.schemas import responses as answers
+from msgspec import to_builtins
 
-Anything = Call[None, Nothing]
+from core.queue import TaskFilter
+from delivery.http.context import Request, Response, next_page_link
+from delivery.http.route import NoParameters
+from delivery.schemas import requests, responses
 
-
-async def stats(call: Anything) -> Reply:
-    """How much there is of what."""
-    return Reply(await call.services.queue.stats())
+PlainRequest = Request[None, NoParameters]
 
 
-async def listing(call: Call[None, schemas.TaskListing]) -> Reply:
-    """Tasks, a page at a time: through an index, or all that is there."""
-    asked = call.query
-    selection = _selection(asked)
-    if asked.user or asked.lane or asked.kind_prefix or asked.tag:
-        found, after = await call.services.queue.page(selection, asked.cursor or None, asked.limit or 100)
-        return Reply(answers.Tasks(found, after), headers=next_page(call.request, after))
-    tasks, cursor = await call.services.queue.list(
-        tube=asked.tube or None,
-        state=asked.state or None,
-        tenant=asked.tenant or None,
-        cursor=asked.cursor or None,
-        limit=asked.limit or 100,
+async def stats(request: PlainRequest) -> Response:
+    """Numbers of tasks by tube and state."""
+    return Response(await request.services.queue.stats())
+
+
+async def list_tasks(request: Request[None, requests.TaskQuery]) -> Response:
+    """One page of tasks: from an index if a field of the query has one, else from a scan of all tasks."""
+    query, queue = request.query, request.services.queue
+    cursor, limit = query.cursor or None, query.limit or 100
+    if query.user or query.lane or query.kind_prefix or query.tag:
+        page = await queue.page(_filter(query), cursor, limit)
+    else:
+        tube, state, tenant = query.tube or None, query.state or None, query.tenant or None
+        page = await queue.list(tube=tube, state=state, tenant=tenant, cursor=cursor, limit=limit)
+    body = responses.TaskPage(to_builtins(page.tasks), page.cursor)
+    return Response(body, headers=next_page_link(request.http, page.cursor))
+
+
+async def peek(request: PlainRequest) -> Response:
+    """Show one task."""
+    return Response(await request.services.queue.peek(_task_id(request)))
+
+
+async def bury(request: PlainRequest) -> Response:
+    """Set a task aside until it is kicked."""
+    return Response(await request.services.queue.bury(_task_id(request)))
+
+
+async def kick(request: PlainRequest) -> Response:
+    """Make a buried task ready again."""
+    return Response(await request.services.queue.kick(_task_id(request)))
+
+
+async def cancel(request: PlainRequest) -> Response:
+    """Cancel a task."""
+    return Response(await request.services.queue.cancel(_task_id(request)))
+
+
+async def cancel_by(request: Request[requests.TaskCancellationRequest, NoParameters]) -> Response:
+    """Cancel all tasks that have something in common."""
+    return Response(await request.services.queue.cancel_by(_filter(request.body)))
+
+
+def _filter(given: requests.TaskQuery | requests.TaskCancellationRequest) -> TaskFilter:
+    return TaskFilter(
+        user=given.user or "",
+        tenant=given.tenant or "",
+        lane=given.lane or "",
+        kind=given.kind_prefix or "",
+        tag=given.tag or "",
+        tube=given.tube or "",
+        state=given.state or "",
     )
-    return Reply(answers.Tasks(tasks, cursor), headers=next_page(call.request, cursor))
 
 
-async def peek(call: Anything) -> Reply:
-    """One task."""
-    return Reply(await call.services.queue.peek(_task_id(call)))
-
-
-async def bury(call: Anything) -> Reply:
-    """Put it aside until somebody looks."""
-    return Reply(await call.services.queue.bury(_task_id(call)))
-
-
-async def kick(call: Anything) -> Reply:
-    """Take it up again."""
-    return Reply(await call.services.queue.kick(_task_id(call)))
-
-
-async def cancel(call: Anything) -> Reply:
-    """End it."""
-    return Reply(await call.services.queue.cancel(_task_id(call)))
-
-
-async def cancel_by(call: Call[schemas.TaskCancellation, Nothing]) -> Reply:
-    """End all that have something in common."""
-    return Reply(await call.services.queue.cancel_by(_selection(call.body)))
-
-
-def _selection(asked: schemas.TaskListing | schemas.TaskCancellation) -> TaskFilter:
-    names = {
-        "user": asked.user,
-        "tenant": asked.tenant,
-        "lane": asked.lane,
-        "kind": asked.kind_prefix,
-        "tag": asked.tag,
-    }
-    said = {**names, "tube": asked.tube, "state": asked.state}
-    return TaskFilter(**{name: value for name, value in said.items() if value})
-
-
-def _task_id(call: Anything) -> str:
-    return call.request.match_info["task_id"]
+def _task_id(request: PlainRequest) -> str:
+    return request.http.match_info["task_id"]

@@ -1,128 +1,93 @@
-"""Waiting for what becomes of a delivery: the tracker's one answer, and the stream of all changes (SSE)."""
+"""Tracking a delivery: one wait for reported channels, and the stream of all changes (server-sent events)."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine
 from typing import Any, TypeVar
 
-from aiohttp import hdrs, web
+from aiohttp import web
 from msgspec import UnsetType
 
 from core.errors import Refused
 from core.model.history import Change
 from core.model.history_key import HistoryKey
-from delivery.http.context import Call, Desk, Reply, existing_key
-from delivery.http.problems import fault
-from delivery.http.route import Nothing
-from delivery.schemas import requests as schemas
-from delivery.schemas import responses as answers
-from delivery.schemas.responses import encode
+from delivery.http import sse
+from delivery.http.context import Context, Request, Response, parse_history_key
+from delivery.http.problems import invalid_field
+from delivery.http.route import NoParameters
+from delivery.schemas import requests, responses
 
-CONTENT_TYPE = "text/event-stream"
-_HEADERS = {
-    hdrs.CONTENT_TYPE: CONTENT_TYPE,
-    hdrs.CACHE_CONTROL: "no-store",
-    "X-Accel-Buffering": "no",  # nginx would hold events back
-}
 T = TypeVar("T")
+EventsRequest = Request[None, requests.EventsQuery]
 
-BEAT = b": still here\n\n"
-
-
-async def track(call: Call[schemas.Tracking, Nothing]) -> Reply:
-    """Wait until so many channels have reported, or all have, or the time is over."""
-    asked = call.body
-    key = existing_key(asked.history_key)
-    timeout = 10.0 if isinstance(asked.timeout, UnsetType) else asked.timeout
-    waiting = call.services.tracker.wait(key, call.tenant, asked.touch_count or 1, timeout)
-    history, timed_out = await _unless_closing(waiting, call.desk)
-    return Reply(answers.Tracked(answers.HistoryTold.of(history) if history else None, timed_out))
+_POLL = 10.0
+"""Seconds between two looks for a delivery that does not exist yet."""
 
 
-async def _unless_closing(waiting: Coroutine[Any, Any, T], desk: Desk) -> T:
-    """What is waited for. Raises `Refused` SHUTTING_DOWN as soon as the process is asked to end."""
-    wait, closing = asyncio.ensure_future(waiting), asyncio.ensure_future(desk.closing.wait())
+async def track(request: Request[requests.TrackRequest, NoParameters]) -> Response:
+    """Wait until `touch_count` channels, or all, have reported, or the timeout is over."""
+    body = request.body
+    key = parse_history_key(body.history_key)
+    timeout = 10.0 if isinstance(body.timeout, UnsetType) else body.timeout
+    waiting = request.services.tracker.wait(key, request.tenant, body.touch_count or 1, timeout)
+    history, timed_out = await _unless_closing(waiting, request.context)
+    return Response(responses.TrackResponse(responses.HistoryResponse.of(history) if history else None, timed_out))
+
+
+async def _unless_closing(waiting: Coroutine[Any, Any, T], context: Context) -> T:
+    """The result of `waiting`. Raises `Refused` SHUTTING_DOWN as soon as the process is asked to end."""
+    wait, closing = asyncio.ensure_future(waiting), asyncio.ensure_future(context.closing.wait())
     try:
         await asyncio.wait({wait, closing}, return_when=asyncio.FIRST_COMPLETED)
         if wait.done():
             return wait.result()
-        raise Refused("SHUTTING_DOWN", "This process is ending; ask again.")
+        raise Refused("SHUTTING_DOWN", "This process is shutting down; repeat the request.")
     finally:
-        await _end(wait, closing)
+        await sse.cancel_and_join(wait, closing)
 
 
-async def _end(*waits: asyncio.Future[Any]) -> None:
-    for wait in waits:
-        wait.cancel()
-    await asyncio.gather(*waits, return_exceptions=True)
-
-
-async def follow(call: Call[None, schemas.Following]) -> web.StreamResponse:
-    """Tell every change after the one that the caller has seen; end after the last."""
-    key, after = call.history_key, last_seen(call)
-    await call.services.tracker.wait(key, call.tenant, 0, 0)  # an unknown key is refused before the stream begins
-    response = web.StreamResponse(headers=_HEADERS)
-    await response.prepare(call.request)
-    call.desk.metrics.streams += 1
-    try:
-        await _stream(_changes(call, key, after), call.desk, response)
-    finally:
-        call.desk.metrics.streams -= 1
+async def follow(request: EventsRequest) -> web.StreamResponse:
+    """Stream every change after the one that the client has seen; end after the last."""
+    key, after = request.history_key, last_event_id(request)
+    await request.services.tracker.wait(key, request.tenant, 0, 0)  # refuses an unknown key before the stream begins
+    response = web.StreamResponse(headers=sse.HEADERS)
+    await response.prepare(request.http)
+    with request.context.metrics.streams.track_inprogress():
+        await _stream(_changes(request, key, after), request.context, response)
     return response
 
 
-def last_seen(call: Call[None, schemas.Following]) -> int:
-    """The version after which the stream goes on: Last-Event-ID, else `after`, else from the start."""
-    told = call.request.headers.get("Last-Event-ID")
-    if told is None:
-        return call.query.after or 0
-    if not (told.isascii() and told.isdigit() and len(told) < 19):
-        raise fault("Last-Event-ID", "LAST_EVENT_ID_MALFORMED", "Last-Event-ID is the id of an event of this stream.")
-    return int(told)
+def last_event_id(request: EventsRequest) -> int:
+    """The version after which the stream resumes: Last-Event-ID, else `after`, else 0. Raises `InvalidFields`."""
+    given = request.http.headers.get("Last-Event-ID")
+    if given is None:
+        return request.query.after or 0
+    if not (given.isascii() and given.isdigit() and len(given) < 19):
+        raise invalid_field(
+            "Last-Event-ID", "LAST_EVENT_ID_MALFORMED", "Last-Event-ID must be the id of an event of this stream."
+        )
+    return int(given)
 
 
-async def _changes(call: Call[None, schemas.Following], key: HistoryKey, after: int) -> AsyncGenerator[Change, None]:
-    """Every change, from a delivery that may not be there yet: its key is enough to attach to it (D-16)."""
-    tracker = call.services.tracker
-    while (await tracker.wait(key, call.tenant, 0, 10))[0] is None:
+async def _changes(request: EventsRequest, key: HistoryKey, after: int) -> AsyncGenerator[Change, None]:
+    """Every change. The delivery need not exist yet: its key is enough to follow it (D-16)."""
+    tracker = request.services.tracker
+    while (await tracker.wait(key, request.tenant, 0, _POLL))[0] is None:
         pass
-    async for change in tracker.follow(key, call.tenant, after):
+    async for change in tracker.follow(key, request.tenant, after):
         yield change
 
 
-async def _stream(changes: AsyncGenerator[Change, None], desk: Desk, response: web.StreamResponse) -> None:
-    async for change in _with_beats(changes, desk):
-        await response.write(BEAT if change is None else event(change))
+async def _stream(changes: AsyncGenerator[Change, None], context: Context, response: web.StreamResponse) -> None:
+    async for change in sse.with_heartbeats(changes, context.options.heartbeat, context.closing):
+        await response.write(sse.HEARTBEAT if change is None else event(change))
 
 
 def event(change: Change) -> bytes:
-    """One event. Its id is the version, which is where a lost stream resumes."""
-    data = encode(answers.of_change(change))
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (change.version, _name(change).encode(), data)
+    """One event. Its id is the version, from which a lost stream resumes."""
+    return sse.encode_event(change.version, _event_name(change), responses.encode(responses.change_data(change)))
 
 
-def _name(change: Change) -> str:
+def _event_name(change: Change) -> str:
     if change.outcome is not None:
         return "outcome"
     return "state" if change.state in ("scheduled", "released") else "finished"
-
-
-async def _with_beats(changes: AsyncGenerator[Change, None], desk: Desk) -> AsyncIterator[Change | None]:
-    """The changes, and None whenever there was none for a while; ends when they do, or when the process does."""
-    ending = asyncio.ensure_future(desk.closing.wait())
-    upcoming = asyncio.ensure_future(anext(changes, None))
-    try:
-        while not ending.done():
-            await asyncio.wait(
-                {upcoming, ending}, timeout=desk.options.heartbeat.total_seconds(), return_when=asyncio.FIRST_COMPLETED
-            )
-            if not upcoming.done():
-                yield None
-                continue
-            change = upcoming.result()
-            if change is None:
-                return
-            yield change
-            upcoming = asyncio.ensure_future(anext(changes, None))
-    finally:
-        await _end(upcoming, ending)
-        await changes.aclose()

@@ -1,1 +1,5 @@
-"""The HTTP layer of the API: server, routing, decoding, validation, authentication, problem documents."""
+"""The HTTP layer: server, routes, authentication, decoding, validation, problem documents, metrics.
+
+Guarantees: every response that is no success is a problem document (RFC 9457) with a stable code; a handler sees only
+requests that are authenticated and valid. It knows no single endpoint; `delivery.endpoints` is built on it.
+"""

@@ -1,51 +1,59 @@
-"""One call as a handler sees it: what was asked, by whom, and the desk that has all it needs to answer."""
+"""What a handler gets: the context of the process, and one authenticated, validated request."""
 
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 from urllib.parse import unquote, urlencode
 
 from aiohttp import web
 from msgspec import Struct
 
+from core.admission.api_keys import ApiKey
 from core.errors import Invalid, NotFound
 from core.model.delivery import Repeat
 from core.model.history_key import HistoryKey
 from delivery.http.metrics import Metrics
 from delivery.http.options import Options
-from delivery.http.rate_limit import Pace
-from delivery.services import Key, Services
+from delivery.http.rate_limit import RateLimiter
+from delivery.schemas.responses import encode
+from delivery.services import Services
 
 B = TypeVar("B")
 Q = TypeVar("Q")
 
+JSON_HEADERS = {"Content-Type": "application/json"}
+
 
 @dataclass(slots=True)
-class Desk:
-    """What all calls of one process share."""
+class Context:
+    """What all requests of one process share."""
 
     services: Services
     options: Options
     metrics: Metrics
-    pace: Pace
-    document: bytes  # OpenAPI
-    closing: asyncio.Event = field(default_factory=asyncio.Event)  # set when the process ends: streams end then
+    rate_limiter: RateLimiter
+    openapi: bytes
+    closing: asyncio.Event = field(default_factory=asyncio.Event)  # set when the process ends; streams end then
 
 
-class Call(Struct, Generic[B, Q]):
-    """`body` and `query` are of the types that the route declares."""
+class Request(Struct, Generic[B, Q]):
+    """One request. `body` and `query` have the types that the route declares; `http` is aiohttp's request."""
 
-    request: web.Request
-    desk: Desk
-    key: Key
+    http: web.Request
+    context: Context
+    key: ApiKey
     body: B
     query: Q
-    repeat: Repeat | None = None
+    repeat: Repeat | None = None  # set if there is an Idempotency-Key and the route handles it itself
 
     @property
     def services(self) -> Services:
-        return self.desk.services
+        return self.context.services
+
+    @property
+    def options(self) -> Options:
+        return self.context.options
 
     @property
     def tenant(self) -> str:
@@ -53,29 +61,36 @@ class Call(Struct, Generic[B, Q]):
 
     @property
     def history_key(self) -> HistoryKey:
-        """The delivery that the address names. Raises `NotFound`: what is no key of ours names nothing."""
-        raw = self.request.rel_url.raw_parts[3]  # /v1/deliveries/<id>: raw, for an id has its own escapes
-        return existing_key(unquote(raw) if raw.startswith("history") else raw)
+        """The delivery that the address names. Raises `NotFound`, also for what is no history key."""
+        raw = self.http.rel_url.raw_parts[3]  # /v1/deliveries/<id>: raw, since an id has escapes of its own
+        return parse_history_key(unquote(raw) if raw.startswith("history") else raw)
 
 
-def existing_key(text: str) -> HistoryKey:
-    """The key of a delivery that is asked for. Keys are opaque to callers, so a malformed one is an unknown one."""
+def parse_history_key(text: str) -> HistoryKey:
+    """The key of a delivery. Keys are opaque to clients, so a malformed one is an unknown one. Raises `NotFound`."""
     try:
         return HistoryKey.parse(text)
     except Invalid:
         raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.") from None
 
 
-class Reply(Struct):
-    """An answer that is to be encoded."""
+class Response(Struct):
+    """A JSON response. `body` is anything that msgspec encodes."""
 
-    body: Struct | Mapping[str, Any]
+    body: object
     status: int = 200
     headers: Mapping[str, str] | None = None
 
+    def encode(self) -> web.Response:
+        return self.with_body(encode(self.body))
 
-def next_page(request: web.Request, cursor: str | None) -> Mapping[str, str] | None:
-    """The Link header (RFC 8288) to the following page; none if this is the last."""
+    def with_body(self, body: bytes) -> web.Response:
+        """The response whose body was encoded before."""
+        return web.Response(status=self.status, body=body, headers=JSON_HEADERS | dict(self.headers or {}))
+
+
+def next_page_link(request: web.Request, cursor: str | None) -> Mapping[str, str] | None:
+    """The Link header (RFC 8288) to the next page; None on the last page."""
     if cursor is None:
         return None
     rest = [(name, value) for name, value in request.rel_url.query.items() if name != "cursor"]

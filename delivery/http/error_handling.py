@@ -1,100 +1,101 @@
-"""Every request ends in an answer, and every answer that is no success is a problem document.
+"""The middlewares: every request gets a response, every failure becomes a problem document, every response is counted.
 
-This wraps each handler once. The library's middlewares would do the same at twice the cost, and would not see what it
-refuses by itself: an address that is not there, an expectation.
-
-After: `delivery.http.endpoint`, or the handler itself where no key is needed.
+Called by aiohttp; calls `delivery.http.endpoint`, or the handler itself on a route without a key.
 """
 
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler, Middleware
 
 from core.errors import Refused, StoreFull, StoreUnavailable
 from delivery.http.metrics import Metrics
-from delivery.http.problems import NOTHING_WRITTEN, UNCLEAR, of_http, of_refusal, problem
+from delivery.http.problems import (
+    NOTHING_WRITTEN,
+    OUTCOME_UNKNOWN,
+    problem,
+    problem_of_refusal,
+    problem_of_status,
+    respond,
+)
+from delivery.http.rate_limit import RateExceeded
 
 log = logging.getLogger(__name__)
 
-Plain = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
+def count_requests(metrics: Metrics) -> Middleware:
+    """The middleware that counts and times responses by route. Must be the outermost one."""
 
-class TooFast(Refused):
-    """The key asks too often. `wait`: seconds until the next is let through; `fields`: the RateLimit fields."""
-
-    def __init__(self, wait: float, fields: Mapping[str, str]) -> None:
-        super().__init__("RATE_EXCEEDED", f"The next request is welcome in {wait:.3f} s.")
-        self.wait = wait
-        self.fields = fields
-
-
-def answered(handler: Plain, path: str, metrics: Metrics) -> Plain:
-    """`handler` with its failures told and its answers counted under `path`."""
-
-    async def answering(request: web.Request) -> web.StreamResponse:
+    @web.middleware
+    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         start = time.perf_counter()
-        metrics.in_progress += 1
-        try:
+        with metrics.in_progress.track_inprogress():
             response = await handler(request)
-        except ConnectionError:
-            raise  # the caller has gone; there is nobody to tell
-        except Exception as failed:  # noqa: BLE001  # the top of the process: the caller must not see our insides
-            response = _told(failed, request, path)
-        finally:
-            metrics.in_progress -= 1
-        metrics.count(request.method, path, response.status, time.perf_counter() - start)
+        metrics.count(request.method, route_of(request), response.status, time.perf_counter() - start)
         return response
 
-    return answering
+    return middleware
 
 
-def _told(failed: Exception, request: web.Request, path: str) -> web.StreamResponse:
-    response = _problem_of(failed) or _fault_of_ours(failed, request, path)
-    if request.writer.output_size:
-        raise ConnectionAbortedError("the answer has begun; it can only be broken off") from failed
-    return response
+def route_of(request: web.Request) -> str:
+    """The path of the route with its parameters unfilled: a label of bounded variety."""
+    resource = request.match_info.route.resource
+    return resource.canonical if resource else "unknown"
 
 
-def _problem_of(failed: Exception) -> web.StreamResponse | None:
-    match failed:
+@web.middleware
+async def respond_to_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Turns every exception into a problem document. A response that has begun can only be broken off."""
+    try:
+        return await handler(request)
+    except ConnectionError:
+        raise  # the client is gone
+    except Exception as error:  # the top of the process: no detail of it may reach the client
+        response = _response_of(error) or _internal_error(error, request)
+        if request.writer.output_size:
+            raise ConnectionAbortedError("the response has begun, so it is broken off") from error
+        return response
+
+
+def _response_of(error: Exception) -> web.Response | None:
+    match error:
         case Refused():
-            return _refusal(failed)
+            return _refusal(error)
         case web.HTTPException():
-            return failed if failed.status < 400 else of_http(failed.status).response()
+            return respond(problem_of_status(error.status))
         case web.RequestPayloadError():
-            return problem("BODY_MALFORMED", f"The body could not be received: {type(failed).__name__}.").response()
+            return respond(problem("BODY_MALFORMED", f"The body could not be received: {type(error).__name__}."))
         case StoreUnavailable():
-            return problem("STORE_UNAVAILABLE", UNCLEAR).response({hdrs.RETRY_AFTER: "1"})
+            return respond(problem("STORE_UNAVAILABLE", OUTCOME_UNKNOWN), {hdrs.RETRY_AFTER: "1"})
         case StoreFull():
-            return problem("STORE_FULL", NOTHING_WRITTEN).response({hdrs.RETRY_AFTER: "10"})
+            return respond(problem("STORE_FULL", NOTHING_WRITTEN), {hdrs.RETRY_AFTER: "10"})
     return None
 
 
 def _refusal(refused: Refused) -> web.Response:
-    told = of_refusal(refused)
-    if told.status == 401:
-        return told.response({hdrs.WWW_AUTHENTICATE: 'Bearer realm="ada"'})
-    if isinstance(refused, TooFast):
-        return told.response({"Retry-After": str(math.ceil(refused.wait)), **refused.fields})
-    return told.response()
+    document = problem_of_refusal(refused)
+    if document.status == 401:
+        return respond(document, {hdrs.WWW_AUTHENTICATE: 'Bearer realm="ada"'})
+    if isinstance(refused, RateExceeded):
+        return respond(document, {hdrs.RETRY_AFTER: str(math.ceil(refused.wait)), **refused.headers})
+    return respond(document)
 
 
-def _fault_of_ours(failed: Exception, request: web.Request, path: str) -> web.Response:
-    log.error("%s %s", request.method, path, exc_info=failed)
-    return problem("INTERNAL", "It is logged.").response()
+def _internal_error(error: Exception, request: web.Request) -> web.Response:
+    log.error("%s %s", request.method, route_of(request), exc_info=error)
+    return respond(problem("INTERNAL", "It is logged."))
 
 
-# what has no handler
+# requests without a handler
 
 
-async def nowhere(request: web.Request) -> web.StreamResponse:
-    """Whatever no route takes: the address is not there, or does not have that method."""
+async def no_route(request: web.Request) -> web.StreamResponse:
+    """The handler of everything that no route takes: an unknown address, or an unknown method of a known one."""
     if allowed := await _methods(request):
-        return problem("METHOD_NOT_ALLOWED", f"It has {allowed}.").response({hdrs.ALLOW: allowed})
-    return problem("ROUTE_NOT_FOUND", "See /docs for the addresses there are.").response()
+        return respond(problem("METHOD_NOT_ALLOWED", f"Allowed: {allowed}."), {hdrs.ALLOW: allowed})
+    return respond(problem("ROUTE_NOT_FOUND", "See /docs for the addresses."))
 
 
 async def _methods(request: web.Request) -> str:
@@ -105,10 +106,10 @@ async def _methods(request: web.Request) -> str:
     return ", ".join(sorted(allowed - {hdrs.METH_ANY}))
 
 
-async def expected(request: web.Request) -> web.StreamResponse | None:
-    """Expect: only 100-continue (RFC 9110, section 10.1.1)."""
+async def handle_expect(request: web.Request) -> web.StreamResponse | None:
+    """The Expect header: only 100-continue is supported (RFC 9110, section 10.1.1)."""
     if request.headers[hdrs.EXPECT].lower() != "100-continue":
-        return problem("EXPECTATION_FAILED", "Only 100-continue can be expected.").response()
+        return respond(problem("EXPECTATION_FAILED", "Only 100-continue is supported."))
     await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    request.writer.output_size = 0  # the answer itself has not begun
+    request.writer.output_size = 0  # the response itself has not begun
     return None

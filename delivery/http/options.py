@@ -1,4 +1,4 @@
-"""What an operator may set about the HTTP API; `cli` fills it from the settings."""
+"""Limits of the HTTP API. `cli` fills them from the settings."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -8,15 +8,15 @@ MiB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Limits and pace. Sizes in bytes."""
+    """Sizes are in bytes."""
 
-    most_recipients: int = 10_000
-    furthest: int = 5 * 366  # days ahead that a delivery may be scheduled
+    max_recipients: int = 10_000
+    max_days_ahead: int = 5 * 366  # how far ahead a delivery may be scheduled
     body_limit: int = MiB
     bulk_limit: int = 64 * MiB
-    line_limit: int = MiB
-    bulk_backlog: int = 64 * MiB  # answers of one bulk that may wait for a caller who does not take them yet
-    heartbeat: timedelta = timedelta(seconds=15)  # between comments on a silent stream
-    rate: float = 0.0  # requests per second and API key, counted by each process on its own; 0: unlimited
-    burst: int = 100  # how many of them may come at once
+    line_limit: int = MiB  # one line of a bulk request
+    bulk_backlog: int = 64 * MiB  # bulk responses that may wait for a slow client
+    heartbeat: timedelta = timedelta(seconds=15)  # between comments on a silent event stream
+    rate: float = 0.0  # requests per second and API key, counted per process; 0: unlimited
+    burst: int = 100  # requests of one API key that may come at once
     version: str = "0.1.0"

@@ -1,7 +1,6 @@
-"""Refusals as RFC 9457 problem documents: every answer that is not 2xx or 3xx is one, with a stable `code`.
+"""Problem documents (RFC 9457): every response that is not 2xx or 3xx is one, with a stable `code`.
 
-The table below is the vocabulary of this subsystem; codes of the house that are not in it get the status of their
-class.
+`CODES` is the vocabulary. A code of core that is not in it gets the status of its class of error.
 """
 
 import json
@@ -10,15 +9,17 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from aiohttp import hdrs, web
+from msgspec import UNSET, to_builtins
 
 from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused
+from delivery.schemas.responses import FieldError, ProblemDocument
 
 CONTENT_TYPE = "application/problem+json"
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
-    """What a code says whatever the occurrence."""
+class ProblemType:
+    """What is the same in every problem with one code."""
 
     status: int
     title: str
@@ -26,184 +27,155 @@ class Meaning:
 
 CODES = {
     # the request as HTTP
-    "ROUTE_NOT_FOUND": Meaning(404, "There is nothing at this address"),
-    "METHOD_NOT_ALLOWED": Meaning(405, "This address does not have that method"),
-    "EXPECTATION_FAILED": Meaning(417, "The expectation can not be met"),
-    "BODY_TOO_LARGE": Meaning(413, "The body is too large"),
-    "BODY_MALFORMED": Meaning(400, "The body could not be received"),
-    "CONTENT_TYPE_UNSUPPORTED": Meaning(415, "The body's content type is not understood here"),
-    "REQUEST_MALFORMED": Meaning(400, "The request is not valid HTTP"),
-    "INTERNAL": Meaning(500, "A fault of ours"),
-    "STORE_UNAVAILABLE": Meaning(503, "The store can not be reached"),
-    "STORE_FULL": Meaning(503, "The store is full"),
-    "SHUTTING_DOWN": Meaning(503, "This process is ending"),
-    # who asks
-    "KEY_MISSING": Meaning(401, "An API key is needed"),
-    "KEY_UNKNOWN": Meaning(401, "The API key is not known"),
-    "SCOPE_MISSING": Meaning(403, "The API key may not do this"),
-    "RECEIPT_SECRET_WRONG": Meaning(403, "The token of this report is wrong"),
-    "RATE_EXCEEDED": Meaning(429, "Too many requests"),
+    "ROUTE_NOT_FOUND": ProblemType(404, "No such address"),
+    "METHOD_NOT_ALLOWED": ProblemType(405, "The address does not support this method"),
+    "EXPECTATION_FAILED": ProblemType(417, "The expectation cannot be met"),
+    "BODY_TOO_LARGE": ProblemType(413, "The body is too large"),
+    "BODY_MALFORMED": ProblemType(400, "The body could not be received"),
+    "CONTENT_TYPE_UNSUPPORTED": ProblemType(415, "The content type of the body is not supported"),
+    "REQUEST_MALFORMED": ProblemType(400, "The request is not valid HTTP"),
+    "INTERNAL": ProblemType(500, "Internal error"),
+    "STORE_UNAVAILABLE": ProblemType(503, "The store cannot be reached"),
+    "STORE_FULL": ProblemType(503, "The store is full"),
+    "SHUTTING_DOWN": ProblemType(503, "This process is shutting down"),
+    # authentication
+    "KEY_MISSING": ProblemType(401, "An API key is required"),
+    "KEY_UNKNOWN": ProblemType(401, "The API key is unknown"),
+    "SCOPE_MISSING": ProblemType(403, "The API key may not do this"),
+    "RECEIPT_SECRET_WRONG": ProblemType(403, "The token of this delivery report is wrong"),
+    "RATE_EXCEEDED": ProblemType(429, "Too many requests"),
     # the body as JSON
-    "JSON_MALFORMED": Meaning(400, "The body is not JSON"),
-    "JSON_NOT_UTF8": Meaning(400, "The body is not UTF-8"),
-    "JSON_BYTE_ORDER_MARK": Meaning(400, "JSON has no byte order mark"),
-    "JSON_DUPLICATE_KEY": Meaning(400, "A name is there twice in one object"),
-    "JSON_NOT_A_NUMBER": Meaning(400, "NaN and Infinity are not JSON"),
-    "JSON_TOO_DEEP": Meaning(400, "The body is nested too deeply"),
-    # the body and the query against their schema
-    "UNKNOWN_FIELD": Meaning(400, "There is no such field"),
-    "UNKNOWN_PARAMETER": Meaning(400, "There is no such parameter"),
-    "PARAMETER_REPEATED": Meaning(400, "This parameter is given more than once"),
-    "REQUIRED": Meaning(400, "A field is missing"),
-    "WRONG_TYPE": Meaning(400, "A value is of the wrong type"),
-    "WRONG_VALUE": Meaning(400, "A value is not one of those allowed"),
-    "OUT_OF_RANGE": Meaning(400, "A number is out of range"),
-    "TOO_SHORT": Meaning(400, "A value is too short"),
-    "TOO_LONG": Meaning(400, "A value is too long"),
-    "NUL_CHARACTER": Meaning(400, "A text has a NUL character"),
-    "LONE_SURROGATE": Meaning(400, "A text has half of a surrogate pair"),
-    "NOT_PRINTABLE": Meaning(400, "A name has characters that can not be shown"),
+    "JSON_MALFORMED": ProblemType(400, "The body is not JSON"),
+    "JSON_NOT_UTF8": ProblemType(400, "The body is not UTF-8"),
+    "JSON_BYTE_ORDER_MARK": ProblemType(400, "The body begins with a byte order mark"),
+    "JSON_DUPLICATE_KEY": ProblemType(400, "A name occurs twice in one object"),
+    "JSON_NOT_A_NUMBER": ProblemType(400, "NaN and Infinity are not JSON"),
+    "JSON_TOO_DEEP": ProblemType(400, "The body is nested too deeply"),
+    # validation of body and query
+    "UNKNOWN_FIELD": ProblemType(400, "Unknown field"),
+    "UNKNOWN_PARAMETER": ProblemType(400, "Unknown parameter"),
+    "PARAMETER_REPEATED": ProblemType(400, "This parameter is given more than once"),
+    "REQUIRED": ProblemType(400, "A field is missing"),
+    "WRONG_TYPE": ProblemType(400, "A value is of the wrong type"),
+    "WRONG_VALUE": ProblemType(400, "A value is not one of the allowed ones"),
+    "OUT_OF_RANGE": ProblemType(400, "A number is out of range"),
+    "TOO_SHORT": ProblemType(400, "A value is too short"),
+    "TOO_LONG": ProblemType(400, "A value is too long"),
+    "NUL_CHARACTER": ProblemType(400, "A text contains a NUL character"),
+    "LONE_SURROGATE": ProblemType(400, "A text contains half of a surrogate pair"),
+    "NOT_PRINTABLE": ProblemType(400, "A name contains characters that are not printable"),
     # a delivery
-    "TEXT_EMPTY": Meaning(400, "The text is empty"),
-    "TEXT_TOO_LONG": Meaning(400, "The text is too long"),
-    "NO_RECIPIENTS": Meaning(400, "There is no recipient"),
-    "TOO_MANY_RECIPIENTS": Meaning(400, "There are too many recipients"),
-    "RECIPIENT_WITHOUT_ID": Meaning(400, "A recipient has no id"),
-    "RECIPIENT_AMBIGUOUS": Meaning(400, "A recipient is a person or a group, not both"),
-    "GROUP_NOT_FOUND": Meaning(400, "There is no such group"),
-    "SUPERGROUP_NOT_FOUND": Meaning(400, "There is no such supergroup"),
-    "UNKNOWN_CHANNEL": Meaning(400, "There is no such channel"),
-    "STRATEGY_NOT_AVAILABLE": Meaning(400, "This strategy is not available"),
-    "WAIT_WITHOUT_FIRST": Meaning(400, "A wait belongs to the strategy first"),
-    "TIME_MALFORMED": Meaning(400, "A time is not as in RFC 3339"),
-    "TIME_WITHOUT_ZONE": Meaning(400, "A time has no zone"),
-    "TIME_OUT_OF_RANGE": Meaning(400, "A time is too far away"),
-    "EXPIRES_BEFORE_DUE": Meaning(400, "It would expire before it is due"),
-    "CURSOR_MALFORMED": Meaning(400, "The cursor is not one of ours"),
-    "LAST_EVENT_ID_MALFORMED": Meaning(400, "Last-Event-ID is not a number"),
-    "REPORT_MALFORMED": Meaning(400, "The delivery report has no known status"),
-    "ONE_FIELD_WANTED": Meaning(400, "Exactly one field is wanted"),
+    "TEXT_EMPTY": ProblemType(400, "The text is empty"),
+    "TEXT_TOO_LONG": ProblemType(400, "The text is too long"),
+    "NO_RECIPIENTS": ProblemType(400, "There is no recipient"),
+    "TOO_MANY_RECIPIENTS": ProblemType(400, "There are too many recipients"),
+    "RECIPIENT_WITHOUT_ID": ProblemType(400, "A recipient has no id"),
+    "RECIPIENT_AMBIGUOUS": ProblemType(400, "A recipient is a person or a group, not both"),
+    "GROUP_NOT_FOUND": ProblemType(400, "Unknown group"),
+    "SUPERGROUP_NOT_FOUND": ProblemType(400, "Unknown supergroup"),
+    "UNKNOWN_CHANNEL": ProblemType(400, "Unknown channel"),
+    "STRATEGY_NOT_AVAILABLE": ProblemType(400, "This strategy is not available"),
+    "WAIT_WITHOUT_FIRST": ProblemType(400, "A wait belongs to the strategy first"),
+    "TIME_MALFORMED": ProblemType(400, "A time is not in the format of RFC 3339"),
+    "TIME_WITHOUT_ZONE": ProblemType(400, "A time has no zone"),
+    "TIME_OUT_OF_RANGE": ProblemType(400, "A time is out of range"),
+    "EXPIRES_BEFORE_DUE": ProblemType(400, "The delivery would expire before it is due"),
+    "CURSOR_MALFORMED": ProblemType(400, "The cursor is malformed"),
+    "LAST_EVENT_ID_MALFORMED": ProblemType(400, "Last-Event-ID is not a number"),
+    "REPORT_MALFORMED": ProblemType(400, "The delivery report has no known status"),
+    "ONE_FIELD_WANTED": ProblemType(400, "Exactly one field is required"),
     # keys
-    "HISTORY_KEY_MALFORMED": Meaning(400, "This is not a history key"),
-    "HISTORY_KEY_OF_ANOTHER_SENDER": Meaning(400, "The history key was made for another sender"),
-    "HISTORY_KEY_USED": Meaning(409, "The history key has its delivery already"),
-    "HISTORY_KEY_FOREIGN": Meaning(403, "The history key belongs to somebody else"),
-    "HISTORY_NOT_FOUND": Meaning(404, "There is no such delivery"),
-    "TASK_NOT_FOUND": Meaning(404, "There is no such task"),
-    "TASK_TAKEN": Meaning(409, "The task is under way"),
-    "TASK_NOT_BURIED": Meaning(409, "The task is not buried"),
-    "TASK_OVER": Meaning(409, "The task has ended"),
-    "SELECTION_EMPTY": Meaning(400, "Nothing was chosen by which tasks can be found"),
-    "TAG_MALFORMED": Meaning(400, "This can not be a tag"),
-    "PRIORITY_OUT_OF_RANGE": Meaning(400, "There is no such priority"),
-    "TUBE_MALFORMED": Meaning(400, "This can not be a tube"),
-    "WEIGHT_OUT_OF_RANGE": Meaning(400, "There is no such weight"),
-    "CLIENT_MALFORMED": Meaning(400, "This can not be a client's name"),
-    "RECIPIENT_NOT_FOUND": Meaning(404, "There is no such recipient in this delivery"),
-    "STATUS_NOT_RETRIABLE": Meaning(400, "What has this status can not be tried again"),
-    "NOT_RELEASED": Meaning(409, "It has not been released yet"),
-    "CANCELLED": Meaning(409, "It was cancelled"),
-    "ALREADY_RELEASED": Meaning(409, "It is on its way already"),
-    "ALREADY_FINISHED": Meaning(409, "It is finished already"),
-    "IDEMPOTENCY_KEY_MALFORMED": Meaning(400, "The Idempotency-Key is not one"),
-    "IDEMPOTENCY_KEY_REUSED": Meaning(422, "The Idempotency-Key came with another request before"),
-    "IDEMPOTENCY_IN_PROGRESS": Meaning(409, "The first request with this Idempotency-Key is still under way"),
+    "HISTORY_KEY_MALFORMED": ProblemType(400, "The history key is malformed"),
+    "HISTORY_KEY_OF_ANOTHER_SENDER": ProblemType(400, "The history key was made for another sender"),
+    "HISTORY_KEY_USED": ProblemType(409, "The history key is already used by a delivery"),
+    "HISTORY_KEY_FOREIGN": ProblemType(403, "The history key belongs to another tenant"),
+    "HISTORY_NOT_FOUND": ProblemType(404, "No such delivery"),
+    "TASK_NOT_FOUND": ProblemType(404, "No such task"),
+    "TASK_TAKEN": ProblemType(409, "The task is running"),
+    "TASK_NOT_BURIED": ProblemType(409, "The task is not buried"),
+    "TASK_OVER": ProblemType(409, "The task has ended"),
+    "SELECTION_EMPTY": ProblemType(400, "No field was given by which tasks are indexed"),
+    "TAG_MALFORMED": ProblemType(400, "The tag is malformed"),
+    "PRIORITY_OUT_OF_RANGE": ProblemType(400, "The priority is out of range"),
+    "TUBE_MALFORMED": ProblemType(400, "The tube name is malformed"),
+    "WEIGHT_OUT_OF_RANGE": ProblemType(400, "The weight is out of range"),
+    "CLIENT_MALFORMED": ProblemType(400, "The client name is malformed"),
+    "RECIPIENT_NOT_FOUND": ProblemType(404, "The delivery has no such recipient"),
+    "STATUS_NOT_RETRIABLE": ProblemType(400, "Outcomes with this status cannot be retried"),
+    "NOT_RELEASED": ProblemType(409, "The delivery is not released yet"),
+    "CANCELLED": ProblemType(409, "The delivery was cancelled"),
+    "ALREADY_RELEASED": ProblemType(409, "The delivery is already released"),
+    "ALREADY_FINISHED": ProblemType(409, "The delivery is already finished"),
+    "IDEMPOTENCY_KEY_MALFORMED": ProblemType(400, "The Idempotency-Key is malformed"),
+    "IDEMPOTENCY_KEY_REUSED": ProblemType(422, "The Idempotency-Key was used with another request"),
+    "IDEMPOTENCY_IN_PROGRESS": ProblemType(409, "The first request with this Idempotency-Key is still in progress"),
 }
 
-NOTHING_WRITTEN = "Nothing was written. What was accepted before is delivered all the same, and makes room."
-UNCLEAR = "It may have been done. A repeat with the Idempotency-Key it had is safe; without one it is a new request."
+NOTHING_WRITTEN = "Nothing was written. Accepted deliveries are still delivered, which frees memory."
+OUTCOME_UNKNOWN = (
+    "It may have been done. A repeat with the same Idempotency-Key is safe; without one it is a new request."
+)
 
-_BY_CLASS: dict[type[Refused], Meaning] = {
-    Invalid: Meaning(400, "What is asked makes no sense"),
-    NotFound: Meaning(404, "It does not exist"),
-    Conflict: Meaning(409, "It can not be done any more"),
-    Forbidden: Meaning(403, "This may not be done with this key"),
+_BY_CLASS: dict[type[Refused], ProblemType] = {
+    Invalid: ProblemType(400, "The request is invalid"),
+    NotFound: ProblemType(404, "It does not exist"),
+    Conflict: ProblemType(409, "The current state does not allow it"),
+    Forbidden: ProblemType(403, "This API key does not allow it"),
 }
-_REFUSED = Meaning(400, "Refused")
+_REFUSED = ProblemType(400, "Refused")
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One thing wrong with what was sent. `path`: "recipients.0.id"."""
+class InvalidFields(Invalid):
+    """The request has errors, all of which are reported. `code` is that of the first."""
 
-    path: str
-    code: str
-    message: str
-
-    def as_json(self) -> dict[str, str]:
-        return {"path": self.path, "code": self.code, "message": self.message}
-
-
-class Faulty(Invalid):
-    """What was sent has faults, all of them told. `code` is that of the first."""
-
-    def __init__(self, faults: Sequence[Fault]) -> None:
-        first = faults[0]
+    def __init__(self, errors: Sequence[FieldError]) -> None:
+        first = errors[0]
         super().__init__(first.code, first.message, first.path)
-        self.faults = faults
+        self.errors = errors
 
 
-def fault(path: str, code: str, message: str) -> Faulty:
-    """A refusal for one reason."""
-    return Faulty([Fault(path, code, message)])
+def invalid_field(path: str, code: str, message: str) -> InvalidFields:
+    """The exception for one error."""
+    return InvalidFields([FieldError(path, code, message)])
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A refusal, ready to be told."""
-
-    code: str
-    status: int
-    title: str
-    detail: str
-    faults: Sequence[Fault] = ()
-
-    def as_json(self) -> dict[str, object]:
-        whole = {"type": f"/docs#{self.code}", "title": self.title, "status": self.status, "detail": self.detail}
-        told: dict[str, object] = {**whole, "code": self.code}
-        if self.faults:
-            told["errors"] = [fault.as_json() for fault in self.faults]
-        return told
-
-    @property
-    def body(self) -> bytes:
-        """The document. Whatever a caller sent and we quote, it is valid JSON in ASCII."""
-        return json.dumps(self.as_json(), separators=(",", ":")).encode()
-
-    def response(self, headers: Mapping[str, str] | None = None) -> web.Response:
-        told = {hdrs.CONTENT_TYPE: CONTENT_TYPE, **(headers or {})}
-        return web.Response(status=self.status, body=self.body, headers=told)
+def respond(document: ProblemDocument, headers: Mapping[str, str] | None = None) -> web.Response:
+    """The HTTP response. Whatever it quotes of the request, its body is valid JSON in ASCII."""
+    body = json.dumps(to_builtins(document), separators=(",", ":")).encode()
+    return web.Response(status=document.status, body=body, headers={hdrs.CONTENT_TYPE: CONTENT_TYPE, **(headers or {})})
 
 
-def problem(code: str, detail: str) -> Problem:
-    """The problem of one of our own codes."""
-    meaning = CODES[code]
-    return Problem(code, meaning.status, meaning.title, detail)
+def problem(code: str, detail: str) -> ProblemDocument:
+    """The problem for a code of `CODES`."""
+    return _document(CODES[code], code, detail)
 
 
-def of_refusal(refused: Refused) -> Problem:
-    """What the house refused, or the schema did."""
-    meaning = CODES.get(refused.code) or _meaning_of(refused)
-    return Problem(refused.code, meaning.status, meaning.title, refused.detail, _faults(refused))
+def problem_of_refusal(refused: Refused) -> ProblemDocument:
+    """The problem for a refusal of core or of validation."""
+    kind = CODES.get(refused.code) or _type_of_class(refused)
+    return _document(kind, refused.code, refused.detail, _errors(refused))
 
 
-def _meaning_of(refused: Refused) -> Meaning:
-    fitting = (meaning for kind, meaning in _BY_CLASS.items() if isinstance(refused, kind))
-    return next(fitting, _REFUSED)
+def _type_of_class(refused: Refused) -> ProblemType:
+    return next((kind for error, kind in _BY_CLASS.items() if isinstance(refused, error)), _REFUSED)
 
 
-def _faults(refused: Refused) -> Sequence[Fault]:
-    if isinstance(refused, Faulty):
-        return refused.faults
-    return [Fault(refused.path, refused.code, refused.detail)] if refused.path else ()
+def _errors(refused: Refused) -> Sequence[FieldError]:
+    if isinstance(refused, InvalidFields):
+        return refused.errors
+    return [FieldError(refused.path, refused.code, refused.detail)] if refused.path else ()
+
+
+def _document(kind: ProblemType, code: str, detail: str, errors: Sequence[FieldError] = ()) -> ProblemDocument:
+    return ProblemDocument(f"/docs#{code}", kind.title, kind.status, detail, code, list(errors) or UNSET)
 
 
 _HTTP_CODES = {400: "REQUEST_MALFORMED", 404: "ROUTE_NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 413: "BODY_TOO_LARGE"}
 
 
-def of_http(status: int) -> Problem:
-    """What the HTTP library refused."""
+def problem_of_status(status: int) -> ProblemDocument:
+    """The problem for a request that aiohttp refused."""
     phrase = HTTPStatus(status).phrase
     code = _HTTP_CODES.get(status, phrase.upper().replace(" ", "_").replace("-", "_"))
-    meaning = CODES.get(code, Meaning(status, phrase))
-    return Problem(code, status, meaning.title, f"{meaning.title}.")
+    kind = CODES.get(code, ProblemType(status, phrase))
+    return _document(kind, code, f"{kind.title}.")

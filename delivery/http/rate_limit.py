@@ -1,12 +1,23 @@
-"""How many requests an API key may make: a token bucket per key, in this process.
+"""Limits the request rate of each API key: a token bucket per key, in this process.
 
-With several processes behind one address each counts on its own, so a key gets at most as many times the rate. That is
-enough to keep one client from starving the others, which is all this is for; what a sender may send is the quota's
-business.
+Each process counts by itself, so N processes allow N times the rate. That is enough to keep one client from starving
+the others. How many messages a sender may send is the business of quotas.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from core.errors import Refused
+
+
+class RateExceeded(Refused):
+    """The key sends requests too fast. `wait`: seconds until the next one is allowed; `headers`: RateLimit fields."""
+
+    def __init__(self, wait: float, headers: Mapping[str, str]) -> None:
+        super().__init__("RATE_EXCEEDED", f"The next request is allowed in {wait:.3f} s.")
+        self.wait = wait
+        self.headers = headers
 
 
 @dataclass(slots=True)
@@ -15,16 +26,21 @@ class _Bucket:
     at: float
 
 
-class Pace:
-    """Token buckets. `rate` per second, `burst` at once; a rate of 0 lets everything through."""
+class RateLimiter:
+    """Token buckets: `rate` requests per second, `burst` at once. A rate of 0 allows everything."""
 
     def __init__(self, rate: float, burst: int) -> None:
         self.rate = rate
         self.burst = burst
         self._buckets: dict[str, _Bucket] = {}
 
+    def check(self, key: str, now: float) -> None:
+        """Take one token. Raises `RateExceeded`."""
+        if self.rate and (wait := self.take(key, now)):
+            raise RateExceeded(wait, self.headers(key))
+
     def take(self, key: str, now: float) -> float:
-        """Take one token. Returns the seconds to wait for it: 0.0 means it was there."""
+        """Take one token. Returns the seconds to wait; 0.0 means that a token was taken."""
         bucket = self._buckets.setdefault(key, _Bucket(self.burst, now))
         bucket.level = min(self.burst, bucket.level + (now - bucket.at) * self.rate)
         bucket.at = now
@@ -33,8 +49,10 @@ class Pace:
         bucket.level -= 1
         return 0.0
 
-    def fields(self, key: str) -> dict[str, str]:
-        """The RateLimit fields (draft-ietf-httpapi-ratelimit-headers-10): the policy, and what is left of it."""
+    def headers(self, key: str) -> dict[str, str]:
+        """The RateLimit fields (draft-ietf-httpapi-ratelimit-headers-10); empty without a limit."""
+        if not self.rate:
+            return {}
         left = int(self._buckets[key].level) if key in self._buckets else self.burst
         window = math.ceil(self.burst / self.rate)
         refill = math.ceil((self.burst - left) / self.rate)

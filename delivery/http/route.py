@@ -1,4 +1,4 @@
-"""The one table of routes: what is registered, checked and documented comes from it."""
+"""The types of the route table. Registration, checks and the OpenAPI document come from that one table."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,51 +6,52 @@ from enum import Enum
 from typing import Any
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 from msgspec import Struct
 
-from delivery.http.context import Call, Desk, Reply
+from delivery.http.context import Context, Request, Response
 
-HandlerOfCall = Callable[[Call[Any, Any]], Awaitable[Reply | web.StreamResponse]]
+Endpoint = Callable[[Request[Any, Any]], Awaitable[Response | web.StreamResponse]]
 
 
 class Repeats(Enum):
-    """What an Idempotency-Key does for a route."""
+    """What an Idempotency-Key does on a route."""
 
-    NONE = "nothing: it writes nothing"
-    STORED = "the first answer is kept and given again"
-    OWN = "the handler hands the key on to the house, which does it in the same step as the write"
+    NONE = "nothing: the route writes nothing"
+    STORED = "the first response is stored and returned again"
+    OWN = "the endpoint passes the key to core, which checks it in the same step as the write"
 
 
-class Nothing(Struct, forbid_unknown_fields=True):
-    """No parameters."""
+class NoParameters(Struct, forbid_unknown_fields=True):
+    """The query of a route without parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One call of the API that needs a key."""
+    """An operation that needs an API key with `scope`."""
 
     method: str
     path: str
-    does: str
+    summary: str
     scope: str
-    handler: HandlerOfCall
+    endpoint: Endpoint
     status: int = 200
-    answers: type[Any] | str = ""  # a Struct, dict for what has no fixed fields, or the media type of a stream
+    response: type[Any] | str = ""  # a Struct, dict for no fixed fields, or the media type of a stream
     body: type[Struct] | None = None
-    optional: bool = False  # whether the body may be left out
-    query: type[Struct] = Nothing
+    body_is_optional: bool = False
+    query: type[Struct] = NoParameters
     repeats: Repeats = Repeats.NONE
-    headers: Mapping[str, str] = field(default_factory=dict)  # of its answer: name → description
-    lines: tuple[type[Struct], type[Struct]] | None = None  # of a bulk: the type of a line, and of its answer
+    headers: Mapping[str, str] = field(default_factory=dict)  # of the response: name → description
+    lines: tuple[type[Struct], type[Struct]] | None = None  # NDJSON: the type of a line, and of its response
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRoute:
-    """A call that needs no API key. `make` gets the desk and gives the handler."""
+    """An operation that needs no API key. `make_handler` gets the context and returns the handler."""
 
     method: str
     path: str
-    does: str
-    make: Callable[[Desk], Callable[[web.Request], Awaitable[web.StreamResponse]]]
-    answers: type[Any] | str
-    query: type[Struct] = Nothing
+    summary: str
+    make_handler: Callable[[Context], Handler]
+    response: type[Any] | str
+    query: type[Struct] = NoParameters

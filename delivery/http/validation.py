@@ -1,7 +1,9 @@
-"""Finds every fault of a value that its type refuses, and names each by path and code. The slow gait of `reading`.
+"""Finds every error of a value against its type; each has a path and a code.
 
-A decoder tells the first fault in words for people; a caller wants all of them, by codes that stay. So the type is
-walked once more with the value in hand. Only refused bodies come here, so clarity goes before speed.
+A decoder reports the first error as text for people. A client needs all of them, with stable codes. So the value is
+walked once more along its type. Only refused bodies and queries come here, so clarity goes before speed.
+
+Called by `delivery.http.decoding`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,9 +14,10 @@ from typing import Any
 
 from msgspec import inspect
 
-from delivery.http.problems import Fault
+from delivery.schemas.responses import FieldError
 
-MOST = 20  # faults told at once
+MAX_ERRORS = 20
+"""Errors reported at once."""
 
 _TYPE_NAMES = {
     inspect.StrType: "string",
@@ -28,155 +31,157 @@ _TYPE_NAMES = {
     inspect.EnumType: "string",
 }
 
-Faults = Iterator[Fault]
+Errors = Iterator[FieldError]
 
 
-def faults_of(value: object, shape: type, *, text: bool = False) -> list[Fault]:
-    """The first faults of `value`, at most `MOST`; none: it fits. `text`: numbers come as text, as in a query."""
-    return list(islice(_walk(value, _Spot(_shape(shape), text=text)), MOST))
+def field_errors(value: object, shape: type, *, numbers_are_text: bool = False) -> list[FieldError]:
+    """The first `MAX_ERRORS` errors of `value`, none if it is valid. In a query numbers are text."""
+    return list(islice(_walk(value, _Place(_type_info(shape), numbers_are_text=numbers_are_text)), MAX_ERRORS))
 
 
-_shape = lru_cache(inspect.type_info)
+_type_info = lru_cache(inspect.type_info)
 
 
 @dataclass(frozen=True, slots=True)
-class _Spot:
-    """Where the walk is: the type that is wanted there and the codes its bounds name."""
+class _Place:
+    """A place in the value: its path, the type expected there, and the codes that its bounds name."""
 
-    wanted: inspect.Type
+    expected: inspect.Type
     path: str = ""
     codes: Mapping[str, str] | None = None
-    text: bool = False
+    numbers_are_text: bool = False
 
-    def at(self, name: object, wanted: inspect.Type) -> "_Spot":
+    def child(self, name: object, expected: inspect.Type) -> "_Place":
         path = f"{self.path}.{name}" if self.path else str(name)
-        return _Spot(wanted, path, None, self.text)
+        return _Place(expected, path, None, self.numbers_are_text)
 
-    def fault(self, code: str, message: str) -> Fault:
+    def error(self, code: str, message: str) -> FieldError:
         code = (self.codes or {}).get(code, code)
-        return Fault(_tellable(self.path), code, _tellable(message))
+        return FieldError(_quotable(self.path), code, _quotable(message))
 
 
-def _tellable(text: str) -> str:
-    """What a caller sent may be quoted back only as Unicode, and not at any length."""
+def _quotable(text: str) -> str:
+    """What a client sent is quoted back only as valid Unicode and cut to a length."""
     return text[:200].encode(errors="backslashreplace").decode()
 
 
-def _walk(value: object, spot: _Spot) -> Faults:
-    if isinstance(spot.wanted, inspect.Metadata):
-        return _walk(value, replace(spot, wanted=spot.wanted.type, codes=spot.wanted.extra))
-    if isinstance(spot.wanted, inspect.UnionType):
-        return _union(value, spot, spot.wanted)
-    if not _fits(value, spot.wanted, spot.text):
-        return iter([spot.fault("WRONG_TYPE", f"{_name(spot.wanted)} is wanted.")])
-    return _CHECKS[type(spot.wanted)](value, spot, spot.wanted)
+def _walk(value: object, place: _Place) -> Errors:
+    if isinstance(place.expected, inspect.Metadata):
+        return _walk(value, replace(place, expected=place.expected.type, codes=place.expected.extra))
+    if isinstance(place.expected, inspect.UnionType):
+        return _union(value, place, place.expected)
+    if not _has_type(value, place.expected, place.numbers_are_text):
+        return iter([place.error("WRONG_TYPE", f"It must be of type {_name(place.expected)}.")])
+    return _CHECKS[type(place.expected)](value, place, place.expected)
 
 
-def _name(wanted: inspect.Type) -> str:
-    if isinstance(wanted, inspect.Metadata):
-        return _name(wanted.type)
-    return _TYPE_NAMES[type(wanted)]
+def _name(expected: inspect.Type) -> str:
+    if isinstance(expected, inspect.Metadata):
+        return _name(expected.type)
+    return _TYPE_NAMES[type(expected)]
 
 
-def _fits(value: object, wanted: inspect.Type, text: bool) -> bool:
-    if isinstance(wanted, inspect.Metadata):
-        return _fits(value, wanted.type, text)
-    if isinstance(wanted, inspect.IntType):
-        return _whole(value) or (text and _integer(value))
-    if isinstance(wanted, inspect.FloatType):
-        return isinstance(value, float) or _whole(value)
-    return isinstance(value, _PYTHON_TYPES[_TYPE_NAMES[type(wanted)]])
+def _has_type(value: object, expected: inspect.Type, numbers_are_text: bool) -> bool:
+    if isinstance(expected, inspect.Metadata):
+        return _has_type(value, expected.type, numbers_are_text)
+    if isinstance(expected, inspect.IntType):
+        return _is_integer(value) or (numbers_are_text and _is_integer_text(value))
+    if isinstance(expected, inspect.FloatType):
+        return isinstance(value, float) or _is_integer(value)
+    return isinstance(value, _PYTHON_TYPES[_TYPE_NAMES[type(expected)]])
 
 
 _PYTHON_TYPES: dict[str, type] = {"string": str, "null": type(None), "array": list, "object": dict}
 
 
-def _whole(value: object) -> bool:
+def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _integer(value: object) -> bool:
-    """Whether a query's text is an integer: ASCII digits, and no more of them than a 64-bit number has."""
+def _is_integer_text(value: object) -> bool:
+    """ASCII digits with an optional minus sign, at most as many as a 64-bit number has."""
     digits = value.removeprefix("-") if isinstance(value, str) else ""
     return digits.isascii() and digits.isdigit() and len(digits) <= 19
 
 
-def _union(value: object, spot: _Spot, wanted: inspect.UnionType) -> Faults:
-    for member in wanted.types:
-        if _fits(value, member, spot.text):
-            return _walk(value, replace(spot, wanted=member))
-    names = " or ".join(_name(member) for member in wanted.types)
-    return iter([spot.fault("WRONG_TYPE", f"{names} is wanted.")])
+def _union(value: object, place: _Place, expected: inspect.UnionType) -> Errors:
+    for member in expected.types:
+        if _has_type(value, member, place.numbers_are_text):
+            return _walk(value, replace(place, expected=member))
+    names = " or ".join(_name(member) for member in expected.types)
+    return iter([place.error("WRONG_TYPE", f"It must be of type {names}.")])
 
 
-def _object(value: dict[str, Any], spot: _Spot, wanted: inspect.StructType) -> Faults:
-    known = {field.encode_name: field for field in wanted.fields}
+def _struct(value: dict[str, Any], place: _Place, expected: inspect.StructType) -> Errors:
+    known = {field.encode_name: field for field in expected.fields}
     for name in value:
-        if name not in known and wanted.forbid_unknown_fields:
-            code = "UNKNOWN_PARAMETER" if spot.text else "UNKNOWN_FIELD"
-            yield spot.at(name, wanted).fault(code, f"There is no {name!r} here.")
+        if name not in known and expected.forbid_unknown_fields:
+            code = "UNKNOWN_PARAMETER" if place.numbers_are_text else "UNKNOWN_FIELD"
+            yield place.child(name, expected).error(code, f"{name!r} is unknown.")
     for name, field in known.items():
         if name in value:
-            yield from _walk(value[name], spot.at(name, field.type))
+            yield from _walk(value[name], place.child(name, field.type))
         elif field.required:
-            yield spot.at(name, field.type).fault("REQUIRED", f"{name} is missing.")
+            yield place.child(name, field.type).error("REQUIRED", f"{name} is missing.")
 
 
-def _mapping(value: dict[str, Any], spot: _Spot, wanted: inspect.DictType) -> Faults:
-    yield from _length(value, spot, wanted)
+def _mapping(value: dict[str, Any], place: _Place, expected: inspect.DictType) -> Errors:
+    yield from _length(value, place, expected)
     for name, item in value.items():
-        yield from _walk(name, spot.at(name, wanted.key_type))
-        yield from _walk(item, spot.at(name, wanted.value_type))
+        yield from _walk(name, place.child(name, expected.key_type))
+        yield from _walk(item, place.child(name, expected.value_type))
 
 
-def _list(value: list[Any], spot: _Spot, wanted: inspect.ListType) -> Faults:
-    yield from _length(value, spot, wanted)
+def _list(value: list[Any], place: _Place, expected: inspect.ListType) -> Errors:
+    yield from _length(value, place, expected)
     for number, item in enumerate(value):
-        yield from _walk(item, spot.at(number, wanted.item_type))
+        yield from _walk(item, place.child(number, expected.item_type))
 
 
 _Sized = inspect.StrType | inspect.ListType | inspect.DictType
 
 
-def _length(value: Any, spot: _Spot, wanted: _Sized) -> Faults:
-    if wanted.min_length is not None and len(value) < wanted.min_length:
-        yield replace(spot, codes=_renamed(spot, "short")).fault("TOO_SHORT", f"At least {wanted.min_length} wanted.")
-    if wanted.max_length is not None and len(value) > wanted.max_length:
-        yield replace(spot, codes=_renamed(spot, "long")).fault("TOO_LONG", f"At most {wanted.max_length} allowed.")
+def _length(value: Any, place: _Place, expected: _Sized) -> Errors:
+    if expected.min_length is not None and len(value) < expected.min_length:
+        place_with_codes = replace(place, codes=_codes_of_bound(place, "short"))
+        yield place_with_codes.error("TOO_SHORT", f"The minimum length is {expected.min_length}.")
+    if expected.max_length is not None and len(value) > expected.max_length:
+        place_with_codes = replace(place, codes=_codes_of_bound(place, "long"))
+        yield place_with_codes.error("TOO_LONG", f"The maximum length is {expected.max_length}.")
 
 
-def _renamed(spot: _Spot, bound: str) -> dict[str, str] | None:
-    own = (spot.codes or {}).get(bound)
+def _codes_of_bound(place: _Place, bound: str) -> dict[str, str] | None:
+    own = (place.codes or {}).get(bound)
     return {f"TOO_{bound.upper()}": own} if own else None
 
 
-def _string(value: str, spot: _Spot, wanted: inspect.StrType) -> Faults:
-    yield from _length(value, spot, wanted)
+def _string(value: str, place: _Place, expected: inspect.StrType) -> Errors:
+    yield from _length(value, place, expected)
     if "\0" in value:
-        yield spot.fault("NUL_CHARACTER", "The NUL character is not allowed.")
+        yield place.error("NUL_CHARACTER", "The NUL character is not allowed.")
     if any("\ud800" <= letter <= "\udfff" for letter in value):
-        yield spot.fault("LONE_SURROGATE", "Half of a surrogate pair is not a character.")
+        yield place.error("LONE_SURROGATE", "Half of a surrogate pair is not a character.")
 
 
-def _number(value: Any, spot: _Spot, wanted: inspect.IntType | inspect.FloatType) -> Faults:
-    number = int(value) if spot.text else value
-    low, high = wanted.ge, wanted.le
+def _number(value: Any, place: _Place, expected: inspect.IntType | inspect.FloatType) -> Errors:
+    number = int(value) if place.numbers_are_text else value
+    low, high = expected.ge, expected.le
     if (low is not None and not number >= low) or (high is not None and not number <= high):
-        yield spot.fault("OUT_OF_RANGE", f"{low} to {high} is allowed.")
+        yield place.error("OUT_OF_RANGE", f"The range is {low} to {high}.")
 
 
-def _choice(value: str, spot: _Spot, wanted: inspect.LiteralType | inspect.EnumType) -> Faults:
-    allowed = wanted.values if isinstance(wanted, inspect.LiteralType) else tuple(one.value for one in wanted.cls)
+def _choice(value: str, place: _Place, expected: inspect.LiteralType | inspect.EnumType) -> Errors:
+    allowed = expected.values if isinstance(expected, inspect.LiteralType) else [one.value for one in expected.cls]
     if value not in allowed:
-        yield spot.fault("WRONG_VALUE", f"One of {', '.join(map(str, allowed))} is wanted.")
+        yield place.error("WRONG_VALUE", f"Allowed values: {', '.join(map(str, allowed))}.")
 
 
-def _nothing(value: object, spot: _Spot, wanted: inspect.Type) -> Faults:
+def _no_check(value: object, place: _Place, expected: inspect.Type) -> Errors:
     return iter(())
 
 
-_CHECKS: dict[type, Callable[..., Faults]] = {
-    inspect.StructType: _object,
+_CHECKS: dict[type, Callable[..., Errors]] = {
+    inspect.StructType: _struct,
     inspect.DictType: _mapping,
     inspect.ListType: _list,
     inspect.StrType: _string,
@@ -184,5 +189,5 @@ _CHECKS: dict[type, Callable[..., Faults]] = {
     inspect.FloatType: _number,
     inspect.LiteralType: _choice,
     inspect.EnumType: _choice,
-    inspect.NoneType: _nothing,
+    inspect.NoneType: _no_check,
 }

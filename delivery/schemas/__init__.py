@@ -1,1 +1,1 @@
-"""The JSON shapes of requests and responses."""
+"""The JSON shapes of the API: `requests`, `responses`, and how responses write times. Pure; imports no aiohttp."""

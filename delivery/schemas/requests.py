@@ -1,7 +1,7 @@
-"""What may be asked: bodies and queries, typed once. Decoding, diagnosis and the OpenAPI document come from here.
+"""The types of all bodies and queries. Decoding, validation and the OpenAPI document use them.
 
-A field that may be left out is `… | UnsetType`: what was decoded has just the fields that were sent (see `reading`).
-`extra` of a bound names the code of its fault, where a general one would say too little.
+An optional field is `… | UnsetType`: the decoded value has exactly the fields that were sent (`delivery.http.decoding`
+counts them). `extra` of a bound names the code of its error, where the general code would say too little.
 """
 
 from typing import Annotated, Literal
@@ -16,36 +16,38 @@ Number = Annotated[int, Meta(ge=-INT64, le=INT64 - 1, description="64 bits, sign
 Name = Annotated[str, Meta(min_length=1, max_length=128, description="printable characters")]
 Id = Number | Name
 Label = Annotated[str, Meta(max_length=256)]
-Word = Annotated[str, Meta(min_length=1, max_length=64)]
+ShortText = Annotated[str, Meta(min_length=1, max_length=64)]
 Time = Annotated[
     str,
     Meta(min_length=1, max_length=64, description="RFC 3339, with a zone", extra_json_schema={"format": "date-time"}),
 ]
 Address = Annotated[str, Meta(min_length=1, max_length=256)]
 Cursor = Annotated[str, Meta(min_length=1, max_length=512)]
-KeyText = Annotated[str, Meta(min_length=1, max_length=512, description="a history key, or the id of a delivery")]
+HistoryKeyText = Annotated[
+    str, Meta(min_length=1, max_length=512, description="a history key, or the id of a delivery")
+]
 
 
-class Body(Struct, forbid_unknown_fields=True, frozen=True):
-    """Anything that is asked."""
+class RequestModel(Struct, forbid_unknown_fields=True, frozen=True):
+    """Base of bodies and queries: unknown fields are refused."""
 
 
-class Sender(Body, frozen=True):
-    """Who sends."""
+class Sender(RequestModel, frozen=True):
+    """The sender."""
 
     id: Id
     name: Label | UnsetType | None = UNSET
     role: Label | UnsetType | None = UNSET
 
 
-class Recipient(Body, frozen=True):
-    """One person by `id`, with contacts or without; or all members of a `group` or `supergroup`."""
+class Recipient(RequestModel, frozen=True):
+    """One person by `id`, with or without contacts; or all members of a `group` or `supergroup`."""
 
     id: Id | UnsetType = UNSET
     name: Label | UnsetType | None = UNSET
     contacts: (
         Annotated[
-            dict[Word, Address | Annotated[list[Address], Meta(max_length=16)]],
+            dict[ShortText, Address | Annotated[list[Address], Meta(max_length=16)]],
             Meta(max_length=32, description="channel → address or addresses"),
         ]
         | UnsetType
@@ -59,7 +61,7 @@ Text = Annotated[
     Meta(
         min_length=1,
         max_length=4096,
-        description="1 to 4096 characters, not only white space; delivered letter for letter",
+        description="1 to 4096 characters, not only white space; delivered unchanged",
         extra={"short": "TEXT_EMPTY", "long": "TEXT_TOO_LONG"},
     ),
 ]
@@ -67,21 +69,23 @@ Recipients = Annotated[
     list[Recipient],
     Meta(min_length=1, max_length=10_000, extra={"short": "NO_RECIPIENTS", "long": "TOO_MANY_RECIPIENTS"}),
 ]
-ChannelNames = Annotated[list[Word], Meta(min_length=1, max_length=32, description="default: every channel there is")]
+ChannelNames = Annotated[list[ShortText], Meta(min_length=1, max_length=32, description="default: every known channel")]
 Strategy = Annotated[Literal["all", "first"], Meta(extra_json_schema={"default": "all"})]
 Priority = Annotated[
-    int, Meta(ge=0, le=9, description="0 goes first within a lane's waiting work", extra_json_schema={"default": 5})
+    int, Meta(ge=0, le=9, description="0 is first among the waiting tasks of a lane", extra_json_schema={"default": 5})
 ]
 
 
-class Delivery(Body, frozen=True):
-    """One text for many people."""
+class DeliveryRequest(RequestModel, frozen=True):
+    """One text for many recipients."""
 
     sender: Sender
     text: Text
     recipients: Recipients
-    history_key: KeyText | UnsetType | None = UNSET
-    origin: Annotated[Word, Meta(description="the way in", extra_json_schema={"default": "api"})] | UnsetType = UNSET
+    history_key: HistoryKeyText | UnsetType | None = UNSET
+    origin: Annotated[ShortText, Meta(description="the source", extra_json_schema={"default": "api"})] | UnsetType = (
+        UNSET
+    )
     deliver_at: Time | UnsetType | None = UNSET
     expires_at: Time | UnsetType | None = UNSET
     channels: ChannelNames | UnsetType = UNSET
@@ -89,64 +93,64 @@ class Delivery(Body, frozen=True):
     wait: Annotated[str, Meta(max_length=32, description="ISO 8601 duration")] | UnsetType | None = UNSET
     lane: Name | UnsetType | None = UNSET
     priority: Priority | UnsetType = UNSET
-    kind: Annotated[Word, Meta(extra_json_schema={"default": "message"})] | UnsetType = UNSET
-    tags: Annotated[list[Word], Meta(max_length=16)] | UnsetType = UNSET
+    kind: Annotated[ShortText, Meta(extra_json_schema={"default": "message"})] | UnsetType = UNSET
+    tags: Annotated[list[ShortText], Meta(max_length=16)] | UnsetType = UNSET
 
 
-class BulkLine(Delivery, frozen=True):
-    """One line of a bulk: a delivery, and the Idempotency-Key it would have had as a header."""
+class BulkLine(DeliveryRequest, frozen=True):
+    """One line of a bulk request: a delivery with its Idempotency-Key."""
 
     idempotency_key: Annotated[str, Meta(min_length=1, max_length=255)] | UnsetType = UNSET
 
 
-class KeyRequest(Body, frozen=True):
-    """Whose history key is wanted."""
+class HistoryKeyRequest(RequestModel, frozen=True):
+    """The sender that the history key is for."""
 
     sender: Sender
 
 
-class Rescheduling(Body, frozen=True):
+class RescheduleRequest(RequestModel, frozen=True):
     """The new time."""
 
     deliver_at: Time
 
 
-class Retrying(Body, frozen=True):
-    """Which outcomes are to be attempted anew."""
+class RetryRequest(RequestModel, frozen=True):
+    """The statuses of the outcomes to retry; default: both."""
 
     statuses: Annotated[list[Literal["failed", "unknown"]], Meta(min_length=1, max_length=2)] | UnsetType = UNSET
 
 
-class Cancellation(Body, frozen=True):
-    """Exactly one of these: what the deliveries to cancel have in common."""
+class CancellationRequest(RequestModel, frozen=True):
+    """Exactly one field: what the deliveries to cancel have in common."""
 
     sender: Id | UnsetType = UNSET
     user: Id | UnsetType = UNSET
     lane: Name | UnsetType = UNSET
-    kind_prefix: Word | UnsetType = UNSET
-    tag: Word | UnsetType = UNSET
+    kind_prefix: ShortText | UnsetType = UNSET
+    tag: ShortText | UnsetType = UNSET
 
 
 Seconds = Annotated[float, Meta(ge=0, le=10, extra_json_schema={"default": 10})]
 
 
-class Tracking(Body, frozen=True):
-    """What to wait for: as many channels to report, or so many seconds to pass."""
+class TrackRequest(RequestModel, frozen=True):
+    """The wait ends when `touch_count` channels have reported, or after `timeout` seconds."""
 
-    history_key: KeyText
+    history_key: HistoryKeyText
     touch_count: Annotated[int, Meta(ge=1, le=16, extra_json_schema={"default": 1})] | UnsetType = UNSET
     timeout: Seconds | UnsetType = UNSET
 
 
-class Page(Body, frozen=True):
-    """Which recipients of a history."""
+class HistoryQuery(RequestModel, frozen=True):
+    """The page of recipients."""
 
     cursor: Cursor | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=10_000, extra_json_schema={"default": 100})] | UnsetType = UNSET
 
 
-class Listing(Body, frozen=True):
-    """Which deliveries."""
+class DeliveryQuery(RequestModel, frozen=True):
+    """The filter and the page of a list of deliveries."""
 
     sender: Name | UnsetType = UNSET
     state: DeliveryState | UnsetType = UNSET
@@ -155,46 +159,46 @@ class Listing(Body, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
 
 
-class Chosen(Body, frozen=True):
-    """Whose copies to cancel; none named: everybody's."""
+class CancelQuery(RequestModel, frozen=True):
+    """The recipients to cancel; default: all."""
 
     recipient: Annotated[list[Name], Meta(max_length=10_000)] | UnsetType = UNSET
 
 
-class Following(Body, frozen=True):
-    """Where a stream resumes, for clients that can not send Last-Event-ID."""
+class EventsQuery(RequestModel, frozen=True):
+    """The version after which a stream resumes, for clients that cannot send Last-Event-ID."""
 
     after: Annotated[int, Meta(ge=0, le=INT64 - 1, extra_json_schema={"default": 0})] | UnsetType = UNSET
 
 
-class TaskListing(Body, frozen=True):
-    """Which tasks."""
+class TaskQuery(RequestModel, frozen=True):
+    """The filter and the page of a list of tasks."""
 
     tube: Name | UnsetType = UNSET
-    state: Word | UnsetType = UNSET
+    state: ShortText | UnsetType = UNSET
     tenant: Name | UnsetType = UNSET
     user: Name | UnsetType = UNSET
     lane: Name | UnsetType = UNSET
-    kind_prefix: Word | UnsetType = UNSET
-    tag: Word | UnsetType = UNSET
+    kind_prefix: ShortText | UnsetType = UNSET
+    tag: ShortText | UnsetType = UNSET
     cursor: Cursor | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
 
 
-class TaskCancellation(Body, frozen=True):
+class TaskCancellationRequest(RequestModel, frozen=True):
     """What the tasks to cancel have in common; at least one of user, tenant, lane, kind_prefix, tag."""
 
     user: Name | UnsetType = UNSET
     tenant: Name | UnsetType = UNSET
     lane: Name | UnsetType = UNSET
-    kind_prefix: Word | UnsetType = UNSET
-    tag: Word | UnsetType = UNSET
+    kind_prefix: ShortText | UnsetType = UNSET
+    tag: ShortText | UnsetType = UNSET
     tube: Name | UnsetType = UNSET
-    state: Word | UnsetType = UNSET
+    state: ShortText | UnsetType = UNSET
 
 
-class Report(Struct, frozen=True):
-    """A gateway's delivery report. Gateways add parameters of their own: they are let through."""
+class DeliveryReportQuery(Struct, frozen=True):
+    """The delivery report of a gateway. Gateways add parameters of their own, so unknown ones are ignored."""
 
     token: Annotated[str, Meta(min_length=1, max_length=1024)]
     status: Annotated[

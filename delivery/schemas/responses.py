@@ -1,4 +1,4 @@
-"""What is told: answers, typed once. Encoding and the OpenAPI document come from these types."""
+"""The types of all responses. The encoder and the OpenAPI document use them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,19 +13,19 @@ from delivery.schemas.timestamps import write_optional_time, write_time
 encode = json.Encoder().encode
 
 
-class HistoryKeyGiven(Struct):
-    """A key that a delivery may use later."""
+class HistoryKeyResponse(Struct):
+    """A history key for a later delivery."""
 
     history_key: str
     id: str
 
     @classmethod
-    def of(cls, key: HistoryKey) -> "HistoryKeyGiven":
+    def of(cls, key: HistoryKey) -> "HistoryKeyResponse":
         return cls(str(key), key.id)
 
 
 class Accepted(Struct):
-    """An order was taken. `moved_from`: the time that was asked for, where it is not the time it got."""
+    """A delivery was accepted. `moved_from`: the requested time, if `deliver_at` differs from it."""
 
     id: str
     history_key: str
@@ -41,7 +41,7 @@ class Accepted(Struct):
 
 
 class LineAccepted(Struct):
-    """One line of a bulk was taken. `replayed`: it had been taken before, and this is the answer of that time."""
+    """One line of a bulk request was accepted. `replayed`: the line is a repeat, and this is the first response."""
 
     line: int
     status: int
@@ -54,13 +54,14 @@ class LineAccepted(Struct):
     recipients: int
 
     @classmethod
-    def of(cls, number: int, one: delivery.Accepted) -> "LineAccepted":
-        key, at, moved_from = one.key, write_time(one.deliver_at), write_optional_time(one.moved_from)
-        return cls(number, 202, one.repeated, key.id, str(key), one.state, at, moved_from, one.recipients)
+    def of(cls, number: int, accepted: delivery.Accepted) -> "LineAccepted":
+        key, moved_from = accepted.key, write_optional_time(accepted.moved_from)
+        at, state, recipients = write_time(accepted.deliver_at), accepted.state, accepted.recipients
+        return cls(number, 202, accepted.repeated, key.id, str(key), state, at, moved_from, recipients)
 
 
 class Outcome(Struct):
-    """What became of one recipient in one channel. What was never attempted has only its status."""
+    """The outcome for one recipient in one channel. Before the first attempt there is only the status."""
 
     status: Status
     reason: str | UnsetType | None = UNSET
@@ -75,8 +76,8 @@ class Outcome(Struct):
         return cls(record.status, record.reason, record.reference, record.attempts, write_optional_time(record.at))
 
 
-class RecipientTold(Struct):
-    """One person and who got it how. `received_in`: the channels that reached him."""
+class RecipientHistory(Struct):
+    """One recipient with the outcome in every channel. `received_in`: the channels that reached the recipient."""
 
     id: Id
     name: str | None
@@ -85,13 +86,13 @@ class RecipientTold(Struct):
     outcomes: dict[str, Outcome]
 
     @classmethod
-    def of(cls, record: history.RecipientRecord) -> "RecipientTold":
+    def of(cls, record: history.RecipientRecord) -> "RecipientHistory":
         outcomes = {channel: Outcome.of(outcome) for channel, outcome in record.outcomes.items()}
         return cls(record.id, record.name, list(record.origin), list(record.received_in), outcomes)
 
 
-class Summary(Struct, kw_only=True):
-    """A delivery without its recipients. `channels`: channel → `state`, and how many of each status."""
+class DeliverySummary(Struct, kw_only=True):
+    """A delivery without its recipients. `channels`: channel → `state`, and the number of outcomes per status."""
 
     id: str
     history_key: str
@@ -116,49 +117,49 @@ class Summary(Struct, kw_only=True):
     priority: int
 
     @classmethod
-    def of(cls, history: history.History) -> "Summary":
+    def of(cls, history: history.History) -> "DeliverySummary":
         return cls(**_summary(history))
 
 
-class HistoryTold(Summary, kw_only=True):
-    """Who sent what, whence, to whom, who got it and how. `next`: the cursor of the following page of recipients."""
+class HistoryResponse(DeliverySummary, kw_only=True):
+    """A delivery with one page of its recipients. `next`: the cursor of the next page."""
 
-    recipients: list[RecipientTold]
+    recipients: list[RecipientHistory]
     next: str | None
 
     @classmethod
-    def of(cls, history: history.History) -> "HistoryTold":
-        recipients = [RecipientTold.of(one) for one in history.recipients]
+    def of(cls, history: history.History) -> "HistoryResponse":
+        recipients = [RecipientHistory.of(one) for one in history.recipients]
         return cls(**_summary(history), recipients=recipients, next=history.next)
 
 
-_SAME = (
+_COPIED = (
     "sender", "text", "origin", "state", "version", "verdict", "counts", "reported", "kind", "lane", "priority",
 )  # fmt: skip
 _TIMES = ("created_at", "deliver_at", "moved_from", "expires_at", "released_at", "finished_at")
 
 
 def _summary(history: history.History) -> dict[str, Any]:
-    same = {name: getattr(history, name) for name in _SAME}
+    copied = {name: getattr(history, name) for name in _COPIED}
     times = {name: write_optional_time(getattr(history, name)) for name in _TIMES}
     channels = {name: {"state": one.state, **one.counts} for name, one in history.channels.items()}
-    own = {"id": history.key.id, "history_key": str(history.key), "tags": list(history.tags), "channels": channels}
-    return same | times | own
+    further = {"id": history.key.id, "history_key": str(history.key), "tags": list(history.tags), "channels": channels}
+    return copied | times | further
 
 
-class Deliveries(Struct):
-    """A page of deliveries, newest first. `next`: the cursor of the following page."""
+class DeliveryPage(Struct):
+    """A page of deliveries, newest first. `next`: the cursor of the next page."""
 
-    deliveries: list[Summary]
+    deliveries: list[DeliverySummary]
     next: str | None
 
     @classmethod
-    def of(cls, histories: Iterable[history.History], cursor: str | None) -> "Deliveries":
-        return cls([Summary.of(one) for one in histories], cursor)
+    def of(cls, histories: Iterable[history.History], cursor: str | None) -> "DeliveryPage":
+        return cls([DeliverySummary.of(one) for one in histories], cursor)
 
 
 class Cancelled(Struct):
-    """`cancelled`: how many will not get it any more; `already_sent`: whom it was sent to before that."""
+    """`cancelled`: the number of cancelled recipients; `already_sent`: recipients it had been sent to before."""
 
     cancelled: int
     already_sent: list[Id]
@@ -170,26 +171,26 @@ class Cancelled(Struct):
 
 
 class CancelledMany(Struct):
-    """How many recipients will not get what they would have got."""
+    """The number of cancelled recipients, over all deliveries."""
 
     cancelled: int
 
 
 class Retried(Struct):
-    """How many pairs of recipient and channel are queued anew."""
+    """The number of queued retries: pairs of recipient and channel."""
 
     queued: int
 
 
-class Tracked(Struct):
-    """What was known when the wait ended. `history` is null while the key has no delivery yet."""
+class TrackResponse(Struct):
+    """The history at the end of the wait. `history` is null while the key has no delivery."""
 
-    history: HistoryTold | None
+    history: HistoryResponse | None
     timed_out: bool
 
 
 class OutcomeChanged(Struct):
-    """One event of a stream."""
+    """Event of a stream: the outcome for one recipient in one channel changed."""
 
     version: int
     state: DeliveryState
@@ -199,53 +200,53 @@ class OutcomeChanged(Struct):
 
 
 class StateChanged(Struct):
-    """The event of a stream that is about the whole delivery."""
+    """Event of a stream: the state of the delivery changed."""
 
     version: int
     state: DeliveryState
 
 
-def of_change(change: history.Change) -> OutcomeChanged | StateChanged:
-    """An event's data."""
+def change_data(change: history.Change) -> OutcomeChanged | StateChanged:
+    """The data of the event for a change."""
     if change.recipient is None or change.channel is None or change.outcome is None:
         return StateChanged(change.version, change.state)
     outcome = Outcome.of(change.outcome)
     return OutcomeChanged(change.version, change.state, change.recipient, change.channel, outcome)
 
 
-class Tasks(Struct):
-    """A page of the queue's tasks."""
+class TaskPage(Struct):
+    """A page of tasks of the queue. `next`: the cursor of the next page."""
 
     tasks: Sequence[Mapping[str, Any]]
     next: str | None
 
 
-class Reported(Struct):
-    """Whether the report told anything new; repeats and late news change nothing."""
+class DeliveryReportResponse(Struct):
+    """Whether the delivery report changed anything; a repeat or a late report does not."""
 
     changed: bool
 
 
-class Alive(Struct):
-    """The process answers."""
+class HealthResponse(Struct):
+    """The process is alive, or ready."""
 
     status: str
 
 
-class FaultTold(Struct):
-    """One thing wrong with what was sent."""
+class FieldError(Struct):
+    """One error of the request. `path`: "recipients.0.id"."""
 
     path: str
     code: str
     message: str
 
 
-class Refusal(Struct):
-    """RFC 9457. `code` is stable; `errors` names each fault of what was sent."""
+class ProblemDocument(Struct):
+    """A problem document (RFC 9457). `code` is stable; `errors` lists every error of the request."""
 
     type: str
     title: str
     status: int
     detail: str
     code: str
-    errors: list[FaultTold] | UnsetType = UNSET
+    errors: list[FieldError] | UnsetType = UNSET

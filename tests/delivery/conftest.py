@@ -1,13 +1,14 @@
-"""A whole API on a real server: nothing of the services is played."""
+"""The API with all its services on a real server."""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from aiohttp import ClientResponse, ClientSession, web
+from aiohttp import ClientResponse, ClientSession
 
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
@@ -15,14 +16,14 @@ from core.courier.runtime import Runtime
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
-from core.queue.queue import Queue
+from core.queue import Queue
 from core.redis.store import Store
 from delivery.app import build
 from delivery.http.options import Options
-from delivery.http.server import Runner
+from delivery.http.server import listening
 from delivery.services import Services
 from tests.support.servers import Server
-from tests.support.stack import QUICK, Played, sent
+from tests.support.stack import QUICK, FakeCourier, sent
 from tests.support.stack import Answer as PlayedAnswer
 from tests.support.waiting import until
 
@@ -30,21 +31,21 @@ ADMIN = "ada_admin"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer, read to its end. `told` is its JSON; None if it is none."""
+class ApiResponse:
+    """A response, read to its end. `json` is None if the body is not JSON."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
-    told: Any
+    json: Any
 
     @property
     def code(self) -> str:
-        """The code of a refusal, which must be a whole problem document."""
+        """The code of the problem document; asserts that it is complete."""
         assert self.headers["Content-Type"] == "application/problem+json", self
-        assert {"type", "title", "status", "detail", "code"} <= self.told.keys(), self
-        assert self.told["status"] == self.status
-        return str(self.told["code"])
+        assert {"type", "title", "status", "detail", "code"} <= self.json.keys(), self
+        assert self.json["status"] == self.status
+        return str(self.json["code"])
 
 
 @dataclass(slots=True)
@@ -58,8 +59,8 @@ class Api:
     close: Callable[[], Awaitable[None]]
     secret: str = ADMIN
 
-    async def call(self, method: str, path: str, body: object = None, **more: Any) -> Answer:
-        """One call with this client's key. `body` goes as JSON, bytes as they are."""
+    async def call(self, method: str, path: str, body: object = None, **more: Any) -> ApiResponse:
+        """One request with the key of this client. `body` is sent as JSON, bytes unchanged."""
         headers = {"Authorization": f"Bearer {self.secret}", **more.pop("headers", {})}
         if isinstance(body, bytes):
             more["data"], headers = body, {"Content-Type": "application/json", **headers}
@@ -69,24 +70,24 @@ class Api:
             return await read(response)
 
     def as_key(self, secret: str) -> "Api":
-        """The same API, asked with another key."""
+        """The same API with another key."""
         return replace(self, secret=secret)
 
     async def keys(self) -> set[str]:
-        """What is in the store, but for API keys and the secrets of the installation."""
+        """All Redis keys except API keys and what belongs to the installation."""
         found = {key async for key in self.store.redis.scan_iter(count=1000)}
         return {key for key in found if not key.startswith(("access:", "accesses:", "secret:", "channels:"))}
 
 
-async def read(response: ClientResponse) -> Answer:
-    """The whole answer."""
+async def read(response: ClientResponse) -> ApiResponse:
+    """The whole response."""
     body = await response.read()
     is_json = "json" in response.headers.get("Content-Type", "") and "ndjson" not in response.headers["Content-Type"]
-    return Answer(response.status, response.headers, body, json.loads(body) if is_json and body else None)
+    return ApiResponse(response.status, response.headers, body, json.loads(body) if is_json and body else None)
 
 
-class Broken:
-    """A services that fails."""
+class BrokenService:
+    """A service whose methods all fail."""
 
     shards = 1
 
@@ -94,8 +95,8 @@ class Broken:
         raise RuntimeError("the password is hunter2")
 
 
-def a_delivery(**more: Any) -> dict[str, Any]:
-    """A delivery that is taken, with `more` fields."""
+def delivery_body(**more: Any) -> dict[str, Any]:
+    """The body of a valid delivery, with the fields in `more`."""
     contacts = {"telegram": "100001", "sms": "+79991112233"}
     return {"sender": {"id": 42}, "text": "Пары не будет", "recipients": [{"id": 1, "contacts": contacts}], **more}
 
@@ -109,40 +110,35 @@ async def store(server: Server) -> AsyncIterator[Store]:
 
 @pytest.fixture
 async def services(store: Store) -> AsyncIterator[Services]:
-    channels, tracker, access = Channels(store), Tracker(store), ApiKeys(store)
-    await access.ensure(ADMIN)
-    yield Services(Deliveries(store, channels), tracker, access, Idempotency(store), Queue(store), channels, store)
+    channels, tracker, api_keys = Channels(store), Tracker(store), ApiKeys(store)
+    await api_keys.ensure(ADMIN)
+    yield Services(Deliveries(store, channels), tracker, api_keys, Idempotency(store), Queue(store), channels, store)
     await tracker.close()
 
 
 @pytest.fixture
 def options() -> Options:
-    """What a test may override."""
+    """The limits; a test class may override this fixture."""
     return Options()
 
 
 @pytest.fixture
 async def api(services: Services, store: Store, options: Options) -> AsyncIterator[Api]:
-    runner = Runner(build(services, options), access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    host, port = runner.addresses[0][:2]
-    async with ClientSession() as session:
-        yield Api(f"http://{host}:{port}", session, store, services, runner.cleanup)
-    await runner.cleanup()
+    async with ClientSession() as session, AsyncExitStack() as server:
+        host, port = await server.enter_async_context(listening(build(services, options), "127.0.0.1", 0))
+        yield Api(f"http://{host}:{port}", session, store, services, server.aclose)
 
 
-Couriers = Callable[..., Awaitable[Played]]
+Couriers = Callable[..., Awaitable[FakeCourier]]
 
 
 @pytest.fixture
 async def courier(store: Store) -> AsyncIterator[Couriers]:
-    """`await courier("telegram", answer)`: a courier process whose provider the test plays; it has begun to listen."""
+    """`await courier("telegram", answer)`: a running courier whose provider answers as the test says."""
     running: list[tuple[Runtime, asyncio.Task[None]]] = []
 
-    async def started(channel: str, answer: PlayedAnswer = sent) -> Played:
-        played = Played(channel, answer)
+    async def started(channel: str, answer: PlayedAnswer = sent) -> FakeCourier:
+        played = FakeCourier(channel, answer)
         runtime = Runtime(store, played, QUICK)
         running.append((runtime, asyncio.create_task(runtime.run())))
         await until(lambda: runtime.claims > 0)

@@ -5,14 +5,16 @@ import gzip
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from delivery.endpoints.bulk import BATCH, Backlog, Splitter
+from core.history.deliveries import Deliveries
+from delivery.endpoints.bulk import BATCH
+from delivery.http.ndjson import LineSplitter, ResponseBuffer
 from delivery.http.options import Options
 from delivery.services import Services
-from tests.delivery.conftest import Api, Broken, Couriers, a_delivery
+from tests.delivery.conftest import Api, BrokenService, Couriers, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import until
 
@@ -33,20 +35,20 @@ async def bulk(api: Api, body: Any, **headers: str) -> list[dict[str, Any]]:
 
 @pytest.mark.row("D-01")
 async def test_many_deliveries_are_taken_in_one_request_and_answered_in_order(api: Api) -> None:
-    told = await bulk(api, ndjson(*(a_delivery(text=f"number {n}", deliver_at=LATER) for n in range(1500))))
-    assert [one["line"] for one in told] == list(range(1, 1501))
-    assert {one["status"] for one in told} == {202}
+    result = await bulk(api, ndjson(*(delivery_body(text=f"number {n}", deliver_at=LATER) for n in range(1500))))
+    assert [one["line"] for one in result] == list(range(1, 1501))
+    assert {one["status"] for one in result} == {202}
     for number in (0, 499, 500, 1499):
-        history = await api.call("GET", f"/v1/deliveries/{told[number]['id']}")
-        assert history.told["text"] == f"number {number}"
+        history = await api.call("GET", f"/v1/deliveries/{result[number]['id']}")
+        assert history.json["text"] == f"number {number}"
 
 
 @pytest.mark.row("D-26", "D-27")
 async def test_a_bad_line_stops_no_other_and_leaves_nothing_behind(api: Api) -> None:
-    good = json.dumps(a_delivery()).encode()
+    good = json.dumps(delivery_body()).encode()
     lines = [good, b"{", b"", b'{"text": "\xff"}', b"\xef\xbb\xbf" + good, good + b"\r", b"[]", b"  ", good]
-    told = await bulk(api, b"\n".join(lines))
-    assert [(one["line"], one["status"], one.get("code")) for one in told] == [
+    result = await bulk(api, b"\n".join(lines))
+    assert [(one["line"], one["status"], one.get("code")) for one in result] == [
         (1, 202, None),
         (2, 400, "JSON_MALFORMED"),
         (4, 400, "JSON_NOT_UTF8"),
@@ -55,35 +57,35 @@ async def test_a_bad_line_stops_no_other_and_leaves_nothing_behind(api: Api) -> 
         (7, 400, "WRONG_TYPE"),
         (9, 202, None),
     ]
-    assert len((await api.call("GET", "/v1/deliveries")).told["deliveries"]) == 3
+    assert len((await api.call("GET", "/v1/deliveries")).json["deliveries"]) == 3
 
 
 async def test_what_only_the_house_can_refuse_is_told_on_its_line(api: Api) -> None:
-    key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).told["history_key"]
-    body = a_delivery(history_key=key)
-    told = await bulk(api, ndjson(body, body, a_delivery()))
-    assert [one["status"] for one in told] == [202, 409, 202]
-    assert told[1]["code"] == "HISTORY_KEY_USED"
+    key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).json["history_key"]
+    body = delivery_body(history_key=key)
+    result = await bulk(api, ndjson(body, body, delivery_body()))
+    assert [one["status"] for one in result] == [202, 409, 202]
+    assert result[1]["code"] == "HISTORY_KEY_USED"
 
 
 @pytest.mark.row("D-39")
 async def test_a_repeated_bulk_is_answered_like_the_first(api: Api) -> None:
-    body = ndjson(*(a_delivery(text=str(n), deliver_at=LATER) for n in range(20)))
+    body = ndjson(*(delivery_body(text=str(n), deliver_at=LATER) for n in range(20)))
     first = await bulk(api, body, **{"Idempotency-Key": "monday"})
     second = await bulk(api, body, **{"Idempotency-Key": "monday"})
     assert [one["id"] for one in second] == [one["id"] for one in first]
     assert ({one["replayed"] for one in first}, {one["replayed"] for one in second}) == ({False}, {True})
-    other = await bulk(api, ndjson(a_delivery(text="other")), **{"Idempotency-Key": "monday"})
+    other = await bulk(api, ndjson(delivery_body(text="other")), **{"Idempotency-Key": "monday"})
     assert other[0]["code"] == "IDEMPOTENCY_KEY_REUSED"
     assert (other[0]["line"], other[0]["status"]) == (1, 422)
 
 
 @pytest.mark.row("D-39")
 async def test_a_line_may_have_a_key_of_its_own(api: Api) -> None:
-    line = a_delivery(idempotency_key="a", deliver_at=LATER)
-    told = await bulk(api, ndjson(line, a_delivery(deliver_at=LATER), line), **{"Idempotency-Key": "x"})
-    assert told[0]["id"] == told[2]["id"] != told[1]["id"]
-    bad = await bulk(api, ndjson(a_delivery(idempotency_key="я")))
+    line = delivery_body(idempotency_key="a", deliver_at=LATER)
+    result = await bulk(api, ndjson(line, delivery_body(deliver_at=LATER), line), **{"Idempotency-Key": "x"})
+    assert result[0]["id"] == result[2]["id"] != result[1]["id"]
+    bad = await bulk(api, ndjson(delivery_body(idempotency_key="я")))
     assert bad[0]["code"] == "IDEMPOTENCY_KEY_MALFORMED"
 
 
@@ -91,9 +93,9 @@ async def test_answers_come_while_lines_are_still_being_sent(api: Api) -> None:
     first_is_answered = asyncio.Event()
 
     async def lines() -> AsyncIterator[bytes]:
-        yield ndjson(a_delivery(text="first"))
+        yield ndjson(delivery_body(text="first"))
         await first_is_answered.wait()
-        yield ndjson(a_delivery(text="second"))
+        yield ndjson(delivery_body(text="second"))
 
     headers = {"Authorization": f"Bearer {api.secret}", **LINES}
     async with api.session.post(api.url + BULK, data=lines(), headers=headers) as response:
@@ -113,9 +115,9 @@ async def test_lines_of_one_lane_are_delivered_in_order_although_the_server_forg
 
     count = 5 * BATCH // 2
     forgetting = asyncio.create_task(forget())
-    told = await bulk(api, ndjson(*(a_delivery(text=str(number), lane="exam") for number in range(count))))
+    result = await bulk(api, ndjson(*(delivery_body(text=str(number), lane="exam") for number in range(count))))
     forgetting.cancel()
-    assert [one["status"] for one in told] == [202] * count
+    assert [one["status"] for one in result] == [202] * count
     played = await courier("sms")
     await until(lambda: len(played.attempted) == count)
     assert [message.text for message in played.attempted] == [str(number) for number in range(count)]
@@ -137,7 +139,7 @@ async def test_who_sends_everything_before_he_reads_anything_is_not_left_hanging
 
 
 async def test_answers_pile_up_to_a_bound_and_then_wait_to_be_taken() -> None:
-    backlog = Backlog(most=10)
+    backlog = ResponseBuffer(limit=10)
     await backlog.put(b"123456")
     await backlog.put(b"123456")
     late = asyncio.create_task(backlog.put(b"late"))
@@ -149,22 +151,22 @@ async def test_answers_pile_up_to_a_bound_and_then_wait_to_be_taken() -> None:
 
 
 async def test_a_compressed_bulk_is_read_and_a_broken_one_is_told_where_it_breaks(api: Api) -> None:
-    packed = gzip.compress(ndjson(*(a_delivery(text=str(n)) for n in range(3))))
+    packed = gzip.compress(ndjson(*(delivery_body(text=str(n)) for n in range(3))))
     assert [one["status"] for one in await bulk(api, packed, **{"Content-Encoding": "gzip"})] == [202, 202, 202]
     broken = await bulk(api, b"\0\0not gzip", **{"Content-Encoding": "gzip"})
     assert broken[-1]["code"] == "BODY_MALFORMED"
 
 
 async def test_while_the_store_is_away_each_line_says_so(api: Api, server: Server) -> None:
-    await bulk(api, ndjson(a_delivery()))  # the key and the channels are known for a moment
+    await bulk(api, ndjson(delivery_body()))  # the key and the channels are known for a moment
     server.kill()
-    told = await bulk(api, ndjson(a_delivery(), {}, a_delivery()))
-    assert [(one["status"], one["code"]) for one in told] == [
+    result = await bulk(api, ndjson(delivery_body(), {}, delivery_body()))
+    assert [(one["status"], one["code"]) for one in result] == [
         (503, "STORE_UNAVAILABLE"),
         (400, "REQUIRED"),
         (503, "STORE_UNAVAILABLE"),
     ]
-    for one in (told[0], told[2]):
+    for one in (result[0], result[2]):
         assert "It may have been done." in one["detail"]
         assert "Nothing was written" not in one["detail"]
     server.start()
@@ -173,13 +175,13 @@ async def test_while_the_store_is_away_each_line_says_so(api: Api, server: Serve
 async def test_on_a_full_store_each_line_says_that_nothing_was_written_and_nothing_was(api: Api) -> None:
     before = await api.keys()
     await api.store.redis.config_set("maxmemory", 1)
-    told = await bulk(api, ndjson(a_delivery(), {}, a_delivery()))
-    assert [(one["status"], one["code"]) for one in told] == [
+    result = await bulk(api, ndjson(delivery_body(), {}, delivery_body()))
+    assert [(one["status"], one["code"]) for one in result] == [
         (503, "STORE_FULL"),
         (400, "REQUIRED"),
         (503, "STORE_FULL"),
     ]
-    for one in (told[0], told[2]):
+    for one in (result[0], result[2]):
         assert one["detail"].startswith("Nothing was written.")
         assert "may have been done" not in one["detail"]
     assert await api.keys() == before
@@ -188,12 +190,12 @@ async def test_on_a_full_store_each_line_says_that_nothing_was_written_and_nothi
 class TestFault:
     @pytest.fixture
     def services(self, services: Services) -> Services:
-        return replace(services, deliveries=Broken())
+        return replace(services, deliveries=cast(Deliveries, BrokenService()))
 
     async def test_a_fault_of_ours_in_the_middle_breaks_the_answer_off_and_adds_nothing_to_it(self, api: Api) -> None:
         host, port = api.url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
-        body = ndjson(a_delivery())
+        body = ndjson(delivery_body())
         head = f"POST {BULK} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {api.secret}\r\n"
         writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         answer = await asyncio.wait_for(reader.read(), 5)
@@ -208,9 +210,9 @@ class TestSmall:
         return Options(bulk_limit=3000, line_limit=1000)
 
     async def test_a_line_that_is_too_long_is_refused_alone(self, api: Api) -> None:
-        told = await bulk(api, ndjson(a_delivery(), a_delivery(text="a" * 1000), a_delivery()))
-        assert [(one["line"], one["status"]) for one in told] == [(1, 202), (2, 413), (3, 202)]
-        assert told[1]["code"] == "BODY_TOO_LARGE"
+        result = await bulk(api, ndjson(delivery_body(), delivery_body(text="a" * 1000), delivery_body()))
+        assert [(one["line"], one["status"]) for one in result] == [(1, 202), (2, 413), (3, 202)]
+        assert result[1]["code"] == "BODY_TOO_LARGE"
 
     async def test_a_body_that_says_it_is_too_long_is_refused_at_once(self, api: Api) -> None:
         answer = await api.call("POST", BULK, b" " * 3001, headers=LINES)
@@ -219,25 +221,25 @@ class TestSmall:
     async def test_a_stream_that_becomes_too_long_is_cut_off_with_a_word(self, api: Api) -> None:
         async def lines() -> AsyncIterator[bytes]:
             for _ in range(50):
-                yield ndjson(a_delivery())
+                yield ndjson(delivery_body())
 
         answer = await api.call("POST", BULK, headers=LINES, data=lines())
-        told = [json.loads(line) for line in answer.body.splitlines()]
-        assert {one["status"] for one in told[:-1]} <= {202}
-        assert len(told) < 50
-        assert (told[-1]["status"], told[-1]["code"]) == (413, "BODY_TOO_LARGE")
+        result = [json.loads(line) for line in answer.body.splitlines()]
+        assert {one["status"] for one in result[:-1]} <= {202}
+        assert len(result) < 50
+        assert (result[-1]["status"], result[-1]["code"]) == (413, "BODY_TOO_LARGE")
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "multipart/form-data", "application/x-ndjson; charset=cp1251"])
 async def test_only_lines_of_json_are_taken(api: Api, kind: str) -> None:
-    answer = await api.call("POST", BULK, ndjson(a_delivery()), headers={"Content-Type": kind})
+    answer = await api.call("POST", BULK, ndjson(delivery_body()), headers={"Content-Type": kind})
     assert (answer.status, answer.code) == (415, "CONTENT_TYPE_UNSUPPORTED")
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_lines_are_the_same_however_they_are_cut_into_chunks(size: int) -> None:
     text = b"one\n\ntwo\r\n" + b"x" * 30 + b"\nthree\n" + b"y" * 31 + b"\nlast"
-    splitter = Splitter(longest=10)
+    splitter = LineSplitter(limit=10)
     lines = [line for start in range(0, len(text), size) for line in splitter.feed(text[start : start + size])]
     lines += splitter.feed(b"\n")
     assert [(line.number, line.raw.strip(), line.refused is not None) for line in lines] == [

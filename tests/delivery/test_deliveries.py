@@ -8,7 +8,7 @@ import pytest
 
 from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.model.states import Reason
-from tests.delivery.conftest import Api, Couriers, a_delivery
+from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.support.waiting import until
 
 LATER = "2030-01-01T00:00:00+03:00"
@@ -17,20 +17,20 @@ BOTH = ["telegram", "sms"]
 
 async def finished(api: Api, where: str) -> dict[str, Any]:
     async def is_over() -> bool:
-        return (await api.call("GET", where)).told["finished_at"] is not None
+        return (await api.call("GET", where)).json["finished_at"] is not None
 
     await until(is_over)
-    told: dict[str, Any] = (await api.call("GET", where)).told
-    return told
+    result: dict[str, Any] = (await api.call("GET", where)).json
+    return result
 
 
 @pytest.mark.row("D-01")
 async def test_one_call_takes_a_delivery_and_says_where_it_is(api: Api) -> None:
-    answer = await api.call("POST", "/v1/deliveries", a_delivery())
+    answer = await api.call("POST", "/v1/deliveries", delivery_body())
     assert answer.status == 202
-    assert answer.told.keys() == {"id", "history_key", "state", "deliver_at", "moved_from", "recipients"}
-    assert answer.headers["Location"] == f"/v1/deliveries/{answer.told['id']}"
-    assert (answer.told["state"], answer.told["recipients"], answer.told["moved_from"]) == ("released", 1, None)
+    assert answer.json.keys() == {"id", "history_key", "state", "deliver_at", "moved_from", "recipients"}
+    assert answer.headers["Location"] == f"/v1/deliveries/{answer.json['id']}"
+    assert (answer.json["state"], answer.json["recipients"], answer.json["moved_from"]) == ("released", 1, None)
 
 
 @pytest.mark.row("D-03")
@@ -43,23 +43,28 @@ async def test_the_history_says_who_sent_what_to_whom_and_who_got_it_how(api: Ap
         {"id": 3},
     ]
     sender = {"id": 42, "name": "Иванов И. И.", "role": "trainer"}
-    body = a_delivery(sender=sender, recipients=people, channels=BOTH, origin="web", tags=["exam"])
+    body = delivery_body(sender=sender, recipients=people, channels=BOTH, origin="web", tags=["exam"])
     made = await api.call("POST", "/v1/deliveries", body)
-    told = await finished(api, made.headers["Location"])
-    assert (told["sender"], told["text"], told["origin"], told["tags"]) == (sender, body["text"], "web", ["exam"])
-    assert (told["state"], told["verdict"], told["lane"], told["next"]) == ("finished", "partly", None, None)
-    first, second, third = told["recipients"]
+    result = await finished(api, made.headers["Location"])
+    assert (result["sender"], result["text"], result["origin"], result["tags"]) == (
+        sender,
+        body["text"],
+        "web",
+        ["exam"],
+    )
+    assert (result["state"], result["verdict"], result["lane"], result["next"]) == ("finished", "partly", None, None)
+    first, second, third = result["recipients"]
     assert (first["id"], first["name"], first["received_in"]) == (1, "Петя", ["telegram"])
     assert first["outcomes"]["telegram"].items() >= {"status": "sent", "reference": "ref-100001", "attempts": 1}.items()
     assert first["outcomes"]["sms"].items() >= {"status": "failed", "reason": "recipient_unreachable"}.items()
     assert (second["id"], second["received_in"]) == ("two", [])
     assert second["outcomes"]["telegram"] == {"status": "no_contact"}
     assert (third["id"], third["origin"], third["received_in"]) == (3, [], [])
-    assert told["channels"] == {
+    assert result["channels"] == {
         "telegram": {"state": "reported", "sent": 1, "no_contact": 2},
         "sms": {"state": "reported", "failed": 2, "no_contact": 1},
     }
-    assert told["counts"].items() >= {"recipients": 3, "reached": 1, "sent": 1, "failed": 2, "no_contact": 3}.items()
+    assert result["counts"].items() >= {"recipients": 3, "reached": 1, "sent": 1, "failed": 2, "no_contact": 3}.items()
 
 
 @pytest.mark.row("D-17")
@@ -84,10 +89,10 @@ async def test_the_sender_is_told_which_of_five_things_happened(
     for channel, outcome in answers.items():
         await courier(channel, lambda message, outcome=outcome: outcome)
     people = [{"id": 1, "contacts": contacts}, {"id": 2, "contacts": {name: "9" for name in contacts if name == "sms"}}]
-    made = await api.call("POST", "/v1/deliveries", a_delivery(recipients=people, channels=BOTH, **more))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people, channels=BOTH, **more))
 
     async def is_told() -> bool:
-        return bool((await api.call("GET", made.headers["Location"])).told["verdict"] == verdict)
+        return bool((await api.call("GET", made.headers["Location"])).json["verdict"] == verdict)
 
     await until(is_told)
 
@@ -96,26 +101,26 @@ async def test_the_sender_is_told_which_of_five_things_happened(
 async def test_a_key_can_be_had_and_used_before_the_delivery(api: Api) -> None:
     given = await api.call("POST", "/v1/history-keys", {"sender": {"id": "деканат: 1"}})
     assert given.status == 201
-    assert given.told["history_key"].startswith("history:{0}:деканат: 1:")
-    early = await api.call("GET", f"/v1/deliveries/{given.told['id']}")
+    assert given.json["history_key"].startswith("history:{0}:деканат: 1:")
+    early = await api.call("GET", f"/v1/deliveries/{given.json['id']}")
     assert early.code == "HISTORY_NOT_FOUND"
-    body = a_delivery(sender={"id": "деканат: 1"}, history_key=given.told["history_key"])
+    body = delivery_body(sender={"id": "деканат: 1"}, history_key=given.json["history_key"])
     made = await api.call("POST", "/v1/deliveries", body)
-    assert (made.told["id"], made.told["history_key"]) == (given.told["id"], given.told["history_key"])
-    assert (await api.call("GET", f"/v1/deliveries/{given.told['id']}")).told["sender"] == {"id": "деканат: 1"}
+    assert (made.json["id"], made.json["history_key"]) == (given.json["id"], given.json["history_key"])
+    assert (await api.call("GET", f"/v1/deliveries/{given.json['id']}")).json["sender"] == {"id": "деканат: 1"}
 
 
 async def test_either_form_of_a_key_names_the_delivery(api: Api) -> None:
-    made = await api.call("POST", "/v1/deliveries", a_delivery(sender={"id": "a.b:c"}))
-    for name in (made.told["id"], made.told["history_key"]):
-        assert (await api.call("GET", f"/v1/deliveries/{name}")).told["id"] == made.told["id"]
+    made = await api.call("POST", "/v1/deliveries", delivery_body(sender={"id": "a.b:c"}))
+    for name in (made.json["id"], made.json["history_key"]):
+        assert (await api.call("GET", f"/v1/deliveries/{name}")).json["id"] == made.json["id"]
 
 
 @pytest.mark.parametrize("sender", ["a/b", "50%25", "%2F", "a%2Fb", "~.:{}", "Ёж", "1.2.3", "a b+c", "%", "history:"])
 async def test_an_id_can_be_put_into_an_address_as_it_is(api: Api, sender: str) -> None:
-    made = await api.call("POST", "/v1/deliveries", a_delivery(sender={"id": sender}))
-    told = await api.call("GET", made.headers["Location"])
-    assert (told.status, told.told["sender"]) == (200, {"id": sender})
+    made = await api.call("POST", "/v1/deliveries", delivery_body(sender={"id": sender}))
+    result = await api.call("GET", made.headers["Location"])
+    assert (result.status, result.json["sender"]) == (200, {"id": sender})
 
 
 @pytest.mark.row("D-02")
@@ -126,10 +131,10 @@ async def test_who_is_named_twice_is_one_recipient_with_all_his_contacts(api: Ap
         {"id": 1, "name": "Петя", "contacts": {"sms": ["+71", "+72"]}},
         {"id": "1", "contacts": {"telegram": "2", "sms": []}},
     ]
-    made = await api.call("POST", "/v1/deliveries", a_delivery(recipients=people, channels=BOTH))
-    assert made.told["recipients"] == 1
-    told = await finished(api, made.headers["Location"])
-    assert [(one["id"], one["name"]) for one in told["recipients"]] == [(1, "Петя")]
+    made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people, channels=BOTH))
+    assert made.json["recipients"] == 1
+    result = await finished(api, made.headers["Location"])
+    assert [(one["id"], one["name"]) for one in result["recipients"]] == [(1, "Петя")]
     assert (sorted(telegram.addresses), sorted(sms.addresses)) == (["1", "2"], ["+71", "+72"])
 
 
@@ -138,37 +143,37 @@ async def test_a_channel_that_is_named_twice_is_used_once(api: Api, courier: Cou
     """It had two parcels of one name, was sent once and never came to its end."""
     telegram = await courier("telegram")
     people = [{"id": 1, "contacts": {"telegram": "1"}}]
-    made = await api.call("POST", "/v1/deliveries", a_delivery(recipients=people, channels=["telegram", "telegram"]))
-    told = await finished(api, made.headers["Location"])
-    assert (told["verdict"], telegram.addresses) == ("all_reached", ["1"])
+    made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people, channels=["telegram", "telegram"]))
+    result = await finished(api, made.headers["Location"])
+    assert (result["verdict"], telegram.addresses) == ("all_reached", ["1"])
 
 
 @pytest.mark.row("D-07")
 async def test_a_delivery_waits_for_its_time_and_can_be_moved_and_cancelled_before(api: Api) -> None:
-    made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at="2029-11-21T17:00:00.250+03:00"))
-    assert (made.told["state"], made.told["deliver_at"]) == ("scheduled", "2029-11-21T14:00:00.250Z")
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2029-11-21T17:00:00.250+03:00"))
+    assert (made.json["state"], made.json["deliver_at"]) == ("scheduled", "2029-11-21T14:00:00.250Z")
     where = made.headers["Location"]
     moved = await api.call("PATCH", where, {"deliver_at": LATER})
-    assert (moved.status, moved.told["deliver_at"]) == (200, "2029-12-31T21:00:00Z")
-    assert (await api.call("DELETE", where)).told == {"cancelled": 1, "already_sent": [], "in_flight": []}
-    assert (await api.call("GET", where)).told["state"] == "cancelled"
+    assert (moved.status, moved.json["deliver_at"]) == (200, "2029-12-31T21:00:00Z")
+    assert (await api.call("DELETE", where)).json == {"cancelled": 1, "already_sent": [], "in_flight": []}
+    assert (await api.call("GET", where)).json["state"] == "cancelled"
     assert (await api.call("PATCH", where, {"deliver_at": LATER})).code == "ALREADY_RELEASED"
 
 
 async def test_what_is_told_beyond_milliseconds_is_left_off(api: Api) -> None:
-    made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at="2029-12-31T23:59:59.999999999Z"))
-    assert made.told["deliver_at"] == "2029-12-31T23:59:59.999Z"
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2029-12-31T23:59:59.999999999Z"))
+    assert made.json["deliver_at"] == "2029-12-31T23:59:59.999Z"
 
 
 @pytest.mark.row("D-07")
 async def test_a_time_in_the_past_is_now_and_the_caller_is_told_so(api: Api) -> None:
-    made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at="2001-01-01T00:00:00+05:00"))
-    assert (made.status, made.told["state"], made.told["moved_from"]) == (202, "released", "2000-12-31T19:00:00Z")
-    assert datetime.now(UTC) - datetime.fromisoformat(made.told["deliver_at"]) < timedelta(seconds=10)
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2001-01-01T00:00:00+05:00"))
+    assert (made.status, made.json["state"], made.json["moved_from"]) == (202, "released", "2000-12-31T19:00:00Z")
+    assert datetime.now(UTC) - datetime.fromisoformat(made.json["deliver_at"]) < timedelta(seconds=10)
 
 
 async def test_a_delivery_on_its_way_can_not_be_moved(api: Api) -> None:
-    made = await api.call("POST", "/v1/deliveries", a_delivery())
+    made = await api.call("POST", "/v1/deliveries", delivery_body())
     refused = await api.call("PATCH", made.headers["Location"], {"deliver_at": LATER})
     assert (refused.status, refused.code) == (409, "ALREADY_RELEASED")
 
@@ -186,18 +191,18 @@ async def test_a_cancel_of_chosen_recipients_says_who_had_been_sent_to(api: Api,
     await courier("telegram", answer)
     people = [{"id": n, "contacts": {"telegram": str(n)}} for n in (1, 2)]
     later = [{"id": 3, "contacts": {"sms": "3"}}, {"id": "four", "contacts": {"sms": "4"}}]
-    made = await api.call("POST", "/v1/deliveries", a_delivery(recipients=people + later, channels=BOTH))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people + later, channels=BOTH))
     where = made.headers["Location"]
     await held.wait()
 
     async def first_is_sent() -> bool:
-        return bool((await api.call("GET", where)).told["counts"]["sent"])
+        return bool((await api.call("GET", where)).json["counts"]["sent"])
 
     await until(first_is_sent)
     cancelled = await api.call("DELETE", f"{where}?recipient=1&recipient=four")
     holding.set()
     assert cancelled.status == 200
-    assert (cancelled.told["cancelled"], cancelled.told["already_sent"]) == (1, [1])
+    assert (cancelled.json["cancelled"], cancelled.json["already_sent"]) == (1, [1])
     unknown = await api.call("DELETE", f"{where}?recipient=99")
     assert (unknown.status, unknown.code) == (404, "RECIPIENT_NOT_FOUND")
 
@@ -206,48 +211,48 @@ async def test_a_cancel_of_chosen_recipients_says_who_had_been_sent_to(api: Api,
 async def test_what_failed_is_tried_again_in_the_same_history(api: Api, courier: Couriers) -> None:
     blocked = [True]
     await courier("telegram", lambda message: Rejected(Reason.BLOCKED) if blocked[0] else Sent("2"))
-    made = await api.call("POST", "/v1/deliveries", a_delivery(channels=["telegram"]))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(channels=["telegram"]))
     where = made.headers["Location"]
     assert (await finished(api, where))["verdict"] == "nothing_worked"
     blocked[0] = False
-    assert (await api.call("POST", f"{where}/retry", {"statuses": ["unknown"]})).told == {"queued": 0}
+    assert (await api.call("POST", f"{where}/retry", {"statuses": ["unknown"]})).json == {"queued": 0}
     again = await api.call("POST", f"{where}/retry", {"statuses": ["failed", "failed"]})
-    assert (again.status, again.told) == (202, {"queued": 1})
+    assert (again.status, again.json) == (202, {"queued": 1})
     assert (await finished(api, where))["verdict"] == "all_reached"
 
 
 async def test_deliveries_are_cancelled_by_what_they_have_in_common(api: Api) -> None:
     for tag in ("exam", "exam", "party"):
-        await api.call("POST", "/v1/deliveries", a_delivery(tags=[tag], deliver_at=LATER))
-    assert (await api.call("POST", "/v1/cancellations", {"tag": "exam"})).told == {"cancelled": 2}
+        await api.call("POST", "/v1/deliveries", delivery_body(tags=[tag], deliver_at=LATER))
+    assert (await api.call("POST", "/v1/cancellations", {"tag": "exam"})).json == {"cancelled": 2}
     left = await api.call("GET", "/v1/deliveries?state=scheduled")
-    assert [one["tags"] for one in left.told["deliveries"]] == [["party"]]
+    assert [one["tags"] for one in left.json["deliveries"]] == [["party"]]
 
 
 async def test_deliveries_are_listed_newest_first_and_page_by_page(api: Api) -> None:
-    made = [(await api.call("POST", "/v1/deliveries", a_delivery(deliver_at=LATER))).told["id"] for _ in range(5)]
-    await api.call("POST", "/v1/deliveries", a_delivery(sender={"id": 7}))
+    made = [(await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER))).json["id"] for _ in range(5)]
+    await api.call("POST", "/v1/deliveries", delivery_body(sender={"id": 7}))
     seen, where = [], "/v1/deliveries?sender=42&limit=2"
     while where:
         page = await api.call("GET", where)
-        seen += [one["id"] for one in page.told["deliveries"]]
-        assert all("recipients" not in one for one in page.told["deliveries"])
-        assert ("Link" in page.headers) == (page.told["next"] is not None)
+        seen += [one["id"] for one in page.json["deliveries"]]
+        assert all("recipients" not in one for one in page.json["deliveries"])
+        assert ("Link" in page.headers) == (page.json["next"] is not None)
         where = page.headers.get("Link", "").removesuffix('>; rel="next"').removeprefix("<")
     assert seen == made[::-1]
     since = await api.call("GET", "/v1/deliveries", params={"since": "2040-01-01T00:00:00+03:00"})
-    assert since.told == {"deliveries": [], "next": None} or since.code == "TIME_OUT_OF_RANGE"
+    assert since.json == {"deliveries": [], "next": None} or since.code == "TIME_OUT_OF_RANGE"
 
 
 async def test_a_long_history_is_read_page_by_page(api: Api) -> None:
     people = [{"id": n} for n in range(250)]
-    made = await api.call("POST", "/v1/deliveries", a_delivery(recipients=people))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people))
     first = await api.call("GET", made.headers["Location"])
-    assert len(first.told["recipients"]) == 100
+    assert len(first.json["recipients"]) == 100
     seen, where = [], made.headers["Location"] + "?limit=120"
     while where:
         page = await api.call("GET", where)
-        seen += [one["id"] for one in page.told["recipients"]]
+        seen += [one["id"] for one in page.json["recipients"]]
         where = page.headers.get("Link", "").removesuffix('>; rel="next"').removeprefix("<")
     assert seen == list(range(250))
 
@@ -255,7 +260,7 @@ async def test_a_long_history_is_read_page_by_page(api: Api) -> None:
 @pytest.mark.row("D-33")
 async def test_ten_thousand_recipients_are_one_call(api: Api) -> None:
     people = [{"id": n, "contacts": {"sms": f"+7999{n:07}"}} for n in range(10_000)]
-    made = await api.call("POST", "/v1/deliveries", a_delivery(recipients=people, deliver_at=LATER))
-    assert (made.status, made.told["recipients"]) == (202, 10_000)
+    made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people, deliver_at=LATER))
+    assert (made.status, made.json["recipients"]) == (202, 10_000)
     whole = await api.call("GET", made.headers["Location"] + "?limit=10000")
-    assert len(whole.told["recipients"]) == 10_000
+    assert len(whole.json["recipients"]) == 10_000

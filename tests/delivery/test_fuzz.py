@@ -12,16 +12,16 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from delivery import openapi as document
+from delivery import openapi
 from delivery.http import problems
 from delivery.http.route import OpenRoute, Route
 from delivery.routes import OPEN_ROUTES, ROUTES
-from tests.delivery.conftest import Answer, Api, a_delivery
-from tests.delivery.shapes import ANYTHING, fitting, nearly_fitting
+from tests.delivery.conftest import Api, ApiResponse, delivery_body
+from tests.delivery.schema_values import ANYTHING, almost_valid, valid
 
 pytestmark = [pytest.mark.row("D-27"), pytest.mark.timeout(300)]
 
-DOCUMENT = document.document((*ROUTES, *OPEN_ROUTES), "test")
+DOCUMENT = openapi.build((*ROUTES, *OPEN_ROUTES), "test")
 COMPONENTS = DOCUMENT["components"]["schemas"]
 ALL = (*ROUTES, *OPEN_ROUTES)
 patient = settings(
@@ -34,18 +34,18 @@ def operation(route: Route | OpenRoute) -> dict[str, Any]:
     return found
 
 
-def check(route: Route | OpenRoute, answer: Answer) -> None:
+def check(route: Route | OpenRoute, answer: ApiResponse) -> None:
     """The one law."""
     assert answer.status < 500, answer
     if answer.status >= 400:
         assert answer.code in problems.CODES, answer
-        validate(answer.told, {"$ref": "#/components/schemas/Refusal"})
+        validate(answer.json, {"$ref": "#/components/schemas/ProblemDocument"})
         return
     content = operation(route)["responses"][str(answer.status)]["content"]
     kind = answer.headers["Content-Type"]
     assert kind in content
     if kind == "application/json":
-        validate(answer.told, content[kind]["schema"])
+        validate(answer.json, content[kind]["schema"])
 
 
 def validate(value: Any, schema: dict[str, Any]) -> None:
@@ -59,7 +59,7 @@ def bodies(route: Route | OpenRoute) -> st.SearchStrategy[bytes]:
     if not content:
         return noise | st.just(b"")
     schema = next(iter(content.values()))["schema"]
-    return fitting(schema, COMPONENTS).map(dumped) | nearly_fitting(schema, COMPONENTS).map(dumped) | noise
+    return valid(schema, COMPONENTS).map(dumped) | almost_valid(schema, COMPONENTS).map(dumped) | noise
 
 
 def dumped(value: Any) -> bytes:
@@ -70,7 +70,7 @@ def dumped(value: Any) -> bytes:
 def queries(route: Route | OpenRoute) -> st.SearchStrategy[list[tuple[str, str]]]:
     named = [one for one in operation(route)["parameters"] if one["in"] == "query"]
     plain = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-    pairs = [st.tuples(st.just(one["name"]), fitting(one["schema"], COMPONENTS).map(str) | plain) for one in named]
+    pairs = [st.tuples(st.just(one["name"]), valid(one["schema"], COMPONENTS).map(str) | plain) for one in named]
     return st.lists(st.one_of(*pairs, st.tuples(plain, plain)), max_size=3) | st.just([])
 
 
@@ -89,9 +89,9 @@ HEADERS = st.fixed_dictionaries(
 @pytest.fixture
 async def over(api: Api) -> str:
     """A delivery that is over: whoever waits for it is answered at once."""
-    made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at="2030-01-01T00:00:00Z"))
-    await api.call("DELETE", f"/v1/deliveries/{made.told['id']}")
-    return str(made.told["id"])
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z"))
+    await api.call("DELETE", f"/v1/deliveries/{made.json['id']}")
+    return str(made.json["id"])
 
 
 @pytest.mark.parametrize("route", ALL, ids=lambda route: f"{route.method} {route.path}")
@@ -132,13 +132,13 @@ def elsewhere(path: str, route: Route | OpenRoute) -> bool:
 @patient
 @pytest.mark.row("D-14", "D-26")
 async def test_every_text_that_is_not_white_space_is_kept_letter_for_letter(api: Api, text: str) -> None:
-    answer = await api.call("POST", "/v1/deliveries", a_delivery(text=text))
+    answer = await api.call("POST", "/v1/deliveries", delivery_body(text=text))
     if text.isspace():
         assert answer.code == "TEXT_EMPTY"
         return
-    history = await api.call("GET", f"/v1/deliveries/{answer.told['id']}")
-    assert history.told["text"] == text
-    assert (history.told["tags"], history.told["recipients"][0]["origin"]) == ([], [])
+    history = await api.call("GET", f"/v1/deliveries/{answer.json['id']}")
+    assert history.json["text"] == text
+    assert (history.json["tags"], history.json["recipients"][0]["origin"]) == ([], [])
 
 
 IDS = st.integers(-(2**63), 2**63 - 1) | st.text(min_size=1, max_size=128).filter(str.isprintable)
@@ -148,11 +148,11 @@ IDS = st.integers(-(2**63), 2**63 - 1) | st.text(min_size=1, max_size=128).filte
 @patient
 @pytest.mark.row("D-03")
 async def test_ids_come_back_as_they_were_given(api: Api, sender: int | str, recipients: list[int | str]) -> None:
-    body = a_delivery(sender={"id": sender}, recipients=[{"id": one} for one in recipients])
+    body = delivery_body(sender={"id": sender}, recipients=[{"id": one} for one in recipients])
     made = await api.call("POST", "/v1/deliveries", body)
     history = await api.call("GET", made.headers["Location"])
     assert history.status == 200, (made, history)
-    assert history.told["sender"]["id"] == sender
-    assert [one["id"] for one in history.told["recipients"]] == recipients
-    tracked = await api.call("POST", "/v1/track", {"history_key": made.told["history_key"], "timeout": 0})
-    assert tracked.told["history"]["id"] == made.told["id"]
+    assert history.json["sender"]["id"] == sender
+    assert [one["id"] for one in history.json["recipients"]] == recipients
+    tracked = await api.call("POST", "/v1/track", {"history_key": made.json["history_key"], "timeout": 0})
+    assert tracked.json["history"]["id"] == made.json["id"]

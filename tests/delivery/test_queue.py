@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.queue.queue import NewTask, Queue
+from core.queue import NewTask, Queue
 from tests.delivery.conftest import Api
 
 pytestmark = pytest.mark.row("K-09", "K-10")
@@ -26,14 +26,14 @@ async def test_tasks_are_listed_by_what_they_have_a_page_at_a_time(api: Api, que
     while path:
         answer = await api.call("GET", path)
         assert answer.status == 200
-        assert len(answer.told["tasks"]) <= 2
-        found += answer.told["tasks"]
-        path = answer.told["next"] and f"{TASKS}?{by}&limit=2&cursor={answer.told['next']}"
+        assert len(answer.json["tasks"]) <= 2
+        found += answer.json["tasks"]
+        path = answer.json["next"] and f"{TASKS}?{by}&limit=2&cursor={answer.json['next']}"
     assert [task["user"] for task in found] == ["u"] * 5
     assert len({task["id"] for task in found}) == 5
     states = [task["state"] for task in found]  # by lane the first leads the last page of those behind it
     assert states == (["locked"] * 4 + ["ready"] if by == "lane=l" else ["ready", *["locked"] * 4])
-    alone = (await api.call("GET", f"{TASKS}?{by}")).told["tasks"]
+    alone = (await api.call("GET", f"{TASKS}?{by}")).json["tasks"]
     assert [task["state"] for task in alone] == ["ready", *["locked"] * 4]
 
 
@@ -43,8 +43,8 @@ async def test_pages_go_through_all_kinds_of_a_prefix(api: Api, queue: Queue) ->
     cursor: str | None = ""
     while cursor is not None:
         answer = await api.call("GET", f"{TASKS}?kind_prefix=timer.&limit=1{cursor}")
-        kinds += [task["kind"] for task in answer.told["tasks"]]
-        cursor = answer.told["next"] and f"&cursor={answer.told['next']}"
+        kinds += [task["kind"] for task in answer.json["tasks"]]
+        cursor = answer.json["next"] and f"&cursor={answer.json['next']}"
     assert sorted(kinds) == sorted(["timer.a"] * 5 + ["timer.-", "timer.b", "timer.a-b", "timer.ü"])
 
 
@@ -54,8 +54,8 @@ async def test_a_cursor_that_is_none_is_refused(api: Api, queue: Queue) -> None:
 
 async def test_all_tasks_of_a_user_are_cancelled_and_one_under_way_is_told(api: Api, queue: Queue) -> None:
     answer = await api.call("POST", "/v1/queue/cancellations", {"user": "u", "kind_prefix": "timer."})
-    assert (answer.status, answer.told) == (200, {"cancelled": 5, "flagged": 0})
-    left = (await api.call("GET", TASKS)).told["tasks"]
+    assert (answer.status, answer.json) == (200, {"cancelled": 5, "flagged": 0})
+    left = (await api.call("GET", TASKS)).json["tasks"]
     assert [task["user"] for task in left] == ["v"]
 
 
@@ -66,5 +66,5 @@ async def test_a_cancellation_that_chooses_nothing_is_refused(api: Api, queue: Q
 
 @pytest.mark.row("K-35")
 async def test_stats_tell_the_states(api: Api, queue: Queue) -> None:
-    told = (await api.call("GET", "/v1/queue")).told["tubes"]["t"]
-    assert told["states"] == {"waiting": 0, "ready": 2, "locked": 4, "taken": 0, "buried": 0}
+    result = (await api.call("GET", "/v1/queue")).json["tubes"]["t"]
+    assert result["states"] == {"waiting": 0, "ready": 2, "locked": 4, "taken": 0, "buried": 0}

@@ -14,12 +14,12 @@ ANYTHING = st.recursive(
 _WORDS = st.sampled_from(["telegram", "sms", "vk", "2026-11-21T17:00:00+03:00", "history:{0}:42:1763712000000000000"])
 
 
-def fitting(schema: Schema, components: Schema) -> st.SearchStrategy[Any]:
+def valid(schema: Schema, components: Schema) -> st.SearchStrategy[Any]:
     """Values that the schema allows."""
     if "$ref" in schema:
-        return fitting(components[schema["$ref"].rpartition("/")[2]], components)
+        return valid(components[schema["$ref"].rpartition("/")[2]], components)
     if "anyOf" in schema:
-        return st.one_of([fitting(one, components) for one in schema["anyOf"]])
+        return st.one_of([valid(one, components) for one in schema["anyOf"]])
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     found: st.SearchStrategy[Any] = _OF_TYPE[schema["type"]](schema, components)
@@ -28,9 +28,9 @@ def fitting(schema: Schema, components: Schema) -> st.SearchStrategy[Any]:
 
 def _object(schema: Schema, components: Schema) -> st.SearchStrategy[Any]:
     if isinstance(schema.get("additionalProperties"), dict):
-        values = fitting(schema["additionalProperties"], components)
+        values = valid(schema["additionalProperties"], components)
         return st.dictionaries(_WORDS | _string({"minLength": 1, "maxLength": 8}, components), values, max_size=3)
-    fields = {name: fitting(one, components) for name, one in schema["properties"].items()}
+    fields = {name: valid(one, components) for name, one in schema["properties"].items()}
     required = set(schema["required"])
     return st.fixed_dictionaries(
         {name: one for name, one in fields.items() if name in required},
@@ -40,7 +40,7 @@ def _object(schema: Schema, components: Schema) -> st.SearchStrategy[Any]:
 
 def _array(schema: Schema, components: Schema) -> st.SearchStrategy[Any]:
     fewest = schema.get("minItems", 0)
-    return st.lists(fitting(schema["items"], components), min_size=fewest, max_size=max(fewest, 3))
+    return st.lists(valid(schema["items"], components), min_size=fewest, max_size=max(fewest, 3))
 
 
 def _string(schema: Schema, components: Schema) -> st.SearchStrategy[str]:
@@ -69,9 +69,9 @@ _OF_TYPE: dict[str, Any] = {
 
 
 @st.composite
-def nearly_fitting(draw: st.DrawFn, schema: Schema, components: Schema) -> Any:
+def almost_valid(draw: st.DrawFn, schema: Schema, components: Schema) -> Any:
     """A value that the schema allows, with anything at all in one of its places."""
-    value = draw(fitting(schema, components))
+    value = draw(valid(schema, components))
     place = value
     while isinstance(place, dict | list) and place:
         names = list(place) if isinstance(place, dict) else list(range(len(place)))

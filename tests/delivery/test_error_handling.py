@@ -5,15 +5,16 @@ import gzip
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from core.history.deliveries import Deliveries
 from core.redis.store import Store
 from delivery.http.options import Options
 from delivery.services import Services
-from tests.crash.cuttable_link import Wire
-from tests.delivery.conftest import Api, Broken, a_delivery
+from tests.crash.cuttable_link import CuttableLink
+from tests.delivery.conftest import Api, BrokenService, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import until
 
@@ -48,7 +49,7 @@ async def test_a_method_that_an_address_does_not_have_is_told_which_it_has(
 
 async def test_a_huge_body_is_refused_whether_it_says_so_or_not(api: Api) -> None:
     before = await api.keys()
-    body = json.dumps(a_delivery(text="a" * 2**20)).encode()
+    body = json.dumps(delivery_body(text="a" * 2**20)).encode()
 
     async def silent() -> Any:
         for start in range(0, len(body), 2**16):
@@ -73,24 +74,28 @@ class TestLimit:
         return Options(body_limit=1000)
 
     async def test_a_body_beyond_a_small_limit_is_refused(self, api: Api) -> None:
-        body = json.dumps(a_delivery(text="a" * 1000)).encode()
+        body = json.dumps(delivery_body(text="a" * 1000)).encode()
         for sent, headers in ((body, {}), (gzip.compress(body), {"Content-Encoding": "gzip"})):
             answer = await api.call("POST", "/v1/deliveries", sent, headers=headers)
             assert (answer.status, answer.code) == (413, "BODY_TOO_LARGE")
-        assert (await api.call("POST", "/v1/deliveries", a_delivery())).status == 202
+        assert (await api.call("POST", "/v1/deliveries", delivery_body())).status == 202
 
 
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=cp1251"]
 )
 async def test_only_json_is_taken(api: Api, kind: str) -> None:
-    answer = await api.call("POST", "/v1/deliveries", json.dumps(a_delivery()).encode(), headers={"Content-Type": kind})
+    answer = await api.call(
+        "POST", "/v1/deliveries", json.dumps(delivery_body()).encode(), headers={"Content-Type": kind}
+    )
     assert (answer.status, answer.code) == (415, "CONTENT_TYPE_UNSUPPORTED")
 
 
 @pytest.mark.parametrize("kind", ["application/json; charset=UTF-8", "Application/JSON"])
 async def test_json_may_be_said_in_other_ways(api: Api, kind: str) -> None:
-    answer = await api.call("POST", "/v1/deliveries", json.dumps(a_delivery()).encode(), headers={"Content-Type": kind})
+    answer = await api.call(
+        "POST", "/v1/deliveries", json.dumps(delivery_body()).encode(), headers={"Content-Type": kind}
+    )
     assert answer.status == 202
 
 
@@ -123,7 +128,7 @@ async def test_what_is_no_http_is_a_problem_all_the_same(api: Api, sent: bytes, 
 
 
 async def test_a_caller_may_wait_for_leave_to_send_his_body(api: Api) -> None:
-    answer = await api.call("POST", "/v1/deliveries", a_delivery(), expect100=True)
+    answer = await api.call("POST", "/v1/deliveries", delivery_body(), expect100=True)
     assert answer.status == 202
 
 
@@ -144,7 +149,7 @@ class TestFault:
 
     @pytest.fixture
     def services(self, services: Services) -> Services:
-        return replace(services, deliveries=Broken())
+        return replace(services, deliveries=cast(Deliveries, BrokenService()))
 
     async def test_it_is_told_without_its_cause_and_logged_with_it(
         self, api: Api, caplog: pytest.LogCaptureFixture
@@ -156,10 +161,10 @@ class TestFault:
 
 
 async def test_while_the_store_is_away_every_call_says_so_and_the_process_lives(api: Api, server: Server) -> None:
-    made = await api.call("POST", "/v1/deliveries", a_delivery())
+    made = await api.call("POST", "/v1/deliveries", delivery_body())
     server.kill()
     calls = [
-        ("POST", "/v1/deliveries", a_delivery()),
+        ("POST", "/v1/deliveries", delivery_body()),
         ("GET", made.headers["Location"], None),
         ("GET", "/v1/deliveries", None),
         ("DELETE", made.headers["Location"], None),
@@ -176,62 +181,62 @@ async def test_while_the_store_is_away_every_call_says_so_and_the_process_lives(
     assert (await api.call("GET", "/livez")).status == 200
     server.start()
     assert (await api.call("GET", "/readyz")).status == 200
-    assert (await api.call("GET", made.headers["Location"])).told["id"] == made.told["id"]
+    assert (await api.call("GET", made.headers["Location"])).json["id"] == made.json["id"]
 
 
 class TestCutOff:
-    """The store is behind a wire that can be cut between what it did and its answer."""
+    """The store is behind a link that can be cut between what it did and its answer."""
 
     @pytest.fixture
-    async def wire(self, server: Server) -> AsyncIterator[Wire]:
-        wire = Wire(server.place.port)
-        await wire.start()
-        yield wire
-        await wire.stop()
+    async def link(self, server: Server) -> AsyncIterator[CuttableLink]:
+        link = CuttableLink(server.place.port)
+        await link.start()
+        yield link
+        await link.stop()
 
     @pytest.fixture
-    async def store(self, server: Server, wire: Wire) -> AsyncIterator[Store]:
-        opened = await Store.open(server.url_through(wire.port), patience=0.5)
+    async def store(self, server: Server, link: CuttableLink) -> AsyncIterator[Store]:
+        opened = await Store.open(server.url_through(link.port), patience=0.5)
         yield opened
         await opened.close()
 
     async def test_who_is_told_that_it_may_have_been_done_may_repeat_it_and_it_was(
-        self, api: Api, server: Server, wire: Wire
+        self, api: Api, server: Server, link: CuttableLink
     ) -> None:
         """With “nothing was written” he would ask for it once more, under another key."""
-        words = {"body": a_delivery(text="tomorrow"), "headers": {"Idempotency-Key": "a"}}
-        wire.keep_answers(since=b"tomorrow")
+        words = {"body": delivery_body(text="tomorrow"), "headers": {"Idempotency-Key": "a"}}
+        link.block_replies(trigger=b"tomorrow")
         asked = asyncio.create_task(api.call("POST", "/v1/deliveries", **words))
         await until(lambda: any(key.startswith("deliveries:") for key in server.all_keys()))
-        wire.turn_to(1)  # nobody is there
+        link.redirect(1)  # nobody is there
         unclear = await asked
         assert (unclear.status, unclear.code) == (503, "STORE_UNAVAILABLE")
-        assert unclear.told["detail"].startswith("It may have been done. A repeat with the Idempotency-Key")
-        assert "Nothing was written" not in unclear.told["detail"]
-        wire.turn_to(server.place.port)
-        (done,) = (await api.call("GET", "/v1/deliveries")).told["deliveries"]
-        assert (await api.call("POST", "/v1/deliveries", **words)).told["id"] == done["id"]
-        assert len((await api.call("GET", "/v1/deliveries")).told["deliveries"]) == 1
+        assert unclear.json["detail"].startswith("It may have been done. A repeat with the same Idempotency-Key")
+        assert "Nothing was written" not in unclear.json["detail"]
+        link.redirect(server.place.port)
+        (done,) = (await api.call("GET", "/v1/deliveries")).json["deliveries"]
+        assert (await api.call("POST", "/v1/deliveries", **words)).json["id"] == done["id"]
+        assert len((await api.call("GET", "/v1/deliveries")).json["deliveries"]) == 1
 
 
 async def test_on_a_full_store_a_write_is_told_that_nothing_was_written_and_nothing_was(api: Api) -> None:
     before = await api.keys()
     await api.store.redis.config_set("maxmemory", 1)
     for headers in ({}, {"Idempotency-Key": "a"}):
-        refused = await api.call("POST", "/v1/deliveries", a_delivery(), headers=headers)
+        refused = await api.call("POST", "/v1/deliveries", delivery_body(), headers=headers)
         assert (refused.status, refused.code, refused.headers["Retry-After"]) == (503, "STORE_FULL", "10")
-        assert refused.told["detail"].startswith("Nothing was written.")
-        assert "may have been done" not in refused.told["detail"]
+        assert refused.json["detail"].startswith("Nothing was written.")
+        assert "may have been done" not in refused.json["detail"]
     assert await api.keys() == before
 
 
 class TestLimits:
     @pytest.fixture
     def options(self) -> Options:
-        return Options(most_recipients=2)
+        return Options(max_recipients=2)
 
     async def test_an_operator_may_allow_fewer_recipients(self, api: Api) -> None:
-        refused = await api.call("POST", "/v1/deliveries", a_delivery(recipients=[{"id": n} for n in range(3)]))
+        refused = await api.call("POST", "/v1/deliveries", delivery_body(recipients=[{"id": n} for n in range(3)]))
         assert refused.code == "TOO_MANY_RECIPIENTS"
-        twice = await api.call("POST", "/v1/deliveries", a_delivery(recipients=[{"id": n % 2} for n in range(9)]))
-        assert twice.told["recipients"] == 2
+        twice = await api.call("POST", "/v1/deliveries", delivery_body(recipients=[{"id": n % 2} for n in range(9)]))
+        assert twice.json["recipients"] == 2

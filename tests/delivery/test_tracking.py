@@ -14,37 +14,37 @@ from aiohttp import ClientResponse
 
 from core.courier.interface import Message, Outcome, Sent
 from delivery.http.options import Options
-from tests.delivery.conftest import Api, Couriers, a_delivery
+from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.support.waiting import until
 
 CONTACTS = {"telegram": "1", "vk": "2", "sms": "3"}
-EVERYWHERE = a_delivery(recipients=[{"id": 1, "contacts": CONTACTS}])
+EVERYWHERE = delivery_body(recipients=[{"id": 1, "contacts": CONTACTS}])
 
 
 async def track(api: Api, key: str, **more: Any) -> Any:
     answer = await api.call("POST", "/v1/track", {"history_key": key, **more})
     assert answer.status == 200, answer
-    return answer.told
+    return answer.json
 
 
 @pytest.mark.row("D-15")
 async def test_it_returns_as_soon_as_so_many_channels_have_reported(api: Api, courier: Couriers) -> None:
-    made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).told
+    made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).json
     waiting = asyncio.create_task(track(api, made["id"], touch_count=2))
     await courier("telegram")
     assert (await track(api, made["id"], touch_count=1))["timed_out"] is False
     assert not waiting.done()
     await courier("sms")
-    told = await waiting
-    assert told["timed_out"] is False
-    states = {name: one["state"] for name, one in told["history"]["channels"].items()}
+    result = await waiting
+    assert result["timed_out"] is False
+    states = {name: one["state"] for name, one in result["history"]["channels"].items()}
     assert states == {"telegram": "reported", "sms": "reported", "vk": "pending"}
 
 
 @pytest.mark.row("D-15")
 async def test_it_counts_from_the_start_so_that_attaching_late_misses_nothing(api: Api, courier: Couriers) -> None:
     await courier("telegram")
-    made = (await api.call("POST", "/v1/deliveries", a_delivery(channels=["telegram"]))).told
+    made = (await api.call("POST", "/v1/deliveries", delivery_body(channels=["telegram"]))).json
     await track(api, made["id"])
     assert (await track(api, made["history_key"]))["timed_out"] is False
 
@@ -52,15 +52,15 @@ async def test_it_counts_from_the_start_so_that_attaching_late_misses_nothing(ap
 @pytest.mark.row("D-15")
 async def test_it_returns_when_all_have_reported_though_more_were_asked_for(api: Api, courier: Couriers) -> None:
     await courier("telegram")
-    made = (await api.call("POST", "/v1/deliveries", a_delivery(channels=["telegram"]))).told
+    made = (await api.call("POST", "/v1/deliveries", delivery_body(channels=["telegram"]))).json
     assert (await track(api, made["id"], touch_count=16))["timed_out"] is False
 
 
 @pytest.mark.row("D-15")
 async def test_with_no_time_it_just_reads_and_with_little_it_says_that_it_was_over(api: Api) -> None:
-    made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).told
-    told = await track(api, made["id"], timeout=0)
-    assert (told["timed_out"], told["history"]["verdict"]) == (True, "partly")
+    made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).json
+    result = await track(api, made["id"], timeout=0)
+    assert (result["timed_out"], result["history"]["verdict"]) == (True, "partly")
     start = time.monotonic()
     assert (await track(api, made["id"], timeout=0.2))["timed_out"] is True
     assert 0.15 < time.monotonic() - start < 2
@@ -97,12 +97,12 @@ async def test_an_unknown_key_is_not_found(api: Api, key: str) -> None:
 @pytest.mark.row("D-16")
 async def test_it_can_be_attached_before_the_delivery(api: Api, courier: Couriers) -> None:
     await courier("telegram")
-    key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).told["history_key"]
+    key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).json["history_key"]
     assert await track(api, key, timeout=0) == {"history": None, "timed_out": True}
     waiting = asyncio.create_task(track(api, key))
-    await api.call("POST", "/v1/deliveries", a_delivery(history_key=key, channels=["telegram"]))
-    told = await waiting
-    assert (told["timed_out"], told["history"]["verdict"]) == (False, "all_reached")
+    await api.call("POST", "/v1/deliveries", delivery_body(history_key=key, channels=["telegram"]))
+    result = await waiting
+    assert (result["timed_out"], result["history"]["verdict"]) == (False, "all_reached")
 
 
 # the stream
@@ -139,24 +139,24 @@ async def events(response: ClientResponse) -> AsyncIterator[Event]:
 
 @pytest.mark.row("D-16")
 async def test_the_stream_tells_every_outcome_and_ends_with_the_delivery(api: Api, courier: Couriers) -> None:
-    made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).told
+    made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).json
     async with stream(api, made["id"]) as response:
         for channel in CONTACTS:
             await courier(channel)
-        told = [event async for event in events(response)]
-    assert [event.name for event in told[:-1]] == ["outcome"] * (len(told) - 1)
-    ids = [event.id for event in told]
+        result = [event async for event in events(response)]
+    assert [event.name for event in result[:-1]] == ["outcome"] * (len(result) - 1)
+    ids = [event.id for event in result]
     assert ids == sorted(ids)
-    sent = {event.data["channel"] for event in told[:-1] if event.data["outcome"]["status"] == "sent"}
+    sent = {event.data["channel"] for event in result[:-1] if event.data["outcome"]["status"] == "sent"}
     assert sent == set(CONTACTS)
-    assert (told[-1].name, told[-1].data["state"]) == ("finished", "finished")
+    assert (result[-1].name, result[-1].data["state"]) == ("finished", "finished")
 
 
 @pytest.mark.row("D-16")
 async def test_a_lost_stream_resumes_after_the_last_event_that_was_seen(api: Api, courier: Couriers) -> None:
     for channel in CONTACTS:
         await courier(channel)
-    made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).told
+    made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).json
     async with stream(api, made["id"]) as response:
         whole = [event async for event in events(response)]
     seen = whole[0].id
@@ -174,7 +174,7 @@ async def test_a_lost_stream_resumes_after_the_last_event_that_was_seen(api: Api
 @pytest.mark.row("D-27")
 @pytest.mark.parametrize("seen", ["x", "-1", "1.5", "9" * 30, "²"])
 async def test_a_last_event_id_that_is_none_is_refused(api: Api, seen: str) -> None:
-    made = (await api.call("POST", "/v1/deliveries", a_delivery())).told
+    made = (await api.call("POST", "/v1/deliveries", delivery_body())).json
     answer = await api.call("GET", f"/v1/deliveries/{made['id']}/events", headers={"Last-Event-ID": seen})
     assert (answer.status, answer.code) == (400, "LAST_EVENT_ID_MALFORMED")
 
@@ -182,13 +182,13 @@ async def test_a_last_event_id_that_is_none_is_refused(api: Api, seen: str) -> N
 @pytest.mark.row("D-16")
 async def test_a_stream_can_be_attached_before_the_delivery(api: Api, courier: Couriers) -> None:
     await courier("telegram")
-    key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).told
+    key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).json
     async with stream(api, key["id"]) as response:
-        body = a_delivery(history_key=key["history_key"], channels=["telegram"])
+        body = delivery_body(history_key=key["history_key"], channels=["telegram"])
         assert (await api.call("POST", "/v1/deliveries", body)).status == 202
-        told = [event async for event in events(response)]
-    assert told[-1].name == "finished"
-    assert told[-2].data["outcome"]["status"] == "sent"
+        result = [event async for event in events(response)]
+    assert result[-1].name == "finished"
+    assert result[-2].data["outcome"]["status"] == "sent"
 
 
 class TestSilence:
@@ -197,20 +197,20 @@ class TestSilence:
         return Options(heartbeat=timedelta(seconds=0.02))
 
     async def test_a_silent_stream_has_a_comment_now_and_then(self, api: Api) -> None:
-        made = (await api.call("POST", "/v1/deliveries", a_delivery())).told
+        made = (await api.call("POST", "/v1/deliveries", delivery_body())).json
         async with stream(api, made["id"]) as response:
             assert await response.content.readuntil(b"\n\n") == b": still here\n\n"
             assert await response.content.readuntil(b"\n\n") == b": still here\n\n"
 
 
 async def test_streams_and_trackers_end_at_once_when_the_process_does(api: Api) -> None:
-    made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).told
+    made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).json
     async with stream(api, made["id"]) as response:
         waiting = asyncio.create_task(api.call("POST", "/v1/track", {"history_key": made["id"]}))
 
         async def both_wait() -> bool:
             figures = (await api.call("GET", "/metrics")).body
-            return b"ada_http_streams 1" in figures and b"ada_http_requests_in_progress 3" in figures
+            return b"ada_http_streams 1.0" in figures and b"ada_http_requests_in_progress 3.0" in figures
 
         await until(both_wait)
         start = time.monotonic()
@@ -225,7 +225,7 @@ async def test_a_process_that_ends_while_it_is_followed_warns_of_nothing(
     api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its reader of events, told to end, met the end of the connection first and told of a lost one."""
-    made = (await api.call("POST", "/v1/deliveries", a_delivery())).told
+    made = (await api.call("POST", "/v1/deliveries", delivery_body())).json
     async with stream(api, made["id"]) as response:
         await asyncio.sleep(0.3)  # it reads
         await api.close()
@@ -244,10 +244,10 @@ async def test_a_slow_courier_delays_no_other_delivery(api: Api, courier: Courie
         return Sent()
 
     await courier("telegram", answer)
-    slow = a_delivery(recipients=[{"id": 1, "contacts": {"telegram": "slow"}}], channels=["telegram"])
-    quick = a_delivery(recipients=[{"id": 2, "contacts": {"telegram": "quick"}}], channels=["telegram"])
-    first = (await api.call("POST", "/v1/deliveries", slow)).told["id"]
-    second = (await api.call("POST", "/v1/deliveries", quick)).told["id"]
+    slow = delivery_body(recipients=[{"id": 1, "contacts": {"telegram": "slow"}}], channels=["telegram"])
+    quick = delivery_body(recipients=[{"id": 2, "contacts": {"telegram": "quick"}}], channels=["telegram"])
+    first = (await api.call("POST", "/v1/deliveries", slow)).json["id"]
+    second = (await api.call("POST", "/v1/deliveries", quick)).json["id"]
     try:
         assert (await track(api, second))["history"]["verdict"] == "all_reached"
         assert (await track(api, first, timeout=0))["timed_out"] is True

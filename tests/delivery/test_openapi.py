@@ -10,15 +10,15 @@ from delivery.app import build
 from delivery.http import problems
 from delivery.routes import OPEN_ROUTES, ROUTES
 from delivery.services import Services
-from tests.delivery.conftest import Answer, Api, Couriers, a_delivery
+from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body
 from tests.support.waiting import until
 
 
 @pytest.fixture
 async def document(api: Api) -> dict[str, Any]:
     answer = await api.call("GET", "/openapi.json", headers={"Authorization": ""})
-    told: dict[str, Any] = answer.told
-    return told
+    result: dict[str, Any] = answer.json
+    return result
 
 
 async def test_every_call_that_is_registered_is_described_and_no_other(
@@ -71,49 +71,49 @@ async def test_what_is_really_answered_fits_what_is_described(
     api: Api, courier: Couriers, document: dict[str, Any]
 ) -> None:
     await courier("telegram")
-    made = await api.call("POST", "/v1/deliveries", a_delivery(tags=["exam"], lane="a"))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(tags=["exam"], lane="a"))
     where = made.headers["Location"]
-    later = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at="2030-01-01T00:00:00Z"))
+    later = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z"))
 
     async def is_sent() -> bool:
-        return bool((await api.call("GET", where)).told["counts"]["sent"])
+        return bool((await api.call("GET", where)).json["counts"]["sent"])
 
     await until(is_sent)
     tasks = await api.call("GET", "/v1/queue/tasks")
-    answers: dict[tuple[str, str], Answer] = {
+    answers: dict[tuple[str, str], ApiResponse] = {
         ("post", "/v1/deliveries"): made,
         ("get", "/v1/deliveries/{id}"): await api.call("GET", where),
         ("get", "/v1/deliveries"): await api.call("GET", "/v1/deliveries"),
         ("patch", "/v1/deliveries/{id}"): await api.call(
             "PATCH", later.headers["Location"], {"deliver_at": "2031-01-01T00:00:00Z"}
         ),
-        ("post", "/v1/track"): await api.call("POST", "/v1/track", {"history_key": made.told["id"], "timeout": 0}),
+        ("post", "/v1/track"): await api.call("POST", "/v1/track", {"history_key": made.json["id"], "timeout": 0}),
         ("post", "/v1/history-keys"): await api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}),
         ("post", "/v1/deliveries/{id}/retry"): await api.call("POST", f"{where}/retry"),
         ("get", "/v1/queue"): await api.call("GET", "/v1/queue"),
         ("get", "/v1/queue/tasks"): tasks,
-        ("get", "/v1/queue/tasks/{task_id}"): await api.call("GET", f"/v1/queue/tasks/{tasks.told['tasks'][0]['id']}"),
+        ("get", "/v1/queue/tasks/{task_id}"): await api.call("GET", f"/v1/queue/tasks/{tasks.json['tasks'][0]['id']}"),
         ("delete", "/v1/deliveries/{id}"): await api.call("DELETE", where),
         ("post", "/v1/cancellations"): await api.call("POST", "/v1/cancellations", {"tag": "exam"}),
     }
     for (method, path), answer in answers.items():
         described = document["paths"][path][method]["responses"][str(answer.status)]["content"]["application/json"]
         schema = {**described["schema"], "components": document["components"]}
-        Draft202012Validator(schema).validate(answer.told)
+        Draft202012Validator(schema).validate(answer.json)
 
 
 class TestOperators:
     """The queue's verbs, as an operator calls them."""
 
     async def test_a_task_is_laid_aside_taken_up_again_and_ended(self, api: Api) -> None:
-        await api.call("POST", "/v1/deliveries", a_delivery(channels=["sms"]))
-        task = (await api.call("GET", "/v1/queue/tasks?tube=sms")).told["tasks"][0]
+        await api.call("POST", "/v1/deliveries", delivery_body(channels=["sms"]))
+        task = (await api.call("GET", "/v1/queue/tasks?tube=sms")).json["tasks"][0]
         where = f"/v1/queue/tasks/{task['id']}"
-        assert (await api.call("POST", f"{where}:bury")).told["state"] == "buried"
-        buried = (await api.call("GET", "/v1/queue/tasks?state=buried")).told["tasks"]
+        assert (await api.call("POST", f"{where}:bury")).json["state"] == "buried"
+        buried = (await api.call("GET", "/v1/queue/tasks?state=buried")).json["tasks"]
         assert [one["id"] for one in buried] == [task["id"]]
-        assert (await api.call("GET", "/v1/queue")).told["buried"] == 1
-        assert (await api.call("POST", f"{where}:kick")).told["state"] == "ready"
+        assert (await api.call("GET", "/v1/queue")).json["buried"] == 1
+        assert (await api.call("POST", f"{where}:kick")).json["state"] == "ready"
         refused = await api.call("POST", f"{where}:kick")
         assert (refused.status, refused.code) == (409, "TASK_NOT_BURIED")
         assert (await api.call("POST", f"{where}:cancel")).status == 200

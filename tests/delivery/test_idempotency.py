@@ -3,13 +3,15 @@
 import asyncio
 from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
+from core.history.channels import Channels
+from core.history.deliveries import Deliveries
 from core.model.history_key import HistoryKey, Id
-from delivery.services import Histories, Services
-from tests.delivery.conftest import Answer, Api, a_delivery
+from core.redis.store import Store
+from delivery.services import Services
+from tests.delivery.conftest import Api, ApiResponse, delivery_body
 
 pytestmark = pytest.mark.row("D-39")
 
@@ -18,18 +20,18 @@ KEY = {"Idempotency-Key": "one"}
 
 
 async def test_a_thousand_identical_calls_at_once_make_one_delivery(api: Api) -> None:
-    body = a_delivery(deliver_at=LATER)
+    body = delivery_body(deliver_at=LATER)
     answers = await asyncio.gather(*(api.call("POST", "/v1/deliveries", body, headers=KEY) for _ in range(1000)))
     assert {answer.status for answer in answers} == {202}
     assert len({answer.body for answer in answers}) == 1
     assert len({answer.headers["Location"] for answer in answers}) == 1
     assert Counter(answer.headers.get("Idempotency-Replayed") for answer in answers) == {"true": 999, None: 1}
-    assert len((await api.call("GET", "/v1/deliveries")).told["deliveries"]) == 1
+    assert len((await api.call("GET", "/v1/deliveries")).json["deliveries"]) == 1
 
 
 async def test_the_same_key_with_another_request_is_refused(api: Api) -> None:
-    await api.call("POST", "/v1/deliveries", a_delivery(), headers=KEY)
-    other = await api.call("POST", "/v1/deliveries", a_delivery(text="another"), headers=KEY)
+    await api.call("POST", "/v1/deliveries", delivery_body(), headers=KEY)
+    other = await api.call("POST", "/v1/deliveries", delivery_body(text="another"), headers=KEY)
     assert (other.status, other.code) == (422, "IDEMPOTENCY_KEY_REUSED")
 
 
@@ -41,7 +43,7 @@ WRITES = [
 ]
 
 
-async def repeated(api: Api, method: str, path: str, body: object) -> list[Answer]:
+async def repeated(api: Api, method: str, path: str, body: object) -> list[ApiResponse]:
     return [await api.call(method, path, body, headers={"Idempotency-Key": "two"}) for _ in range(2)]
 
 
@@ -49,7 +51,7 @@ async def repeated(api: Api, method: str, path: str, body: object) -> list[Answe
 async def test_every_other_write_is_answered_twice_and_done_once(
     api: Api, method: str, path: str, body: object, status: int
 ) -> None:
-    made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at=LATER, tags=["exam"]))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER, tags=["exam"]))
     first, second = await repeated(api, method, path.format(delivery=made.headers["Location"]), body)
     assert (first.status, second.status, second.body) == (status, status, first.body)
     assert "Idempotency-Replayed" not in first.headers
@@ -57,7 +59,7 @@ async def test_every_other_write_is_answered_twice_and_done_once(
 
 
 async def test_a_key_of_another_write_is_not_taken_for_a_repeat(api: Api) -> None:
-    made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at=LATER))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER))
     body = {"deliver_at": "2031-01-01T00:00:00Z"}
     assert (await api.call("PATCH", made.headers["Location"], body, headers=KEY)).status == 200
     other = await api.call("PATCH", made.headers["Location"], {"deliver_at": LATER}, headers=KEY)
@@ -72,61 +74,58 @@ async def test_a_refused_write_is_forgotten_so_that_its_repeat_is_tried_anew(api
     refused = await api.call("PATCH", "/v1/deliveries/0.42.1763712000000000000", body, headers=KEY)
     assert (refused.status, refused.code) == (404, "HISTORY_NOT_FOUND")
     assert await api.keys() == before
-    made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at=LATER))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER))
     assert (await api.call("PATCH", made.headers["Location"], body, headers=KEY)).status == 200
 
 
-class Slow:
-    """A services that reserves a key, and tells it when it is let."""
+class SlowDeliveries(Deliveries):
+    """Reserves a key at once and returns it when `proceed` is set."""
 
-    def __init__(self, histories: Histories) -> None:
-        self._histories = histories
-        self.done, self.let = asyncio.Event(), asyncio.Event()
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, Channels(store))
+        self.reserved, self.proceed = asyncio.Event(), asyncio.Event()
 
     async def reserve(self, tenant: str, sender: Id) -> HistoryKey:
-        key = await self._histories.reserve(tenant, sender)
-        self.done.set()
-        await self.let.wait()
+        key = await super().reserve(tenant, sender)
+        self.reserved.set()
+        await self.proceed.wait()
         return key
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._histories, name)
 
-
-class TestUnderWay:
+class TestInProgress:
     @pytest.fixture
     def services(self, services: Services) -> Services:
-        return replace(services, deliveries=Slow(services.deliveries))
+        return replace(services, deliveries=SlowDeliveries(services.store))
 
     async def test_while_the_first_is_under_way_its_repeat_is_told_to_wait(self, api: Api) -> None:
         slow = api.services.deliveries
-        assert isinstance(slow, Slow)
+        assert isinstance(slow, SlowDeliveries)
         body = {"sender": {"id": 1}}
         first = asyncio.create_task(api.call("POST", "/v1/history-keys", body, headers=KEY))
-        await slow.done.wait()
+        await slow.reserved.wait()
         second = await api.call("POST", "/v1/history-keys", body, headers=KEY)
         assert (second.status, second.code) == (409, "IDEMPOTENCY_IN_PROGRESS")
-        slow.let.set()
+        slow.proceed.set()
         assert (await first).status == 201
         assert (await api.call("POST", "/v1/history-keys", body, headers=KEY)).body == (await first).body
 
     async def test_what_was_done_is_told_although_there_is_no_room_to_keep_the_answer(self, api: Api) -> None:
         slow = api.services.deliveries
-        assert isinstance(slow, Slow)
+        assert isinstance(slow, SlowDeliveries)
         first = asyncio.create_task(api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}, headers=KEY))
-        await slow.done.wait()
+        await slow.reserved.wait()
         await api.store.redis.config_set("maxmemory", 1)
-        slow.let.set()
+        slow.proceed.set()
         assert (await first).status == 201
 
 
 @pytest.mark.row("D-27")
 async def test_on_a_full_store_a_cancel_with_a_key_is_done_and_a_repeat_of_what_was_kept_is_answered(api: Api) -> None:
-    made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at=LATER))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER))
     kept = await api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}, headers=KEY)
     await api.store.redis.config_set("maxmemory", 1)
     cancelled = await api.call("DELETE", made.headers["Location"], headers={"Idempotency-Key": "another"})
-    assert (cancelled.status, cancelled.told["cancelled"]) == (200, 1)
+    assert (cancelled.status, cancelled.json["cancelled"]) == (200, 1)
     assert (await api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}, headers=KEY)).body == kept.body
     refused = await api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}, headers={"Idempotency-Key": "new"})
     assert (refused.status, refused.code) == (503, "STORE_FULL")
@@ -134,13 +133,13 @@ async def test_on_a_full_store_a_cancel_with_a_key_is_done_and_a_repeat_of_what_
 
 @pytest.mark.parametrize("key", ["", "я", "k" * 256, "a\tb"])
 async def test_a_key_that_is_none_is_refused(api: Api, key: str) -> None:
-    answer = await api.call("POST", "/v1/deliveries", a_delivery(), headers={"Idempotency-Key": key})
+    answer = await api.call("POST", "/v1/deliveries", delivery_body(), headers={"Idempotency-Key": key})
     assert (answer.status, answer.code) == (400, "IDEMPOTENCY_KEY_MALFORMED")
 
 
 async def test_tenants_do_not_share_their_keys(api: Api) -> None:
-    _, secret = await api.services.access.create("other", ["send"], "other")  # type: ignore[attr-defined]
-    mine = await api.call("POST", "/v1/deliveries", a_delivery(), headers=KEY)
-    theirs = await api.as_key(secret).call("POST", "/v1/deliveries", a_delivery(), headers=KEY)
+    _, secret = await api.services.api_keys.create("other", ["send"], "other")
+    mine = await api.call("POST", "/v1/deliveries", delivery_body(), headers=KEY)
+    theirs = await api.as_key(secret).call("POST", "/v1/deliveries", delivery_body(), headers=KEY)
     assert theirs.status == 202
-    assert mine.told["id"] != theirs.told["id"]
+    assert mine.json["id"] != theirs.json["id"]

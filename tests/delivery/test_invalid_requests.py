@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from delivery.http import problems
-from tests.delivery.conftest import Api, a_delivery
+from tests.delivery.conftest import Api, delivery_body
 from tests.support.servers import Server
 
 pytestmark = pytest.mark.row("D-26", "D-27")
@@ -18,37 +18,37 @@ def ahead(**by: float) -> str:
 
 
 def to(**recipient: Any) -> dict[str, Any]:
-    return a_delivery(recipients=[recipient])
+    return delivery_body(recipients=[recipient])
 
 
 def without(field: str) -> dict[str, Any]:
-    body = a_delivery()
+    body = delivery_body()
     del body[field]
     return body
 
 
 BODIES = [
-    ("TEXT_EMPTY", "text", a_delivery(text="")),
-    ("TEXT_EMPTY", "text", a_delivery(text=" \n\t\u3000")),
-    ("TEXT_TOO_LONG", "text", a_delivery(text="я" * 4097)),
-    ("NUL_CHARACTER", "text", a_delivery(text="a\0b")),
-    ("WRONG_TYPE", "text", a_delivery(text=7)),
-    ("WRONG_TYPE", "text", a_delivery(text=None)),
+    ("TEXT_EMPTY", "text", delivery_body(text="")),
+    ("TEXT_EMPTY", "text", delivery_body(text=" \n\t\u3000")),
+    ("TEXT_TOO_LONG", "text", delivery_body(text="я" * 4097)),
+    ("NUL_CHARACTER", "text", delivery_body(text="a\0b")),
+    ("WRONG_TYPE", "text", delivery_body(text=7)),
+    ("WRONG_TYPE", "text", delivery_body(text=None)),
     ("REQUIRED", "text", without("text")),
     ("REQUIRED", "sender", without("sender")),
     ("REQUIRED", "recipients", without("recipients")),
-    ("REQUIRED", "sender.id", a_delivery(sender={"name": "Иванов"})),
-    ("WRONG_TYPE", "sender.id", a_delivery(sender={"id": True})),
-    ("WRONG_TYPE", "sender.id", a_delivery(sender={"id": 1.5})),
-    ("WRONG_TYPE", "sender.id", a_delivery(sender={"id": None})),
-    ("OUT_OF_RANGE", "sender.id", a_delivery(sender={"id": 2**63})),
-    ("TOO_SHORT", "sender.id", a_delivery(sender={"id": ""})),
-    ("TOO_LONG", "sender.id", a_delivery(sender={"id": "i" * 129})),
-    ("NOT_PRINTABLE", "sender.id", a_delivery(sender={"id": "a\nb"})),
-    ("NO_RECIPIENTS", "recipients", a_delivery(recipients=[])),
-    ("TOO_MANY_RECIPIENTS", "recipients", a_delivery(recipients=[{"id": n} for n in range(10_001)])),
-    ("WRONG_TYPE", "recipients", a_delivery(recipients={"id": 1})),
-    ("WRONG_TYPE", "recipients.0", a_delivery(recipients=[1])),
+    ("REQUIRED", "sender.id", delivery_body(sender={"name": "Иванов"})),
+    ("WRONG_TYPE", "sender.id", delivery_body(sender={"id": True})),
+    ("WRONG_TYPE", "sender.id", delivery_body(sender={"id": 1.5})),
+    ("WRONG_TYPE", "sender.id", delivery_body(sender={"id": None})),
+    ("OUT_OF_RANGE", "sender.id", delivery_body(sender={"id": 2**63})),
+    ("TOO_SHORT", "sender.id", delivery_body(sender={"id": ""})),
+    ("TOO_LONG", "sender.id", delivery_body(sender={"id": "i" * 129})),
+    ("NOT_PRINTABLE", "sender.id", delivery_body(sender={"id": "a\nb"})),
+    ("NO_RECIPIENTS", "recipients", delivery_body(recipients=[])),
+    ("TOO_MANY_RECIPIENTS", "recipients", delivery_body(recipients=[{"id": n} for n in range(10_001)])),
+    ("WRONG_TYPE", "recipients", delivery_body(recipients={"id": 1})),
+    ("WRONG_TYPE", "recipients.0", delivery_body(recipients=[1])),
     ("RECIPIENT_WITHOUT_ID", "recipients.0.id", to(name="Петя")),
     ("RECIPIENT_AMBIGUOUS", "recipients.0", to(id=1, group="ИВТ-21")),
     ("GROUP_NOT_FOUND", "recipients.0.group", to(group="ИВТ-21")),
@@ -60,33 +60,33 @@ BODIES = [
     ("TOO_SHORT", "recipients.0.contacts.sms", to(id=1, contacts={"sms": ""})),
     ("NOT_PRINTABLE", "recipients.0.contacts.sms", to(id=1, contacts={"sms": "+7\r\nX: y"})),
     ("NOT_PRINTABLE", "recipients.0.id", to(id="a\x7f")),
-    ("UNKNOWN_FIELD", "colour", a_delivery(colour="red")),
-    ("UNKNOWN_FIELD", "sender.colour", a_delivery(sender={"id": 1, "colour": "red"})),
-    ("UNKNOWN_FIELD", "idempotency_key", a_delivery(idempotency_key="a")),
-    ("UNKNOWN_CHANNEL", "channels.1", a_delivery(channels=["sms", "pigeon"])),
-    ("TOO_SHORT", "channels", a_delivery(channels=[])),
-    ("WRONG_VALUE", "strategy", a_delivery(strategy="some")),
-    ("STRATEGY_NOT_AVAILABLE", "strategy", a_delivery(strategy="first", wait="PT2M")),
-    ("WAIT_WITHOUT_FIRST", "wait", a_delivery(wait="PT2M")),
-    ("OUT_OF_RANGE", "priority", a_delivery(priority=10)),
-    ("OUT_OF_RANGE", "priority", a_delivery(priority=-1)),
-    ("WRONG_TYPE", "priority", a_delivery(priority="5")),
-    ("TOO_LONG", "tags", a_delivery(tags=[str(n) for n in range(17)])),
-    ("TOO_LONG", "tags.0", a_delivery(tags=["t" * 65])),
-    ("NOT_PRINTABLE", "tags.1", a_delivery(tags=["a", "b\n"])),
-    ("NOT_PRINTABLE", "lane", a_delivery(lane="a\tb")),
-    ("TIME_MALFORMED", "deliver_at", a_delivery(deliver_at="tomorrow")),
-    ("TIME_MALFORMED", "deliver_at", a_delivery(deliver_at="2026-02-30T00:00:00Z")),
-    ("TIME_MALFORMED", "deliver_at", a_delivery(deliver_at="2026-11-21")),
-    ("TIME_WITHOUT_ZONE", "deliver_at", a_delivery(deliver_at="2026-11-21T17:00:00")),
-    ("TIME_OUT_OF_RANGE", "deliver_at", a_delivery(deliver_at="9999-12-31T23:59:59-12:00")),
-    ("TIME_OUT_OF_RANGE", "deliver_at", a_delivery(deliver_at="0001-01-01T00:00:00+14:00")),
-    ("WRONG_TYPE", "deliver_at", a_delivery(deliver_at=1763712000)),
-    ("EXPIRES_BEFORE_DUE", "expires_at", a_delivery(expires_at=ahead(seconds=-1))),
-    ("EXPIRES_BEFORE_DUE", "expires_at", a_delivery(deliver_at=ahead(hours=2), expires_at=ahead(hours=1))),
-    ("HISTORY_KEY_MALFORMED", "history_key", a_delivery(history_key="42")),
-    ("HISTORY_KEY_MALFORMED", "history_key", a_delivery(history_key="history:{99999}:42:1763712000000000000")),
-    ("HISTORY_KEY_OF_ANOTHER_SENDER", "history_key", a_delivery(history_key="history:{0}:43:1763712000000000000")),
+    ("UNKNOWN_FIELD", "colour", delivery_body(colour="red")),
+    ("UNKNOWN_FIELD", "sender.colour", delivery_body(sender={"id": 1, "colour": "red"})),
+    ("UNKNOWN_FIELD", "idempotency_key", delivery_body(idempotency_key="a")),
+    ("UNKNOWN_CHANNEL", "channels.1", delivery_body(channels=["sms", "pigeon"])),
+    ("TOO_SHORT", "channels", delivery_body(channels=[])),
+    ("WRONG_VALUE", "strategy", delivery_body(strategy="some")),
+    ("STRATEGY_NOT_AVAILABLE", "strategy", delivery_body(strategy="first", wait="PT2M")),
+    ("WAIT_WITHOUT_FIRST", "wait", delivery_body(wait="PT2M")),
+    ("OUT_OF_RANGE", "priority", delivery_body(priority=10)),
+    ("OUT_OF_RANGE", "priority", delivery_body(priority=-1)),
+    ("WRONG_TYPE", "priority", delivery_body(priority="5")),
+    ("TOO_LONG", "tags", delivery_body(tags=[str(n) for n in range(17)])),
+    ("TOO_LONG", "tags.0", delivery_body(tags=["t" * 65])),
+    ("NOT_PRINTABLE", "tags.1", delivery_body(tags=["a", "b\n"])),
+    ("NOT_PRINTABLE", "lane", delivery_body(lane="a\tb")),
+    ("TIME_MALFORMED", "deliver_at", delivery_body(deliver_at="tomorrow")),
+    ("TIME_MALFORMED", "deliver_at", delivery_body(deliver_at="2026-02-30T00:00:00Z")),
+    ("TIME_MALFORMED", "deliver_at", delivery_body(deliver_at="2026-11-21")),
+    ("TIME_WITHOUT_ZONE", "deliver_at", delivery_body(deliver_at="2026-11-21T17:00:00")),
+    ("TIME_OUT_OF_RANGE", "deliver_at", delivery_body(deliver_at="9999-12-31T23:59:59-12:00")),
+    ("TIME_OUT_OF_RANGE", "deliver_at", delivery_body(deliver_at="0001-01-01T00:00:00+14:00")),
+    ("WRONG_TYPE", "deliver_at", delivery_body(deliver_at=1763712000)),
+    ("EXPIRES_BEFORE_DUE", "expires_at", delivery_body(expires_at=ahead(seconds=-1))),
+    ("EXPIRES_BEFORE_DUE", "expires_at", delivery_body(deliver_at=ahead(hours=2), expires_at=ahead(hours=1))),
+    ("HISTORY_KEY_MALFORMED", "history_key", delivery_body(history_key="42")),
+    ("HISTORY_KEY_MALFORMED", "history_key", delivery_body(history_key="history:{99999}:42:1763712000000000000")),
+    ("HISTORY_KEY_OF_ANOTHER_SENDER", "history_key", delivery_body(history_key="history:{0}:43:1763712000000000000")),
 ]
 
 
@@ -97,7 +97,7 @@ async def test_a_delivery_that_makes_no_sense_is_refused_with_its_code_and_place
     before = await api.keys()
     answer = await api.call("POST", "/v1/deliveries", body)
     assert answer.status == 400
-    assert (answer.code, answer.told["errors"][0]["path"]) == (code, path)
+    assert (answer.code, answer.json["errors"][0]["path"]) == (code, path)
     assert await api.keys() == before
 
 
@@ -109,9 +109,9 @@ BROKEN = [
     ("JSON_MALFORMED", b"{'text': 1}"),
     ("JSON_MALFORMED", b'{"sender": {"id": ' + b"9" * 5000 + b"}}"),
     ("JSON_NOT_UTF8", b'{"text": "\xff"}'),
-    ("JSON_NOT_UTF8", json.dumps(a_delivery(), ensure_ascii=False).encode("cp1251")),
-    ("JSON_NOT_UTF8", json.dumps(a_delivery()).encode("utf-16")),
-    ("JSON_BYTE_ORDER_MARK", b"\xef\xbb\xbf" + json.dumps(a_delivery()).encode()),
+    ("JSON_NOT_UTF8", json.dumps(delivery_body(), ensure_ascii=False).encode("cp1251")),
+    ("JSON_NOT_UTF8", json.dumps(delivery_body()).encode("utf-16")),
+    ("JSON_BYTE_ORDER_MARK", b"\xef\xbb\xbf" + json.dumps(delivery_body()).encode()),
     ("JSON_DUPLICATE_KEY", b'{"text": "a", "text": "b", "sender": {"id": 1}, "recipients": [{"id": 1}]}'),
     ("JSON_DUPLICATE_KEY", b'{"text": "a", "sender": {"id": 1}, "recipients": [{"id": 1, "id": 2}]}'),
     (
@@ -145,18 +145,18 @@ async def test_a_body_that_is_not_the_json_we_read_is_refused_with_its_code(api:
 
 async def test_an_escaped_colon_or_backslash_is_no_fault(api: Api) -> None:
     """The fast reader takes such bodies for doubtful; the slow one must not."""
-    body = json.dumps(a_delivery(text="TEXT")).replace("TEXT", "\\u003a \\\\u0000 \\u00e9 \\ud83d\\ude00").encode()
+    body = json.dumps(delivery_body(text="TEXT")).replace("TEXT", "\\u003a \\\\u0000 \\u00e9 \\ud83d\\ude00").encode()
     answer = await api.call("POST", "/v1/deliveries", body)
     assert answer.status == 202
-    history = await api.call("GET", f"/v1/deliveries/{answer.told['id']}")
-    assert history.told["text"] == ": \\u0000 é 😀"
+    history = await api.call("GET", f"/v1/deliveries/{answer.json['id']}")
+    assert history.json["text"] == ": \\u0000 é 😀"
 
 
 async def test_all_faults_of_a_body_are_told_at_once(api: Api) -> None:
     body = {"sender": {"id": []}, "text": "", "recipients": [{"id": 1, "x": 1}, {"name": 5}], "y": 1}
     answer = await api.call("POST", "/v1/deliveries", body)
-    told = {(one["path"], one["code"]) for one in answer.told["errors"]}
-    assert told == {
+    result = {(one["path"], one["code"]) for one in answer.json["errors"]}
+    assert result == {
         ("y", "UNKNOWN_FIELD"),
         ("sender.id", "WRONG_TYPE"),
         ("text", "TEXT_EMPTY"),
@@ -166,8 +166,8 @@ async def test_all_faults_of_a_body_are_told_at_once(api: Api) -> None:
 
 
 async def test_the_faults_told_have_a_bound(api: Api) -> None:
-    answer = await api.call("POST", "/v1/deliveries", a_delivery(recipients=[{"id": None}] * 1000))
-    assert len(answer.told["errors"]) == 20
+    answer = await api.call("POST", "/v1/deliveries", delivery_body(recipients=[{"id": None}] * 1000))
+    assert len(answer.json["errors"]) == 20
 
 
 CALLS = [
@@ -214,17 +214,17 @@ async def test_whatever_is_no_delivery_of_ours_is_not_found(api: Api, name: str)
 
 
 async def test_a_cursor_into_a_history_is_checked(api: Api) -> None:
-    made = await api.call("POST", "/v1/deliveries", a_delivery())
+    made = await api.call("POST", "/v1/deliveries", delivery_body())
     for cursor in ("nonsense", "-1", "9" * 40, "%F0%9F%98%80", "1.5"):
-        answer = await api.call("GET", f"/v1/deliveries/{made.told['id']}?cursor={cursor}")
+        answer = await api.call("GET", f"/v1/deliveries/{made.json['id']}?cursor={cursor}")
         assert answer.code == "CURSOR_MALFORMED", cursor
 
 
 async def test_a_history_key_serves_one_delivery(api: Api) -> None:
-    key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).told["history_key"]
-    assert (await api.call("POST", "/v1/deliveries", a_delivery(history_key=key))).status == 202
+    key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).json["history_key"]
+    assert (await api.call("POST", "/v1/deliveries", delivery_body(history_key=key))).status == 202
     before = await api.keys()
-    again = await api.call("POST", "/v1/deliveries", a_delivery(history_key=key))
+    again = await api.call("POST", "/v1/deliveries", delivery_body(history_key=key))
     assert (again.status, again.code) == (409, "HISTORY_KEY_USED")
     assert await api.keys() == before
 
@@ -244,5 +244,5 @@ def codes_in_source() -> set[str]:
 
 
 def test_every_code_of_a_refusal_has_a_status_and_a_title(server: Server) -> None:
-    elsewhere = {"UNKNOWN_SCOPE", "TENANT_MALFORMED", "KEY_NOT_FOUND"}  # told by commands, never over HTTP
+    elsewhere = {"UNKNOWN_SCOPE", "TENANT_MALFORMED", "KEY_NOT_FOUND"}  # result by commands, never over HTTP
     assert codes_in_source() - problems.CODES.keys() - elsewhere == set()

@@ -2,12 +2,11 @@
 
 import pytest
 
-from core.admission.api_keys import ApiKeys
 from delivery.http.options import Options
-from delivery.http.rate_limit import Pace
+from delivery.http.rate_limit import RateLimiter
 from delivery.http.route import Route
 from delivery.routes import OPEN_ROUTES, ROUTES
-from tests.delivery.conftest import Api, a_delivery
+from tests.delivery.conftest import Api, delivery_body
 
 
 def address(route: Route) -> str:
@@ -15,8 +14,7 @@ def address(route: Route) -> str:
 
 
 async def a_key(api: Api, *scopes: str, tenant: str = "default") -> Api:
-    assert isinstance(api.services.access, ApiKeys)
-    _, secret = await api.services.access.create("test", scopes, tenant)
+    _, secret = await api.services.api_keys.create("test", scopes, tenant)
     return api.as_key(secret)
 
 
@@ -42,18 +40,17 @@ def test_the_calls_without_a_key_are_these() -> None:
 
 
 async def test_a_revoked_key_is_not_known_any_more(api: Api) -> None:
-    access = api.services.access
-    assert isinstance(access, ApiKeys)
-    key, secret = await access.create("test", ["read"])
-    await access.revoke(key.id)
+    api_keys = api.services.api_keys
+    key, secret = await api_keys.create("test", ["read"])
+    await api_keys.revoke(key.id)
     assert (await api.as_key(secret).call("GET", "/v1/deliveries")).code == "KEY_UNKNOWN"
 
 
 @pytest.mark.row("D-27")
 async def test_what_belongs_to_another_tenant_is_not_there(api: Api) -> None:
     theirs = await a_key(api, "send", "read", tenant="theirs")
-    made = await api.call("POST", "/v1/deliveries", a_delivery(deliver_at="2030-01-01T00:00:00Z"))
-    where, key = made.headers["Location"], made.told["history_key"]
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z"))
+    where, key = made.headers["Location"], made.json["history_key"]
     calls = [
         ("GET", where, None),
         ("GET", f"{where}/events", None),
@@ -65,21 +62,21 @@ async def test_what_belongs_to_another_tenant_is_not_there(api: Api) -> None:
     for method, path, body in calls:
         answer = await theirs.call(method, path, body)
         assert (answer.status, answer.code) == (404, "HISTORY_NOT_FOUND"), (method, path)
-    assert (await theirs.call("GET", "/v1/deliveries")).told["deliveries"] == []
-    assert (await theirs.call("POST", "/v1/cancellations", {"sender": 42})).told == {"cancelled": 0}
-    assert (await api.call("GET", where)).told["state"] == "scheduled"
+    assert (await theirs.call("GET", "/v1/deliveries")).json["deliveries"] == []
+    assert (await theirs.call("POST", "/v1/cancellations", {"sender": 42})).json == {"cancelled": 0}
+    assert (await api.call("GET", where)).json["state"] == "scheduled"
 
 
 async def test_a_key_that_another_tenant_reserved_is_refused(api: Api) -> None:
     theirs = await a_key(api, "send", tenant="theirs")
-    key = (await theirs.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).told["history_key"]
+    key = (await theirs.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).json["history_key"]
     before = await api.keys()
-    answer = await api.call("POST", "/v1/deliveries", a_delivery(history_key=key))
+    answer = await api.call("POST", "/v1/deliveries", delivery_body(history_key=key))
     assert (answer.status, answer.code) == (403, "HISTORY_KEY_FOREIGN")
     assert await api.keys() == before
 
 
-class TestPace:
+class TestRateLimit:
     @pytest.fixture
     def options(self) -> Options:
         return Options(rate=0.01, burst=3)
@@ -97,9 +94,9 @@ class TestPace:
 
 
 def test_a_bucket_fills_again_with_time_and_not_beyond_its_brim() -> None:
-    pace = Pace(rate=10, burst=2)
-    assert [pace.take("a", 0.0), pace.take("a", 0.0)] == [0.0, 0.0]
-    assert pace.take("a", 0.0) == pytest.approx(0.1)
-    assert pace.take("a", 0.1) == 0.0
-    assert [pace.take("a", 100.0), pace.take("a", 100.0)] == [0.0, 0.0]
-    assert pace.take("a", 100.0) > 0
+    limiter = RateLimiter(rate=10, burst=2)
+    assert [limiter.take("a", 0.0), limiter.take("a", 0.0)] == [0.0, 0.0]
+    assert limiter.take("a", 0.0) == pytest.approx(0.1)
+    assert limiter.take("a", 0.1) == 0.0
+    assert [limiter.take("a", 100.0), limiter.take("a", 100.0)] == [0.0, 0.0]
+    assert limiter.take("a", 100.0) > 0

@@ -1,0 +1,72 @@
+"""Idempotency-Key: a write that is repeated with the same key is done once and gets the first response again."""
+
+import hashlib
+import logging
+from typing import Any
+
+from aiohttp import web
+
+from core.errors import StoreFull
+from core.model.delivery import Repeat
+from delivery.http.context import JSON_HEADERS, Request, Response
+from delivery.http.problems import invalid_field
+from delivery.http.route import Endpoint
+from delivery.schemas.responses import encode
+
+log = logging.getLogger(__name__)
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+REPLAYED_HEADERS = {"Idempotency-Replayed": "true"}
+
+
+def check_key(key: str) -> str:
+    """The key itself. Raises `InvalidFields` IDEMPOTENCY_KEY_MALFORMED."""
+    if not key or len(key) > 255 or not key.isascii() or not key.isprintable():
+        raise invalid_field(IDEMPOTENCY_KEY, "IDEMPOTENCY_KEY_MALFORMED", "It has 1 to 255 visible ASCII characters.")
+    return key
+
+
+def repeat_of(request: web.Request, key: str, body: bytes) -> Repeat:
+    """The key with a fingerprint of the request. Raises `InvalidFields` IDEMPOTENCY_KEY_MALFORMED."""
+    target = f"{request.method} {request.rel_url.raw_path_qs}\n".encode()
+    return Repeat(check_key(key), fingerprint(target + body))
+
+
+def fingerprint(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+async def respond_once(request: Request[Any, Any], repeat: Repeat, endpoint: Endpoint) -> web.StreamResponse:
+    """Call the endpoint on the first request; return the stored response on a repeat.
+
+    A refusal wrote nothing, so it is forgotten and a repeat is a new attempt. A full store has no room for the first
+    response: an endpoint that frees memory (cancel) is called all the same, and is safe to repeat.
+    """
+    idempotency = request.services.idempotency
+    try:
+        stored = await idempotency.begin(request.tenant, repeat.key, repeat.fingerprint)
+    except StoreFull:
+        return _json(await endpoint(request)).encode()
+    if stored is not None:
+        return web.Response(status=stored.status, body=stored.body, headers=JSON_HEADERS | REPLAYED_HEADERS)
+    return await _respond_and_store(request, repeat, endpoint)
+
+
+async def _respond_and_store(request: Request[Any, Any], repeat: Repeat, endpoint: Endpoint) -> web.StreamResponse:
+    idempotency = request.services.idempotency
+    try:
+        response = _json(await endpoint(request))
+        body = encode(response.body)
+    except BaseException:
+        await idempotency.forget(request.tenant, repeat.key)
+        raise
+    try:
+        await idempotency.finish(request.tenant, repeat.key, repeat.fingerprint, response.status, body)
+    except StoreFull:
+        log.warning("the response to an Idempotency-Key is not stored: the store is full")  # the write itself is done
+    return response.with_body(body)
+
+
+def _json(response: Response | web.StreamResponse) -> Response:
+    assert isinstance(response, Response), "a stream cannot be stored for repeats"
+    return response

@@ -1,0 +1,54 @@
+"""Server-sent events (HTML Standard, section 9.2): the format, heartbeats on a silent stream, the end at shutdown."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from aiohttp import hdrs
+
+T = TypeVar("T")
+
+CONTENT_TYPE = "text/event-stream"
+HEADERS = {
+    hdrs.CONTENT_TYPE: CONTENT_TYPE,
+    hdrs.CACHE_CONTROL: "no-store",
+    "X-Accel-Buffering": "no",  # nginx would buffer events
+}
+HEARTBEAT = b": still here\n\n"
+
+
+def encode_event(event_id: int, name: str, data: bytes) -> bytes:
+    """One event. `data` has no line breaks."""
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event_id, name.encode(), data)
+
+
+async def with_heartbeats(
+    items: AsyncGenerator[T, None], interval: timedelta, closing: asyncio.Event
+) -> AsyncIterator[T | None]:
+    """The items, and None after every `interval` without one. Ends with the items, or when `closing` is set."""
+    ending = asyncio.ensure_future(closing.wait())
+    upcoming = asyncio.ensure_future(anext(items, None))
+    try:
+        while not ending.done():
+            await asyncio.wait(
+                {upcoming, ending}, timeout=interval.total_seconds(), return_when=asyncio.FIRST_COMPLETED
+            )
+            if not upcoming.done():
+                yield None
+                continue
+            item = upcoming.result()
+            if item is None:
+                return
+            yield item
+            upcoming = asyncio.ensure_future(anext(items, None))
+    finally:
+        await cancel_and_join(upcoming, ending)
+        await items.aclose()
+
+
+async def cancel_and_join(*futures: "asyncio.Future[Any]") -> None:
+    """Cancels the futures and waits until they have ended, whatever they raise."""
+    for future in futures:
+        future.cancel()
+    await asyncio.gather(*futures, return_exceptions=True)
