@@ -1,21 +1,21 @@
-"""What a verb is to the command line: its arguments and what it does."""
+"""What a command module declares for one verb of the command line: its arguments and its function."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-GOOD, NO, WRONG_USAGE = 0, 1, 2
-FOR_THE_OPERATOR = 3
-"""A process that ends with this has stopped for good: starting it again without a person's doing changes nothing."""
+SUCCESS, FAILURE, WRONG_USAGE = 0, 1, 2
+OPERATOR_NEEDED = 3
+"""Exit code of a process that an operator must repair first. The supervisor does not start it again."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """One verb. Every module of verbs has a table COMMANDS of them, by name.
+    """One verb. Every command module has a table COMMANDS from verb to Command.
 
-    `declare` adds the verb's own arguments; `run` gets them parsed and answers the exit code.
-    With `takes_rest` the words it did not declare are handed on in `arguments.rest` instead of being refused.
+    `declare` adds the verb's arguments to its parser. `run` receives the parsed arguments and returns the exit code.
+    With `takes_rest`, unknown arguments are accepted and passed on in `arguments.rest`.
     """
 
     declare: Callable[[ArgumentParser], None]
@@ -23,18 +23,18 @@ class Command:
     takes_rest: bool = False
 
 
-class NotDone(Exception):
-    """The command cannot be done as it was asked; the argument is the sentence for the user."""
+class CommandFailed(Exception):
+    """The command could not do what was asked. The message is shown to the user; `code` is the exit code."""
 
-    def __init__(self, sentence: str, code: int = NO) -> None:
-        super().__init__(sentence)
+    def __init__(self, message: str, code: int = FAILURE) -> None:
+        super().__init__(message)
         self.code = code
 
 
-def add_json(parser: ArgumentParser, **further: Any) -> None:
-    """Every verb has `--json`; a verb of a verb adds it with `default=SUPPRESS`, so that it counts on either side."""
-    parser.add_argument("--json", action="store_true", help="answer in JSON, for programs", **further)
+def add_json_option(parser: ArgumentParser, **options: Any) -> None:
+    """Adds `--json`. A subcommand passes `default=SUPPRESS`, so that the option works before and after its name."""
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs", **options)
 
 
-def declare_nothing(parser: ArgumentParser) -> None:
-    """For a verb without arguments of its own."""
+def no_arguments(parser: ArgumentParser) -> None:
+    """The `declare` of a verb without arguments of its own."""

@@ -1,7 +1,7 @@
 """The commands of Ada: `./ada VERB …`.
 
-Only the module of the verb that was asked for is imported, so that `./ada --help` costs nothing.
-Exit codes: 0 good, 1 no, 2 wrong usage, 3 stopped for good (an operator is needed).
+Only the module of the given verb is imported, so that `./ada --help` is fast.
+Exit codes: 0 success, 1 failure, 2 wrong usage or settings, 3 an operator is needed.
 """
 
 import sys
@@ -9,77 +9,73 @@ from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
-from cli.command import GOOD, NO, WRONG_USAGE, Command, NotDone, add_json
+from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
 from core.errors import AdaError, Invalid, SetupError
 
 VERBS: Mapping[str, tuple[str, str]] = {
-    # verb: (module, what it does)
-    "demo": ("cli.commands.demo", "send one message over every channel through the sandbox, and show who got it"),
+    # verb: (module, help)
+    "demo": ("cli.commands.demo", "send one message over every channel through the sandbox, and show who received it"),
     "up": ("cli.commands.up", "run everything in one process tree, until Ctrl-C"),
-    "doctor": ("cli.commands.doctor", "look at settings, server, clock and credentials, and say what mends them"),
-    "audit": (
-        "cli.commands.audit",
-        "prove the queue's invariants on the running server; --repair mends what can be mended",
-    ),
-    "send": ("cli.commands.deliveries", "send a message to people, now or at a set moment"),
+    "doctor": ("cli.commands.doctor", "check settings, server, clock and credentials, and show how to repair them"),
+    "audit": ("cli.commands.audit", "check the queue's invariants on the running server; --repair repairs what it can"),
+    "send": ("cli.commands.deliveries", "send a message, now or at a given time"),
     "track": ("cli.commands.deliveries", "follow a delivery until it is finished"),
-    "show": ("cli.commands.deliveries", "show who sent what, and who got it and how"),
+    "show": ("cli.commands.deliveries", "show a delivery: its sender, its recipients, and who received it"),
     "cancel": ("cli.commands.deliveries", "cancel a delivery, some of its recipients, or many deliveries"),
-    "reschedule": ("cli.commands.deliveries", "move a delivery that is not due yet"),
-    "queue": ("cli.commands.queue", "look into the queue: stats, list, peek; kick, bury, purge, cancel"),
-    "key": ("cli.commands.api_keys", "make, list and revoke API keys"),
-    "serve": ("cli.commands.serve", "answer HTTP"),
+    "reschedule": ("cli.commands.deliveries", "change the time of a delivery that is not due yet"),
+    "queue": ("cli.commands.queue", "inspect and change the queue: stats, list, peek, kick, bury, purge, cancel"),
+    "key": ("cli.commands.api_keys", "create, list and revoke API keys"),
+    "serve": ("cli.commands.serve", "serve the HTTP API"),
     "courier": ("cli.commands.courier", "deliver through one channel"),
-    "bench": ("cli.commands.bench", "measure lag, throughput, cost and memory, each on a server of its own"),
-    "sandbox": ("cli.commands.sandbox", "play the providers on this machine, with an inbox page"),
-    "docs": ("cli.commands.docs", "make the pages that come from the code: keys, scripts, states"),
+    "bench": ("cli.commands.bench", "measure lag, throughput, cost and memory, each on its own server"),
+    "sandbox": ("cli.commands.sandbox", "simulate the providers on this machine, with an inbox page"),
+    "docs": ("cli.commands.docs", "generate the pages that come from the code: keys, scripts, states"),
     "soak": (
         "cli.commands.development",
-        "run the queue for minutes while everything is killed, frozen and cut off, and count what is lost",
+        "run the queue for minutes while processes are killed, frozen and disconnected, and count lost tasks",
     ),
-    "lock": ("cli.commands.development", "resolve the dependencies anew into the lock files"),
+    "lock": ("cli.commands.development", "resolve the dependencies again and write the lock files"),
     "check": (
         "cli.commands.development",
-        "everything CI runs: format, lint, types, layers, tests with nothing skipped",
+        "run all checks of CI: format, lint, types, layers, and the tests with nothing skipped",
     ),
     "test": (
         "cli.commands.development",
-        "run the tests; further words go to pytest; --rows shows what is tested where",
+        "run the tests; further arguments go to pytest; --rows lists which test shows which requirement",
     ),
 }
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Runs one verb and answers the exit code; a complaint is one sentence on stderr."""
-    given = list(sys.argv[1:] if words is None else words)
+def main(args: Sequence[str] | None = None) -> int:
+    """Runs one verb; returns its exit code. An error is printed on stderr, in one line where possible."""
     try:
-        return run(given)
-    except NotDone as refusal:
-        return complain(refusal, refusal.code)
-    except (SetupError, Invalid) as fault:
-        return complain(fault, WRONG_USAGE)
-    except AdaError as fault:
-        return complain(fault, NO)
+        return run(list(sys.argv[1:] if args is None else args))
+    except CommandFailed as error:
+        return print_error(error, error.code)
+    except (SetupError, Invalid) as error:
+        return print_error(error, WRONG_USAGE)
+    except AdaError as error:
+        return print_error(error, FAILURE)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # `ada … | head`: the reader has seen enough
+    except BrokenPipeError:  # `ada … | head`: the reader has closed the pipe
         sys.stderr.close()
-        return GOOD
+        return SUCCESS
 
 
-def complain(fault: Exception, code: int) -> int:
-    print(f"ada: {fault}", file=sys.stderr)
+def print_error(error: Exception, code: int) -> int:
+    print(f"ada: {error}", file=sys.stderr)
     return code
 
 
-def run(words: list[str]) -> int:
-    verb = next((word for word in words if not word.startswith("-")), None)
+def run(args: list[str]) -> int:
+    verb = next((arg for arg in args if not arg.startswith("-")), None)
     command = command_of(verb) if verb is not None and verb in VERBS else None
     parser = parser_for(verb, command)
     if command is None:
-        parser.parse_args(words or ["--help"])
-        raise NotDone("nothing to do")
-    return command.run(parse(parser, command, words))
+        parser.parse_args(args or ["--help"])
+        raise CommandFailed("nothing to do")
+    return command.run(parse(parser, command, args))
 
 
 def command_of(verb: str) -> Command:
@@ -89,20 +85,20 @@ def command_of(verb: str) -> Command:
 
 
 def parser_for(verb: str | None, command: Command | None) -> ArgumentParser:
-    """The whole tree by name, with the arguments of the one verb in hand."""
+    """A parser with all verbs, and with the arguments of the given one."""
     parser = ArgumentParser(prog="ada", description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(metavar="VERB", title="verbs", dest="verb", required=True)
-    for name, (_, duty) in sorted(VERBS.items()):
-        one = verbs.add_parser(name, help=duty, description=duty, allow_abbrev=False)
-        add_json(one)
+    for name, (_, text) in sorted(VERBS.items()):
+        subparser = verbs.add_parser(name, help=text, description=text, allow_abbrev=False)
+        add_json_option(subparser)
         if name == verb and command is not None:
-            command.declare(one)
+            command.declare(subparser)
     return parser
 
 
-def parse(parser: ArgumentParser, command: Command, words: list[str]) -> Namespace:
+def parse(parser: ArgumentParser, command: Command, args: list[str]) -> Namespace:
     if not command.takes_rest:
-        return parser.parse_args(words)
-    arguments, rest = parser.parse_known_args(words)
+        return parser.parse_args(args)
+    arguments, rest = parser.parse_known_args(args)
     arguments.rest = rest
     return arguments

@@ -1,4 +1,4 @@
-"""The first API key: ADA_API_KEY, or one that `./ada up` made and keeps in the data directory for its owner."""
+"""The first API key: ADA_API_KEY, or a key that `./ada up` creates and stores in the data directory."""
 
 import secrets
 from pathlib import Path
@@ -7,11 +7,11 @@ from cli.settings.settings import Settings
 from core.errors import SetupError
 
 
-def made_or_kept(settings: Settings) -> str:
-    """The first key; made when there is none. Readable by the owner alone."""
+def get_or_create_api_key(settings: Settings) -> str:
+    """Returns the first key. Creates it if there is none; only the owner of the file can read it."""
     if settings.api_key:
         return settings.api_key
-    file = place(settings)
+    file = key_file(settings)
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch(mode=0o600)
@@ -19,17 +19,17 @@ def made_or_kept(settings: Settings) -> str:
     return file.read_text().strip()
 
 
-def known(settings: Settings) -> str:
-    """The key for commands that speak to a running Ada. Raises SetupError."""
+def read_api_key(settings: Settings) -> str:
+    """The key for verbs that call a running Ada. Raises SetupError if there is none."""
     if settings.api_key:
         return settings.api_key
     try:
-        return place(settings).read_text().strip()
+        return key_file(settings).read_text().strip()
     except OSError:
         raise SetupError(
-            f"no API key: set ADA_API_KEY, or start `./ada up` here ({place(settings)} is missing)"
+            f"no API key: set ADA_API_KEY, or start `./ada up` here ({key_file(settings)} does not exist)"
         ) from None
 
 
-def place(settings: Settings) -> Path:
+def key_file(settings: Settings) -> Path:
     return settings.data.absolute() / "api_key"

@@ -1,59 +1,60 @@
-"""A history as a person reads it. Pure."""
+"""Formats a history as text for people. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 History = Mapping[str, Any]
+"""A history as the API returns it."""
 
 VERDICTS = {
-    "scheduled": "on its way",
-    "all_reached": "everybody was reached",
-    "partly": "somebody was reached, but not every courier has reported",
-    "nothing_worked": "nothing worked",
-    "nobody_to_reach": "there was nobody to reach",
+    "scheduled": "scheduled",
+    "all_reached": "all recipients were reached",
+    "partly": "some recipients were reached, but a courier has not reported yet",
+    "nothing_worked": "no recipient was reached",
+    "nobody_to_reach": "there was no recipient to reach",
 }
 
 
-def whole(history: History) -> str:
-    return "\n".join([*head(history), "", *people(history)])
+def format_history(history: History) -> str:
+    return "\n".join([*header_lines(history), "", *recipient_lines(history)])
 
 
-def head(history: History) -> Iterator[str]:
+def header_lines(history: History) -> Iterator[str]:
     sender = history["sender"]
     yield f"{history['id']}  {history['state']}: {VERDICTS.get(history['verdict'], history['verdict'])}"
     yield f"from  {sender.get('name') or sender['id']}, by {history['origin']}"
-    yield f"text  {shortened(history['text'])}"
+    yield f"text  {shorten(history['text'])}"
     for name in ("created_at", "deliver_at", "moved_from", "released_at", "finished_at", "expires_at"):
         if history.get(name):
             yield f"{name.replace('_', ' '):<12} {history[name]}"
     yield "  ".join(f"{name} {count}" for name, count in history["counts"].items() if count)
 
 
-def people(history: History) -> Iterator[str]:
-    for one in history["recipients"]:
-        outcomes = "  ".join(outcome(channel, what) for channel, what in one["outcomes"].items())
-        yield f"  {name_of(one):<24} {outcomes}"
+def recipient_lines(history: History) -> Iterator[str]:
+    for recipient in history["recipients"]:
+        outcomes = "  ".join(format_outcome(channel, outcome) for channel, outcome in recipient["outcomes"].items())
+        yield f"  {format_recipient(recipient):<24} {outcomes}"
     if history.get("next"):
         yield "  …"
 
 
-def outcome(channel: str, what: Mapping[str, Any]) -> str:
-    reason = f" ({what['reason']})" if what.get("reason") else ""
-    return f"{channel} {what['status']}{reason}"
+def format_outcome(channel: str, outcome: Mapping[str, Any]) -> str:
+    reason = f" ({outcome['reason']})" if outcome.get("reason") else ""
+    return f"{channel} {outcome['status']}{reason}"
 
 
-def name_of(recipient: Mapping[str, Any]) -> str:
+def format_recipient(recipient: Mapping[str, Any]) -> str:
     name = recipient.get("name")
     return f"{name} ({recipient['id']})" if name else str(recipient["id"])
 
 
-def change(event: str, data: Mapping[str, Any]) -> str:
-    """One line of a delivery's stream."""
-    if event == "outcome":
-        return f"{data['recipient']!s:<24} {outcome(data['channel'], data['outcome'])}"
+def format_event(name: str, data: Mapping[str, Any]) -> str:
+    """One line for one event of a delivery."""
+    if name == "outcome":
+        return f"{data['recipient']!s:<24} {format_outcome(data['channel'], data['outcome'])}"
     return str(data["state"])
 
 
-def shortened(text: str, limit: int = 60) -> str:
+def shorten(text: str, limit: int = 60) -> str:
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"

@@ -1,38 +1,45 @@
-"""What is in the queue, as a person reads it. Pure."""
+"""Formats queue statistics and tasks as text for people. Pure."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-Facts = Mapping[str, Any]
+import msgspec
+
+from core.queue import QueueStats, TaskView, TubeStats
 
 _STATES = ("waiting", "ready", "locked", "taken", "buried")
 _ENDS = ("done", "failed", "cancelled", "expired")
+_LABELS = ("tube", "tenant", "lane", "kind", "user")
+_OVERDUE_MS = 5000
+"""Workers promote due tasks within 3 s. A longer delay means that no worker runs."""
 
 
-def whole(stats: Facts) -> str:
-    """All tubes, a line each."""
-    head = f"{'tube':<20}" + "".join(f"{name:>10}" for name in (*_STATES, *_ENDS)) + f"{'oldest':>10}{'lag':>9}"
-    late = stats["overdue_ms"]
-    warning = [f"nobody has looked for {late / 1000:.1f} s although something is due"] if late > 5000 else []
-    return "\n".join([head, *(tube(name, told) for name, told in stats["tubes"].items()), *warning])
+def format_stats(stats: QueueStats) -> str:
+    """A table with one line per tube."""
+    header = f"{'tube':<20}" + "".join(f"{name:>10}" for name in (*_STATES, *_ENDS)) + f"{'oldest':>10}{'lag':>9}"
+    lines = [header, *(_tube_line(name, tube) for name, tube in stats.tubes.items())]
+    if stats.overdue_ms > _OVERDUE_MS:
+        lines.append(f"no worker has taken due tasks for {stats.overdue_ms / 1000:.1f} s")
+    return "\n".join(lines)
 
 
-def tube(name: str, told: Facts) -> str:
-    counts = [told["states"][state] for state in _STATES] + [told.get(end, 0) for end in _ENDS]
+def _tube_line(name: str, tube: TubeStats) -> str:
+    counts = [getattr(tube.states, state) for state in _STATES] + [getattr(tube, end) for end in _ENDS]
     numbers = "".join(f"{count:>10}" for count in counts)
-    return f"{name:<20}{numbers}{told['oldest_ms'] / 1000:>9.1f}s{told['lag_ms']:>7.1f}ms"
+    return f"{name:<20}{numbers}{tube.oldest_ms / 1000:>9.1f}s{tube.lag_ms:>7.1f}ms"
 
 
-def line(task: Facts) -> str:
-    waits = f" behind {task['waits_for']}" if "waits_for" in task else ""
-    marks = " ".join(f"{name}={task[name]}" for name in ("tube", "tenant", "lane", "kind", "user") if name in task)
-    return f"{task['id']}  {task['state']}{waits}  {marks}"
+def format_task_line(task: TaskView) -> str:
+    """A task in one line."""
+    behind = f" behind {task.waits_for}" if task.waits_for else ""
+    labels = " ".join(f"{name}={getattr(task, name)}" for name in _LABELS if getattr(task, name) is not None)
+    return f"{task.id}  {task.state}{behind}  {labels}"
 
 
-def facts(task: Facts) -> str:
-    return "\n".join(_facts(task))
+def format_task(task: TaskView) -> str:
+    """All fields of a task, one per line."""
+    return "\n".join(_field_lines(task))
 
 
-def _facts(task: Facts) -> Iterator[str]:
-    for name, value in task.items():
+def _field_lines(task: TaskView) -> Iterator[str]:
+    for name, value in msgspec.to_builtins(task).items():
         yield f"{name:<11} {', '.join(value) if isinstance(value, list) else value}"

@@ -1,4 +1,4 @@
-"""A running Ada, called over HTTP, for the verbs that a person gives."""
+"""The HTTP client of the verbs that call a running Ada."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -8,97 +8,102 @@ from typing import Any
 
 import aiohttp
 
-from cli.client import first_api_key as keys
-from cli.command import NO, WRONG_USAGE, NotDone
+from cli.client.first_api_key import read_api_key
+from cli.command import FAILURE, WRONG_USAGE, CommandFailed
 from cli.settings.parsing import Address
 from cli.settings.settings import Settings
 from core.errors import SetupError
 
-Answer = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Event:
-    """One event of a delivery's stream."""
+    """One event of a delivery's event stream."""
 
     name: str
-    data: Answer
+    data: JsonObject
 
 
-class Api:
-    """`call` answers the decoded body; a refusal by the API is NotDone with its own words."""
+class HttpClient:
+    """Calls the API. An error response becomes CommandFailed with the message of the API."""
 
-    def __init__(self, session: aiohttp.ClientSession, base: str) -> None:
+    def __init__(self, session: aiohttp.ClientSession, base_url: str) -> None:
         self._session = session
-        self._base = base
+        self._base_url = base_url
 
     async def call(
-        self, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None, repeat: str = ""
-    ) -> Answer:
-        """`repeat` is the Idempotency-Key. Raises NotDone."""
-        headers = {"Idempotency-Key": repeat} if repeat else {}
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        query: Mapping[str, str] | None = None,
+        idempotency_key: str = "",
+    ) -> JsonObject:
+        """Returns the decoded body. Raises CommandFailed, and SetupError if nothing listens there."""
+        headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
         try:
             async with self._session.request(
-                method, self._base + path, json=body, params=query, headers=headers
+                method, self._base_url + path, json=body, params=query, headers=headers
             ) as response:
-                return await answered(response)
-        except aiohttp.ClientConnectionError as fault:
-            raise self._unreachable(fault) from fault
+                return await read_response(response)
+        except aiohttp.ClientConnectionError as error:
+            raise self._unreachable(error) from error
 
     async def events(self, path: str) -> AsyncIterator[Event]:
-        """The stream of a delivery, from its beginning to its end. Raises NotDone, also when it breaks off."""
+        """All events of a delivery, until its end. Raises CommandFailed, and SetupError if the stream breaks."""
         try:
-            async with self._session.get(self._base + path, timeout=aiohttp.ClientTimeout(total=None)) as response:
+            async with self._session.get(self._base_url + path, timeout=aiohttp.ClientTimeout(total=None)) as response:
                 if response.status >= 400:
-                    await answered(response)
+                    await read_response(response)
                 async for event in read_events(response.content):
                     yield event
-        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as fault:
-            raise self._unreachable(fault) from fault
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
+            raise self._unreachable(error) from error
 
-    def _unreachable(self, fault: Exception) -> SetupError:
-        return SetupError(f"no Ada answers at {self._base} ({fault}); start `./ada up`, or set ADA_HTTP")
-
-
-@asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Api]:
-    """The API where the settings say it is, with the first key. Raises SetupError."""
-    async with connected(base_url(settings.http), keys.known(settings)) as api:
-        yield api
+    def _unreachable(self, error: Exception) -> SetupError:
+        return SetupError(f"cannot reach Ada at {self._base_url} ({error}); start `./ada up`, or set ADA_HTTP")
 
 
 @asynccontextmanager
-async def connected(base: str, key: str) -> AsyncIterator[Api]:
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as session:
-        yield Api(session, base.rstrip("/"))
+async def open_client(settings: Settings) -> AsyncIterator[HttpClient]:
+    """A client for the API at ADA_HTTP, with the first API key. Raises SetupError."""
+    async with connect(local_url(settings.http), read_api_key(settings)) as client:
+        yield client
 
 
-def base_url(address: Address) -> str:
-    """How to reach what listens there: who listens everywhere is called on loopback."""
-    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address.host, address.host)
-    return f"http://{Address(here, address.port)}"
+@asynccontextmanager
+async def connect(base_url: str, api_key: str) -> AsyncIterator[HttpClient]:
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {api_key}"}) as session:
+        yield HttpClient(session, base_url.rstrip("/"))
 
 
-async def answered(response: aiohttp.ClientResponse) -> Answer:
+def local_url(address: Address) -> str:
+    """The URL of a server that listens on this address. Loopback, if it listens on all addresses."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address.host, address.host)
+    return f"http://{Address(host, address.port)}"
+
+
+async def read_response(response: aiohttp.ClientResponse) -> JsonObject:
     text = await response.text()
     if response.status >= 400:
-        raise NotDone(refusal(response.status, text), WRONG_USAGE if response.status == 400 else NO)
-    answer: Answer = json.loads(text) if text else {}
-    return answer
+        raise CommandFailed(error_message(response.status, text), WRONG_USAGE if response.status == 400 else FAILURE)
+    body: JsonObject = json.loads(text) if text else {}
+    return body
 
 
-def refusal(status: int, text: str) -> str:
-    """A problem+json as a sentence; anything else as it came."""
+def error_message(status: int, text: str) -> str:
+    """One line from a problem+json body; the status and the first characters of any other body."""
     try:
         problem = json.loads(text)
-        faults = "; ".join(f"{one['path']}: {one['message']}" for one in problem.get("errors", []))
-        return f"{problem['code']}: {faults or problem.get('detail') or problem['title']}"
+        errors = "; ".join(f"{error['path']}: {error['message']}" for error in problem.get("errors", []))
+        return f"{problem['code']}: {errors or problem.get('detail') or problem['title']}"
     except (ValueError, KeyError, TypeError, AttributeError):
         return f"HTTP {status}: {text[:200]}"
 
 
 async def read_events(stream: aiohttp.StreamReader) -> AsyncIterator[Event]:
-    """Server-Sent Events as they come; comments (heartbeats) are left out."""
+    """Parses Server-Sent Events as they arrive. Comments (heartbeats) are skipped."""
     name, data = "", ""
     async for raw in stream:
         line = raw.decode().rstrip("\r\n")

@@ -1,43 +1,43 @@
-"""Whom to send to, as it is typed on a command line. Pure.
+"""Parses recipients as they are written on a command line. Pure.
 
-7                              the person with id 7, whose contacts the directory knows
-7=telegram:100001,sms:+7999…   the same with contacts given at once
-telegram:100001                somebody known by this contact alone
+7                              the recipient with id 7; the directory knows the contacts
+7=telegram:100001,sms:+7999…   the same, with the contacts given here
+telegram:100001                a recipient known only by this contact
 group:ИВТ-21  supergroup:1     all members
 """
 
 from typing import Any
 
-from cli.command import WRONG_USAGE, NotDone
+from cli.command import WRONG_USAGE, CommandFailed
 
 GROUPS = ("group", "supergroup")
 
 
-def recipient(text: str) -> dict[str, Any]:
-    """The recipient as the API wants it. Raises NotDone."""
-    who, equals, contacts = text.partition("=")
+def parse_recipient(text: str) -> dict[str, Any]:
+    """The recipient in the form of the API. Raises CommandFailed."""
+    recipient_id, equals, contacts = text.partition("=")
     if equals:
-        return {"id": person(who), "contacts": contacts_of(contacts)}
+        return {"id": parse_id(recipient_id), "contacts": parse_contacts(contacts)}
     kind, colon, name = text.partition(":")
     if not colon:
-        return {"id": person(text)}
+        return {"id": parse_id(text)}
     if kind in GROUPS:
         return {kind: name}
-    return {"id": text, "contacts": contacts_of(text)}
+    return {"id": text, "contacts": parse_contacts(text)}
 
 
-def person(text: str) -> int | str:
-    """An id as it was meant: a whole number is a number."""
+def parse_id(text: str) -> int | str:
+    """An integer if the text is one in its usual form, else the text. Raises CommandFailed if it is empty."""
     if not text:
-        raise NotDone("a recipient without id", WRONG_USAGE)
+        raise CommandFailed("a recipient without id", WRONG_USAGE)
     return int(text) if text.isdecimal() and text.isascii() and str(int(text)) == text else text
 
 
-def contacts_of(text: str) -> dict[str, list[str]]:
+def parse_contacts(text: str) -> dict[str, list[str]]:
     contacts: dict[str, list[str]] = {}
-    for one in text.split(","):
-        channel, colon, address = one.partition(":")
+    for contact in text.split(","):
+        channel, colon, address = contact.partition(":")
         if not (channel and colon and address):
-            raise NotDone(f"{one!r} is not channel:address, as in telegram:100001", WRONG_USAGE)
+            raise CommandFailed(f"{contact!r} is not channel:address, for example telegram:100001", WRONG_USAGE)
         contacts.setdefault(channel, []).append(address)
     return contacts

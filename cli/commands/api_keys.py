@@ -1,62 +1,65 @@
-"""The verb key: makes, lists and revokes API keys, straight in the store."""
+"""The verb key: creates, lists and revokes API keys. Works on the store, not over HTTP."""
 
 import asyncio
 import json
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 
-from cli.command import GOOD, Command, add_json
-from cli.processes.startup import opened_store
+from cli.command import SUCCESS, Command, add_json_option
+from cli.processes.startup import open_store
 from cli.settings.settings import load
 from core.admission.api_keys import SCOPES, ApiKey, ApiKeys
 
 
 def declare(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="action", required=True, metavar="create|list|revoke")
-    creating = verbs.add_parser("create", help="make a key; its secret is shown once")
-    creating.add_argument("name", help="what it is for")
-    creating.add_argument(
-        "--scope", action="append", choices=sorted(SCOPES), help="what it may; by default send and read"
+    create_parser = verbs.add_parser("create", help="create a key; its secret is shown once")
+    create_parser.add_argument("name", help="what the key is for")
+    create_parser.add_argument(
+        "--scope",
+        action="append",
+        choices=sorted(SCOPES),
+        help="what the key permits (default: send and read); repeat for several",
     )
-    creating.add_argument("--tenant", default="default")
-    listing = verbs.add_parser("list", help="show the keys, without their secrets")
-    revoking = verbs.add_parser("revoke", help="a key that is revoked opens nothing any more")
-    revoking.add_argument("id")
-    for one in (creating, listing, revoking):
-        add_json(one, default=SUPPRESS)
+    create_parser.add_argument("--tenant", default="default")
+    list_parser = verbs.add_parser("list", help="list the keys, without their secrets")
+    revoke_parser = verbs.add_parser("revoke", help="revoke a key: requests with it are refused")
+    revoke_parser.add_argument("id")
+    for subparser in (create_parser, list_parser, revoke_parser):
+        add_json_option(subparser, default=SUPPRESS)
 
 
 def run(arguments: Namespace) -> int:
-    return asyncio.run(act(arguments))
+    return asyncio.run(run_action(arguments))
 
 
-async def act(arguments: Namespace) -> int:
+async def run_action(arguments: Namespace) -> int:
     actions: Mapping[str, Callable[[ApiKeys, Namespace], Awaitable[None]]]
-    actions = {"create": create, "list": show_all, "revoke": revoke}
-    async with opened_store(load()) as store:
+    actions = {"create": create, "list": list_all, "revoke": revoke}
+    async with open_store(load()) as store:
         await actions[arguments.action](ApiKeys(store), arguments)
-    return GOOD
+    return SUCCESS
 
 
-async def create(access: ApiKeys, arguments: Namespace) -> None:
-    key, secret = await access.create(arguments.name, arguments.scope or ["send", "read"], arguments.tenant)
+async def create(keys: ApiKeys, arguments: Namespace) -> None:
+    key, secret = await keys.create(arguments.name, arguments.scope or ["send", "read"], arguments.tenant)
     if arguments.json:
         print(json.dumps({**key.as_json(), "secret": secret}, ensure_ascii=False))
     else:
-        print(f"{described(key)}\n\n  {secret}\n\nThis is the only time that the secret is shown.")
+        print(f"{describe(key)}\n\n  {secret}\n\nThe secret is shown only this time.")
 
 
-async def show_all(access: ApiKeys, arguments: Namespace) -> None:
-    for key in await access.list():
-        print(json.dumps(key.as_json(), ensure_ascii=False) if arguments.json else described(key))
+async def list_all(keys: ApiKeys, arguments: Namespace) -> None:
+    for key in await keys.list():
+        print(json.dumps(key.as_json(), ensure_ascii=False) if arguments.json else describe(key))
 
 
-async def revoke(access: ApiKeys, arguments: Namespace) -> None:
-    await access.revoke(arguments.id)
+async def revoke(keys: ApiKeys, arguments: Namespace) -> None:
+    await keys.revoke(arguments.id)
     print(json.dumps({"revoked": arguments.id}) if arguments.json else f"revoked {arguments.id}")
 
 
-def described(key: ApiKey) -> str:
+def describe(key: ApiKey) -> str:
     return f"{key.id}  {key.name}  tenant {key.tenant}  may {', '.join(sorted(key.scopes))}"
 
 

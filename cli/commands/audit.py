@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from cli.command import GOOD, NO, Command
+from cli.command import FAILURE, SUCCESS, Command
 from cli.processes.startup import redis_url
 from cli.settings.settings import Configuration, load
 from core.audit.audit import UNSEEN, Audit, Summary
@@ -70,7 +70,7 @@ async def report(store: Store, as_json: bool) -> int:
         print(json.dumps({"violations": count, "seen": asdict(audit.summary), "unseen": UNSEEN}, ensure_ascii=False))
     else:
         print(summed_up(audit.summary, count))
-    return NO if count else GOOD
+    return FAILURE if count else SUCCESS
 
 
 def say(violation: Violation, as_json: bool) -> None:

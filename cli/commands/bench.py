@@ -1,11 +1,12 @@
-"""The verb bench: measures what docs/performance.md claims. Each benchmark brings its own server and processes."""
+"""The verb bench: measures the figures of docs/performance.md. Each benchmark starts its own server and processes."""
 
 import asyncio
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping
 from importlib import import_module
 
-from cli.command import GOOD, Command, add_json
+from bench import MODULES
+from cli.command import SUCCESS, Command, add_json_option
 
 BENCHMARKS: Mapping[str, str] = {
     "lag": "how late first attempts are, with up to a million others pending",
@@ -18,22 +19,22 @@ BENCHMARKS: Mapping[str, str] = {
 
 
 def declare(parser: ArgumentParser) -> None:
-    """All of them declare their options: each is one small module, and `bench --help` shows every one."""
+    """Imports every benchmark, so that `bench --help` shows the options of each."""
     names = parser.add_subparsers(dest="benchmark", required=True, metavar="NAME", title="benchmarks")
-    for name, duty in BENCHMARKS.items():
-        module = import_module(f"bench.{name}")
-        one = names.add_parser(
-            name, help=duty, description=module.__doc__, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
+    for name, text in BENCHMARKS.items():
+        module = import_module(MODULES[name])
+        subparser = names.add_parser(
+            name, help=text, description=module.__doc__, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
         )
-        add_json(one, default=SUPPRESS)
-        module.declare(one)
+        add_json_option(subparser, default=SUPPRESS)
+        module.declare(subparser)
 
 
 def run(arguments: Namespace) -> int:
-    from bench.harness.rows import Rows
+    from bench.harness.report import Rows
 
-    asyncio.run(import_module(f"bench.{arguments.benchmark}").measure(arguments, Rows(arguments.json)))
-    return GOOD
+    asyncio.run(import_module(MODULES[arguments.benchmark]).measure(arguments, Rows(arguments.json)))
+    return SUCCESS
 
 
 COMMANDS: Mapping[str, Command] = {"bench": Command(declare, run)}

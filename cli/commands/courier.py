@@ -1,7 +1,7 @@
 """The verb courier: one process that delivers through one channel.
 
-Exit codes: 0 after a request to stop, 3 when the account is halted and an operator is needed, 2 for wrong settings,
-1 when the provider could not be reached at the start (worth another try).
+Exit codes: 0 after a request to stop, 1 when the provider could not be reached at the start (a restart may help),
+2 for wrong settings, 3 when the account is halted and an operator is needed.
 """
 
 import asyncio
@@ -12,8 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from cli.command import FOR_THE_OPERATOR, GOOD, NO, Command, NotDone
-from cli.processes.startup import log_to_stderr, opened_store, stop_requested
+from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
+from cli.processes.startup import configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
 from cli.settings.settings import Configuration, channels, courier_module, load
 from core.courier.interface import Courier
@@ -21,85 +21,85 @@ from core.courier.options import CourierOptions
 from core.courier.runtime import Runtime
 from core.errors import SetupError
 
-PULSE = "pulse"
-PULSE_EVERY = 10.0
-STALE = 60.0
-"""Seconds after which a courier that has not looked into the queue is not healthy."""
+HEALTH_FILE = "pulse"
+HEALTH_INTERVAL = 10.0
+UNHEALTHY_AFTER = 60.0
+"""Seconds without a claim after which a courier is not healthy."""
 
 
 def declare(parser: ArgumentParser) -> None:
     parser.add_argument("channel", choices=channels(), help="the channel to deliver through")
     parser.add_argument(
-        "--healthy", action="store_true", help="start nothing; say whether this channel's process lives"
+        "--healthy", action="store_true", help="start nothing; exit 0 if the process of this channel is healthy, else 1"
     )
 
 
 def run(arguments: Namespace) -> int:
     configuration = load()
-    directory = directory_of(configuration, arguments.channel)
+    directory = courier_directory(configuration, arguments.channel)
     if arguments.healthy:
-        return GOOD if is_fresh(directory / PULSE) else NO
-    log_to_stderr(configuration.settings)
+        return SUCCESS if is_healthy(directory / HEALTH_FILE) else FAILURE
+    configure_logging(configuration.settings)
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return asyncio.run(serve_channel(configuration, arguments.channel, directory))
+    return asyncio.run(run_courier(configuration, arguments.channel, directory))
 
 
-def directory_of(configuration: Configuration, channel: str) -> Path:
+def courier_directory(configuration: Configuration, channel: str) -> Path:
     return configuration.settings.data.absolute() / "couriers" / channel
 
 
-def is_fresh(pulse: Path) -> bool:
-    return pulse.exists() and time.time() - pulse.stat().st_mtime < STALE
+def is_healthy(health_file: Path) -> bool:
+    return health_file.exists() and time.time() - health_file.stat().st_mtime < UNHEALTHY_AFTER
 
 
-async def serve_channel(configuration: Configuration, channel: str, directory: Path) -> int:
+async def run_courier(configuration: Configuration, channel: str, directory: Path) -> int:
     settings = configuration.channel(channel)
     stop = stop_requested()
-    async with opened_store(configuration) as store:
-        courier = await opened(channel, settings, directory)
+    async with open_store(configuration) as store:
+        courier = await open_courier(channel, settings, directory)
         try:
-            options = manner_of(channel, settings, configuration.settings.lease)
-            return await deliver(Runtime(store, courier, options), stop, directory / PULSE)
+            options = courier_options(channel, settings, configuration.settings.lease)
+            return await deliver(Runtime(store, courier, options), stop, directory / HEALTH_FILE)
         finally:
             await courier.close()
 
 
-async def opened(channel: str, settings: Any, directory: Path) -> Courier:
-    """Signs in at the provider. Its refusal may be an outage, so it is no reason never to be started again."""
+async def open_courier(channel: str, settings: Any, directory: Path) -> Courier:
+    """Signs in at the provider. Exit code 1 if it refuses: that may be an outage, so the courier is restarted."""
     try:
         courier: Courier = await courier_module(channel).open(settings, directory)
-    except SetupError as fault:
-        raise NotDone(str(fault)) from fault
+    except SetupError as error:
+        raise CommandFailed(str(error)) from error
     return courier
 
 
-def manner_of(channel: str, settings: Any, lease: timedelta) -> CourierOptions:
-    """A channel with a `callback_url` has its delivery reports sent there."""
-    base = getattr(settings, "callback_url", None)
-    return CourierOptions(lease=lease, report_url=f"{base.rstrip('/')}/v1/receipts/{channel}" if base else "")
+def courier_options(channel: str, settings: Any, lease: timedelta) -> CourierOptions:
+    """A channel with the setting `callback_url` asks for delivery reports at that URL."""
+    base_url = getattr(settings, "callback_url", None)
+    return CourierOptions(lease=lease, report_url=f"{base_url.rstrip('/')}/v1/receipts/{channel}" if base_url else "")
 
 
-async def deliver(runtime: Runtime, stop: asyncio.Event, pulse: Path) -> int:
-    waiting = asyncio.create_task(stop.wait())
-    waiting.add_done_callback(lambda _: runtime.stop())
-    beating = asyncio.create_task(beat(runtime, pulse))
+async def deliver(runtime: Runtime, stop: asyncio.Event, health_file: Path) -> int:
+    stopping = asyncio.create_task(stop.wait())
+    stopping.add_done_callback(lambda _: runtime.stop())
+    reporting = asyncio.create_task(report_health(runtime, health_file))
     announce(channel=runtime.courier.channel, account=runtime.courier.account)
     try:
         await runtime.run()
     finally:
-        waiting.cancel()
-        beating.cancel()
-    return FOR_THE_OPERATOR if runtime.halted else GOOD
+        stopping.cancel()
+        reporting.cancel()
+    return OPERATOR_NEEDED if runtime.halted else SUCCESS
 
 
-async def beat(runtime: Runtime, pulse: Path) -> None:
-    """Touches a file as long as the runtime goes on looking into the queue, for health checks."""
-    seen = -1
+async def report_health(runtime: Runtime, health_file: Path) -> None:
+    """Touches the health file while the runtime keeps claiming work."""
+    last_claims = -1
     while True:
-        if runtime.claims > seen:
-            seen = runtime.claims
-            await asyncio.to_thread(pulse.touch)
-        await asyncio.sleep(PULSE_EVERY)
+        if runtime.claims > last_claims:
+            last_claims = runtime.claims
+            await asyncio.to_thread(health_file.touch)
+        await asyncio.sleep(HEALTH_INTERVAL)
 
 
 COMMANDS: Mapping[str, Command] = {"courier": Command(declare, run)}

@@ -1,4 +1,4 @@
-"""The verbs about one delivery: send, track, show, cancel, reschedule. They call a running Ada over HTTP."""
+"""The verbs for deliveries: send, track, show, cancel, reschedule. They call a running Ada over HTTP."""
 
 import asyncio
 import json
@@ -6,62 +6,65 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
-from cli.client import format_history as report
-from cli.client.http_client import Answer, Api, opened
-from cli.client.recipient_arguments import person, recipient
-from cli.command import GOOD, NO, WRONG_USAGE, Command, NotDone
+from cli.client.format_history import format_event, format_history
+from cli.client.http_client import HttpClient, JsonObject, open_client
+from cli.client.recipient_arguments import parse_id, parse_recipient
+from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.settings.settings import load
 from core.model.history_key import HistoryKey
 
-Verb = Callable[[Api, Namespace], Awaitable[int]]
+Verb = Callable[[HttpClient, Namespace], Awaitable[int]]
 
-MANY = ("sender", "user", "lane", "kind-prefix", "tag")
+FILTERS = ("sender", "user", "lane", "kind-prefix", "tag")
 
 
 def over_http(verb: Verb) -> Callable[[Namespace], int]:
-    """A verb that needs the API, as the command line wants it."""
+    """Makes a `run` function of a verb that calls the API."""
 
-    async def connected(arguments: Namespace) -> int:
-        async with opened(load().settings) as api:
+    async def call(arguments: Namespace) -> int:
+        async with open_client(load().settings) as api:
             return await verb(api, arguments)
 
-    return lambda arguments: asyncio.run(connected(arguments))
+    return lambda arguments: asyncio.run(call(arguments))
 
 
 def declare_send(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add(
-        "--to", action="append", required=True, help="7, 7=telegram:100001,sms:+7…, telegram:100001, group:NAME; repeat"
+        "--to",
+        action="append",
+        required=True,
+        help="a recipient: 7, 7=telegram:100001,sms:+7…, telegram:100001 or group:NAME; repeat for several",
     )
-    add("--text", required=True, help="what to say; - reads it from standard input")
-    add("--channel", action="append", help="only through this channel; repeat for several")
-    add("--at", metavar="TIME", help="when, as in 2026-11-21T17:00:00+03:00; at once without it")
-    add("--expires", metavar="TIME", help="not after this moment")
-    add("--strategy", choices=["all", "first"], help="every channel, or one after the other until one works")
-    add("--sender", default="ada", metavar="ID", help="who sends")
-    add("--lane", help="deliveries of one lane go strictly one after the other")
-    add("--priority", type=int, help="lower goes first")
-    add("--tag", action="append", help="a word to find or cancel it by; repeat")
-    add("--repeat-key", metavar="KEY", default="", help="the same key sends once, however often it is called")
-    add("--wait", action="store_true", help="stay until it is finished, as track does")
+    add("--text", required=True, help="the text; - reads it from standard input")
+    add("--channel", action="append", help="send only through this channel; repeat for several")
+    add("--at", metavar="TIME", help="when to send, for example 2026-11-21T17:00:00+03:00 (default: at once)")
+    add("--expires", metavar="TIME", help="do not send after this time")
+    add("--strategy", choices=["all", "first"], help="all channels, or one after the other until one succeeds")
+    add("--sender", default="ada", metavar="ID", help="the id of the sender (default: ada)")
+    add("--lane", help="deliveries of one lane are sent strictly one after the other")
+    add("--priority", type=int, help="a lower number is sent first")
+    add("--tag", action="append", help="a label to find or cancel the delivery by; repeat for several")
+    add("--repeat-key", metavar="KEY", default="", help="idempotency key: calls with the same key send once")
+    add("--wait", action="store_true", help="wait until the delivery is finished, as track does")
 
 
-async def send(api: Api, arguments: Namespace) -> int:
-    accepted = await api.call("POST", "/v1/deliveries", order(arguments), repeat=arguments.repeat_key)
+async def send(api: HttpClient, arguments: Namespace) -> int:
+    accepted = await api.call("POST", "/v1/deliveries", new_delivery(arguments), idempotency_key=arguments.repeat_key)
     if arguments.wait:
         return await follow(api, accepted["id"], arguments.json)
-    show_answer(accepted, arguments.json, f"{accepted['id']}  {accepted['state']} for {accepted['deliver_at']}")
-    return GOOD
+    print_result(accepted, arguments.json, f"{accepted['id']}  {accepted['state']} for {accepted['deliver_at']}")
+    return SUCCESS
 
 
-def order(arguments: Namespace) -> dict[str, Any]:
-    """What the API wants, without what was not said."""
-    said = {
-        "sender": {"id": person(arguments.sender)},
+def new_delivery(arguments: Namespace) -> dict[str, Any]:
+    """The request body, without the options that were not given."""
+    body = {
+        "sender": {"id": parse_id(arguments.sender)},
         "text": sys.stdin.read() if arguments.text == "-" else arguments.text,
-        "recipients": [recipient(one) for one in arguments.to],
+        "recipients": [parse_recipient(text) for text in arguments.to],
         "origin": "cli",
         "channels": arguments.channel,
         "deliver_at": arguments.at,
@@ -71,85 +74,90 @@ def order(arguments: Namespace) -> dict[str, Any]:
         "priority": arguments.priority,
         "tags": arguments.tag,
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in body.items() if value is not None}
 
 
 def declare_key(parser: ArgumentParser) -> None:
     parser.add_argument("key", metavar="KEY", help="the delivery's id, or its history key")
 
 
-def path_of(key: str) -> str:
-    """Both forms of the key lead to the same delivery. Raises Invalid."""
+def delivery_path(key: str) -> str:
+    """The path of a delivery, from its id or its history key. Raises Invalid."""
     return f"/v1/deliveries/{quote(HistoryKey.parse(key).id, safe='')}"
 
 
-async def track(api: Api, arguments: Namespace) -> int:
+async def track(api: HttpClient, arguments: Namespace) -> int:
     return await follow(api, arguments.key, arguments.json)
 
 
-async def follow(api: Api, key: str, as_json: bool) -> int:
-    """Shows every change as it comes; good if the delivery's end says that everybody was reached."""
-    async for event in api.events(f"{path_of(key)}/events"):
-        print(
-            json.dumps(event.data, ensure_ascii=False) if as_json else report.change(event.name, event.data), flush=True
-        )
-    history = await api.call("GET", path_of(key))
-    show_answer(history, as_json, "\n" + report.whole(history))
-    return GOOD if history["verdict"] == "all_reached" else NO
+async def follow(api: HttpClient, key: str, as_json: bool) -> int:
+    """Prints every event as it arrives. Exit code 0 if all recipients were reached."""
+    async for event in api.events(f"{delivery_path(key)}/events"):
+        print_result(event.data, as_json, format_event(event.name, event.data))
+    history = await api.call("GET", delivery_path(key))
+    print_result(history, as_json, "\n" + format_history(history))
+    return SUCCESS if history["verdict"] == "all_reached" else FAILURE
 
 
-async def show(api: Api, arguments: Namespace) -> int:
-    history = await api.call("GET", path_of(arguments.key))
-    show_answer(history, arguments.json, report.whole(history))
-    return GOOD
+async def show(api: HttpClient, arguments: Namespace) -> int:
+    history = await api.call("GET", delivery_path(arguments.key))
+    print_result(history, arguments.json, format_history(history))
+    return SUCCESS
 
 
 def declare_cancel(parser: ArgumentParser) -> None:
-    parser.add_argument("key", metavar="KEY", nargs="?", help="one delivery; or else one of --sender, --user …")
-    parser.add_argument("--recipient", action="append", metavar="ID", help="of that delivery only these; repeat")
-    for name in MANY:
+    parser.add_argument("key", metavar="KEY", nargs="?", help="the delivery; without it one of --sender, --user, …")
+    parser.add_argument(
+        "--recipient",
+        action="append",
+        metavar="ID",
+        help="cancel only this recipient of the delivery; repeat for several",
+    )
+    for name in FILTERS:
         parser.add_argument(f"--{name}", help=f"all deliveries of this {name}")
 
 
-async def cancel(api: Api, arguments: Namespace) -> int:
-    """Good if anything was cancelled."""
+async def cancel(api: HttpClient, arguments: Namespace) -> int:
+    """Exit code 0 if anything was cancelled."""
     if arguments.key:
-        recipients = [("recipient", one) for one in arguments.recipient or []]
-        answer = await api.call("DELETE", with_query(path_of(arguments.key), recipients))
+        result = await api.call("DELETE", delivery_path(arguments.key) + recipients_query(arguments.recipient or []))
     else:
-        answer = await api.call("POST", "/v1/cancellations", selection(arguments))
-    sent = answer.get("already_sent")
-    late = f"; already sent to {', '.join(str(one) for one in sent)}" if sent else ""
-    show_answer(answer, arguments.json, f"cancelled {answer['cancelled']}{late}")
-    return GOOD if answer["cancelled"] else NO
+        result = await api.call("POST", "/v1/cancellations", delivery_filter(arguments))
+    sent = result.get("already_sent")
+    already_sent = f"; already sent to {', '.join(str(recipient) for recipient in sent)}" if sent else ""
+    print_result(result, arguments.json, f"cancelled {result['cancelled']}{already_sent}")
+    return SUCCESS if result["cancelled"] else FAILURE
 
 
-def with_query(path: str, pairs: list[tuple[str, str]]) -> str:
-    query = "&".join(f"{name}={quote(value, safe='')}" for name, value in pairs)
-    return f"{path}?{query}" if query else path
+def recipients_query(recipients: list[str]) -> str:
+    return f"?{urlencode([('recipient', recipient) for recipient in recipients])}" if recipients else ""
 
 
-def selection(arguments: Namespace) -> dict[str, Any]:
-    named = {name.replace("-", "_"): getattr(arguments, name.replace("-", "_")) for name in MANY}
-    chosen = {name: value for name, value in named.items() if value is not None}
+def delivery_filter(arguments: Namespace) -> dict[str, Any]:
+    names = [name.replace("-", "_") for name in FILTERS]
+    chosen = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
     if len(chosen) != 1:
-        raise NotDone(f"cancel needs a KEY, or exactly one of {', '.join(f'--{name}' for name in MANY)}", WRONG_USAGE)
-    return {name: person(value) if name in ("sender", "user") else value for name, value in chosen.items()}
+        raise CommandFailed(
+            f"cancel needs a KEY, or exactly one of {', '.join(f'--{name}' for name in FILTERS)}", WRONG_USAGE
+        )
+    return {name: parse_id(value) if name in ("sender", "user") else value for name, value in chosen.items()}
 
 
 def declare_reschedule(parser: ArgumentParser) -> None:
     declare_key(parser)
-    parser.add_argument("--at", required=True, metavar="TIME", help="the new moment, as in 2026-11-21T17:00:00+03:00")
+    parser.add_argument(
+        "--at", required=True, metavar="TIME", help="the new time, for example 2026-11-21T17:00:00+03:00"
+    )
 
 
-async def reschedule(api: Api, arguments: Namespace) -> int:
-    answer = await api.call("PATCH", path_of(arguments.key), {"deliver_at": arguments.at})
-    show_answer(answer, arguments.json, f"{answer['id']}  {answer['state']} for {answer['deliver_at']}")
-    return GOOD
+async def reschedule(api: HttpClient, arguments: Namespace) -> int:
+    result = await api.call("PATCH", delivery_path(arguments.key), {"deliver_at": arguments.at})
+    print_result(result, arguments.json, f"{result['id']}  {result['state']} for {result['deliver_at']}")
+    return SUCCESS
 
 
-def show_answer(answer: Answer, as_json: bool, text: str) -> None:
-    print(json.dumps(answer, ensure_ascii=False) if as_json else text, flush=True)
+def print_result(result: JsonObject, as_json: bool, text: str) -> None:
+    print(json.dumps(result, ensure_ascii=False) if as_json else text, flush=True)
 
 
 COMMANDS: Mapping[str, Command] = {

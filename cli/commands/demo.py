@@ -1,8 +1,7 @@
-"""The verb demo: everything started for one message, shown as it happens, checked at the end, stopped again.
+"""The verb demo: starts everything, sends one message, shows its progress, checks the result, stops everything.
 
-It never touches what is set on this machine: no setting, no credential and no data of the caller's is used.
-Exit code 0 only if the history says that everybody was reached, and the sandbox's inbox holds what was sent, letter for
-letter.
+It uses no settings, credentials or data of the caller.
+Exit code 0 only if the history says that all recipients were reached and the sandbox's inbox contains exactly the text.
 """
 
 import asyncio
@@ -13,11 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.client import format_history as report
-from cli.client.http_client import Answer, Api, connected
-from cli.command import GOOD, NO, Command, declare_nothing
-from cli.commands.deliveries import path_of, show_answer
-from cli.commands.up import CHANNELS, Running, everything, text_line, until_stopped
+from cli.client.format_history import format_event, format_history
+from cli.client.http_client import HttpClient, JsonObject, connect
+from cli.command import FAILURE, SUCCESS, Command, no_arguments
+from cli.commands.deliveries import delivery_path, print_result
+from cli.commands.up import CHANNELS, Installation, print_text_line, run_until, start_everything
 from cli.processes.startup import stop_requested
 from cli.settings.settings import Configuration, load
 from cli.settings.sources import PREFIX
@@ -34,11 +33,11 @@ PEOPLE: Mapping[str, Mapping[str, str]] = {
 
 def run(arguments: Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="ada-demo-") as directory:
-        return asyncio.run(show(apart(Path(directory)), arguments.json))
+        return asyncio.run(demo(isolated_configuration(Path(directory)), arguments.json))
 
 
-def apart(directory: Path) -> Configuration:
-    """A configuration that knows nothing of the caller's; the parts inherit environment and directory from us."""
+def isolated_configuration(directory: Path) -> Configuration:
+    """A configuration without the caller's settings. The children inherit our environment and working directory."""
     for name in [name for name in os.environ if name.startswith(PREFIX)]:
         del os.environ[name]
     os.chdir(directory)
@@ -46,56 +45,61 @@ def apart(directory: Path) -> Configuration:
     return load(os.environ, directory)
 
 
-async def show(configuration: Configuration, as_json: bool) -> int:
-    return await until_stopped(stop_requested(), deliver(configuration, as_json))
+async def demo(configuration: Configuration, as_json: bool) -> int:
+    return await run_until(stop_requested(), deliver(configuration, as_json))
 
 
 async def deliver(configuration: Configuration, as_json: bool) -> int:
-    said = quiet if as_json else text_line
-    said("demo", "starting Valkey, the sandbox, the API and three couriers")
-    async with everything(configuration, said) as running, connected(running.http, running.api_key) as api:
-        accepted = await api.call("POST", "/v1/deliveries", order())
-        said("demo", f"sent “{TEXT}” to {len(PEOPLE)} people: {accepted['history_key']}")
+    print_line = print_nothing if as_json else print_text_line
+    print_line("demo", "starting Valkey, the sandbox, the API and three couriers")
+    async with (
+        start_everything(configuration, print_line) as installation,
+        connect(installation.http, installation.api_key) as api,
+    ):
+        accepted = await api.call("POST", "/v1/deliveries", delivery())
+        print_line("demo", f"sent “{TEXT}” to {len(PEOPLE)} recipients: {accepted['history_key']}")
         await follow(api, accepted["id"], as_json)
-        history = await api.call("GET", path_of(accepted["id"]))
-        received = await inbox(running)
-        show_answer({"history": history, "received": received}, as_json, f"\n{report.whole(history)}\n")
-    good = holds(history, received)
-    said("demo", "stopped" if good else "FAILED: not everybody got it, once, on every channel, as it was written")
-    return GOOD if good else NO
+        history = await api.call("GET", delivery_path(accepted["id"]))
+        received = await inbox(installation)
+        print_result({"history": history, "received": received}, as_json, f"\n{format_history(history)}\n")
+    good = is_complete(history, received)
+    print_line("demo", "stopped" if good else "FAILED: not every recipient got the exact text once on every channel")
+    return SUCCESS if good else FAILURE
 
 
-def quiet(part: str, line: str) -> None:
-    """In JSON the answer is all that is said."""
+def print_nothing(process: str, line: str) -> None:
+    """With `--json` only the result is printed."""
 
 
-def order() -> dict[str, Any]:
-    people = [{"id": number, "name": name, "contacts": to} for number, (name, to) in enumerate(PEOPLE.items(), 1)]
+def delivery() -> dict[str, Any]:
+    recipients = [
+        {"id": number, "name": name, "contacts": contacts} for number, (name, contacts) in enumerate(PEOPLE.items(), 1)
+    ]
     sender = {"id": 42, "name": "Иванов И. И.", "role": "trainer"}
-    return {"sender": sender, "text": TEXT, "recipients": people, "origin": "demo", "channels": list(CHANNELS)}
+    return {"sender": sender, "text": TEXT, "recipients": recipients, "origin": "demo", "channels": list(CHANNELS)}
 
 
-async def follow(api: Api, delivery: str, as_json: bool) -> None:
+async def follow(api: HttpClient, delivery_id: str, as_json: bool) -> None:
     names = dict(enumerate(PEOPLE, 1))
-    async for event in api.events(f"{path_of(delivery)}/events"):
+    async for event in api.events(f"{delivery_path(delivery_id)}/events"):
         data = {**event.data, "recipient": names.get(event.data.get("recipient", 0), "")}
         if not as_json:
-            text_line("tracker", report.change(event.name, data))
+            print_text_line("tracker", format_event(event.name, data))
 
 
-async def inbox(running: Running) -> list[Answer]:
-    """What the people of the sandbox have received."""
-    async with connected(str(running.inbox), "") as sandbox:
-        messages: list[Answer] = (await sandbox.call("GET", "/inbox.json"))["messages"]
+async def inbox(installation: Installation) -> list[JsonObject]:
+    """The messages that the sandbox has received."""
+    async with connect(str(installation.inbox), "") as sandbox:
+        messages: list[JsonObject] = (await sandbox.call("GET", "/inbox.json"))["messages"]
     return messages
 
 
-def holds(history: Answer, received: list[Answer]) -> bool:
-    """Whether everybody got it, once, on every channel he has, as it was written."""
-    expected = sorted((channel, address, TEXT) for to in PEOPLE.values() for channel, address in to.items())
-    arrived = sorted((one["channel"], one["address"], one["text"]) for one in received)
-    complete = history["state"] == "finished" and history["verdict"] == "all_reached"
-    return complete and arrived == expected
+def is_complete(history: JsonObject, received: list[JsonObject]) -> bool:
+    """Whether every recipient got the exact text once on each of their channels."""
+    expected = sorted((channel, address, TEXT) for contacts in PEOPLE.values() for channel, address in contacts.items())
+    arrived = sorted((message["channel"], message["address"], message["text"]) for message in received)
+    all_reached = history["state"] == "finished" and history["verdict"] == "all_reached"
+    return all_reached and arrived == expected
 
 
-COMMANDS: Mapping[str, Command] = {"demo": Command(declare_nothing, run)}
+COMMANDS: Mapping[str, Command] = {"demo": Command(no_arguments, run)}

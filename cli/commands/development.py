@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 from xml.etree import ElementTree
 
-from cli.command import GOOD, NO, WRONG_USAGE, Command, NotDone, declare_nothing
+from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, no_arguments
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKERS = ("-n", "2", "--dist", "worksteal")
@@ -44,19 +44,19 @@ def test(arguments: Namespace) -> int:
 def show_rows(arguments: Namespace) -> int:
     form = "json" if arguments.json else "text"
     words = ["-m", "pytest", "-qq", "--no-header", f"--rows={form}", *arguments.rest]
-    return GOOD if run_python(words) == 0 else NO
+    return SUCCESS if run_python(words) == 0 else FAILURE
 
 
 def run_tests(words: Sequence[str], as_json: bool) -> int:
     """In JSON, pytest's own words go to stderr and its totals are the answer."""
     pytest = ["-m", "pytest", *WORKERS, *words]
     if not as_json:
-        return GOOD if run_python(pytest) == 0 else NO
+        return SUCCESS if run_python(pytest) == 0 else FAILURE
     with tempfile.TemporaryDirectory() as directory:
         report = Path(directory) / "report.xml"
         code = run_python([*pytest, f"--junitxml={report}"], output=sys.stderr)
         print(json.dumps({"step": "test", "passed": code == 0, **totals(report)}), flush=True)
-    return GOOD if code == 0 else NO
+    return SUCCESS if code == 0 else FAILURE
 
 
 def totals(report: Path) -> dict[str, float]:
@@ -80,11 +80,11 @@ def check(arguments: Namespace) -> int:
     failed = [name for name, words in STEPS if not passes(name, words, arguments.json)]
     if not arguments.json:
         say("test …")
-    if run_tests(["--no-skips"], arguments.json) != GOOD:
+    if run_tests(["--no-skips"], arguments.json) != SUCCESS:
         failed.append("test")
     if failed and not arguments.json:
         print(f"ada: check failed: {', '.join(failed)}", flush=True)
-    return NO if failed else GOOD
+    return FAILURE if failed else SUCCESS
 
 
 def passes(name: str, words: Sequence[str], as_json: bool) -> bool:
@@ -116,18 +116,18 @@ def soak(arguments: Namespace) -> int:
     given = ((name, getattr(arguments, name)) for name in ("minutes", "seed", "rate", "appendfsync", "keep"))
     words = [word for name, value in given if value is not None for word in (f"--{name}", str(value))]
     words += ["--json"] if arguments.json else []
-    return GOOD if run_python(["-m", "tests.soak", *words]) == 0 else NO
+    return SUCCESS if run_python(["-m", "tests.soak", *words]) == 0 else FAILURE
 
 
 def lock(arguments: Namespace) -> int:
     """Writes both locks, for Python 3.11 and newer on any system; development's is resolved over the runtime's."""
     need_clone()
     if run_python(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", RESOLVER]) != 0:
-        raise NotDone(f"cannot install {RESOLVER}, which resolves the dependencies")
+        raise CommandFailed(f"cannot install {RESOLVER}, which resolves the dependencies")
     resolve("requirements.lock", [])
     resolve("requirements-dev.lock", ["--constraint", "requirements.lock", "--group", "dev"])
     print("wrote requirements.lock and requirements-dev.lock")
-    return GOOD
+    return SUCCESS
 
 
 def resolve(target: str, further: Sequence[str]) -> None:
@@ -142,17 +142,17 @@ def resolve(target: str, further: Sequence[str]) -> None:
         "--quiet",
     ]
     if run_python(["-m", "uv", "pip", "compile", *fixed, *further, "pyproject.toml", "--output-file", target]) != 0:
-        raise NotDone(f"the dependencies of pyproject.toml could not be resolved into {target}")
+        raise CommandFailed(f"the dependencies of pyproject.toml could not be resolved into {target}")
 
 
 def need_clone() -> None:
     if not (ROOT / "tests").is_dir() or not os.access(ROOT / "pyproject.toml", os.R_OK):
-        raise NotDone(f"this verb needs a clone of the repository; {ROOT} is an installed copy", WRONG_USAGE)
+        raise CommandFailed(f"this verb needs a clone of the repository; {ROOT} is an installed copy", WRONG_USAGE)
 
 
 COMMANDS = {
     "test": Command(declare_test, test, takes_rest=True),
-    "check": Command(declare_nothing, check),
+    "check": Command(no_arguments, check),
     "soak": Command(declare_soak, soak),
-    "lock": Command(declare_nothing, lock),
+    "lock": Command(no_arguments, lock),
 }

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from itertools import takewhile
 from pathlib import Path
 
-from cli.command import GOOD, NO, Command
+from cli.command import FAILURE, SUCCESS, Command
 from core.model.states import NEXT, RANK, DeliveryState, Reason, Status, TaskState, Verdict
 from core.redis import scripts
 from core.redis.keys import KEYS
@@ -117,7 +117,7 @@ def write(arguments: Namespace) -> int:
         print(f"docs/{name} {'is stale' if arguments.check else 'written'}")
         if not arguments.check:
             (PLACE / name).write_text(PAGES[name]())
-    return NO if stale and arguments.check else GOOD
+    return FAILURE if stale and arguments.check else SUCCESS
 
 
 def _is_current(name: str, text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The verb doctor: looks at the settings, the server, the clock, the credentials; says what mends what is wrong."""
+"""The verb doctor: checks settings, data directory, server, clock and credentials, and prints how to repair each."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from cli.command import GOOD, NO, Command
+from cli.command import FAILURE, SUCCESS, Command
 from cli.processes.startup import redis_url
 from cli.settings.settings import Configuration, channels, courier_module, load
 from core.errors import LayoutUnknown, SetupError
@@ -18,122 +18,122 @@ from core.redis.server_checks import check, check_layout
 from core.redis.store import Store
 
 CLOCK_TOLERANCE = 1.0
-"""Seconds between our clock and the server's: deliveries are due by the server's, people read ours."""
+"""Seconds between our clock and the server's. The server's clock decides when a delivery is due."""
 
-ROOM = 2**30
+MIN_FREE_BYTES = 2**30
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at. `is_good` None: not set up, which is no fault."""
+    """The result of one check. `is_good` is None if there is nothing to check, for example without credentials."""
 
     what: str
     is_good: bool | None
-    said: str
-    mend: str = ""
+    detail: str
+    repair: str = ""
 
     def __str__(self) -> str:
         mark = {True: "good", False: "BAD ", None: "    "}[self.is_good]
-        return f"{mark}  {self.what:<9} {self.said}" + (f"\n                {self.mend}" if self.mend else "")
+        return f"{mark}  {self.what:<9} {self.detail}" + (f"\n                {self.repair}" if self.repair else "")
 
 
 def declare(parser: ArgumentParser) -> None:
-    parser.add_argument("--sign-in", action="store_true", help="also sign in at the providers, as the couriers would")
+    parser.add_argument("--sign-in", action="store_true", help="also sign in at the providers, as the couriers do")
 
 
 def run(arguments: Namespace) -> int:
-    return asyncio.run(examine(load(), arguments))
+    return asyncio.run(print_findings(load(), arguments))
 
 
-async def examine(configuration: Configuration, arguments: Namespace) -> int:
-    worst = True
-    async for finding in findings(configuration, arguments.sign_in):
+async def print_findings(configuration: Configuration, arguments: Namespace) -> int:
+    all_good = True
+    async for finding in run_checks(configuration, arguments.sign_in):
         print(json.dumps(asdict(finding), ensure_ascii=False) if arguments.json else finding, flush=True)
-        worst = worst and finding.is_good is not False
-    return GOOD if worst else NO
+        all_good = all_good and finding.is_good is not False
+    return SUCCESS if all_good else FAILURE
 
 
-async def findings(configuration: Configuration, signs_in: bool) -> AsyncIterator[Finding]:
-    yield Finding("settings", True, f"{len(configuration.given)} set")
-    yield of_data(configuration.settings.data.absolute())
-    async for finding in of_server(configuration):
+async def run_checks(configuration: Configuration, sign_in: bool) -> AsyncIterator[Finding]:
+    yield Finding("settings", True, f"{len(configuration.raw)} set")
+    yield check_data(configuration.settings.data.absolute())
+    async for finding in check_server(configuration):
         yield finding
     for channel in channels():
-        yield await of_channel(configuration, channel, signs_in)
+        yield await check_channel(configuration, channel, sign_in)
 
 
-def of_data(data: Path) -> Finding:
+def check_data(data: Path) -> Finding:
     try:
         data.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(data).free
-    except OSError as fault:
-        return Finding("data", False, f"{data} cannot be used: {fault}", "make it writable, or set ADA_DATA")
-    if free < ROOM:
-        return Finding("data", False, f"{data} has {free / 2**20:.0f} MiB left", "free some room, or set ADA_DATA")
+    except OSError as error:
+        return Finding("data", False, f"{data} cannot be used: {error}", "make it writable, or set ADA_DATA")
+    if free < MIN_FREE_BYTES:
+        return Finding("data", False, f"{data} has {free / 2**20:.0f} MiB free", "free some space, or set ADA_DATA")
     return Finding("data", True, f"{data}, {free / 2**30:.0f} GiB free")
 
 
-async def of_server(configuration: Configuration) -> AsyncIterator[Finding]:
+async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
     try:
         url = redis_url(configuration.settings)
-    except SetupError as fault:
-        yield Finding("redis", None, str(fault))
+    except SetupError as error:
+        yield Finding("redis", None, str(error))
         return
     try:
         store = await Store.open(url, configuration.settings.shards)
-    except SetupError as fault:
-        yield Finding("redis", False, str(fault))
+    except SetupError as error:
+        yield Finding("redis", False, str(error))
         return
     try:
-        yield await of_version(store)
-        for complaint in await check(store):
-            found = f"{complaint.setting} is {complaint.found or 'empty'}, not {complaint.wanted}: {complaint.why}"
-            yield Finding("redis", False if complaint.fatal else None, found, complaint.mend)
-        yield await of_layout(store)
-        yield await of_clock(store)
+        yield await check_version(store)
+        for problem in await check(store):
+            text = f"{problem.setting} is {problem.found or 'empty'}, not {problem.wanted}: {problem.why}"
+            yield Finding("redis", False if problem.fatal else None, text, problem.mend)
+        yield await check_data_layout(store)
+        yield await check_clock(store)
     finally:
         await store.close()
 
 
-async def of_version(store: Store) -> Finding:
+async def check_version(store: Store) -> Finding:
     facts = await store.redis.info("server")
     name = facts.get("server_name", "redis")
     version = facts.get(f"{name}_version", facts.get("redis_version"))
     return Finding("redis", True, f"{name} {version}")
 
 
-async def of_layout(store: Store) -> Finding:
+async def check_data_layout(store: Store) -> Finding:
     try:
         await check_layout(store)
-    except LayoutUnknown as fault:
-        return Finding("layout", False, str(fault))
+    except LayoutUnknown as error:
+        return Finding("layout", False, str(error))
     return Finding("layout", True, str(LAYOUT))
 
 
-async def of_clock(store: Store) -> Finding:
-    """The server's clock against ours, less half the way there and back."""
+async def check_clock(store: Store) -> Finding:
+    """The difference between the two clocks, corrected by half of the round trip."""
     began = time.time()
     seconds, micros = await store.redis.time()
-    away = abs(seconds + micros / 1e6 - (began + time.time()) / 2)
-    if away > CLOCK_TOLERANCE:
+    difference = abs(seconds + micros / 1e6 - (began + time.time()) / 2)
+    if difference > CLOCK_TOLERANCE:
         return Finding(
-            "clock", False, f"the server's is {away:.1f} s away from ours", "let both follow a time server (NTP)"
+            "clock", False, f"the server's clock differs from ours by {difference:.1f} s", "synchronize both with NTP"
         )
-    return Finding("clock", True, f"{away * 1000:.0f} ms away from the server's")
+    return Finding("clock", True, f"differs from the server's by {difference * 1000:.0f} ms")
 
 
-async def of_channel(configuration: Configuration, channel: str, signs_in: bool) -> Finding:
+async def check_channel(configuration: Configuration, channel: str, sign_in: bool) -> Finding:
     if not configuration.has_channel(channel):
         return Finding(channel, None, "not set up")
     try:
         settings = configuration.channel(channel)
-        if not signs_in:
-            return Finding(channel, True, "settings are complete (--sign-in tries them)")
+        if not sign_in:
+            return Finding(channel, True, "settings are complete (use --sign-in to try them)")
         directory = configuration.settings.data.absolute() / "couriers" / channel
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         courier = await courier_module(channel).open(settings, directory)
-    except SetupError as fault:
-        return Finding(channel, False, str(fault))
+    except SetupError as error:
+        return Finding(channel, False, str(error))
     await courier.close()
     return Finding(channel, True, f"signed in as {courier.account}")
 

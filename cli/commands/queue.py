@@ -1,16 +1,18 @@
-"""The verb queue, for operators: what is in the queue, and what to do about it. Straight in the store."""
+"""The verb queue, for operators: shows what is in the queue and changes it. Works on the store, not over HTTP."""
 
 import asyncio
-import json
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from cli.client import format_queue as stock
-from cli.command import GOOD, NO, WRONG_USAGE, Command, NotDone, add_json
-from cli.processes.startup import opened_store
+import msgspec
+
+from cli.client.format_queue import format_stats, format_task, format_task_line
+from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
+from cli.processes.startup import open_store
 from cli.settings.settings import load
-from core.queue.queue import Queue, TaskFilter
+from core.model.compact_json import compact_json
+from core.queue import Queue, TaskFilter, TaskView
 
 _FIELDS = ("user", "tenant", "lane", "kind", "tag", "tube", "state")
 _LIMIT = 100
@@ -20,128 +22,131 @@ def declare(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(
         dest="action", required=True, metavar="stats|list|peek|kick|bury|purge|cancel", title="verbs"
     )
-    stats = verbs.add_parser("stats", help="how much there is of what, by tube")
-    stats.add_argument("tube", nargs="?", help="of this tube only")
-    listing = verbs.add_parser("list", help="tasks, the first ones, by what they have in common")
-    listing.add_argument("--limit", type=int, default=_LIMIT, help=f"so many at most ({_LIMIT})")
-    peek = verbs.add_parser("peek", help="one task as it stands; changes nothing")
-    bury = verbs.add_parser("bury", help="lay a task aside until somebody looks at it")
-    kick = verbs.add_parser("kick", help="give a buried task another life, or the first N of a tube")
-    kick.add_argument("--tube", help="of this tube, those that were buried first")
-    kick.add_argument("--count", type=int, default=1, metavar="N", help="so many of that tube (1)")
-    purge = verbs.add_parser("purge", help="forget ended tasks that are kept, before their time")
-    purge.add_argument("--tube", default="", help="of this tube only")
-    cancel = verbs.add_parser("cancel", help="end a task, or all that have something in common")
-    for one in (peek, bury):
-        one.add_argument("id")
-    for one in (kick, cancel):
-        one.add_argument("id", nargs="?")
-    for one in (listing, cancel):
-        _declare_selection(one)
-    for one in (stats, listing, peek, bury, kick, purge, cancel):
-        add_json(one, default=SUPPRESS)
+    stats_parser = verbs.add_parser("stats", help="show how many tasks each tube has in each state")
+    stats_parser.add_argument("tube", nargs="?", help="only this tube")
+    list_parser = verbs.add_parser("list", help="list the first tasks that match all given options")
+    list_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of tasks ({_LIMIT})")
+    peek_parser = verbs.add_parser("peek", help="show one task; changes nothing")
+    bury_parser = verbs.add_parser("bury", help="set a task aside until it is kicked")
+    kick_parser = verbs.add_parser("kick", help="make a buried task ready again, or the first N of a tube")
+    kick_parser.add_argument("--tube", help="kick tasks of this tube, the first buried ones first")
+    kick_parser.add_argument("--count", type=int, default=1, metavar="N", help="how many tasks of the tube (1)")
+    purge_parser = verbs.add_parser("purge", help="delete ended tasks that are still kept")
+    purge_parser.add_argument("--tube", default="", help="only this tube")
+    cancel_parser = verbs.add_parser("cancel", help="cancel one task, or all tasks that match all given options")
+    for subparser in (peek_parser, bury_parser):
+        subparser.add_argument("id")
+    for subparser in (kick_parser, cancel_parser):
+        subparser.add_argument("id", nargs="?")
+    for subparser in (list_parser, cancel_parser):
+        declare_filter(subparser)
+    for subparser in verbs.choices.values():
+        add_json_option(subparser, default=SUPPRESS)
 
 
-def _declare_selection(parser: ArgumentParser) -> None:
+def declare_filter(parser: ArgumentParser) -> None:
     for field in _FIELDS:
-        parser.add_argument(f"--{field}", default="", help="what it begins with" if field == "kind" else None)
+        parser.add_argument(f"--{field}", default="", help="a prefix of the kind" if field == "kind" else None)
 
 
 def run(arguments: Namespace) -> int:
-    return asyncio.run(act(arguments))
+    return asyncio.run(run_action(arguments))
 
 
-async def act(arguments: Namespace) -> int:
-    async with opened_store(load()) as store:
+async def run_action(arguments: Namespace) -> int:
+    async with open_store(load()) as store:
         return await ACTIONS[arguments.action](Queue(store), arguments)
 
 
 async def stats(queue: Queue, arguments: Namespace) -> int:
-    told = await queue.stats()
+    found = await queue.stats()
     if arguments.tube is not None:
-        told["tubes"] = {name: tube for name, tube in told["tubes"].items() if name == arguments.tube}
-    show(arguments, told, stock.whole(told))
-    return GOOD
+        tubes = {name: tube for name, tube in found.tubes.items() if name == arguments.tube}
+        found = msgspec.structs.replace(found, tubes=tubes)
+    print_result(arguments, found, format_stats(found))
+    return SUCCESS
 
 
-async def listing(queue: Queue, arguments: Namespace) -> int:
-    """One line each, also in JSON."""
-    for task in await _found(queue, selection(arguments), arguments.limit):
-        show(arguments, task, stock.line(task))
-    return GOOD
+async def list_tasks(queue: Queue, arguments: Namespace) -> int:
+    """One line per task, also with `--json`."""
+    for task in await find_tasks(queue, task_filter(arguments), arguments.limit):
+        print_result(arguments, task, format_task_line(task))
+    return SUCCESS
 
 
-async def _found(queue: Queue, chosen: TaskFilter, limit: int) -> list[dict[str, Any]]:
-    """Through an index; without one, whatever there is."""
+async def find_tasks(queue: Queue, chosen: TaskFilter, limit: int) -> list[TaskView]:
+    """Through an index if the filter has one, else by scanning all tasks."""
     if chosen.is_indexed:
         return await queue.select(chosen, limit)
-    found: list[dict[str, Any]] = []
+    found: list[TaskView] = []
     cursor: str | None = None
     while len(found) < limit:
-        tasks, cursor = await queue.list(
+        page = await queue.list(
             tube=chosen.tube or None, state=chosen.state or None, tenant=None, cursor=cursor, limit=_LIMIT
         )
-        found += tasks
+        found += page.tasks
+        cursor = page.cursor
         if cursor is None:
             break
     return found[:limit]
 
 
-def selection(arguments: Namespace) -> TaskFilter:
+def task_filter(arguments: Namespace) -> TaskFilter:
     return TaskFilter(**{field: getattr(arguments, field) for field in _FIELDS})
 
 
 async def peek(queue: Queue, arguments: Namespace) -> int:
     task = await queue.peek(arguments.id)
-    show(arguments, task, stock.facts(task))
-    return GOOD
+    print_result(arguments, task, format_task(task))
+    return SUCCESS
 
 
 async def bury(queue: Queue, arguments: Namespace) -> int:
     task = await queue.bury(arguments.id)
-    show(arguments, task, stock.line(task))
-    return GOOD
+    print_result(arguments, task, format_task_line(task))
+    return SUCCESS
 
 
 async def kick(queue: Queue, arguments: Namespace) -> int:
-    """Good if anything was kicked."""
+    """Exit code 0 if any task was kicked."""
     if (arguments.id is None) == (arguments.tube is None):
-        raise NotDone("kick needs an ID, or --tube", WRONG_USAGE)
+        raise CommandFailed("kick needs an ID, or --tube", WRONG_USAGE)
     if arguments.id:
         await queue.kick(arguments.id)
         kicked = 1
     else:
         kicked = await queue.kick_some(arguments.tube, arguments.count)
-    show(arguments, {"kicked": kicked}, f"kicked {kicked}")
-    return GOOD if kicked else NO
+    print_result(arguments, {"kicked": kicked}, f"kicked {kicked}")
+    return SUCCESS if kicked else FAILURE
 
 
 async def purge(queue: Queue, arguments: Namespace) -> int:
     purged = await queue.purge(arguments.tube)
-    show(arguments, {"purged": purged}, f"purged {purged}")
-    return GOOD
+    print_result(arguments, {"purged": purged}, f"purged {purged}")
+    return SUCCESS
 
 
 async def cancel(queue: Queue, arguments: Namespace) -> int:
-    """Good if anything was cancelled or flagged."""
-    chosen = selection(arguments)
+    """Exit code 0 if any task was cancelled or flagged."""
+    chosen = task_filter(arguments)
     if (arguments.id is None) == (not chosen.is_indexed):
-        raise NotDone("cancel needs an ID, or one of --user, --tenant, --lane, --kind, --tag", WRONG_USAGE)
-    told = await queue.cancel(arguments.id) if arguments.id else await queue.cancel_by(chosen)
-    show(arguments, told, f"cancelled {told['cancelled']}, under way and told so {told['flagged']}")
-    return GOOD if any(told.values()) else NO
+        raise CommandFailed("cancel needs an ID, or one of --user, --tenant, --lane, --kind, --tag", WRONG_USAGE)
+    result = await queue.cancel(arguments.id) if arguments.id else await queue.cancel_by(chosen)
+    text = f"cancelled {result.cancelled}; notified the workers of {result.flagged} running tasks"
+    print_result(arguments, result, text)
+    return SUCCESS if result.cancelled or result.flagged else FAILURE
 
 
-def show(arguments: Namespace, told: Mapping[str, Any], text: str) -> None:
-    print(json.dumps(told, ensure_ascii=False) if arguments.json else text)
+def print_result(arguments: Namespace, result: Any, text: str) -> None:
+    print(compact_json(result) if arguments.json else text)
 
 
 ACTIONS: Mapping[str, Callable[[Queue, Namespace], Awaitable[int]]] = {
     "stats": stats,
-    "list": listing,
+    "list": list_tasks,
     "peek": peek,
-    "bury": bury,
     "kick": kick,
+    "bury": bury,
     "purge": purge,
     "cancel": cancel,
 }

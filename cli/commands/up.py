@@ -1,10 +1,10 @@
 """The verb up: everything in one process tree, until Ctrl-C.
 
-    embedded Valkey ─▶ sandbox ─▶ serve ─▶ couriers          started in this order, each when the one before is ready,
-    (ADA_REDIS_URL)    (credentials)                         ended in the opposite one
+    embedded Valkey ─▶ sandbox ─▶ serve ─▶ couriers          started in this order, each when the previous one is ready;
+    (ADA_REDIS_URL)    (credentials)                         stopped in the opposite order
 
-What is set is not started: with ADA_REDIS_URL no embedded server, with credentials of any channel no sandbox, and then
-only the channels that have some.
+With ADA_REDIS_URL no embedded server is started. With credentials of any channel no sandbox is started, and only the
+channels that have credentials get a courier.
 """
 
 import asyncio
@@ -17,30 +17,35 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cli.client import first_api_key as keys
-from cli.command import GOOD, Command, NotDone, declare_nothing
-from cli.processes import embedded_valkey as embedded
-from cli.processes.aof_fsync import keep_synced
+from cli.client.first_api_key import get_or_create_api_key
+from cli.command import SUCCESS, Command, CommandFailed, no_arguments
+from cli.processes import embedded_valkey
+from cli.processes.aof_fsync import fsync_periodically
+from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey
 from cli.processes.startup import stop_requested
-from cli.processes.supervisor import Facts, Part, PartEnded, Say, Supervisor
+from cli.processes.supervisor import Announcement, ChildFailed, ChildSpec, PrintLine, Supervisor
 from cli.settings.settings import Configuration, Settings, load
 from core.redis.cancel_and_wait import cancel_and_wait
 
 CHANNELS = ("telegram", "vk", "sms")
-"""The channels of a usual installation, which the sandbox plays."""
+"""The channels of a usual installation. The sandbox simulates all of them."""
 
-PATIENCE = 120.0
-"""Seconds for a part that others need: a large append-only file takes time to load."""
+START_TIMEOUT = 120.0
+"""Seconds for a child that others need: loading a large append-only file takes time."""
 
-PROVIDER_PATIENCE = 20.0
-"""Seconds for a courier: a provider that is down must not keep the others from starting."""
+COURIER_START_TIMEOUT = 20.0
+"""Seconds for a courier: a provider that is down must not delay the others."""
 
 STORE, PROVIDERS, API, COURIERS = range(4)
+"""Stages: the order of the start, and in reverse of the stop."""
 
 
 @dataclass
-class Running:
-    """What is up, for whoever wants to use it. `environment` is what every part is told."""
+class Installation:
+    """What is running. `environment` is given to the children that are started next.
+
+    `not_ready` is the reason for each courier that was not ready in time.
+    """
 
     redis_url: str
     api_key: str = field(repr=False)
@@ -48,113 +53,116 @@ class Running:
     http: str = ""
     inbox: str | None = None
     channels: Sequence[str] = ()
-    absent: Mapping[str, str] = field(default_factory=dict)
+    not_ready: Mapping[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 @asynccontextmanager
-async def everything(configuration: Configuration, say: Say) -> AsyncIterator[Running]:
-    """Starts all parts, yields when all are ready, ends them. Raises NotDone when one that others need cannot start."""
+async def start_everything(configuration: Configuration, print_line: PrintLine) -> AsyncIterator[Installation]:
+    """Starts all children, yields when they are ready, stops them. Raises CommandFailed if a needed one fails."""
     settings = configuration.settings
     data = settings.data.absolute()
-    supervisor = Supervisor(say)
+    supervisor = Supervisor(print_line)
     try:
-        with embedded.claimed(data / "valkey") as lock:
-            syncing = asyncio.create_task(keep_synced(data / "valkey"))  # with ADA_REDIS_URL nothing grows there
+        with embedded_valkey.locked(data / "valkey") as lock:
+            fsync = asyncio.create_task(fsync_periodically(data / "valkey"))  # idle with ADA_REDIS_URL
             try:
-                url, shown = await urls_of_store(settings, supervisor, lock)
-                running = Running(shown, keys.made_or_kept(settings), data)
-                running.environment["ADA_REDIS_URL"] = url
-                await start_rest(configuration, supervisor, running)
-                yield running
+                url, tools_url = await store_urls(settings, supervisor, lock)
+                installation = Installation(tools_url, get_or_create_api_key(settings), data)
+                installation.environment["ADA_REDIS_URL"] = url
+                await start_after_store(configuration, supervisor, installation)
+                yield installation
             finally:
                 await supervisor.stop()
-                await cancel_and_wait(syncing)
-    except embedded.Busy as fault:
-        raise NotDone(str(fault)) from fault
+                await cancel_and_wait(fsync)
+    except DirectoryInUse as error:
+        raise CommandFailed(str(error)) from error
 
 
-async def urls_of_store(settings: Settings, supervisor: Supervisor, lock: int) -> tuple[str, str]:
-    """Where our processes reach it, and where tools do."""
+async def store_urls(settings: Settings, supervisor: Supervisor, lock: int) -> tuple[str, str]:
+    """The URL for Ada's own processes and the one for the user's tools."""
     if settings.redis_url:
         return settings.redis_url, settings.redis_url
-    server = await start_store(supervisor, settings.data.absolute() / "valkey", lock)
+    server = await start_valkey(supervisor, settings.data.absolute() / "valkey", lock)
     return server.url, server.tcp_url
 
 
-async def start_store(supervisor: Supervisor, directory: Path, lock: int) -> embedded.Embedded:
-    """The embedded server; whatever ends it, it starts again."""
-    server = embedded.prepare(directory)
-    part = Part(
+async def start_valkey(supervisor: Supervisor, directory: Path, lock: int) -> EmbeddedValkey:
+    """Starts the embedded server. It is restarted after any exit."""
+    server = embedded_valkey.prepare(directory)
+    spec = ChildSpec(
         "valkey",
         tuple(server.command()),
         STORE,
-        embedded.ENVIRONMENT,
-        is_ready=store_is_ready,
-        inherited=(lock,),
-        final=frozenset(),
-        is_worth_saying=embedded.is_warning,
+        embedded_valkey.ENVIRONMENT,
+        parse_ready=valkey_is_ready,
+        pass_fds=(lock,),
+        final_exit_codes=frozenset(),
+        is_shown=embedded_valkey.is_warning,
     )
-    await needed(supervisor, part)
+    await start_required(supervisor, spec)
     return server
 
 
-def store_is_ready(line: str) -> Facts | None:
-    return {} if embedded.READY in line else None
+def valkey_is_ready(line: str) -> Announcement | None:
+    return {} if embedded_valkey.READY in line else None
 
 
-async def start_rest(configuration: Configuration, supervisor: Supervisor, running: Running) -> None:
-    running.environment |= {
-        "ADA_DATA": str(running.data),
-        "ADA_API_KEY": running.api_key,
+async def start_after_store(configuration: Configuration, supervisor: Supervisor, installation: Installation) -> None:
+    installation.environment |= {
+        "ADA_DATA": str(installation.data),
+        "ADA_API_KEY": installation.api_key,
     }
-    running.channels = [channel for channel in CHANNELS if configuration.has_channel(channel)]
-    if not running.channels:
-        await start_sandbox(supervisor, running)
-    served = await needed(supervisor, ours("serve", API, running.environment, "serve"))
-    running.http = str(served["http"])
-    if "ADA_SMS_CALLBACK_URL" not in configuration.given:
-        running.environment["ADA_SMS_CALLBACK_URL"] = running.http
-    await start_couriers(supervisor, running)
+    installation.channels = [channel for channel in CHANNELS if configuration.has_channel(channel)]
+    if not installation.channels:
+        await start_sandbox(supervisor, installation)
+    serve = await start_required(supervisor, ada_child("serve", API, installation.environment, "serve"))
+    installation.http = str(serve["http"])
+    if "ADA_SMS_CALLBACK_URL" not in configuration.raw:
+        installation.environment["ADA_SMS_CALLBACK_URL"] = installation.http
+    await start_couriers(supervisor, installation)
 
 
-async def start_sandbox(supervisor: Supervisor, running: Running) -> None:
-    played = await needed(supervisor, ours("sandbox", PROVIDERS, running.environment, "sandbox", "--json"))
-    running.inbox = str(played["page"])
-    running.environment |= played["environment"]
-    running.channels = CHANNELS
+async def start_sandbox(supervisor: Supervisor, installation: Installation) -> None:
+    spec = ada_child("sandbox", PROVIDERS, installation.environment, "sandbox", "--json")
+    sandbox = await start_required(supervisor, spec)
+    installation.inbox = str(sandbox["page"])
+    installation.environment |= sandbox["environment"]
+    installation.channels = CHANNELS
 
 
-async def start_couriers(supervisor: Supervisor, running: Running) -> None:
-    """Side by side; one that is not ready is named in `absent` and goes on trying, unless it ended for good."""
-    parts = [ours(channel, COURIERS, running.environment, "courier", channel) for channel in running.channels]
-    complaints = await asyncio.gather(*(wished(supervisor, part) for part in parts))
-    running.absent = {part.name: complaint for part, complaint in zip(parts, complaints, strict=True) if complaint}
+async def start_couriers(supervisor: Supervisor, installation: Installation) -> None:
+    """Starts all couriers at once. One that is not ready in time stays supervised and is listed in `not_ready`."""
+    specs = [
+        ada_child(channel, COURIERS, installation.environment, "courier", channel) for channel in installation.channels
+    ]
+    reasons = await asyncio.gather(*(start_optional(supervisor, spec) for spec in specs))
+    installation.not_ready = {spec.name: reason for spec, reason in zip(specs, reasons, strict=True) if reason}
 
 
-def ours(name: str, rank: int, environment: Mapping[str, str], *words: str) -> Part:
-    """A part that is a verb of ours. The environment is copied: what is learnt later is for later parts."""
-    return Part(name, (sys.executable, "-P", "-m", "cli", *words), rank, dict(environment))
+def ada_child(name: str, stage: int, environment: Mapping[str, str], *args: str) -> ChildSpec:
+    """A child that runs a verb of Ada. The environment is copied: later changes are for later children."""
+    return ChildSpec(name, (sys.executable, "-P", "-m", "cli", *args), stage, dict(environment))
 
 
-async def needed(supervisor: Supervisor, part: Part) -> Facts:
-    """Raises NotDone when the part does not become ready."""
+async def start_required(supervisor: Supervisor, spec: ChildSpec) -> Announcement:
+    """Raises CommandFailed if the child does not become ready."""
     try:
-        return await asyncio.wait_for(supervisor.start(part), PATIENCE)
+        return await asyncio.wait_for(supervisor.start(spec), START_TIMEOUT)
     except TimeoutError:
-        raise NotDone(f"{part.name} was not ready within {PATIENCE:.0f} s; its own words are above") from None
-    except PartEnded as fault:
-        raise NotDone(f"{fault}; its own words are above") from None
+        raise CommandFailed(f"{spec.name} was not ready within {START_TIMEOUT:.0f} s; see its output above") from None
+    except ChildFailed as error:
+        raise CommandFailed(f"{error}; see its output above") from None
 
 
-async def wished(supervisor: Supervisor, part: Part) -> str:
-    """Why it is not ready, "" if it is."""
+async def start_optional(supervisor: Supervisor, spec: ChildSpec) -> str:
+    """Returns why the child is not ready, or "" if it is."""
     try:
-        await asyncio.wait_for(asyncio.shield(supervisor.start(part)), PROVIDER_PATIENCE)
+        await asyncio.wait_for(asyncio.shield(supervisor.start(spec)), COURIER_START_TIMEOUT)
     except TimeoutError:
-        return "not ready yet, goes on trying"
-    except PartEnded as fault:
-        return str(fault)
+        return "not ready yet, keeps trying"
+    except ChildFailed as error:
+        return str(error)
     return ""
 
 
@@ -163,56 +171,56 @@ def run(arguments: Namespace) -> int:
 
 
 async def up(configuration: Configuration, as_json: bool) -> int:
-    return await until_stopped(stop_requested(), stay(configuration, as_json))
+    return await run_until(stop_requested(), run_forever(configuration, as_json))
 
 
-async def stay(configuration: Configuration, as_json: bool) -> int:
-    async with everything(configuration, json_line if as_json else text_line) as running:
-        tell(running, as_json)
+async def run_forever(configuration: Configuration, as_json: bool) -> int:
+    async with start_everything(configuration, print_json_line if as_json else print_text_line) as installation:
+        print_summary(installation, as_json)
         await asyncio.Event().wait()
-    return GOOD
+    return SUCCESS
 
 
-async def until_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, int]) -> int:
-    """Does the work; a request to stop ends it at any point, also half-way through the start."""
-    doing, waiting = asyncio.create_task(work), asyncio.create_task(stop.wait())
-    await asyncio.wait({doing, waiting}, return_when=asyncio.FIRST_COMPLETED)
-    if doing.done():
-        waiting.cancel()
-        return doing.result()
-    doing.cancel()
+async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, int]) -> int:
+    """Runs the work; cancels it when a stop is requested, also during the start."""
+    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    if working.done():
+        stopping.cancel()
+        return working.result()
+    working.cancel()
     with suppress(asyncio.CancelledError):
-        await doing
-    return GOOD
+        await working
+    return SUCCESS
 
 
-def text_line(part: str, line: str) -> None:
-    print(f"{part:>8} | {line}", flush=True)
+def print_text_line(process: str, line: str) -> None:
+    print(f"{process:>8} | {line}", flush=True)
 
 
-def json_line(part: str, line: str) -> None:
-    print(json.dumps({"part": part, "line": line}, ensure_ascii=False), flush=True)
+def print_json_line(process: str, line: str) -> None:
+    print(json.dumps({"part": process, "line": line}, ensure_ascii=False), flush=True)
 
 
-def tell(running: Running, as_json: bool) -> None:
-    """The addresses and the key: all that a person needs to send the first message."""
+def print_summary(installation: Installation, as_json: bool) -> None:
+    """The addresses and the API key: all that a user needs to send the first message."""
     if as_json:
-        print(json.dumps({"ready": facts_of(running)}, ensure_ascii=False), flush=True)
+        print(json.dumps({"ready": summary(installation)}, ensure_ascii=False), flush=True)
         return
-    lines = [f"{name:<9} {value}" for name, value in facts_of(running).items() if value]
-    lines += [f"{channel:<9} {complaint}" for channel, complaint in running.absent.items()]
-    print("\n".join(["", "Ada is up. Ctrl-C ends it.", *(f"  {line}" for line in lines), ""]), flush=True)
+    lines = [f"{name:<9} {value}" for name, value in summary(installation).items() if value]
+    lines += [f"{channel:<9} {reason}" for channel, reason in installation.not_ready.items()]
+    print("\n".join(["", "Ada is up. Ctrl-C stops it.", *(f"  {line}" for line in lines), ""]), flush=True)
 
 
-def facts_of(running: Running) -> dict[str, str | None]:
+def summary(installation: Installation) -> dict[str, str | None]:
     return {
-        "api": running.http,
-        "key": running.api_key,
-        "inbox": running.inbox,
-        "couriers": ", ".join(one for one in running.channels if one not in running.absent),
-        "redis": running.redis_url,
-        "data": str(running.data),
+        "api": installation.http,
+        "key": installation.api_key,
+        "inbox": installation.inbox,
+        "couriers": ", ".join(name for name in installation.channels if name not in installation.not_ready),
+        "redis": installation.redis_url,
+        "data": str(installation.data),
     }
 
 
-COMMANDS: Mapping[str, Command] = {"up": Command(declare_nothing, run)}
+COMMANDS: Mapping[str, Command] = {"up": Command(no_arguments, run)}

@@ -1,9 +1,9 @@
-"""Brings the embedded server's append-only file to the disk, from beside the server (docs/decisions/0021).
+"""Calls fsync on the append-only file of the embedded server, from a process beside it (docs/decisions/0021).
 
-    server ── write ──▶ kernel, before it answers      we ── fsync, once a second ──▶ disk
+    server: write() to the kernel, then reply          this module: fsync() once a second
 
-Guarantee: what the server acknowledged survives its kill -9 at any moment. A power cut takes what came after the last
-sync had begun: a second's work, on a slow disk as many as a sync lasts more.
+Guarantee: what the server acknowledged survives kill -9 of the server. A power cut loses at most what was written after
+the last fsync began: about one second, plus the duration of one fsync on a slow disk.
 """
 
 import asyncio
@@ -13,53 +13,54 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-_EVERY = 1.0
+_INTERVAL = 1.0
+"""Seconds between two rounds."""
 
 
-async def keep_synced(directory: Path) -> None:
-    """Until it is cancelled. `directory`: the server's. A disk that fails is told once, and tried again."""
-    syncing, fault = Syncing(directory), ""
+async def fsync_periodically(directory: Path) -> None:
+    """Runs until it is cancelled. `directory` is the server's. Logs a disk error once and keeps trying."""
+    files, last_error = AppendOnlyFiles(directory), ""
     while True:
-        await asyncio.sleep(_EVERY)
+        await asyncio.sleep(_INTERVAL)
         try:
-            await asyncio.to_thread(syncing.sync)
-            fault = ""
-        except OSError as failed:
-            if str(failed) != fault:
-                log.error("the append-only file cannot be brought to the disk: %s", failed)
-            fault = str(failed)
+            await asyncio.to_thread(files.fsync)
+            last_error = ""
+        except OSError as error:
+            if str(error) != last_error:
+                log.error("fsync of the append-only file failed: %s", error)
+            last_error = str(error)
 
 
-class Syncing:
-    """Knows how much of each file is on the disk."""
+class AppendOnlyFiles:
+    """The append-only files of one server. Remembers the size of each file at its last fsync."""
 
     def __init__(self, directory: Path) -> None:
-        self._place = directory / "appendonlydir"
-        self._synced: dict[Path, int] = {}
+        self._directory = directory / "appendonlydir"
+        self._synced_sizes: dict[Path, int] = {}
 
-    def sync(self) -> int:
-        """Bring to the disk what has been written since. How many files that was. Raises OSError."""
-        grown = [(file, size) for file, size in self._sizes().items() if size != self._synced.get(file)]
-        for file, size in grown:
-            self._bring(file)
-            self._synced[file] = size
-        return len(grown)
+    def fsync(self) -> int:
+        """Calls fsync on every file whose size has changed; returns their number. Raises OSError."""
+        changed = [(file, size) for file, size in self._sizes().items() if size != self._synced_sizes.get(file)]
+        for file, size in changed:
+            self._fsync(file)
+            self._synced_sizes[file] = size
+        return len(changed)
 
     def _sizes(self) -> dict[Path, int]:
-        """Of the files that there are; a rewrite makes new ones and takes old ones away."""
+        """The files that exist now. An AOF rewrite creates files and removes others."""
         try:
-            sizes = {Path(entry.path): entry.stat().st_size for entry in os.scandir(self._place)}
-        except FileNotFoundError:  # before the server has made its folder, or a file that just went
+            sizes = {Path(entry.path): entry.stat().st_size for entry in os.scandir(self._directory)}
+        except FileNotFoundError:  # the server has not created its directory yet, or has just removed a file
             return {}
-        self._synced = {file: size for file, size in self._synced.items() if file in sizes}
+        self._synced_sizes = {file: size for file, size in self._synced_sizes.items() if file in sizes}
         return sizes
 
-    def _bring(self, file: Path) -> None:
+    def _fsync(self, file: Path) -> None:
         try:
-            number = os.open(file, os.O_RDONLY)
+            descriptor = os.open(file, os.O_RDONLY)
         except FileNotFoundError:
             return
         try:
-            os.fsync(number)
+            os.fsync(descriptor)
         finally:
-            os.close(number)
+            os.close(descriptor)

@@ -1,21 +1,21 @@
-"""A child process that ends with us, even when we are killed with SIGKILL.
+"""Makes a child process end when its parent ends, also when the parent is killed with SIGKILL.
 
-The child is started with a pipe as its standard input, of which it has nothing but the reading end. When we die, in
-whatever way, the kernel closes the writing end; a sleeping shell beside the child notices and ends the child. The shell
-costs about one megabyte and no processor time; it works on Linux and macOS alike (prctl would only on Linux).
+The child is started with a pipe as its standard input. Only the parent holds the writing end. When the parent dies, the
+kernel closes that end; a shell beside the child, which waits on the reading end, then ends the child. The shell uses
+about one megabyte and no processor time. This works on Linux and macOS; prctl works only on Linux.
 
-The child must be started in a session of its own: the shell is a member of its process group, so the number `$$` cannot
-be given to a stranger while the shell still means to signal it.
+The child must start in a session of its own. The shell is a member of the child's process group, so the process id `$$`
+cannot be reused by another process while the shell may still signal it.
 """
 
 from collections.abc import Sequence
 
-# `exec` keeps the number of the process: who started the shell is the parent of the child itself and can wait for it.
-# A child that has ended by itself cannot be signalled; then nothing is left to do.
+# `exec` keeps the process id: the parent of the shell is the parent of the child and can wait for it.
+# A child that has ended cannot be signalled; then the shell just exits.
 _SHELL = """
 exec 3<&0
 {
-    read -r word <&3
+    read -r line <&3
     kill -TERM $$ || exit
     for second in 1 2 3 4 5 6 7 8 9 10; do sleep 1; kill -0 $$ || exit; done
     kill -KILL 0
@@ -24,9 +24,9 @@ exec "$@" 3<&- </dev/null
 """
 
 
-def tethered(command: Sequence[str]) -> list[str]:
-    """The command to start instead, with `stdin=PIPE` and `start_new_session=True`; its process is the child itself.
+def die_with_parent(command: Sequence[str]) -> list[str]:
+    """Returns the command line to start instead. Start it with `stdin=PIPE` and `start_new_session=True`.
 
-    Close that pipe when the child has ended.
+    The started process is the child itself. Close the pipe when the child has ended.
     """
-    return ["/bin/sh", "-c", _SHELL, "tether", *command]
+    return ["/bin/sh", "-c", _SHELL, "die-with-parent", *command]

@@ -1,4 +1,4 @@
-"""What every process of ours does at its start and end: log, find the server, hear the request to stop."""
+"""What each process does at its start: logging, signal handlers, and opening the store."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from cli.processes import embedded_valkey as embedded
+from cli.processes.embedded_valkey import running_url
 from cli.settings.settings import Configuration, Settings
 from core.errors import SetupError
 from core.redis.server_checks import check, configure, sign_layout
@@ -16,17 +16,17 @@ from core.redis.store import Store
 log = logging.getLogger(__name__)
 
 
-def log_to_stderr(settings: Settings) -> None:
-    """One line per event; the supervisor puts the part's name before it."""
+def configure_logging(settings: Settings) -> None:
+    """Logs to stderr, one line per event. The supervisor adds the process name in front."""
     logging.basicConfig(
         stream=sys.stderr, level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     if settings.log_level != "debug":
-        logging.getLogger("telethon").setLevel(logging.WARNING)  # it tells every connection
+        logging.getLogger("telethon").setLevel(logging.WARNING)  # at info it logs every connection
 
 
 def stop_requested() -> asyncio.Event:
-    """Set by SIGTERM and SIGINT; a second signal ends the process at once."""
+    """Returns an event that SIGTERM and SIGINT set. A second signal ends the process at once."""
     event, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def request(number: int) -> None:
@@ -39,36 +39,38 @@ def stop_requested() -> asyncio.Event:
 
 
 def redis_url(settings: Settings) -> str:
-    """The server that was set, or the embedded one of a running `./ada up`. Raises SetupError."""
-    url = settings.redis_url or embedded.find(settings.data / "valkey")
+    """ADA_REDIS_URL, or the embedded server of a running `./ada up`. Raises SetupError."""
+    url = settings.redis_url or running_url(settings.data / "valkey")
     if url is None:
         raise SetupError(
-            f"no Redis: set ADA_REDIS_URL, or start `./ada up` (nothing runs on {settings.data.absolute()})"
+            f"no Redis server: set ADA_REDIS_URL, or start `./ada up` (none is running in {settings.data.absolute()})"
         )
     return url
 
 
 @asynccontextmanager
-async def opened_store(configuration: Configuration) -> AsyncIterator[Store]:
-    """The store, checked: a server that could lose messages, or has the data of a version that this one cannot work
-    beside, is refused with what mends it.
+async def open_store(configuration: Configuration) -> AsyncIterator[Store]:
+    """Opens the store and checks the server.
+
+    Raises SetupError, with the command that repairs it, if the server could lose messages or holds data of a version
+    that this version cannot work beside.
     """
     settings = configuration.settings
     store = await Store.open(redis_url(settings), settings.shards)
     try:
         await sign_layout(store)
-        await refuse_unsafe(store)
+        await refuse_unsafe_server(store)
         await configure(store, settings.retention)
         yield store
     finally:
         await store.close()
 
 
-async def refuse_unsafe(store: Store) -> None:
-    """Raises SetupError for what could lose messages; warns of the rest."""
-    complaints = await check(store)
-    for complaint in complaints:
-        log.warning("%s", complaint)
-    fatal = [str(complaint) for complaint in complaints if complaint.fatal]
+async def refuse_unsafe_server(store: Store) -> None:
+    """Raises SetupError for settings that could lose messages; logs a warning for the others."""
+    problems = await check(store)
+    for problem in problems:
+        log.warning("%s", problem)
+    fatal = [str(problem) for problem in problems if problem.fatal]
     if fatal:
         raise SetupError("this server could lose messages. " + " ".join(fatal))

@@ -1,8 +1,8 @@
-"""The supervisor of `./ada up`: starts parts as child processes, keeps them running, ends them in order.
+"""The supervisor of `./ada up`: starts child processes, restarts them after a crash, stops them in order.
 
-A part says that it is ready with a line of its output; what it tells there (addresses) goes to whoever started it.
-A part that crashes is started again after a growing pause; one that ends with FOR_THE_OPERATOR or WRONG_USAGE is not,
-since starting it again would change nothing. Children end with us, however we end (`cli.processes.die_with_parent`).
+A child process reports that it is ready with one line of its output, which also carries its addresses. A child that
+crashes is restarted after a growing delay. A child that exits with OPERATOR_NEEDED or WRONG_USAGE is not restarted,
+because a restart would change nothing. Children end with the supervisor, however it ends: `die_with_parent`.
 """
 
 import asyncio
@@ -15,179 +15,187 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.command import FOR_THE_OPERATOR, GOOD, WRONG_USAGE
-from cli.processes.die_with_parent import tethered
+from cli.command import OPERATOR_NEEDED, SUCCESS, WRONG_USAGE
+from cli.processes.die_with_parent import die_with_parent
 
-Facts = Mapping[str, Any]
-Say = Callable[[str, str], None]
+Announcement = Mapping[str, Any]
+"""What a child process reports when it is ready, for example its addresses."""
+
+PrintLine = Callable[[str, str], None]
+"""Receives the name of a child process and one line of its output."""
 
 READY = "ready "
-"""How a part of ours begins the line by which it says that it is ready; facts follow as JSON."""
+"""A child of Ada reports that it is ready with a line that begins so; its announcement follows as JSON."""
 
-PAUSES = (0.5, 1, 2, 5, 10, 30)
-"""Seconds before the first, second, … start after a crash; the last one is kept."""
+RESTART_DELAYS = (0.5, 1, 2, 5, 10, 30)
+"""Seconds before the first, second, … restart after a crash. Later restarts use the last one."""
 
-LONG_LIFE = 60.0
-"""A part that lived so many seconds has recovered: its next crash is its first."""
+STABLE_AFTER = 60.0
+"""A child that ran this many seconds has recovered: its next crash counts as the first."""
 
-LINE = 2**20
-GRACE = 10.0
-"""Seconds a part has to end after it was asked to."""
+MAX_LINE_BYTES = 2**20
+STOP_TIMEOUT = 10.0
+"""Seconds that a child has to end after SIGTERM."""
 
 
-class PartEnded(Exception):
-    """The part ended for good before it was ready; the argument is the sentence for the user."""
+class ChildFailed(Exception):
+    """The child ended for good before it was ready. The message is shown to the user."""
 
 
 def announce(**facts: Any) -> None:
-    """Said by a part, once, when it can be used."""
+    """Called once by a child process when it is ready."""
     print(f"{READY}{json.dumps(facts, ensure_ascii=False)}", flush=True)
 
 
-def read_announcement(line: str) -> Facts | None:
-    """The facts of a part of ours, None if the line is an ordinary one."""
+def read_announcement(line: str) -> Announcement | None:
+    """The announcement in a line of a child of Ada; None if it is an ordinary line."""
     if not line.startswith(READY + "{"):
         return None
-    facts: Facts = json.loads(line.removeprefix(READY))
-    return facts
+    announcement: Announcement = json.loads(line.removeprefix(READY))
+    return announcement
 
 
 @dataclass(frozen=True)
-class Part:
-    """One child process. `rank` gives the order of the end: higher ones first, equal ones together.
+class ChildSpec:
+    """How to run one child process. Children of the highest `stage` are stopped first, those of one stage together.
 
-    `final` are the exit codes after which it is not started again.
+    `environment` is added to ours. `pass_fds` are inherited file descriptors. A child that exits with one of
+    `final_exit_codes` is not restarted. Lines for which `is_shown` is false are dropped.
     """
 
     name: str
     command: tuple[str, ...]
-    rank: int
+    stage: int
     environment: Mapping[str, str] = field(default_factory=dict)
-    is_ready: Callable[[str], Facts | None] = read_announcement
-    inherited: tuple[int, ...] = ()
-    final: frozenset[int] = frozenset({GOOD, WRONG_USAGE, FOR_THE_OPERATOR})
-    is_worth_saying: Callable[[str], bool] = bool
+    parse_ready: Callable[[str], Announcement | None] = read_announcement
+    pass_fds: tuple[int, ...] = ()
+    final_exit_codes: frozenset[int] = frozenset({SUCCESS, WRONG_USAGE, OPERATOR_NEEDED})
+    is_shown: Callable[[str], bool] = bool
 
 
-class Keeper:
-    """Keeps one part running from `start` to `stop`."""
+class SupervisedChild:
+    """Runs one child process, again and again, until `stop`."""
 
-    def __init__(self, part: Part, say: Say, grace: float) -> None:
-        self.part = part
-        self._grace = grace
-        self.ready: asyncio.Future[Facts] = asyncio.get_running_loop().create_future()
-        self._say = say
+    def __init__(self, spec: ChildSpec, print_line: PrintLine, stop_timeout: float) -> None:
+        self.spec = spec
+        self.ready: asyncio.Future[Announcement] = asyncio.get_running_loop().create_future()
+        self._print_line = print_line
+        self._stop_timeout = stop_timeout
         self._process: asyncio.subprocess.Process | None = None
         self._is_stopping = False
-        self._task = asyncio.create_task(self._keep())
+        self._task = asyncio.create_task(self._run())
 
     @property
     def has_ended(self) -> bool:
         return self._task.done()
 
-    async def _keep(self) -> None:
+    async def _run(self) -> None:
         crashes = 0
         while True:
-            began = time.monotonic()
+            started = time.monotonic()
             code = await self._run_once()
-            if self._is_over(code):
+            if self._is_final(code):
                 return
-            crashes = 0 if time.monotonic() - began > LONG_LIFE else crashes
-            pause = PAUSES[min(crashes, len(PAUSES) - 1)]
+            crashes = 0 if time.monotonic() - started > STABLE_AFTER else crashes
+            delay = RESTART_DELAYS[min(crashes, len(RESTART_DELAYS) - 1)]
             crashes += 1
-            self._say(self.part.name, f"ended ({described(code)}), starts again in {pause} s")
-            await asyncio.sleep(pause)
+            self._print(f"ended ({describe_exit(code)}), restarts in {delay} s")
+            await asyncio.sleep(delay)
 
     async def _run_once(self) -> int:
-        """From the start to the end of one process; its exit code."""
+        """Runs one process to its end; returns its exit code."""
         process = self._process = await asyncio.create_subprocess_exec(
-            *tethered(self.part.command),
+            *die_with_parent(self.spec.command),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **self.part.environment},
-            pass_fds=self.part.inherited,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **self.spec.environment},
+            pass_fds=self.spec.pass_fds,
             start_new_session=True,
-            limit=LINE,
+            limit=MAX_LINE_BYTES,
         )
-        await self._pass_on_lines(process)
-        return await process.wait()  # asyncio closes the pipe of the tether
+        await self._read_lines(process)
+        return await process.wait()  # asyncio closes the pipe that die_with_parent needs
 
-    async def _pass_on_lines(self, process: asyncio.subprocess.Process) -> None:
+    async def _read_lines(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None
         while True:
             try:
                 line = await process.stdout.readline()
-            except ValueError:  # longer than LINE; what was read of it is gone
+            except ValueError:  # longer than MAX_LINE_BYTES; the part that was read is lost
                 continue
             if not line:
                 return
-            self._hear(line.decode(errors="replace").rstrip())
+            self._handle_line(line.decode(errors="replace").rstrip())
 
-    def _hear(self, line: str) -> None:
-        facts = self.part.is_ready(line)
-        if facts is None:
-            if self.part.is_worth_saying(line):
-                self._say(self.part.name, line)
+    def _handle_line(self, line: str) -> None:
+        announcement = self.spec.parse_ready(line)
+        if announcement is None:
+            if self.spec.is_shown(line):
+                self._print(line)
             return
-        self._say(self.part.name, "ready")
+        self._print("ready")
         if not self.ready.done():
-            self.ready.set_result(facts)
+            self.ready.set_result(announcement)
 
-    def _is_over(self, code: int) -> bool:
-        """Whether it was to end, or to start it again makes no sense; then whoever waits for it is told."""
+    def _is_final(self, code: int) -> bool:
+        """Whether the child is not restarted. If it never was ready, `ready` raises ChildFailed."""
         if self._is_stopping:
             return True
-        if code not in self.part.final:
+        if code not in self.spec.final_exit_codes:
             return False
-        sentence = f"stopped for good ({described(code)})"
-        self._say(self.part.name, sentence)
+        message = f"stopped for good ({describe_exit(code)})"
+        self._print(message)
         if not self.ready.done():
-            self.ready.set_exception(PartEnded(f"{self.part.name} {sentence}"))
-            self.ready.exception()  # not everybody waits
+            self.ready.set_exception(ChildFailed(f"{self.spec.name} {message}"))
+            self.ready.exception()  # marks it as read: not every caller awaits `ready`
         return True
 
     async def stop(self) -> None:
-        """Asks it to end, waits, ends it by force after the grace time. Safe to repeat."""
+        """Sends SIGTERM, waits, and sends SIGKILL after the timeout. Safe to repeat."""
         self._is_stopping = True
         if self._process is None or self._process.returncode is not None:
-            self._task.cancel()  # between two starts
+            self._task.cancel()  # it waits for the next restart
         else:
-            signalled(self._process, signal.SIGTERM)
-        _, unfinished = await asyncio.wait([self._task], timeout=self._grace)
+            send_signal(self._process, signal.SIGTERM)
+        _, unfinished = await asyncio.wait([self._task], timeout=self._stop_timeout)
         if unfinished and self._process is not None:
-            self._say(self.part.name, f"did not end within {self._grace:g} s, ended by force")
-            signalled(self._process, signal.SIGKILL)
+            self._print(f"did not end within {self._stop_timeout:g} s, killed")
+            send_signal(self._process, signal.SIGKILL)
             await asyncio.wait([self._task])
+
+    def _print(self, line: str) -> None:
+        self._print_line(self.spec.name, line)
 
 
 class Supervisor:
-    """All parts of one `up`."""
+    """All child processes of one `./ada up`."""
 
-    def __init__(self, say: Say, grace: float = GRACE) -> None:
-        self._say = say
-        self._grace = grace
-        self._keepers: list[Keeper] = []
+    def __init__(self, print_line: PrintLine, stop_timeout: float = STOP_TIMEOUT) -> None:
+        self._print_line = print_line
+        self._stop_timeout = stop_timeout
+        self._children: list[SupervisedChild] = []
 
-    def start(self, part: Part) -> asyncio.Future[Facts]:
-        """Starts a part and keeps it running; await the future for its being ready. The future raises PartEnded."""
-        keeper = Keeper(part, self._say, self._grace)
-        self._keepers.append(keeper)
-        return keeper.ready
+    def start(self, spec: ChildSpec) -> asyncio.Future[Announcement]:
+        """Starts a child and keeps it running. The future has its announcement, or raises ChildFailed."""
+        child = SupervisedChild(spec, self._print_line, self._stop_timeout)
+        self._children.append(child)
+        return child.ready
 
     def has_ended(self, name: str) -> bool:
-        return any(keeper.has_ended for keeper in self._keepers if keeper.part.name == name)
+        return any(child.has_ended for child in self._children if child.spec.name == name)
 
     async def stop(self) -> None:
-        """Ends the parts, highest rank first; comes back when the last one is gone."""
-        for rank in sorted({keeper.part.rank for keeper in self._keepers}, reverse=True):
-            await asyncio.gather(*(keeper.stop() for keeper in self._keepers if keeper.part.rank == rank))
+        """Stops the children, highest stage first; returns when the last one has ended."""
+        for stage in sorted({child.spec.stage for child in self._children}, reverse=True):
+            await asyncio.gather(*(child.stop() for child in self._children if child.spec.stage == stage))
 
 
-def described(code: int) -> str:
+def describe_exit(code: int) -> str:
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
-def signalled(process: asyncio.subprocess.Process, how: signal.Signals) -> None:
+def send_signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """Does nothing if the process has ended."""
     with suppress(ProcessLookupError):
-        process.send_signal(how)
+        process.send_signal(number)

@@ -1,6 +1,6 @@
-"""What a setting's text means: one reader per type. Pure.
+"""Converts the text of a setting to its type: one function per type. Pure.
 
-Readers raise ValueError with the rest of the sentence "ADA_X is 'text', …".
+The functions raise ValueError with the end of the sentence "ADA_X is 'text', …".
 """
 
 import re
@@ -17,7 +17,7 @@ _UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds
 
 @dataclass(frozen=True)
 class Address:
-    """Where to listen or opened to."""
+    """Host and port, to listen on or to connect to."""
 
     host: str
     port: int
@@ -28,7 +28,7 @@ class Address:
 
 @dataclass(frozen=True)
 class QuietHours:
-    """From and until when, in the tenant's time zone, nothing is sent. May cross midnight."""
+    """Between `begin` and `end`, in ADA_TIMEZONE, nothing is sent. May cross midnight."""
 
     begin: time
     end: time
@@ -36,7 +36,7 @@ class QuietHours:
 
 @dataclass(frozen=True)
 class Quota:
-    """At most `limit` deliveries per `period`, counted from the first one."""
+    """At most `limit` deliveries per `period`. The period starts with the first delivery."""
 
     limit: int
     period: timedelta
@@ -45,97 +45,98 @@ class Quota:
 Quotas = Mapping[str, Quota]
 
 
-def whole(text: str) -> int:
+def parse_int(text: str) -> int:
     try:
         return int(text)
     except ValueError:
         raise ValueError("which is not a whole number") from None
 
 
-def number(text: str) -> float:
+def parse_float(text: str) -> float:
     try:
         return float(text)
     except ValueError:
         raise ValueError("which is not a number") from None
 
 
-def truth(text: str) -> bool:
-    words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-    if text.lower() not in words:
-        raise ValueError("which is neither yes nor no")
-    return words[text.lower()]
+def parse_bool(text: str) -> bool:
+    if text.lower() in ("true", "yes", "on", "1"):
+        return True
+    if text.lower() in ("false", "no", "off", "0"):
+        return False
+    raise ValueError("which is neither yes nor no")
 
 
-def address(text: str) -> Address:
+def parse_address(text: str) -> Address:
     """`host:port`, `[::1]:port`, or the port alone for loopback."""
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
-        raise ValueError("which is not host:port, as in 127.0.0.1:8080")
+        raise ValueError("which is not host:port, for example 127.0.0.1:8080")
     return Address(host.strip("[]") or "127.0.0.1", int(port))
 
 
-def duration(text: str) -> timedelta:
+def parse_duration(text: str) -> timedelta:
     """`30d`, `1w 2d 3h 15m 10s`."""
     parts = re.findall(r"(\d+)([wdhms])", text)
     if not parts or re.sub(r"\d+[wdhms]|\s", "", text):
-        raise ValueError("which is not a duration, as in 30d or 1h 30m")
+        raise ValueError("which is not a duration, for example 30d or 1h 30m")
     return timedelta(**{_UNITS[unit]: int(count) for count, unit in parts})
 
 
-def zone(text: str) -> tzinfo:
+def parse_timezone(text: str) -> tzinfo:
     if text.upper() == "UTC":
         return UTC
     try:
         return ZoneInfo(text)
     except (KeyError, ValueError, OSError):
-        raise ValueError("which is not a time zone, as in Europe/Moscow") from None
+        raise ValueError("which is not a time zone, for example Europe/Moscow") from None
 
 
-def quiet_hours(text: str) -> QuietHours | None:
+def parse_quiet_hours(text: str) -> QuietHours | None:
     """`00:00-07:00`, or `off`."""
     if text.lower() == "off":
         return None
     try:
         begin, end = (time.fromisoformat(part.strip()) for part in text.split("-"))
     except ValueError:
-        raise ValueError("which is neither off nor two times, as in 00:00-07:00") from None
+        raise ValueError("which is neither off nor two times, for example 00:00-07:00") from None
     return QuietHours(begin, end)
 
 
-def quotas(text: str) -> Quotas:
+def parse_quotas(text: str) -> Quotas:
     """`trainer=4/24h,staff=16/24h`, or `off`."""
     if text.lower() == "off":
         return {}
-    return dict(quota(part.strip()) for part in text.split(","))
+    return dict(parse_quota(part.strip()) for part in text.split(","))
 
 
-def quota(text: str) -> tuple[str, Quota]:
+def parse_quota(text: str) -> tuple[str, Quota]:
     found = re.fullmatch(r"(\w+)=(\d+)/(.+)", text)
     if not found:
-        raise ValueError("which is not a list of quotas, as in trainer=4/24h,staff=16/24h")
-    return found[1], Quota(int(found[2]), duration(found[3]))
+        raise ValueError("which is not a list of quotas, for example trainer=4/24h,staff=16/24h")
+    return found[1], Quota(int(found[2]), parse_duration(found[3]))
 
 
-READERS: Mapping[Any, Callable[[str], Any]] = {
+PARSERS: Mapping[Any, Callable[[str], Any]] = {
     str: str,
-    int: whole,
-    float: number,
-    bool: truth,
+    int: parse_int,
+    float: parse_float,
+    bool: parse_bool,
     Path: Path,
-    timedelta: duration,
-    tzinfo: zone,
-    Address: address,
-    QuietHours: quiet_hours,
-    Quotas: quotas,
+    timedelta: parse_duration,
+    tzinfo: parse_timezone,
+    Address: parse_address,
+    QuietHours: parse_quiet_hours,
+    Quotas: parse_quotas,
 }
 
 
-def read(text: str, kind: Any) -> Any:
-    """The value of a setting whose declared type is `kind`; `X | None` is read as X."""
-    return READERS[plain(kind)](text)
+def parse(text: str, kind: Any) -> Any:
+    """The value of a setting with the declared type `kind`. `X | None` is parsed as X."""
+    return PARSERS[without_none(kind)](text)
 
 
-def plain(kind: Any) -> Any:
+def without_none(kind: Any) -> Any:
     if get_origin(kind) in (Union, types.UnionType):
-        return next(one for one in get_args(kind) if one is not type(None))
+        return next(member for member in get_args(kind) if member is not type(None))
     return kind

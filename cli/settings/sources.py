@@ -1,7 +1,7 @@
-"""Where settings come from: settings.yaml < .env < the environment. Names are written as in the environment, ADA_….
+"""Collects the texts of all settings: settings.yaml < .env < the environment. Names have the form of the environment.
 
-In settings.yaml a section is a mapping: `telegram: {api_id: 1}` is ADA_TELEGRAM_API_ID. In each source a name ending in
-_FILE gives the file that holds the value, which is how containers hand over secrets. An empty value is no value.
+In settings.yaml a section is a mapping: `telegram: {api_id: 1}` is ADA_TELEGRAM_API_ID. A name that ends in _FILE gives
+a file that contains the value, as containers pass secrets. An empty value counts as not set.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,56 +15,62 @@ PREFIX = "ADA_"
 
 
 @dataclass(frozen=True)
-class Given:
-    """One setting as it was found, and where, for the complaint."""
+class RawSetting:
+    """The text of one setting and its source, for error messages."""
 
     name: str
     text: str
     source: str
 
 
-def gather(environment: Mapping[str, str], directory: Path) -> dict[str, Given]:
-    """Everything that was set, the strongest source last, by its name without _FILE. Raises SetupError."""
+def collect(environment: Mapping[str, str], directory: Path) -> dict[str, RawSetting]:
+    """All settings of all sources by name, without _FILE; later sources override earlier ones. Raises SetupError."""
     dotenv = dict(read_dotenv(directory / ".env"))
-    place = {**dotenv, **environment}.get(f"{PREFIX}SETTINGS")
-    found: dict[str, Given] = {}
+    named = {**dotenv, **environment}.get(f"{PREFIX}SETTINGS")
+    file = named or "settings.yaml"
+    found: dict[str, RawSetting] = {}
     for source, values in (
-        (str(place or "settings.yaml"), dict(read_yaml(directory / (place or "settings.yaml"), bool(place)))),
+        (file, dict(read_yaml(directory / file, is_required=bool(named)))),
         (".env", dotenv),
         ("the environment", environment),
     ):
-        found |= ours(values, source)
+        found |= raw_settings(values, source)
     found.pop(f"{PREFIX}SETTINGS", None)
     return found
 
 
-def ours(values: Mapping[str, str], source: str) -> dict[str, Given]:
-    given = [Given(name, text, source) for name, text in values.items() if name.startswith(PREFIX) and text != ""]
-    return {one.name: one for one in (resolve_file(one) for one in given)}
+def raw_settings(values: Mapping[str, str], source: str) -> dict[str, RawSetting]:
+    settings = [
+        resolve_file(RawSetting(name, text, source))
+        for name, text in values.items()
+        if name.startswith(PREFIX) and text != ""
+    ]
+    return {setting.name: setting for setting in settings}
 
 
-def resolve_file(given: Given) -> Given:
-    if not given.name.endswith("_FILE"):
-        return given
+def resolve_file(setting: RawSetting) -> RawSetting:
+    """Replaces a setting X_FILE by X with the content of the file."""
+    if not setting.name.endswith("_FILE"):
+        return setting
     try:
-        text = Path(given.text).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as fault:
-        raise SetupError(f"{given.name} names a file that cannot be read: {fault}") from None
-    return Given(given.name.removesuffix("_FILE"), text, given.text)
+        text = Path(setting.text).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(f"{setting.name} names a file that cannot be read: {error}") from None
+    return RawSetting(setting.name.removesuffix("_FILE"), text, setting.text)
 
 
 def read_dotenv(path: Path) -> Iterator[tuple[str, str]]:
-    """Lines `NAME=value`, `export NAME="value"`, comments."""
+    """Parses lines `NAME=value`, `export NAME="value"` and comments."""
     if not path.is_file():
         return
     for line in path.read_text(encoding="utf-8").splitlines():
         name, equals, value = line.strip().removeprefix("export ").partition("=")
         if equals and not name.startswith("#"):
-            yield name.strip(), unquoted(value.strip())
+            yield name.strip(), unquote(value.strip())
 
 
-def unquoted(text: str) -> str:
-    """A value in quotes is taken to the letter, but for line breaks in double ones (a key in PEM form needs them)."""
+def unquote(text: str) -> str:
+    """Removes quotes or a trailing comment. In double quotes `\\n` is a line break: a key in PEM form needs it."""
     if len(text) > 1 and text[0] == text[-1] == '"':
         return text[1:-1].replace("\\n", "\n")
     if len(text) > 1 and text[0] == text[-1] == "'":
@@ -81,19 +87,19 @@ def read_yaml(path: Path, is_required: bool) -> Iterator[tuple[str, str]]:
 
     try:
         tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as fault:
-        raise SetupError(f"{path} is not YAML: {fault}") from None
+    except yaml.YAMLError as error:
+        raise SetupError(f"{path} is not YAML: {error}") from None
     if not isinstance(tree or {}, dict):
         raise SetupError(f"{path} must be a mapping of names to values")
-    yield from flat(tree or {}, PREFIX)
+    yield from flatten(tree or {}, PREFIX)
 
 
-def flat(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
-    """ADA_A_B for {a: {b: …}}. YAML reads `off` and `yes` as truth values; they go back to the words they were."""
+def flatten(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
+    """ADA_A_B for {a: {b: …}}. YAML reads `off` and `yes` as booleans; they become text again."""
     for name, value in tree.items():
         full = f"{prefix}{name}".upper()
         if isinstance(value, dict):
-            yield from flat(value, f"{full}_")
+            yield from flatten(value, f"{full}_")
         elif value is not None:
             yield full, as_text(value)
 
@@ -102,5 +108,5 @@ def as_text(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, list):
-        return ",".join(as_text(one) for one in value)
+        return ",".join(as_text(item) for item in value)
     return str(value)

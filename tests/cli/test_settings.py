@@ -1,4 +1,4 @@
-"""Settings: sources in their order, types, secrets from files, and complaints that help."""
+"""Settings: the order of sources, types, secrets from files, and helpful error messages."""
 
 from datetime import UTC, time, timedelta
 from pathlib import Path
@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cli.settings.parsing import Address, QuietHours, Quota
-from cli.settings.settings import Configuration, channels, load, names_of, section_prefix
+from cli.settings.settings import Configuration, channels, load, section_prefix, setting_names
 from core.errors import SetupError
 
 
@@ -15,7 +15,7 @@ def loaded(directory: Path, **environment: str) -> Configuration:
     return load(environment, directory)
 
 
-def test_without_any_source_the_defaults_of_the_contract_hold(tmp_path: Path) -> None:
+def test_without_any_source_the_documented_defaults_apply(tmp_path: Path) -> None:
     settings = loaded(tmp_path).settings
     assert settings.redis_url is None
     assert settings.http == Address("127.0.0.1", 8080)
@@ -25,7 +25,7 @@ def test_without_any_source_the_defaults_of_the_contract_hold(tmp_path: Path) ->
     assert settings.quotas == {"trainer": Quota(4, timedelta(hours=24)), "staff": Quota(16, timedelta(hours=24))}
 
 
-def test_the_environment_wins_over_dotenv_and_dotenv_over_the_yaml_file(tmp_path: Path) -> None:
+def test_the_environment_overrides_dotenv_and_dotenv_overrides_the_yaml_file(tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").write_text("shards: 2\nhttp: 0.0.0.0:1\nretention: 1d\n")
     (tmp_path / ".env").write_text("# ours\nADA_HTTP=0.0.0.0:2\nexport ADA_RETENTION='2d'\nOTHER=x\n")
     settings = loaded(tmp_path, ADA_RETENTION="3d").settings
@@ -47,12 +47,12 @@ def test_the_environment_wins_over_dotenv_and_dotenv_over_the_yaml_file(tmp_path
         ("ADA_REDIS_URL", "rediss://ada:secret@host:6380/1", "redis_url", "rediss://ada:secret@host:6380/1"),
     ],
 )
-def test_a_setting_is_read_as_its_type(tmp_path: Path, name: str, text: str, field: str, value: object) -> None:
+def test_a_setting_is_parsed_as_its_type(tmp_path: Path, name: str, text: str, field: str, value: object) -> None:
     assert getattr(loaded(tmp_path, **{name: text}).settings, field) == value
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "complaint"),
+    ("name", "text", "message"),
     [
         ("ADA_SHARDS", "many", "ADA_SHARDS .* 'many', which is not a whole number"),
         ("ADA_HTTP", "localhost", "not host:port"),
@@ -64,35 +64,36 @@ def test_a_setting_is_read_as_its_type(tmp_path: Path, name: str, text: str, fie
         ("ADA_LEASE", "0s", "ADA_LEASE is too short"),
     ],
 )
-def test_a_value_that_makes_no_sense_is_named_with_its_place(
-    tmp_path: Path, name: str, text: str, complaint: str
+def test_a_value_of_the_wrong_type_is_reported_with_its_name_and_source(
+    tmp_path: Path, name: str, text: str, message: str
 ) -> None:
-    with pytest.raises(SetupError, match=complaint):
+    with pytest.raises(SetupError, match=message):
         loaded(tmp_path, **{name: text})
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("ADA_REDIS_UTL", "ADA_REDIS_URL"), ("ADA_TIMEZON", "ADA_TIMEZONE"), ("ADA_API", "ADA_API_KEY")]
+    ("name", "suggestion"),
+    [("ADA_REDIS_UTL", "ADA_REDIS_URL"), ("ADA_TIMEZON", "ADA_TIMEZONE"), ("ADA_API", "ADA_API_KEY")],
 )
-def test_an_unknown_name_is_answered_with_did_you_mean(tmp_path: Path, name: str, meant: str) -> None:
-    with pytest.raises(SetupError, match=f"{name} .*did you mean {meant}"):
+def test_an_unknown_name_is_refused_with_did_you_mean(tmp_path: Path, name: str, suggestion: str) -> None:
+    with pytest.raises(SetupError, match=f"{name} .*did you mean {suggestion}"):
         loaded(tmp_path, **{name: "x"})
 
 
-def test_an_unknown_name_in_the_yaml_file_is_named_with_the_file(tmp_path: Path) -> None:
+def test_an_unknown_name_in_the_yaml_file_is_reported_with_the_file(tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").write_text("redis: {ulr: x}\n")
     with pytest.raises(SetupError, match=r"ADA_REDIS_ULR \(in settings.yaml\)"):
         loaded(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["- a\n- b\n", "a: [1\n", "just words"])
-def test_a_settings_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_settings_file_that_is_not_a_mapping_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "settings.yaml").write_text(text)
     with pytest.raises(SetupError, match=r"settings\.yaml"):
         loaded(tmp_path)
 
 
-def test_words_that_yaml_takes_for_truth_values_are_words_again(tmp_path: Path) -> None:
+def test_off_in_the_yaml_file_is_text_and_not_a_boolean(tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").write_text("quiet_hours: off\n")
     assert loaded(tmp_path).settings.quiet_hours is None
 
@@ -104,25 +105,25 @@ def test_a_secret_may_come_from_a_file(tmp_path: Path) -> None:
         loaded(tmp_path, ADA_API_KEY_FILE=str(tmp_path / "missing"))
 
 
-def test_secrets_are_not_shown_when_settings_are_printed(tmp_path: Path) -> None:
+def test_printed_settings_do_not_show_secrets(tmp_path: Path) -> None:
     configuration = loaded(
         tmp_path, ADA_API_KEY="geheim", ADA_REDIS_URL="redis://:geheim@h", ADA_TELEGRAM_API_HASH="geheim"
     )
     assert "geheim" not in repr(configuration)
 
 
-def test_an_empty_value_is_no_value(tmp_path: Path) -> None:
+def test_an_empty_value_counts_as_not_set(tmp_path: Path) -> None:
     assert loaded(tmp_path, ADA_REDIS_URL="", ADA_SHARDS="").settings.shards == 1
 
 
-def test_a_settings_file_elsewhere_is_named_by_its_setting(tmp_path: Path) -> None:
+def test_ada_settings_names_another_settings_file(tmp_path: Path) -> None:
     (tmp_path / "other.yaml").write_text("shards: 7\n")
     assert loaded(tmp_path, ADA_SETTINGS=str(tmp_path / "other.yaml")).settings.shards == 7
     with pytest.raises(SetupError, match="ADA_SETTINGS names"):
         loaded(tmp_path, ADA_SETTINGS=str(tmp_path / "missing.yaml"))
 
 
-def test_a_channel_s_section_is_read_by_its_courier_s_own_dataclass(tmp_path: Path) -> None:
+def test_the_section_of_a_channel_is_parsed_by_the_dataclass_of_its_courier(tmp_path: Path) -> None:
     given = {"ADA_TELEGRAM_API_ID": "17", "ADA_TELEGRAM_API_HASH": "h", "ADA_TELEGRAM_BOT_TOKEN": "t"}
     configuration = loaded(tmp_path, **given)
     assert configuration.has_channel("telegram")
@@ -130,7 +131,7 @@ def test_a_channel_s_section_is_read_by_its_courier_s_own_dataclass(tmp_path: Pa
     assert configuration.channel("telegram").api_id == 17
 
 
-def test_a_missing_or_unknown_name_of_a_channel_is_named_when_the_courier_is_wanted(tmp_path: Path) -> None:
+def test_a_missing_or_unknown_setting_of_a_channel_is_reported_when_its_courier_starts(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="ADA_TELEGRAM_API_HASH must be set"):
         loaded(tmp_path, ADA_TELEGRAM_API_ID="17").channel("telegram")
     with pytest.raises(SetupError, match=r"ADA_TELEGRAM_BOT_TOKN .*did you mean ADA_TELEGRAM_BOT_TOKEN"):
@@ -142,8 +143,8 @@ def test_a_missing_or_unknown_name_of_a_channel_is_named_when_the_courier_is_wan
 def test_every_setting_is_explained_in_the_docs() -> None:
     from cli.settings.settings import Settings, courier_module
 
-    names = [*names_of(Settings, "ADA_"), "ADA_SETTINGS"]
+    names = [*setting_names(Settings, "ADA_"), "ADA_SETTINGS"]
     for channel in channels():
-        names += names_of(courier_module(channel).Settings, section_prefix(channel))
+        names += setting_names(courier_module(channel).Settings, section_prefix(channel))
     page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
     assert [name for name in names if f"| {name} |" not in page] == []

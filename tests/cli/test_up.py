@@ -1,4 +1,4 @@
-"""`./ada up` and the verbs beside it, as a person uses them: real processes, real ports, real kills."""
+"""`./ada up` and the verbs used beside it, as a user runs them: real processes, real ports, real kills."""
 
 import json
 import os
@@ -16,7 +16,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import ConnectionError as Unreachable
 
-from cli.processes.embedded_valkey import ENVIRONMENT, find, free_port
+from cli.processes.embedded_valkey import ENVIRONMENT, free_port, running_url
 from tests.support.servers import await_sync
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 class Installation:
-    """One data directory on one port; `up` comes and goes."""
+    """One data directory and one port; `./ada up` can be started and stopped on it."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -38,7 +38,7 @@ class Installation:
         self.log = directory / "up.log"
 
     def up(self) -> dict[str, Any]:
-        """Starts it and answers what it tells when it is ready."""
+        """Starts `./ada up`; returns what it prints when it is ready."""
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [*ADA, "up", "--json"], cwd=self.directory, env=self.environment, stdout=log
@@ -52,24 +52,26 @@ class Installation:
         ready = [json.loads(line)["ready"] for line in self.log.read_text().splitlines() if line.startswith('{"ready"')]
         return ready[0] if ready else None
 
-    def ada(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*ADA, *words], cwd=self.directory, env=self.environment, capture_output=True, text=True)
+    def ada(self, *args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*ADA, *args], cwd=self.directory, env=self.environment, capture_output=True, text=True)
 
-    def answer(self, *words: str) -> Any:
-        done = self.ada(*words, "--json")
+    def result(self, *args: str) -> Any:
+        done = self.ada(*args, "--json")
         assert done.returncode == 0, done.stderr + self.log.read_text()[-5000:]
         return json.loads(done.stdout.splitlines()[-1])
 
     def children(self) -> dict[int, str]:
-        """Number and command of every process under `up`."""
+        """Process id and command of `up` and of all its descendants."""
         assert self.process is not None
         found, table = {self.process.pid}, processes()
         while new := {pid for pid, (parent, _) in table.items() if parent in found} - found:
             found |= new
         return {pid: table[pid][1] for pid in found}
 
-    def child(self, words: str) -> int:
-        return next(pid for pid, command in self.children().items() if words in command and "tether" not in command)
+    def child(self, text: str) -> int:
+        return next(
+            pid for pid, command in self.children().items() if text in command and "die-with-parent" not in command
+        )
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
         assert self.process is not None
@@ -80,7 +82,7 @@ class Installation:
 
 
 def processes() -> dict[int, tuple[int, str]]:
-    """Number → the parent's number, and the command; zombies are gone for us."""
+    """Process id → id of the parent, and the command. Zombies are left out."""
     shown = subprocess.run(
         ["ps", "-A", "-ww", "-o", "pid=,ppid=,stat=,command="], capture_output=True, text=True
     ).stdout
@@ -88,31 +90,31 @@ def processes() -> dict[int, tuple[int, str]]:
     return {int(row[0]): (int(row[1]), row[-1]) for row in rows if not row[2].startswith("Z")}
 
 
-def are_gone(those: Iterable[int]) -> bool:
-    return not set(those) & processes().keys()
+def have_ended(pids: Iterable[int]) -> bool:
+    return not set(pids) & processes().keys()
 
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Iterator[Installation]:
-    yield from installed(tmp_path)
+    yield from new_installation(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """One that is up, shared by the tests that leave it up."""
-    for made in installed(tmp_path_factory.mktemp("running")):
-        made.up()
-        yield made
+    """An installation that is up, shared by the tests that leave it up."""
+    for installation in new_installation(tmp_path_factory.mktemp("running")):
+        installation.up()
+        yield installation
 
 
-def installed(directory: Path) -> Iterator[Installation]:
-    made = Installation(directory)
-    yield made
-    if made.process is not None:
-        made.end()
+def new_installation(directory: Path) -> Iterator[Installation]:
+    installation = Installation(directory)
+    yield installation
+    if installation.process is not None:
+        installation.end()
 
 
-def test_demo_shows_a_delivery_over_every_channel_and_ends_well(installation: Installation) -> None:
+def test_demo_delivers_over_every_channel_and_succeeds(installation: Installation) -> None:
     done = installation.ada("demo", "--json")
     assert done.returncode == 0, done.stderr + done.stdout
     shown = json.loads(done.stdout)
@@ -120,7 +122,7 @@ def test_demo_shows_a_delivery_over_every_channel_and_ends_well(installation: In
     assert {one["channel"] for one in shown["received"]} == {"telegram", "vk", "sms"}
 
 
-def test_a_key_asks_no_faster_than_was_set(installation: Installation) -> None:
+def test_requests_above_the_configured_rate_get_429(installation: Installation) -> None:
     installation.environment |= {"ADA_HTTP_RATE": "0.01", "ADA_HTTP_BURST": "2"}
     facts = installation.up()
     asked = Request(facts["api"] + "/v1/deliveries", headers={"Authorization": f"Bearer {facts['key']}"})
@@ -132,46 +134,46 @@ def test_a_key_asks_no_faster_than_was_set(installation: Installation) -> None:
     assert (refused.value.code, refused.value.headers["Retry-After"]) == (429, "100")
 
 
-def test_a_message_goes_out_over_every_channel_and_the_history_tells(running: Installation) -> None:
-    history = running.answer("send", *PEOPLE, "--text", "Моей пары не будет", "--wait")
+def test_a_message_is_sent_over_every_channel_and_the_history_shows_it(running: Installation) -> None:
+    history = running.result("send", *PEOPLE, "--text", "Моей пары не будет", "--wait")
     assert history["verdict"] == "all_reached"
     first, second = history["recipients"]
     assert sorted(first["received_in"]) == ["sms", "telegram", "vk"]
     assert second["received_in"] == ["vk"]
-    assert running.answer("show", history["history_key"])["text"] == "Моей пары не будет"
-    assert "everybody was reached" in running.ada("track", history["id"]).stdout
+    assert running.result("show", history["history_key"])["text"] == "Моей пары не будет"
+    assert "all recipients were reached" in running.ada("track", history["id"]).stdout
 
 
 @pytest.mark.row("D-07")
-def test_a_deferred_delivery_can_be_moved_and_cancelled(running: Installation) -> None:
-    sent = running.answer("send", "--to", "vk:200001", "--text", "потом", "--at", "2027-01-01T00:00:00Z")
+def test_a_scheduled_delivery_can_be_rescheduled_and_cancelled(running: Installation) -> None:
+    sent = running.result("send", "--to", "vk:200001", "--text", "потом", "--at", "2027-01-01T00:00:00Z")
     assert sent["state"] == "scheduled"
-    moved = running.answer("reschedule", sent["id"], "--at", "2027-02-02T10:00:00+03:00")
+    moved = running.result("reschedule", sent["id"], "--at", "2027-02-02T10:00:00+03:00")
     assert moved["deliver_at"].startswith("2027-02-02T07:00:00")
-    assert running.answer("cancel", sent["id"])["cancelled"] == 1
+    assert running.result("cancel", sent["id"])["cancelled"] == 1
     assert running.ada("cancel", sent["id"]).returncode == 1
     assert running.ada("cancel").returncode == 2
 
 
 @pytest.mark.row("D-27")
-def test_what_the_api_refuses_is_told_with_its_code(running: Installation) -> None:
+def test_an_error_of_the_api_is_printed_with_its_code(running: Installation) -> None:
     done = running.ada("send", "--to", "vk:1", "--text", "")
     assert done.returncode != 0
     assert "TEXT" in done.stderr
     assert running.ada("show", "nonsense").returncode == 2
 
 
-def test_keys_are_made_listed_and_revoked(running: Installation) -> None:
-    made = running.answer("key", "create", "деканат", "--scope", "send")
+def test_keys_are_created_listed_and_revoked(running: Installation) -> None:
+    key = running.result("key", "create", "деканат", "--scope", "send")
     listed = running.ada("key", "list", "--json").stdout
-    assert made["id"] in listed
-    assert made["secret"] not in listed
-    assert running.ada("key", "revoke", made["id"]).returncode == 0
-    assert made["id"] not in running.ada("key", "list").stdout
-    assert running.ada("key", "revoke", made["id"]).returncode == 1
+    assert key["id"] in listed
+    assert key["secret"] not in listed
+    assert running.ada("key", "revoke", key["id"]).returncode == 0
+    assert key["id"] not in running.ada("key", "list").stdout
+    assert running.ada("key", "revoke", key["id"]).returncode == 1
 
 
-def test_doctor_finds_a_running_installation_in_good_health(running: Installation) -> None:
+def test_doctor_reports_a_running_installation_as_good(running: Installation) -> None:
     done = running.ada("doctor", "--json")
     found = {one["what"]: one["is_good"] for one in map(json.loads, done.stdout.splitlines())}
     assert done.returncode == 0
@@ -181,34 +183,34 @@ def test_doctor_finds_a_running_installation_in_good_health(running: Installatio
 
 
 @pytest.mark.row("D-19")
-def test_a_killed_courier_stops_nobody_else_and_comes_back(running: Installation) -> None:
+def test_a_killed_courier_is_restarted_and_the_others_keep_working(running: Installation) -> None:
     os.kill(running.child("cli courier vk"), signal.SIGKILL)
-    history = running.answer("send", *PEOPLE, "--text", "один раз", "--wait")
+    history = running.result("send", *PEOPLE, "--text", "один раз", "--wait")
     assert history["verdict"] == "all_reached"
 
 
 @pytest.mark.row("D-07")
-def test_ctrl_c_ends_everything_in_seconds_and_the_data_is_there_next_time(installation: Installation) -> None:
+def test_ctrl_c_stops_everything_in_seconds_and_the_data_is_kept(installation: Installation) -> None:
     facts = installation.up()
-    sent = installation.answer("send", "--to", "vk:200001", "--text", "после", "--at", "2027-01-01T00:00:00Z")
-    processes_of_it, began = installation.children(), time.monotonic()
+    sent = installation.result("send", "--to", "vk:200001", "--text", "после", "--at", "2027-01-01T00:00:00Z")
+    pids, began = installation.children(), time.monotonic()
     assert installation.end(signal.SIGINT) == 0
     assert time.monotonic() - began < 8
-    await_sync(lambda: are_gone(processes_of_it), within=2, what="the end of all processes")
+    await_sync(lambda: have_ended(pids), within=2, what="the end of all processes")
     again = installation.up()
     assert again["key"] == facts["key"]
-    assert installation.answer("show", sent["id"])["state"] == "scheduled"
+    assert installation.result("show", sent["id"])["state"] == "scheduled"
 
 
 def test_everything_ends_when_up_is_killed(installation: Installation) -> None:
     installation.up()
-    processes_of_it = installation.children()
-    assert len(processes_of_it) > 6
+    pids = installation.children()
+    assert len(pids) > 6
     installation.end(signal.SIGKILL)
-    await_sync(lambda: are_gone(processes_of_it), within=15, what="the end of all processes")
+    await_sync(lambda: have_ended(pids), within=15, what="the end of all processes")
 
 
-def test_a_second_up_on_the_same_data_is_refused_with_a_clear_word(running: Installation) -> None:
+def test_a_second_up_on_the_same_data_is_refused_with_a_clear_message(running: Installation) -> None:
     done = running.ada("up")
     assert done.returncode == 1
     assert "another ada (process" in done.stderr
@@ -225,21 +227,21 @@ def test_up_says_which_port_is_taken(running: Installation, tmp_path: Path) -> N
     assert started.wait(20) == 0
 
 
-def test_the_embedded_server_comes_back_with_its_data_when_it_is_killed(running: Installation) -> None:
-    sent = running.answer("send", "--to", "vk:200001", "--text", "потом", "--at", "2027-01-01T00:00:00Z")
+def test_a_killed_embedded_server_is_restarted_with_its_data(running: Installation) -> None:
+    sent = running.result("send", "--to", "vk:200001", "--text", "потом", "--at", "2027-01-01T00:00:00Z")
     data = Path(running.environment["ADA_DATA"]) / "valkey"
-    url = str(find(data))
+    url = str(running_url(data))
     os.kill(running.child("valkey-server 127.0.0.1"), signal.SIGKILL)
     await_sync(lambda: is_answering(url), within=10, what="the server")
-    assert running.answer("show", sent["id"])["state"] == "scheduled"
+    assert running.result("show", sent["id"])["state"] == "scheduled"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells the environment of a process")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment of a process")
 def test_the_embedded_server_keeps_freed_memory_at_hand(running: Installation) -> None:
-    """Its own environment is gone, for its title stands there; its tether inherited it."""
+    """The server overwrites its own environment with its process title; the shell beside it inherited the same one."""
     server = running.child("valkey-server 127.0.0.1")
-    (tether,) = Path(f"/proc/{server}/task/{server}/children").read_text().split()
-    environment = Path(f"/proc/{tether}/environ").read_text().replace("\0", ":")  # so the C library splits the variable
+    (shell,) = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    environment = Path(f"/proc/{shell}/environ").read_text().replace("\0", ":")  # so the C library splits the variable
     assert all(f"{name}={value}" in environment for name, value in ENVIRONMENT.items())
 
 
@@ -250,7 +252,7 @@ def is_answering(url: str) -> bool:
         return False
 
 
-def test_verbs_without_a_running_ada_say_what_to_start(installation: Installation) -> None:
+def test_without_a_running_ada_a_verb_says_what_to_start(installation: Installation) -> None:
     done = installation.ada("send", "--to", "1", "--text", "x")
     assert done.returncode == 2
     assert "./ada up" in done.stderr

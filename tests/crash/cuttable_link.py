@@ -1,22 +1,23 @@
-"""A wire between two processes that a test can hold at an exact point, and cut."""
+"""A link between two processes that a test can block at an exact point, and cut."""
 
 import asyncio
 
 
-class Wire:
-    """Listens on `port` and passes everything on to `target`, until it is told to keep something back.
+class CuttableLink:
+    """Listens on `port` and forwards everything to the port `target` until a test blocks one direction.
 
-    What is kept back is not lost: `release` lets it pass, `cut` drops it with the connections. `kept` counts it.
+    Blocked data is not lost: `release` forwards it; `cut` drops it with the connections. `blocked` counts the pieces of
+    data that were blocked.
     """
 
     def __init__(self, target: int) -> None:
         self._target = target
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
-        self._open = {"requests": asyncio.Event(), "answers": asyncio.Event()}
-        self._words: dict[str, bytes] = {}
+        self._open = {"requests": asyncio.Event(), "replies": asyncio.Event()}
+        self._triggers: dict[str, bytes] = {}
         self.port = 0
-        self.kept = 0
+        self.blocked = 0
         self.release()
 
     async def start(self) -> None:
@@ -29,60 +30,60 @@ class Wire:
             self._server.close()
             await self._server.wait_closed()
 
-    def keep_requests(self, since: bytes = b"") -> None:
-        """From now on, or from the request with these bytes on, nothing reaches the target."""
-        self._keep("requests", since)
+    def block_requests(self, trigger: bytes = b"") -> None:
+        """From now on, or from the request that contains `trigger` on, nothing reaches the target."""
+        self._block("requests", trigger)
 
-    def keep_answers(self, since: bytes = b"") -> None:
-        """From now on, or once a request with these bytes has passed, nothing comes back from the target."""
-        self._keep("answers", since)
+    def block_replies(self, trigger: bytes = b"") -> None:
+        """From now on, or after a request that contains `trigger`, nothing comes back from the target."""
+        self._block("replies", trigger)
 
-    def _keep(self, way: str, since: bytes) -> None:
-        if since:
-            self._words[way] = since
+    def _block(self, direction: str, trigger: bytes) -> None:
+        if trigger:
+            self._triggers[direction] = trigger
         else:
-            self._open[way].clear()
+            self._open[direction].clear()
 
     def release(self) -> None:
-        """All that was kept passes, and whatever follows."""
-        self._words.clear()
-        for way in self._open.values():
-            way.set()
+        """Forwards everything that was blocked, and everything that follows."""
+        self._triggers.clear()
+        for is_open in self._open.values():
+            is_open.set()
 
-    def turn_to(self, target: int) -> None:
-        """From now on somebody else is behind it; whoever was connected must come again."""
+    def redirect(self, target: int) -> None:
+        """Cuts all connections; new ones go to another port."""
         self._target = target
         self.cut()
 
     def cut(self) -> None:
-        """Every connection breaks; what was kept is lost. New connections are whole."""
+        """Breaks every connection; blocked data is lost. New connections work."""
         for writer in self._writers:
             writer.transport.abort()
         self._writers.clear()
         self.release()
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connected(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         try:
-            back, forth = await asyncio.open_connection("127.0.0.1", self._target)
+            target, to_target = await asyncio.open_connection("127.0.0.1", self._target)
         except OSError:
-            writer.transport.abort()
+            to_client.transport.abort()
             return
-        self._writers |= {writer, forth}
-        await asyncio.gather(self._pass_on("requests", reader, forth), self._pass_on("answers", back, writer))
+        self._writers |= {to_client, to_target}
+        await asyncio.gather(self._forward("requests", client, to_target), self._forward("replies", target, to_client))
 
-    async def _pass_on(self, way: str, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    async def _forward(self, direction: str, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         try:
             while data := await source.read(65536):
-                if way == "requests":
-                    self._look_for_words(data)
-                self.kept += not self._open[way].is_set()
-                await self._open[way].wait()
+                if direction == "requests":
+                    self._check_triggers(data)
+                self.blocked += not self._open[direction].is_set()
+                await self._open[direction].wait()
                 sink.write(data)
         except OSError:
-            pass  # one end was killed; the other hears of it by the end of its own connection
+            pass  # one end was killed; the other end sees that its own connection is closed
         sink.close()
 
-    def _look_for_words(self, request: bytes) -> None:
-        for way, word in self._words.items():
-            if word in request:
-                self._open[way].clear()
+    def _check_triggers(self, request: bytes) -> None:
+        for direction, trigger in self._triggers.items():
+            if trigger in request:
+                self._open[direction].clear()

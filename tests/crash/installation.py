@@ -1,8 +1,8 @@
-"""A whole installation in pieces that can be killed one by one.
+"""A complete installation whose processes can be killed one by one.
 
-    API process ─▶ server ─▶ courier processes ─▶ [wire] ─▶ sandbox in the test's own loop
+    API process ─▶ server ─▶ courier processes ─▶ [CuttableLink] ─▶ sandbox in the test process
 
-At the end of each test: what was accepted is final, nobody has anything twice, the invariants hold.
+At the end of each test: every accepted delivery is final, no recipient has a message twice, the invariants hold.
 """
 
 from collections import Counter
@@ -17,10 +17,10 @@ from core.model.delivery import Accepted, Recipient
 from core.model.states import Status
 from core.redis.server_checks import sign_layout
 from sandbox.sandbox import Sandbox
-from sandbox.state import World
-from tests.crash.api import SETTINGS, Api
-from tests.crash.cuttable_link import Wire
-from tests.crash.program import Program
+from sandbox.state import SandboxState
+from tests.crash.api_client import SETTINGS, ApiClient
+from tests.crash.cuttable_link import CuttableLink
+from tests.crash.process import AdaProcess
 from tests.support.audited import dump
 from tests.support.servers import Server
 from tests.support.stack import Stack as Core
@@ -32,21 +32,21 @@ LEASE = 1
 
 @dataclass(frozen=True)
 class Channel:
-    """`remembers`: the provider takes a repeat for the same message. `provider`: the setting that says where it is."""
+    """`deduplicates`: the provider recognizes a repeated request. `provider`: the setting with its address."""
 
     name: str
     first: str
     provider: str
-    remembers: bool
+    deduplicates: bool
 
     def address(self, number: int) -> str:
-        """Everybody exists."""
+        """The address of recipient `number`; the sandbox has all of them."""
         return f"{self.first[:-6]}{int(self.first[-6:]) + number:06}"
 
 
-TELEGRAM = Channel("telegram", "100000", "ADA_TELEGRAM_SERVER", remembers=True)
-VK = Channel("vk", "200000", "ADA_VK_API_URL", remembers=True)
-SMS = Channel("sms", "+79990000000", "ADA_SMS_URL", remembers=False)
+TELEGRAM = Channel("telegram", "100000", "ADA_TELEGRAM_SERVER", deduplicates=True)
+VK = Channel("vk", "200000", "ADA_VK_API_URL", deduplicates=True)
+SMS = Channel("sms", "+79990000000", "ADA_SMS_URL", deduplicates=False)
 CHANNELS = (TELEGRAM, VK, SMS)
 
 
@@ -55,33 +55,33 @@ def person(number: int, *channels: Channel) -> Recipient:
 
 
 class Installation:
-    """Close it with `close`, which kills what still runs."""
+    """`close` kills all processes that still run."""
 
     def __init__(self, core: Core, sandbox: Sandbox, directory: Path) -> None:
         self.core = core
         self.sandbox = sandbox
         self._directory = directory
         self._session = ClientSession()
-        self._programs: list[Program] = []
-        self._wires: list[Wire] = []
+        self._processes: list[AdaProcess] = []
+        self._wires: list[CuttableLink] = []
 
     @classmethod
     async def open(cls, server: Server, sandbox: Sandbox, directory: Path) -> "Installation":
         core = await Core.open(server)
-        await sign_layout(core.store)  # what it delivers is there before a courier starts
+        await sign_layout(core.store)  # the tests enqueue before a courier starts
         return cls(core, sandbox, directory)
 
     async def close(self) -> None:
-        for program in self._programs:
-            program.kill()
-        for wire in self._wires:
-            await wire.stop()
+        for process in self._processes:
+            process.kill()
+        for link in self._wires:
+            await link.stop()
         await self._session.close()
         await self.core.close()
 
     @property
-    def world(self) -> World:
-        return self.sandbox.world
+    def state(self) -> SandboxState:
+        return self.sandbox.state
 
     @property
     def server(self) -> Server:
@@ -89,100 +89,103 @@ class Installation:
 
     # processes
 
-    def start(self, *words: str, **settings: str) -> Program:
-        """A process of the product, on its way."""
+    def start(self, *args: str, **settings: str) -> AdaProcess:
+        """Starts a process of Ada; does not wait until it is ready."""
         own = {
             "ADA_REDIS_URL": self.server.url,
             "ADA_DATA": str(self._directory / "data"),
             "ADA_HTTP": "127.0.0.1:0",
             "ADA_LEASE": f"{LEASE}s",
         }
-        log = self._directory / f"{len(self._programs)}-{words[-1]}.log"
-        program = Program(words, {**own, **self.sandbox.environment, **settings}, log)
-        self._programs.append(program)
-        return program
+        log = self._directory / f"{len(self._processes)}-{args[-1]}.log"
+        process = AdaProcess(args, {**own, **self.sandbox.environment, **settings}, log)
+        self._processes.append(process)
+        return process
 
-    async def courier(self, channel: Channel, **settings: str) -> Program:
-        """A courier process, ready."""
-        program = self.start("courier", channel.name, **settings)
-        await program.ready()
-        return program
+    async def courier(self, channel: Channel, **settings: str) -> AdaProcess:
+        """Starts a courier process; returns when it is ready."""
+        process = self.start("courier", channel.name, **settings)
+        await process.ready()
+        return process
 
-    def start_api(self, **settings: str) -> Program:
-        """An API process, on its way."""
+    def start_api(self, **settings: str) -> AdaProcess:
+        """Starts an API process; does not wait until it is ready."""
         return self.start("serve", **SETTINGS, **settings)
 
-    async def client_of(self, served: Program) -> Api:
-        """A client of an API process, once it answers."""
-        return self.client_at((await served.ready())["http"])
+    async def client_of(self, api_process: AdaProcess) -> ApiClient:
+        """Waits until the API process is ready; returns a client."""
+        return self.client_at((await api_process.ready())["http"])
 
-    def client_at(self, url: str) -> Api:
-        return Api(url, self._session)
+    def client_at(self, url: str) -> ApiClient:
+        return ApiClient(url, self._session)
 
-    # wires
+    # links
 
-    async def wire(self, target: int) -> Wire:
-        wire = Wire(target)
-        await wire.start()
-        self._wires.append(wire)
-        return wire
+    async def link(self, target: int) -> CuttableLink:
+        link = CuttableLink(target)
+        await link.start()
+        self._wires.append(link)
+        return link
 
-    async def wire_to(self, channel: Channel) -> tuple[Wire, Mapping[str, str]]:
-        """A wire to the channel's provider, and the settings of a courier that uses it."""
+    async def link_to(self, channel: Channel) -> tuple[CuttableLink, Mapping[str, str]]:
+        """A link to the channel's provider, and the settings that make a courier use it."""
         address = self.sandbox.environment[channel.provider]
         port = urlsplit(address if "//" in address else f"//{address}").port
         assert port is not None
-        wire = await self.wire(port)
-        return wire, {channel.provider: address.replace(str(port), str(wire.port))}
+        link = await self.link(port)
+        return link, {channel.provider: address.replace(str(port), str(link.port))}
 
-    async def wire_to_server(self) -> tuple[Wire, Mapping[str, str]]:
-        """A wire to Valkey, and the settings of a process that uses it."""
-        wire = await self.wire(self.server.place.port)
-        return wire, {"ADA_REDIS_URL": self.server.url_through(wire.port)}
+    async def link_to_server(self) -> tuple[CuttableLink, Mapping[str, str]]:
+        """A link to Valkey, and the settings that make a process use it."""
+        link = await self.link(self.server.place.port)
+        return link, {"ADA_REDIS_URL": self.server.url_through(link.port)}
 
     # deliveries
 
     async def deliver(self, *people: Recipient, **options: object) -> Accepted:
-        channels = list(dict.fromkeys(channel for one in people for channel in one.contacts))
+        channels = list(dict.fromkeys(channel for recipient in people for channel in recipient.contacts))
         return await self.core.deliver(*people, channels=channels, **options)
 
     def copies(self, channel: Channel) -> Counter[str]:
-        """Address → how many messages arrived there."""
-        return Counter(message.address for message in self.world.inbox(channel.name))
+        """Address → number of messages received there."""
+        return Counter(message.address for message in self.state.inbox(channel.name))
 
     async def statuses(self, accepted: Accepted) -> Counter[tuple[str, Status]]:
-        """(channel, status) → how many recipients the history says it of."""
+        """(channel, status) → number of recipients in the history."""
         history = await self.core.history(accepted.key, limit=10_000)
-        told = [(name, outcome.status) for one in history.recipients for name, outcome in one.outcomes.items()]
-        return Counter(told)
+        return Counter(
+            (channel, outcome.status)
+            for recipient in history.recipients
+            for channel, outcome in recipient.outcomes.items()
+        )
 
     async def finished(self, accepted: Accepted, within: float = 30.0) -> Counter[tuple[str, Status]]:
-        """The statuses, once the delivery is over."""
+        """Waits until the delivery is finished; returns the statuses."""
         await self.core.finished(accepted.key, within)
         return await self.statuses(accepted)
 
     async def lease_renewed(self) -> None:
-        """Comes back when the one parcel that is in hand is held longer than it was."""
-        (held,) = await self._leases()
-        await until(lambda: self._is_after(held), within=20)
+        """Waits until the lease of the one parcel under way is extended."""
+        (lease_end,) = await self._leases()
+        await until(lambda: self._ends_after(lease_end), within=20)
 
     async def _leases(self) -> list[float]:
         found = await dump(self.server.url)
         return list(found["queue:{0}:lease"].value.values())
 
-    async def _is_after(self, held: float) -> bool:
-        return min(await self._leases()) > held
+    async def _ends_after(self, lease_end: float) -> bool:
+        return min(await self._leases()) > lease_end
 
     async def has_reported(self, accepted: Accepted, channel: Channel) -> bool:
-        """Whether the channel has brought its part of the delivery to an end."""
+        """Whether the channel has reported the outcome of every recipient."""
         return (await self.core.history(accepted.key)).channels[channel.name].state == "reported"
 
     async def audit(self) -> None:
-        """Once nobody has anything in hand, the invariants hold."""
+        """Asserts that the invariants hold. No process may have a task under way."""
         await self.core.audit()
 
-    async def is_held(self, channel: Channel) -> bool:
-        """Whether a courier of the channel has a parcel in hand."""
+    async def is_taken(self, channel: Channel) -> bool:
+        """Whether a courier of the channel has a parcel under way."""
         found = await dump(self.server.url)
-        tasks = [kept.value for key, kept in found.items() if ":task:" in key]
+        tasks = [entry.value for key, entry in found.items() if ":task:" in key]
         return any((task["tube"], task["state"]) == (channel.name, "taken") for task in tasks)

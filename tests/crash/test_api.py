@@ -1,4 +1,4 @@
-"""The API process is killed, or its answer lost, after the delivery was written; a repeat gets the first answer."""
+"""After the delivery is written, the API process is killed or its response is lost. A retry gets the first response."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import pytest
 from aiohttp import ClientError
 
 from core.model.states import Status
-from tests.crash.api import Api, delivery
+from tests.crash.api_client import ApiClient, delivery
 from tests.crash.installation import SMS, Installation
 from tests.support.waiting import until
 
@@ -18,86 +18,88 @@ def is_written(installation: Installation) -> bool:
     return any(key.startswith("history:") for key in installation.server.all_keys())
 
 
-async def arrives_once(installation: Installation, api: Api) -> None:
-    """The delivery is over, there is no other, and the person has it once."""
+async def assert_delivered_once(installation: Installation, api: ApiClient) -> None:
+    """The delivery is finished, there is no other, and the recipient has received it once."""
     await installation.courier(SMS)
-    _, told = await api.ask("GET", "/v1/deliveries")
-    (only,) = told["deliveries"]
+    _, page = await api.request("GET", "/v1/deliveries")
+    (only,) = page["deliveries"]
     await until(lambda: installation.copies(SMS), within=20)
     await until(lambda: is_finished(api, only["id"]), within=20)
     assert installation.copies(SMS) == {SMS.address(1): 1}
     await installation.audit()
 
 
-async def is_finished(api: Api, delivery_id: str) -> bool:
-    _, told = await api.ask("GET", f"/v1/deliveries/{delivery_id}")
-    return bool(told["channels"]["sms"].get(Status.SENT) == 1 and told["state"] == "finished")
+async def is_finished(api: ApiClient, delivery_id: str) -> bool:
+    _, history = await api.request("GET", f"/v1/deliveries/{delivery_id}")
+    return bool(history["channels"]["sms"].get(Status.SENT) == 1 and history["state"] == "finished")
 
 
 @pytest.mark.row("D-39")
-async def test_the_api_is_killed_after_the_script_and_before_the_answer_and_a_repeat_makes_no_second_delivery(
+async def test_after_the_api_is_killed_before_its_response_a_retry_makes_no_second_delivery(
     installation: Installation,
 ) -> None:
-    wire, settings = await installation.wire_to_server()
-    program = installation.start_api(**settings)
-    api = await installation.client_of(program)
-    wire.keep_answers(since=WRITTEN)
-    asking = asyncio.create_task(api.post(TO_ONE, repeat="the first"))
+    link, settings = await installation.link_to_server()
+    process = installation.start_api(**settings)
+    api = await installation.client_of(process)
+    link.block_replies(trigger=WRITTEN)
+    request = asyncio.create_task(api.post(TO_ONE, idempotency_key="the first"))
     await until(lambda: is_written(installation), within=20)
-    program.kill()
+    process.kill()
     with pytest.raises(ClientError):
-        await asking
+        await request
     again = await installation.client_of(installation.start_api())
-    answers = await asyncio.gather(*(again.post(TO_ONE, repeat="the first") for _ in range(20)))
-    assert {status for status, _ in answers} == {202}
-    assert len({told["history_key"] for _, told in answers}) == 1
-    await arrives_once(installation, again)
+    responses = await asyncio.gather(*(again.post(TO_ONE, idempotency_key="the first") for _ in range(20)))
+    assert {status for status, _ in responses} == {202}
+    assert len({body["history_key"] for _, body in responses}) == 1
+    await assert_delivered_once(installation, again)
 
 
 @pytest.mark.row("D-39")
-async def test_the_answer_is_lost_on_its_way_and_a_repeat_gets_the_first_one(installation: Installation) -> None:
+async def test_after_a_lost_response_a_retry_gets_the_first_response(installation: Installation) -> None:
     api = await installation.client_of(installation.start_api())
-    wire = await installation.wire(int(api.url.rpartition(":")[2]))
-    through = installation.client_at(f"http://127.0.0.1:{wire.port}")
-    wire.keep_answers(since=WRITTEN)
-    asking = asyncio.create_task(through.post(TO_ONE, repeat="the first"))
-    await until(lambda: wire.kept, within=20)
-    wire.cut()
+    link = await installation.link(int(api.url.rpartition(":")[2]))
+    through = installation.client_at(f"http://127.0.0.1:{link.port}")
+    link.block_replies(trigger=WRITTEN)
+    request = asyncio.create_task(through.post(TO_ONE, idempotency_key="the first"))
+    await until(lambda: link.blocked, within=20)
+    link.cut()
     with pytest.raises(ClientError):
-        await asking
-    status, told = await through.post(TO_ONE, repeat="the first")
+        await request
+    status, response = await through.post(TO_ONE, idempotency_key="the first")
     assert status == 202
-    assert (await api.post(TO_ONE, repeat="the first"))[1] == told
-    await arrives_once(installation, api)
+    assert (await api.post(TO_ONE, idempotency_key="the first"))[1] == response
+    await assert_delivered_once(installation, api)
 
 
 @pytest.mark.row("D-39")
-async def test_the_connection_to_the_server_breaks_after_the_script_and_the_caller_does_not_notice(
+async def test_a_broken_connection_to_the_server_after_the_script_is_hidden_from_the_caller(
     installation: Installation,
 ) -> None:
-    """The script is repeated by the process itself; the delivery is the one that the first run has made."""
-    wire, settings = await installation.wire_to_server()
+    """The API process repeats the script, which returns the delivery that its first run has created."""
+    link, settings = await installation.link_to_server()
     api = await installation.client_of(installation.start_api(**settings))
-    wire.keep_answers(since=WRITTEN)
-    asking = asyncio.create_task(api.post(TO_ONE))
+    link.block_replies(trigger=WRITTEN)
+    request = asyncio.create_task(api.post(TO_ONE))
     await until(lambda: is_written(installation), within=20)
-    await until(lambda: wire.kept, within=20)
-    wire.cut()
-    status, told = await asking
+    await until(lambda: link.blocked, within=20)
+    link.cut()
+    status, response = await request
     assert status == 202
-    assert told["history_key"] in installation.server.all_keys()
-    await arrives_once(installation, api)
+    assert response["history_key"] in installation.server.all_keys()
+    await assert_delivered_once(installation, api)
 
 
 @pytest.mark.row("D-39")
-async def test_the_connection_breaks_after_an_idempotency_key_was_noted_and_the_first_request_goes_on(
+async def test_a_broken_connection_after_the_idempotency_key_was_stored_does_not_refuse_the_first_request(
     installation: Installation,
 ) -> None:
-    """Its own mark, found by its own repeat, was once taken for another request under way: 409 for nothing."""
-    wire, settings = await installation.wire_to_server()
+    """Regression: the repeated command found its own entry, took it for another request under way, and returned 409."""
+    link, settings = await installation.link_to_server()
     api = await installation.client_of(installation.start_api(**settings))
-    wire.keep_answers(since=b"fingerprint")
-    asking = asyncio.create_task(api.ask("POST", "/v1/cancellations", {"tag": "none"}, repeat="the first"))
-    await until(lambda: wire.kept, within=20)
-    wire.cut()
-    assert await asking == (200, {"cancelled": 0})
+    link.block_replies(trigger=b"fingerprint")
+    request = asyncio.create_task(
+        api.request("POST", "/v1/cancellations", {"tag": "none"}, idempotency_key="the first")
+    )
+    await until(lambda: link.blocked, within=20)
+    link.cut()
+    assert await request == (200, {"cancelled": 0})

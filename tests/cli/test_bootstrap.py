@@ -1,0 +1,84 @@
+"""`ada` and cli/bootstrap.py in a fresh clone: concurrent calls, an interruption, no network, no Python.
+
+The lock files of these clones are empty, so nothing is downloaded.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.servers import await_sync
+
+ROOT = Path(__file__).parents[2]
+COPIED = ("ada", "cli/bootstrap.py")
+NO_NETWORK = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0", "PIP_NO_CACHE_DIR": "1"}
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A clone whose only verb prints where it was imported from."""
+    root = tmp_path / "a clone"
+    (root / "cli").mkdir(parents=True)
+    for name in COPIED:
+        (root / name).write_bytes((ROOT / name).read_bytes())
+    (root / "ada").chmod(0o755)
+    (root / "cli" / "__init__.py").touch()
+    (root / "cli" / "__main__.py").write_text("print('imported from', __file__)\n")
+    for lock in ("requirements.lock", "requirements-dev.lock"):
+        (root / lock).touch()
+    return root
+
+
+def start(clone: Path, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [clone / "ada", "demo"],
+        cwd=clone.parent,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_first_calls_at_once_install_once_and_both_succeed(clone: Path) -> None:
+    calls = [start(clone), start(clone)]
+    outputs = [call.communicate() for call in calls]
+    assert [call.returncode for call in calls] == [0, 0], outputs
+    assert [stdout for stdout, _ in outputs] == [f"imported from {clone}/cli/__main__.py\n"] * 2
+    messages = "".join(stderr for _, stderr in outputs)
+    assert messages.count("creating .venv") == 1
+    assert "waiting for it" in messages
+
+
+def test_a_moved_clone_works_and_without_network_a_changed_lock_is_reported(clone: Path) -> None:
+    start(clone).communicate()
+    moved = clone.rename(clone.with_name("moved"))
+    assert start(moved).communicate() == (f"imported from {moved}/cli/__main__.py\n", "")
+    (moved / "requirements.lock").write_text(f"aiohttp==3.14.0 --hash=sha256:{'0' * 64}\n")
+    offline = start(moved, **NO_NETWORK)
+    assert "needs a network connection" in offline.communicate()[1]
+    assert offline.returncode == 2
+
+
+def test_after_an_interruption_the_next_call_starts_again(clone: Path) -> None:
+    interrupted = start(clone)
+    await_sync((clone / ".venv" / "bin").exists, within=20, what="the start of the installation")
+    interrupted.kill()
+    interrupted.communicate()
+    again = start(clone)
+    assert "imported from" in again.communicate()[0]
+    assert again.returncode == 0
+
+
+def test_without_python_the_script_says_what_to_install(clone: Path) -> None:
+    tools = clone.parent / "bin"
+    tools.mkdir()
+    for name in ("dirname", "readlink", "cmp"):
+        found = next(folder for folder in (Path("/usr/bin"), Path("/bin")) if (folder / name).exists())
+        (tools / name).symlink_to(found / name)
+    done = subprocess.run(["/bin/sh", clone / "ada", "demo"], env={"PATH": str(tools)}, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "needs Python 3.11 or newer" in done.stderr
+    assert "python3-venv" in done.stderr

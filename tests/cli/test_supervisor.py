@@ -1,0 +1,118 @@
+"""The supervisor, with real child processes."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from cli.processes.supervisor import Announcement, ChildFailed, ChildSpec, Supervisor
+from tests.support.waiting import until
+
+IMPORTS = "from cli.processes.supervisor import announce; import os, sys, time, signal"
+READY = f"{IMPORTS}; announce(pid=os.getpid())"
+
+
+class RecordingSupervisor:
+    """A supervisor that records the lines of its children."""
+
+    def __init__(self, stop_timeout: float = 10) -> None:
+        self.output: list[tuple[str, str]] = []
+        self.supervisor = Supervisor(lambda name, line: self.output.append((name, line)), stop_timeout)
+
+    def start(
+        self, script: str, name: str = "child", stage: int = 1, **environment: str
+    ) -> asyncio.Future[Announcement]:
+        return self.supervisor.start(ChildSpec(name, (sys.executable, "-c", script), stage, environment))
+
+    def lines(self) -> list[str]:
+        return [line for _, line in self.output]
+
+
+@pytest.fixture
+async def children() -> AsyncIterator[RecordingSupervisor]:
+    recording = RecordingSupervisor()
+    yield recording
+    await recording.supervisor.stop()
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def test_a_child_announces_that_it_is_ready_and_its_lines_are_printed(
+    children: RecordingSupervisor,
+) -> None:
+    ready = await children.start(f"print('hello'); {READY}; print('running', file=sys.stderr); time.sleep(60)")
+    assert is_alive(ready["pid"])
+    await until(lambda: children.lines() == ["hello", "ready", "running"])
+
+
+async def test_a_child_has_its_own_environment(children: RecordingSupervisor) -> None:
+    await children.start(f"{READY}; print(os.environ['ADA_REDIS_URL']); time.sleep(60)", ADA_REDIS_URL="redis://here")
+    await until(lambda: children.lines() == ["ready", "redis://here"])
+
+
+async def test_a_killed_child_is_restarted(children: RecordingSupervisor) -> None:
+    ready = await children.start(f"import os; print(f'I am {{os.getpid()}}'); {READY}; time.sleep(60)")
+    os.kill(ready["pid"], signal.SIGKILL)
+    await until(lambda: len([line for line in children.lines() if line.startswith("I am")]) == 2)
+    assert "ended (signal SIGKILL), restarts in 0.5 s" in children.lines()
+
+
+async def test_a_child_that_needs_an_operator_is_not_restarted(children: RecordingSupervisor) -> None:
+    await children.start(f"{READY}; print('no account'); sys.exit(3)")
+    await until(lambda: children.supervisor.has_ended("child"))
+    assert children.lines() == ["ready", "no account", "stopped for good (exit code 3)"]
+
+
+async def test_a_child_that_ends_before_it_is_ready_raises_an_error(children: RecordingSupervisor) -> None:
+    with pytest.raises(ChildFailed, match="child stopped for good"):
+        await children.start("raise SystemExit(2)")
+
+
+async def test_children_are_stopped_in_the_order_of_their_stages(children: RecordingSupervisor) -> None:
+    on_sigterm = "signal.signal(signal.SIGTERM, lambda *_: (print('bye'), sys.exit(0)))"
+    script = f"{IMPORTS}; {on_sigterm}; {READY}; time.sleep(60)"
+    await asyncio.gather(
+        *(children.start(script, name, stage) for stage, name in enumerate(["store", "serve", "courier"]))
+    )
+    await children.supervisor.stop()
+    assert [name for name, line in children.output if line == "bye"] == ["courier", "serve", "store"]
+
+
+async def test_a_child_that_ignores_sigterm_is_killed() -> None:
+    children = RecordingSupervisor(stop_timeout=0.2)
+    ignore_sigterm = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    ready = await children.start(f"{ignore_sigterm}; {READY}; time.sleep(60)")
+    await children.supervisor.stop()
+    assert not is_alive(ready["pid"])
+
+
+async def test_a_very_long_line_does_not_stop_the_child(children: RecordingSupervisor) -> None:
+    await children.start(f"{READY}; print('x' * 3_000_000); print('after'); time.sleep(60)")
+    await until(lambda: children.lines()[-1:] == ["after"])
+
+
+async def test_children_end_when_the_supervisor_is_killed(tmp_path: Path) -> None:
+    script = f"""
+import asyncio, os, signal, sys
+from cli.processes.supervisor import ChildSpec, Supervisor
+async def main():
+    supervisor = Supervisor(lambda name, line: None)
+    ready = await supervisor.start(ChildSpec("child", (sys.executable, "-c", {READY + "; time.sleep(60)"!r}), 1))
+    print(ready["pid"], flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(main())
+"""
+    ended = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    child = int(ended.stdout)
+    await until(lambda: not is_alive(child))
