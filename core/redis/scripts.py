@@ -1,23 +1,23 @@
-"""The Lua files: read, headed, joined and addressed by name.
+"""The Lua scripts: read from files, joined with the shared parts they use, addressed by name.
 
 A script begins with a parsed header:
 
     -- claim: what it does in one line
     -- ARGV    tube, owner, limit:int, lease_ms:int, ids:rest
-    -- USES    now, tick, ready              (files of lua/shared, in this order)
-    -- LATE    release_delivery, tick       (functions of theirs that most runs do not call: what only they reach is
-                                             defined within them, anew at each call, for each of them by itself)
+    -- USES    task, due                     (files of lua/shared; what these use comes with them)
+    -- LATE    release_delivery, tick        (shared functions that most runs do not call: what only they need is
+                                              defined inside them, at each call, and costs other runs nothing)
     -- RETURNS …
     -- EVENTS  …
     -- INVARIANT …
 
-From it come the Lua locals (no `ARGV[3]` in a body) and the order of the Python arguments. Where these are many, the
-header says `ARGV packed: …`: they travel as one word of MessagePack, with their types, and a list among them arrives as
-a table. A word of the protocol costs the caller as much as ten in MessagePack.
+The header defines the Lua locals (no `ARGV[3]` in a body) and the order of the Python arguments. `ARGV packed: …` means
+that all arguments travel as one word of MessagePack, with their types; a list among them arrives as a table. One word
+of the protocol costs the caller as much as ten in MessagePack.
 
 Every script also gets `shard` (the tag, `{0}`) and `now` (milliseconds of the server's clock plus the caller's
-`clock_offset`, 0 outside tests). Key functions (`task_key(id)`) are generated from `core.redis.keys` for those a
-script uses.
+`clock_offset`, 0 outside tests). Of the key functions (`task_key(id)`, from `core.redis.keys`), the constants
+(`core.redis.constants`) and the shared parts, a script contains only what it uses.
 """
 
 import hashlib
@@ -30,6 +30,7 @@ from typing import Any
 
 import msgspec
 
+from core.redis.constants import CONSTANTS, lua_constant
 from core.redis.keys import KEYS
 
 _LUA = Path(__file__).resolve().parents[2] / "lua"
@@ -39,11 +40,11 @@ _WORD = re.compile(r"\w+")
 _KEY_CALL = re.compile(r"\b(\w+)_key\(")
 _TYPES = {"int": "tonumber(ARGV[{n}])", "json": "cjson.decode(ARGV[{n}])", "str": "ARGV[{n}]"}
 
-# Before the script's own arguments: the shard tag and the clock offset.
+# The arguments before the script's own: the shard tag and the clock offset.
 _FIXED = 2
 _PACKED = "packed: "
 pack = msgspec.msgpack.Encoder().encode
-# A line of a script and where it stands.
+# A line of a script and the place it comes from.
 Line = tuple[str, str]
 # A definition.
 Block = list[Line]
@@ -52,7 +53,7 @@ _CLOCK = (
     "local clock = redis.call('TIME')",
     "local now = clock[1] * 1000 + math.floor(clock[2] / 1000) + tonumber(ARGV[2])",
 )
-# The scripts that only take work off the server, or read, may run when its memory is full (Redis ≥ 7).
+# Scripts that only read or free memory. They may run when the server's memory is full (Redis ≥ 7).
 DRAINS = frozenset(
     {
         *("claim", "settle", "extend", "release", "throttle", "release_timer", "cancel", "cancel_tasks", "bury"),
@@ -60,7 +61,7 @@ DRAINS = frozenset(
     }
 )
 
-# What only reads: the server refuses any write of theirs (Redis ≥ 7).
+# Prefix of the scripts that only read. The server refuses their writes (Redis ≥ 7).
 READS = "audit_"
 
 
@@ -79,7 +80,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """One step. `text` is what the server gets; `origin[n]` says from which file and line its line n+1 came."""
+    """One script. `text` is what the server gets; `origin[n]` is the file and line of its line n+1."""
 
     name: str
     purpose: str
@@ -91,7 +92,7 @@ class Script:
     sha: str
 
     def words(self, arguments: Sequence[Any]) -> Sequence[Any]:
-        """The arguments as the server gets them."""
+        """The arguments in the form that the server gets."""
         return (pack(arguments),) if self.packed else arguments
 
     def where(self, message: str) -> str:
@@ -105,12 +106,12 @@ class Script:
 
 
 def names() -> list[str]:
-    """All scripts."""
+    """The names of all scripts."""
     return sorted(path.stem for path in _LUA.glob("*/*.lua") if path.parent.name != _SHARED)
 
 
 def file_of(name: str) -> str:
-    """The file of a script, relative to lua/: `queue/claim.lua`."""
+    """The file of a script, relative to lua/, for example `queue/claim.lua`."""
     (path,) = _LUA.glob(f"*/{name}.lua")
     return path.relative_to(_LUA).as_posix()
 
@@ -122,17 +123,33 @@ def load(name: str, flags: bool = False) -> Script:
     body = (_LUA / file).read_text()
     header = dict(_header(body))
     purpose = body.split("\n", 1)[0].removeprefix("-- ").split(": ", 1)[1]
-    told = header.get("ARGV", "")
-    packed = told.startswith(_PACKED)
-    arguments = tuple(_arguments(told.removeprefix(_PACKED)))
-    uses, late = (_listed(header.get(name, "")) for name in ("USES", "LATE"))
+    declared = header.get("ARGV", "")
+    packed = declared.startswith(_PACKED)
+    arguments = tuple(_arguments(declared.removeprefix(_PACKED)))
     own = _lines(file)
-    blocks = [block for part in uses for block in _blocks(_lines(f"{_SHARED}/{part}.lua"))]
-    definitions = _definitions(blocks, own, late)
+    shared = [block for part in _parts(_listed(header.get("USES", ""))) for block in _blocks(_part_lines(part))]
+    definitions = _definitions([*_constants(), *shared], own, _listed(header.get("LATE", "")))
     lines = [*_shebang(name, flags), *_prelude(arguments, packed), *definitions, *own]
     text = "\n".join(line for line, _ in lines)
     sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
     return Script(name, purpose, header, arguments, packed, text, tuple(origin for _, origin in lines), sha)
+
+
+def _parts(uses: Iterable[str]) -> list[str]:
+    """Shared parts with all that they use in turn, each after what it uses."""
+    found: dict[str, None] = {}
+    for part in uses:
+        header = dict(_header((_LUA / _SHARED / f"{part}.lua").read_text()))
+        found |= dict.fromkeys(_parts(_listed(header.get("USES", "")))) | {part: None}
+    return list(found)
+
+
+def _part_lines(part: str) -> list[Line]:
+    return _lines(f"{_SHARED}/{part}.lua")
+
+
+def _constants() -> list[Block]:
+    return [[(lua_constant(name), "prelude")] for name in CONSTANTS]
 
 
 def _header(body: str) -> Iterable[tuple[str, str]]:
@@ -154,28 +171,28 @@ def _arguments(line: str) -> Iterable[Argument]:
 
 
 def _lines(file: str) -> list[Line]:
-    """A file's lines without comments and blanks, each with its place."""
+    """A file's lines without comments and blank lines, each with its place."""
     numbered = enumerate((_LUA / file).read_text().splitlines(), 1)
     return [(line, f"lua/{file}:{n}") for n, line in numbered if line.strip() and not line.lstrip().startswith("--")]
 
 
 def _definitions(blocks: list[Block], own: list[Line], late: list[str]) -> list[Line]:
-    """Of keys and parts only what the script reaches, for every definition costs time at each run; what only a function
-    of `late` reaches stands within it.
+    """The keys and shared blocks that the script needs, because every definition costs time at each run. What only a
+    function of `late` needs is defined inside that function.
     """
     functions = [block for block in _needed(blocks, own) if _defined(block)[0] in late]
     early = _needed([block for block in blocks if block not in functions], own)
     keys = _keys([*_joined(early), *own])
     placed = [
-        _with_its_own(block, blocks, early, keys) if block in functions else block
+        _with_its_needs(block, blocks, early, keys) if block in functions else block
         for block in blocks
         if block in functions or block in early
     ]
     return [*keys, *_joined(placed)]
 
 
-def _with_its_own(function: Block, blocks: list[Block], early: list[Block], keys: list[Line]) -> list[Line]:
-    """A late function with the definitions that only it reaches in its body."""
+def _with_its_needs(function: Block, blocks: list[Block], early: list[Block], keys: list[Line]) -> list[Line]:
+    """A late function with the definitions that only it needs inside its body."""
     head, *body = function
     reached = _needed([block for block in blocks if block is not function], body)
     inner = _joined(block for block in reached if block not in early)
@@ -187,7 +204,7 @@ def _joined(blocks: Iterable[Block]) -> list[Line]:
 
 
 def _keys(lines: Iterable[Line]) -> list[Line]:
-    """The functions of the keys that these lines name."""
+    """The key functions that these lines call."""
     called = set(_KEY_CALL.findall(_text(lines)))
     return [(key.lua, "prelude") for key in KEYS.values() if key.name in called]
 
@@ -207,7 +224,7 @@ def _text(lines: Iterable[Line]) -> str:
 
 
 def _blocks(lines: list[Line]) -> Iterable[Block]:
-    """Top-level definitions: each begins with `local` in the first column."""
+    """The top-level definitions: each begins with `local` in the first column."""
     block: list[Line] = []
     for line in lines:
         if line[0].startswith("local ") and block:
@@ -218,7 +235,7 @@ def _blocks(lines: list[Line]) -> Iterable[Block]:
 
 
 def _defined(block: Block) -> list[str]:
-    """The names a definition makes."""
+    """The names that a definition introduces."""
     names = block[0][0].removeprefix("local function ").removeprefix("local ").split("=")[0].split("(")[0]
     return [name.strip() for name in names.split(",")]
 

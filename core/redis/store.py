@@ -1,63 +1,63 @@
-"""The connection to Redis/Valkey: scripts by name, batched automatically, and plain commands.
+"""The connection to Redis/Valkey: scripts by name and plain commands, batched automatically.
 
-Guarantee: `run` brings the script's reply exactly once per call, although the server may have been restarted, its
-scripts flushed or the connection cut meanwhile; every script is safe to repeat.
+Guarantee: each call of `run` returns one reply of the script, also when the server restarts, its scripts are flushed or
+the connection breaks meanwhile. The script may have run more than once: every script is safe to repeat.
 """
 
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from redis.asyncio import Redis
 from redis.exceptions import NoScriptError, OutOfMemoryError, RedisError, ResponseError
 
 from core.errors import ScriptFault, SetupError, StoreError, StoreFull, StoreUnavailable
 from core.redis import scripts
+from core.redis.connection import PROTOCOL, ServerAddress, Word, encoded
 from core.redis.keys import KEYS
-from core.redis.pipeline import Pipeline, Word, encoded
+from core.redis.pipeline import Pipeline
 
 log = logging.getLogger(__name__)
 
-_CONNECT = 10.0
+_TIMEOUT = 10.0
 
 Argument = Word | Sequence[Word]
-"""A sequence only where a script takes its arguments packed."""
+"""Only a script with packed arguments takes a sequence."""
 
 
 class Store:
-    """One per process. `shards`: how many shard tags work is spread over; `clock_offset_ms` moves the scripts' clock in
-    tests.
+    """One per process. `shards`: the number of shard tags over which work is spread. `redis`: a plain client, for
+    commands that must not be repeated. `clock_offset_ms` moves the scripts' clock in tests.
     """
 
-    def __init__(self, redis: Redis, shards: int = 1, *, patience: float = 30.0) -> None:
-        self.redis = redis
+    def __init__(self, url: str, shards: int = 1, *, patience: float = 30.0) -> None:
+        self.url = url
+        self.address = ServerAddress.parse(url)
+        self.redis: Redis = Redis.from_url(
+            url, decode_responses=True, protocol=PROTOCOL, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT
+        )
         self.shards = shards
         self.clock_offset_ms = 0
-        self.database = int(redis.connection_pool.connection_kwargs.get("db", 0) or 0)
-        self.pipeline = Pipeline(redis, patience=patience)
+        self.pipeline = Pipeline(self.address, patience=patience)
         self._flags = True
         # The one declared key routes a call to its shard; the script derives the others from the same tag.
         self._anchors = [(1, KEYS["counters"].at(shard), f"{{{shard}}}") for shard in range(shards)]
-        self._heads: dict[tuple[str, int, int], bytes] = {}
         self._loads: dict[str, asyncio.Future[Any]] = {}
 
     @classmethod
-    async def open(cls, url: str, shards: int = 1, *, patience: float = 30.0) -> "Store":
+    async def open(cls, url: str, shards: int = 1, *, patience: float = 30.0) -> Self:
         """Connect. `url`: redis://, rediss:// (TLS) or unix://, with user and password. Raises SetupError if the server
         refuses.
         """
         try:
-            redis: Redis = Redis.from_url(
-                url, decode_responses=True, protocol=3, socket_timeout=_CONNECT, socket_connect_timeout=_CONNECT
-            )
+            store = cls(url, shards, patience=patience)
         except ValueError as fault:
             raise SetupError(
                 f"ADA_REDIS_URL cannot be read: {fault}. It looks like redis://user:password@host:6379/0."
             ) from None
-        store = cls(redis, shards, patience=patience)
         try:
-            await store._learn_version()
+            await store._check_version()
         except (RedisError, OSError) as fault:
             await store.close()
             raise SetupError(
@@ -65,11 +65,10 @@ class Store:
             ) from None
         return store
 
-    async def _learn_version(self) -> None:
-        # HELLO and not INFO: a user without rights over the server may say it.
+    async def _check_version(self) -> None:
+        # HELLO and not INFO: a user without rights over the server may send it.
         hello = await self.redis.execute_command("HELLO")  # type: ignore[no-untyped-call]
-        facts = hello if isinstance(hello, dict) else dict(zip(hello[::2], hello[1::2], strict=True))
-        version = str(facts["version"])
+        version = str(hello["version"])
         major, minor, *_ = (int(part) for part in version.split("."))
         if (major, minor) < (6, 2):
             raise SetupError(f"Redis {version} is too old: 6.2 or Valkey is needed.")
@@ -81,7 +80,7 @@ class Store:
         return self._flags
 
     async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
-        """Run `lua/<name>.lua`. Raises ScriptFault (a bug of ours), StoreFull or StoreUnavailable."""
+        """Run the script `name`. Raises ScriptFault (a bug in Ada), StoreFull or StoreUnavailable."""
         script = scripts.load(name, self._flags)
         call = self._call(script, shard, arguments)
         load = self._loads.get(name)
@@ -91,14 +90,14 @@ class Store:
             try:
                 return await self.pipeline.send(call)
             except NoScriptError:
-                return await self._run_anew(script, shard, arguments, load)
+                return await self._load_and_run(script, shard, arguments, load)
         except ResponseError as refusal:
             raise _fault_of(refusal, script) from None
 
-    async def _run_anew(
+    async def _load_and_run(
         self, script: scripts.Script, shard: int, arguments: Sequence[Argument], stale: "asyncio.Future[Any]"
     ) -> Any:
-        """After a restart or SCRIPT FLUSH: load it again; should it be flushed once more meanwhile, by its text."""
+        """Run a script that the server lost (restart, SCRIPT FLUSH). If it is lost again meanwhile, send its text."""
         await self._load(script, stale)
         try:
             return await self.pipeline.send(self._call(script, shard, arguments))
@@ -106,13 +105,11 @@ class Store:
             return await self.pipeline.call("EVAL", script.text, *self._rest(shard, script.words(arguments)))
 
     async def run_each(self, name: str, calls: Iterable[tuple[int, Sequence[Argument]]]) -> list[Any]:
-        """`run` for each (shard, arguments), all under way at once: the server is at the first while the last are still
-        made. In order: the replies, or the faults as values.
-        """
+        """`run` for each (shard, arguments), all in flight at once. Returns the replies in order, faults as values."""
         script = scripts.load(name, self._flags)
         await self._load(script)
-        under_way = [(self.pipeline.send(self._call(script, *call)), call) for call in calls]
-        return [await self._reply(script, answer, call) for answer, call in under_way]
+        in_flight = [(self.pipeline.send(self._call(script, *call)), call) for call in calls]
+        return [await self._reply(script, answer, call) for answer, call in in_flight]
 
     async def _reply(
         self, script: scripts.Script, answer: "asyncio.Future[Any]", call: tuple[int, Sequence[Argument]]
@@ -130,22 +127,13 @@ class Store:
             return fault
 
     def _call(self, script: scripts.Script, shard: int, arguments: Sequence[Argument]) -> bytes:
-        """The call on the wire. Where a script takes one packed word, all before it is the same each time."""
-        if not script.packed:
-            return encoded("EVALSHA", script.sha, *self._rest(shard, script.words(arguments)))
-        same = script.sha, shard, self.clock_offset_ms
-        head = self._heads.get(same)
-        if head is None:
-            head = encoded("EVALSHA", script.sha, *self._rest(shard, (b"",))).removesuffix(b"$0\r\n\r\n")
-            self._heads[same] = head
-        word = scripts.pack(arguments)
-        return b"%b$%d\r\n%b\r\n" % (head, len(word), word)
+        return encoded("EVALSHA", script.sha, *self._rest(shard, script.words(arguments)))
 
     def _rest(self, shard: int, arguments: Sequence[Word]) -> tuple[Word, ...]:
         return (*self._anchors[shard], self.clock_offset_ms, *arguments)
 
     async def _load(self, script: scripts.Script, stale: "asyncio.Future[Any] | None" = None) -> "asyncio.Future[Any]":
-        """One SCRIPT LOAD for however many callers find the script missing at once."""
+        """One SCRIPT LOAD for all callers that find the script missing at once."""
         load = self._loads.get(script.name)
         if load is None or load is stale:
             load = self._loads[script.name] = self.pipeline.call("SCRIPT", "LOAD", script.text)
@@ -157,7 +145,7 @@ class Store:
         return load
 
     async def command(self, *command: Word) -> Any:
-        """A plain command through the same pump. It must be safe to repeat. Raises StoreError."""
+        """Send a plain command through the same pipeline. It must be safe to repeat. Raises StoreError."""
         try:
             return await self.pipeline.call(*command)
         except ResponseError as refusal:
@@ -176,7 +164,7 @@ class Store:
 
 
 def _fault_of(refusal: ResponseError, script: scripts.Script | None = None) -> StoreError:
-    """What the server's refusal of a command or script means."""
+    """The error of core for an error reply of the server."""
     if isinstance(refusal, OutOfMemoryError):
         return StoreFull("The memory of Redis is full (maxmemory).")
     return ScriptFault(script.where(str(refusal)) if script else str(refusal))

@@ -1,22 +1,76 @@
-"""Reads Redis streams."""
+"""Reads one Redis stream from an entry on, for as long as its task runs.
 
-from collections.abc import Mapping
+Used by core.history.events and core.queue.replies.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from redis.exceptions import RedisError
+
+from core.redis.connection import Connection
+from core.redis.store import Store
+
+log = logging.getLogger(__name__)
+
+_BLOCK_MS = 5000
+# Seconds to wait for the reply of a read that blocks for `_BLOCK_MS`.
+_SILENCE = 10.0
+_COUNT = 500
+_PAUSE = 0.2
+
+OnEntry = Callable[[str, Mapping[str, str]], None]
 
 
-def entries(found: object) -> list[tuple[str, Mapping[str, str]]]:
-    """XREAD as RESP3 (a map of streams) or RESP2 (a list) answers it."""
-    if not found:
-        return []
-    if isinstance(found, Mapping):
-        pages = next(iter(found.values()))
-        return (
-            [(entry_id, fields) for page in pages for entry_id, fields in page]
-            if pages and _nested(pages)
-            else list(pages)
-        )
-    assert isinstance(found, list)
-    return list(found[0][1])
+def _ignore_gap() -> None:
+    """The stream is not trimmed, so no entry is missed."""
 
 
-def _nested(pages: list[object]) -> bool:
-    return isinstance(pages[0], list) and bool(pages[0]) and isinstance(pages[0][0], tuple | list)
+class StreamReader:
+    """`last`: the id of the entry to read on from, "0-0" for all. `on_entry` gets each entry's id and fields, in order.
+
+    After a lost connection the reader connects again, calls `on_gap` and goes on behind the last entry it read: entries
+    are missed if the stream was trimmed meanwhile. The callbacks must not block.
+    """
+
+    def __init__(
+        self, store: Store, key: str, last: str, on_entry: OnEntry, on_gap: Callable[[], None] = _ignore_gap
+    ) -> None:
+        self._address = store.address
+        self._key = key
+        self._last = last
+        self._on_entry = on_entry
+        self._on_gap = on_gap
+
+    async def run(self) -> None:
+        """Read until cancelled."""
+        is_first = True
+        while True:
+            try:
+                connection = await Connection.open(self._address)
+                if not is_first:
+                    self._on_gap()
+                await self._read(connection)
+            except (RedisError, OSError, TimeoutError) as fault:
+                log.warning("%s not read, again in %s s: %s", self._key, _PAUSE, str(fault) or type(fault).__name__)
+            is_first = False
+            await asyncio.sleep(_PAUSE)
+
+    async def _read(self, connection: Connection) -> None:
+        """Read until the connection is lost. Raises RedisError or TimeoutError."""
+        try:
+            while True:
+                options = ("COUNT", _COUNT, "BLOCK", _BLOCK_MS, "STREAMS", self._key, self._last)
+                async with asyncio.timeout(_SILENCE):
+                    found = await connection.request("XREAD", *options)
+                for entry_id, fields in found[self._key] if found else ():
+                    self._last = entry_id
+                    self._on_entry(entry_id, entry_fields(fields))
+        finally:
+            connection.close()
+
+
+def entry_fields(flat: list[str]) -> dict[str, str]:
+    """The fields of a stream's entry, which the server lists as name, value, …"""
+    return dict(zip(flat[::2], flat[1::2], strict=True))

@@ -1,4 +1,4 @@
--- audit_counts: what was counted and what is there, in one moment
+-- audit_counts: reads counters and the sizes of indexes, in one atomic read
 -- ARGV    indexes:rest
 --         indexes: keys of sorted sets
 -- RETURNS [transitions (name, value, …), tasks by state (name, value, …), size of each index, …]

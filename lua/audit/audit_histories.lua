@@ -1,21 +1,16 @@
--- audit_histories: what deliveries say of themselves, and every index that may name them, seen in one moment
+-- audit_histories: reads histories and every index that may name them, in one atomic read
 -- ARGV    tenant, suffixes:rest
---         tenant: under whom each is said to be; "" for its own
--- USES    outcome
--- RETURNS [now, delivery, …]; delivery: [suffix, facts (FACTS), counters (name, value, …), scores in listed, live, retained, due,
---         whether order key, history, outcomes, reached are there (1), have an end (2) or are not (0), the reached bitmap in hex]
+--         tenant: the tenant under which an index names them; "" for the history's own
+-- USES    plan
+-- RETURNS [now, history, …]; history: [suffix, facts (HISTORY_FACTS), counters (name, value, …), scores in listed, live, retained, due,
+--         presence of order key, history, outcomes, reached: 0 absent, 1 without a TTL, 2 with a TTL; the reached bitmap in hex]
 -- EVENTS  none
-
-local FACTS = {
-  'tenant', 'state', 'version', 'created', 'due', 'released', 'finished', 'plan', 'recipients', 'reached', 'reported',
-}
-local STATUSES = { 'sending', 'unknown', 'sent', 'failed', 'no_contact', 'skipped', 'cancelled', 'expired', 'delivered', 'read' }
 
 local function counters_of(suffix)
   local names = {}
   for _, channel in ipairs(channels_of(suffix)) do
     names[#names + 1] = 'left:' .. channel
-    for _, status in ipairs(STATUSES) do names[#names + 1] = 'n:' .. channel .. ':' .. status end
+    for _, status in ipairs(COUNTED) do names[#names + 1] = 'n:' .. channel .. ':' .. status end
   end
   if #names == 0 then return {} end
   local values, found = redis.call('HMGET', history_key(suffix), unpack(names)), {}
@@ -32,8 +27,8 @@ end
 
 local function hex(text) return (string.gsub(text, '.', function(byte) return string.format('%02x', string.byte(byte)) end)) end
 
-local function seen(suffix)
-  local facts = redis.call('HMGET', history_key(suffix), unpack(FACTS))
+local function row_of(suffix)
+  local facts = redis.call('HMGET', history_key(suffix), unpack(HISTORY_FACTS))
   local owner = tenant ~= '' and tenant or facts[1] or ''
   local ns = select(2, split_suffix(suffix))
   return {
@@ -45,5 +40,5 @@ local function seen(suffix)
 end
 
 local reply = { now }
-for _, suffix in ipairs(suffixes) do reply[#reply + 1] = seen(suffix) end
+for _, suffix in ipairs(suffixes) do reply[#reply + 1] = row_of(suffix) end
 return reply

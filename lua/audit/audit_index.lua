@@ -1,4 +1,4 @@
--- audit_index: members of one index beside the tasks they name, seen in one moment
+-- audit_index: reads members of one index and the tasks they name, in one atomic read
 -- ARGV    index, ids:rest
 --         index: the key of a sorted set of task ids
 -- RETURNS for each [id, its score in the index, state, tube, tenant, lane, order]

@@ -1,6 +1,6 @@
--- audit_keys: type and ms to live of keys, seen in one moment
+-- audit_keys: reads the type and the TTL of keys, in one atomic read
 -- ARGV    names:rest
--- RETURNS for each [type, ms to live; -1 for ever, -2 if it is gone]
+-- RETURNS for each [type, TTL in ms; -1 without a TTL, -2 if the key is gone]
 -- EVENTS  none
 
 local reply = {}

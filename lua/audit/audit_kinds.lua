@@ -1,6 +1,6 @@
--- audit_kinds: kinds of tasks, whether they can be found by prefix, and whether a task has them, seen in one moment
+-- audit_kinds: reads whether kinds of tasks are listed and whether a task has them, in one atomic read
 -- ARGV    names:rest
--- RETURNS for each [kind, 1 if it can be found, 1 if a live task has it]
+-- RETURNS for each [kind, 1 if it is listed, 1 if a live task has it]
 -- EVENTS  none
 
 local reply = {}

@@ -1,13 +1,13 @@
--- audit_lanes: lanes of a tube, who stands first in each, and how it is offered, seen in one moment
+-- audit_lanes: reads lanes of a tube, the first task of each and its offer, in one atomic read
 -- ARGV    tube, tenant, lanes:rest
---         tenant: under whom each is said to be offered; "" for its first task's own
--- RETURNS for each [lane, its first task, how many stand behind, tube, lane, tenant, priority, order and state of the first,
+--         tenant: the tenant under which a lane is offered; "" for the tenant of its first task
+-- RETURNS for each [lane, its first task, number of tasks behind it, tube, lane, tenant, priority, order and state of the first,
 --         score under that tenant, score under `tenant`]
 -- EVENTS  none
 
 local function offer_of(owner, lane) return owner and redis.call('ZSCORE', ready_key(tube, owner), '@' .. lane) end
 
-local function seen(lane)
+local function row_of(lane)
   local first = redis.call('HGET', front_key(tube), lane)
   local facts = redis.call('HMGET', task_key(first or ''), 'tube', 'lane', 'tenant', 'priority', 'order', 'state')
   return {
@@ -17,5 +17,5 @@ local function seen(lane)
 end
 
 local reply = {}
-for _, lane in ipairs(lanes) do reply[#reply + 1] = seen(lane) end
+for _, lane in ipairs(lanes) do reply[#reply + 1] = row_of(lane) end
 return reply

@@ -1,6 +1,6 @@
--- audit_tenants: tenants of a tube, their turn and what they have to be taken, seen in one moment
+-- audit_tenants: reads tenants of a tube, their virtual time and the number of their offers, in one atomic read
 -- ARGV    tube, tenants:rest
--- RETURNS for each [tenant, its place in the ring, how much is offered]
+-- RETURNS for each [tenant, its score in the ring, number of offers]
 -- EVENTS  none
 
 local reply = {}

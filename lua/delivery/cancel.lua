@@ -1,7 +1,7 @@
 -- cancel: end a delivery, whole or for chosen recipients, as far as it has not been sent
 -- ARGV    suffix, tenant, whole:int, entries:json
 --         entries: [[parcel, item], …] for chosen recipients; item as in outcome.lua, with status cancelled
--- USES    write_buffer, ready, outcome, parcels
+-- USES    task, plan, outcome, delivery_end, parcels
 -- RETURNS ["cancelled", parcels (or recipients) whose attempt is under way: they end at their next word, …] or ["missing"] ["over"]
 -- EVENTS  del of the order key; outcomes, reported, cancelled, finished
 -- INVARIANT I11 cancelled before the claim: never claimed; while taken: not retried. Who has an end keeps it (D-42); who may have been

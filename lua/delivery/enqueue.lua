@@ -1,7 +1,7 @@
 -- enqueue: keep a delivery: its history, its order and, when it is due now, its parcels, in one step
 -- ARGV    packed: suffix, tenant, request, due, expires, repeat_key, fingerprint, repeat_ms, recipients, fields
 --         request: names this very call, so that its repeat after a lost connection is known; fields: history field, value, …
--- USES    write_buffer, ready, outcome, parcels, due, turn
+-- USES    timers, plan, parcels, due, turn
 -- LATE    release_delivery, release_in_turn
 -- RETURNS ["accepted" | "repeated", suffix, state, due, asked time if it had passed, recipients] or one of
 --         ["used"] ["foreign"] ["payload"]

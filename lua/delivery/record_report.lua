@@ -1,6 +1,6 @@
 -- record_report: what a provider tells later of a message it took: delivered, read, failed. In any order, any number of times
 -- ARGV    suffix, channel, parcel:int, item:json
--- USES    write_buffer, ready, outcome, parcels
+-- USES    plan, outcome, delivery_end, parcels
 -- RETURNS 1 if the history changed, 0 if it knew better already, -1 if there is no such history
 -- EVENTS  outcomes, reported, finished
 

@@ -1,6 +1,6 @@
 -- reschedule: move a delivery that has not been released
 -- ARGV    suffix, tenant, due:int
--- USES    write_buffer, ready, outcome, parcels, due, turn
+-- USES    timers, plan, outcome, parcels, due, turn
 -- LATE    release_delivery, release_in_turn
 -- RETURNS ["moved", state, due, recipients] or ["missing"] ["released", state] ["expires"]
 -- EVENTS  set, and del of the order key if it is due by now; rescheduled, released, finished; before: outcomes, reported, del of bells

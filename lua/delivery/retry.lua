@@ -1,7 +1,7 @@
 -- retry: a new attempt for chosen outcomes of a delivery, in the same history
 -- ARGV    suffix, tenant, version:int, legs:json
 --         version: the one the choice was made from; legs: [[channel, parcel blob, [item, …]], …], items with status queued
--- USES    write_buffer, ready, outcome, parcels, due
+-- USES    plan, outcome, parcels, due
 -- LATE    tick
 -- RETURNS ["retried", entries] or ["missing"] ["changed"] ["scheduled"] ["cancelled"]
 -- EVENTS  outcomes; del of bells; of what fell due before: outcomes, reported, released and finished in the stream

@@ -1,7 +1,7 @@
--- bury: lay a task aside until a person looks at it; its lane goes on
+-- bury: set a task aside until an operator kicks or cancels it; its lane goes on
 -- ARGV    id
--- USES    write_buffer, ready
--- RETURNS 1, or 0 if there is no such task or it is under way
+-- USES    task
+-- RETURNS 1, or 0 if there is no such task or it is taken
 -- EVENTS  buried
 
 local task = read_task(id)

@@ -1,8 +1,8 @@
--- cancel_tasks: end tasks by id that are not under way; flag those that are
+-- cancel_tasks: end the tasks with these ids; flag those that are taken
 -- ARGV    ids:rest
--- USES    write_buffer, ready, outcome, parcels
+-- USES    write_buffer, task, parcels
 -- RETURNS [ended, flagged]
--- EVENTS  cancelled; outcomes, reported and finished where a delivery's parcel ended
+-- EVENTS  cancelled; for parcels also outcomes, reported and finished
 -- INVARIANT I11
 
 local ended, flagged = 0, 0

@@ -1,18 +1,19 @@
--- claim: give up to `limit` takeable tasks of a tube to a worker; what time has brought about happens first
--- ARGV    tube, owner, account, limit:int, budget:int, lease_ms:int, floor_ms:int
+-- claim: give up to `limit` ready tasks of a tube to a worker; first leases end, tasks expire and deferred tasks become ready
+-- ARGV    tube, owner, account, limit:int, budget:int, lease_ms:int, max_sleep_ms:int
 --         budget: no further task once those given have so many entries (a task without entries counts as one)
--- USES    write_buffer, ready, outcome, parcels, due
+-- USES    write_buffer, counts, timers, fairness, task, due
 -- LATE    work_off
--- RETURNS [now, µs since then, next moment or -1, 1 if this owner keeps the timer, waits in force, when account or pace opens or -1, task, …]
+-- RETURNS [now, µs since then, when something is due next or -1, 1 if this owner keeps the timer, throttles in force, when a throttle
+--         or the pace allows the next task or -1, task, …]
 --         task: [id, token, attempts, started, body, checkpoint, left, kind, lane, expires, user, tenant] and for parcels
 --         also [history suffix, parcel, text, closed]
--- EVENTS  del of bells (what the tick made takeable); outcomes, reported, released and finished in the stream
+-- EVENTS  del of bells (for tasks that became ready); outcomes, reported, released and finished
 -- INVARIANT I2 of a lane only the first is taken; I10 nothing before due or after expiry; I12 attempts are counted here
 
 local more = tick()
 
--- A held account or pace: nothing is handed out before the wait is over.
-local function held_until()
+-- The ms until which the account is throttled, 0 if it is not.
+local function throttled_until()
   redis.call('ZREMRANGEBYSCORE', waits_key(tube), '-inf', now)
   local latest = 0
   for _, scope in ipairs({ 'account:' .. account, 'method:' .. account }) do
@@ -21,10 +22,10 @@ local function held_until()
   return latest
 end
 
--- A tube with a pace: how many may be given now, and when the next may. One interval passes between two tasks, and what was not
--- used is not saved up beyond a tenth of a second (K-26). No pace: as many as are asked for.
+-- How many tasks the tube's pace allows now, and when it allows the next. One interval passes between two tasks; unused time is
+-- saved up for a tenth of a second at most (K-26). Without a pace: as many as wanted.
 local interval = tonumber(option(tube, 'interval_ms') or '0')
-local function paced(wanted)
+local function allowed_by_pace(wanted)
   if interval == 0 or wanted == 0 then return wanted, -1 end
   local used_up = math.max(now, tonumber(redis.call('GET', pace_key(tube)) or '0'))
   local burst = math.max(1, math.floor(100 / interval))
@@ -33,14 +34,14 @@ local function paced(wanted)
   return 0, math.ceil(used_up - (burst - 1) * interval)
 end
 
-local function use_up(given)
+local function use_pace(given)
   if interval == 0 or given == 0 then return end
   local used_up = math.max(now, tonumber(redis.call('GET', pace_key(tube)) or '0')) + given * interval
   redis.call('SET', pace_key(tube), string.format('%.3f', used_up), 'PX', math.ceil(used_up - now) + 1000)
 end
 
--- The next takeable members, with scores, by fairness between tenants, then priority, then order: one if others wait for their
--- turns; a tenant alone pays for none and gives up to `most`.
+-- The next ready members, with scores, by fairness between tenants, then priority, then order: one if other tenants wait for
+-- their turns; a tenant that is alone pays for no turn and gives up to `most`.
 local function next_members(most)
   local first = redis.call('ZRANGE', tenants_key(tube), 0, 1, 'WITHSCORES')
   local tenant, alone = first[1], not first[3]
@@ -56,7 +57,7 @@ local function next_members(most)
   return members, tenant
 end
 
--- The tasks that these members stand for, by member: themselves, or who stands first in the lane.
+-- The tasks that these members stand for, by member: a task itself, or the first task of a lane.
 local function tasks_behind(members)
   local lanes, ids = {}, {}
   for n = 1, #members, 2 do
@@ -69,8 +70,8 @@ end
 
 local function attach_parcel(task, id, suffix)
   local channel, n = string.match(id, '%.([^.]+)%.(%d+)$')
-  local facts = redis.call('HMGET', history_key(suffix), 'parcel:' .. channel .. ':' .. n, 'text', 'closed')
-  task[13], task[14], task[15], task[16] = suffix, facts[1] or '', facts[2] or '', facts[3] or ''
+  local fields = redis.call('HMGET', history_key(suffix), 'parcel:' .. channel .. ':' .. n, 'text', 'closed')
+  task[13], task[14], task[15], task[16] = suffix, fields[1] or '', fields[2] or '', fields[3] or ''
 end
 
 -- What many tasks write to the same keys is written once, after the last.
@@ -80,78 +81,78 @@ local function write_taken()
   if #disarmed > 2 then redis.call(unpack(disarmed)) end
 end
 
--- Nothing if it was too late for this one: what expired beyond the tick's page (I10). Nor if nobody stands behind the offer.
+-- nil if the task has expired, beyond the page that the tick expired (I10), or if the lane is empty.
 local token = 0
-local FACTS = { 'started', 'body', 'checkpoint', 'left', 'kind', 'lane', 'expires', 'user', 'tenant', 'history', 'attempts' }
+local FIELDS = { 'started', 'body', 'checkpoint', 'left', 'kind', 'lane', 'expires', 'user', 'tenant', 'history', 'attempts' }
 local function take(id)
   local key = task_key(id or '')
-  local facts = redis.call('HMGET', key, unpack(FACTS))
-  if not facts[9] then return nil end
-  if facts[7] then
-    if tonumber(facts[7]) <= now then
+  local fields = redis.call('HMGET', key, unpack(FIELDS))
+  if not fields[9] then return nil end
+  if fields[7] then
+    if tonumber(fields[7]) <= now then
       work_off({}, { id }, {})
       return nil
     end
     add_words(disarmed, id)
   end
   token = token + 1
-  local attempts, started = (tonumber(facts[11]) or 0) + 1, facts[1] or now
+  local attempts, started = (tonumber(fields[11]) or 0) + 1, fields[1] or now
   redis.call('HSET', key, 'state', 'taken', 'token', token, 'owner', owner, 'attempts', attempts, 'started', started)
   add_words(leases, now + lease_ms, id)
   local task = { id, token, attempts, tostring(started) }
-  for n = 2, 9 do task[n + 3] = facts[n] or '' end
-  if facts[10] then attach_parcel(task, id, facts[10]) end
+  for n = 2, 9 do task[n + 3] = fields[n] or '' end
+  if fields[10] then attach_parcel(task, id, fields[10]) end
   return task
 end
 
-local opens_at = held_until()
-local tasks, entries, late = {}, 0, 0
+local opens_at = throttled_until()
+local tasks, entries, expired = {}, 0, 0
 if opens_at <= now then
-  local most, opens = paced(limit)
-  local function give(id)
+  local most, opens = allowed_by_pace(limit)
+  local function take_next(id)
     local task = take(id)
     if not task then
-      late = late + 1
+      expired = expired + 1
       return
     end
     entries = entries + (tonumber(task[7]) or 1)
     tasks[#tasks + 1] = task
   end
-  -- As many as will fit if they are as large as those before: what does not fit is offered again, and that costs.
+  -- As many as will fit if they are as large as those before: putting back what does not fit costs time.
   local function fitting() return #tasks == 0 and 1 or math.ceil((budget - entries) * #tasks / math.max(1, entries)) end
-  while #tasks < most and entries < budget and late < PAGE do
+  while #tasks < most and entries < budget and expired < PAGE do
     local members, tenant = next_members(math.min(most - #tasks, fitting()))
     if #members == 0 then break end
-    -- Tokens only grow; those that are not needed after all are never given.
+    -- Tokens only grow; unused ones are never given to a worker.
     token = redis.call('HINCRBY', counters_key(), 'token', #members / 2) - #members / 2
     local ids = tasks_behind(members)
     for n = 1, #members, 2 do
-      if entries < budget then give(ids[members[n]]) else offer(tube, tenant, members[n], members[n + 1]) end
+      if entries < budget then take_next(ids[members[n]]) else offer(tube, tenant, members[n], members[n + 1]) end
     end
   end
   write_taken()
-  more = more or late == PAGE
+  more = more or expired == PAGE
   if #tasks > 0 then
     count(tube, 'claimed', #tasks)
     tally(tube, 'ready', 0 - #tasks)
     tally(tube, 'taken', #tasks)
-    use_up(#tasks)
+    use_pace(#tasks)
   end
   if redis.call('EXISTS', tenants_key(tube)) == 1 then opens_at = opens end
 end
 
 local next_at = more and now or next_moment() or -1
 
--- The bell: while it exists, somebody of this tube sleeps. Its own end is a second chance, not the timing.
+-- The bell: while it exists, a worker of this tube sleeps. Its expiry is a second chance to wake, not the timing.
 if #tasks == 0 and limit > 0 then
   local sleep_ms = next_at > now and math.min(next_at - now, 60000) or 60000
   redis.call('SET', bell_key(tube), owner, 'PX', math.max(1, math.floor(sleep_ms)))
 end
 
--- One worker of the shard keeps the timer on the head of the due index; should it die, its key runs out.
+-- One worker of the shard keeps the timer on the head of the due index; if it dies, its key expires.
 local keeper = redis.call('GET', timer_key())
 if not keeper or keeper == owner then
-  redis.call('SET', timer_key(), owner, 'PX', floor_ms * 2)
+  redis.call('SET', timer_key(), owner, 'PX', max_sleep_ms * 2)
   keeper = owner
 end
 

@@ -1,10 +1,10 @@
--- kick: give a buried task another life, at the tail of its lane
+-- kick: make a buried task ready again, with all its attempts, at the tail of its lane
 -- ARGV    id
--- USES    write_buffer, ready, outcome, parcels, due
+-- USES    counts, lane, task, due
 -- LATE    tick
 -- RETURNS 1, or 0 if it is not buried
--- EVENTS  del of the bell; of what fell due before: outcomes, reported, released and finished in the stream
--- INVARIANT what fell due before enters its lane before what is kicked
+-- EVENTS  del of the bell; for deliveries that fell due before: outcomes, reported, released and finished
+-- INVARIANT tasks that fell due before enter their lane before the kicked one
 
 local task = read_task(id)
 if not task or task.state ~= 'buried' then return 0 end

@@ -1,13 +1,13 @@
--- put: add tasks to a tube, each takeable at once or at its due moment
+-- put: add tasks to a tube, each ready at once or when it is due
 -- ARGV    client, call:int, answered:int, tube, tasks:rest
---         client and call name this very call, so that its repeat after a lost connection is known;
---         answered: calls below it will not be repeated any more
---         tasks: for each id, tenant, lane, priority, due, expires, kind, attempts, user, tags (a line each), reply, body; "" for none
--- USES    write_buffer, ready, outcome, parcels, due
+--         client, call: identify this call, so that its repeat after a lost connection is recognised;
+--         answered: calls below it are not repeated any more
+--         tasks: for each id, tenant, lane, priority, due, expires, kind, attempts, user, tags (one per line), reply, body; "" for none
+-- USES    write_buffer, counts, timers, lane, index, task, due
 -- LATE    tick
 -- RETURNS "ready", "locked" or "waiting" for each task; "known" alone for a repeat
--- EVENTS  del of bells; of what fell due before: outcomes, reported, released and finished in the stream
--- INVARIANT I1; what fell due before enters its lane before what is put now
+-- EVENTS  del of bells; for deliveries that fell due before: outcomes, reported, released and finished
+-- INVARIANT I1; tasks that fell due before enter their lane before the ones put now
 
 if redis.call('ZSCORE', puts_key(client), call) then return { 'known' } end
 
@@ -37,7 +37,7 @@ local function arm(id, task, fields)
   write('ZADD', expires_key(), task.expires, id)
 end
 
--- What could be taken at once waits its turn behind all that fell due before.
+-- A task that would be ready at once waits its turn behind the tasks that fell due before.
 local crowded = false
 local function await_turn(task, fields)
   if tonumber(task.due or '0') > now then return end
@@ -62,7 +62,7 @@ local function add(n, order)
   return 'waiting'
 end
 
--- The lanes that these enter at once, in which they could overtake what fell due while no worker was there.
+-- The lanes that these tasks enter at once, in which they could overtake tasks that fell due while no worker was there.
 local function lanes_entered()
   local lanes = {}
   for n = 1, #tasks, #NAMES + 1 do

@@ -1,10 +1,10 @@
--- release: give a taken task back unattempted, at its place
+-- release: return a taken task to its place without counting the attempt
 -- ARGV    id, token, due:int, body
---         body: takes the place of the task's own, in this one step; "" leaves it (K-37)
--- USES    write_buffer, ready, outcome, parcels
+--         body: replaces the task's body in the same step; "" leaves it (K-37)
+-- USES    counts, timers, task, parcels
 -- RETURNS "ready", "waiting", "cancelled" or "stale"
--- EVENTS  del of the bell; outcomes, reported, finished where recipients had been cancelled
--- INVARIANT I8 an old token changes nothing; I11 what was cancelled is not given back; I12 a task given back was not attempted
+-- EVENTS  del of the bell; outcomes, reported, finished if recipients had been cancelled
+-- INVARIANT I8 an old token changes nothing; I11 a cancelled task is not made ready again; I12 a release counts no attempt
 
 local task = read_task(id)
 if not task or task.token ~= token or task.state ~= 'taken' then return 'stale' end

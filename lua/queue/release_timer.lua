@@ -1,6 +1,6 @@
--- release_timer: a worker that ends gives the timer up, and those who sleep are woken, so that one of them keeps it from now on
+-- release_timer: a worker that stops releases the timer, and the sleeping workers are woken, so that one of them keeps it
 -- ARGV    owner
--- RETURNS 1, or 0 if somebody else keeps it
+-- RETURNS 1, or 0 if another worker keeps it
 -- EVENTS  del of the bells of every channel and of every tube that has had a task
 
 if redis.call('GET', timer_key()) ~= owner then return 0 end

@@ -1,14 +1,14 @@
--- settle: tell the ends of attempts. Outcomes are written and the lane is freed, or the rest put off, in this one step
+-- settle: end attempts. In one step outcomes are written and the lane is freed, or the task waits for its next attempt
 -- ARGV    attempts:rest
 --         for each id, token, result, due, checkpoint, unclear, outcomes (JSON or ""), body, answer
---         result: done, failed, bury, retry; a parcel with open entries is always put off until `due` (0: takeable at once)
---         checkpoint: what the next attempt gets; unclear: those of the rest who may have been sent to, as outcomes (JSON or "")
---         body: takes the place of the task's own if it goes on, "" leaves it (K-37); answer: for whoever waits for the end
--- USES    write_buffer, ready, outcome, parcels
+--         result: done, failed, bury, retry; a parcel with open entries always waits until `due` (0: ready at once)
+--         checkpoint: for the next attempt; unclear: open entries that may have been sent to, as outcomes (JSON or "")
+--         body: replaces the task's body if it goes on, "" leaves it (K-37); answer: for the clients that wait for the end
+-- USES    write_buffer, counts, timers, task, parcels
 -- RETURNS for each "done", "failed", "waiting", "ready", "buried", "cancelled" or "stale"
 -- EVENTS  outcomes, reported, finished
--- INVARIANT I8 an old token changes nothing; I11 what was cancelled is not retried; I12 a retry beyond the last attempt is
---         buried; I15 the lane is never left stuck
+-- INVARIANT I8 an old token changes nothing; I11 a cancelled task is not retried; I12 a retry beyond the last attempt is
+--         buried; I15 no lane is left stuck
 
 local WIDTH = 9
 
@@ -17,13 +17,13 @@ local function settle_parcel(id, task, outcomes)
   if task.left > 0 then close_skipped(id, task, 'cancelled', '') end
 end
 
--- Whether a task has had all its attempts. A parcel has as many as its entries: each has a number of its own.
+-- Whether a task has had all its attempts. A parcel has no limit of its own: each of its entries has one.
 local function spent(id, task)
-  local facts = redis.call('HMGET', task_key(id), 'attempts', 'max')
-  local made = tonumber(facts[1] or '0')
-  local most = task.history and made + 1 or most_attempts(task.tube, facts[2])
-  if made >= most then return true end
-  allow(id, most)
+  local fields = redis.call('HMGET', task_key(id), 'attempts', 'max')
+  local made = tonumber(fields[1] or '0')
+  local allowed = task.history and made + 1 or most_attempts(task.tube, fields[2])
+  if made >= allowed then return true end
+  allow(id, allowed)
   return false
 end
 
@@ -46,7 +46,7 @@ local function put_back(id, task, attempt)
   return attempt.due > now and 'waiting' or 'ready'
 end
 
-local function go_on(id, task, attempt)
+local function retry_or_bury(id, task, attempt)
   if redis.call('HEXISTS', task_key(id), 'cancel') == 1 then
     cancel_task(id, task)
     return 'cancelled'
@@ -66,7 +66,7 @@ local function settle_one(id, token, attempt)
   if task.history then settle_parcel(id, task, attempt.outcomes) end
   local open = task.left > 0
   if not task.history then open = attempt.result == 'retry' or attempt.result == 'bury' end
-  if open then return go_on(id, task, attempt) end
+  if open then return retry_or_bury(id, task, attempt) end
   local final = attempt.result == 'failed' and 'failed' or 'done'
   end_task(id, task, final, attempt.answer)
   return final

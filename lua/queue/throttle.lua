@@ -1,6 +1,6 @@
--- throttle: a provider asked to wait; nobody of this scope is served before
+-- throttle: a provider asked to wait: no task of this scope is attempted before the throttle ends
 -- ARGV    tube, scope, wait_ms:int
--- RETURNS the ms at which the wait is over (a longer wait in force stays)
+-- RETURNS the ms at which the throttle ends (a longer one in force stays)
 -- EVENTS  none
 
 local until_ms = now + wait_ms

@@ -1,14 +1,14 @@
--- repair_index: take out of an index what names no live task
+-- repair_index: removes members that name no live task from an index
 -- ARGV    index, kept:int, ids:rest
---         kept: 1 if the index names ended tasks that are kept
--- USES    write_buffer, ready, repair
--- RETURNS what was done, a line each; none if it was in order
+--         kept: 1 for the index of ended tasks that are kept
+-- USES    task, repair
+-- RETURNS one line for each change; none if nothing was wrong
 -- EVENTS  none
 -- INVARIANT I6
 
 for _, id in ipairs(ids) do
   local is_there = read_task(id) ~= nil
   if kept == 1 then is_there = redis.call('HEXISTS', task_key(id), 'ended') == 1 end
-  if not is_there then stay_out(index, 'the index', id) end
+  if not is_there then leave_index(index, 'the index', id) end
 end
-return did
+return changes

@@ -1,17 +1,17 @@
--- repair_lifetime: give a key the end it must have
+-- repair_lifetime: sets or removes the TTL of a key
 -- ARGV    name, ttl_ms:int
---         ttl_ms: for a key that has no end; 0 takes the end away
+--         ttl_ms: the TTL for a key without one; 0 removes the TTL
 -- USES    repair
--- RETURNS what was done, a line each; none if it was in order
+-- RETURNS one line for each change; none if nothing was wrong
 -- EVENTS  none
 -- INVARIANT I16
 
 local left = redis.call('PTTL', name)
 if ttl_ms == 0 and left >= 0 then
   redis.call('PERSIST', name)
-  note('given no end')
+  note('TTL removed')
 elseif ttl_ms > 0 and left == -1 then
   redis.call('PEXPIRE', name, ttl_ms)
-  note('given an end')
+  note('TTL set')
 end
-return did
+return changes

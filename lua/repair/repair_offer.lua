@@ -1,13 +1,13 @@
--- repair_offer: withdraw what is offered and cannot be taken
+-- repair_offer: withdraws an offer that cannot be taken
 -- ARGV    tube, tenant, member
--- USES    write_buffer, ready, repair
--- RETURNS what was done, a line each; none if it was in order
+-- USES    fairness, lane, task, repair
+-- RETURNS one line for each change; none if nothing was wrong
 -- EVENTS  del of the bell
 -- INVARIANT I3
 
 local lane = string.match(member, '^@(.*)$')
 
-local function is_right()
+local function is_valid()
   if not lane then
     local task = read_task(member)
     return task and task.tube == tube and task.tenant == tenant and not task.lane and task.state == 'ready'
@@ -16,9 +16,9 @@ local function is_right()
   return first and first.tenant == tenant and first.state == 'ready'
 end
 
-if redis.call('ZSCORE', ready_key(tube, tenant), member) and not is_right() then
+if redis.call('ZSCORE', ready_key(tube, tenant), member) and not is_valid() then
   withdraw(tube, tenant, member)
-  note('offered no more')
+  note('offer withdrawn')
 end
-if lane then set_lane_right(tube, lane) end
-return did
+if lane then repair_lane(tube, lane) end
+return changes

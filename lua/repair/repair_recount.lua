@@ -1,18 +1,18 @@
--- repair_recount: write the counters of a delivery as a recount of its outcomes found them, if it has not moved since
+-- repair_recount: writes the counters of a delivery from a recount of its outcomes, if it has not changed since
 -- ARGV    suffix, version, counts:json, reached:json
---         counts: field → number; reached: numbers of the recipients who were reached
+--         counts: field → number; reached: numbers of the recipients reached
 -- USES    repair
--- RETURNS what was done, a line each; none if it moved
+-- RETURNS one line for each change; none if the delivery changed since
 -- EVENTS  none
 -- INVARIANT I13
 
 local history = history_key(suffix)
-if redis.call('HGET', history, 'version') ~= version then return did end
+if redis.call('HGET', history, 'version') ~= version then return changes end
 for name, number in pairs(counts) do redis.call('HSET', history, name, number) end
 local left = redis.call('PTTL', reached_key(suffix))
 redis.call('DEL', reached_key(suffix))
 for _, number in ipairs(reached) do redis.call('SETBIT', reached_key(suffix), number, 1) end
 if left < 0 then left = redis.call('PTTL', history) end
 if left > 0 then redis.call('PEXPIRE', reached_key(suffix), left) end
-note('counted anew')
-return did
+note('recounted')
+return changes

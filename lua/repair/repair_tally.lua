@@ -1,8 +1,8 @@
--- repair_tally: write the counts of a tube as they were found, if nothing has moved in it since
+-- repair_tally: writes the counts of a tube from a recount, if they have not changed since
 -- ARGV    tube, seen:json, wanted:json
 --         seen, wanted: {"counters": {name: number}, "states": {name: number}}
 -- USES    repair
--- RETURNS what was done, a line each; none if the tube moved
+-- RETURNS one line for each change; none if the tube changed since
 -- EVENTS  none
 -- INVARIANT I7
 
@@ -11,7 +11,7 @@ local function number_of(hash, name) return tonumber(redis.call('HGET', hashes[h
 
 for hash, numbers in pairs(seen) do
   for name, number in pairs(numbers) do
-    if number_of(hash, name) ~= number then return did end
+    if number_of(hash, name) ~= number then return changes end
   end
 end
 for hash, numbers in pairs(wanted) do
@@ -23,4 +23,4 @@ for hash, numbers in pairs(wanted) do
     end
   end
 end
-return did
+return changes

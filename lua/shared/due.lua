@@ -1,9 +1,9 @@
--- due: what time has brought about, in bounded pages. Every claim begins with it, so there is no scheduler process and no leader;
--- what enters a lane, by put or by release, begins with it too where something is due that would be overtaken.
+-- due: does what is due by now, in bounded pages: promotes, expires, reclaims, drops
+-- USES    write_buffer, counts, lane, task, parcels
 
 local PAGE = 100
 local DROPS = 10
--- A delivery becomes as many tasks as it has parcels: after so many the tick ends and the caller ticks again.
+-- A delivery becomes as many tasks as it has parcels: after this many tasks the tick ends and the caller ticks again.
 local PARCELS = 300
 
 local function overdue(index, page) return redis.call('ZRANGEBYSCORE', index, '-inf', now, 'LIMIT', 0, page) end
@@ -21,7 +21,7 @@ local function promote(member)
   local task = read_task(member)
   if not task then return 0 end
   note_lag(task.tube, tonumber(redis.call('HGET', task_key(member), 'due')))
-  -- A deferred task enters its lane now, behind those already there; one that backed off never left its place.
+  -- A deferred task enters its lane now, behind the tasks already there; a task that backed off never left its place.
   if task.lane and front_of(task.tube, task.lane) ~= member then
     task.order = next_order()
     redis.call('HSET', task_key(member), 'order', task.order)
@@ -40,7 +40,7 @@ local function promote_page(page)
   return #page == PAGE
 end
 
--- A lease that ran out: its worker died or froze. The task goes back, unless it has been fatal too often (K-43).
+-- Takes a task back whose lease ran out: its worker died or froze. After its last attempt it is buried (K-43).
 local function reclaim(id)
   local task = read_task(id)
   if not task then
@@ -48,7 +48,7 @@ local function reclaim(id)
     return
   end
   count(task.tube, 'lost')
-  -- Whether its worker had sent to those cancelled in its hands, nobody can tell.
+  -- It is unknown whether its worker had sent to the recipients that were cancelled meanwhile.
   if task.history then close_skipped(id, task, 'unknown', 'crashed') end
   local facts = redis.call('HMGET', task_key(id), 'attempts', 'max', 'cancel')
   local most = most_attempts(task.tube, facts[2])
@@ -64,7 +64,7 @@ local function reclaim(id)
   end
 end
 
-local function lapse(id)
+local function expire(id)
   local task = read_task(id)
   if not task then
     redis.call('ZREM', expires_key(), id)
@@ -85,18 +85,18 @@ local function drop_history(member)
   redis.call('DEL', history_key(suffix), outcomes_key(suffix), reached_key(suffix))
 end
 
--- Ended tasks that were kept for a while (K-34).
+-- Drops an ended task that was kept for a while (K-34).
 local function drop_finished(id)
   redis.call('ZREM', finished_key(), id)
   redis.call('DEL', task_key(id))
 end
 
--- Lost leases, what has expired, and what has become due. Most claims find nothing of the kind, and define nothing for it (LATE).
--- Returns whether something due is left.
+-- Works off lost leases, expired tasks and due members. Most claims find none of them (therefore LATE). Returns whether something due is
+-- left.
 local function work_off(late, stale, ripe)
   gather()
   for _, id in ipairs(late) do reclaim(id) end
-  for _, id in ipairs(stale) do lapse(id) end
+  for _, id in ipairs(stale) do expire(id) end
   local more = promote_page(ripe)
   for tube, lag in pairs(lags) do
     count(tube, 'promoted', lag[1])
@@ -106,7 +106,8 @@ local function work_off(late, stale, ripe)
   return more
 end
 
--- Returns whether a page was full, so that more may be waiting.
+-- Every claim begins with a tick, so there is no scheduler process and no leader. A task that enters a lane ticks first if something due
+-- would be overtaken. Returns whether a page was full, so that more may be due.
 local function tick()
   local late, stale, ripe = overdue(lease_key(), PAGE), overdue(expires_key(), PAGE), overdue(due_key(), PAGE)
   local more = (#late > 0 or #stale > 0 or #ripe > 0) and work_off(late, stale, ripe)

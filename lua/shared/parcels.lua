@@ -1,4 +1,5 @@
--- parcels: a delivery's slices for one channel, as tasks
+-- parcels: the parts of a delivery for one channel, as tasks
+-- USES    counts, lane, task, plan, outcome, delivery_end
 
 local function add_parcel(suffix, facts, channel, n, size)
   local id = parcel_id(suffix, channel, n)
@@ -21,7 +22,7 @@ local function facts_of(suffix)
   return { tenant = facts[1], lane = facts[2], priority = tonumber(facts[3] or '5'), expires = facts[4], state = facts[5] }
 end
 
--- How many entries of each channel are open. Until a delivery is released this stands in its plan alone.
+-- Writes the number of open entries of each channel. Until a delivery is released only its plan has these numbers.
 local function open_channels(suffix, plan)
   local reported = 0
   for _, leg in ipairs(plan) do
@@ -32,8 +33,8 @@ local function open_channels(suffix, plan)
   redis.call('HSETNX', history_key(suffix), 'reported', reported)
 end
 
--- The delivery's moment has come: the order key vanishes, each channel gets its parcels. A channel in which nobody has a
--- contact has reported by that (D-12). Returns how many tasks it made.
+-- Releases a due delivery: the order key vanishes, each channel gets its parcels. A channel in which no recipient has a contact has
+-- reported by that (D-12). Returns the number of tasks made.
 local function release_delivery(suffix)
   local history, facts, plan = history_key(suffix), facts_of(suffix), plan_of(suffix)
   redis.call('DEL', order_key(suffix))
@@ -55,8 +56,8 @@ local function release_delivery(suffix)
   return made
 end
 
--- The parcel of an entry's latest attempt: what a person had tried again is in a later one than before. `[group, [[id, number,
--- contact, …], …]]`, group 0 being the first attempt.
+-- Returns the parcel of an entry's latest attempt: a retry by a person puts the entry into a later parcel. A parcel's text is
+-- `[group, [[id, number, contact, …], …]]`; group 0 is the first attempt.
 local function latest_parcel(suffix, plan, channel, parcel, item)
   local last = -1
   for _, leg in ipairs(plan) do
@@ -73,7 +74,8 @@ local function latest_parcel(suffix, plan, channel, parcel, item)
   return parcel
 end
 
--- What a person had tried again belongs to a later parcel: what this one's courier still says of it closes nothing here.
+-- Returns the items that still belong to this parcel. An entry retried by a person belongs to a later parcel: an outcome that this
+-- parcel's courier still writes for it closes nothing here.
 local function own_items(id, task, items)
   local history = history_key(task.history)
   local first = redis.call('HGET', history, 'retried:' .. task.tube)
@@ -91,7 +93,7 @@ local function own_items(id, task, items)
   return own
 end
 
--- Entries of a parcel are closed (0 - n: Redis does not take Lua's -0 for a number).
+-- Closes entries of a parcel (0 - n, because Redis does not take Lua's -0 for a number).
 local function close_items(id, task, items)
   items = own_items(id, task, items)
   local closed = record(task.history, task.tube, items)
@@ -99,14 +101,13 @@ local function close_items(id, task, items)
   close_entries(task.history, task.tube, closed)
 end
 
--- Open entries whose last attempt may have been sent, as outcomes: the next attempt was to find out (the same random id).
+-- Returns outcomes for the open entries whose last attempt may have been sent: the next attempt was to find out (same random id).
 local function unclear_items(id)
   local text = redis.call('HGET', task_key(id), 'unclear')
   return text and cjson.decode(text) or {}
 end
 
--- The end of a parcel that will not be attempted any more; its open entries end with it. What may have been sent is unknown and
--- nothing else (D-38).
+-- Ends a parcel that will not be attempted any more, with its open entries. An entry that may have been sent is unknown (D-38).
 local function close_parcel(id, task, final)
   local unclear = unclear_items(id)
   if #unclear > 0 then close_items(id, task, unclear) end
@@ -114,18 +115,18 @@ local function close_parcel(id, task, final)
   close_entries(task.history, task.tube, task.left)
 end
 
--- An entry that is cancelled, as an outcome: unknown where it may have been sent.
+-- Returns the outcome of a cancelled entry: unknown where it may have been sent.
 local function cancelled_item(id, channel, suffix, item)
   for _, unclear in ipairs(unclear_items(id)) do
     if unclear[1] == item[1] and unclear[4] == item[4] then return unclear end
   end
-  -- Its attempt was written, and its holder was lost.
+  -- Its attempt was recorded, and its worker was lost.
   local stored = redis.call('HGET', outcomes_key(suffix), field_of(item[1], channel, item[4]))
   if status_in(stored) == 'sending' then item[6], item[7] = 'unknown', 'crashed' end
   return item
 end
 
--- Recipients who were cancelled while their parcel was under way, and are not sent to by it, are not tried again (I11).
+-- Closes recipients that were cancelled while their parcel was taken and that it did not send to: they are not retried (I11).
 local function close_skipped(id, task, status, reason)
   local skipped = redis.call('HGET', task_key(id), 'skipped')
   if not skipped then return end
@@ -139,7 +140,7 @@ local function close_skipped(id, task, status, reason)
   close_items(id, task, items)
 end
 
--- The end of a task that was cancelled while it was under way.
+-- Ends a task that was cancelled while it was taken.
 local function cancel_task(id, task)
   if task.history then close_parcel(id, task, 'cancelled') else end_task(id, task, 'cancelled') end
 end

@@ -1,36 +1,37 @@
--- repair: what a repair does again only where it is still wrong; `did` tells each thing done
+-- repair: steps of a repair. Each looks again and changes only what is still wrong; `changes` lists what was changed
+-- USES    counts, fairness, lane, task
 
-local did = {}
-local function note(what) did[#did + 1] = what end
+local changes = {}
+local function note(what) changes[#changes + 1] = what end
 
-local function stay_out(index, name, id)
-  if redis.call('ZREM', index, id) == 1 then note('taken out of ' .. name) end
+local function leave_index(index, name, id)
+  if redis.call('ZREM', index, id) == 1 then note('removed from ' .. name) end
 end
 
-local function be_in(index, name, id, score)
+local function enter_index(index, name, id, score)
   if tonumber(redis.call('ZSCORE', index, id) or '-1') == tonumber(score) then return end
   redis.call('ZADD', index, score, id)
-  note('put into ' .. name)
+  note('added to ' .. name)
 end
 
--- Whether a task has a place in this lane at all.
+-- Returns the task if it may stand in this lane.
 local function belongs(id, tube, lane)
   local task = read_task(id)
   return task and task.tube == tube and task.lane == lane and task.state ~= 'buried' and task or nil
 end
 
--- Out of those who stand behind the first.
+-- Removes a task from those behind the first.
 local function drop_member(tube, lane, id)
   tally(tube, 'locked', 0 - redis.call('ZREM', lane_key(tube, lane), id))
-  note('taken out of the lane ' .. lane)
+  note('removed from the lane ' .. lane)
 end
 
 local function stand_first(tube, lane, id)
   set_front(tube, lane, id)
-  note((id or 'nobody') .. ' stands first in the lane ' .. lane)
+  note((id or 'no task') .. ' is first in the lane ' .. lane)
 end
 
--- Who stands first if nobody does who may: the next who may; at most a page of those before it is dropped.
+-- Returns the next task behind the first that may become the first, and drops those before it, at most 100.
 local function first_behind(tube, lane)
   for _ = 1, 100 do
     local id = redis.call('ZRANGE', lane_key(tube, lane), 0, 0)[1]
@@ -42,8 +43,8 @@ local function first_behind(tube, lane)
   return false
 end
 
--- Answers who stands first now.
-local function set_first_right(tube, lane)
+-- Returns the first task after the repair.
+local function repair_front(tube, lane)
   local id = front_of(tube, lane)
   local task = id and belongs(id, tube, lane)
   if not task then
@@ -56,14 +57,14 @@ local function set_first_right(tube, lane)
   return task
 end
 
-local function set_lane_right(tube, lane)
-  local task = set_first_right(tube, lane)
+local function repair_lane(tube, lane)
+  local task = repair_front(tube, lane)
   if not task then return end
   local score = tonumber(redis.call('ZSCORE', ready_key(tube, task.tenant), '@' .. lane) or '-1')
   if task.state ~= 'ready' then
     if score ~= -1 then
       withdraw(tube, task.tenant, '@' .. lane)
-      note('lane ' .. lane .. ' offered no more')
+      note('lane ' .. lane .. ' offer withdrawn')
     end
   elseif score ~= score_of(task.priority, task.order) then
     offer(tube, task.tenant, '@' .. lane, score_of(task.priority, task.order))

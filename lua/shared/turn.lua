@@ -1,6 +1,8 @@
--- turn: a delivery whose moment is now, while others that fell due before are still waiting for a courier
+-- turn: releases a delivery that is due now, while earlier due deliveries still wait for a courier
+-- USES    timers, plan, parcels, due
 
--- In a lane they come first: a page of them now; behind more than that it waits its turn like them. Answers its state and moment.
+-- In a lane the earlier ones come first: one page of them is released now; behind more than a page this delivery stays scheduled.
+-- Returns its state and due moment.
 local function release_in_turn(suffix)
   if facts_of(suffix).lane and tick() then
     local due = now + 1

@@ -1,6 +1,6 @@
--- write_buffer: a script of many tasks gathers what it writes until its end
--- One command with many members costs less than many commands, in the server and in the append-only file. Nothing gathered is
--- read again before it is written, but for these, and their readers know: `gone` tasks, `fronts` of lanes, `offers` by key.
+-- write_buffer: a script of many tasks gathers its writes until its end
+-- One command with many members costs less than many commands, in the server and in the append-only file. A gathered write is not read
+-- again before it is written, except by functions that look here first: `gone` tasks, `fronts` of lanes, `offers` by key.
 
 local gathered = false
 local function gather()
@@ -19,8 +19,8 @@ local function add_words(words, one, other)
   words[#words + 1] = other
 end
 
--- A member goes into or out of a set: `write('ZREM', key, id)`, `write('ZADD', key, score, id)`. Lua hands on at most some thousand
--- words at once.
+-- Adds or removes a member of a sorted set: `write('ZREM', key, id)`, `write('ZADD', key, score, id)`. Lua's `unpack` passes some
+-- thousand words at most.
 local WORDS = 1000
 local function write(command, key, ...)
   if not gathered then return redis.call(command, key, ...) end
@@ -43,7 +43,7 @@ local function forget(id)
   gathered.deleted[#gathered.deleted + 1] = task_key(id)
 end
 
--- Of a tube: who stands first in which lane (false: nobody), as far as it is `known`, and the lanes where somebody `moved`.
+-- Returns the first tasks of a tube's lanes: `known` by lane (false: the lane is empty), and the lanes whose first task has `moved`.
 local function fronts_in(tube)
   local fronts = gathered.fronts[tube] or { known = {}, moved = {} }
   gathered.fronts[tube] = fronts

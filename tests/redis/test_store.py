@@ -1,4 +1,4 @@
-"""The store: scripts that come back by themselves, commands in flight batched, one answer for each."""
+"""The store: lost scripts are loaded again, commands in flight are batched, each caller gets its own reply."""
 
 import asyncio
 import socket
@@ -25,7 +25,7 @@ async def test_scripts_survive_a_flush(stack: Stack) -> None:
 
 
 @on_both_servers
-async def test_scripts_survive_being_flushed_all_the_time(stack: Stack) -> None:
+async def test_scripts_survive_continuous_flushes(stack: Stack) -> None:
     over = asyncio.Event()
 
     async def flush() -> int:
@@ -44,7 +44,7 @@ async def test_scripts_survive_being_flushed_all_the_time(stack: Stack) -> None:
 
 
 @on_both_servers
-async def test_a_thousand_callers_who_find_a_script_missing_load_it_once(stack: Stack) -> None:
+async def test_a_thousand_callers_that_find_a_script_missing_load_it_once(stack: Stack) -> None:
     await stack.queue.put("t", "a")
     await stack.redis.script_flush()
     await stack.redis.config_resetstat()
@@ -70,7 +70,7 @@ async def test_tasks_states_and_scripts_survive_a_restart(own_server: Server) ->
     assert [await stack.state(task_id) for task_id in ids] == ["taken", "locked", "buried"]
     assert await stack.queue.settle(task) == "done"
     assert await stack.finish_all() == ["1", "during the outage"]
-    stack.passes(timedelta(hours=1))
+    stack.advance_clock(timedelta(hours=1))
     assert await stack.finish_all() == ["deferred"]
     await stack.audit()
     await stack.close()
@@ -78,7 +78,7 @@ async def test_tasks_states_and_scripts_survive_a_restart(own_server: Server) ->
 
 @pytest.mark.skipif(sys.platform != "linux", reason="segments are counted by Linux")
 async def test_commands_in_flight_are_written_together(stack: Stack) -> None:
-    """A thousand calls of one turn are a write for every eight; each on its own would be a segment of its own."""
+    """A thousand calls of one turn are one write for every eight calls. Without batching each is a segment."""
     counting = Counting(stack.server.place.port)
     store = await Store.open(stack.server.url_through(await counting.start()))
     await store.command("PING")
@@ -90,7 +90,7 @@ async def test_commands_in_flight_are_written_together(stack: Stack) -> None:
 
 
 class Counting:
-    """Passes everything on to the server, and knows in how many segments it came."""
+    """A relay to the server that counts the segments it receives."""
 
     def __init__(self, target: int) -> None:
         self._target = target
@@ -104,10 +104,10 @@ class Counting:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._sockets.append(writer.get_extra_info("socket"))
         there, back = await asyncio.open_connection("127.0.0.1", self._target)
-        await asyncio.gather(_pass_on(reader, back), _pass_on(there, writer))
+        await asyncio.gather(_relay(reader, back), _relay(there, writer))
 
     def segments(self) -> int:
-        """Those with data, of all connections: `tcpi_data_segs_in` of linux/tcp.h."""
+        """Segments with data on all connections: `tcpi_data_segs_in` of linux/tcp.h."""
         infos = [one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192) for one in self._sockets if one.fileno() > 0]
         return sum(int.from_bytes(info[152:156], sys.byteorder) for info in infos)
 
@@ -115,20 +115,20 @@ class Counting:
         self._server.close()
 
 
-async def _pass_on(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+async def _relay(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
     while data := await source.read(65536):
         sink.write(data)
     sink.close()
 
 
 @on_both_servers
-async def test_each_of_many_callers_gets_his_own_answer(stack: Stack) -> None:
+async def test_each_of_many_callers_gets_its_own_reply(stack: Stack) -> None:
     answers = await asyncio.gather(*(stack.store.command("ECHO", str(number)) for number in range(5000)))
     assert answers == [str(number) for number in range(5000)]
 
 
 @on_both_servers
-async def test_a_refused_command_is_refused_to_its_own_caller_alone(stack: Stack) -> None:
+async def test_an_error_reply_goes_to_its_own_caller_only(stack: Stack) -> None:
     commands = [("ECHO", str(n)) if n % 2 else ("NONSENSE", str(n)) for n in range(100)]
     answers = await asyncio.gather(*(stack.store.command(*command) for command in commands), return_exceptions=True)
     assert [answer if n % 2 else type(answer).__name__ for n, answer in enumerate(answers)] == [
@@ -136,7 +136,7 @@ async def test_a_refused_command_is_refused_to_its_own_caller_alone(stack: Stack
     ]
 
 
-async def test_what_was_asked_while_connections_are_cut_is_answered_and_done_once(stack: Stack) -> None:
+async def test_calls_made_while_connections_are_cut_are_answered_and_take_effect_once(stack: Stack) -> None:
     async def cut() -> None:
         await stack.redis.client_kill_filter(_type="normal", skipme=True)
 
@@ -153,7 +153,7 @@ async def test_what_was_asked_while_connections_are_cut_is_answered_and_done_onc
     assert len((await stack.deliveries.list("university"))[0]) == 20
 
 
-async def test_a_server_that_does_not_come_back_is_said_to_be_unavailable(own_server: Server) -> None:
+async def test_a_server_that_does_not_come_back_raises_store_unavailable(own_server: Server) -> None:
     store = await Store.open(own_server.url, patience=0.5)
     own_server.kill()
     with pytest.raises(StoreUnavailable):
@@ -164,7 +164,7 @@ async def test_a_server_that_does_not_come_back_is_said_to_be_unavailable(own_se
     await store.close()
 
 
-async def test_a_server_that_is_not_there_is_a_mistake_of_the_set_up_that_says_what_mends_it(tmp_path: Path) -> None:
+async def test_an_absent_server_raises_a_setup_error_that_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="ADA_REDIS_URL"):
         await Store.open("redis://127.0.0.1:1/0")
     with pytest.raises(SetupError, match="redis://"):

@@ -1,0 +1,197 @@
+"""One connection to Redis/Valkey: asyncio opens it, hiredis parses it, RESP3 is its protocol.
+
+Replies are passed to callbacks as they arrive, so no task is scheduled for a reply. The callbacks must not block.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import hiredis
+from redis.asyncio.connection import SSLConnection, parse_url
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    NoScriptError,
+    OutOfMemoryError,
+    RedisError,
+    ResponseError,
+)
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+Word = bytes | str | int | float
+Reply = Any
+OnReply = Callable[[Reply], None]
+
+PROTOCOL = 3
+"""The RESP version of every connection."""
+
+_TIMEOUT = 10.0
+_INCOMPLETE = object()
+_ERRORS: dict[str, type[RedisError]] = {
+    "LOADING": BusyLoadingError,
+    "NOAUTH": AuthenticationError,
+    "NOSCRIPT": NoScriptError,
+    "OOM": OutOfMemoryError,
+    "WRONGPASS": AuthenticationError,
+}
+_TOO_MANY_CLIENTS = "ERR max number of clients reached"
+
+
+def encoded(*command: Word) -> bytes:
+    """A command in the protocol's form."""
+    words: bytes = hiredis.pack_command(command)  # type: ignore[arg-type] # its stub wants exactly one word
+    return words
+
+
+def error_of(text: str) -> RedisError:
+    """The exception for the server's error text. A ConnectionError refuses the connection, not the command."""
+    if text == _TOO_MANY_CLIENTS:
+        return RedisConnectionError(text)
+    return _ERRORS.get(text.partition(" ")[0], ResponseError)(text)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """Where a server listens and how to log in. `path`: of a Unix socket, which replaces host and port."""
+
+    host: str
+    port: int
+    path: str
+    database: int
+    username: str
+    password: str
+    tls: ssl.SSLContext | None
+
+    @classmethod
+    def parse(cls, url: str) -> "ServerAddress":
+        """From a URL as redis-py takes it: redis://, rediss:// or unix://. Raises ValueError."""
+        parts: dict[str, Any] = {**parse_url(url)}
+        is_tls = parts.pop("connection_class", None) is SSLConnection
+        return cls(
+            host=parts.get("host", "localhost"),
+            port=parts.get("port", 6379),
+            path=parts.get("path", ""),
+            database=int(parts.get("db", 0)),
+            username=parts.get("username", "default"),
+            password=parts.get("password", ""),
+            tls=SSLConnection(**parts).ssl_context.get() if is_tls else None,
+        )
+
+
+def _ignore(reply: Reply) -> None:
+    """Nothing is expected."""
+
+
+def _nothing_to_resume() -> None:
+    """Nothing waits for the connection to become writable."""
+
+
+class Connection(asyncio.Protocol):
+    """An open connection. `lost` holds the reason once it is closed. `paused`: the server does not read fast enough;
+    `on_resume` is called when it does again.
+    """
+
+    def __init__(self, on_reply: OnReply, on_push: OnReply, on_resume: Callable[[], None]) -> None:
+        self.lost: asyncio.Future[RedisError] = asyncio.get_running_loop().create_future()
+        self.paused = False
+        self._on_reply = on_reply
+        self._on_push = on_push
+        self._on_resume = on_resume
+        self._reader = hiredis.Reader(encoding="utf-8", replyError=error_of, notEnoughData=_INCOMPLETE)
+        self._transport: asyncio.Transport
+
+    @classmethod
+    async def open(
+        cls,
+        address: ServerAddress,
+        on_reply: OnReply = _ignore,
+        on_push: OnReply = _ignore,
+        on_resume: Callable[[], None] = _nothing_to_resume,
+    ) -> "Connection":
+        """Connect and log in. `on_reply` gets the replies in order, errors as values; `on_push` gets what the server
+        sends unasked. Raises RedisError, OSError or TimeoutError.
+        """
+
+        def make() -> Connection:
+            return cls(on_reply, on_push, on_resume)
+
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(_TIMEOUT):
+            if address.path:
+                _, connection = await loop.create_unix_connection(make, address.path)
+            else:
+                _, connection = await loop.create_connection(make, address.host, address.port, ssl=address.tls)
+            try:
+                await connection._log_in(address)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    async def _log_in(self, address: ServerAddress) -> None:
+        login = ("AUTH", address.username, address.password) if address.password else ()
+        await self.request("HELLO", PROTOCOL, *login)
+        if address.database:
+            await self.request("SELECT", address.database)
+
+    async def request(self, *command: Word) -> Reply:
+        """Send one command and wait for its reply. Not for use while other replies are due. Raises RedisError."""
+        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        on_reply, self._on_reply = self._on_reply, reply.set_result
+        self.write(encoded(*command))
+        try:
+            await asyncio.wait({reply, self.lost}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._on_reply = on_reply
+        found = reply.result() if reply.done() else self.lost.result()
+        if isinstance(found, RedisError):
+            raise found
+        return found
+
+    def write(self, data: bytes) -> None:
+        self._transport.write(data)
+
+    def cut(self, reason: RedisError) -> None:
+        """Close at once. Whether the commands in flight ran is unknown."""
+        if not self.lost.done():
+            self.lost.set_result(reason)
+        self._transport.abort()
+
+    def close(self) -> None:
+        self.cut(RedisConnectionError("closed by Ada"))
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._reader.feed(data)
+        try:
+            while not self.lost.done() and (reply := self._reader.gets()) is not _INCOMPLETE:
+                self._take(reply)
+        except hiredis.ProtocolError as fault:
+            self.cut(RedisConnectionError(str(fault)))
+
+    def _take(self, reply: Reply) -> None:
+        if isinstance(reply, RedisConnectionError):
+            self.cut(reply)
+        elif isinstance(reply, hiredis.PushNotification):
+            self._on_push(reply)
+        else:
+            self._on_reply(reply)
+
+    def pause_writing(self) -> None:
+        self.paused = True
+
+    def resume_writing(self) -> None:
+        self.paused = False
+        self._on_resume()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.lost.done():
+            self.lost.set_result(RedisConnectionError(str(exc) if exc else "closed by the server"))

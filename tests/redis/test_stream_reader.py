@@ -1,0 +1,65 @@
+"""The stream reader: resumes behind its last entry after an outage, reports the gap, ends when cancelled."""
+
+import asyncio
+from collections.abc import Mapping
+
+from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.stream_reader import StreamReader
+from tests.support.servers import Server, on_both_servers
+from tests.support.stack import Stack
+from tests.support.waiting import until
+
+
+class Reading:
+    """Everything a reader reported: the field `n` of each entry, and "gap"."""
+
+    def __init__(self, stack: Stack, last: str = "0-0") -> None:
+        self.seen: list[str] = []
+        reader = StreamReader(stack.store, "stream", last, self._take, lambda: self.seen.append("gap"))
+        self.task = asyncio.create_task(reader.run())
+
+    def _take(self, entry_id: str, fields: Mapping[str, str]) -> None:
+        self.seen.append(fields["n"])
+
+    async def has(self, *wanted: str) -> bool:
+        async def is_there() -> bool:
+            return self.seen == list(wanted)
+
+        return await until(is_there)
+
+
+@on_both_servers
+async def test_entries_are_read_in_order_from_the_given_id(stack: Stack) -> None:
+    first = await stack.redis.xadd("stream", {"n": "1"})
+    await stack.redis.xadd("stream", {"n": "2"})
+    reading = Reading(stack, first)
+    assert await reading.has("2")
+    for n in ("3", "4"):
+        await stack.redis.xadd("stream", {"n": n})
+    assert await reading.has("2", "3", "4")
+    await cancel_and_wait(reading.task)
+    await stack.redis.delete("stream")
+
+
+@on_both_servers
+async def test_after_a_lost_connection_the_gap_is_reported_and_no_entry_is_read_twice(stack: Stack) -> None:
+    await stack.redis.xadd("stream", {"n": "1"})
+    reading = Reading(stack)
+    assert await reading.has("1")
+    await stack.redis.client_kill_filter(_type="normal", skipme=True)
+    await stack.redis.xadd("stream", {"n": "2"})
+    assert await reading.has("1", "gap", "2")
+    await cancel_and_wait(reading.task)
+    await stack.redis.delete("stream")
+
+
+async def test_a_restart_of_the_server_loses_no_entry(own_server: Server) -> None:
+    stack = await Stack.open(own_server)
+    await stack.redis.xadd("stream", {"n": "1"})
+    reading = Reading(stack)
+    assert await reading.has("1")
+    own_server.restart()
+    await stack.store.command("XADD", "stream", "*", "n", "2")
+    assert await reading.has("1", "gap", "2")
+    await cancel_and_wait(reading.task)
+    await stack.close()
