@@ -1,0 +1,103 @@
+"""`serve --processes N`: workers that share a port, are restarted when they die, and end together."""
+
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientError, ClientSession, TCPConnector
+
+from tests.crash.process import AdaProcess
+from tests.support.servers import Server
+from tests.support.waiting import until
+
+WORKERS = 2
+ENDED = 'ada_http_requests_total{method="GET",route="/livez",status="200"} '
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[ClientSession]:
+    """Each request has a connection of its own, so the kernel chooses a worker for each."""
+    async with ClientSession(connector=TCPConnector(force_close=True)) as session:
+        yield session
+
+
+def start(server: Server, directory: Path, address: str = "127.0.0.1:0", *args: str) -> AdaProcess:
+    environment = {"ADA_REDIS_URL": server.url, "ADA_DATA": str(directory / "data"), "ADA_HTTP": address}
+    return AdaProcess(("serve", *args), environment, directory / f"serve-{len(args)}.log")
+
+
+def workers_of(url: str) -> set[int]:
+    """The process ids of the workers that serve this address."""
+    return {int(process.name) for process in Path("/proc").glob("[0-9]*") if is_worker(process, url)}
+
+
+def is_worker(process: Path, url: str) -> bool:
+    try:
+        arguments = (process / "cmdline").read_bytes().split(b"\0")
+        environment = (process / "environ").read_bytes().split(b"\0")
+    except OSError:  # it has just ended
+        return False
+    address = url.removeprefix("http://").encode()
+    has_port = arguments[-3:-1] == [b"serve", b"--share-port"] and b"ADA_HTTP=" + address in environment
+    return has_port and b"die-with-parent" not in arguments  # the shell beside the worker
+
+
+async def is_alive(session: ClientSession, url: str) -> bool:
+    try:
+        async with session.get(f"{url}/livez") as response:
+            return response.status == 200
+    except ClientError:
+        return False
+
+
+async def counted(session: ClientSession, url: str) -> int:
+    """Requests of all workers, as any one of them reports."""
+    async with session.get(f"{url}/metrics") as response:
+        lines = (await response.text()).splitlines()
+    return sum(int(float(line.removeprefix(ENDED))) for line in lines if line.startswith(ENDED))
+
+
+async def test_a_killed_worker_is_restarted_while_the_others_serve_and_all_end_on_sigterm(
+    server: Server, session: ClientSession, tmp_path: Path
+) -> None:
+    process = start(server, tmp_path, "127.0.0.1:0", "--processes", str(WORKERS))
+    try:
+        url = (await process.ready())["http"]
+        before = workers_of(url)
+        assert len(before) == WORKERS
+        assert all([await is_alive(session, url) for _ in range(20)])
+        assert [await counted(session, url) for _ in range(5)] == [20] * 5, "every worker reports the sum of all"
+
+        killed = min(before)
+        os.kill(killed, signal.SIGKILL)
+        await until(lambda: killed not in workers_of(url))
+        assert all([await is_alive(session, url) for _ in range(20)]), "the other worker goes on"
+        await until(lambda: len(workers_of(url) - before) == 1, within=20)
+        await until(lambda: process.output.count("| ready") == WORKERS + 1, within=20)
+        assert all([await is_alive(session, url) for _ in range(20)])
+        assert await counted(session, url) == 60, "the requests of the dead worker still count"
+
+        process.terminate()
+        assert await process.wait() == 0
+        assert workers_of(url) == set()
+        assert not await is_alive(session, url)
+    finally:
+        process.kill()
+
+
+async def test_a_port_that_another_program_uses_is_refused_once_and_by_name(server: Server, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        for args in ((), ("--processes", "2")):
+            process = start(server, tmp_path, address, *args)
+            assert await process.wait() == 1
+            assert process.output.count(f"cannot listen on {address}") == 1
+
+
+async def test_the_number_of_processes_must_be_positive(server: Server, tmp_path: Path) -> None:
+    process = start(server, tmp_path, "127.0.0.1:0", "--processes", "0")
+    assert await process.wait() != 0
+    assert "--processes must be at least 1" in process.output
