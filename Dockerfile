@@ -1,4 +1,4 @@
-# Ada in a container: the same commands as ./ada, run by nobody in particular.
+# Ada in a container: the same commands as ./ada, run by an ordinary user.
 FROM python:3.13-slim AS libraries
 COPY requirements.lock /
 RUN python -m venv /venv && /venv/bin/pip install --no-cache-dir --require-hashes -r /requirements.lock
