@@ -149,7 +149,7 @@ class ChannelBenchmark:
     async def _run_loop(self, how: str) -> LoopRun:
         """Sends to recipients to which no earlier loop has written."""
         first = sum(len(runs) for runs in self._loop_runs.values()) * self._recipients
-        args = (how, str(self._recipients), str(CourierOptions().side_by_side), str(first))
+        args = (how, str(self._recipients), str(CourierOptions().concurrency), str(first))
         child = await self._env.start("bare loop", "bench.baselines.telethon", *args)
         await child.facts(START_TIMEOUT)
         run = LoopRun(**await child.facts(TIMEOUT))

@@ -1,4 +1,7 @@
-"""The benchmarks in their short form: they run, and their rows have the keys that programs rely on. No timings."""
+"""The benchmarks in their short form: they run, and their rows have the keys that programs rely on. No timings.
+
+`./ada test` runs three of them, `./ada prove benchmarks` all.
+"""
 
 import json
 import os
@@ -25,6 +28,7 @@ async def rows_of(capsys: pytest.CaptureFixture[str], name: str, *args: str) -> 
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
+@pytest.mark.long
 async def test_lag_measures_ada_a_timer_and_expired(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "lag", "--pending", "0,200", "--count", "10", "--rounds", "2")
     each = ["ada", "timer", "ada", "timer", "expired"]
@@ -43,6 +47,7 @@ async def test_enqueue_compares_one_by_one_and_bulk_with_a_bare_handler(capsys: 
 
 
 @pytest.mark.row("D-21")
+@pytest.mark.long
 async def test_deliver_counts_the_http_calls_to_vk(capsys: pytest.CaptureFixture[str]) -> None:
     """2,501 recipients take two requests."""
     rows = await rows_of(capsys, "deliver", "--channel", "vk", "--recipients", "2501")
@@ -50,12 +55,14 @@ async def test_deliver_counts_the_http_calls_to_vk(capsys: pytest.CaptureFixture
     assert all(row["scripts_per_message"] < 0.01 for row in rows)
 
 
+@pytest.mark.long
 async def test_deliver_compares_telegram_with_loops_over_the_same_library(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = await rows_of(capsys, "deliver", "--channel", "telegram", "--recipients", "150")
+    rows = await rows_of(capsys, "deliver", "--channel", "telegram", "--recipients", "150", "--rounds", "1")
     assert [row["system"] for row in rows] == ["bare loop", "bare requests", "1 courier", "2 couriers"]
     assert all(row["n"] == 150 and row["messages_per_s"] > 0 and row["to_bare"] > 0 for row in rows)
 
 
+@pytest.mark.long
 async def test_idle_reports_each_process_and_their_total(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "idle", "--seconds", "1")
     named = [row["process"] for row in rows]
@@ -72,6 +79,7 @@ async def test_memory_reports_bytes_by_letters_and_channels(capsys: pytest.Captu
     assert all(500 < row["bytes"] < 3000 for row in rows)
 
 
+@pytest.mark.long
 async def test_queue_claim_reports_each_situation_between_two_empty_ones(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "queue", "claim", "--short")
     assert [row["beside"] for row in rows] == [
@@ -93,6 +101,7 @@ async def test_queue_due_reports_script_and_ping_times(capsys: pytest.CaptureFix
 
 
 @pytest.mark.row("K-09")
+@pytest.mark.long
 async def test_queue_cancel_reports_the_latency_of_other_tasks(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "queue", "cancel", "--short")
     shown = [(row["state"], row.get("others")) for row in rows]
@@ -100,6 +109,7 @@ async def test_queue_cancel_reports_the_latency_of_other_tasks(capsys: pytest.Ca
     assert all(row["latency_p99_ms"] > 0 for row in rows if row.get("others"))
 
 
+@pytest.mark.long
 async def test_queue_memory_names_what_is_left_by_a_drain(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "queue", "memory", "--short")
     assert all(300 < row["bytes"] < 3000 for row in rows if "task" in row)
@@ -111,6 +121,7 @@ async def test_queue_memory_names_what_is_left_by_a_drain(capsys: pytest.Capture
     assert len(left) == drain["drained"]["keys"] < 20
 
 
+@pytest.mark.long
 async def test_queue_rates_are_compared_with_a_trivial_script(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "queue", "rates", "--short")
     assert [row["system"] for row in rows] == [
@@ -121,6 +132,7 @@ async def test_queue_rates_are_compared_with_a_trivial_script(capsys: pytest.Cap
     assert all(row["tasks_per_s"] > 0 and row["to_redis_py"] > 0 for row in rows[2:])
 
 
+@pytest.mark.long
 async def test_queue_latency_counts_tasks_after_the_first_half_second(capsys: pytest.CaptureFixture[str]) -> None:
     (row,) = await rows_of(capsys, "queue", "latency", "--short")
     assert row["n"] > 0
