@@ -1,1 +1,63 @@
-"""The queue: tasks with strict lanes, leases, deferral, cancellation, search and replies."""
+"""The queue: tasks in tubes, with strict lanes, leases, deferral, retries, cancellation, search and replies.
+
+Guarantees: a put and a settlement happen exactly once, also over broken connections; a task is attempted at least once;
+within a tube at most one task of a lane is taken at a time, in the order of the puts; a worker whose lease was lost
+changes nothing; no way of ending or returning a task leaves its lane stuck. Every step is one Lua script (`lua/queue`).
+
+Neighbours: `core.redis` (store, keys, scripts) below; `core.courier` claims parcels with `Worker`; `delivery` and `cli`
+show the queue to operators through `Queue`. Guide for applications: docs/queue.md.
+"""
+
+from core.queue.client import CallFailed, QueueClient, connect
+from core.queue.handler import Attempt, Bury, Done, Failed, Handler, Result, Retry
+from core.queue.inspector import QueueStats, StateCounts, TubeStats
+from core.queue.queue import Queue
+from core.queue.replies import TaskEnd
+from core.queue.task import (
+    CancelResult,
+    Claim,
+    Extension,
+    NewTask,
+    Settled,
+    Settlement,
+    SettleResult,
+    Task,
+    TaskFilter,
+    TaskPage,
+    TaskView,
+)
+from core.queue.tubes import Tube, Tubes
+from core.queue.worker import Worker, WorkerOptions
+
+__all__ = [
+    "Attempt",
+    "Bury",
+    "CallFailed",
+    "CancelResult",
+    "Claim",
+    "Done",
+    "Extension",
+    "Failed",
+    "Handler",
+    "NewTask",
+    "Queue",
+    "QueueClient",
+    "QueueStats",
+    "Result",
+    "Retry",
+    "SettleResult",
+    "Settled",
+    "Settlement",
+    "StateCounts",
+    "Task",
+    "TaskEnd",
+    "TaskFilter",
+    "TaskPage",
+    "TaskView",
+    "Tube",
+    "TubeStats",
+    "Tubes",
+    "Worker",
+    "WorkerOptions",
+    "connect",
+]

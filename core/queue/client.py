@@ -1,58 +1,35 @@
-"""Work: the queue as an application sees it. Nothing here speaks of Redis (K-39).
+"""The queue as an application uses it. Nothing here needs knowledge of Redis (K-39).
 
-    async with connect(url) as work:
-        await work.put("reports", "42")
-        answer = await work.call("sums", "[1, 2]")
-        await work.worker("reports", handler, concurrency=100).run()
+    async with connect(url) as client:
+        await client.put("reports", "42")
+        answer = await client.call("sums", "[1, 2]")
+        await client.worker("reports", handler, concurrency=100).run()
 
-A handler is a coroutine function that gets a `Attempt` and answers what became of it: None or a text (done, the text
-being
-the answer), or one of `Done`, `Failed`, `Retry`, `Bury`. What it raises is a retry, after the tube's back-off; after
-the last attempt the task is buried. Before: whoever puts. After: `core.queue.worker`, which is the couriers' worker,
-too.
+Handlers are described in `core.queue.handler`, the fields of a task in `core.queue.task.NewTask`.
 """
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from core.errors import AdaError
 from core.model.states import TaskState
-from core.queue.executor import Attempt, Bury, Done, Executor, Failed, Handler, Result, Retry
+from core.queue.executor import Executor
+from core.queue.handler import Handler
 from core.queue.queue import Queue
 from core.queue.replies import Replies, TaskEnd
-from core.queue.task import NewTask, TaskFilter
-from core.queue.tubes import Tube, Tubes
+from core.queue.task import NewTask
+from core.queue.tubes import Tubes
 from core.queue.worker import Worker, WorkerOptions
 from core.redis.server_checks import sign_layout
 from core.redis.store import Store
 
-__all__ = [
-    "Attempt",
-    "Bury",
-    "CallFailed",
-    "Done",
-    "Failed",
-    "Handler",
-    "NewTask",
-    "QueueClient",
-    "Result",
-    "Retry",
-    "TaskEnd",
-    "TaskFilter",
-    "Tube",
-    "connect",
-]
-
-_LEASE = timedelta(seconds=30)
-_FLOOR = timedelta(seconds=3)
-_PATIENCE = timedelta(seconds=30)
-_LONGEST = timedelta(hours=1)
+_TIMEOUT = timedelta(seconds=30)
+_DEFAULTS = WorkerOptions()
 
 
 class CallFailed(AdaError):
-    """A call's task did not end as done: `end` tells how."""
+    """The task of a call did not end as done; `end` holds its state and answer."""
 
     def __init__(self, end: TaskEnd) -> None:
         super().__init__(f"{end.state}: {end.answer}" if end.answer else str(end.state))
@@ -60,7 +37,7 @@ class CallFailed(AdaError):
 
 
 class QueueClient:
-    """One per process. `client`: a name of its own, under which a restarted process gets the answers to its calls."""
+    """One per process. `client`: a name under which the process gets the answers to its calls also after a restart."""
 
     def __init__(self, store: Store, client: str = "") -> None:
         self._store = store
@@ -68,35 +45,100 @@ class QueueClient:
         self.tubes = Tubes(store)
         self.replies = Replies(store, self.queue, client or self.queue.ids.client)
 
-    async def put(self, tube: str, body: str, **options: Any) -> str:
-        """Add a task; answers its id. The options are those of `NewTask`."""
-        return await self.queue.put(tube, body, **options)
+    async def put(
+        self,
+        tube: str,
+        body: str,
+        *,
+        tenant: str = "default",
+        lane: str = "",
+        priority: int = 5,
+        due: datetime | None = None,
+        expires: datetime | None = None,
+        kind: str = "",
+        attempts: int = 0,
+        user: str = "",
+        tags: Sequence[str] = (),
+    ) -> str:
+        """Add a task and return its id. Raises Invalid."""
+        task = NewTask(body, tenant, lane, priority, due, expires, kind, attempts, user, tags)
+        return await self.queue.put_task(tube, task)
 
-    async def put_many(self, tube: str, drafts: Sequence[NewTask]) -> list[str]:
-        """Add tasks in their order; answers their ids."""
-        return await self.queue.put_many(tube, drafts)
+    async def put_many(self, tube: str, tasks: Sequence[NewTask]) -> list[str]:
+        """Add tasks in this order and return their ids. Raises Invalid before anything is written."""
+        return await self.queue.put_many(tube, tasks)
 
-    async def ask(self, tube: str, body: str, **options: Any) -> str:
-        """Add a task whose answer is fetched later, by its id, by `answer`: also after a restart under this name."""
-        return await self.queue.put(tube, body, reply=self.replies.client, **options)
+    async def ask(
+        self,
+        tube: str,
+        body: str,
+        *,
+        tenant: str = "default",
+        lane: str = "",
+        priority: int = 5,
+        due: datetime | None = None,
+        expires: datetime | None = None,
+        kind: str = "",
+        attempts: int = 0,
+        user: str = "",
+        tags: Sequence[str] = (),
+    ) -> str:
+        """Add a task whose answer is fetched later with `answer`, also after a restart under the same name. Returns its
+        id.
+        """
+        reply = self.replies.client
+        task = NewTask(body, tenant, lane, priority, due, expires, kind, attempts, user, tags, reply)
+        return await self.queue.put_task(tube, task)
 
-    async def answer(self, task_id: str, timeout: timedelta = _PATIENCE) -> str:
-        """What its worker answered. Raises CallFailed if it did not end as done; TimeoutError."""
+    async def answer(self, task_id: str, timeout: timedelta = _TIMEOUT) -> str:
+        """Wait for the answer to a task of `ask`. Raises CallFailed if it did not end as done; TimeoutError."""
         end = await self.replies.fetch(task_id, timeout)
         if end.state is not TaskState.DONE:
             raise CallFailed(end)
         return end.answer
 
-    async def call(self, tube: str, body: str, timeout: timedelta = _PATIENCE, **options: Any) -> str:
-        """Have something done and wait for the answer (K-20). What nobody has begun within `timeout` expires, so that
-        no answer comes too late. Raises CallFailed, TimeoutError.
+    async def call(
+        self,
+        tube: str,
+        body: str,
+        timeout: timedelta = _TIMEOUT,
+        *,
+        tenant: str = "default",
+        lane: str = "",
+        priority: int = 5,
+        due: datetime | None = None,
+        expires: datetime | None = None,
+        kind: str = "",
+        attempts: int = 0,
+        user: str = "",
+        tags: Sequence[str] = (),
+    ) -> str:
+        """Add a task and wait for its answer (K-20). `expires` defaults to now + `timeout`, so that no worker starts a
+        task whose caller has given up. Raises CallFailed, TimeoutError.
         """
-        now = datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms)
-        task_id = await self.ask(tube, body, **{"expires": now + timeout, **options})
+        expires = expires or self._now() + timeout
+        task_id = await self.ask(
+            tube,
+            body,
+            tenant=tenant,
+            lane=lane,
+            priority=priority,
+            due=due,
+            expires=expires,
+            kind=kind,
+            attempts=attempts,
+            user=user,
+            tags=tags,
+        )
         return await self.answer(task_id, timeout)
 
+    def _now(self) -> datetime:
+        return datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms)
+
     async def wait(self, task_id: str, timeout: timedelta | None = None) -> TaskEnd:
-        """How a task ended, whoever put it (K-36). Raises TimeoutError; NotFound if it has ended and is not kept."""
+        """Wait until a task ends, whichever process put it (K-36). Raises TimeoutError; NotFound if it has ended and is
+        not kept.
+        """
         return await self.replies.wait(task_id, timeout)
 
     def worker(
@@ -105,33 +147,36 @@ class QueueClient:
         handler: Handler,
         concurrency: int = 100,
         *,
-        lease: timedelta = _LEASE,
-        floor: timedelta = _FLOOR,
-        longest: timedelta = _LONGEST,
+        lease: timedelta = _DEFAULTS.lease,
+        max_sleep: timedelta = _DEFAULTS.max_sleep,
+        max_runtime: timedelta = _DEFAULTS.max_runtime,
     ) -> Worker:
-        """A worker to `run()` and to `stop()`. At most `concurrency` handlers are at work, and nothing is taken that
-        none of them is free for. A handler at work for `longest` is taken for hung: its task goes to another.
+        """Return a worker to `run()` and to `stop()`. It runs at most `concurrency` handlers at once and claims no task
+        without a free one. A task whose handler runs longer than `max_runtime` goes to another worker.
         """
-        attempts = Executor(self.queue, self.tubes, tube, handler, lease)
-        pace = WorkerOptions(lease, floor, tasks=concurrency, entries=concurrency, longest=longest)
-        worker = Worker(self._store, tube, attempts.attempt, pace=pace, hear=attempts.hear)
-        attempts.stopping = lambda: worker.stopping
+        executor = Executor(self.queue, self.tubes, tube, handler, lease)
+        options = WorkerOptions(
+            lease, max_sleep, max_tasks=concurrency, max_entries=concurrency, max_runtime=max_runtime
+        )
+        worker = Worker(self._store, tube, executor.execute, options=options, on_extension=executor.on_extension)
+        executor.is_stopping = lambda: worker.stopping
         return worker
 
     async def close(self) -> None:
+        """Stop reading replies."""
         await self.replies.close()
 
 
 @asynccontextmanager
 async def connect(url: str, shards: int = 1, client: str = "") -> AsyncIterator[QueueClient]:
-    """A connection of one's own. Raises SetupError; LayoutUnknown if another version's data are there."""
+    """Open a connection and yield its client. Raises SetupError; LayoutUnknown if the data are of another version."""
     store = await Store.open(url, shards)
     try:
         await sign_layout(store)
-        work = QueueClient(store, client)
+        queue_client = QueueClient(store, client)
         try:
-            yield work
+            yield queue_client
         finally:
-            await work.close()
+            await queue_client.close()
     finally:
         await store.close()

@@ -1,84 +1,29 @@
-"""Attempts: what a handler answers or raises becomes the end of an attempt.
+"""Runs a handler on claimed tasks and turns what it returns or raises into a settlement.
 
-Before: `core.queue.worker` gives a task. After: `core.queue.settler` tells its end.
+Called by `core.queue.worker`, which settles the task.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from core.errors import StoreError
+from core.queue.handler import Attempt, Bury, Done, Failed, Handler, Retry
 from core.queue.queue import Queue
-from core.queue.task import Claim, Extension, Settlement, Task
+from core.queue.task import Claim, Extension, Settlement, SettleResult, Task
 from core.queue.tubes import Tube, Tubes
 
 log = logging.getLogger(__name__)
 
-# A tube's options are asked for again after so many seconds.
-_FRESH = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """It is over; `answer` goes to whoever waits for it."""
-
-    answer: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """It is over and did not work; nobody tries again."""
-
-    answer: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """Not yet. `after` None: the tube's back-off. `body`: what the next attempt gets instead, if anything (K-37)."""
-
-    after: timedelta | None = None
-    body: str = ""
-    checkpoint: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Bury:
-    """A person must look at it."""
-
-
-Result = Done | Failed | Retry | Bury | str | None
-
-
-class Attempt:
-    """A task in a handler's hands."""
-
-    def __init__(self, queue: Queue, task: Task, lease: timedelta) -> None:
-        self.task = task
-        self.body = task.body
-        self.checkpoint = task.checkpoint
-        self.cancelled = asyncio.Event()
-        self._queue = queue
-        self._lease = lease
-
-    async def save(self, checkpoint: str) -> bool:
-        """Keep how far this got: the next holder gets it, should this one die (K-33). False: stop, it was cancelled
-        or is another's by now.
-        """
-        told = await self._queue.extend(self.task, self._lease, checkpoint=checkpoint)
-        if told.cancelled:
-            self.cancelled.set()
-        return told.lease_valid and not told.cancelled
-
-
-Handler = Callable[[Attempt], Awaitable[Result]]
+# For how many seconds a tube's options are used before they are read again.
+_TUBE_FRESH = 5.0
 
 
 class Executor:
-    """All attempts of one worker. `stopping` tells whether it is to end."""
+    """Runs all attempts of one worker. `is_stopping` returns whether that worker is stopping."""
 
     def __init__(self, queue: Queue, tubes: Tubes, tube: str, handler: Handler, lease: timedelta) -> None:
         self._queue = queue
@@ -86,55 +31,55 @@ class Executor:
         self._name = tube
         self._handler = handler
         self._lease = lease
-        self._jobs: dict[str, tuple[Attempt, asyncio.Task[Any] | None]] = {}
+        self._running: dict[str, tuple[Attempt, asyncio.Task[Any] | None]] = {}
         self._tube = Tube(tube)
-        self._asked = float("-inf")
-        self.stopping: Callable[[], bool] = lambda: False
+        self._tube_read = float("-inf")
+        self.is_stopping: Callable[[], bool] = lambda: False
 
-    async def attempt(self, task: Task, claim: Claim) -> Settlement:
-        """One attempt at one task."""
-        began = time.monotonic()
-        job = Attempt(self._queue, task, self._lease)
-        self._jobs[task.token] = job, asyncio.current_task()
+    async def execute(self, task: Task, claim: Claim) -> Settlement:
+        """Make one attempt at a task."""
+        started = time.monotonic()
+        attempt = Attempt(self._queue, task, self._lease)
+        self._running[task.token] = attempt, asyncio.current_task()
         try:
-            result = await self._handler(job)
+            result = await self._handler(attempt)
         except asyncio.CancelledError:
-            await self._give_back(task)
+            await self._release(task)
             raise
-        except Exception:  # the attempt: whatever a handler raises is a reason to try again
-            log.exception("%s: task %s", self._name, task.name)
+        except Exception:  # whatever a handler raises is a reason to try again
+            log.exception("%s: task %s failed and is retried", self._name, task.task_id)
             result = Retry()
         finally:
-            del self._jobs[task.token]
+            del self._running[task.token]
         if isinstance(result, Retry):
-            return await self._retry(task, result, began)
+            return await self._retry(task, result, started)
         return _settlement(result)
 
-    async def _give_back(self, task: Task) -> None:
-        """The worker ends and waits no longer; this was no attempt. Otherwise the lease was lost."""
-        if not self.stopping():
+    async def _release(self, task: Task) -> None:
+        """Return the task uncounted if the worker stops. Otherwise its lease was lost: there is nothing to return."""
+        if not self.is_stopping():
             return
         try:
             await self._queue.release(task)
         except StoreError as fault:
-            log.warning("task %s left to its lease: %s", task.name, fault)
+            log.warning("task %s not released, its lease will run out: %s", task.task_id, fault)
 
-    async def _retry(self, task: Task, retry: Retry, began: float) -> Settlement:
-        pause = await self._pause(task) if retry.after is None else retry.after
-        due = task.claimed + int((time.monotonic() - began + pause.total_seconds()) * 1000)
-        return Settlement("retry", due=due, body=retry.body, checkpoint=retry.checkpoint)
+    async def _retry(self, task: Task, retry: Retry, started: float) -> Settlement:
+        pause = await self._backoff(task) if retry.after is None else retry.after
+        due = task.claimed + int((time.monotonic() - started + pause.total_seconds()) * 1000)
+        return Settlement(SettleResult.RETRY, due=due, body=retry.body, checkpoint=retry.checkpoint)
 
-    async def _pause(self, task: Task) -> timedelta:
-        if time.monotonic() - self._asked > _FRESH:
-            self._tube, self._asked = await self._tubes.get(self._name), time.monotonic()
+    async def _backoff(self, task: Task) -> timedelta:
+        if time.monotonic() - self._tube_read > _TUBE_FRESH:
+            self._tube, self._tube_read = await self._tubes.get(self._name), time.monotonic()
         return self._tube.backoff.pause(task.attempts)
 
-    def hear(self, task: Task, told: Extension) -> None:
-        """What the renewal of a lease told: a job that was lost is stopped, one that was cancelled is told."""
-        job, running = self._jobs.get(task.token, (None, None))
-        if job and told.cancelled:
-            job.cancelled.set()
-        if running and not told.lease_valid:
+    def on_extension(self, task: Task, extension: Extension) -> None:
+        """Cancel an attempt whose lease was lost; notify one whose task was cancelled."""
+        attempt, running = self._running.get(task.token, (None, None))
+        if attempt and extension.cancelled:
+            attempt.cancelled.set()
+        if running and not extension.lease_valid:
             running.cancel()
 
 
@@ -143,8 +88,8 @@ def _settlement(result: "Done | Failed | Bury | str | None") -> Settlement:
         case Done(answer):
             return Settlement(answer=answer)
         case Failed(answer):
-            return Settlement("failed", answer=answer)
+            return Settlement(SettleResult.FAILED, answer=answer)
         case Bury():
-            return Settlement("bury")
+            return Settlement(SettleResult.BURY)
         case _:
             return Settlement(answer=result or "")

@@ -1,9 +1,8 @@
-"""Leases are renewed by a thread with a connection of its own, so that a busy event loop loses no task (K-39).
+"""Extends the leases of running tasks from a thread with its own connection, so that a busy event loop loses no task
+(K-39).
 
-What is held longer than a third of its lease is extended, until `longest`: a handler that has not come back by then is
-taken for hung, and its lease runs out (K-04).
-
-Before: `core.queue.worker` holds and drops. After: `lua/queue/extend.lua`.
+A lease is extended three times before it would end, until the task has run for `max_runtime`: its handler is then
+taken to hang, and the lease runs out (K-04). Used by `core.queue.worker`; calls `lua/queue/extend.lua`.
 """
 
 import asyncio
@@ -16,97 +15,89 @@ from datetime import timedelta
 from typing import Any
 
 import redis
-from redis.asyncio.connection import SSLConnection
 from redis.exceptions import NoScriptError, RedisError
 
 from core.queue.queue import extension
 from core.queue.task import Extension, Task
 from core.redis import scripts
+from core.redis.connection import PROTOCOL
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
 log = logging.getLogger(__name__)
 
-_RENEWALS = 3
-_CONNECTION = (
-    "host",
-    "port",
-    "db",
-    "username",
-    "password",
-    "ssl_ca_certs",
-    "ssl_certfile",
-    "ssl_keyfile",
-    "ssl_cert_reqs",
-)
-_PATIENCE = 5.0
+# How often a lease is extended before it would end.
+_EXTENSIONS = 3
+_SOCKET_TIMEOUT = 5.0
 
-OnLease = Callable[[Task, Extension], None]
+OnExtension = Callable[[Task, Extension], None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
     task: Task
-    since: float
+    claimed: float  # by time.monotonic
 
 
 class Heartbeat:
-    """`hear` is called in the event loop with what an extension told of a task: lost, or cancelled."""
+    """`on_extension` is called in the event loop for each task that was cancelled or whose lease was lost."""
 
-    def __init__(self, store: Store, lease: timedelta, longest: timedelta, hear: OnLease | None = None) -> None:
+    def __init__(
+        self, store: Store, lease: timedelta, max_runtime: timedelta, on_extension: OnExtension | None = None
+    ) -> None:
         self._store = store
         self._lease = lease.total_seconds()
-        self._longest = longest.total_seconds()
-        self._hear = hear
-        self._held: dict[tuple[int, str], _Lease] = {}
-        self._over = threading.Event()
+        self._max_runtime = max_runtime.total_seconds()
+        self._on_extension = on_extension
+        self._leases: dict[tuple[int, str], _Lease] = {}
+        self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def hold(self, task: Task) -> None:
-        """From now on the lease of this task is renewed."""
-        self._held[task.shard, task.token] = _Lease(task, time.monotonic())
+    def add(self, task: Task) -> None:
+        """Extend the lease of this task from now on."""
+        self._leases[task.shard, task.token] = _Lease(task, time.monotonic())
 
-    def drop(self, task: Task) -> None:
-        """No more."""
-        self._held.pop((task.shard, task.token), None)
+    def remove(self, task: Task) -> None:
+        """Extend it no longer."""
+        self._leases.pop((task.shard, task.token), None)
 
     def start(self) -> None:
-        """Begin, in the event loop that is to hear."""
+        """Start the thread. Call it in the event loop in which `on_extension` is to run."""
         loop = asyncio.get_running_loop()
-        self._over.clear()
-        self._thread = threading.Thread(target=self._run, args=(loop,), name="renewal of leases", daemon=True)
+        self._stopped.clear()
+        self._thread = threading.Thread(target=self._run, args=(loop,), name="heartbeat of leases", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End; what is held is left to its lease."""
-        self._over.set()
+        """Stop the thread; the leases of tasks that are still there run out."""
+        self._stopped.set()
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         client = _client(self._store)
-        while not self._over.wait(self._lease / _RENEWALS):
+        while not self._stopped.wait(self._lease / _EXTENSIONS):
             try:
-                self._renew(client, loop)
+                self._extend_all(client, loop)
             except RedisError as fault:
-                log.warning("leases not renewed, again soon: %s", fault)
+                log.warning("leases not extended, next try in %.1f s: %s", self._lease / _EXTENSIONS, fault)
         client.close()
 
-    def _renew(self, client: "redis.Redis", loop: asyncio.AbstractEventLoop) -> None:
-        old = self._old_enough()
-        if not old:
+    def _extend_all(self, client: "redis.Redis", loop: asyncio.AbstractEventLoop) -> None:
+        tasks = self._old_enough()
+        if not tasks:
             return
-        for task, reply in zip(old, self._extend(client, old), strict=True):
+        for task, reply in zip(tasks, self._extend(client, tasks), strict=True):
             if isinstance(reply, RedisError):
                 raise reply
-            told = extension(reply)
-            if self._hear and (told.cancelled or not told.lease_valid) and not self._over.is_set():
-                loop.call_soon_threadsafe(self._hear, task, told)
-            if not told.lease_valid:
-                self.drop(task)
+            result = extension(reply)
+            if self._on_extension and (result.cancelled or not result.lease_valid) and not self._stopped.is_set():
+                loop.call_soon_threadsafe(self._on_extension, task, result)
+            if not result.lease_valid:
+                self.remove(task)
 
     def _old_enough(self) -> list[Task]:
         now = time.monotonic()
-        spans = [(held.task, now - held.since) for held in list(self._held.values())]
-        return [task for task, span in spans if self._lease / _RENEWALS / 2 < span < self._longest]
+        ages = [(lease.task, now - lease.claimed) for lease in list(self._leases.values())]
+        return [task for task, age in ages if self._lease / _EXTENSIONS / 2 < age < self._max_runtime]
 
     def _extend(self, client: "redis.Redis", tasks: Sequence[Task]) -> list[Any]:
         script = scripts.load("extend", self._store.flags)
@@ -119,17 +110,13 @@ class Heartbeat:
     def _send(self, client: "redis.Redis", script: scripts.Script, tasks: Sequence[Task]) -> list[Any]:
         with client.pipeline(transaction=False) as pipe:
             for task in tasks:
-                facts = (task.id, task.token, int(self._lease * 1000), "", "[]")
-                words = (KEYS["counters"].at(task.shard), f"{{{task.shard}}}", self._store.clock_offset_ms, *facts)
+                key, shard = KEYS["counters"].at(task.shard), f"{{{task.shard}}}"
+                arguments = (task.id, task.token, int(self._lease * 1000), "", "[]")
+                words = (key, shard, self._store.clock_offset_ms, *arguments)
                 pipe.execute_command("EVALSHA", script.sha, 1, *words)  # type: ignore[no-untyped-call]
             return list(pipe.execute(raise_on_error=False))
 
 
 def _client(store: Store) -> "redis.Redis":
-    """A connection as the store's, for a thread."""
-    pool = store.redis.connection_pool
-    given = {name: pool.connection_kwargs[name] for name in _CONNECTION if name in pool.connection_kwargs}
-    if path := pool.connection_kwargs.get("path"):
-        given["unix_socket_path"] = path
-    secure = issubclass(pool.connection_class, SSLConnection)
-    return redis.Redis(**given, ssl=secure, decode_responses=True, socket_timeout=_PATIENCE)
+    """Open a blocking connection to the store's server."""
+    return redis.Redis.from_url(store.url, decode_responses=True, protocol=PROTOCOL, socket_timeout=_SOCKET_TIMEOUT)

@@ -1,70 +1,122 @@
-"""Looking at the queue without changing it: statistics, one task, tasks by what they have in common (K-10, K-11, K-35).
+"""Reads the queue without changing it: statistics, one task, search, listing (K-10, K-11, K-35).
 
-Counts are kept by the scripts as tasks move, so asking costs the same with ten tasks and with a million.
+The scripts keep the counts as tasks move, so statistics cost the same with ten tasks and with a million.
 """
 
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+import msgspec
 
 from core.errors import NotFound, malformed_cursor
 from core.model.states import TaskState
-from core.queue.task import TaskFilter, put_ms, split_id
+from core.queue.task import VIEW_FIELDS, TaskFilter, TaskPage, TaskView
+from core.queue.task_ids import put_ms, split_id
 from core.queue.task_search import SearchPosition, TaskSearch
 from core.redis.keys import KEYS, kind_of
 from core.redis.store import Store
 
-_FIELDS = (
-    *("state", "tube", "tenant", "lane", "kind", "user", "tags", "priority", "order", "due", "expires"),
-    *("attempts", "owner", "history", "left", "body", "checkpoint", "cancel", "answer", "ended"),
-)
-_NUMBERS = frozenset({"priority", "order", "due", "expires", "attempts", "left", "ended"})
 _ENDS = ("done", "failed", "cancelled", "expired")
 _PAGE = 500
-# Of how many tenants, and priorities of each, the oldest task is looked for.
+# How many tenants, and priorities of each, are searched for the oldest task.
 _TENANTS, _PRIORITIES = 100, 20
-# `lua/shared/ready.lua` score_of.
-_STEP = 4398046511104
+# The distance of two priorities in a score: `score_of` in lua/shared.
+_PRIORITY_STEP = 4398046511104
+
+
+class StateCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many tasks are in each state now."""
+
+    waiting: int
+    ready: int
+    locked: int
+    taken: int
+    buried: int
+
+
+class TubeStats(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One tube. `put` to `promoted` count what has happened since the beginning; 0 is absent in JSON. `live`: tasks
+    that have not ended. `oldest_ms`: age of the oldest ready task. `lag_ms`: how late deferred tasks became ready, on
+    average.
+    """
+
+    put: int = 0
+    claimed: int = 0
+    done: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    expired: int = 0
+    retried: int = 0
+    released: int = 0
+    lost: int = 0
+    buried: int = 0
+    kicked: int = 0
+    promoted: int = 0
+    live: int
+    states: StateCounts
+    lag_ms: float
+    oldest_ms: int
+
+
+class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
+    """All shards. `due`: deferred; `finished`: ended and kept. `overdue_ms`: how long the first deferred task has been
+    due without any worker promoting it; 0 while workers run.
+    """
+
+    due: int
+    taken: int
+    buried: int
+    finished: int
+    overdue_ms: int
+    tubes: Mapping[str, TubeStats]
+
+
+_TRANSITIONS = frozenset(TubeStats.__struct_fields__) - {"live", "states", "lag_ms", "oldest_ms"}
 
 
 class Inspector:
-    """See the module. `Queue` has these methods."""
+    """The reading methods of `Queue`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._selections = TaskSearch(store)
+        self._search = TaskSearch(store)
 
-    async def stats(self) -> dict[str, Any]:
-        """What is due, taken, buried, kept now; by tube: transitions since the beginning, `states` now, `oldest_ms` of
-        what could be taken at once, `lag_ms`: how late on average tasks became takeable.
-        """
-        totals = {"due": 0, "taken": 0, "buried": 0, "finished": 0}
-        transitions: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-        states: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    async def stats(self) -> QueueStats:
+        """Return counts of the whole queue and of each tube that has had a task."""
+        transitions, states = await self._sum_by_tube("counters"), await self._sum_by_tube("states")
+        return QueueStats(
+            due=await self._size("due"),
+            taken=await self._size("lease"),
+            buried=await self._size("buried"),
+            finished=await self._size("finished"),
+            overdue_ms=await self._overdue_ms(),
+            tubes={
+                tube: _tube_stats(transitions[tube], states[tube], await self._oldest_ms(tube))
+                for tube in sorted({*transitions, *states})
+            },
+        )
+
+    async def _size(self, index: str) -> int:
+        sizes = [await self._store.command("ZCARD", KEYS[index].at(shard)) for shard in range(self._store.shards)]
+        return sum(sizes)
+
+    async def _sum_by_tube(self, key: str) -> dict[str, dict[str, int]]:
+        """Return tube → name → count of a hash with fields `<tube>:<name>`."""
+        sums: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for shard in range(self._store.shards):
-            for name, index in (("due", "due"), ("taken", "lease"), ("buried", "buried"), ("finished", "finished")):
-                totals[name] += await self._store.command("ZCARD", KEYS[index].at(shard))
-            await self._add_up("counters", shard, transitions)
-            await self._add_up("states", shard, states)
-        tubes = {tube: _tube(transitions[tube], states[tube]) for tube in sorted({*transitions, *states})}
-        for tube, told in tubes.items():
-            told["oldest_ms"] = await self._oldest_ms(tube)
-        return {**totals, "overdue_ms": await self._overdue_ms(), "tubes": tubes}
-
-    async def _add_up(self, key: str, shard: int, sums: dict[str, dict[str, int]]) -> None:
-        counts = await self._store.command("HGETALL", KEYS[key].at(shard))
-        for name, value in counts.items():
-            tube, colon, what = name.rpartition(":")
-            if colon:
-                sums[tube][what] += int(value)
+            counts = await self._store.command("HGETALL", KEYS[key].at(shard))
+            for field, value in counts.items():
+                tube, colon, name = field.rpartition(":")
+                if colon:
+                    sums[tube][name] += int(value)
+        return sums
 
     def _now_ms(self) -> float:
         return time.time() * 1000 + self._store.clock_offset_ms
 
     async def _overdue_ms(self) -> int:
-        """For how long the first deferred task has been due and nobody looked; 0 while workers are there."""
         heads = [
             await self._store.command("ZRANGE", KEYS["due"].at(shard), 0, 0, "WITHSCORES")
             for shard in range(self._store.shards)
@@ -73,135 +125,137 @@ class Inspector:
         return max(0, int(self._now_ms() - min(dues))) if dues else 0
 
     async def _oldest_ms(self, tube: str) -> int:
-        """Age of the oldest takeable task: of each tenant the first of each priority."""
+        """Return the age of the oldest ready task: of each tenant the first task of each priority is compared."""
         since = [self._now_ms()]
         for shard in range(self._store.shards):
             tenants = await self._store.command("ZRANGE", KEYS["tenants"].at(shard, tube), 0, _TENANTS - 1)
-            for found in await asyncio.gather(*(self._firsts(shard, tube, tenant) for tenant in tenants)):
+            for found in await asyncio.gather(*(self._ready_since(shard, tube, tenant) for tenant in tenants)):
                 since += found
         return int(self._now_ms() - min(since))
 
-    async def _firsts(self, shard: int, tube: str, tenant: str) -> list[float]:
-        """Since when the first task of each priority could be taken, in ms."""
-        name, step, since = KEYS["ready"].at(shard, tube, tenant), 0, list[float]()
+    async def _ready_since(self, shard: int, tube: str, tenant: str) -> list[float]:
+        """Return the unix ms since when the first task of each priority has been ready."""
+        name, score, since = KEYS["ready"].at(shard, tube, tenant), 0, list[float]()
         for _ in range(_PRIORITIES):
-            page = await self._store.command("ZRANGEBYSCORE", name, step, "+inf", "WITHSCORES", "LIMIT", 0, 1)
+            page = await self._store.command("ZRANGEBYSCORE", name, score, "+inf", "WITHSCORES", "LIMIT", 0, 1)
             if not page:
                 break
-            ((member, score),) = page
-            step = (int(float(score)) // _STEP + 1) * _STEP
-            since.append(await self._takeable_since(shard, tube, str(member)))
+            ((member, found),) = page
+            score = (int(float(found)) // _PRIORITY_STEP + 1) * _PRIORITY_STEP
+            since.append(await self._member_ready_since(shard, tube, str(member)))
         return since
 
-    async def _takeable_since(self, shard: int, tube: str, member: str) -> float:
+    async def _member_ready_since(self, shard: int, tube: str, member: str) -> float:
         if member.startswith("@"):
             member = await self._store.command("HGET", KEYS["front"].at(shard, tube), member[1:]) or ""
         due = await self._store.command("HGET", KEYS["task"].at(shard, member), "due")
         return max(put_ms(member) or self._now_ms(), float(due or 0))
 
-    async def peek(self, task_id: str) -> dict[str, Any]:
-        """A task as it stands; `locked` with the task it waits for. Changes nothing. Raises NotFound TASK_NOT_FOUND."""
-        shard, name = split_id(task_id)
-        return await self._describe(shard, name)
+    async def peek(self, task_id: str) -> TaskView:
+        """Return a task as it is now. Raises NotFound TASK_NOT_FOUND."""
+        return await self._view(*split_id(task_id))
 
-    async def _describe(self, shard: int, name: str) -> dict[str, Any]:
-        values = await self._store.command("HMGET", KEYS["task"].at(shard, name), *_FIELDS)
-        facts = {field: value for field, value in zip(_FIELDS, values, strict=True) if value is not None}
-        if "state" not in facts:
+    async def _view(self, shard: int, name: str) -> TaskView:
+        values = await self._store.command("HMGET", KEYS["task"].at(shard, name), *VIEW_FIELDS)
+        stored = {field: value for field, value in zip(VIEW_FIELDS, values, strict=True) if value is not None}
+        if "state" not in stored:
             raise NotFound("TASK_NOT_FOUND", "There is no such task.")
-        found: dict[str, Any] = {"id": f"{shard}.{name}"}
-        found |= {field: int(value) if field in _NUMBERS else value for field, value in facts.items()}
-        if "tags" in found:
-            found["tags"] = facts["tags"].split("\n")
-        if facts.get("lane") and facts["state"] == TaskState.READY:
-            found |= await self._lock(shard, name, facts["tube"], facts["lane"])
-        return found
+        task = TaskView.read(f"{shard}.{name}", stored)
+        if task.state is not TaskState.READY or not task.lane:
+            return task
+        return await self._with_lock(shard, name, task)
 
-    async def _lock(self, shard: int, name: str, tube: str, lane: str) -> dict[str, str]:
-        """`locked` is derived: another task stands first in its lane."""
-        first = await self._store.command("HGET", KEYS["front"].at(shard, tube), lane)
+    async def _with_lock(self, shard: int, name: str, task: TaskView) -> TaskView:
+        """Return a ready task of a lane as `locked` if another task is first in that lane."""
+        first = await self._store.command("HGET", KEYS["front"].at(shard, task.tube or ""), task.lane or "")
         if not first or first == name:
-            return {}
-        return {"state": TaskState.LOCKED, "waits_for": f"{shard}.{first}"}
+            return task
+        return msgspec.structs.replace(task, state=TaskState.LOCKED, waits_for=f"{shard}.{first}")
 
-    async def _seen(self, shard: int, name: str) -> dict[str, Any] | None:
-        """None: it ended meanwhile."""
+    async def _view_if_there(self, shard: int, name: str) -> TaskView | None:
+        """Return None if the task has ended since it was found."""
         try:
-            return await self._describe(shard, name)
+            return await self._view(shard, name)
         except NotFound:
             return None
 
-    async def select(self, selection: TaskFilter, limit: int = 1000) -> list[dict[str, Any]]:
-        """The first live tasks that have something in common, through an index: in the order they were put, but
-        by lane first those that stand in it. Raises Invalid SELECTION_EMPTY.
+    async def select(self, selected: TaskFilter, limit: int = 1000) -> list[TaskView]:
+        """Return the first live tasks that a filter selects, through an index: in the order they were put, but for a
+        lane first those that stand in it. Raises Invalid SELECTION_EMPTY.
         """
-        found: list[dict[str, Any]] = []
-        async for _, tasks in self._pages(selection, SearchPosition(), min(limit, _PAGE)):
+        found: list[TaskView] = []
+        async for _, tasks in self._pages(selected, SearchPosition(), min(limit, _PAGE)):
             found += tasks
             if len(found) >= limit:
                 break
         return found[:limit]
 
-    async def page(
-        self, selection: TaskFilter, cursor: str | None, limit: int
-    ) -> tuple[list[dict[str, Any]], str | None]:
+    async def page(self, selected: TaskFilter, cursor: str | None, limit: int) -> TaskPage:
         """`select`, a page at a time; a page may hold fewer than `limit`. Raises Invalid SELECTION_EMPTY,
         CURSOR_MALFORMED.
         """
-        async for place, tasks in self._pages(selection, SearchPosition.read(cursor), limit):
-            return tasks, str(place)
-        return [], None
+        async for position, tasks in self._pages(selected, SearchPosition.read(cursor), limit):
+            return TaskPage(tasks, str(position))
+        return TaskPage((), None)
 
     async def _pages(
-        self, selection: TaskFilter, start: SearchPosition, size: int
-    ) -> AsyncIterator[tuple[SearchPosition, list[dict[str, Any]]]]:
-        """(where the page ends, those of it that fit). Parcels are found through their delivery."""
-        async for place, names in self._selections.pages(selection, start, size):
-            tasks = await asyncio.gather(*(self._seen(place.shard, name) for name in names))
-            yield place, [task for task in tasks if task and "history" not in task and selection.fits(task)]
+        self, selected: TaskFilter, start: SearchPosition, size: int
+    ) -> AsyncIterator[tuple[SearchPosition, list[TaskView]]]:
+        """Yield (where the page ends, the tasks of the page that the filter selects). Parcels are left out: they are
+        found through their delivery.
+        """
+        async for position, names in self._search.pages(selected, start, size):
+            tasks = await asyncio.gather(*(self._view_if_there(position.shard, name) for name in names))
+            yield position, [task for task in tasks if task and task.history is None and selected.matches(task)]
 
     async def _names(self, index: str, tube: str) -> AsyncIterator[tuple[int, str]]:
-        """Of an index by time: the tasks of a tube ("": of all), the earliest first. The names are read first, as what
-        is done with them takes them away.
+        """Yield (shard, name) of the tasks of a tube ("": of all) in an index by time, the earliest first. All names
+        are read before the first is yielded, because the caller may remove tasks from the index.
         """
         for shard in range(self._store.shards):
             names = await self._store.command("ZRANGE", KEYS[index].at(shard), 0, -1)
             for start in range(0, len(names), _PAGE):
                 page = names[start : start + _PAGE]
-                keys = [KEYS["task"].at(shard, name) for name in page]
-                tubes = await asyncio.gather(*(self._store.command("HGET", key, "tube") for key in keys))
-                for name, of in zip(page, tubes, strict=True):
-                    if not tube or of == tube:
+                for name, its_tube in zip(page, await self._tubes_of(shard, page), strict=True):
+                    if not tube or its_tube == tube:
                         yield shard, name
+
+    async def _tubes_of(self, shard: int, names: Sequence[str]) -> list[str | None]:
+        keys = [KEYS["task"].at(shard, name) for name in names]
+        return list(await asyncio.gather(*(self._store.command("HGET", key, "tube") for key in keys)))
 
     async def list(
         self, *, tube: str | None, state: str | None, tenant: str | None, cursor: str | None, limit: int
-    ) -> tuple[list[dict[str, Any]], str | None]:
-        """All that is there, parcels included, in pages, in no order; a page may hold fewer than `limit`. Raises
+    ) -> TaskPage:
+        """Return any tasks, parcels included, in pages and in no order; a page may hold fewer than `limit`. Raises
         Invalid CURSOR_MALFORMED.
         """
-        shard, position = _cursor(cursor, self._store.shards)
+        shard, position = _read_cursor(cursor, self._store.shards)
         pattern = KEYS["task"].at(shard, "*").replace("{", "[{]")
-        position, names = await self._store.command("SCAN", position, "MATCH", pattern, "COUNT", max(limit, 10))
+        position, keys = await self._store.command("SCAN", position, "MATCH", pattern, "COUNT", max(limit, 10))
         prefix = len(KEYS["task"].at(shard, ""))
-        found = [await self._seen(shard, name[prefix:]) for name in names if kind_of(name) is KEYS["task"]]
-        wanted = {"tube": tube, "state": state, "tenant": tenant}
-        kept = [task for task in found if task and all(task.get(k) == v for k, v in wanted.items() if v is not None)]
-        return kept, _next_cursor(shard, int(position), self._store.shards)
+        found = [await self._view_if_there(shard, key[prefix:]) for key in keys if kind_of(key) is KEYS["task"]]
+        selected = TaskFilter(tube=tube or "", state=state or "", tenant=tenant or "")
+        tasks = [task for task in found if task and selected.matches(task)]
+        return TaskPage(tasks, _next_cursor(shard, int(position), self._store.shards))
 
 
-def _tube(counts: Mapping[str, int], states: Mapping[str, int]) -> dict[str, Any]:
+def _tube_stats(counts: Mapping[str, int], states: Mapping[str, int], oldest_ms: int) -> TubeStats:
     locked = states.get("locked", 0)
-    now = {state: states.get(state, 0) for state in ("waiting", "ready", "locked", "taken", "buried")}
-    now["ready"] -= locked
-    told = {name: count for name, count in counts.items() if name != "lag_ms"}
+    now = {state: states.get(state, 0) for state in StateCounts.__struct_fields__}
+    now["ready"] -= locked  # the scripts count locked tasks as ready ones, too
     lag = counts.get("lag_ms", 0) / counts["promoted"] if counts.get("promoted") else 0.0
-    # By conservation (I7): what was put and has not ended.
-    live = counts.get("put", 0) - sum(counts.get(end, 0) for end in _ENDS)
-    return {**told, "live": live, "states": now, "lag_ms": round(lag, 1)}
+    return TubeStats(
+        **{name: counts.get(name, 0) for name in _TRANSITIONS},
+        live=counts.get("put", 0) - sum(counts.get(end, 0) for end in _ENDS),  # by conservation (I7)
+        states=StateCounts(**now),
+        lag_ms=round(lag, 1),
+        oldest_ms=oldest_ms,
+    )
 
 
-def _cursor(cursor: str | None, shards: int) -> tuple[int, int]:
+def _read_cursor(cursor: str | None, shards: int) -> tuple[int, int]:
+    """Return (shard, position of SCAN)."""
     if cursor is None:
         return 0, 0
     shard, _, position = cursor.partition("-")

@@ -1,9 +1,10 @@
-"""The queue: tasks in tubes, strict lanes, leases with fencing tokens. One method per verb, one Lua file per method.
+"""The queue: tasks in tubes, strict lanes, leases with fencing tokens. One method per verb, one Lua script per method.
 
-Guarantee: every step is one script; a task that was claimed is held by its token alone, and an old token changes
-nothing. Task ids on the outside carry their shard: `<shard>.<id>`.
+Guarantee: every step is one script. A claimed task is held by its token alone, and an old token changes nothing. The
+task ids that methods take and return carry their shard: `<shard>.<id>`.
 """
 
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -11,27 +12,42 @@ from typing import Any
 
 from core.errors import Conflict
 from core.model.compact_json import compact_json
+from core.queue.batcher import Batcher
 from core.queue.inspector import Inspector
-from core.queue.puts import PutBatcher
-from core.queue.task import Claim, Extension, NewTask, Settlement, Task, TaskFilter, TaskIds, split_id
+from core.queue.task import (
+    CancelResult,
+    Claim,
+    Extension,
+    NewTask,
+    Settled,
+    Settlement,
+    SettleResult,
+    Task,
+    TaskFilter,
+    TaskView,
+)
+from core.queue.task_ids import TaskIds, split_id
 from core.queue.task_search import SearchPosition
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
-__all__ = ["Claim", "Extension", "NewTask", "Queue", "Settlement", "Task", "TaskFilter"]
-
-# Tasks of one script call: so long nobody else is served.
-_SETTLES = 100
+# Tasks of one script call. While a script runs, the server does nothing else.
+_PUTS = 200
+SETTLES = 100
 _CANCELS = 100
+
+Row = Sequence[str | int]
 
 
 class Queue(Inspector):
-    """One per process. Looking without changing anything: `core.queue.inspector`."""
+    """One per process. The methods that only read are in `core.queue.inspector`."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self.ids = TaskIds()
-        self._puts = PutBatcher(store, self.ids.client)
+        self.puts: Batcher[tuple[int, str], Row, None] = Batcher(self._put_rows, _PUTS)
+        self._calls = itertools.count(1)
+        self._unanswered: dict[int, None] = {}
 
     async def put(
         self,
@@ -50,19 +66,38 @@ class Queue(Inspector):
         reply: str = "",
         shard: int = 0,
     ) -> str:
-        """Add a task; answers its id. Exactly once, also over a broken connection. Fields: `NewTask`."""
-        draft = NewTask(body, tenant, lane, priority, due, expires, kind, attempts, user, tags, reply)
-        row = draft.row(self.ids.next())
-        await self._puts.put(shard, tube, row)
+        """Add a task and return its id. The fields are those of `NewTask`."""
+        task = NewTask(body, tenant, lane, priority, due, expires, kind, attempts, user, tags, reply)
+        return await self.put_task(tube, task, shard=shard)
+
+    async def put_task(self, tube: str, task: NewTask, *, shard: int = 0) -> str:
+        """Add a task and return its id: exactly once, also over a broken connection. Raises Invalid."""
+        row = task.row(self.ids.next())
+        await self.puts.add((shard, tube), row)
         return f"{shard}.{row[0]}"
 
-    async def put_many(self, tube: str, drafts: Sequence[NewTask], *, shard: int = 0) -> list[str]:
-        """Add tasks in their order; answers their ids. Of more than a page each page is there at once, or not at all.
-        Raises Invalid before anything is written.
+    async def put_many(self, tube: str, tasks: Sequence[NewTask], *, shard: int = 0) -> list[str]:
+        """Add tasks in this order and return their ids. Of more than 200 tasks, each page of 200 is put as a whole or
+        not at all. Raises Invalid before anything is written.
         """
-        rows = [draft.row(self.ids.next()) for draft in drafts]
-        await self._puts.put_many(shard, tube, rows)
+        rows = [task.row(self.ids.next()) for task in tasks]
+        await self.puts.send_all((shard, tube), rows)
         return [f"{shard}.{row[0]}" for row in rows]
+
+    async def _put_rows(self, place: tuple[int, str], rows: Sequence[Row]) -> Sequence[None]:
+        """Put in one step. The call carries its number and the lowest unanswered one, so that the server recognises its
+        repetition after a lost connection: docs/decisions/0014.
+        """
+        shard, tube = place
+        call = next(self._calls)
+        self._unanswered[call] = None
+        answered = next(iter(self._unanswered))
+        try:
+            flat = itertools.chain.from_iterable(rows)
+            await self._store.run("put", shard, self.ids.client, call, answered, tube, *flat)
+        finally:
+            del self._unanswered[call]
+        return [None] * len(rows)
 
     async def claim(
         self,
@@ -72,21 +107,23 @@ class Queue(Inspector):
         shard: int,
         limit: int,
         lease: timedelta,
-        floor: timedelta,
+        max_sleep: timedelta,
         account: str = "",
         budget: int = 0,
     ) -> Claim:
-        """Take up to `limit` tasks, or fewer once they have `budget` entries. With limit 0 only time goes on."""
-        lease_ms, floor_ms = (int(span.total_seconds() * 1000) for span in (lease, floor))
-        reply = await self._store.run("claim", shard, tube, owner, account, limit, budget or limit, lease_ms, floor_ms)
-        now, micros, next_at, keeper, waits, opens_at, *rows = reply
+        """Take up to `limit` tasks, or fewer once they have `budget` entries. What has fallen due happens first, also
+        with limit 0. `max_sleep`: the longest time until this worker claims again.
+        """
+        lease_ms, sleep_ms = (int(span.total_seconds() * 1000) for span in (lease, max_sleep))
+        reply = await self._store.run("claim", shard, tube, owner, account, limit, budget or limit, lease_ms, sleep_ms)
+        now, micros, next_at, keeper, throttles, opens_at, *rows = reply
         tasks = [Task.of(shard, now, row) for row in rows]
-        return Claim(now, now + micros / 1000, int(next_at), bool(keeper), waits, int(opens_at), tasks)
+        return Claim(now, now + micros / 1000, int(next_at), bool(keeper), throttles, int(opens_at), tasks)
 
     async def extend(
         self, task: Task, lease: timedelta, outcomes: Sequence[Any] = (), checkpoint: str = ""
     ) -> Extension:
-        """Hold a task longer and write what has become of it so far."""
+        """Extend the lease of a task and write a parcel's outcomes so far."""
         lease_ms = int(lease.total_seconds() * 1000)
         reply = await self._store.run(
             "extend", task.shard, task.id, task.token, lease_ms, checkpoint, compact_json(list(outcomes))
@@ -97,79 +134,84 @@ class Queue(Inspector):
         self,
         task: Task,
         *,
-        result: str = "done",
+        result: SettleResult = SettleResult.DONE,
         outcomes: Sequence[Any] = (),
         due: int = 0,
         checkpoint: str = "",
         unclear: Sequence[Any] = (),
         body: str = "",
         answer: str = "",
-    ) -> str:
-        """The end of an attempt: "done", "failed", "waiting", "ready", "buried", "cancelled"; "stale": an old token."""
+    ) -> Settled:
+        """End an attempt and return the task's new state. The fields are those of `Settlement`."""
         settlement = Settlement(result, outcomes, due, checkpoint, unclear, body, answer)
-        return (await self.settle_many([(task, settlement)]))[0]
+        return (await self.settle_page(task.shard, [(task, settlement)]))[0]
 
-    async def settle_many(self, ends: Sequence[tuple[Task, Settlement]]) -> list[str]:
-        """`settle` for many attempts, a page in one step; the answers in their order."""
+    async def settle_many(self, ends: Sequence[tuple[Task, Settlement]]) -> list[Settled]:
+        """`settle` many attempts, a page in one step. Returns the new states in the same order."""
         by_shard: dict[int, list[int]] = defaultdict(list)
         for n, (task, _) in enumerate(ends):
             by_shard[task.shard].append(n)
-        answers = [""] * len(ends)
+        states: dict[int, Settled] = {}
         for shard, numbers in by_shard.items():
-            for start in range(0, len(numbers), _SETTLES):
-                page = numbers[start : start + _SETTLES]
-                flat = [word for n in page for word in ends[n][1].row(ends[n][0])]
-                for n, answer in zip(page, await self._store.run("settle", shard, *flat), strict=True):
-                    answers[n] = str(answer)
-        return answers
+            for start in range(0, len(numbers), SETTLES):
+                page = numbers[start : start + SETTLES]
+                states |= zip(page, await self.settle_page(shard, [ends[n] for n in page]), strict=True)
+        return [states[n] for n in range(len(ends))]
 
-    async def release(self, task: Task, due: int = 0, body: str = "") -> str:
-        """Give a task back unattempted, with another body if one is given: "ready", "waiting", "cancelled" if it was
-        meanwhile, or "stale".
+    async def settle_page(self, shard: int, ends: Sequence[tuple[Task, Settlement]]) -> list[Settled]:
+        """`settle` attempts of one shard in one step."""
+        flat = [word for task, settlement in ends for word in settlement.row(task)]
+        return [Settled(state) for state in await self._store.run("settle", shard, *flat)]
+
+    async def release(self, task: Task, due: int = 0, body: str = "") -> Settled:
+        """Return a task without counting the attempt. `due`: the server's ms, 0: ready at once; `body`, unless "",
+        replaces the task's body. Returns READY, WAITING, CANCELLED or STALE.
         """
-        return str(await self._store.run("release", task.shard, task.id, task.token, due, body))
+        return Settled(await self._store.run("release", task.shard, task.id, task.token, due, body))
 
-    async def wait(self, task_id: str, client: str) -> tuple[str, str]:
-        """Have `client` told of a task's end: ("live", ""), or what it was: (state, answer), ("gone", "")."""
+    async def notify_end(self, task_id: str, client: str) -> tuple[str, str]:
+        """Have `client` notified when a task ends. Returns ("live", ""); (state, answer) if it has ended and is kept;
+        ("gone", "") if it is not there.
+        """
         shard, name = split_id(task_id)
         state, *answer = await self._store.run("notify_end", shard, name, client)
         return state, answer[0] if answer else ""
 
     async def release_timer(self, owner: str, shard: int) -> None:
-        """Give the timer up, so that another worker keeps it at once."""
+        """Release the timer, so that another worker keeps it at once."""
         await self._store.run("release_timer", shard, owner)
 
     async def throttle(self, tube: str, scope: str, wait: timedelta) -> None:
-        """A provider asked this scope to wait: nobody serves it before, in any process."""
+        """Throttle a scope (an account, a method, a chat) for this time, in every process."""
         wait_ms = max(1, int(wait.total_seconds() * 1000))
         for shard in range(self._store.shards):
             await self._store.run("throttle", shard, tube, scope, wait_ms)
 
     async def throttles(self, tube: str, shard: int, scopes: Sequence[str]) -> dict[str, int]:
-        """Scopes that must wait, and until which ms."""
+        """Return scope → the server's ms until which it is throttled, for those of `scopes` that are."""
         if not scopes:
             return {}
         scores = await self._store.command("ZMSCORE", KEYS["waits"].at(shard, tube), *scopes)
         return {scope: int(float(score)) for scope, score in zip(scopes, scores, strict=True) if score is not None}
 
-    async def bury(self, task_id: str) -> dict[str, Any]:
-        """Lay a task aside; its lane goes on. Raises NotFound, Conflict TASK_TAKEN, TASK_OVER."""
+    async def bury(self, task_id: str) -> TaskView:
+        """Set a task aside; its lane goes on. Raises NotFound, Conflict TASK_TAKEN, TASK_OVER."""
         return await self._operate("bury", task_id, "TASK_TAKEN", "The task is under way.")
 
-    async def kick(self, task_id: str) -> dict[str, Any]:
-        """Give a buried task another life. Raises NotFound, Conflict TASK_NOT_BURIED."""
+    async def kick(self, task_id: str) -> TaskView:
+        """Make a buried task ready again, with all its attempts. Raises NotFound, Conflict TASK_NOT_BURIED."""
         return await self._operate("kick", task_id, "TASK_NOT_BURIED", "Only a buried task can be kicked.")
 
-    async def _operate(self, verb: str, task_id: str, code: str, detail: str) -> dict[str, Any]:
+    async def _operate(self, verb: str, task_id: str, code: str, detail: str) -> TaskView:
         shard, name = split_id(task_id)
-        if "ended" in await self._describe(shard, name):
+        if (await self._view(shard, name)).ended is not None:
             raise Conflict("TASK_OVER", "The task has ended.")
         if not await self._store.run(verb, shard, name):
             raise Conflict(code, detail)
-        return await self._describe(shard, name)
+        return await self._view(shard, name)
 
     async def kick_some(self, tube: str, count: int) -> int:
-        """Another life for the `count` tasks of a tube that were buried first; answers for how many."""
+        """Kick up to `count` tasks of a tube, those buried first. Returns how many."""
         kicked = 0
         async for shard, name in self._names("buried", tube):
             if kicked >= count:
@@ -178,37 +220,38 @@ class Queue(Inspector):
         return kicked
 
     async def purge(self, tube: str = "") -> int:
-        """Forget the ended tasks that are kept, of one tube or of all; answers how many."""
+        """Delete the ended tasks that are kept, of one tube or of all. Returns how many."""
         purged = 0
         names = [found async for found in self._names("finished", tube)]
         for shard in range(self._store.shards):
-            mine = [name for at, name in names if at == shard]
-            for start in range(0, len(mine), _CANCELS):
-                purged += await self._store.run("purge", shard, *mine[start : start + _CANCELS])
+            of_shard = [name for found_in, name in names if found_in == shard]
+            for start in range(0, len(of_shard), _CANCELS):
+                purged += await self._store.run("purge", shard, *of_shard[start : start + _CANCELS])
         return purged
 
-    async def cancel(self, task_id: str) -> dict[str, Any]:
-        """End a task; one under way is flagged and hears of it at its next word. Raises NotFound."""
-        shard, name = split_id(task_id)
-        await self._describe(shard, name)
-        ended, flagged = await self._store.run("cancel_tasks", shard, name)
-        return {"cancelled": ended, "flagged": flagged}
-
-    async def cancel_by(self, selection: TaskFilter) -> dict[str, int]:
-        """End every task of a selection that was there when this was called, a page at a time: others are served
-        between two pages. Raises Invalid SELECTION_EMPTY.
+    async def cancel(self, task_id: str) -> CancelResult:
+        """End a task; a running one is flagged, and its worker is notified when it next extends or settles. Raises
+        NotFound.
         """
-        told = {"cancelled": 0, "flagged": 0}
-        async for place, tasks in self._pages(selection, SearchPosition(), _CANCELS):
-            names = [split_id(task["id"])[1] for task in tasks]
-            ended, flagged = await self._store.run("cancel_tasks", place.shard, *names)
-            told["cancelled"] += ended
-            told["flagged"] += flagged
-        return told
+        shard, name = split_id(task_id)
+        await self._view(shard, name)
+        return CancelResult(*await self._store.run("cancel_tasks", shard, name))
+
+    async def cancel_by(self, selected: TaskFilter) -> CancelResult:
+        """End all tasks that the filter selects and that were there at the call, a page at a time, so that other
+        commands run between two pages. Raises Invalid SELECTION_EMPTY.
+        """
+        cancelled = flagged = 0
+        async for position, tasks in self._pages(selected, SearchPosition(), _CANCELS):
+            names = [split_id(task.id)[1] for task in tasks]
+            ended, running = await self._store.run("cancel_tasks", position.shard, *names)
+            cancelled += ended
+            flagged += running
+        return CancelResult(cancelled, flagged)
 
 
 def extension(reply: Sequence[Any]) -> Extension:
-    """An answer of `lua/queue/extend.lua`."""
+    """Read the reply of `lua/queue/extend.lua`."""
     if reply[0] == "stale":
         return Extension(False)
     return Extension(True, bool(reply[1]), frozenset(filter(None, reply[2].split("\n"))))

@@ -1,33 +1,26 @@
-"""Hears how tasks end, for those who wait for it (K-20, K-36): no polling, nothing missed.
+"""Returns the ends of tasks to the callers that wait for them (K-20, K-36), without polling and without a loss.
 
-    wait ─▶ the task's `reply` names this client ─▶ end ─▶ reply:{s}:<client> ─▶ reader ─▶ whoever waits
+    wait ─▶ the task's `reply` names this client ─▶ end ─▶ reply:{s}:<client> ─▶ stream reader ─▶ the waiting caller
 
-An answer stays in the stream until it was fetched, an hour at most: who starts again under the same client name finds
-what came meanwhile.
+An end stays in the stream until it is fetched, an hour at most: a process that restarts under the same client name
+finds the ends that came meanwhile.
 """
 
 import asyncio
-import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from redis.exceptions import RedisError
-
-from core.errors import Invalid, NotFound, StoreError
+from core.errors import Invalid, NotFound
 from core.model.states import TaskState
 from core.queue.queue import Queue
-from core.queue.task import split_id
+from core.queue.task_ids import split_id
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.redis.stream_reader import entries
+from core.redis.stream_reader import StreamReader, entry_fields
 
-log = logging.getLogger(__name__)
-
-_BLOCK_MS = 5000
-_COUNT = 500
-_PAUSE = 0.2
-# Ends that nobody asked for yet; older ones are still in the stream.
+# Ends that no caller has asked for yet; older ones are still in the stream.
 _REMEMBERED = 10_000
 
 
@@ -55,13 +48,13 @@ class Replies:
         self._store = store
         self._queue = queue
         self._waiting: dict[tuple[int, str], asyncio.Future[_Reply]] = {}
-        self._heard: dict[tuple[int, str], _Reply] = {}
+        self._unclaimed: dict[tuple[int, str], _Reply] = {}
         self._readers: dict[int, asyncio.Task[None]] = {}
 
     async def wait(self, task_id: str, timeout: timedelta | None = None) -> TaskEnd:
         """Wait for the end of a task. Raises TimeoutError; NotFound TASK_NOT_FOUND if it is not kept or never was."""
         shard, name = split_id(task_id)
-        state, answer = await self._queue.wait(task_id, self.client)
+        state, answer = await self._queue.notify_end(task_id, self.client)
         if state == "live":
             return await self.fetch(task_id, timeout)
         if state != "gone":
@@ -74,27 +67,27 @@ class Replies:
         """The end of a task that was put with `reply=client`. Raises TimeoutError."""
         shard, name = split_id(task_id)
         self._read_on(shard)
-        heard = self._heard.pop((shard, name), None)
-        if heard is None:
+        reply = self._unclaimed.pop((shard, name), None)
+        if reply is None:
             waiting = self._waiting[shard, name] = asyncio.get_running_loop().create_future()
             try:
                 async with asyncio.timeout(timeout.total_seconds() if timeout else None):
-                    heard = await waiting
+                    reply = await waiting
             finally:
                 self._waiting.pop((shard, name), None)
-        return await self._take(shard, heard)
+        return await self._take(shard, reply)
 
-    async def _take(self, shard: int, heard: _Reply) -> TaskEnd:
-        """What was fetched leaves the stream."""
-        await self._store.command("XDEL", KEYS["reply"].at(shard, self.client), heard.entry)
-        return heard.end
+    async def _take(self, shard: int, reply: _Reply) -> TaskEnd:
+        """Delete a fetched entry from the stream."""
+        await self._store.command("XDEL", KEYS["reply"].at(shard, self.client), reply.entry)
+        return reply.end
 
     async def _in_stream(self, shard: int, name: str) -> _Reply | None:
         page = await self._store.command("XRANGE", KEYS["reply"].at(shard, self.client), "-", "+")
-        for entry, fields in page:
-            told = dict(zip(fields[::2], fields[1::2], strict=True)) if isinstance(fields, list) else fields
-            if told["task"] == name:
-                return _Reply(entry, TaskEnd(TaskState(told["state"]), told["answer"]))
+        for entry_id, flat in page:
+            fields = entry_fields(flat)
+            if fields["task"] == name:
+                return _reply(entry_id, fields)
         return None
 
     async def close(self) -> None:
@@ -102,30 +95,24 @@ class Replies:
         self._readers.clear()
 
     def _read_on(self, shard: int) -> None:
+        """Read the stream from its beginning: it holds what an earlier process of this name did not fetch."""
         if shard not in self._readers:
-            self._readers[shard] = asyncio.create_task(self._read(shard), name=f"replies to {self.client}")
 
-    async def _read(self, shard: int) -> None:
-        """From the beginning: what an earlier process of this name did not fetch is there."""
-        name, last = KEYS["reply"].at(shard, self.client), "0-0"
-        while True:
-            try:
-                found = await self._store.redis.xread({name: last}, count=_COUNT, block=_BLOCK_MS)
-            except (RedisError, OSError, TimeoutError, StoreError) as fault:
-                log.warning("replies not read, again in %s s: %s", _PAUSE, fault)
-                await asyncio.sleep(_PAUSE)
-                continue
-            for entry, fields in entries(found):
-                last = entry
-                self._hear(
-                    (shard, fields["task"]), _Reply(entry, TaskEnd(TaskState(fields["state"]), fields["answer"]))
-                )
+            def take(entry_id: str, fields: Mapping[str, str]) -> None:
+                self._take_end((shard, fields["task"]), _reply(entry_id, fields))
 
-    def _hear(self, task: tuple[int, str], heard: _Reply) -> None:
+            reader = StreamReader(self._store, KEYS["reply"].at(shard, self.client), "0-0", take)
+            self._readers[shard] = asyncio.create_task(reader.run(), name=f"replies to {self.client}")
+
+    def _take_end(self, task: tuple[int, str], reply: _Reply) -> None:
         waiting = self._waiting.get(task)
         if waiting and not waiting.done():
-            waiting.set_result(heard)
+            waiting.set_result(reply)
             return
-        self._heard[task] = heard
-        if len(self._heard) > _REMEMBERED:
-            del self._heard[next(iter(self._heard))]
+        self._unclaimed[task] = reply
+        if len(self._unclaimed) > _REMEMBERED:
+            del self._unclaimed[next(iter(self._unclaimed))]
+
+
+def _reply(entry_id: str, fields: Mapping[str, str]) -> _Reply:
+    return _Reply(entry_id, TaskEnd(TaskState(fields["state"]), fields["answer"]))

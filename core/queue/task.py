@@ -1,26 +1,26 @@
-"""What goes into the queue and what comes out: frozen values, no Redis.
+"""The values that go into the queue and come out of it: frozen, without Redis.
 
-Before: whoever puts. After: `core.queue.queue`, one method per verb.
+`NewTask` is put, `Task` is what a worker claims, `Settlement` is how its attempt ended, `TaskView` is what operators
+see. Used by `core.queue.queue`, which has one method per verb.
 """
 
-import secrets
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from enum import StrEnum
+from typing import Any, NamedTuple
 
-from core.errors import Invalid, NotFound
+import msgspec
+
+from core.errors import Invalid
 from core.model.clock import to_ms
 from core.model.compact_json import compact_json
-
-_DIGITS = 12  # to the base 36: enough for the ns of 150 years
-_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
+from core.model.states import TaskState
 
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """A task to be put. `attempts` 0: as many as the tube allows. `reply`: the client that is told of its end."""
+    """A task to put. `attempts` 0: as many as the tube allows. `reply`: the client that is notified of its end."""
 
     body: str
     tenant: str = "default"
@@ -35,14 +35,14 @@ class NewTask:
     reply: str = ""
 
     def row(self, task_id: str) -> tuple[str | int, ...]:
-        """The arguments of `lua/queue/put.lua`. Raises Invalid TAG_MALFORMED, PRIORITY_OUT_OF_RANGE."""
+        """Return the task's arguments of `lua/queue/put.lua`. Raises Invalid TAG_MALFORMED, PRIORITY_OUT_OF_RANGE."""
         if any("\n" in tag or not tag for tag in self.tags):
             raise Invalid("TAG_MALFORMED", "A tag is one line of text.", "tags")
         if not 0 <= self.priority < 1000:
             raise Invalid("PRIORITY_OUT_OF_RANGE", "A priority is from 0 to 999; lower goes first.", "priority")
         times = tuple(to_ms(time) if time else "" for time in (self.due, self.expires))
-        facts = (self.tenant, self.lane, self.priority, *times, self.kind, self.attempts or "")
-        return (task_id, *facts, self.user, "\n".join(self.tags), self.reply, self.body)
+        fields = (self.tenant, self.lane, self.priority, *times, self.kind, self.attempts or "")
+        return (task_id, *fields, self.user, "\n".join(self.tags), self.reply, self.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ class Task:
         return self.started < self.claimed or self.attempts > 1
 
     @property
-    def name(self) -> str:
-        """The public id: `<shard>.<id>`."""
+    def task_id(self) -> str:
+        """The public id, which `put` returned: `<shard>.<id>`."""
         return f"{self.shard}.{self.id}"
 
     @classmethod
@@ -105,38 +105,62 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a claim brought. All times are the server's ms; -1 means never.
+    """The result of a claim. All times are the server's ms; -1 means never.
 
-    `clock`: `now` with its fraction, for those who sleep until a moment. `next_at`: when time brings something about;
-    only the `keeper` need look then. `opens_at`: when a held account or a tube's pace may go on.
+    `clock`: `now` with its fraction. `next_at`: when a task falls due, a lease ends or a task expires; only the worker
+    that is the `keeper` of the timer claims then. `throttles`: how many are in force in this tube. `opens_at`: when a
+    throttle or the tube's pace allows the next task.
     """
 
     now: int
     clock: float
     next_at: int
     keeper: bool
-    waits: int
+    throttles: int
     opens_at: int
     tasks: Sequence[Task]
 
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """`lease_valid` False: the lease was lost; stop, and write nothing."""
+    """The answer to an extended lease. `lease_valid` False: another worker may have the task; stop and write nothing.
+    `skip`: recipients of a parcel that were cancelled meanwhile.
+    """
 
     lease_valid: bool
     cancelled: bool = False
     skip: frozenset[str] = frozenset()
 
 
+class SettleResult(StrEnum):
+    """How an attempt ended, as the worker reports it."""
+
+    DONE = "done"
+    FAILED = "failed"
+    RETRY = "retry"
+    BURY = "bury"
+
+
+class Settled(StrEnum):
+    """The state of a task after `settle` or `release`. STALE: the token is no longer valid, nothing was changed."""
+
+    DONE = "done"
+    FAILED = "failed"
+    WAITING = "waiting"
+    READY = "ready"
+    BURIED = "buried"
+    CANCELLED = "cancelled"
+    STALE = "stale"
+
+
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The end of an attempt, as `lua/queue/settle.lua` takes it. `due`: server ms, 0: at once; `unclear`: outcomes of
-    those
-    who go on and may have been sent to, should nobody try again; `body` "": unchanged.
+    """The end of an attempt, as `lua/queue/settle.lua` takes it. `due`: the server's ms of the next attempt, 0: at
+    once. `body` "": unchanged. For parcels: `outcomes` that are known, and `unclear`: outcomes of entries that go on
+    but may have been sent to, in case no further attempt is made.
     """
 
-    result: str = "done"
+    result: SettleResult = SettleResult.DONE
     outcomes: Sequence[Any] = ()
     due: int = 0
     checkpoint: str = ""
@@ -145,47 +169,71 @@ class Settlement:
     answer: str = ""
 
     def row(self, task: Task) -> tuple[str | int, ...]:
+        """Return the attempt's arguments of `lua/queue/settle.lua`."""
         outcomes, unclear = (compact_json(list(items)) if items else "" for items in (self.outcomes, self.unclear))
-        told = (self.result, self.due, self.checkpoint, unclear, outcomes, self.body, self.answer)
-        return (task.id, task.token, *told)
+        end = (self.result, self.due, self.checkpoint, unclear, outcomes, self.body, self.answer)
+        return (task.id, task.token, *end)
 
 
-@dataclass
-class TaskIds:
-    """Ids of one process: `<unix ns, 12 digits to the base 36>.<process>`, short because each stands in several
-    indexes. They sort by time, within one process strictly, and never collide: no process gives one moment twice, and
-    each has its own name (K-23).
+class TaskView(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A task as operators see it. What the task does not have is None, and absent in JSON. Times are unix ms.
+
+    `waits_for`: the task in front of it in its lane, if its state is `locked`. `cancel`: "1" if a running task was
+    cancelled. `history`, `left`: only of parcels. `ended`, `answer`: only of an ended task that is kept.
     """
 
-    client: str = field(default_factory=lambda: secrets.token_hex(4))
-    _last: int = 0
+    id: str
+    state: TaskState
+    tube: str | None = None
+    tenant: str | None = None
+    lane: str | None = None
+    kind: str | None = None
+    user: str | None = None
+    tags: Sequence[str] | None = None
+    priority: int | None = None
+    order: int | None = None
+    due: int | None = None
+    expires: int | None = None
+    attempts: int | None = None
+    owner: str | None = None
+    history: str | None = None
+    left: int | None = None
+    body: str | None = None
+    checkpoint: str | None = None
+    cancel: str | None = None
+    answer: str | None = None
+    ended: int | None = None
+    waits_for: str | None = None
 
-    def next(self) -> str:
-        self._last = max(self._last + 1, time.time_ns())
-        return f"{_base36(self._last)}.{self.client}"
+    @classmethod
+    def read(cls, task_id: str, stored: Mapping[str, str]) -> "TaskView":
+        """Read the fields of a task's Redis hash; `VIEW_FIELDS` names them."""
+        fields: dict[str, Any] = {**stored, "id": task_id}
+        if "tags" in stored:
+            fields["tags"] = stored["tags"].split("\n")
+        return msgspec.convert(fields, cls, strict=False)  # not strict: Redis holds numbers as text
 
 
-def put_ms(task_id: str) -> float | None:
-    """When a task was put, by its id (without shard); of a parcel: when its delivery was taken."""
-    moment = task_id.partition(".")[0]
-    if len(moment) == _DIGITS and moment.isalnum():
-        return int(moment, 36) / 1e6
-    return int(moment) / 1e6 if moment.isdecimal() else None
+VIEW_FIELDS = tuple(name for name in TaskView.__struct_fields__ if name not in ("id", "waits_for"))
 
 
-def _base36(number: int) -> str:
-    digits = []
-    for _ in range(_DIGITS):
-        number, digit = divmod(number, 36)
-        digits.append(_ALPHABET[digit])
-    return "".join(reversed(digits))
+class TaskPage(NamedTuple):
+    """Part of a listing. `cursor` continues it; None: this was the last page."""
+
+    tasks: Sequence[TaskView]
+    cursor: str | None
+
+
+class CancelResult(msgspec.Struct, frozen=True):
+    """`cancelled`: tasks that were ended. `flagged`: running tasks whose workers are notified."""
+
+    cancelled: int
+    flagged: int
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFilter:
-    """Tasks by what they have in common; what is "" is not asked. `kind` is a prefix. Raises Invalid if nothing is
-    asked for that an index knows.
-    """
+    """Selects tasks by what they have in common; "" matches everything. `kind` is a prefix."""
 
     user: str = ""
     tenant: str = ""
@@ -197,28 +245,21 @@ class TaskFilter:
 
     @property
     def is_indexed(self) -> bool:
+        """Whether an index finds these tasks: by user, tag, lane, kind or tenant."""
         return any((self.user, self.tag, self.lane, self.kind, self.tenant))
 
     def index(self) -> tuple[str, str]:
-        """The index with the fewest tasks, by experience: (field, value)."""
+        """Return (field, value) of the index that usually has the fewest tasks. Raises Invalid SELECTION_EMPTY."""
         for name in ("user", "tag", "lane", "kind", "tenant"):
             if value := getattr(self, name):
                 return name, value
         raise Invalid("SELECTION_EMPTY", "Choose tasks by user, tag, lane, kind or tenant.")
 
-    def fits(self, task: Mapping[str, Any]) -> bool:
-        """Whether a task, as it is peeked at, is meant."""
+    def matches(self, task: TaskView) -> bool:
+        """Whether a task is selected."""
         wanted = {name: getattr(self, name) for name in ("user", "tenant", "lane", "tube", "state")}
-        if any(value and task.get(name) != value for name, value in wanted.items()):
+        if any(value and getattr(task, name) != value for name, value in wanted.items()):
             return False
-        if self.tag and self.tag not in task.get("tags", ()):
+        if self.tag and self.tag not in (task.tags or ()):
             return False
-        return str(task.get("kind", "")).startswith(self.kind)
-
-
-def split_id(task_id: str) -> tuple[int, str]:
-    """(shard, id inside it). Raises NotFound TASK_NOT_FOUND."""
-    shard, dot, name = task_id.partition(".")
-    if not dot or not shard.isdecimal() or len(shard) > 5 or not name:
-        raise NotFound("TASK_NOT_FOUND", "There is no such task.")
-    return int(shard), name
+        return (task.kind or "").startswith(self.kind)

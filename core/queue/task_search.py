@@ -1,11 +1,11 @@
-"""The tasks that have something in common, a page of an index at a time (K-10).
+"""Finds the tasks that have something in common, through an index, a page at a time (K-10).
 
-By user, tenant, kind and tag there is an index of its own. By lane they are found where they stand, in each tube: those
-behind the first are read before the first, who leads the last page of them; then those who were put aside (deferred,
-parked, buried), who are noted until their end, wherever they are by then. So whoever moves while pages are read moves
-towards what is still to be read.
+For user, tenant, kind and tag there is one index each. The tasks of a lane are found where they stand, tube by tube:
+those behind the first are read before the first, which is on the last page of its tube. Then the tasks that were put
+aside (deferred, parked, buried) are read; they stay in an index of their own until they end. So a task that moves while
+pages are read moves towards what is still to be read, and is not missed.
 
-Before: `core.queue.inspector`. After: the store.
+Called by `core.queue.inspector`.
 """
 
 import re
@@ -18,16 +18,16 @@ from core.queue.task import TaskFilter
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
-_STANDING, _ASIDE = "1", "2"  # the order in which a lane is read
+_STANDING, _ASIDE = "1", "2"  # sources of a lane, in the order in which they are read
 _ALL_READ = "9" * 16
 
 Read = Callable[[str, str, int], Awaitable[tuple[str, Sequence[str]]]]
-"""(after which number, up to which, how many) → (number of the last, names); no names: this was all."""
+"""(after which order number, up to which, how many) → (number of the last, names); no names: all were read."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPosition:
-    """Where a page of a selection ends: in which shard, after which number of which source."""
+    """Where a page of a search ends: the shard, the source in it and the order number in that."""
 
     shard: int = 0
     after: str = "-inf"
@@ -38,7 +38,7 @@ class SearchPosition:
 
     @classmethod
     def read(cls, cursor: str | None) -> "SearchPosition":
-        """Raises Invalid CURSOR_MALFORMED."""
+        """Read a cursor made by `str`; None: the start. Raises Invalid CURSOR_MALFORMED."""
         if cursor is None:
             return cls()
         if not (found := re.fullmatch(r"(\d{1,5})-(\d{1,16})-(.*)", cursor)):
@@ -53,12 +53,12 @@ class TaskSearch:
         self._store = store
 
     async def pages(
-        self, selection: TaskFilter, start: SearchPosition, size: int
+        self, selected: TaskFilter, start: SearchPosition, size: int
     ) -> AsyncIterator[tuple[SearchPosition, Sequence[str]]]:
-        """(where the page ends, the tasks an index names); what is put after the first page of a shard is not seen.
-        Raises Invalid SELECTION_EMPTY.
+        """Yield (where the page ends, names of tasks in the index). Tasks put after the first page of a shard was read
+        are left out. Raises Invalid SELECTION_EMPTY.
         """
-        field, value = selection.index()
+        field, value = selected.index()
         for shard in range(start.shard, self._store.shards):
             end = str(await self._store.command("HGET", KEYS["counters"].at(shard), "order") or 0)
             for source, read in sorted((await self._sources(shard, field, value)).items()):
@@ -72,7 +72,7 @@ class TaskSearch:
                     yield SearchPosition(shard, after, source), names
 
     async def _sources(self, shard: int, field: str, value: str) -> dict[str, Read]:
-        """What is to be read one after the other, in the order of their names."""
+        """Return name → reader of the sources, which are read in the order of their names."""
         if field == "kind":
             kinds = await self._kinds(shard, value)
             return {kind: self._scored(KEYS["by"].at(shard, "kind", kind)) for kind in kinds}
@@ -88,7 +88,7 @@ class TaskSearch:
         return sources
 
     async def _kinds(self, shard: int, prefix: str) -> list[str]:
-        """The kinds that live tasks have and that begin so."""
+        """Return the kinds of live tasks that begin with `prefix`."""
         end = prefix.encode() + b"\xff"
         return [
             str(kind)
@@ -96,7 +96,7 @@ class TaskSearch:
         ]
 
     async def _tubes(self, shard: int) -> set[str]:
-        """Those that ever had a task."""
+        """Return the tubes that have had a task."""
         counted = await self._store.command("HKEYS", KEYS["states"].at(shard))
         return {name.rpartition(":")[0] for name in counted}
 
@@ -122,13 +122,15 @@ class TaskSearch:
         return read
 
     async def _first(self, shard: int, tube: str, lane: str, end: int) -> str | None:
-        """None also if it came after `end`, into a lane that had become empty."""
+        """Return the first task of a lane; None if the lane is empty, or was, and got its first task after `end`."""
         first = await self._store.command("HGET", KEYS["front"].at(shard, tube), lane)
         order = first and await self._store.command("HGET", KEYS["task"].at(shard, first), "order")
         return str(first) if order and int(order) <= end else None
 
     def _without(self, aside: str, source: Read) -> Read:
-        """Those of `source` who come later: a page may be empty, and is no end then."""
+        """Return a reader of `source` that leaves out the tasks of the index `aside`, which are read later. It skips
+        pages of which nothing is left.
+        """
 
         async def read(after: str, end: str, size: int) -> tuple[str, Sequence[str]]:
             while True:

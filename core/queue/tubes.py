@@ -1,14 +1,12 @@
-"""Tubes: created from code at run time, with what is wanted of them; known to every process and script at once.
+"""Tubes and their options: created from code at run time, known to every process and script at once.
 
-A tube that was never created works with the defaults. Creating it again replaces its options.
-
-Before: an application's start. After: the scripts, which read a tube's options where they matter.
+A tube that was never created has the default options. Creating it again replaces its options. The scripts read the
+options where they matter.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
 
 from core.errors import Invalid
 from core.model.backoff import Backoff
@@ -22,9 +20,9 @@ _WEIGHTS = range(1, 101)
 
 @dataclass(frozen=True, slots=True)
 class Tube:
-    """`expires`: how long after its due moment a task may wait for a worker. `attempts`: then it is buried; 0: as the
-    installation says. `retry`: "keep" the place in the lane, or "park" at its tail. `pace`: tasks per second over all
-    processes. `keep`: how long ended tasks can be looked at.
+    """A tube's options. `expires`: how long a task may wait for a worker after it is due. `attempts`: a task is buried
+    after this many; 0: the installation's setting. `retry`: "keep": a retried task keeps its place in the lane; "park":
+    it goes to the tail. `pace`: tasks per second over all processes. `keep`: how long ended tasks are kept.
     """
 
     name: str
@@ -36,8 +34,8 @@ class Tube:
     backoff: Backoff = field(default_factory=Backoff)
 
     def options(self, shards: int) -> dict[str, str]:
-        """As scripts read them. The pace is shared out between the shards."""
-        found = {
+        """Return the options as scripts read them. Each shard gets its share of the pace."""
+        values = {
             "expires_ms": _ms(self.expires),
             "attempts": self.attempts or None,
             "retry": self.retry if self.retry == PARK else None,
@@ -46,11 +44,11 @@ class Tube:
             "backoff_first_ms": _ms(self.backoff.first),
             "backoff_longest_ms": _ms(self.backoff.longest),
         }
-        return {name: "" if value is None else str(value) for name, value in found.items()}
+        return {name: "" if value is None else str(value) for name, value in values.items()}
 
     @classmethod
     def read(cls, name: str, options: Mapping[str, str], shards: int) -> "Tube":
-        """The reverse of `options`."""
+        """Read what `options` returned."""
         backoff = Backoff(
             _span(options.get("backoff_first_ms")) or Backoff().first,
             _span(options.get("backoff_longest_ms")) or Backoff().longest,
@@ -73,13 +71,13 @@ _OPTIONS = (
 
 
 class Tubes:
-    """The register of tubes, and the weights of tenants."""
+    """The tubes that were created, and the weights of tenants."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def create(self, tube: Tube) -> Tube:
-        """Enter a tube, or give it other options, in every shard. Raises Invalid TUBE_MALFORMED."""
+        """Create a tube, or replace its options, in every shard. Raises Invalid TUBE_MALFORMED."""
         _check(tube)
         options = tube.options(self._store.shards)
         set_ = [word for name, value in options.items() if value for word in (f"{tube.name}:{name}", value)]
@@ -91,13 +89,13 @@ class Tubes:
         return tube
 
     async def get(self, name: str) -> Tube:
-        """A tube's options, the defaults if it was never created."""
+        """Return a tube; with the default options if it was never created."""
         values = await self._store.command("HMGET", KEYS["options"].at(0), *(f"{name}:{option}" for option in _OPTIONS))
-        known = {option: value for option, value in zip(_OPTIONS, values, strict=True) if value is not None}
-        return Tube.read(name, known, self._store.shards)
+        options = {option: value for option, value in zip(_OPTIONS, values, strict=True) if value is not None}
+        return Tube.read(name, options, self._store.shards)
 
     async def known(self) -> list[Tube]:
-        """Every tube that was created."""
+        """Return all tubes that were created."""
         flat = await self._store.command("HGETALL", KEYS["options"].at(0))
         tubes: dict[str, dict[str, str]] = {}
         for field_, value in flat.items():
@@ -106,20 +104,22 @@ class Tubes:
         return [Tube.read(name, options, self._store.shards) for name, options in sorted(tubes.items())]
 
     async def set_weight(self, tenant: str, weight: int) -> None:
-        """With weight 3 a backlogged tenant gets three turns while one of weight 1 gets one (K-05). Raises Invalid."""
+        """Set a tenant's weight: with 3 it gets three turns while a tenant with weight 1 gets one (K-05). Raises
+        Invalid WEIGHT_OUT_OF_RANGE.
+        """
         if weight not in _WEIGHTS:
             raise Invalid("WEIGHT_OUT_OF_RANGE", "A weight is a whole number from 1 to 100.", "weight")
         for shard in range(self._store.shards):
             await self._store.command("HSET", KEYS["weights"].at(shard), tenant, weight)
 
     async def weights(self) -> dict[str, int]:
-        """Tenant → weight, where one was given."""
+        """Return tenant → weight, for the tenants whose weight was set."""
         flat = await self._store.command("HGETALL", KEYS["weights"].at(0))
         return {tenant: int(weight) for tenant, weight in flat.items()}
 
 
 def _check(tube: Tube) -> None:
-    faults: dict[str, Any] = {
+    faults = {
         "name": not tube.name or not tube.name.isprintable(),
         "expires": tube.expires is not None and tube.expires <= timedelta(0),
         "attempts": tube.attempts < 0,
@@ -127,9 +127,9 @@ def _check(tube: Tube) -> None:
         "pace": tube.pace is not None and not 0 < tube.pace <= 1_000_000,
         "keep": tube.keep is not None and tube.keep <= timedelta(0),
     }
-    wrong = [one.name for one in fields(tube) if faults.get(one.name)]
-    if wrong:
-        raise Invalid("TUBE_MALFORMED", f"A tube's {wrong[0]} can not be {getattr(tube, wrong[0])!r}.", wrong[0])
+    for name, is_wrong in faults.items():
+        if is_wrong:
+            raise Invalid("TUBE_MALFORMED", f"A tube's {name} can not be {getattr(tube, name)!r}.", name)
 
 
 def _ms(span: timedelta | None) -> int | None:

@@ -1,13 +1,13 @@
-"""A worker: takes tasks of one tube as long as it has room, sleeps without polling, wakes in time.
+"""A worker: claims tasks of one tube while it has room, sleeps without polling, wakes in time.
 
-    claim ─▶ handle each in a coroutine of its own
+    claim ─▶ handle each task in its own coroutine
       ▲          │ room again
-      └── sleep ◀┘   until: the bell · room · a due moment (the keeper of the timer) · a held account opens · the floor
+      └── sleep ◀┘   until: the bell · room · a task is due (only the keeper of the timer) · a throttle ends · max_sleep
 
-The floor is the longest sleep, whatever is heard: with it a lost event costs seconds, and an idle worker a command
-every few.
+`max_sleep` bounds every sleep, whatever events arrive: a lost event costs seconds, and an idle worker sends one command
+in that time. The bell is a key that exists while a worker of the tube sleeps; deleting it wakes the worker.
 
-Before: whoever puts tasks. After: the handler, which settles.
+Used by `core.queue.client` and `core.courier.runtime`. Calls the handler and settles what it returns.
 """
 
 import asyncio
@@ -21,94 +21,101 @@ from functools import partial
 from typing import Any
 
 from core.errors import StoreError
-from core.queue.heartbeat import Heartbeat, OnLease
-from core.queue.queue import Claim, Queue, Settlement, Task
-from core.queue.settler import SettleBatcher
+from core.queue.batcher import Batcher
+from core.queue.heartbeat import Heartbeat, OnExtension
+from core.queue.queue import SETTLES, Queue
+from core.queue.task import Claim, Settled, Settlement, Task
 from core.redis.keys import KEYS
 from core.redis.keyspace_events import KeyspaceEvents
 from core.redis.store import Store
 
 log = logging.getLogger(__name__)
 
-# The keeper of the timer may have died: the others look this many ms after its moment, not all at once.
+# The keeper of the timer may have died: the other workers claim this many ms after it should have, at different times.
 _AFTER_THE_KEEPER = (250, 500)
 
-# The loop's timers count in whole milliseconds, upwards: the last one is waited out awake, and others run meanwhile.
-_TICK = 0.001
+# The event loop's timers are late by up to a ms. The last ms is awaited in a loop that lets other coroutines run.
+_TIMER_RESOLUTION = 0.001
 
-# Tasks of one claim: so long nobody else is served. Whoever has more room claims again at once.
+# Tasks of one claim, which blocks the server while it runs. A worker with more room claims again at once.
 _PAGE = 100
+
+# Seconds until the next claim if the server cannot be reached.
+_RETRY_CLAIM = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """`lease`: how long a task is held without a word. `floor`: the longest sleep. `tasks`, `entries`: how much is
-    taken at once. `longest`: a handler at work for so long is taken for hung.
+    """`lease`: how long a task stays taken without an extension. `max_sleep`: the longest time between two claims.
+    `max_tasks`, `max_entries`: how many are in progress at once. `max_runtime`: a handler that runs longer is taken to
+    hang, and its task goes to another worker.
     """
 
     lease: timedelta = timedelta(seconds=30)
-    floor: timedelta = timedelta(seconds=3)
-    tasks: int = 64
-    entries: int = 64
-    longest: timedelta = timedelta(hours=1)
+    max_sleep: timedelta = timedelta(seconds=3)
+    max_tasks: int = 64
+    max_entries: int = 64
+    max_runtime: timedelta = timedelta(hours=1)
 
 
-# A token names a task in hand, within its shard.
+# A claimed task: its shard and token.
 LeaseId = tuple[int, str]
-Handler = Callable[[Task, Claim], Awaitable[Settlement | None]]
+TaskHandler = Callable[[Task, Claim], Awaitable[Settlement | None]]
 
 
 class Worker:
-    """`handler` gets a task and the claim it came with, and answers how it ended, or settles it itself and answers
-    None; what it raises is logged and the lease runs out. `hear` is told what the renewal of leases learns.
+    """`handler` gets a task and the claim it came with. It returns how the attempt ended, or None if it has settled the
+    task itself; if it raises, the fault is logged and the lease runs out. `on_extension`: see `Heartbeat`. `account`:
+    a throttle of this account stops the worker's claims.
     """
 
     def __init__(
         self,
         store: Store,
         tube: str,
-        handler: Handler,
+        handler: TaskHandler,
         *,
-        pace: WorkerOptions = WorkerOptions(),
+        options: WorkerOptions = WorkerOptions(),
         account: str = "",
-        hear: OnLease | None = None,
+        on_extension: OnExtension | None = None,
     ) -> None:
         self._store = store
         self._queue = Queue(store)
         self._tube = tube
         self._handler = handler
-        self._pace = pace
+        self._options = options
         self._account = account
-        self._settler = SettleBatcher(self._queue)
-        self._renewal = Heartbeat(store, pace.lease, pace.longest, hear)
+        self._settles: Batcher[int, tuple[Task, Settlement], Settled] = Batcher(self._queue.settle_page, SETTLES)
+        self._heartbeat = Heartbeat(store, options.lease, options.max_runtime, on_extension)
         self.owner = f"{tube}-{secrets.token_hex(4)}"
         self._running: set[asyncio.Task[Any]] = set()
-        self._entries: dict[LeaseId, int] = {}  # entries of each task in hand that are still to be done
-        self._in_hand = 0
+        self._open_entries: dict[LeaseId, int] = {}  # by task in progress
+        self._open_total = 0
         self._wake = asyncio.Event()
         self._stopping = False
-        self._keeper: set[int] = set()
+        self._kept_timers: set[int] = set()  # shards
         self.claims = 0
 
     async def run(self) -> None:
-        """Work until `stop()`; then the tasks in hand are finished first. Cancelled, it leaves them to their leases."""
-        sight = asyncio.create_task(KeyspaceEvents(self._store, self._listeners()).run(), name=f"sight of {self._tube}")
-        self._renewal.start()
+        """Work until `stop()`, then finish the tasks in progress. If cancelled, leave them to their leases."""
+        events = KeyspaceEvents(self._store, self._listeners())
+        listening = asyncio.create_task(events.run(), name=f"events of {self._tube}")
+        self._heartbeat.start()
         try:
             while not self._stopping:
                 self._wake.clear()
-                await self._sleep(await self._look())
+                await self._sleep(await self._claim_all())
             await self._drain()
-            await self._release_timer()
+            await self._release_timers()
         finally:
-            self._renewal.stop()
-            ending = [sight, *self._running]
-            for task in ending:
-                task.cancel()
+            self._heartbeat.stop()
+            ending = [listening, *self._running]
+            for running in ending:
+                running.cancel()
             await asyncio.gather(*ending, return_exceptions=True)
 
     def stop(self, grace: timedelta | None = None) -> None:
-        """Take nothing more. Handlers see `stopping` and return what they have not begun; those still at work after
+        """Claim nothing more. Handlers see `stopping` and return what they have not started; those that still run after
         `grace` are cancelled.
         """
         self._stopping = True
@@ -125,41 +132,41 @@ class Worker:
         return self._stopping
 
     def _listeners(self) -> dict[str, Callable[[], None]]:
+        """Return key → what to call when it vanishes."""
         found: dict[str, Callable[[], None]] = {}
         for shard in range(self._store.shards):
             found[KEYS["bell"].at(shard, self._tube)] = self._wake.set
-            found[KEYS["timer"].at(shard)] = lambda shard=shard: self._new_moment(shard)  # type: ignore[misc]
+            found[KEYS["timer"].at(shard)] = partial(self._on_timer, shard)
         return found
 
-    def _new_moment(self, shard: int) -> None:
-        """Something is due earlier than we knew: for the keeper of the timer alone."""
-        if shard in self._keeper:
+    def _on_timer(self, shard: int) -> None:
+        """A task falls due earlier than any before: only the keeper of the timer claims then."""
+        if shard in self._kept_timers:
             self._wake.set()
 
-    async def _look(self) -> float:
-        """Claim in every shard; answers how many seconds may be slept."""
+    async def _claim_all(self) -> float:
+        """Claim in every shard. Returns how many seconds to sleep."""
         try:
             return min([await self._claim(shard) for shard in range(self._store.shards)])
         except StoreError as fault:
-            log.warning("%s cannot claim: %s", self._tube, fault)
-            return 1.0
+            log.warning("%s: no claim, next try in %s s: %s", self._tube, _RETRY_CLAIM, fault)
+            return _RETRY_CLAIM
 
     async def _claim(self, shard: int) -> float:
         started = asyncio.get_running_loop().time()
-        room = self._pace.entries - self._in_hand
-        limit = max(0, min(self._pace.tasks - len(self._running), room, _PAGE))
+        room = self._options.max_entries - self._open_total
         claim = await self._queue.claim(
             self._tube,
             self.owner,
             shard=shard,
-            limit=limit,
+            limit=max(0, min(self._options.max_tasks - len(self._running), room, _PAGE)),
             budget=max(room, 0),
-            lease=self._pace.lease,
-            floor=self._pace.floor,
+            lease=self._options.lease,
+            max_sleep=self._options.max_sleep,
             account=self._account,
         )
         self.claims += 1
-        (self._keeper.add if claim.keeper else self._keeper.discard)(shard)
+        (self._kept_timers.add if claim.keeper else self._kept_timers.discard)(shard)
         for task in claim.tasks:
             self._start(task, claim)
         if claim.tasks and self._has_room():
@@ -171,69 +178,69 @@ class Worker:
         if claim.next_at >= 0:
             moments.append(claim.next_at + (0 if claim.keeper else random.randint(*_AFTER_THE_KEEPER)))
         waits = [(moment - claim.clock) / 1000 for moment in moments]
-        return min([*waits, self._pace.floor.total_seconds()])
+        return min([*waits, self._options.max_sleep.total_seconds()])
 
     def _has_room(self) -> bool:
-        return len(self._running) < self._pace.tasks and self._in_hand < self._pace.entries
+        return len(self._running) < self._options.max_tasks and self._open_total < self._options.max_entries
 
     def _start(self, task: Task, claim: Claim) -> None:
-        running = asyncio.create_task(self._handle(task, claim), name=f"task {task.id}")
+        running = asyncio.create_task(self._handle(task, claim), name=f"task {task.task_id}")
         self._running.add(running)
-        holding = task.shard, task.token
-        self._entries[holding] = max(1, task.left)
-        self._in_hand += self._entries[holding]
-        self._renewal.hold(task)
-        running.add_done_callback(partial(self._done, task, holding))
+        lease = task.shard, task.token
+        self._open_entries[lease] = max(1, task.left)
+        self._open_total += self._open_entries[lease]
+        self._heartbeat.add(task)
+        running.add_done_callback(partial(self._finish, task, lease))
 
     def release_capacity(self, task: Task, entries: int) -> None:
-        """So many entries of a task in hand are done: the next task comes while this one ends, not after."""
+        """Report that `entries` of a running parcel are done, so that the next task is claimed before this one ends."""
         had_room = self._has_room()
-        self._entries[task.shard, task.token] -= entries
-        self._in_hand -= entries
+        self._open_entries[task.shard, task.token] -= entries
+        self._open_total -= entries
         if not had_room and self._has_room():
             self._wake.set()
 
-    def _done(self, task: Task, holding: LeaseId, running: "asyncio.Task[Any]") -> None:
+    def _finish(self, task: Task, lease: LeaseId, running: "asyncio.Task[Any]") -> None:
         had_room = self._has_room()
         self._running.discard(running)
-        self._in_hand -= self._entries.pop(holding)
+        self._open_total -= self._open_entries.pop(lease)
         if not had_room:
             self._wake.set()
-        self._renewal.drop(task)
-        _tell_fault(task, running)
+        self._heartbeat.remove(task)
+        _log_fault(task, running)
 
     async def _handle(self, task: Task, claim: Claim) -> None:
         if settlement := await self._handler(task, claim):
-            await self._settler.settle(task, settlement)
+            await self._settles.add(task.shard, (task, settlement))
 
     async def _sleep(self, seconds: float) -> None:
-        if seconds <= 0 or self._stopping:  # the claim that follows lets others run
+        if seconds <= 0 or self._stopping:  # the claim that follows lets other coroutines run
             return
         clock = asyncio.get_running_loop().time
         until = clock() + seconds
         try:
-            async with asyncio.timeout(seconds - _TICK):
+            async with asyncio.timeout(seconds - _TIMER_RESOLUTION):
                 await self._wake.wait()
         except TimeoutError:
-            while clock() < until and not self._wake.is_set():  # noqa: ASYNC110 - an event would come by that timer
+            while clock() < until and not self._wake.is_set():  # noqa: ASYNC110 - an event would use the same timer
                 await asyncio.sleep(0)
 
-    async def _release_timer(self) -> None:
-        for shard in self._keeper:
+    async def _release_timers(self) -> None:
+        for shard in self._kept_timers:
             try:
                 await self._queue.release_timer(self.owner, shard)
             except StoreError as fault:
-                log.warning("%s keeps the timer until it runs out: %s", self._tube, fault)
+                log.warning("%s: timer not released, it will run out: %s", self._tube, fault)
 
     async def _drain(self) -> None:
         while self._running:
             await asyncio.wait(list(self._running))
 
 
-def _tell_fault(task: Task, running: "asyncio.Task[Any]") -> None:
-    """A handler that raises ends its own attempt and nothing else."""
+def _log_fault(task: Task, running: "asyncio.Task[Any]") -> None:
+    """Log why a handler raised. It ends its own attempt and nothing else."""
     fault = None if running.cancelled() else running.exception()
     if isinstance(fault, StoreError):
-        log.warning("task %s left to its lease: %s", task.id, fault)
+        log.warning("task %s left to its lease: %s", task.task_id, fault)
     elif fault is not None:
-        log.error("task %s left to its lease", task.id, exc_info=fault)
+        log.error("task %s left to its lease", task.task_id, exc_info=fault)

@@ -109,7 +109,7 @@ local opens_at = throttled_until()
 local tasks, entries, expired = {}, 0, 0
 if opens_at <= now then
   local most, opens = allowed_by_pace(limit)
-  local function take_next(id)
+  local function add_task(id)
     local task = take(id)
     if not task then
       expired = expired + 1
@@ -127,7 +127,7 @@ if opens_at <= now then
     token = redis.call('HINCRBY', counters_key(), 'token', #members / 2) - #members / 2
     local ids = tasks_behind(members)
     for n = 1, #members, 2 do
-      if entries < budget then take_next(ids[members[n]]) else offer(tube, tenant, members[n], members[n + 1]) end
+      if entries < budget then add_task(ids[members[n]]) else offer(tube, tenant, members[n], members[n + 1]) end
     end
   end
   write_taken()
@@ -156,7 +156,7 @@ if not keeper or keeper == owner then
   keeper = owner
 end
 
-local waits = redis.call('ZCARD', waits_key(tube))
-local reply = { now, clock[2] % 1000, next_at, keeper == owner and 1 or 0, waits, opens_at > now and opens_at or -1 }
+local throttles = redis.call('ZCARD', waits_key(tube))
+local reply = { now, clock[2] % 1000, next_at, keeper == owner and 1 or 0, throttles, opens_at > now and opens_at or -1 }
 for _, task in ipairs(tasks) do reply[#reply + 1] = task end
 return reply

@@ -1,5 +1,5 @@
-"""The workshop on the audited stack."""
+"""Fixtures of the queue's tests."""
 
-from tests.support.workshop import shop
+from tests.support.workshop import workshop
 
-__all__ = ["shop"]
+__all__ = ["workshop"]

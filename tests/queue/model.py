@@ -1,14 +1,13 @@
-"""What the queue must do, in two hundred lines of plain Python: the model that `test_machine.py` holds it to.
+"""A model of the queue in plain Python, with which `test_machine.py` compares it.
 
-Time is counted in minutes. What happens at minute 3.5 has happened at minute 4 and not at minute 3, so the milliseconds
-a test really takes decide nothing.
+Time is counted in minutes. Leases and moments end at half minutes, so the milliseconds that a test takes do not matter.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from core.queue.queue import Task, TaskFilter
+from core.queue import CancelResult, Task, TaskFilter
 
 TUBES = ("t", "u")
 LANES = ("x", "y")
@@ -17,7 +16,7 @@ DEFAULT_ATTEMPTS = 10
 
 @dataclass(frozen=True)
 class Options:
-    """Of a tube, in minutes; 0 for none. `paced`: one task a minute."""
+    """The options of a tube, in minutes; 0 for none. `paced`: one task a minute."""
 
     expires: int = 0
     attempts: int = 0
@@ -28,7 +27,9 @@ class Options:
 
 @dataclass
 class Job:
-    """A task. `order` is its place, `number` when it was put; `clients` are told of its end."""
+    """A task. `order`: its place; `number`: the order of the puts; `clients` are notified of its end; `is_first`: it is
+    taken or backs off as the first task of its lane.
+    """
 
     id: str
     number: int
@@ -50,12 +51,12 @@ class Job:
     lease: int = 0
     checkpoint: str = ""
     flagged: bool = False
-    holds: bool = False
+    is_first: bool = False
     task: Task | None = None
 
     @property
     def in_lane(self) -> bool:
-        return bool(self.lane) and (self.state in ("ready", "taken") or self.holds)
+        return bool(self.lane) and (self.state in ("ready", "taken") or self.is_first)
 
     @property
     def score(self) -> tuple[int, int]:
@@ -63,8 +64,8 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """An ended task that can still be looked at, up to a minute."""
+class StoredKey:
+    """An ended task that is kept until a minute."""
 
     tube: str
     state: str
@@ -73,18 +74,18 @@ class Kept:
 
 
 class Model:
-    """`told`: what each client heard of ends, in order; `counts` and what `stats` tells go by (tube, name)."""
+    """`notified`: client → the ends it was notified of, in order. `counts`: (tube, name) → count, as in `stats`."""
 
     def __init__(self) -> None:
         self.time = 0
         self._numbers = 0
         self.options = dict.fromkeys(TUBES, Options())
         self.jobs: dict[str, Job] = {}
-        self.kept: dict[str, Kept] = {}
-        self.told: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+        self.kept: dict[str, StoredKey] = {}
+        self.notified: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
         self.counts: Counter[tuple[str, str]] = Counter()
         self.paced_until = dict.fromkeys(TUBES, 0)
-        self.held_until = dict.fromkeys(TUBES, -1)
+        self.throttled_until = dict.fromkeys(TUBES, -1)
 
     def next_number(self) -> int:
         self._numbers += 1
@@ -100,20 +101,20 @@ class Model:
         return sorted(members, key=lambda job: job.order)
 
     def candidates(self, tube: str) -> list[Job]:
-        """What may be taken now: the head of each lane that nobody holds, and whatever has no lane."""
+        """Return what may be taken now: the first task of each lane that is not busy, and the tasks without a lane."""
         free = [job for job in self.jobs.values() if (job.tube, job.lane, job.state) == (tube, "", "ready")]
         for name in LANES:
             members = self.lane(tube, name)
-            if members and not any(member.holds for member in members):
+            if members and not any(member.is_first for member in members):
                 free.append(members[0])
         return free
 
     def waits_for(self, job: Job) -> Job | None:
-        """Who is before a ready task of a lane."""
+        """Return the first task of the lane, if this one is ready behind it."""
         if job.state != "ready" or not job.lane:
             return None
         members = self.lane(job.tube, job.lane)
-        first = next((member for member in members if member.holds), members[0])
+        first = next((member for member in members if member.is_first), members[0])
         return None if first is job else first
 
     def states(self, tube: str) -> dict[str, int]:
@@ -136,21 +137,21 @@ class Model:
         self.count(job, "put")
 
     def may_take(self, tube: str, limit: int, account: str) -> int:
-        """How many a claim of now gives."""
-        if account and self.time <= self.held_until[tube]:
+        """Return how many tasks a claim returns now."""
+        if account and self.time <= self.throttled_until[tube]:
             return 0
         if self.options[tube].paced:
             limit = min(limit, 1 if self.time >= self.paced_until[tube] else 0)
         return min(limit, len(self.candidates(tube)))
 
     def take(self, job: Job, lease: int) -> None:
-        job.state, job.holds, job.attempts, job.lease = "taken", bool(job.lane), job.attempts + 1, self.time + lease
+        job.state, job.is_first, job.attempts, job.lease = "taken", bool(job.lane), job.attempts + 1, self.time + lease
         if self.options[job.tube].paced:
             self.paced_until[job.tube] = self.time + 1
         self.count(job, "claimed")
 
-    def give_back(self, job: Job) -> None:
-        job.state, job.holds, job.due, job.task = "ready", False, None, None
+    def make_ready(self, job: Job) -> None:
+        job.state, job.is_first, job.due, job.task = "ready", False, None, None
 
     def put_off(self, job: Job, due: int) -> None:
         job.state, job.due, job.task = "waiting", self.time + due, None
@@ -169,7 +170,7 @@ class Model:
             return self.bury(job)
         self.count(job, "retried")
         if self.options[job.tube].parks:
-            job.holds = False
+            job.is_first = False
             if not due:
                 job.order = self.next_number()
         return self._back(job, due)
@@ -178,7 +179,7 @@ class Model:
         if due:
             self.put_off(job, due)
         else:
-            self.give_back(job)
+            self.make_ready(job)
         return job.state
 
     def is_spent(self, job: Job) -> bool:
@@ -188,48 +189,47 @@ class Model:
         del self.jobs[job.id]
         self.count(job, how)
         for client in job.clients:
-            self.told[client].append((job.id, how, answer))
+            self.notified[client].append((job.id, how, answer))
         if keep := self.options[job.tube].keep:
-            self.kept[job.id] = Kept(job.tube, how, answer, self.time + keep)
+            self.kept[job.id] = StoredKey(job.tube, how, answer, self.time + keep)
         return how
 
     def bury(self, job: Job) -> str:
-        job.state, job.holds, job.task, job.due = "buried", False, None, None
+        job.state, job.is_first, job.task, job.due = "buried", False, None, None
         self.count(job, "buried")
         return job.state
 
     def kick(self, job: Job) -> None:
-        self.give_back(job)
+        self.make_ready(job)
         job.order, job.attempts = self.next_number(), 0
         self.count(job, "kicked")
 
-    def cancel(self, jobs: Iterable[Job]) -> dict[str, int]:
-        told = {"cancelled": 0, "flagged": 0}
-        for job in list(jobs):
-            told["flagged" if job.state == "taken" else "cancelled"] += 1
-            if job.state == "taken":
-                job.flagged = True
-            else:
-                self.end(job, "cancelled")
-        return told
+    def cancel(self, jobs: Sequence[Job]) -> CancelResult:
+        taken = [job for job in jobs if job.state == "taken"]
+        others = [job for job in jobs if job.state != "taken"]
+        for job in taken:
+            job.flagged = True
+        for job in others:
+            self.end(job, "cancelled")
+        return CancelResult(len(others), len(taken))
 
-    def chosen(self, selection: TaskFilter) -> list[Job]:
-        """In the order they were put, kind by kind."""
-        jobs = [job for job in self.jobs.values() if self._fits(job, selection)]
-        by_kind = bool(selection.kind) and not (selection.user or selection.tag or selection.lane)
+    def selected(self, task_filter: TaskFilter) -> list[Job]:
+        """Return the matching tasks in the order they were put, by kind if the index is that of kinds."""
+        jobs = [job for job in self.jobs.values() if self._matches(job, task_filter)]
+        by_kind = task_filter.index()[0] == "kind"
         return sorted(jobs, key=lambda job: (job.kind if by_kind else "", job.number))
 
     @staticmethod
-    def _fits(job: Job, selection: TaskFilter) -> bool:
-        wanted = {name: getattr(selection, name) for name in ("user", "tenant", "lane", "tube")}
+    def _matches(job: Job, task_filter: TaskFilter) -> bool:
+        wanted = {name: getattr(task_filter, name) for name in ("user", "tenant", "lane", "tube")}
         if any(value and getattr(job, name) != value for name, value in wanted.items()):
             return False
-        return job.kind.startswith(selection.kind) and (not selection.tag or selection.tag in job.tags)
+        return job.kind.startswith(task_filter.kind) and (not task_filter.tag or task_filter.tag in job.tags)
 
     # time
 
     def tick(self) -> None:
-        """What has become due: leases first, then expiry, then deferred tasks in their order."""
+        """Do what has become due: first leases end, then tasks expire, then deferred tasks become ready in order."""
         for job in [job for job in self.jobs.values() if job.state == "taken" and job.lease < self.time]:
             self._lose(job)
         for job in [job for job in self.jobs.values() if job.state in ("ready", "waiting")]:
@@ -248,11 +248,11 @@ class Model:
         elif self.is_spent(job):
             self.bury(job)
         else:
-            self.give_back(job)
+            self.make_ready(job)
 
     def _promote(self, job: Job) -> None:
-        """A deferred task enters its lane now; one that backs off there never left its place."""
+        """A deferred task enters its lane now; one that backs off has kept its place."""
         self.count(job, "promoted")
-        if job.lane and not job.holds:
+        if job.lane and not job.is_first:
             job.order = self.next_number()
-        self.give_back(job)
+        self.make_ready(job)

@@ -1,5 +1,5 @@
-"""The machine of `test_machine.py`, as those see the queue who put and work: each rule is a verb with any options, done
-to the queue and to its model.
+"""Producers and workers of the state machine of `test_machine.py`. Each rule does one verb, with any options, to the
+queue and to its model.
 """
 
 import asyncio
@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from core.model.clock import from_ms
-from core.queue.queue import NewTask, Task
-from core.queue.tubes import Tube, Tubes
+from core.queue import NewTask, Settled, SettleResult, Task, Tube, Tubes
 from core.redis.store import Store
 from tests.queue.model import LANES, TUBES, Job, Model, Options
 from tests.support.servers import Server
@@ -31,8 +30,8 @@ bodies = st.sampled_from(["", "one", "two"])
 clients = st.sampled_from(["caller", "waiter"])
 options = st.builds(Options, seldom, st.integers(0, 3), st.booleans(), rarely, seldom)
 owners, accounts = st.sampled_from(["one", "two"]), st.sampled_from(["", "", "account"])
-verbs = st.sampled_from(["finish", "retry", "retry", "release", "give_up", "extend"])
-drafts = st.fixed_dictionaries(
+token_uses = st.sampled_from(["finish", "retry", "retry", "release", "bury_own", "extend"])
+new_tasks = st.fixed_dictionaries(
     {
         "body": bodies,
         "lane": lanes,
@@ -50,7 +49,7 @@ drafts = st.fixed_dictionaries(
 
 
 class RepeatingStore(Store):
-    """Remembers the last put, to say it again as the pump does when the connection broke before the answer."""
+    """Remembers the last put, so that it can be repeated as after a connection that broke before the reply."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -62,8 +61,8 @@ class RepeatingStore(Store):
         return await super().run(name, shard, *arguments)
 
 
-class Working(RuleBasedStateMachine):
-    """Each example has the server for itself."""
+class WorkMachine(RuleBasedStateMachine):
+    """Each example has the server to itself."""
 
     server: Server
 
@@ -85,47 +84,47 @@ class Working(RuleBasedStateMachine):
         return self.runner.run(doing)
 
     def at(self, time: int) -> int:
-        """The ms of a model's minute, half a minute later."""
+        """Return the ms half a minute after a minute of the model."""
         return self.base + time * 60_000 + 30_000
 
     def later(self, time: int | None) -> Any:
         return from_ms(self.at(self.model.time + time)) if time else None
 
     def pick(self, data: st.DataObject, *states: str) -> Job:
-        """A task; one that is taken only if its worker still knows of it."""
+        """Draw a task in one of these states."""
         return data.draw(st.sampled_from([job for job in self.model.jobs.values() if job.state in states]))
 
     def has(self, *states: str) -> bool:
         return any(job.state in states for job in self.model.jobs.values())
 
-    def in_hand(self, data: st.DataObject) -> tuple[Job, Task]:
+    def draw_running(self, data: st.DataObject) -> tuple[Job, Task]:
         job = data.draw(st.sampled_from([job for job in self.model.jobs.values() if job.task]))
         assert job.task
         return job, job.task
 
     @property
-    def has_in_hand(self) -> bool:
+    def has_running(self) -> bool:
         return any(job.task for job in self.model.jobs.values())
 
     # tubes, tenants, accounts
 
-    @initialize(wanted=st.tuples(options, options), drafts=st.lists(drafts, min_size=2, max_size=6))
-    def begin(self, wanted: tuple[Options, Options], drafts: list[dict[str, Any]]) -> None:
+    @initialize(wanted=st.tuples(options, options), new_tasks=st.lists(new_tasks, min_size=2, max_size=6))
+    def begin(self, wanted: tuple[Options, Options], new_tasks: list[dict[str, Any]]) -> None:
         for tube, those in zip(TUBES, wanted, strict=True):
             self.create(tube, those)
-            self.put(tube, drafts)
+            self.put(tube, new_tasks)
 
     @rule(data=st.data(), tube=tubes, time=minutes)
     def set_up(self, data: st.DataObject, tube: str, time: int) -> None:
-        """What an operator or a provider says of a whole tube, tenant or account."""
-        what = data.draw(st.sampled_from(["create", "weigh", "hold", "resign"]))
+        """Change a tube, a tenant's weight or an account's throttle, or release the timer."""
+        what = data.draw(st.sampled_from(["create", "weight", "throttle", "release timer"]))
         if what == "create":
             self.create(tube, data.draw(options))
-        elif what == "weigh":
+        elif what == "weight":
             self.wait(Tubes(self.store).set_weight(data.draw(st.sampled_from("ab")), time))
-        elif what == "hold":
+        elif what == "throttle":
             self.wait(self.queue.throttle(tube, "account:account", time * MINUTE + HALF))
-            self.model.held_until[tube] = max(self.model.held_until[tube], self.model.time + time)
+            self.model.throttled_until[tube] = max(self.model.throttled_until[tube], self.model.time + time)
         else:
             self.wait(self.queue.release_timer("one", 0))
 
@@ -137,7 +136,7 @@ class Working(RuleBasedStateMachine):
 
     # putting
 
-    @rule(tube=tubes, wanted=st.lists(drafts, min_size=1, max_size=4))
+    @rule(tube=tubes, wanted=st.lists(new_tasks, min_size=1, max_size=4))
     def put(self, tube: str, wanted: list[dict[str, Any]]) -> None:
         facts = [{**one, "due": self.later(one["due"]), "expires": self.later(one["expires"])} for one in wanted]
         ids = self.wait(self.queue.put_many(tube, [NewTask(**one) for one in facts]))
@@ -158,34 +157,34 @@ class Working(RuleBasedStateMachine):
     @rule(data=st.data(), owner=owners, limit=st.integers(1, 3), lease=minutes, account=accounts)
     def claim(self, data: st.DataObject, owner: str, limit: int, lease: int, account: str) -> None:
         tube = self.busy_tube(data)
-        self.model.tick()  # what expired in somebody's hands and came back since
+        self.model.tick()  # a task that expired while it was taken may be ready again
         expected = self.model.may_take(tube, limit, account)
         claim = self.wait(self.stack.claim(tube, limit, owner=owner, lease=lease * MINUTE + HALF, account=account))
         assert len(claim.tasks) == expected
         for task in claim.tasks:
-            self.was_taken(task, lease)
-            self.speak_with_old_tokens(task.name)
-            self.tokens[task.name].append(task)
+            self.check_taken(task, lease)
+            self.use_old_tokens(task.task_id)
+            self.tokens[task.task_id].append(task)
         if not claim.tasks and self.model.candidates(tube):
             assert claim.opens_at > claim.now
 
-    @rule(data=st.data(), tube=tubes, owner=owners, fates=st.lists(verbs, min_size=1, max_size=4))
-    def work(self, data: st.DataObject, tube: str, owner: str, fates: list[str]) -> None:
-        """Hypothesis leaves rules out at random: this one brings work and does it, one after the other."""
-        self.put(tube, [data.draw(drafts)])
-        for fate in fates:
+    @rule(data=st.data(), tube=tubes, owner=owners, uses=st.lists(token_uses, min_size=1, max_size=4))
+    def work(self, data: st.DataObject, tube: str, owner: str, uses: list[str]) -> None:
+        """Put a task, claim and work. Hypothesis leaves rules out at random; this one makes sure of progress."""
+        self.put(tube, [data.draw(new_tasks)])
+        for use in uses:
             self.claim(data, owner, 1, 1, "")
-            if self.has_in_hand:
-                self.speak(data, fate)
+            if self.has_running:
+                self.use_token(data, use)
 
     def busy_tube(self, data: st.DataObject) -> str:
-        """One with something to be taken, if there is any."""
+        """Draw a tube with a ready task, if there is any."""
         return data.draw(st.sampled_from([tube for tube in TUBES if self.model.candidates(tube)] or TUBES))
 
-    def was_taken(self, task: Task, lease: int) -> None:
-        job = self.model.jobs[task.name]
+    def check_taken(self, task: Task, lease: int) -> None:
+        job = self.model.jobs[task.task_id]
         free = self.model.candidates(job.tube)
-        assert job in free, f"{job} was not to be taken"
+        assert job in free, f"{job} should not have been taken"
         better = [other for other in free if other.tenant == job.tenant and other.score < job.score]
         assert not better, f"{job} was taken before {better}"
         self.model.take(job, lease)
@@ -193,37 +192,38 @@ class Working(RuleBasedStateMachine):
         seen = (task.attempts, task.body, task.checkpoint, task.lane, task.user, task.kind, task.tenant)
         assert seen == (job.attempts, job.body, job.checkpoint, job.lane, job.user, job.kind, job.tenant)
 
-    @precondition(lambda self: self.has_in_hand)
-    @rule(data=st.data(), verb=verbs)
-    def speak(self, data: st.DataObject, verb: str) -> None:
-        """A worker's word about a task in its hands."""
-        job, task = self.in_hand(data)
+    @precondition(lambda self: self.has_running)
+    @rule(data=st.data(), verb=token_uses)
+    def use_token(self, data: st.DataObject, verb: str) -> None:
+        """A worker settles, releases or extends one of its tasks."""
+        job, task = self.draw_running(data)
         getattr(self, verb)(data, job, task)
 
     def finish(self, data: st.DataObject, job: Job, task: Task) -> None:
-        result, answer = data.draw(st.sampled_from(["done", "failed"])), data.draw(bodies)
-        assert self.wait(self.queue.settle(task, result=result, answer=answer)) == result
+        result = data.draw(st.sampled_from([SettleResult.DONE, SettleResult.FAILED]))
+        answer = data.draw(bodies)
+        assert self.wait(self.queue.settle(task, result=result, answer=answer)) == Settled(result)
         self.model.end(job, result, answer)
 
     def retry(self, data: st.DataObject, job: Job, task: Task) -> None:
         due, body, checkpoint = data.draw(times), data.draw(bodies), data.draw(bodies)
         at = self.at(self.model.time + due) if due else 0
-        told = self.wait(self.queue.settle(task, result="retry", due=at, body=body, checkpoint=checkpoint))
-        assert told == self.model.retry(job, due)
-        if told != "cancelled":
+        state = self.wait(self.queue.settle(task, result=SettleResult.RETRY, due=at, body=body, checkpoint=checkpoint))
+        assert state == self.model.retry(job, due)
+        if state != "cancelled":
             job.checkpoint = checkpoint or job.checkpoint
-        if told in ("ready", "waiting"):
+        if state in ("ready", "waiting"):
             job.body = body or job.body
 
     def release(self, data: st.DataObject, job: Job, task: Task) -> None:
         due, body = data.draw(times), data.draw(bodies)
-        told = self.wait(self.queue.release(task, self.at(self.model.time + due) if due else 0, body))
-        assert told == self.model.release(job, due)
+        state = self.wait(self.queue.release(task, self.at(self.model.time + due) if due else 0, body))
+        assert state == self.model.release(job, due)
         job.body = body or job.body
 
-    def give_up(self, data: st.DataObject, job: Job, task: Task) -> None:
-        told = self.wait(self.queue.settle(task, result="bury"))
-        assert told == (self.model.end(job, "cancelled") if job.flagged else self.model.bury(job))
+    def bury_own(self, data: st.DataObject, job: Job, task: Task) -> None:
+        state = self.wait(self.queue.settle(task, result=SettleResult.BURY))
+        assert state == (self.model.end(job, "cancelled") if job.flagged else self.model.bury(job))
 
     def extend(self, data: st.DataObject, job: Job, task: Task) -> None:
         lease, checkpoint = data.draw(minutes), data.draw(bodies)
@@ -233,26 +233,25 @@ class Working(RuleBasedStateMachine):
 
     @precondition(lambda self: self.tokens)
     @rule(data=st.data())
-    def somebody_wakes_up(self, data: st.DataObject) -> None:
-        """What he had may have ended, gone to another, or be his still."""
+    def a_frozen_worker_continues(self, data: st.DataObject) -> None:
+        """Its task may have ended, gone to another worker, or still be its own."""
         task_id = data.draw(st.sampled_from(list(self.tokens)))
         job = self.model.jobs.get(task_id)
-        is_his = job is not None and job.state == "taken"
-        self.speak_with_old_tokens(task_id, self.tokens[task_id][:-1] if is_his else self.tokens[task_id])
+        is_its_own = job is not None and job.state == "taken"
+        self.use_old_tokens(task_id, self.tokens[task_id][:-1] if is_its_own else self.tokens[task_id])
 
-    def speak_with_old_tokens(self, task_id: str, old: Sequence[Task] | None = None) -> None:
-        """Nothing comes of it: the invariants are asked next."""
+    def use_old_tokens(self, task_id: str, old: Sequence[Task] | None = None) -> None:
+        """Old tokens change nothing; the invariants check it after the rule."""
         for task in self.tokens[task_id] if old is None else old:
-            for result in ("done", "retry", "bury"):
+            for result in (SettleResult.DONE, SettleResult.RETRY, SettleResult.BURY):
                 assert self.wait(self.queue.settle(task, result=result, body="old", answer="old")) == "stale"
             assert self.wait(self.queue.release(task, body="old")) == "stale"
             assert not self.wait(self.queue.extend(task, MINUTE, checkpoint="old")).lease_valid
 
-    @precondition(lambda self: self.has_in_hand)
+    @precondition(lambda self: self.has_running)
     @rule(owner=owners)
-    def a_worker_forgets_all(self, owner: str) -> None:
-        """Killed: what it has is taken until its lease is over."""
+    def a_worker_dies(self, owner: str) -> None:
+        """Its tasks stay taken until their leases end."""
         for job in self.model.jobs.values():
-            told = self.wait(self.queue.peek(job.id)) if job.task else {}
-            if told.get("owner") == owner:
+            if job.task and self.wait(self.queue.peek(job.id)).owner == owner:
                 job.task = None

@@ -1,4 +1,4 @@
-"""Who is next: fairness between tenants, then priority, then the order of submission."""
+"""Which task is next: fairness between tenants, then priority, then the order of the puts."""
 
 from collections import Counter
 
@@ -6,7 +6,7 @@ import pytest
 
 from core.history.channels import ChannelFacts, Channels
 from core.model.delivery import Recipient
-from core.queue.task import NewTask
+from core.queue import NewTask
 from tests.support.servers import on_both_servers
 from tests.support.stack import FLOOR, LEASE, Stack
 
@@ -14,7 +14,7 @@ pytestmark = on_both_servers
 
 
 async def served(stack: Stack, turns: int) -> Counter[str]:
-    """Which tenant got how many of the next turns; a body begins with its tenant."""
+    """Return tenant → how many of the next turns it got; a body begins with its tenant."""
     count: Counter[str] = Counter()
     for _ in range(turns):
         (task,) = await stack.take()
@@ -37,10 +37,8 @@ async def test_a_backlog_of_one_tenant_does_not_starve_another(stack: Stack) -> 
 
 @pytest.mark.row("K-05")
 @pytest.mark.parametrize(("laned", "other"), [("a", "b"), ("b", "a")])
-async def test_a_tenant_who_offers_one_lane_again_and_again_does_not_starve_another(
-    stack: Stack, laned: str, other: str
-) -> None:
-    """I15. It left the ring with each turn and came back at its front, where the alphabet decided."""
+async def test_a_tenant_with_a_single_lane_does_not_starve_another(stack: Stack, laned: str, other: str) -> None:
+    """I15. It left the rotation with each turn and came back at its front."""
     await put(stack, laned, 20, lane="lane")
     await put(stack, other, 20)
     count = await served(stack, 20)
@@ -48,8 +46,8 @@ async def test_a_tenant_who_offers_one_lane_again_and_again_does_not_starve_anot
 
 
 @pytest.mark.row("K-05")
-async def test_who_takes_many_at_once_takes_them_in_turns_as_well(stack: Stack) -> None:
-    """However much is asked for: only a tenant who is alone gives more than one task for a turn."""
+async def test_a_claim_of_many_tasks_also_alternates_between_tenants(stack: Stack) -> None:
+    """Only a tenant that is alone gives more than one task in a turn."""
     await put(stack, "one", 60)
     await put(stack, "other", 60)
     count = Counter(task.body.split(":")[0] for task in await stack.take(limit=20))
@@ -65,7 +63,7 @@ async def test_each_of_many_tenants_gets_its_share(stack: Stack) -> None:
 
 
 @pytest.mark.row("K-05")
-async def test_who_comes_late_neither_saved_up_turns_nor_waits_for_all_the_others(stack: Stack) -> None:
+async def test_a_tenant_that_starts_late_gets_its_share_at_once_and_no_more(stack: Stack) -> None:
     await put(stack, "early", 50)
     await served(stack, 30)
     await put(stack, "late", 20)
@@ -102,13 +100,13 @@ async def test_tasks_without_a_lane_do_not_wait_for_each_other(stack: Stack) -> 
 
 
 @pytest.mark.row("K-05")
-async def test_a_claim_takes_no_more_out_of_the_ready_than_it_gives(stack: Stack) -> None:
-    """It took as many parcels as it wanted entries, and offered all but one of them again."""
+async def test_a_claim_removes_only_the_tasks_it_returns_from_the_ready_index(stack: Stack) -> None:
+    """It removed as many parcels as it wanted entries and put all but one back."""
     await Channels(stack.store).register("echo", ChannelFacts(parcel=100))
     people = [Recipient(number, contacts={"echo": [f"p{number}"]}) for number in range(2000)]
     await stack.deliver(*people, channels=("echo",))
     before = await written_to_sorted_sets(stack)
-    claim = await stack.queue.claim("echo", "w", shard=0, limit=64, budget=200, lease=LEASE, floor=FLOOR)
+    claim = await stack.queue.claim("echo", "w", shard=0, limit=64, budget=200, lease=LEASE, max_sleep=FLOOR)
     assert [task.left for task in claim.tasks] == [100, 100]
     leases_of_both = 1
     assert await written_to_sorted_sets(stack) - before == leases_of_both
@@ -117,5 +115,5 @@ async def test_a_claim_takes_no_more_out_of_the_ready_than_it_gives(stack: Stack
 
 
 async def written_to_sorted_sets(stack: Stack) -> int:
-    facts = await stack.redis.info("commandstats")
-    return int(facts.get("cmdstat_zadd", {"calls": 0})["calls"])
+    stats = await stack.redis.info("commandstats")
+    return int(stats.get("cmdstat_zadd", {"calls": 0})["calls"])

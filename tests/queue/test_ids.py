@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from core.queue.task import TaskIds, put_ms
+from core.queue.task_ids import TaskIds, put_ms
 
 
 @pytest.mark.row("K-23")
-def test_ids_of_a_process_sort_and_those_of_two_never_collide() -> None:
+def test_ids_of_one_process_sort_by_time_and_ids_of_two_never_collide() -> None:
     one, other = TaskIds(), TaskIds()
     ids = [one.next() for _ in range(5000)]
     assert ids == sorted(set(ids))

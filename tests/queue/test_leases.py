@@ -1,4 +1,4 @@
-"""A claimed task is held by its token alone; time takes back what nobody speaks for."""
+"""Only the token of the last claim changes a task; a lease that is not extended ends."""
 
 import asyncio
 from datetime import timedelta
@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 
 from core.errors import Conflict, NotFound
-from core.queue.queue import Claim, Settlement, Task
-from core.queue.worker import Worker, WorkerOptions
+from core.queue import Claim, Settlement, SettleResult, Task, Worker, WorkerOptions
 from tests.support.audited import dump
 from tests.support.servers import on_both_servers
 from tests.support.stack import FLOOR, HOUR, LEASE, Stack
@@ -17,16 +16,16 @@ pytestmark = on_both_servers
 MINUTE = timedelta(minutes=1)
 
 
-async def kept(stack: Stack) -> dict[str, object]:
-    """Everything on the server but for the keys that end by themselves within seconds."""
-    return {key: kept.value for key, kept in (await dump(stack.server.url)).items() if kept.pttl < 0}
+async def permanent_keys(stack: Stack) -> dict[str, object]:
+    """Return everything on the server except keys with a time to live."""
+    return {key: dumped.value for key, dumped in (await dump(stack.server.url)).items() if dumped.pttl < 0}
 
 
-async def lost_and_taken_again(stack: Stack, lane: str = "") -> tuple[Task, Task]:
-    """A task whose first holder froze, and the same task with its second holder."""
+async def lost_and_claimed_again(stack: Stack, lane: str = "") -> tuple[Task, Task]:
+    """Return a task as its first worker got it, which froze, and as its second worker got it."""
     await stack.queue.put("t", "a", lane=lane)
     (first,) = await stack.take(owner="frozen")
-    stack.passes(LEASE + MINUTE)
+    stack.advance_clock(LEASE + MINUTE)
     (second,) = await stack.take(owner="next")
     assert (first.id, second.body) == (second.id, "a")
     return first, second
@@ -34,30 +33,30 @@ async def lost_and_taken_again(stack: Stack, lane: str = "") -> tuple[Task, Task
 
 @pytest.mark.row("K-30")
 @pytest.mark.parametrize("lane", ["", "lane"])
-async def test_an_old_token_changes_nothing(stack: Stack, lane: str) -> None:
-    first, second = await lost_and_taken_again(stack, lane)
-    before = await kept(stack)
+async def test_a_stale_token_changes_nothing(stack: Stack, lane: str) -> None:
+    first, second = await lost_and_claimed_again(stack, lane)
+    before = await permanent_keys(stack)
     assert await stack.queue.settle(first) == "stale"
-    assert await stack.queue.settle(first, result="retry", due=1) == "stale"
+    assert await stack.queue.settle(first, result=SettleResult.RETRY, due=1) == "stale"
     assert await stack.queue.release(first) == "stale"
     assert not (await stack.queue.extend(first, HOUR, checkpoint="mine")).lease_valid
-    assert await kept(stack) == before
+    assert await permanent_keys(stack) == before
     assert await stack.queue.settle(second) == "done"
 
 
 @pytest.mark.row("K-30")
-async def test_a_task_that_was_settled_knows_its_token_no_more(stack: Stack) -> None:
+async def test_the_token_of_a_settled_task_is_stale(stack: Stack) -> None:
     await stack.queue.put("t", "a")
     (task,) = await stack.take()
     await stack.queue.settle(task)
-    before = await kept(stack)
+    before = await permanent_keys(stack)
     assert await stack.queue.settle(task) == "stale"
     assert await stack.queue.release(task) == "stale"
     assert not (await stack.queue.extend(task, HOUR)).lease_valid
-    assert await kept(stack) == before
+    assert await permanent_keys(stack) == before
 
 
-async def test_the_token_of_one_who_gave_the_task_back_is_old(stack: Stack) -> None:
+async def test_the_token_of_a_released_task_is_stale(stack: Stack) -> None:
     await stack.queue.put("t", "a")
     (first,) = await stack.take()
     await stack.queue.release(first)
@@ -67,7 +66,7 @@ async def test_the_token_of_one_who_gave_the_task_back_is_old(stack: Stack) -> N
     assert await stack.queue.settle(second) == "done"
 
 
-async def test_every_claim_has_a_token_of_its_own_that_is_greater_than_those_before(stack: Stack) -> None:
+async def test_every_claim_gets_a_greater_token_than_those_before(stack: Stack) -> None:
     await stack.queue.put("t", "a")
     tokens = []
     for _ in range(4):
@@ -78,39 +77,39 @@ async def test_every_claim_has_a_token_of_its_own_that_is_greater_than_those_bef
 
 
 @pytest.mark.row("K-33")
-async def test_an_extended_lease_holds_and_its_checkpoint_comes_to_the_next_holder(stack: Stack) -> None:
+async def test_an_extended_lease_stays_valid_and_its_checkpoint_reaches_the_next_attempt(stack: Stack) -> None:
     await stack.queue.put("t", "a")
     (task,) = await stack.take()
     assert (await stack.queue.extend(task, 2 * HOUR, checkpoint="page 7")).lease_valid
-    stack.passes(HOUR)
+    stack.advance_clock(HOUR)
     assert await stack.take() == []
-    stack.passes(2 * HOUR)
+    stack.advance_clock(2 * HOUR)
     (again,) = await stack.take()
     assert (again.checkpoint, again.crashed) == ("page 7", True)
 
 
 @pytest.mark.row("K-30")
-async def test_attempts_are_counted_at_the_claim_and_what_was_given_back_was_none(stack: Stack) -> None:
+async def test_attempts_are_counted_at_the_claim_and_not_for_released_tasks(stack: Stack) -> None:
     await stack.queue.put("t", "a")
     (task,) = await stack.take()
     assert task.attempts == 1
     await stack.queue.release(task)
     (task,) = await stack.take()
     assert task.attempts == 1
-    stack.passes(HOUR)
+    stack.advance_clock(HOUR)
     (task,) = await stack.take()
     assert task.attempts == 2
 
 
 @pytest.mark.row("K-43")
 @pytest.mark.parametrize("lane", ["", "lane"])
-async def test_a_task_that_kills_its_workers_is_buried_after_its_last_attempt(stack: Stack, lane: str) -> None:
+async def test_a_task_that_crashes_its_workers_is_buried_after_its_last_attempt(stack: Stack, lane: str) -> None:
     task_id = await stack.queue.put("t", "poison", lane=lane, attempts=3)
     await stack.queue.put("t", "harmless", lane=lane)
     for attempt in (1, 2, 3):
         (poison,) = await stack.take(lease=MINUTE)
         assert (poison.body, poison.attempts) == ("poison", attempt)
-        stack.passes(2 * MINUTE)
+        stack.advance_clock(2 * MINUTE)
     assert await stack.finish_all() == ["harmless"]
     assert await stack.state(task_id) == "buried"
     await stack.queue.kick(task_id)
@@ -119,18 +118,18 @@ async def test_a_task_that_kills_its_workers_is_buried_after_its_last_attempt(st
 
 
 @pytest.mark.row("K-43")
-async def test_how_many_attempts_a_task_has_is_a_setting_of_the_installation(stack: Stack) -> None:
+async def test_the_number_of_attempts_is_a_setting_of_the_installation(stack: Stack) -> None:
     await stack.redis.hset("settings:{0}", "max_attempts", "2")
     task_id = await stack.queue.put("t", "poison")
     for _ in range(2):
         await stack.take(lease=MINUTE)
-        stack.passes(2 * MINUTE)
+        stack.advance_clock(2 * MINUTE)
     await stack.tick()
     assert await stack.state(task_id) == "buried"
 
 
 @pytest.mark.row("K-34")
-async def test_what_is_under_way_cannot_be_buried_and_what_is_not_buried_not_kicked(stack: Stack) -> None:
+async def test_a_taken_task_cannot_be_buried_and_a_ready_one_cannot_be_kicked(stack: Stack) -> None:
     task_id = await stack.queue.put("t", "a")
     with pytest.raises(Conflict) as refused:
         await stack.queue.kick(task_id)
@@ -141,61 +140,61 @@ async def test_what_is_under_way_cannot_be_buried_and_what_is_not_buried_not_kic
     assert refused.value.code == "TASK_TAKEN"
 
 
-async def test_a_task_that_ended_or_never_was_is_not_found(stack: Stack) -> None:
+async def test_an_ended_or_unknown_task_is_not_found(stack: Stack) -> None:
     task_id = await stack.queue.put("t", "a")
     await stack.queue.cancel(task_id)
     for name in (task_id, "0.nothing", "nonsense", "9.1.x"):
-        for ask in (stack.queue.peek, stack.queue.cancel, stack.queue.bury, stack.queue.kick):
+        for method in (stack.queue.peek, stack.queue.cancel, stack.queue.bury, stack.queue.kick):
             with pytest.raises(NotFound):
-                await ask(name)
+                await method(name)
 
 
 @pytest.mark.row("K-02", "K-03")
-async def test_what_is_not_taken_in_time_is_expired_and_counted(stack: Stack) -> None:
+async def test_a_task_that_is_not_taken_in_time_expires_and_is_counted(stack: Stack) -> None:
     for number in range(5):
         await stack.queue.put("t", str(number), expires=stack.now() + number * MINUTE + MINUTE / 2)
-    stack.passes(2 * MINUTE)
+    stack.advance_clock(2 * MINUTE)
     assert await stack.finish_all() == ["2", "3", "4"]
-    assert (await stack.queue.stats())["tubes"]["t"]["expired"] == 2
+    assert (await stack.queue.stats()).tubes["t"].expired == 2
 
 
 @pytest.mark.row("K-03")
-async def test_nothing_is_handed_out_after_its_expiry_however_much_has_expired(stack: Stack) -> None:
-    """I10. A tick expires a page of a hundred; what was beyond the page was claimed."""
+async def test_no_task_is_claimed_after_its_expiry_however_many_have_expired(stack: Stack) -> None:
+    """I10. A claim expires a page of a hundred tasks; the expired tasks beyond it were claimed."""
     end = stack.now() + MINUTE
     await asyncio.gather(*(stack.queue.put("t", str(number), expires=end) for number in range(250)))
     await asyncio.gather(*(stack.queue.put("t", "laned", lane=f"{number}", expires=end) for number in range(100)))
     await stack.queue.put("t", "last")
-    stack.passes(HOUR)
+    stack.advance_clock(HOUR)
     assert await stack.finish_all() == ["last"]
-    assert (await stack.queue.stats())["tubes"]["t"]["expired"] == 350
+    assert (await stack.queue.stats()).tubes["t"].expired == 350
 
 
 @pytest.mark.row("K-04")
-async def test_a_taken_task_is_not_removed_by_expiry_but_when_its_lease_is_lost(stack: Stack) -> None:
+async def test_a_taken_task_does_not_expire_before_its_lease_is_lost(stack: Stack) -> None:
     await stack.queue.put("t", "a", expires=stack.now() + MINUTE)
     (task,) = await stack.take(lease=HOUR)
-    stack.passes(2 * MINUTE)
+    stack.advance_clock(2 * MINUTE)
     await stack.tick()
     assert (await stack.queue.extend(task, HOUR)).lease_valid
-    stack.passes(2 * HOUR)
+    stack.advance_clock(2 * HOUR)
     assert await stack.take() == []
 
 
 @pytest.mark.row("K-06", "K-07")
-async def test_deferred_tasks_are_invisible_until_due_and_all_takeable_then(stack: Stack) -> None:
+async def test_deferred_tasks_cannot_be_claimed_before_they_are_due_and_all_can_then(stack: Stack) -> None:
     at = stack.now() + HOUR
     await asyncio.gather(*(stack.queue.put("t", str(number), due=at) for number in range(250)))
     assert await stack.take(limit=300) == []
-    stack.passes(HOUR)
+    stack.advance_clock(HOUR)
     assert sorted(await stack.finish_all()) == sorted(map(str, range(250)))
 
 
 @pytest.mark.row("K-07")
-async def test_a_tick_is_bounded_and_says_that_there_is_more(stack: Stack) -> None:
+async def test_a_claim_promotes_a_bounded_number_of_due_tasks_and_reports_that_there_are_more(stack: Stack) -> None:
     at = stack.now() + HOUR
     await asyncio.gather(*(stack.queue.put("t", str(number), due=at) for number in range(250)))
-    stack.passes(HOUR)
+    stack.advance_clock(HOUR)
     takeable = []
     for _ in range(3):
         claim = await stack.claim("nobody's", 0)
@@ -213,18 +212,18 @@ async def test_ids_sort_by_time_and_do_not_collide(stack: Stack) -> None:
 
 
 @pytest.mark.row("K-11")
-async def test_looking_changes_nothing(stack: Stack) -> None:
+async def test_reading_the_queue_changes_nothing(stack: Stack) -> None:
     task_id = await stack.queue.put("t", "a", lane="lane", expires=stack.now() + HOUR)
     await stack.queue.put("t", "b", lane="lane", due=stack.now() + HOUR)
-    before = await kept(stack)
+    before = await permanent_keys(stack)
     await stack.queue.peek(task_id)
     await stack.queue.list(tube="t", state=None, tenant=None, cursor=None, limit=10)
     await stack.queue.stats()
-    assert await kept(stack) == before
+    assert await permanent_keys(stack) == before
 
 
 @pytest.mark.row("K-30")
-async def test_a_fault_of_a_handler_leaves_its_task_to_the_lease_and_stops_nobody_else(
+async def test_a_handler_that_raises_leaves_its_task_to_the_lease_and_the_worker_goes_on(
     stack: Stack, caplog: pytest.LogCaptureFixture
 ) -> None:
     attempted: list[tuple[str, int]] = []
@@ -235,7 +234,7 @@ async def test_a_fault_of_a_handler_leaves_its_task_to_the_lease_and_stops_nobod
             raise ZeroDivisionError("of the handler")
         return Settlement()
 
-    worker = Worker(stack.store, "t", handle, pace=WorkerOptions(lease=timedelta(seconds=0.4), floor=FLOOR))
+    worker = Worker(stack.store, "t", handle, options=WorkerOptions(lease=timedelta(seconds=0.4), max_sleep=FLOOR))
     running = asyncio.create_task(worker.run())
     for body in ("faulty", "good"):
         await stack.queue.put("t", body)
@@ -243,6 +242,6 @@ async def test_a_fault_of_a_handler_leaves_its_task_to_the_lease_and_stops_nobod
     worker.stop()
     await running
     assert attempted == [("faulty", 1), ("good", 1), ("faulty", 2)]
-    (told,) = [record for record in caplog.records if record.exc_info]
-    assert "left to its lease" in told.message
-    assert isinstance((told.exc_info or [None, None])[1], ZeroDivisionError)
+    (logged,) = [record for record in caplog.records if record.exc_info]
+    assert "left to its lease" in logged.message
+    assert isinstance((logged.exc_info or [None, None])[1], ZeroDivisionError)

@@ -1,13 +1,13 @@
-"""What a pending task costs."""
+"""The memory of a pending task."""
 
-from core.queue.queue import NewTask
+from core.queue import NewTask
 from tests.support.stack import Stack
 
 
 async def test_a_pending_task_takes_no_more_than_700_bytes_with_a_body_of_200(stack: Stack) -> None:
-    """With its index by tenant and its place in the order; what else is set costs its own.
+    """With its index by tenant and its place in the order. Further fields cost extra.
 
-    On the embedded Valkey; Redis 7 takes about 710 for the same.
+    On the embedded Valkey; Redis 7 takes about 710 bytes.
     """
     before = await used(stack)
     await stack.queue.put_many("t", [NewTask("x" * 200) for _ in range(8000)])
@@ -16,6 +16,6 @@ async def test_a_pending_task_takes_no_more_than_700_bytes_with_a_body_of_200(st
 
 
 async def used(stack: Stack) -> int:
-    """Bytes, without what the server's connections and its log have in their buffers."""
-    told = await stack.redis.info("memory")
-    return int(told["used_memory"] - told["mem_clients_normal"] - told["mem_aof_buffer"])
+    """Return the bytes in use without the buffers of connections and of the log."""
+    info = await stack.redis.info("memory")
+    return int(info["used_memory"] - info["mem_clients_normal"] - info["mem_aof_buffer"])

@@ -1,4 +1,4 @@
-"""What operators see and do: `./ada queue …` and `/v1/queue…`."""
+"""What operators see and do with `./ada queue …`."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.queue.tubes import Tube, Tubes
+from core.queue import Tube, Tubes
 from core.redis.server_checks import sign_layout
 from tests.support.servers import Server
 from tests.support.stack import HOUR, Stack
@@ -18,26 +18,26 @@ from tests.support.stack import HOUR, Stack
 pytestmark = pytest.mark.row("K-34", "K-35")
 
 ROOT = Path(__file__).parents[2]
-Done = subprocess.CompletedProcess[str]
+Completed = subprocess.CompletedProcess[str]
 
 
-class Desk:
-    """The command line beside a stack."""
+class CommandLine:
+    """Runs `./ada queue` on the stack's server."""
 
     def __init__(self, stack: Stack) -> None:
         self.stack = stack
 
-    async def __call__(self, *words: str) -> Done:
-        return await asyncio.to_thread(ada, self.stack.server, *words)
+    async def __call__(self, *words: str) -> Completed:
+        return await asyncio.to_thread(run_ada, self.stack.server, *words)
 
-    async def told(self, *words: str) -> list[dict[str, object]]:
-        """The lines of an answer in JSON."""
+    async def json(self, *words: str) -> list[dict[str, object]]:
+        """Return the JSON lines that a successful command printed."""
         done = await self(*words, "--json")
         assert done.returncode == 0, done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def ada(server: Server, *words: str) -> Done:
+def run_ada(server: Server, *words: str) -> Completed:
     own = {name: value for name, value in os.environ.items() if not name.startswith("ADA_")}
     return subprocess.run(
         [sys.executable, "-m", "cli", "queue", *words],
@@ -49,62 +49,62 @@ def ada(server: Server, *words: str) -> Done:
 
 
 @pytest.fixture
-async def desk(stack: Stack) -> Desk:
+async def ada(stack: Stack) -> CommandLine:
     await sign_layout(stack.store)
-    return Desk(stack)
+    return CommandLine(stack)
 
 
-async def test_stats_tell_counts_by_state_and_tube(desk: Desk) -> None:
-    await desk.stack.queue.put("reports", "", lane="l")
-    await desk.stack.queue.put("reports", "", lane="l")
-    (told,) = await desk.told("stats")
-    assert told["tubes"]["reports"]["states"]["locked"] == 1  # type: ignore[index]
-    text = (await desk("stats", "reports")).stdout
+async def test_stats_show_counts_by_state_and_tube(ada: CommandLine) -> None:
+    await ada.stack.queue.put("reports", "", lane="l")
+    await ada.stack.queue.put("reports", "", lane="l")
+    (stats,) = await ada.json("stats")
+    assert stats["tubes"]["reports"]["states"]["locked"] == 1  # type: ignore[index]
+    text = (await ada("stats", "reports")).stdout
     assert "reports" in text
     assert "locked" in text
-    assert "reports" not in (await desk("stats", "other")).stdout
+    assert "reports" not in (await ada("stats", "other")).stdout
 
 
-async def test_list_and_peek_show_tasks(desk: Desk) -> None:
-    first = await desk.stack.queue.put("t", "body", user="u", lane="l", tags=["exam"])
-    second = await desk.stack.queue.put("t", "", user="v", lane="l")
-    assert [task["id"] for task in await desk.told("list", "--user", "u")] == [first]
-    assert {str(task["id"]) for task in await desk.told("list", "--tube", "t")} == {first, second}
-    assert (await desk("list", "--state", "locked", "--tag", "exam")).stdout == ""
-    assert f"{second}  locked behind {first}" in (await desk("list", "--lane", "l")).stdout
-    assert "exam" in (await desk("peek", first)).stdout
-    assert (await desk("peek", "0.none")).returncode == 1
+async def test_list_and_peek_show_tasks(ada: CommandLine) -> None:
+    first = await ada.stack.queue.put("t", "body", user="u", lane="l", tags=["exam"])
+    second = await ada.stack.queue.put("t", "", user="v", lane="l")
+    assert [task["id"] for task in await ada.json("list", "--user", "u")] == [first]
+    assert {str(task["id"]) for task in await ada.json("list", "--tube", "t")} == {first, second}
+    assert (await ada("list", "--state", "locked", "--tag", "exam")).stdout == ""
+    assert f"{second}  locked behind {first}" in (await ada("list", "--lane", "l")).stdout
+    assert "exam" in (await ada("peek", first)).stdout
+    assert (await ada("peek", "0.none")).returncode == 1
 
 
-async def test_bury_kick_and_cancel_by_id(desk: Desk) -> None:
-    one = await desk.stack.queue.put("t", "")
-    assert "buried" in (await desk("bury", one)).stdout
-    assert await desk.told("kick", one) == [{"kicked": 1}]
-    assert (await desk("kick", one)).returncode == 1
-    assert await desk.told("cancel", one) == [{"cancelled": 1, "flagged": 0}]
+async def test_bury_kick_and_cancel_by_id(ada: CommandLine) -> None:
+    one = await ada.stack.queue.put("t", "")
+    assert "buried" in (await ada("bury", one)).stdout
+    assert await ada.json("kick", one) == [{"kicked": 1}]
+    assert (await ada("kick", one)).returncode == 1
+    assert await ada.json("cancel", one) == [{"cancelled": 1, "flagged": 0}]
 
 
-async def test_kick_n_of_a_tube_cancel_by_user_and_purge(desk: Desk) -> None:
-    stack = desk.stack
+async def test_kick_some_of_a_tube_cancel_by_user_and_purge(ada: CommandLine) -> None:
+    stack = ada.stack
     await Tubes(stack.store).create(Tube("t", keep=timedelta(minutes=30)))
     for _ in range(3):
         await stack.queue.bury(await stack.queue.put("t", "", user="u"))
-    assert await desk.told("kick", "--tube", "t", "--count", "2") == [{"kicked": 2}]
-    assert await desk.told("cancel", "--user", "u") == [{"cancelled": 3, "flagged": 0}]
-    assert (await desk("cancel", "--user", "u")).returncode == 1
-    assert await desk.told("purge", "--tube", "other") == [{"purged": 0}]
-    assert await desk.told("purge") == [{"purged": 3}]
+    assert await ada.json("kick", "--tube", "t", "--count", "2") == [{"kicked": 2}]
+    assert await ada.json("cancel", "--user", "u") == [{"cancelled": 3, "flagged": 0}]
+    assert (await ada("cancel", "--user", "u")).returncode == 1
+    assert await ada.json("purge", "--tube", "other") == [{"purged": 0}]
+    assert await ada.json("purge") == [{"purged": 3}]
 
 
 @pytest.mark.parametrize("words", [["kick"], ["cancel"], ["cancel", "--tube", "t"], ["kick", "0.1", "--tube", "t"]])
-async def test_what_names_nothing_is_wrong_usage(desk: Desk, words: list[str]) -> None:
-    assert (await desk(*words)).returncode == 2
+async def test_a_command_that_selects_no_task_is_wrong_usage(ada: CommandLine, words: list[str]) -> None:
+    assert (await ada(*words)).returncode == 2
 
 
-async def test_it_says_so_if_nobody_looks_after_what_is_due(desk: Desk) -> None:
-    await desk.stack.queue.put("t", "", due=desk.stack.now() + timedelta(milliseconds=10))
-    await desk.stack.redis.zadd("queue:{0}:due", {"order:1:nobody": 1})
-    assert "nobody has looked" in (await desk("stats")).stdout
-    await desk.stack.redis.zrem("queue:{0}:due", "order:1:nobody")
-    desk.stack.passes(HOUR)
-    await desk.stack.tick()
+async def test_stats_warn_if_no_worker_takes_due_tasks(ada: CommandLine) -> None:
+    await ada.stack.queue.put("t", "", due=ada.stack.now() + timedelta(milliseconds=10))
+    await ada.stack.redis.zadd("queue:{0}:due", {"order:1:unknown": 1})
+    assert "no worker has taken due tasks" in (await ada("stats")).stdout
+    await ada.stack.redis.zrem("queue:{0}:due", "order:1:unknown")
+    ada.stack.advance_clock(HOUR)
+    await ada.stack.tick()

@@ -1,4 +1,4 @@
-"""What holds of all processes together, with real processes: ids, and the pace of a tube."""
+"""What holds over all processes together, with real processes: ids, the pace of a tube, throttles."""
 
 import re
 from collections import defaultdict
@@ -7,28 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from core.queue.queue import NewTask
-from core.queue.task import put_ms
-from core.queue.tubes import Tube, Tubes
+from core.queue import NewTask, Tube, Tubes
+from core.queue.task_ids import put_ms
 from core.redis.keys import KEYS
-from tests.crash.program import Program
-from tests.queue.process import HOLD, TUBE
+from tests.crash.process import AdaProcess
+from tests.queue.process import THROTTLE, TUBE
 from tests.support.servers import Server
 from tests.support.stack import Stack
 from tests.support.waiting import until
 
-Started = Callable[..., Program]
+Started = Callable[..., AdaProcess]
 pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture
 def start(server: Server, tmp_path: Path) -> Iterator[Started]:
-    """`start("put")`, `start("take", "account")`: a process on its way, killed with the test."""
-    programs: list[Program] = []
+    """`start("put")`, `start("take", "account")`: starts a process, which is killed at the end of the test."""
+    programs: list[AdaProcess] = []
 
-    def started(verb: str, *account: str) -> Program:
+    def started(verb: str, *account: str) -> AdaProcess:
         log = tmp_path / f"{len(programs)}.log"
-        program = Program((verb, server.url, *account), {}, log, module="tests.queue.process")
+        program = AdaProcess((verb, server.url, *account), {}, log, module="tests.queue.process")
         programs.append(program)
         return program
 
@@ -37,26 +36,26 @@ def start(server: Server, tmp_path: Path) -> Iterator[Started]:
         program.kill()
 
 
-async def client_of(program: Program) -> str:
+async def client_of(program: AdaProcess) -> str:
     return str((await program.ready())["client"])
 
 
 async def ids_by_client(stack: Stack) -> dict[str, list[str]]:
-    """Of every task there is, in the order in which the server took them."""
+    """Return client → ids of its tasks, in the order in which the server got them."""
     found = defaultdict(list)
     for name in await stack.store.command("ZRANGE", KEYS["ready"].at(0, TUBE, "default"), 0, -1):
         found[name.partition(".")[2]].append(name)
     return found
 
 
-def moments(program: Program, what: str) -> list[int]:
-    """The ms of the server that it told."""
-    return [int(ms) for ms in re.findall(rf"^{what} (\d+)", program.said, re.MULTILINE)]
+def moments(program: AdaProcess, what: str) -> list[int]:
+    """Return the server's ms of the lines that begin with `what`."""
+    return [int(ms) for ms in re.findall(rf"^{what} (\d+)", program.output, re.MULTILINE)]
 
 
 @pytest.mark.row("K-23")
 async def test_ids_of_several_processes_never_collide_and_sort_by_time(stack: Stack, start: Started) -> None:
-    """Two that put at once, and are killed at it; a third when they are dead."""
+    """Two processes put at once and are killed; a third one puts after that."""
     programs = [start("put"), start("put")]
     one, other = [await client_of(program) for program in programs]
 
@@ -77,8 +76,8 @@ async def test_ids_of_several_processes_never_collide_and_sort_by_time(stack: St
     third.kill()
     ids = await ids_by_client(stack)
     assert set(ids) == {one, other, last}
-    counted = (await stack.queue.stats())["tubes"][TUBE]["put"]
-    assert sum(map(len, ids.values())) == counted, "one that had the id of another would have taken its place"
+    counted = (await stack.queue.stats()).tubes[TUBE].put
+    assert sum(map(len, ids.values())) == counted, "a task with the id of another would have replaced it"
     assert all(found == sorted(found) for found in ids.values())
     times = {client: {name.partition(".")[0] for name in found} for client, found in ids.items()}
     assert max(times[one] | times[other]) < min(times[last])
@@ -86,7 +85,7 @@ async def test_ids_of_several_processes_never_collide_and_sort_by_time(stack: St
 
 
 @pytest.mark.row("K-26")
-async def test_a_tube_keeps_its_pace_over_all_processes_and_while_one_of_them_is_killed(
+async def test_the_pace_of_a_tube_holds_over_all_processes_and_while_one_is_killed(
     stack: Stack, start: Started
 ) -> None:
     pace, burst = 50, 5
@@ -108,21 +107,19 @@ async def test_a_tube_keeps_its_pace_over_all_processes_and_while_one_of_them_is
 
 
 @pytest.mark.row("K-26")
-async def test_a_wait_holds_the_account_it_was_said_to_in_every_process_and_no_other(
-    stack: Stack, start: Started
-) -> None:
+async def test_a_throttle_stops_its_account_in_every_process_and_no_other_account(stack: Stack, start: Started) -> None:
     await Tubes(stack.store).create(Tube(TUBE, pace=100))
-    held, as_well, free = programs = [start("take", account) for account in ("held", "held", "free")]
+    first, second, free = programs = [start("take", account) for account in ("ada", "ada", "free")]
     for program in programs:
         await program.ready()
-    free.freeze()  # one of the others is to hear of the wait
-    await stack.queue.put(TUBE, "wait")
-    await until(lambda: moments(held, "held") or moments(as_well, "held"))
-    (over,) = moments(held, "held") + moments(as_well, "held")
-    began = over - int(HOLD.total_seconds() * 1000)
+    free.freeze()  # one of the other two gets the throttle
+    await stack.queue.put(TUBE, "throttle")
+    await until(lambda: moments(first, "throttled") or moments(second, "throttled"))
+    (end,) = moments(first, "throttled") + moments(second, "throttled")
+    begin = end - int(THROTTLE.total_seconds() * 1000)
     free.resume()
     await stack.queue.put_many(TUBE, [NewTask("") for _ in range(300)])
     await until(lambda: all(len(moments(program, "taken")) > 5 for program in programs), within=20)
-    taken = {program: [ms for ms in moments(program, "taken") if began < ms < over] for program in programs}
-    assert [len(taken[program]) for program in (held, as_well)] == [0, 0]
+    taken = {program: [ms for ms in moments(program, "taken") if begin < ms < end] for program in programs}
+    assert [len(taken[program]) for program in (first, second)] == [0, 0]
     assert taken[free]

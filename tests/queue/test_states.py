@@ -1,4 +1,4 @@
-"""The table of states (core/model/states.py `NEXT`) is what the scripts do: every verb on a task in every state."""
+"""The scripts do what the table of states (`NEXT` in core/model/states.py) says: every verb, in every state."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import Conflict, NotFound
 from core.model.states import NEXT, TaskState
-from core.queue.queue import Task
+from core.queue import SettleResult, Task
 from tests.support.stack import HOUR, LEASE, Stack
 
 pytestmark = pytest.mark.row("K-17")
@@ -17,7 +17,7 @@ ENDS = ("done", "failed", "cancelled", "expired")
 
 
 class Case:
-    """One task, brought into a state, and the token it was last taken with."""
+    """One task, brought into a state, and its last claim."""
 
     def __init__(self, stack: Stack) -> None:
         self.stack, self.id = stack, ""
@@ -32,18 +32,18 @@ class Case:
         (self.task,) = await self.stack.take(TUBE)
 
     @property
-    def held(self) -> Task:
-        """The task as it was last taken; one that was never taken has a token that nobody was given."""
+    def claimed(self) -> Task:
+        """Return the task as it was last claimed; if it never was, with a token that was given to no worker."""
         if self.task is not None:
             return self.task
         return Task(0, self.id.partition(".")[2], "0", 1, 0, 0, "", "", 0, "", "", 0)
 
     async def state(self) -> TaskState:
         try:
-            return TaskState((await self.stack.queue.peek(self.id))["state"])
+            return (await self.stack.queue.peek(self.id)).state
         except NotFound:
-            counts = (await self.stack.queue.stats())["tubes"][TUBE]
-            return TaskState(next(end for end in ENDS if counts.get(end)))
+            stats = (await self.stack.queue.stats()).tubes[TUBE]
+            return TaskState(next(end for end in ENDS if getattr(stats, end)))
 
 
 async def waiting(case: Case) -> None:
@@ -73,7 +73,7 @@ STATES: dict[TaskState, Callable[[Case], Awaitable[None]]] = {
 
 
 async def passes(case: Case, time: timedelta) -> None:
-    case.stack.passes(time)
+    case.stack.advance_clock(time)
     await case.stack.tick()
 
 
@@ -84,18 +84,18 @@ def later(case: Case) -> int:
 VERBS: dict[str, list[Callable[[Case], Awaitable[object]]]] = {
     "due": [lambda case: passes(case, HOUR)],
     "claim": [lambda case: case.stack.take(TUBE)],
-    "extend": [lambda case: case.stack.queue.extend(case.held, LEASE)],
+    "extend": [lambda case: case.stack.queue.extend(case.claimed, LEASE)],
     "settle": [
-        lambda case: case.stack.queue.settle(case.held),
-        lambda case: case.stack.queue.settle(case.held, result="failed"),
-        lambda case: case.stack.queue.settle(case.held, result="retry"),
-        lambda case: case.stack.queue.settle(case.held, result="retry", due=later(case)),
+        lambda case: case.stack.queue.settle(case.claimed),
+        lambda case: case.stack.queue.settle(case.claimed, result=SettleResult.FAILED),
+        lambda case: case.stack.queue.settle(case.claimed, result=SettleResult.RETRY),
+        lambda case: case.stack.queue.settle(case.claimed, result=SettleResult.RETRY, due=later(case)),
     ],
     "release": [
-        lambda case: case.stack.queue.release(case.held),
-        lambda case: case.stack.queue.release(case.held, later(case)),
+        lambda case: case.stack.queue.release(case.claimed),
+        lambda case: case.stack.queue.release(case.claimed, later(case)),
     ],
-    "lease over": [lambda case: passes(case, LEASE)],
+    "lease ends": [lambda case: passes(case, LEASE)],
     "expire": [lambda case: passes(case, 3 * HOUR)],
     "bury": [lambda case: case.stack.queue.bury(case.id)],
     "kick": [lambda case: case.stack.queue.kick(case.id)],
@@ -103,23 +103,25 @@ VERBS: dict[str, list[Callable[[Case], Awaitable[object]]]] = {
 }
 
 
-# Time does several things at once; what it does is asked for the states in which the table lets it do something.
-OF_TIME = ("due", "lease over", "expire")
-CASES = [(verb, state) for verb in VERBS for state in STATES if verb not in OF_TIME or state in NEXT[verb]]
+# Passing time does several of these at once, so they are tested only in the states in which the table has them.
+BY_TIME = ("due", "lease ends", "expire")
+CASES = [(verb, state) for verb in VERBS for state in STATES if verb not in BY_TIME or state in NEXT[verb]]
 
 
 @pytest.mark.parametrize(("verb", "state"), CASES)
-async def test_a_verb_leads_where_the_table_says_and_nowhere_else(stack: Stack, verb: str, state: TaskState) -> None:
+async def test_every_verb_leads_to_the_states_of_the_table_and_to_no_others(
+    stack: Stack, verb: str, state: TaskState
+) -> None:
     for act in VERBS[verb]:
         case = Case(stack)
         await STATES[state](case)
         try:
             await act(case)
         except Conflict:
-            assert state not in NEXT[verb], "refused, although the table allows it"
+            assert state not in NEXT[verb], "refused although the table allows it"
         assert await case.state() in NEXT[verb].get(state, (state,))
         await stack.redis.flushdb()
 
 
-def test_every_verb_of_the_table_is_tried() -> None:
+def test_every_verb_of_the_table_is_tested() -> None:
     assert set(VERBS) == set(NEXT) - {"put"}

@@ -1,4 +1,4 @@
-"""Sleeping workers are woken: by the bell, once per idle period; by time, through one keeper of the timer."""
+"""Sleeping workers are woken by the bell, once per idle period, and by time, through one keeper of the timer."""
 
 import asyncio
 import time
@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 from redis.asyncio import Redis
 
-from core.queue.queue import Claim, Task
-from core.queue.worker import Worker, WorkerOptions
+from core.queue import Claim, Task, Worker, WorkerOptions
 from core.redis.keys import KEYS, bell
 from core.redis.store import Store
 from tests.support.servers import on_both_servers
@@ -18,19 +17,19 @@ from tests.support.waiting import until
 pytestmark = [on_both_servers, pytest.mark.row("D-06", "K-32")]
 
 BELL = bell(0, "t")
-# Longer than any test: whatever wakes a worker here, it is not its floor.
-SLEEPY = WorkerOptions(floor=timedelta(seconds=50))
+# Longer than any test, so that no worker wakes by itself.
+SLEEPY = WorkerOptions(max_sleep=timedelta(seconds=50))
 
 
-class Ears:
-    """Hears what becomes of one key."""
+class KeyEvents:
+    """Records the keyspace events of one key."""
 
     def __init__(self, redis: Redis, key: str) -> None:
         self._pubsub = redis.pubsub()
         self._channel = f"__keyspace@0__:{key}"
         self.events: list[str] = []
 
-    async def open(self) -> "Ears":
+    async def open(self) -> "KeyEvents":
         await self._pubsub.subscribe(self._channel)
         self._task = asyncio.create_task(self._listen())
         return self
@@ -45,20 +44,20 @@ class Ears:
         await self._pubsub.aclose()  # type: ignore[no-untyped-call]
 
 
-class Crew:
-    """Workers that note when they got what."""
+class Workers:
+    """Workers that record which task they got when."""
 
     def __init__(self, stack: Stack) -> None:
         self.stack = stack
         self.got: list[tuple[str, float]] = []
         self._workers: list[tuple[Worker, asyncio.Task[None], Store]] = []
 
-    async def hire(self, pace: WorkerOptions = SLEEPY, tube: str = "t", store: Store | None = None) -> Worker:
-        """A worker with a connection of its own, as in a process of its own; asleep when this comes back."""
+    async def start(self, options: WorkerOptions = SLEEPY, tube: str = "t", store: Store | None = None) -> Worker:
+        """Start a worker with its own connection, as in another process; it sleeps when this returns."""
         store = store or await Store.open(self.stack.server.url)
-        worker = Worker(store, tube, self._handle, pace=pace)
+        worker = Worker(store, tube, self._handle, options=options)
         self._workers.append((worker, asyncio.create_task(worker.run()), store))
-        # The second claim is that of the subscription.
+        # A worker claims a second time when its subscription is confirmed.
         await until(lambda: worker.claims >= 2)
         return worker
 
@@ -70,7 +69,7 @@ class Crew:
     def bodies(self) -> list[str]:
         return [body for body, _ in self.got]
 
-    async def dismiss(self) -> None:
+    async def close(self) -> None:
         for worker, running, store in self._workers:
             worker.stop()
             await running
@@ -78,13 +77,13 @@ class Crew:
 
 
 @pytest.fixture
-async def crew(stack: Stack) -> "Crew":  # type: ignore[misc]
-    hired = Crew(stack)
-    yield hired
-    await hired.dismiss()
+async def workers(stack: Stack) -> "Workers":  # type: ignore[misc]
+    opened = Workers(stack)
+    yield opened
+    await opened.close()
 
 
-async def test_the_bell_is_there_only_while_somebody_sleeps(stack: Stack) -> None:
+async def test_the_bell_exists_only_while_a_worker_sleeps(stack: Stack) -> None:
     assert not await stack.redis.exists(BELL)
     await stack.claim()
     assert 0 < await stack.redis.pttl(BELL) <= 60_000
@@ -94,35 +93,35 @@ async def test_the_bell_is_there_only_while_somebody_sleeps(stack: Stack) -> Non
     assert not await stack.redis.exists(BELL)
 
 
-async def test_the_bell_lives_until_the_next_due_moment(stack: Stack) -> None:
+async def test_the_bell_expires_when_the_next_task_is_due(stack: Stack) -> None:
     await stack.queue.put("t", "a", due=stack.now() + timedelta(seconds=7))
     await stack.claim()
     assert 5_000 < await stack.redis.pttl(BELL) <= 7_000
 
 
-async def test_who_has_no_room_does_not_set_the_bell(stack: Stack) -> None:
+async def test_a_worker_without_room_does_not_set_the_bell(stack: Stack) -> None:
     await stack.claim(limit=0)
     assert not await stack.redis.exists(BELL)
 
 
-async def test_a_thousand_tasks_ring_once(stack: Stack) -> None:
-    ears = await Ears(stack.redis, BELL).open()
+async def test_a_thousand_puts_ring_the_bell_once(stack: Stack) -> None:
+    key_events = await KeyEvents(stack.redis, BELL).open()
     await stack.claim()
     await asyncio.gather(*(stack.queue.put("t", str(number)) for number in range(1000)))
     await stack.finish_all()
-    await until(lambda: ears.events[-1:] == ["set"] or "del" in ears.events)
-    assert ears.events.count("del") == 1
-    await ears.close()
+    await until(lambda: key_events.events[-1:] == ["set"] or "del" in key_events.events)
+    assert key_events.events.count("del") == 1
+    await key_events.close()
 
 
-async def test_work_of_another_tube_does_not_ring(stack: Stack) -> None:
+async def test_a_task_of_another_tube_does_not_ring_the_bell(stack: Stack) -> None:
     await stack.claim()
     await stack.queue.put("u", "a")
     assert await stack.redis.exists(BELL)
 
 
-async def test_what_comes_free_rings(stack: Stack) -> None:
-    """The end of a lane's holder, a kick and a promoted task make work takeable as much as a put does."""
+async def test_a_settled_lane_and_a_kicked_task_ring_the_bell(stack: Stack) -> None:
+    """The end of a lane's first task and a kick make a task ready as a put does."""
     first = await stack.queue.put("t", "a", lane="lane")
     await stack.queue.put("t", "b", lane="lane")
     (task,) = await stack.take()
@@ -139,57 +138,57 @@ async def test_what_comes_free_rings(stack: Stack) -> None:
 
 
 @pytest.mark.row("K-32")
-async def test_a_sleeping_worker_is_woken_at_once(stack: Stack, crew: Crew) -> None:
-    await crew.hire()
+async def test_a_sleeping_worker_is_woken_at_once(stack: Stack, workers: Workers) -> None:
+    await workers.start()
     put_at = time.monotonic()
     await stack.queue.put("t", "a")
-    await until(lambda: crew.got)
-    assert crew.got[0][1] - put_at < 0.5
+    await until(lambda: workers.got)
+    assert workers.got[0][1] - put_at < 0.5
 
 
-async def test_a_worker_with_much_to_do_takes_all_of_it_without_another_bell(stack: Stack, crew: Crew) -> None:
-    worker = await crew.hire(WorkerOptions(floor=timedelta(seconds=50), tasks=4, entries=4))
+async def test_a_busy_worker_takes_everything_without_another_bell(stack: Stack, workers: Workers) -> None:
+    worker = await workers.start(WorkerOptions(max_sleep=timedelta(seconds=50), max_tasks=4, max_entries=4))
     await asyncio.gather(*(stack.queue.put("t", str(number)) for number in range(200)))
-    await until(lambda: len(crew.got) == 200)
-    assert sorted(crew.bodies) == sorted(map(str, range(200)))
+    await until(lambda: len(workers.got) == 200)
+    assert sorted(workers.bodies) == sorted(map(str, range(200)))
     assert worker.claims <= 210
 
 
 @pytest.mark.row("D-07")
-async def test_a_worker_looks_at_a_due_moment_and_not_before(
-    stack: Stack, crew: Crew, monkeypatch: pytest.MonkeyPatch
+async def test_a_worker_claims_when_a_task_is_due_and_not_before(
+    stack: Stack, workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It wakes earlier, by what a timer may be late: were it not to wait, it would look again and again until then."""
-    monkeypatch.setattr("core.queue.worker._TICK", 0.015)
-    worker, moments = await crew.hire(), 20
+    """It wakes early by the resolution of timers; if it did not wait out the rest, it would claim again and again."""
+    monkeypatch.setattr("core.queue.worker._TIMER_RESOLUTION", 0.015)
+    worker, moments = await workers.start(), 20
     start = stack.now() + timedelta(milliseconds=300)
     for number in range(moments):
         await stack.queue.put("t", str(number), due=start + number * timedelta(milliseconds=30))
     await asyncio.sleep(0.1)
     before = worker.claims
-    await until(lambda: len(crew.got) == moments)
-    assert crew.bodies == [str(number) for number in range(moments)]
+    await until(lambda: len(workers.got) == moments)
+    assert workers.bodies == [str(number) for number in range(moments)]
     assert worker.claims - before <= 4 * moments
 
 
 @pytest.mark.row("D-07")
-async def test_a_due_moment_wakes_a_worker_although_no_event_is_sent(stack: Stack, crew: Crew) -> None:
+async def test_a_worker_wakes_for_a_due_task_although_no_event_is_sent(stack: Stack, workers: Workers) -> None:
     await stack.redis.config_set("notify-keyspace-events", "")
     due = stack.now() + timedelta(seconds=0.5)
     await stack.queue.put("t", "a", due=due)
-    await crew.hire()
-    await until(lambda: crew.got)
+    await workers.start()
+    await until(lambda: workers.got)
     assert abs((stack.now() - due).total_seconds()) < 0.3
 
 
 @pytest.mark.row("D-07")
-async def test_an_earlier_moment_wakes_the_keeper_of_the_timer(stack: Stack, crew: Crew) -> None:
+async def test_a_task_that_is_due_earlier_wakes_the_keeper_of_the_timer(stack: Stack, workers: Workers) -> None:
     await stack.queue.put("t", "later", due=stack.now() + timedelta(seconds=40))
-    await crew.hire()
-    await crew.hire()
+    await workers.start()
+    await workers.start()
     due = stack.now() + timedelta(seconds=0.3)
     await stack.queue.put("t", "sooner", due=due)
-    await until(lambda: crew.bodies == ["sooner"])
+    await until(lambda: workers.bodies == ["sooner"])
     assert abs((stack.now() - due).total_seconds()) < 0.3
 
 
@@ -201,12 +200,12 @@ async def test_one_of_many_workers_keeps_the_timer(stack: Stack) -> None:
     assert (await stack.claim(owner="worker 3", limit=0)).keeper
 
 
-async def test_the_timer_of_a_dead_keeper_runs_out(stack: Stack) -> None:
+async def test_the_timer_of_a_dead_keeper_expires(stack: Stack) -> None:
     await stack.claim(owner="dead")
     assert 0 < await stack.redis.pttl("queue:{0}:timer") <= 2 * 200
 
 
-async def test_a_moment_that_is_not_the_earliest_disturbs_nobody(stack: Stack) -> None:
+async def test_a_task_that_is_not_the_earliest_due_leaves_the_timer_alone(stack: Stack) -> None:
     await stack.queue.put("t", "a", due=stack.now() + timedelta(seconds=30))
     await stack.claim(owner="keeper")
     await stack.queue.put("t", "b", due=stack.now() + timedelta(seconds=40))
@@ -215,33 +214,35 @@ async def test_a_moment_that_is_not_the_earliest_disturbs_nobody(stack: Stack) -
     assert await stack.redis.get("queue:{0}:timer") is None
 
 
-async def test_without_any_event_work_is_found_within_the_floor(stack: Stack, crew: Crew) -> None:
-    await crew.hire(WorkerOptions(floor=timedelta(seconds=0.4)))
+async def test_without_any_event_a_task_is_found_within_max_sleep(stack: Stack, workers: Workers) -> None:
+    await workers.start(WorkerOptions(max_sleep=timedelta(seconds=0.4)))
     await stack.redis.config_set("notify-keyspace-events", "")
     put_at = time.monotonic()
     await stack.queue.put("t", "a")
-    await until(lambda: crew.got)
-    assert crew.got[0][1] - put_at < 0.8
+    await until(lambda: workers.got)
+    assert workers.got[0][1] - put_at < 0.8
 
 
-async def test_an_idle_worker_asks_once_per_floor(stack: Stack, crew: Crew) -> None:
-    worker = await crew.hire(WorkerOptions(floor=timedelta(seconds=0.25)))
+async def test_an_idle_worker_claims_once_per_max_sleep(stack: Stack, workers: Workers) -> None:
+    worker = await workers.start(WorkerOptions(max_sleep=timedelta(seconds=0.25)))
     before, began = worker.claims, time.monotonic()
     await until(lambda: worker.claims >= before + 4)
     assert time.monotonic() - began > 0.7
 
 
-async def test_what_was_put_while_the_connection_was_cut_is_found_at_the_next_one(stack: Stack, crew: Crew) -> None:
-    worker = await crew.hire()
+async def test_a_task_put_while_the_subscription_was_cut_is_found_after_reconnecting(
+    stack: Stack, workers: Workers
+) -> None:
+    worker = await workers.start()
     claims = worker.claims
     await stack.redis.config_set("notify-keyspace-events", "")
-    await stack.queue.put("t", "unheard")
+    await stack.queue.put("t", "put meanwhile")
     await stack.redis.client_kill_filter(_type="pubsub")
-    await until(lambda: crew.bodies == ["unheard"])
+    await until(lambda: workers.bodies == ["put meanwhile"])
     assert worker.claims > claims
 
 
-async def test_a_worker_that_stops_finishes_what_it_has(stack: Stack) -> None:
+async def test_a_stopping_worker_finishes_its_task_and_claims_no_other(stack: Stack) -> None:
     began, go_on = asyncio.Event(), asyncio.Event()
 
     async def handle(task: Task, claim: Claim) -> None:
@@ -249,7 +250,7 @@ async def test_a_worker_that_stops_finishes_what_it_has(stack: Stack) -> None:
         await go_on.wait()
         await stack.queue.settle(task)
 
-    worker = Worker(stack.store, "t", handle, pace=SLEEPY)
+    worker = Worker(stack.store, "t", handle, options=SLEEPY)
     running = asyncio.create_task(worker.run())
     await stack.queue.put("t", "a")
     await began.wait()
@@ -260,39 +261,43 @@ async def test_a_worker_that_stops_finishes_what_it_has(stack: Stack) -> None:
     assert await stack.finish_all() == ["b"]
 
 
-async def test_a_handler_that_raises_loses_its_lease_and_ends_nobody(stack: Stack, crew: Crew) -> None:
+async def test_a_task_whose_handler_raised_is_claimed_again_after_its_lease(stack: Stack, workers: Workers) -> None:
     async def handle(task: Task, claim: Claim) -> None:
         if task.attempts == 1 and task.body == "bad":
-            raise ValueError("a fault of the handler")
-        await crew._handle(task, claim)
+            raise ValueError("raised by the handler")
+        await workers._handle(task, claim)
 
-    worker = Worker(stack.store, "t", handle, pace=WorkerOptions(timedelta(seconds=0.3), timedelta(seconds=0.2)))
+    worker = Worker(stack.store, "t", handle, options=WorkerOptions(timedelta(seconds=0.3), timedelta(seconds=0.2)))
     running = asyncio.create_task(worker.run())
     for body in ("bad", "good"):
         await stack.queue.put("t", body)
-    await until(lambda: crew.bodies == ["good", "bad"])
+    await until(lambda: workers.bodies == ["good", "bad"])
     worker.stop()
     await running
 
 
-async def test_who_may_not_subscribe_is_told_why_and_works_by_his_floor(
-    stack: Stack, crew: Crew, caplog: pytest.LogCaptureFixture
+async def test_a_worker_without_permission_to_subscribe_logs_why_and_polls_by_max_sleep(
+    stack: Stack, workers: Workers, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await stack.redis.execute_command("ACL", "SETUSER", "deaf", "on", ">secret", "~*", "+@all", "resetchannels")  # type: ignore[no-untyped-call]
+    await stack.redis.execute_command("ACL", "SETUSER", "no-channels", "on", ">secret", "~*", "+@all", "resetchannels")  # type: ignore[no-untyped-call]
     try:
-        store = await Store.open(f"redis://deaf:secret@127.0.0.1:{stack.server.place.port}/0")
-        worker = await crew.hire(WorkerOptions(floor=timedelta(milliseconds=50)), store=store)
+        store = await Store.open(f"redis://no-channels:secret@127.0.0.1:{stack.server.place.port}/0")
+        worker = await workers.start(WorkerOptions(max_sleep=timedelta(milliseconds=50)), store=store)
         await stack.queue.put("t", "a")
-        await until(lambda: crew.bodies == ["a"])
+        await until(lambda: workers.bodies == ["a"])
         assert worker.claims < 50  # it does not spin
-        assert any("bell not heard" in record.message and "permission" in record.message for record in caplog.records)
+        assert any(
+            "no keyspace events" in record.message and "permission" in record.message for record in caplog.records
+        )
     finally:
-        await stack.redis.execute_command("ACL", "DELUSER", "deaf")  # type: ignore[no-untyped-call]
+        await stack.redis.execute_command("ACL", "DELUSER", "no-channels")  # type: ignore[no-untyped-call]
 
 
-async def test_when_the_keeper_of_the_timer_ends_another_keeps_it_at_once(stack: Stack, crew: Crew) -> None:
-    """Not when the bell runs out, which is at the moment of the task that it would then be late for."""
-    keeper, other = await crew.hire(), await crew.hire()
+async def test_when_the_keeper_of_the_timer_stops_another_worker_takes_over_at_once(
+    stack: Stack, workers: Workers
+) -> None:
+    """Not when the bell expires: that is when the task is due, so it would be late."""
+    keeper, other = await workers.start(), await workers.start()
     await stack.queue.put("t", "late", due=stack.now() + timedelta(seconds=30))
     await until(lambda: keeper.claims >= 3)
     keeper.stop()

@@ -1,4 +1,4 @@
-"""Workers: lanes, free attempt_pool, leases, graceful ends."""
+"""Workers: lanes, concurrency, leases, stopping."""
 
 import asyncio
 import sys
@@ -7,121 +7,123 @@ from datetime import timedelta
 
 import pytest
 
-from core.queue.client import Attempt, NewTask
+from core.queue import Attempt, NewTask
 from tests.support.servers import Server
 from tests.support.stack import Stack
 from tests.support.waiting import until
-from tests.support.workshop import SOON, Shop
+from tests.support.workshop import SOON, Workshop
 
 
 @pytest.mark.row("K-13", "K-12", "K-39")
-async def test_hundreds_of_handlers_keep_the_lanes(shop: Shop) -> None:
+async def test_hundreds_of_handlers_keep_the_order_of_lanes(workshop: Workshop) -> None:
     seen: dict[str, list[int]] = {}
     busy: set[str] = set()
     side_by_side: list[str] = []
 
-    async def handler(job: Attempt) -> None:
-        side_by_side.extend({job.task.lane} & busy)  # what a handler raises is a retry
-        busy.add(job.task.lane)
-        await job.save("at work")
-        seen.setdefault(job.task.lane, []).append(int(job.body))
-        busy.discard(job.task.lane)
+    async def handler(attempt: Attempt) -> None:
+        side_by_side.extend({attempt.task.lane} & busy)  # what a handler raises is a retry
+        busy.add(attempt.task.lane)
+        await attempt.save("running")
+        seen.setdefault(attempt.task.lane, []).append(int(attempt.body))
+        busy.discard(attempt.task.lane)
 
-    await shop.work.put_many("t", [NewTask(str(n), lane=f"lane {n % 60}") for n in range(600)])
+    await workshop.client.put_many("t", [NewTask(str(n), lane=f"lane {n % 60}") for n in range(600)])
     for _ in range(2):
-        await shop.open(handler, concurrency=300)
+        await workshop.start_worker(handler, concurrency=300)
     await until(lambda: sum(map(len, seen.values())) == 600)
     assert all(bodies == sorted(bodies) for bodies in seen.values())
     assert side_by_side == []
 
 
 @pytest.mark.row("K-39")
-async def test_nothing_is_taken_that_no_handler_is_free_for(stack: Stack, shop: Shop) -> None:
+async def test_a_worker_takes_no_task_without_a_free_handler(stack: Stack, workshop: Workshop) -> None:
     gate, running = asyncio.Event(), 0
 
-    async def handler(job: Attempt) -> None:
+    async def handler(attempt: Attempt) -> None:
         nonlocal running
         running += 1
         await gate.wait()
 
-    await shop.open(handler, concurrency=3)
+    await workshop.start_worker(handler, concurrency=3)
     for _ in range(10):
-        await shop.work.put("t", "")
+        await workshop.client.put("t", "")
     await until(lambda: running == 3)
-    assert (await stack.queue.stats())["tubes"]["t"]["states"]["ready"] == 7
+    assert (await stack.queue.stats()).tubes["t"].states.ready == 7
     gate.set()
     await until(lambda: running == 10)
 
 
 @pytest.mark.row("K-39", "K-24")
-async def test_a_worker_that_is_stopped_finishes_what_it_has_and_takes_nothing_more(stack: Stack, shop: Shop) -> None:
-    gate, began = asyncio.Event(), asyncio.Event()
+async def test_a_stopped_worker_finishes_its_tasks_and_takes_no_more(stack: Stack, workshop: Workshop) -> None:
+    gate, started = asyncio.Event(), asyncio.Event()
 
-    async def handler(job: Attempt) -> None:
-        began.set()
+    async def handler(attempt: Attempt) -> None:
+        started.set()
         await gate.wait()
 
-    worker = await shop.open(handler, concurrency=1)
-    for body in ("in hand", "next"):
-        await shop.work.put("t", body)
-    await began.wait()
+    worker = await workshop.start_worker(handler, concurrency=1)
+    for body in ("running", "next"):
+        await workshop.client.put("t", body)
+    await started.wait()
     worker.stop()
     gate.set()
-    await shop.close(worker)
+    await workshop.stop_worker(worker)
     assert await stack.finish_all() == ["next"]
 
 
 @pytest.mark.row("K-39", "K-30")
-async def test_what_is_not_finished_within_the_grace_is_given_back_unattempted(stack: Stack, shop: Shop) -> None:
-    began = asyncio.Event()
+async def test_a_task_not_finished_within_the_grace_is_released_without_counting_the_attempt(
+    stack: Stack, workshop: Workshop
+) -> None:
+    started = asyncio.Event()
 
-    async def endless(job: Attempt) -> None:
-        began.set()
+    async def endless(attempt: Attempt) -> None:
+        started.set()
         await asyncio.Event().wait()
 
-    worker = await shop.open(endless)
-    await shop.work.put("t", "endless")
-    await began.wait()
+    worker = await workshop.start_worker(endless)
+    await workshop.client.put("t", "endless")
+    await started.wait()
     worker.stop(timedelta(milliseconds=20))
-    await shop.close(worker)
+    await workshop.stop_worker(worker)
     (task,) = await stack.take()
     assert task.attempts == 1
 
 
 @pytest.mark.row("K-39")
 async def test_a_lease_outlives_a_busy_event_loop(own_server: Server) -> None:
-    """The handler blocks the loop for three leases; another process asks for work meanwhile."""
+    """The handler blocks the loop for three leases; another process claims meanwhile."""
     stack = await Stack.open(own_server)
-    shop, begun = Shop(stack.store), 0
+    workshop, attempts = Workshop(stack.store), 0
 
-    async def blocking(job: Attempt) -> str:
-        nonlocal begun
-        begun += 1
+    async def blocking(attempt: Attempt) -> str:
+        nonlocal attempts
+        attempts += 1
         time.sleep(1.5)  # noqa: ASYNC251 - that is what this test is about
         return "whole"
 
-    await shop.open(blocking, lease=timedelta(milliseconds=500))
-    ticker = await asyncio.create_subprocess_exec(*_claiming(own_server), stdout=asyncio.subprocess.PIPE)
-    assert ticker.stdout
-    await ticker.stdout.readline()
-    assert await shop.work.call("t", "", SOON) == "whole"
-    assert begun == 1
-    ticker.kill()
-    await ticker.wait()
-    await shop.end()
+    await workshop.start_worker(blocking, lease=timedelta(milliseconds=500))
+    claiming = await asyncio.create_subprocess_exec(*_claiming_process(own_server), stdout=asyncio.subprocess.PIPE)
+    assert claiming.stdout
+    await claiming.stdout.readline()
+    assert await workshop.client.call("t", "", SOON) == "whole"
+    assert attempts == 1
+    claiming.kill()
+    await claiming.wait()
+    await workshop.close()
     await stack.close()
 
 
-def _claiming(server: Server) -> list[str]:
-    """A process that lets time go on ten times a second, as any worker of the stack does."""
+def _claiming_process(server: Server) -> list[str]:
+    """Return the command of a process that claims ten times a second, so that lost leases are noticed."""
     code = (
         "import asyncio\nfrom datetime import timedelta as d\n"
-        "from core.queue.queue import Queue\nfrom core.redis.store import Store\n"
+        "from core.queue import Queue\nfrom core.redis.store import Store\n"
         "async def main():\n"
         f"    queue = Queue(await Store.open({server.url!r}))\n"
         "    print('ready', flush=True)\n"
         "    while True:\n"
-        "        await queue.claim('other', 'other', shard=0, limit=0, lease=d(seconds=9), floor=d(seconds=9))\n"
+        "        await queue.claim('other', 'other', shard=0, limit=0, lease=d(seconds=9), max_sleep=d(seconds=9))\n"
         "        await asyncio.sleep(0.1)\n"
         "asyncio.run(main())\n"
     )
@@ -129,16 +131,16 @@ def _claiming(server: Server) -> list[str]:
 
 
 @pytest.mark.row("K-04", "K-39")
-async def test_a_handler_that_hangs_loses_its_task_to_another(stack: Stack, shop: Shop) -> None:
+async def test_the_task_of_a_hanging_handler_goes_to_another(stack: Stack, workshop: Workshop) -> None:
     hanging, bodies = asyncio.Event(), []
 
-    async def handler(job: Attempt) -> None:
-        bodies.append(job.body)
-        if job.task.attempts == 1:
+    async def handler(attempt: Attempt) -> None:
+        bodies.append(attempt.body)
+        if attempt.task.attempts == 1:
             await hanging.wait()
 
     lease = timedelta(milliseconds=150)
-    await shop.open(handler, lease=lease, longest=timedelta(milliseconds=200))
-    await shop.work.put("t", "a")
+    await workshop.start_worker(handler, lease=lease, max_runtime=timedelta(milliseconds=200))
+    await workshop.client.put("t", "a")
     await until(lambda: bodies == ["a", "a"])
     hanging.set()

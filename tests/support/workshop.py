@@ -1,4 +1,4 @@
-"""The small API in a test: a `QueueClient` with its workers, and the handlers that most tests need."""
+"""A `QueueClient` with its workers, and the handlers that most tests need."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 
 from core.model.backoff import Backoff
-from core.queue.client import Attempt, Handler, QueueClient, Result
-from core.queue.worker import Worker
+from core.queue import Attempt, Handler, QueueClient, Result, Worker
 from core.redis.store import Store
 from tests.support.stack import FLOOR, Stack
 from tests.support.waiting import until
@@ -17,42 +16,58 @@ SOON = timedelta(seconds=5)
 QUICK = Backoff(timedelta(milliseconds=5), timedelta(milliseconds=5))
 
 
-class Shop:
-    """A `QueueClient` and its workers, ended with the test."""
+class Workshop:
+    """A `QueueClient` and its workers, as one process has them. `close` stops them."""
 
     def __init__(self, store: Store, client: str = "") -> None:
-        self.work = QueueClient(store, client)
+        self.client = QueueClient(store, client)
         self.workers: dict[Worker, asyncio.Task[None]] = {}
 
-    async def open(self, handler: Handler, tube: str = "t", **options: object) -> Worker:
-        worker = self.work.worker(tube, handler, **{"floor": FLOOR, **options})  # type: ignore[arg-type]
+    async def start_worker(
+        self,
+        handler: Handler,
+        tube: str = "t",
+        *,
+        concurrency: int = 100,
+        lease: timedelta = timedelta(seconds=30),
+        max_sleep: timedelta = FLOOR,
+        max_runtime: timedelta = timedelta(hours=1),
+    ) -> Worker:
+        """Start a worker; it has claimed once when this returns."""
+        worker = self.client.worker(
+            tube, handler, concurrency, lease=lease, max_sleep=max_sleep, max_runtime=max_runtime
+        )
         self.workers[worker] = asyncio.create_task(worker.run())
         await until(lambda: worker.claims > 0)
         return worker
 
-    async def close(self, worker: Worker) -> None:
+    async def stop_worker(self, worker: Worker) -> None:
+        """Stop a worker and wait until its tasks are finished."""
         worker.stop()
         await asyncio.wait_for(self.workers.pop(worker), 10)
 
-    async def end(self) -> None:
+    async def close(self) -> None:
         for worker in list(self.workers):
-            await self.close(worker)
-        await self.work.close()
+            await self.stop_worker(worker)
+        await self.client.close()
 
 
 @pytest.fixture
-async def shop(stack: Stack) -> AsyncIterator[Shop]:
-    opened = Shop(stack.store)
+async def workshop(stack: Stack) -> AsyncIterator[Workshop]:
+    opened = Workshop(stack.store)
     yield opened
-    await opened.end()
+    await opened.close()
 
 
-def answering(result: Result) -> Handler:
-    async def handler(job: Attempt) -> Result:
+def returning(result: Result) -> Handler:
+    """Return a handler that returns `result`."""
+
+    async def handler(attempt: Attempt) -> Result:
         return result
 
     return handler
 
 
-async def echo(job: Attempt) -> str:
-    return job.body.upper()
+async def echo(attempt: Attempt) -> str:
+    """Handler: returns the body in capitals."""
+    return attempt.body.upper()

@@ -1,0 +1,73 @@
+"""What a handler gets and what it returns.
+
+A handler is a coroutine function with one `Attempt`. It returns None or a text (done; the text is the answer), or one
+of `Done`, `Failed`, `Retry`, `Bury`. If it raises, the task is retried after the tube's back-off; after the last
+attempt it is buried. Called by `core.queue.executor`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from core.queue.queue import Queue
+from core.queue.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The task is done; `answer` goes to its caller."""
+
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The task failed for good; it is not retried."""
+
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """The task is attempted again `after` this time; None: after the tube's back-off. `body`, unless "", replaces the
+    task's body for the next attempt (K-37); `checkpoint` is handed to it.
+    """
+
+    after: timedelta | None = None
+    body: str = ""
+    checkpoint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bury:
+    """The task is set aside until an operator kicks or cancels it."""
+
+
+Result = Done | Failed | Retry | Bury | str | None
+
+
+class Attempt:
+    """One attempt at a task, as its handler sees it. `checkpoint`: what an earlier attempt saved. `cancelled` is set
+    when the task is cancelled while it runs.
+    """
+
+    def __init__(self, queue: Queue, task: Task, lease: timedelta) -> None:
+        self.task = task
+        self.body = task.body
+        self.checkpoint = task.checkpoint
+        self.cancelled = asyncio.Event()
+        self._queue = queue
+        self._lease = lease
+
+    async def save(self, checkpoint: str) -> bool:
+        """Save the progress; if this worker dies, the next attempt gets it (K-33). Returns False if the handler must
+        stop: the task was cancelled, or its lease was lost.
+        """
+        extension = await self._queue.extend(self.task, self._lease, checkpoint=checkpoint)
+        if extension.cancelled:
+            self.cancelled.set()
+        return extension.lease_valid and not extension.cancelled
+
+
+Handler = Callable[[Attempt], Awaitable[Result]]
