@@ -55,7 +55,7 @@ arguments come as one word, an array of MessagePack. Each is safe to repeat.
 
 
 def states_page() -> str:
-    """States and what leads from one to the next; statuses, reasons, verdicts."""
+    """States and their transitions; statuses, reasons, verdicts."""
     rows = [
         (verb, str(before or "–"), ", ".join(after)) for verb, steps in NEXT.items() for before, after in steps.items()
     ]
@@ -68,9 +68,9 @@ def states_page() -> str:
         + _LOCKED
         + "\n## A delivery\n\n"
         + _words(DeliveryState)
-        + "\n## What became of one recipient in one channel\n\n"
+        + "\n## The outcome of one recipient in one channel\n\n"
         + _table(("status", "rank"), [(str(status), str(RANK[status])) for status in Status])
-        + "\nA later outcome takes the place of an earlier one if its rank is higher; reports may come in any order.\n"
+        + "\nAn outcome replaces another one if its rank is higher; delivery reports may come in any order.\n"
         + "\n## Reasons\n\n"
         + _words(Reason)
         + "\n## Verdicts\n\n"
@@ -79,8 +79,8 @@ def states_page() -> str:
 
 
 _LOCKED = """
-`locked` is not stored: it is a `ready` task that is not the first of its lane.
-A `taken` task that is cancelled is flagged and ends at its worker's next word.
+`locked` is not stored: it is a `ready` task that is not the head of its lane.
+A `taken` task that is cancelled is flagged and ends when its worker settles or releases it, or when its lease ends.
 """
 
 

@@ -86,7 +86,7 @@ NEXT: dict[str, dict[TaskState | None, tuple[TaskState, ...]]] = {
         )
     },
     "release": {TaskState.TAKEN: (TaskState.READY, TaskState.WAITING, TaskState.CANCELLED)},
-    "lease over": {TaskState.TAKEN: (TaskState.READY, TaskState.BURIED, TaskState.CANCELLED)},
+    "lease ends": {TaskState.TAKEN: (TaskState.READY, TaskState.BURIED, TaskState.CANCELLED)},
     "expire": {TaskState.READY: (TaskState.EXPIRED,), TaskState.WAITING: (TaskState.EXPIRED,)},
     "bury": {TaskState.READY: (TaskState.BURIED,), TaskState.WAITING: (TaskState.BURIED,)},
     "kick": {TaskState.BURIED: (TaskState.READY,)},

@@ -1,37 +1,37 @@
--- enqueue: keep a delivery: its history, its order and, when it is due now, its parcels, in one step
+-- enqueue: store a delivery in one step: its history, its order key and, if it is due, its parcels
 -- ARGV    packed: suffix, tenant, request, due, expires, repeat_key, fingerprint, repeat_ms, recipients, fields
---         request: names this very call, so that its repeat after a lost connection is known; fields: history field, value, …
+--         request: name of this call, by which its repeat after a lost connection is recognised; fields: history field, value, …
 -- USES    timers, plan, parcels, due, turn
 -- LATE    release_delivery, release_in_turn
--- RETURNS ["accepted" | "repeated", suffix, state, due, asked time if it had passed, recipients] or one of
+-- RETURNS ["accepted" | "repeated", suffix, state, due, requested time if it had passed, recipients] or one of
 --         ["used"] ["foreign"] ["payload"]
--- EVENTS  set and, when due, del of the order key; released, finished; before: outcomes, reported, del of bells
--- INVARIANT I13; a refusal writes nothing; repeats answer what the first call was answered
+-- EVENTS  set and, if due, del of the order key; released, finished; from what fell due before: outcomes, reported, del of bells
+-- INVARIANT I13; a refusal writes nothing; a repeat returns what the first call returned
 
-local function answer(kind, facts) return { kind, facts[1], facts[2], facts[3], facts[4], facts[5] } end
+local function reply(kind, result) return { kind, result[1], result[2], result[3], result[4], result[5] } end
 
 if repeat_key ~= '' then
   local first = redis.call('GET', idempotency_key(tenant, repeat_key))
   if first then
-    local known = cjson.decode(first)
-    if known.fingerprint ~= fingerprint then return { 'payload' } end
-    return answer('repeated', known.answer)
+    local stored = cjson.decode(first)
+    if stored.fingerprint ~= fingerprint then return { 'payload' } end
+    return reply('repeated', stored.answer)
   end
 end
 
 local history = history_key(suffix)
 if redis.call('EXISTS', history, reserved_key(suffix)) > 0 then
-  local known = redis.call('HMGET', history, 'request', 'tenant', 'created', 'due', 'asked', 'recipients')
-  local owner = known[2] or redis.call('GET', reserved_key(suffix))
+  local stored = redis.call('HMGET', history, 'request', 'tenant', 'created', 'due', 'asked', 'recipients')
+  local owner = stored[2] or redis.call('GET', reserved_key(suffix))
   if owner and owner ~= tenant then return { 'foreign' } end
-  if known[2] then
-    if known[1] ~= request then return { 'used' } end
-    local state = tonumber(known[4]) > tonumber(known[3]) and 'scheduled' or 'released'
-    return answer('repeated', { suffix, state, known[4], known[5] or '', known[6] })
+  if stored[2] then
+    if stored[1] ~= request then return { 'used' } end
+    local state = tonumber(stored[4]) > tonumber(stored[3]) and 'scheduled' or 'released'
+    return reply('repeated', { suffix, state, stored[4], stored[5] or '', stored[6] })
   end
 end
 
--- Checks are over; from here on everything is written.
+-- All checks are done; only writes follow.
 local asked = ''
 local state = due > now and 'scheduled' or 'released'
 if state == 'released' then
@@ -52,8 +52,8 @@ elseif overdue(due_key(), 1)[1] then
 else
   release_delivery(suffix)
 end
-local facts = { suffix, state, string.format('%.0f', due), asked, recipients }
+local result = { suffix, state, string.format('%.0f', due), asked, recipients }
 if repeat_key ~= '' then
-  redis.call('SET', idempotency_key(tenant, repeat_key), cjson.encode({ fingerprint = fingerprint, answer = facts }), 'PX', repeat_ms)
+  redis.call('SET', idempotency_key(tenant, repeat_key), cjson.encode({ fingerprint = fingerprint, answer = result }), 'PX', repeat_ms)
 end
-return answer('accepted', facts)
+return reply('accepted', result)

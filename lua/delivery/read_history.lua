@@ -1,7 +1,7 @@
--- read_history: facts of a history and outcomes of its recipients, of one and the same moment
+-- read_history: read fields of a history and outcomes of its recipients in one atomic step
 -- ARGV    suffix, count:int, names:rest
---         names: `count` fields of the history, then fields of its outcomes
--- RETURNS the values in the order of the names, false where there is none
+--         names: `count` fields of the history, then fields of the outcomes
+-- RETURNS the values in the order of the names; false for a missing one
 -- EVENTS  none
 
 local values = {}

@@ -1,14 +1,14 @@
--- record_report: what a provider tells later of a message it took: delivered, read, failed. In any order, any number of times
+-- record_report: record a provider's delivery report: delivered, read, failed. In any order, any number of times
 -- ARGV    suffix, channel, parcel:int, item:json
 -- USES    plan, outcome, delivery_end, parcels
--- RETURNS 1 if the history changed, 0 if it knew better already, -1 if there is no such history
+-- RETURNS 1 if the history changed, 0 if its outcome has a higher rank, -1 if there is no such history
 -- EVENTS  outcomes, reported, finished
 
 if redis.call('EXISTS', history_key(suffix)) == 0 then return -1 end
 local before = redis.call('HGET', history_key(suffix), 'version')
 local closed = record(suffix, channel, { item })
--- A report may come before the courier has told its own end: the entry is closed by it, and its parcel has one less. Where the
--- parcel has ended (cancelled, expired) its entries ended with it.
+-- A report may come before the courier's own outcome: it closes the entry, and its parcel has one entry less to do. If the parcel has
+-- ended (cancelled, expired), its entries have ended with it.
 if closed ~= 0 then
   local id = parcel_id(suffix, channel, latest_parcel(suffix, plan_of(suffix), channel, parcel, item))
   if redis.call('EXISTS', task_key(id)) == 1 then

@@ -3,13 +3,14 @@
 -- USES    timers, plan, outcome, parcels, due, turn
 -- LATE    release_delivery, release_in_turn
 -- RETURNS ["moved", state, due, recipients] or ["missing"] ["released", state] ["expires"]
--- EVENTS  set, and del of the order key if it is due by now; rescheduled, released, finished; before: outcomes, reported, del of bells
+-- EVENTS  set and, if due, del of the order key; rescheduled, released, finished; from what fell due before: outcomes, reported, del of
+--         bells
 
 local history = history_key(suffix)
-local facts = redis.call('HMGET', history, 'tenant', 'state', 'expires', 'recipients')
-if facts[1] ~= tenant then return { 'missing' } end
-if facts[2] ~= 'scheduled' then return { 'released', facts[2] } end
-if facts[3] and due >= tonumber(facts[3]) then return { 'expires' } end
+local fields = redis.call('HMGET', history, 'tenant', 'state', 'expires', 'recipients')
+if fields[1] ~= tenant then return { 'missing' } end
+if fields[2] ~= 'scheduled' then return { 'released', fields[2] } end
+if fields[3] and due >= tonumber(fields[3]) then return { 'expires' } end
 due = math.max(due, now)
 redis.call('HSET', history, 'due', due)
 redis.call('HINCRBY', history, 'version', 1)
@@ -25,4 +26,4 @@ elseif overdue(due_key(), 1)[1] then
 else
   release_delivery(suffix)
 end
-return { 'moved', redis.call('HGET', history, 'state'), string.format('%.0f', due), facts[4] }
+return { 'moved', redis.call('HGET', history, 'state'), string.format('%.0f', due), fields[4] }

@@ -1,6 +1,6 @@
--- reserve: hand out a history key before there is a delivery
+-- reserve: reserve a history key for a delivery that does not exist yet
 -- ARGV    suffix, tenant, ttl_ms:int
--- RETURNS 1, or 0 if the key is taken
+-- RETURNS 1, or 0 if the key is used or reserved by another tenant
 -- EVENTS  none
 
 if redis.call('EXISTS', history_key(suffix)) == 1 then return 0 end

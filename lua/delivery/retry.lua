@@ -1,25 +1,26 @@
--- retry: a new attempt for chosen outcomes of a delivery, in the same history
--- ARGV    suffix, tenant, version:int, legs:json
---         version: the one the choice was made from; legs: [[channel, parcel blob, [item, …]], …], items with status queued
+-- retry: queue chosen entries of a delivery again, in the same history
+-- ARGV    suffix, tenant, version:int, parcels:json
+--         version: of the history from which the entries were chosen; parcels: [[channel, encoded parcel, [item, …]], …], items with
+--         status queued
 -- USES    plan, outcome, parcels, due
 -- LATE    tick
 -- RETURNS ["retried", entries] or ["missing"] ["changed"] ["scheduled"] ["cancelled"]
--- EVENTS  outcomes; del of bells; of what fell due before: outcomes, reported, released and finished in the stream
--- INVARIANT what fell due before enters its lane before what is tried again: a page of it, and the caller comes again
+-- EVENTS  outcomes; del of bells; from what fell due before: outcomes, reported, released and finished in the stream
+-- INVARIANT what fell due before enters its lane first: one page of it per call, and then the caller calls again
 
 local history = history_key(suffix)
-local facts = facts_of(suffix)
-if facts.tenant ~= tenant then return { 'missing' } end
-if facts.lane and overdue(due_key(), 1)[1] then
+local fields = facts_of(suffix)
+if fields.tenant ~= tenant then return { 'missing' } end
+if fields.lane and overdue(due_key(), 1)[1] then
   if tick() then return { 'changed' } end
-  facts = facts_of(suffix)
+  fields = facts_of(suffix)
 end
-if facts.state == 'scheduled' or facts.state == 'cancelled' then return { facts.state } end
+if fields.state == 'scheduled' or fields.state == 'cancelled' then return { fields.state } end
 if tonumber(redis.call('HGET', history, 'version')) ~= version then return { 'changed' } end
 
--- A finished delivery is at work again: it leaves the retained and has no end until the new attempts have theirs.
+-- A finished delivery becomes released again: its retention ends, and it finishes when the new parcels have.
 local function reopen()
-  if facts.state == 'released' then return end
+  if fields.state == 'released' then return end
   redis.call('ZREM', retained_key(), tenant .. '|' .. suffix)
   redis.call('ZADD', live_key(tenant), redis.call('HGET', history, 'created'), suffix)
   redis.call('HSET', history, 'state', 'released')
@@ -27,28 +28,28 @@ local function reopen()
   for _, key in ipairs({ history, outcomes_key(suffix), reached_key(suffix) }) do redis.call('PERSIST', key) end
 end
 
-local function leg_of(plan, channel)
-  for _, leg in ipairs(plan) do
-    if leg.channel == channel then return leg end
+local function channel_plan_of(plan, channel)
+  for _, channel_plan in ipairs(plan) do
+    if channel_plan.channel == channel then return channel_plan end
   end
 end
 
-local function add_leg(plan, channel, blob, items)
-  local leg = leg_of(plan, channel)
-  local n = #leg.parcels
-  leg.parcels[n + 1] = #items
-  redis.call('HSET', history, 'parcel:' .. channel .. ':' .. n, blob)
-  -- The first parcel of those tried again: an earlier one may still be at work and speak of the same people.
+local function add_retried_parcel(plan, channel, encoded, items)
+  local channel_plan = channel_plan_of(plan, channel)
+  local n = #channel_plan.parcels
+  channel_plan.parcels[n + 1] = #items
+  redis.call('HSET', history, 'parcel:' .. channel .. ':' .. n, encoded)
+  -- The number of the first retried parcel. An earlier parcel may still be taken and report outcomes for the same entries.
   redis.call('HSETNX', history, 'retried:' .. channel, n)
   if redis.call('HINCRBY', history, 'left:' .. channel, #items) == #items then redis.call('HINCRBY', history, 'reported', -1) end
   record(suffix, channel, items, true)
-  facts.expires = nil
-  add_parcel(suffix, facts, channel, n, #items)
+  fields.expires = nil
+  add_parcel(suffix, fields, channel, n, #items)
   return #items
 end
 
 reopen()
 local plan, queued = plan_of(suffix), 0
-for _, leg in ipairs(legs) do queued = queued + add_leg(plan, leg[1], leg[2], leg[3]) end
+for _, parcel in ipairs(parcels) do queued = queued + add_retried_parcel(plan, parcel[1], parcel[2], parcel[3]) end
 save_plan(suffix, plan)
 return { 'retried', queued }

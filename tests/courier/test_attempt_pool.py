@@ -1,4 +1,4 @@
-"""The hands of a courier process, without a store: who attempts what, and when."""
+"""The attempt pool without a store: which batches are attempted, and when."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,17 +9,17 @@ from core.courier.attempt_pool import AttemptPool
 from tests.support.waiting import until
 
 
-class Parcel:
-    """Batches of one entry each. What is attempted waits until the test answers; `under_way` in order."""
+class FakeParcel:
+    """Batches of one entry each. Attempts wait for `answer`; `under_way` lists them in order."""
 
     def __init__(self, name: str, count: int, under_way: list[str]) -> None:
-        self.todo = [f"{name}{number}" for number in range(count)]
+        self.remaining = [f"{name}{number}" for number in range(count)]
         self.answers: dict[str, asyncio.Future[None]] = {}
         self.cancelled: list[str] = []
         self._under_way = under_way
 
     def next_batch(self) -> Sequence[str]:
-        return [self.todo.pop(0)] if self.todo else []
+        return [self.remaining.pop(0)] if self.remaining else []
 
     async def attempt(self, batch: Sequence[str]) -> None:
         name = batch[0]
@@ -34,44 +34,44 @@ class Parcel:
             self._under_way.remove(name)
 
 
-def answer(*parcels: Parcel) -> None:
-    """All that is under way at once, as when a provider answers in one packet."""
+def answer(*parcels: FakeParcel) -> None:
+    """End all attempts under way, as when a provider responds in one packet."""
     for parcel in parcels:
         for waiting in parcel.answers.values():
             if not waiting.done():
                 waiting.set_result(None)
 
 
-def attempted(attempt_pool: AttemptPool, *parcels: Parcel) -> "list[asyncio.Task[None]]":
-    return [asyncio.create_task(attempt_pool.attempt_all(parcel, len(parcel.todo))) for parcel in parcels]
+def attempted(attempt_pool: AttemptPool, *parcels: FakeParcel) -> "list[asyncio.Task[None]]":
+    return [asyncio.create_task(attempt_pool.attempt_all(parcel, len(parcel.remaining))) for parcel in parcels]
 
 
-async def test_a_parcel_is_over_when_its_last_attempt_is() -> None:
+async def test_a_parcel_has_ended_when_its_last_attempt_has() -> None:
     under_way: list[str] = []
-    parcel, attempt_pool = Parcel("a", 5, under_way), AttemptPool(2)
+    parcel, attempt_pool = FakeParcel("a", 5, under_way), AttemptPool(2)
     (running,) = attempted(attempt_pool, parcel)
-    for left in (3, 1, 0):
-        await until(lambda: len(parcel.todo) == left and under_way)  # noqa: B023 - awaited at once
+    for count in (3, 1, 0):
+        await until(lambda: len(parcel.remaining) == count and under_way)  # noqa: B023 - awaited at once
         assert not running.done()
         answer(parcel)
     await running
 
 
-async def test_nothing_to_attempt_is_over_at_once() -> None:
-    await asyncio.wait_for(AttemptPool(2).attempt_all(Parcel("a", 0, []), 0), 5)
+async def test_a_parcel_without_batches_ends_at_once() -> None:
+    await asyncio.wait_for(AttemptPool(2).attempt_all(FakeParcel("a", 0, []), 0), 5)
 
 
 @pytest.mark.row("D-33")
-async def test_answers_that_came_together_are_followed_by_attempts_that_leave_together() -> None:
-    """Also where one parcel ends and the next begins: each attempt left alone would be a packet of its own for good."""
+async def test_responses_that_arrive_together_are_followed_by_attempts_that_start_together() -> None:
+    """Also where one parcel ends and the next begins. Otherwise each attempt would be a packet of its own."""
     under_way: list[str] = []
-    parcels, attempt_pool = [Parcel(name, 10, under_way) for name in "ab"], AttemptPool(4)
+    parcels, attempt_pool = [FakeParcel(name, 10, under_way) for name in "ab"], AttemptPool(4)
     running = attempted(attempt_pool, *parcels)
     await until(lambda: len(under_way) == 4)
     for _ in range(4):
         before = set(under_way)
         answer(*parcels)
-        await asyncio.sleep(0)  # one turn of the loop, in which the answers are heard
+        await asyncio.sleep(0)  # one iteration of the loop, in which the attempts end
         assert len(under_way) == 4
         assert not before & set(under_way)
     answer(*parcels)
@@ -81,7 +81,7 @@ async def test_answers_that_came_together_are_followed_by_attempts_that_leave_to
 @pytest.mark.row("D-34")
 async def test_parcels_take_turns() -> None:
     under_way: list[str] = []
-    large, small = Parcel("large", 9, under_way), Parcel("small", 2, under_way)
+    large, small = FakeParcel("large", 9, under_way), FakeParcel("small", 2, under_way)
     running = attempted(AttemptPool(2), large, small)
     await until(lambda: len(under_way) == 2)
     assert sorted(under_way) == ["large0", "small0"]
@@ -94,7 +94,7 @@ async def test_parcels_take_turns() -> None:
 
 async def test_a_fault_ends_its_parcel_and_no_other() -> None:
     under_way: list[str] = []
-    faulty, good, attempt_pool = Parcel("faulty", 5, under_way), Parcel("good", 3, under_way), AttemptPool(4)
+    faulty, good, attempt_pool = FakeParcel("faulty", 5, under_way), FakeParcel("good", 3, under_way), AttemptPool(4)
     running = attempted(attempt_pool, faulty, good)
     await until(lambda: len(under_way) == 4)
     faulty.answers["faulty0"].set_exception(ZeroDivisionError())
@@ -106,15 +106,19 @@ async def test_a_fault_ends_its_parcel_and_no_other() -> None:
     await running[1]
 
 
-async def test_who_is_cancelled_leaves_his_hands_to_the_others() -> None:
+async def test_the_workers_of_a_cancelled_parcel_go_on_with_other_parcels() -> None:
     under_way: list[str] = []
-    stuck, waiting, attempt_pool = Parcel("stuck", 2, under_way), Parcel("waiting", 2, under_way), AttemptPool(2)
-    (leaving,) = attempted(attempt_pool, stuck)
+    stuck, waiting, attempt_pool = (
+        FakeParcel("stuck", 2, under_way),
+        FakeParcel("waiting", 2, under_way),
+        AttemptPool(2),
+    )
+    (cancelled,) = attempted(attempt_pool, stuck)
     await until(lambda: under_way == ["stuck0", "stuck1"])
     (running,) = attempted(attempt_pool, waiting)
-    leaving.cancel()
+    cancelled.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await leaving
+        await cancelled
     assert sorted(stuck.cancelled) == ["stuck0", "stuck1"]
     await until(lambda: under_way == ["waiting0", "waiting1"])
     answer(waiting)

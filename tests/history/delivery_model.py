@@ -1,4 +1,4 @@
-"""A model of deliveries: outcomes by the rule of the scripts (`core.model.states.supersedes`), and leases."""
+"""A model of deliveries: outcomes by the rule of `core.model.states.supersedes`, and claimed parcels."""
 
 from dataclasses import dataclass, field
 
@@ -10,8 +10,8 @@ from core.queue import Task
 
 @dataclass
 class Delivery:
-    """By (recipient, channel): `written`, what was told of an entry, and `since`, the parcel that speaks for it once it
-    is tried again. `stopped`: who must not be tried any more.
+    """By (recipient, channel): `written`, the outcome of an entry, and `since`, the parcel that has the entry after a
+    retry. `stopped`: entries that must not be attempted any more.
     """
 
     key: HistoryKey
@@ -23,7 +23,7 @@ class Delivery:
     since: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def is_open(self, recipient: str, channel: str, parcel: int) -> bool:
-        """Whether this parcel is to try an entry of it."""
+        """Whether this parcel has to attempt the entry."""
         name = recipient, channel
         return self.written.get(name, Status.QUEUED) in OPEN and parcel >= self.since.get(name, 0)
 
@@ -33,14 +33,14 @@ class Delivery:
             self.written[recipient, channel] = status
 
     def stop(self, recipient: str, channel: str, status: Status) -> None:
-        """Nobody tries any more: who may have been sent to is `unknown` (D-38)."""
+        """The entry is not attempted any more. It is `unknown` if it may have been sent (D-38)."""
         may_be_sent = self.written.get((recipient, channel)) is Status.SENDING
         self.write(recipient, channel, Status.UNKNOWN if may_be_sent else status)
 
 
 @dataclass
-class Hold:
-    """A parcel in a worker's hands. `entries`: its own; `skip`: who was cancelled meanwhile."""
+class ClaimedParcel:
+    """`entries`: those this claim has to attempt. `skip`: recipients that were cancelled meanwhile."""
 
     task: Task
     delivery: Delivery
@@ -50,5 +50,5 @@ class Hold:
     skip: set[str] = field(default_factory=set)
 
     def lose(self, recipients: set[str]) -> None:
-        """They are tried again: from now on a later parcel speaks for them."""
+        """These recipients are retried: a later parcel has their entries now."""
         self.entries = [entry for entry in self.entries if str(entry.id) not in recipients]

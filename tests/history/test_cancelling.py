@@ -1,4 +1,4 @@
-"""Cancelling, whole or for some, before, during and after the attempts."""
+"""Cancelling deliveries, whole or for chosen recipients, before, during and after the attempts."""
 
 import asyncio
 from dataclasses import replace
@@ -16,61 +16,61 @@ from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState, Reason, Status
 from tests.support.delivery_progress import GONE, SECOND, Gate, by_address, slowly, statuses
 from tests.support.servers import on_both_servers
-from tests.support.stack import HOUR, QUICK, TENANT, Played, Stack, people, person
+from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, Stack, people, person
 from tests.support.waiting import until
 
 
 class TestCancelling:
     @on_both_servers
     @pytest.mark.row("D-42")
-    async def test_the_answer_says_exactly_who_had_already_been_sent_to(self, stack: Stack) -> None:
-        await stack.courier(Played("vk", answer=by_address(p2=Deferred(Reason.THROTTLED, HOUR), p3=GONE)))
+    async def test_the_result_names_exactly_the_recipients_that_were_sent_to_before(self, stack: Stack) -> None:
+        await stack.courier(FakeCourier("vk", answer=by_address(p2=Deferred(Reason.THROTTLED, HOUR), p3=GONE)))
         key = (await stack.deliver(*people(5, "vk"), channels=("vk",))).key
         await until(lambda: settled(stack, key, 4))
         answer = await stack.deliveries.cancel(key, TENANT)
         assert (answer.cancelled, sorted(answer.already_sent), list(answer.in_flight)) == (1, [1, 4, 5], [])
-        told = await stack.finished(key)
-        assert statuses(told, "vk") == {1: "sent", 2: "cancelled", 3: "failed", 4: "sent", 5: "sent"}
+        history = await stack.finished(key)
+        assert statuses(history, "vk") == {1: "sent", 2: "cancelled", 3: "failed", 4: "sent", 5: "sent"}
         assert (await stack.deliveries.cancel(key, TENANT)).cancelled == 0
 
     @on_both_servers
     @pytest.mark.row("D-42", "D-38")
-    async def test_who_has_an_end_keeps_it_when_he_is_chosen_while_his_parcel_goes_on(self, stack: Stack) -> None:
-        """It was told as cancelled, even what had been sent."""
+    async def test_a_final_outcome_is_kept_when_the_recipient_is_cancelled_while_the_parcel_is_unfinished(
+        self, stack: Stack
+    ) -> None:
+        """Regression: such outcomes became `cancelled`, even `sent`."""
         answers = by_address(p2=Deferred(Reason.THROTTLED, HOUR), p3=Unknown(), p4=GONE)
-        await stack.courier(Played("vk", answer=answers, remembers=NEVER))
+        await stack.courier(FakeCourier("vk", answer=answers, remembers=NEVER))
         key = (await stack.deliver(*people(4, "vk"), channels=("vk",))).key
         await until(lambda: settled(stack, key, 2))
         answer = await stack.deliveries.cancel(key, TENANT, ["1", "3", "4"])
         assert (answer.cancelled, list(answer.already_sent), list(answer.in_flight)) == (0, [1], [3])
-        told = await stack.history(key)
-        assert statuses(told, "vk") == {1: "sent", 2: "queued", 3: "unknown", 4: "failed"}
-        assert (told.counts["reached"], told.counts[Status.CANCELLED]) == (1, 0)
+        history = await stack.history(key)
+        assert statuses(history, "vk") == {1: "sent", 2: "queued", 3: "unknown", 4: "failed"}
+        assert (history.counts["reached"], history.counts[Status.CANCELLED]) == (1, 0)
 
     @on_both_servers
     @pytest.mark.row("D-38", "D-42")
     @pytest.mark.parametrize("chosen", [["2", "3"], []])
-    async def test_who_may_have_been_sent_to_is_unknown_when_nobody_tries_again(
-        self, stack: Stack, chosen: list[str]
-    ) -> None:
-        """The repeat with the same random id would have told; without it nobody can tell."""
+    async def test_an_unclear_entry_becomes_unknown_when_it_is_cancelled(self, stack: Stack, chosen: list[str]) -> None:
+        """Only a repeat with the same random id would show whether the message was sent."""
         answers = by_address(p2=Deferred(Reason.THROTTLED, HOUR), p3=Unknown())
-        await stack.courier(Played(answer=answers), replace(QUICK, backoff=Backoff(HOUR, HOUR)))
+        await stack.courier(FakeCourier(answer=answers), replace(QUICK, backoff=Backoff(HOUR, HOUR)))
         key = (await stack.deliver(*people(4))).key
         await until(lambda: settled(stack, key, 2))
         answer = await stack.deliveries.cancel(key, TENANT, chosen)
         assert (answer.cancelled, sorted(set(answer.already_sent) - {1, 4}), list(answer.in_flight)) == (1, [], [3])
-        told = await stack.finished(key)
-        assert statuses(told) == {1: "sent", 2: "cancelled", 3: "unknown", 4: "sent"}
-        assert told.recipients[2].outcomes["echo"].reason == Reason.PROVIDER_DOWN
+        history = await stack.finished(key)
+        assert statuses(history) == {1: "sent", 2: "cancelled", 3: "unknown", 4: "sent"}
+        assert history.recipients[2].outcomes["echo"].reason == Reason.PROVIDER_DOWN
 
     @pytest.mark.row("D-38", "D-42")
     @pytest.mark.parametrize("chosen", [["1", "2", "3"], []])
-    async def test_who_is_cancelled_while_an_attempt_ends_unclear_is_unknown(
+    async def test_an_entry_that_is_cancelled_while_its_attempt_ends_unclear_becomes_unknown(
         self, stack: Stack, chosen: list[str]
     ) -> None:
         gate = Gate(by_address(p1=Unknown(), p2=Deferred(Reason.THROTTLED, HOUR)))
-        courier = Played(answer=gate)
+        courier = FakeCourier(answer=gate)
         await stack.courier(courier, replace(QUICK, backoff=Backoff(HOUR, HOUR)))
         key = (await stack.deliver(*people(3))).key
         await until(lambda: len(courier.attempted) == 3)
@@ -83,12 +83,12 @@ class TestCancelling:
         assert len(courier.attempted) == 3
 
     @pytest.mark.row("D-38")
-    async def test_who_may_have_been_sent_to_is_unknown_when_it_is_too_late_to_try_again(self, stack: Stack) -> None:
+    async def test_an_unclear_entry_becomes_unknown_when_it_expires(self, stack: Stack) -> None:
         answers = by_address(p1=Unknown(), p2=Deferred(Reason.THROTTLED, HOUR))
-        await stack.courier(Played(answer=answers), replace(QUICK, backoff=Backoff(HOUR, HOUR)))
+        await stack.courier(FakeCourier(answer=answers), replace(QUICK, backoff=Backoff(HOUR, HOUR)))
         key = (await stack.deliver(*people(3), expires_at=stack.now() + HOUR / 4)).key
         await until(lambda: settled(stack, key, 1))
-        stack.passes(HOUR / 2)
+        stack.advance_clock(HOUR / 2)
         assert statuses(await stack.finished(key)) == {1: "unknown", 2: "expired", 3: "sent"}
 
     @pytest.mark.row("D-42")
@@ -97,15 +97,15 @@ class TestCancelling:
         at = stack.now() + HOUR if scheduled else None
         key = (await stack.deliver(*people(4, "vk", "sms"), channels=("vk", "sms"), deliver_at=at)).key
         assert (await stack.deliveries.cancel(key, TENANT, ["2", "3"])).cancelled == 2
-        couriers = [Played("vk"), Played("sms")]
+        couriers = [FakeCourier("vk"), FakeCourier("sms")]
         for courier in couriers:
             await stack.courier(courier)
         if scheduled:
-            stack.passes(HOUR)
-        told = await stack.finished(key)
-        assert statuses(told, "sms") == {1: "sent", 2: "cancelled", 3: "cancelled", 4: "sent"}
+            stack.advance_clock(HOUR)
+        history = await stack.finished(key)
+        assert statuses(history, "sms") == {1: "sent", 2: "cancelled", 3: "cancelled", 4: "sent"}
         assert all(sorted(courier.addresses) == ["p1", "p4"] for courier in couriers)
-        assert told.state is DeliveryState.FINISHED
+        assert history.state is DeliveryState.FINISHED
 
     @pytest.mark.row("D-42")
     @pytest.mark.parametrize("scheduled", [True, False])
@@ -114,17 +114,19 @@ class TestCancelling:
         key = (await stack.deliver(*people(2), deliver_at=at)).key
         for number in (1, 2):
             await stack.deliveries.cancel(key, TENANT, [str(number)])
-        told = await stack.history(key)
-        assert (told.state, told.counts[Status.CANCELLED]) == (DeliveryState.CANCELLED, 2)
+        history = await stack.history(key)
+        assert (history.state, history.counts[Status.CANCELLED]) == (DeliveryState.CANCELLED, 2)
 
     @pytest.mark.row("D-42")
     @pytest.mark.parametrize("remembers", [FOREVER, NEVER])
-    async def test_a_recipient_cancelled_while_he_is_put_off_is_not_tried_again(
+    async def test_a_recipient_that_is_cancelled_while_it_is_postponed_is_not_attempted_again(
         self, stack: Stack, remembers: timedelta
     ) -> None:
-        """I11. His parcel was under way when he was cancelled; he was put off, and the next holder did not know."""
+        """I11. Regression: the recipient was cancelled during its attempt, then postponed, and the next claim did not
+        know.
+        """
         gate = Gate(by_address(p1=Deferred(Reason.THROTTLED, 0.2 * SECOND)))
-        courier = Played(answer=gate, remembers=remembers)
+        courier = FakeCourier(answer=gate, remembers=remembers)
         await stack.courier(courier)
         key = (await stack.deliver(*people(2))).key
         await until(lambda: len(courier.attempted) == 2)
@@ -132,43 +134,43 @@ class TestCancelling:
         await until(lambda: is_flagged(stack, key))
         gate.opened.set()
         assert (await cancelling).cancelled == 1
-        told = await stack.finished(key)
-        assert statuses(told) == {1: "cancelled", 2: "sent"}
+        history = await stack.finished(key)
+        assert statuses(history) == {1: "cancelled", 2: "sent"}
         assert courier.addresses.count("p1") == 1
 
     @pytest.mark.row("D-42")
-    async def test_a_recipient_cancelled_in_the_hands_of_one_who_crashes_is_not_sent_to_by_the_next(
+    async def test_a_recipient_that_is_cancelled_before_its_courier_crashes_is_not_sent_to_by_the_next_courier(
         self, stack: Stack
     ) -> None:
-        stuck = Played(answer=Gate())
+        stuck = FakeCourier(answer=Gate())
         abandoned = await stack.courier(stuck, replace(QUICK, lease=0.5 * SECOND, concurrency=1))
         key = (await stack.deliver(*people(3))).key
         await until(lambda: stuck.attempted)
         stack.abandon(abandoned)
         answer = await stack.deliveries.cancel(key, TENANT, ["3"])
         assert answer.cancelled + len(answer.in_flight) == 1
-        successor = Played()
+        successor = FakeCourier()
         await stack.courier(successor)
-        told = await stack.finished(key)
+        history = await stack.finished(key)
         assert "p3" not in successor.addresses
-        assert statuses(told)[3] in {"cancelled", "unknown"}
+        assert statuses(history)[3] in {"cancelled", "unknown"}
 
     @pytest.mark.row("D-42")
-    async def test_who_was_cancelled_before_the_claim_stays_so_when_he_is_cancelled_again_and_its_courier_is_lost(
+    async def test_a_recipient_cancelled_before_the_claim_stays_cancelled_when_cancelled_again_and_the_courier_crashes(
         self, stack: Stack
     ) -> None:
-        """Nobody had him in hand: he was told as `unknown`, as if he might have been sent to."""
+        """Regression: the recipient became `unknown`, although it was never claimed."""
         key = (await stack.deliver(*people(2))).key
         assert (await stack.deliveries.cancel(key, TENANT, ["1"])).cancelled == 1
         await stack.take("echo", lease=SECOND)
         again = await stack.deliveries.cancel(key, TENANT, ["1"])
         assert (again.cancelled, again.in_flight) == (0, [])
-        stack.passes(2 * SECOND)
+        stack.advance_clock(2 * SECOND)
         await stack.take("echo")
         assert statuses(await stack.history(key)) == {1: "cancelled", 2: "queued"}
 
     @pytest.mark.row("D-42")
-    async def test_a_courier_is_told_of_those_cancelled_whom_it_has_not_told_the_end_of(self, stack: Stack) -> None:
+    async def test_an_extension_names_the_cancelled_recipients_whose_outcome_is_still_open(self, stack: Stack) -> None:
         key = (await stack.deliver(*people(3))).key
         (task,) = await stack.take("echo")
         first, second, _ = Parcel.of(task).entries
@@ -180,15 +182,15 @@ class TestCancelling:
         assert statuses(await stack.history(key)) == {1: "sent", 2: "unknown", 3: "cancelled"}
 
     @pytest.mark.row("D-42")
-    async def test_cancelling_while_attempts_are_under_way_lets_them_tell_their_end(self, stack: Stack) -> None:
+    async def test_cancelling_waits_for_the_outcomes_of_attempts_under_way(self, stack: Stack) -> None:
         gate = Gate()
 
         async def answer(message: Message) -> Outcome:
-            """Not at once: what Redis answered the courier meanwhile reaches it before its next attempt."""
+            """With a delay, so that the courier sees the cancellation before its next attempt."""
             await gate(message)
             return await slowly(message)
 
-        courier = Played(answer=answer)
+        courier = FakeCourier(answer=answer)
         await stack.courier(courier, replace(QUICK, concurrency=2))
         key = (await stack.deliver(*people(6))).key
         await until(lambda: len(courier.attempted) == 2)
@@ -198,8 +200,8 @@ class TestCancelling:
         await until(lambda: has_moved(stack, lease))
         gate.opened.set()
         cancelled = await cancelling
-        told = await stack.finished(key)
-        sent_to = [number for number, status in statuses(told).items() if status == "sent"]
+        history = await stack.finished(key)
+        sent_to = [number for number, status in statuses(history).items() if status == "sent"]
         assert sorted(cancelled.already_sent) == sent_to
         assert cancelled.cancelled == 6 - len(sent_to)
         assert len(courier.attempted) == len(sent_to) < 6
@@ -245,7 +247,7 @@ async def leases(stack: Stack) -> list[float]:
 
 
 async def has_moved(stack: Stack, lease: float) -> bool:
-    """The courier has asked after its parcel since."""
+    """Whether the courier has extended the parcel since."""
     return await leases(stack) != [lease]
 
 

@@ -1,7 +1,7 @@
-"""Deliveries against a small model: outcomes, cancelling, moving, trying again, lost workers, in any sequence.
+"""Deliveries against a small model: outcomes, cancelling, rescheduling, retries and lost workers, in any order.
 
-The model (`tests.history.delivery_model`) knows each outcome that was written and who must not be tried any more. The
-audit is the invariant. Examples that failed are kept in `failures/`.
+The model (`tests.history.delivery_model`) knows each outcome that was written and the entries that must not be
+attempted any more. The audit is the invariant. `./ada prove histories` runs many more examples.
 """
 
 import asyncio
@@ -21,26 +21,27 @@ from core.model.clock import from_ms
 from core.model.compact_json import compact_json
 from core.model.delivery import Recipient
 from core.model.states import OPEN, DeliveryState, Status, supersedes
-from tests.history.delivery_model import Delivery, Hold
-from tests.support.every_verb import receipt
+from tests.history.delivery_model import ClaimedParcel, Delivery
+from tests.support.every_verb import report_token
 from tests.support.hypothesis_settings import SETTINGS
 from tests.support.servers import Server, on_both_servers
-from tests.support.stack import TENANT, Played, Stack, order
+from tests.support.stack import TENANT, FakeCourier, Stack, order
 
 T = TypeVar("T")
 
+EXAMPLES, LONG_EXAMPLES, STEPS = 5, 300, 30
 MINUTE = timedelta(minutes=1)
 CHANNELS = ("vk", "sms")
 ENDS = [None, Status.SENT, Status.FAILED, Status.UNKNOWN, Status.SENDING]
 OVER = {DeliveryState.FINISHED, DeliveryState.CANCELLED, DeliveryState.EXPIRED}
 
 contacts = st.lists(st.sampled_from(CHANNELS), unique=True)
-everybody = st.lists(contacts, min_size=1, max_size=4)
+contact_lists = st.lists(contacts, min_size=1, max_size=4)
 minutes = st.integers(1, 3)
 
 
 class Machine(RuleBasedStateMachine):
-    """Each example has the server for itself."""
+    """Each example has its own server."""
 
     server: Server
 
@@ -52,7 +53,7 @@ class Machine(RuleBasedStateMachine):
         self.base = self.wait(self.stack.claim(limit=0)).now
         self.time = 0
         self.deliveries: list[Delivery] = []
-        self.holds: list[Hold] = []
+        self.claims: list[ClaimedParcel] = []
 
     def wait(self, doing: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(doing)
@@ -67,7 +68,10 @@ class Machine(RuleBasedStateMachine):
         return self.wait(self.stack.history(delivery.key)).state
 
     @rule(
-        people=everybody, due=st.one_of(st.none(), minutes), lane=st.sampled_from([None, "x"]), life=st.integers(2, 6)
+        people=contact_lists,
+        due=st.one_of(st.none(), minutes),
+        lane=st.sampled_from([None, "x"]),
+        life=st.integers(2, 6),
     )
     def enqueue(self, people: list[list[str]], due: int | None, lane: str | None, life: int) -> None:
         recipients = [Recipient(str(n), contacts={c: [f"{c}{n}"] for c in found}) for n, found in enumerate(people)]
@@ -87,7 +91,7 @@ class Machine(RuleBasedStateMachine):
                 self.wait(self.stack.deliveries.reschedule(delivery.key, TENANT, self.at(self.time + due)))
 
     @rule(channel=st.sampled_from(CHANNELS), limit=st.integers(1, 3), lease=minutes)
-    def claim(self, channel: str, limit: int, lease: int) -> None:
+    def claim_parcels(self, channel: str, limit: int, lease: int) -> None:
         for task in self.wait(self.stack.take(channel, limit, lease=lease * MINUTE + MINUTE / 2)):
             parcel = Parcel.of(task)
             delivery = next(one for one in self.deliveries if one.key == parcel.history_key)
@@ -95,44 +99,44 @@ class Machine(RuleBasedStateMachine):
             still = [entry for entry in parcel.entries if delivery.is_open(str(entry.id), channel, parcel.number)]
             assert task.left == len(still)
             assert not {str(entry.id) for entry in still} & delivery.stopped, "cancelled, and handed out again"
-            self.holds.append(Hold(task, delivery, channel, self.time + lease, still))
+            self.claims.append(ClaimedParcel(task, delivery, channel, self.time + lease, still))
 
-    @precondition(lambda self: self.holds)
+    @precondition(lambda self: self.claims)
     @rule(data=st.data(), settles=st.booleans())
-    def tell(self, data: st.DataObject, settles: bool) -> None:
-        hold = data.draw(st.sampled_from(self.holds))
-        ends = data.draw(st.lists(st.sampled_from(ENDS), min_size=len(hold.entries), max_size=len(hold.entries)))
-        told = [(entry, end) for entry, end in zip(hold.entries, ends, strict=True) if end]
-        items = [entry.item(end, attempts=1) for entry, end in told]
-        for entry, end in told:
-            hold.delivery.write(str(entry.id), hold.channel, end)
+    def write_outcomes(self, data: st.DataObject, settles: bool) -> None:
+        claim = data.draw(st.sampled_from(self.claims))
+        ends = data.draw(st.lists(st.sampled_from(ENDS), min_size=len(claim.entries), max_size=len(claim.entries)))
+        outcomes = [(entry, end) for entry, end in zip(claim.entries, ends, strict=True) if end]
+        items = [entry.item(end, attempts=1) for entry, end in outcomes]
+        for entry, end in outcomes:
+            claim.delivery.write(str(entry.id), claim.channel, end)
         if not settles:
-            extension = self.wait(self.stack.queue.extend(hold.task, MINUTE + MINUTE / 2, items))
-            assert (extension.lease_valid, extension.cancelled) == (True, hold.delivery.cancelled)
-            assert set(extension.skip) == hold.skip
-            hold.lease = self.time + 1
+            extension = self.wait(self.stack.queue.extend(claim.task, MINUTE + MINUTE / 2, items))
+            assert (extension.lease_valid, extension.cancelled) == (True, claim.delivery.cancelled)
+            assert set(extension.skip) == claim.skip
+            claim.lease = self.time + 1
             return
-        result = self.wait(self.stack.queue.settle(hold.task, outcomes=items))
-        self.end(hold, Status.CANCELLED)
-        left = any(hold.delivery.written.get((str(e.id), hold.channel), Status.QUEUED) in OPEN for e in hold.entries)
-        wanted = "done" if not left else "cancelled" if hold.delivery.cancelled else "ready"
+        result = self.wait(self.stack.queue.settle(claim.task, outcomes=items))
+        self.end(claim, Status.CANCELLED)
+        left = any(claim.delivery.written.get((str(e.id), claim.channel), Status.QUEUED) in OPEN for e in claim.entries)
+        wanted = "done" if not left else "cancelled" if claim.delivery.cancelled else "ready"
         assert result == wanted
 
-    def end(self, hold: Hold, status: Status) -> None:
-        """The hold is over; those cancelled in it are closed."""
-        self.holds.remove(hold)
-        for entry in hold.entries:
-            name = (str(entry.id), hold.channel)
-            if str(entry.id) in hold.skip and hold.delivery.written.get(name, Status.QUEUED) in OPEN:
-                hold.delivery.stop(*name, status)
+    def end(self, claim: ClaimedParcel, status: Status) -> None:
+        """The claim has ended; entries cancelled during it are closed."""
+        self.claims.remove(claim)
+        for entry in claim.entries:
+            name = (str(entry.id), claim.channel)
+            if str(entry.id) in claim.skip and claim.delivery.written.get(name, Status.QUEUED) in OPEN:
+                claim.delivery.stop(*name, status)
 
-    @precondition(lambda self: self.holds)
+    @precondition(lambda self: self.claims)
     @rule(data=st.data())
-    def give_back(self, data: st.DataObject) -> None:
-        hold = data.draw(st.sampled_from(self.holds))
-        told = self.wait(self.stack.queue.release(hold.task))
-        self.end(hold, Status.CANCELLED)
-        assert told in {"ready", "cancelled"}
+    def release(self, data: st.DataObject) -> None:
+        claim = data.draw(st.sampled_from(self.claims))
+        state = self.wait(self.stack.queue.release(claim.task))
+        self.end(claim, Status.CANCELLED)
+        assert state in {"ready", "cancelled"}
 
     @precondition(lambda self: self.deliveries)
     @rule(data=st.data(), status=st.sampled_from([Status.SENT, Status.DELIVERED, Status.READ, Status.FAILED]))
@@ -149,7 +153,7 @@ class Machine(RuleBasedStateMachine):
             return
         recipient, channel, index = data.draw(st.sampled_from(entries))
         before = delivery.written.get((recipient, channel), Status.QUEUED)
-        token = self.wait(receipt(self.stack, delivery.key, channel, index))
+        token = self.wait(report_token(self.stack, delivery.key, channel, index))
         changed = self.wait(self.stack.deliveries.record_report(token, status, ""))
         assert changed == supersedes(status, before)
         delivery.write(recipient, channel, status)
@@ -167,11 +171,11 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.deliveries)
     @rule(data=st.data())
     def cancel_some(self, data: st.DataObject) -> None:
-        """By the script: the service would wait for the workers, whom this machine plays."""
+        """Calls the script, because `Deliveries.cancel` would wait for the workers, which this machine simulates."""
         delivery = self.pick(data)
         chosen = set(data.draw(st.lists(st.sampled_from([str(n) for n in range(len(delivery.people))]), min_size=1)))
-        facts = self.wait(HistoryReader(self.stack.store).fields(delivery.key, TENANT))
-        entries = self.wait(self.stack.deliveries._canceller._entries(delivery.key, facts, chosen))
+        fields = self.wait(HistoryReader(self.stack.store).fields(delivery.key, TENANT))
+        entries = self.wait(self.stack.deliveries._canceller._entries(delivery.key, fields, chosen))
         latest = {(str(channel), str(item[0])): int(str(parcel)) for channel, parcel, item in entries}  # type: ignore[index]
         alive = {name for name, parcel in latest.items() if self.is_open(delivery, name[0], parcel)}
         reply = self.wait(self.stack.store.run("cancel", 0, delivery.key.suffix, TENANT, 0, compact_json(entries)))
@@ -180,19 +184,23 @@ class Machine(RuleBasedStateMachine):
                 self.stop_entry(delivery, channel, latest[channel, recipient], recipient)
 
     def is_open(self, delivery: Delivery, channel: str, parcel: int) -> bool:
-        """Whether the parcel is still to come or still there."""
+        """Whether the parcel is not yet made or still there."""
         task = f"queue:{{0}}:task:{delivery.key.ns}.{delivery.key.sender}.{channel}.{parcel}"
         return self.state(delivery) is DeliveryState.SCHEDULED or bool(
             self.wait(self.stack.store.command("EXISTS", task))
         )
 
     def stop_entry(self, delivery: Delivery, channel: str, parcel: int, recipient: str) -> None:
-        """Who has an end keeps it, and his courier is told nothing: it is not at work for him."""
+        """A final outcome stays, and the courier is not notified: it does not attempt this entry."""
         if delivery.written.get((recipient, channel), Status.QUEUED) not in OPEN:
             return
-        for hold in self.holds:
-            if hold.delivery is delivery and hold.channel == channel and hold.task.id.endswith(f".{channel}.{parcel}"):
-                hold.skip.add(recipient)
+        for claim in self.claims:
+            if (
+                claim.delivery is delivery
+                and claim.channel == channel
+                and claim.task.id.endswith(f".{channel}.{parcel}")
+            ):
+                claim.skip.add(recipient)
                 return
         delivery.stop(recipient, channel, Status.CANCELLED)
 
@@ -207,46 +215,46 @@ class Machine(RuleBasedStateMachine):
         assert self.wait(self.stack.deliveries.retry(delivery.key, TENANT, [status])) == len(chosen)
         for name in chosen:
             delivery.written[name], delivery.since[name] = Status.QUEUED, made[name[1]]
-        for hold in self.holds:
-            if hold.delivery is delivery:
-                hold.lose({recipient for recipient, channel in chosen if channel == hold.channel})
+        for claim in self.claims:
+            if claim.delivery is delivery:
+                claim.lose({recipient for recipient, channel in chosen if channel == claim.channel})
 
     async def plan(self, delivery: Delivery) -> list[ChannelPlan]:
-        facts = await HistoryReader(self.stack.store).fields(delivery.key, TENANT)
-        return load_plan(facts["plan"] or "")
+        fields = await HistoryReader(self.stack.store).fields(delivery.key, TENANT)
+        return load_plan(fields["plan"] or "")
 
     @rule(time=minutes)
     def time_passes(self, time: int) -> None:
-        self.stack.passes(time * MINUTE)
+        self.stack.advance_clock(time * MINUTE)
         self.time += time
         self.wait(self.stack.tick())
-        for hold in [hold for hold in self.holds if hold.lease < self.time]:
-            self.end(hold, Status.UNKNOWN)
+        for claim in [claim for claim in self.claims if claim.lease < self.time]:
+            self.end(claim, Status.UNKNOWN)
 
     @invariant()
     def the_audit_is_clean(self) -> None:
         self.wait(self.stack.audit())
 
     @invariant()
-    def the_histories_say_what_was_told(self) -> None:
+    def the_histories_have_the_written_outcomes(self) -> None:
         for delivery in self.deliveries:
             history = self.wait(self.stack.history(delivery.key))
             for record in history.recipients:
                 for channel, outcome in record.outcomes.items():
                     self.compare(delivery, str(record.id), channel, outcome.status, history.state)
 
-    def compare(self, delivery: Delivery, recipient: str, channel: str, told: Status, state: DeliveryState) -> None:
+    def compare(self, delivery: Delivery, recipient: str, channel: str, actual: Status, state: DeliveryState) -> None:
         written = delivery.written.get((recipient, channel), Status.QUEUED)
         if channel not in delivery.people[int(recipient)]:
-            assert told is Status.NO_CONTACT
+            assert actual is Status.NO_CONTACT
         elif state not in OVER and not delivery.cancelled:
-            assert told is written
+            assert actual is written
         elif written is Status.SENDING:
-            assert told is Status.UNKNOWN
+            assert actual is Status.UNKNOWN
         elif written is Status.QUEUED:
-            assert told in (Status.CANCELLED, Status.EXPIRED)
+            assert actual in (Status.CANCELLED, Status.EXPIRED)
         else:
-            assert told is written
+            assert actual is written
 
     def teardown(self) -> None:
         """Nothing is lost: what was not cancelled and has not expired is delivered, and every history ends."""
@@ -258,17 +266,18 @@ class Machine(RuleBasedStateMachine):
             self.runner.close()
 
     async def deliver_all(self) -> None:
-        self.stack.passes(5 * MINUTE)
+        self.stack.advance_clock(5 * MINUTE)
         await self.stack.tick()
         for channel in CHANNELS:
-            await self.stack.courier(Played(channel, remembers=timedelta(0)))
+            await self.stack.courier(FakeCourier(channel, remembers=timedelta(0)))
         for delivery in self.deliveries:
             await self.stack.finished(delivery.key, within=3)
 
 
 @on_both_servers
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(0)
 @pytest.mark.row("D-13", "D-40", "D-42")
-def test_deliveries_do_what_the_model_does(server: Server) -> None:
+def test_deliveries_behave_as_the_model(server: Server, request: pytest.FixtureRequest, long_form: bool) -> None:
     machine = type("Machine", (Machine,), {"server": server})
-    run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=10, stateful_step_count=30))
+    examples = request.config.getoption("--examples") or (LONG_EXAMPLES if long_form else EXAMPLES)
+    run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=examples, stateful_step_count=STEPS))

@@ -1,4 +1,4 @@
-"""A delivery's moment: kept, moved, cancelled before it, and met after a restart."""
+"""The due time of a delivery: kept, rescheduled, cancelled before it, and met after a restart."""
 
 from datetime import timedelta
 
@@ -8,33 +8,35 @@ from core.errors import Conflict, Invalid, NotFound
 from core.model.states import DeliveryState, Status
 from tests.support.delivery_progress import SECOND, pending
 from tests.support.servers import Server, on_both_servers
-from tests.support.stack import HOUR, TENANT, Played, Stack, order, people, person
+from tests.support.stack import HOUR, TENANT, FakeCourier, Stack, order, people, person
 from tests.support.waiting import until
 
 
-class TestItsMoment:
+class TestDueTime:
     @on_both_servers
     @pytest.mark.row("D-06", "D-07")
-    async def test_a_delivery_is_made_at_its_moment_and_not_before(self, stack: Stack) -> None:
-        courier = Played()
+    async def test_a_delivery_is_released_when_it_is_due_and_not_before(self, stack: Stack) -> None:
+        courier = FakeCourier()
         await stack.courier(courier)
         due = stack.now() + 0.6 * SECOND
         accepted = await stack.deliver(person(1), deliver_at=due)
         assert accepted.state is DeliveryState.SCHEDULED
         assert await pending(stack, accepted.key)
-        told = await stack.finished(accepted.key)
-        assert told.released_at is not None
-        assert timedelta(0) <= told.released_at - due.replace(microsecond=due.microsecond // 1000 * 1000) < 0.3 * SECOND
+        history = await stack.finished(accepted.key)
+        assert history.released_at is not None
+        assert (
+            timedelta(0) <= history.released_at - due.replace(microsecond=due.microsecond // 1000 * 1000) < 0.3 * SECOND
+        )
         assert not await pending(stack, accepted.key)
 
     @pytest.mark.row("D-06")
-    async def test_at_once_means_that_the_order_is_gone_when_the_call_is_answered(self, stack: Stack) -> None:
+    async def test_without_a_due_time_the_order_key_has_vanished_when_the_call_returns(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1))).key
         assert not await pending(stack, key)
         assert (await stack.history(key)).state is DeliveryState.RELEASED
 
     @pytest.mark.row("D-06")
-    async def test_a_moment_that_has_passed_means_at_once_and_is_said(self, stack: Stack) -> None:
+    async def test_a_due_time_in_the_past_means_now_and_is_reported(self, stack: Stack) -> None:
         asked = stack.now().replace(microsecond=0) - HOUR
         accepted = await stack.deliver(person(1), deliver_at=asked)
         assert accepted.state is DeliveryState.RELEASED
@@ -44,26 +46,26 @@ class TestItsMoment:
 
     @on_both_servers
     @pytest.mark.row("D-07")
-    async def test_a_delivery_can_be_moved_to_later_and_to_sooner(self, stack: Stack) -> None:
+    async def test_a_delivery_can_be_rescheduled_to_later_and_to_sooner(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
         await stack.deliveries.reschedule(key, TENANT, stack.now() + 3 * HOUR)
-        stack.passes(2 * HOUR)
+        stack.advance_clock(2 * HOUR)
         await stack.tick()
         assert (await stack.history(key)).state is DeliveryState.SCHEDULED
         await stack.deliveries.reschedule(key, TENANT, stack.now() + timedelta(minutes=1))
-        stack.passes(timedelta(minutes=2))
+        stack.advance_clock(timedelta(minutes=2))
         await stack.tick()
         assert (await stack.history(key)).state is DeliveryState.RELEASED
 
     @pytest.mark.row("D-07")
-    async def test_moving_to_now_releases_at_once(self, stack: Stack) -> None:
+    async def test_rescheduling_to_now_releases_the_delivery(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
         moved = await stack.deliveries.reschedule(key, TENANT, stack.now() - HOUR)
         assert moved.state is DeliveryState.RELEASED
         assert not await pending(stack, key)
 
     @pytest.mark.row("D-07")
-    async def test_what_was_released_cannot_be_moved_and_nobody_moves_anothers(self, stack: Stack) -> None:
+    async def test_a_released_delivery_or_another_tenants_delivery_cannot_be_rescheduled(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1))).key
         with pytest.raises(Conflict) as refused:
             await stack.deliveries.reschedule(key, TENANT, stack.now() + HOUR)
@@ -78,7 +80,7 @@ class TestItsMoment:
                 await ask
 
     @pytest.mark.row("D-07")
-    async def test_a_delivery_cannot_be_moved_past_its_own_expiry(self, stack: Stack) -> None:
+    async def test_a_delivery_cannot_be_rescheduled_past_its_own_expiry(self, stack: Stack) -> None:
         now = stack.now()
         key = (await stack.deliver(person(1), deliver_at=now + HOUR, expires_at=now + 2 * HOUR)).key
         with pytest.raises(Invalid) as refused:
@@ -87,16 +89,16 @@ class TestItsMoment:
 
     @on_both_servers
     @pytest.mark.row("D-07", "D-17")
-    async def test_a_delivery_cancelled_before_its_moment_reaches_nobody(self, stack: Stack) -> None:
-        courier = Played()
+    async def test_a_delivery_cancelled_before_it_is_due_is_not_sent(self, stack: Stack) -> None:
+        courier = FakeCourier()
         key = (await stack.deliver(*people(3), deliver_at=stack.now() + HOUR)).key
         assert (await stack.deliveries.cancel(key, TENANT)).cancelled == 3
         assert not await pending(stack, key)
         await stack.courier(courier)
-        stack.passes(2 * HOUR)
+        stack.advance_clock(2 * HOUR)
         await stack.tick()
-        told = await stack.history(key)
-        assert (told.state, told.counts[Status.CANCELLED]) == (DeliveryState.CANCELLED, 3)
+        history = await stack.history(key)
+        assert (history.state, history.counts[Status.CANCELLED]) == (DeliveryState.CANCELLED, 3)
         assert courier.attempted == []
 
     @pytest.mark.row("D-07", "D-18")
@@ -108,23 +110,23 @@ class TestItsMoment:
         own_server.kill()
         own_server.start()
         stack = await Stack.open(own_server)
-        courier = Played()
+        courier = FakeCourier()
         await stack.courier(courier)
         await stack.finished(early)
-        told = await stack.finished(late)
-        assert told.released_at
-        assert abs(told.released_at - told.deliver_at) < 0.4 * SECOND
+        history = await stack.finished(late)
+        assert history.released_at
+        assert abs(history.released_at - history.deliver_at) < 0.4 * SECOND
         assert courier.addresses == ["p1", "p2"]
         await stack.audit()
         await stack.close()
 
     @pytest.mark.row("D-07")
-    async def test_hundreds_of_deliveries_of_one_moment_are_all_made_then(self, stack: Stack) -> None:
-        courier = Played()
+    async def test_hundreds_of_deliveries_due_at_the_same_time_are_all_sent_then(self, stack: Stack) -> None:
+        courier = FakeCourier()
         due = stack.now() + HOUR
         orders = [(order(person(number), deliver_at=due), None) for number in range(300)]
         await stack.deliveries.enqueue_many(orders)
-        stack.passes(HOUR)
+        stack.advance_clock(HOUR)
         await stack.courier(courier)
         await until(lambda: len(courier.attempted) == 300, within=20)
         assert len(set(courier.addresses)) == 300

@@ -1,4 +1,4 @@
-"""How a delivery comes into being: its key, its repeats, ten thousand recipients in one step."""
+"""Enqueuing: history keys, repeated requests, ten thousand recipients in one step."""
 
 import asyncio
 
@@ -12,13 +12,13 @@ from core.model.states import Status, Verdict
 from tests.support.audited import dump
 from tests.support.delivery_progress import pending
 from tests.support.servers import on_both_servers
-from tests.support.stack import HOUR, SENDER, TENANT, Played, Stack, order, people, person
+from tests.support.stack import HOUR, SENDER, TENANT, FakeCourier, Stack, order, people, person
 
 
-class TestHowItComesIntoBeing:
+class TestEnqueue:
     @on_both_servers
     @pytest.mark.row("D-04", "D-05")
-    async def test_history_and_order_come_into_being_together_with_one_suffix(self, stack: Stack) -> None:
+    async def test_the_history_and_the_order_key_are_created_together_with_the_same_suffix(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
         assert str(key).startswith("history:{0}:7:")
         assert len(str(key.ns)) == 19
@@ -29,14 +29,14 @@ class TestHowItComesIntoBeing:
 
     @pytest.mark.row("D-11")
     async def test_a_channel_that_is_named_twice_has_one_parcel(self, stack: Stack) -> None:
-        courier = Played()
+        courier = FakeCourier()
         await stack.courier(courier)
         key = (await stack.deliver(*people(2), channels=("echo", "echo"))).key
         await stack.finished(key)
         assert courier.addresses == ["p1", "p2"]
 
     @pytest.mark.row("D-04")
-    async def test_a_key_can_be_had_first_and_is_used_once(self, stack: Stack) -> None:
+    async def test_a_key_can_be_reserved_first_and_is_used_once(self, stack: Stack) -> None:
         key = await stack.deliveries.reserve(TENANT, SENDER.id)
         with pytest.raises(NotFound):
             await stack.history(key)
@@ -61,8 +61,10 @@ class TestHowItComesIntoBeing:
 
     @on_both_servers
     @pytest.mark.row("D-39")
-    async def test_a_thousand_identical_requests_at_once_are_one_delivery_with_one_answer(self, stack: Stack) -> None:
-        courier = Played()
+    async def test_a_thousand_identical_concurrent_requests_make_one_delivery_and_get_one_result(
+        self, stack: Stack
+    ) -> None:
+        courier = FakeCourier()
         await stack.courier(courier)
         one, repeat = order(person(1)), Repeat("the same", "print")
         answers = [*await stack.deliveries.enqueue_many([(one, repeat)] * 1000)]
@@ -74,8 +76,8 @@ class TestHowItComesIntoBeing:
         assert courier.addresses == ["p1"]
 
     @pytest.mark.row("D-39")
-    async def test_a_repeat_from_another_process_and_after_the_end_is_answered_as_the_first(self, stack: Stack) -> None:
-        await stack.courier(Played())
+    async def test_a_repeat_from_another_process_after_the_end_gets_the_first_result(self, stack: Stack) -> None:
+        await stack.courier(FakeCourier())
         repeat = Repeat("key", "print")
         first = await stack.deliveries.enqueue(order(person(1)), repeat)
         await stack.finished(first.key)
@@ -84,7 +86,7 @@ class TestHowItComesIntoBeing:
         await other.close()
 
     @pytest.mark.row("D-39")
-    async def test_the_same_key_with_another_request_is_refused_and_another_tenants_is_another(
+    async def test_an_idempotency_key_is_refused_for_another_request_but_not_for_another_tenant(
         self, stack: Stack
     ) -> None:
         first = await stack.deliveries.enqueue(order(person(1), deliver_at=stack.now() + HOUR), Repeat("key", "one"))
@@ -99,7 +101,7 @@ class TestHowItComesIntoBeing:
 
     @on_both_servers
     @pytest.mark.row("D-33")
-    async def test_ten_thousand_recipients_are_one_call_and_one_script(self, stack: Stack) -> None:
+    async def test_ten_thousand_recipients_are_enqueued_in_one_script_call(self, stack: Stack) -> None:
         await stack.queue.stats()
         await stack.redis.config_resetstat()
         key = (await stack.deliver(*people(10_000, "echo", "vk"), channels=("echo", "vk"))).key
@@ -108,12 +110,12 @@ class TestHowItComesIntoBeing:
         assert (await stack.history(key, limit=1)).counts["recipients"] == 10_000
 
     @pytest.mark.row("D-33")
-    async def test_ten_thousand_recipients_complete(self, stack: Stack) -> None:
-        courier = Played(batch=2500, parcel=2500)
+    async def test_ten_thousand_recipients_are_all_sent_to(self, stack: Stack) -> None:
+        courier = FakeCourier(batch=2500, parcel=2500)
         await stack.courier(courier)
         key = (await stack.deliver(*people(10_000))).key
-        told = await stack.finished(key, within=20)
-        assert (told.counts[Status.SENT], told.verdict) == (10_000, Verdict.ALL_REACHED)
+        history = await stack.finished(key, within=20)
+        assert (history.counts[Status.SENT], history.verdict) == (10_000, Verdict.ALL_REACHED)
         assert len(set(courier.addresses)) == len(courier.addresses) == 10_000
 
     @pytest.mark.row("D-26")

@@ -1,4 +1,4 @@
-"""Outcomes: any number of couriers report at once, in any order, and no mark is lost (D-13)."""
+"""Outcomes: any number of couriers report at once, in any order, and no outcome is lost (D-13)."""
 
 import asyncio
 import json
@@ -13,9 +13,9 @@ from core.errors import Forbidden, NotFound
 from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState, Status, Verdict
-from tests.support.every_verb import entry_of, receipt
+from tests.support.every_verb import entry_of, report_token
 from tests.support.servers import on_both_servers
-from tests.support.stack import HOUR, TENANT, Played, Stack, people, person
+from tests.support.stack import HOUR, TENANT, FakeCourier, Stack, people, person
 
 pytestmark = pytest.mark.row("D-13")
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -23,29 +23,31 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 @on_both_servers
 @pytest.mark.row("D-37")
-async def test_reports_in_any_order_and_any_number_end_in_the_same(stack: Stack) -> None:
+async def test_reports_in_any_order_and_any_number_give_the_same_history(stack: Stack) -> None:
     reports = [Status.SENT, Status.DELIVERED, Status.READ]
     orders = [*permutations(reports), *permutations([*reports, Status.DELIVERED, Status.READ], 5)]
     key = (await stack.deliver(*people(len(orders)), channels=("echo",))).key
-    for index, order in enumerate(orders):
-        token = await receipt(stack, key, index=index)
-        for status in order:
+    for index, statuses in enumerate(orders):
+        token = await report_token(stack, key, index=index)
+        for status in statuses:
             await stack.deliveries.record_report(token, status, "r")
-    told = await stack.history(key, limit=1000)
-    assert {record.outcomes["echo"].status for record in told.recipients} == {Status.READ}
-    assert told.counts["reached"] == len(orders)
-    assert told.state is DeliveryState.FINISHED
+    history = await stack.history(key, limit=1000)
+    assert {record.outcomes["echo"].status for record in history.recipients} == {Status.READ}
+    assert history.counts["reached"] == len(orders)
+    assert history.state is DeliveryState.FINISHED
 
 
 @on_both_servers
-async def test_who_has_two_contacts_is_reached_by_one_and_open_while_one_is(stack: Stack) -> None:
+async def test_a_recipient_with_several_contacts_is_reached_by_one_and_open_while_one_is_open(stack: Stack) -> None:
     key = (await stack.deliver(person(1, echo=["a", "b", "c"]))).key
-    tokens = [await receipt(stack, key, index=index) for index in range(3)]
+    tokens = [await report_token(stack, key, index=index) for index in range(3)]
     seen = []
     for token, status in [(0, Status.FAILED), (1, Status.SENT), (1, Status.FAILED), (2, Status.DELIVERED)]:
         await stack.deliveries.record_report(tokens[token], status, "")
-        told = await stack.history(key)
-        seen.append((told.recipients[0].outcomes["echo"].status, told.counts["reached"], told.channels["echo"].state))
+        history = await stack.history(key)
+        seen.append(
+            (history.recipients[0].outcomes["echo"].status, history.counts["reached"], history.channels["echo"].state)
+        )
         await stack.audit()
     assert seen == [
         (Status.QUEUED, 0, "pending"),
@@ -56,25 +58,27 @@ async def test_who_has_two_contacts_is_reached_by_one_and_open_while_one_is(stac
 
 
 async def test_all_contacts_of_a_channel_get_the_message_and_count_as_one_recipient(stack: Stack) -> None:
-    courier = Played()
+    courier = FakeCourier()
     await stack.courier(courier)
-    told = await stack.finished((await stack.deliver(person(1, echo=["a", "b"]), person(2))).key)
+    history = await stack.finished((await stack.deliver(person(1, echo=["a", "b"]), person(2))).key)
     assert sorted(courier.addresses) == ["a", "b", "p2"]
-    assert (told.counts["recipients"], told.counts["reached"], told.counts[Status.SENT]) == (2, 2, 2)
+    assert (history.counts["recipients"], history.counts["reached"], history.counts[Status.SENT]) == (2, 2, 2)
 
 
 @on_both_servers
-async def test_who_was_reached_elsewhere_stays_reached_when_one_channel_takes_it_back(stack: Stack) -> None:
+async def test_a_recipient_reached_in_two_channels_stays_reached_when_one_of_them_reports_a_failure(
+    stack: Stack,
+) -> None:
     channels = ("vk", "sms")
     key = (await stack.deliver(person(1, *channels), person(2, *channels), channels=channels)).key
     for index in (0, 1):
-        await stack.deliveries.record_report(await receipt(stack, key, "sms", index), Status.SENT, "")
-    await stack.deliveries.record_report(await receipt(stack, key, "vk", 0), Status.SENT, "")
+        await stack.deliveries.record_report(await report_token(stack, key, "sms", index), Status.SENT, "")
+    await stack.deliveries.record_report(await report_token(stack, key, "vk", 0), Status.SENT, "")
     for index in (0, 1):
-        await stack.deliveries.record_report(await receipt(stack, key, "sms", index), Status.FAILED, "")
-    told = await stack.history(key)
-    assert told.counts["reached"] == 1
-    assert [list(record.received_in) for record in told.recipients] == [["vk"], []]
+        await stack.deliveries.record_report(await report_token(stack, key, "sms", index), Status.FAILED, "")
+    history = await stack.history(key)
+    assert history.counts["reached"] == 1
+    assert [list(record.received_in) for record in history.recipients] == [["vk"], []]
 
 
 @on_both_servers
@@ -85,26 +89,26 @@ async def test_the_same_items_twice_in_one_report_count_once(stack: Stack) -> No
     mixed = [items[2], items[0], items[2], items[1], items[0], items[2]]
     assert (await stack.queue.extend(task, HOUR, mixed[:4])).lease_valid
     assert await stack.queue.settle(task, outcomes=mixed[4:]) == "done"
-    told = await stack.history(key)
-    assert (told.counts[Status.SENT], told.counts["reached"], told.verdict) == (3, 3, Verdict.ALL_REACHED)
+    history = await stack.history(key)
+    assert (history.counts[Status.SENT], history.counts["reached"], history.verdict) == (3, 3, Verdict.ALL_REACHED)
 
 
 async def test_ids_that_look_alike_are_kept_apart(stack: Stack) -> None:
     """`1:vk` could be recipient 1 in vk, or recipient `1:vk`; `1` in `vk:1` and so on."""
     odd = ["1", "1:vk", "11", "1:", ":1", "vk", "1|2"]
-    courier, other = Played("vk"), Played("vk1")
+    courier, other = FakeCourier("vk"), FakeCourier("vk1")
     await stack.courier(courier)
     await stack.courier(other)
     key = (await stack.deliver(*(person(name, "vk", "vk1") for name in odd), channels=("vk", "vk1"))).key
-    told = await stack.finished(key)
-    assert [list(record.received_in) for record in told.recipients] == [["vk", "vk1"]] * len(odd)
-    assert told.counts[Status.SENT] == 2 * len(odd)
+    history = await stack.finished(key)
+    assert [list(record.received_in) for record in history.recipients] == [["vk", "vk1"]] * len(odd)
+    assert history.counts[Status.SENT] == 2 * len(odd)
 
 
 @pytest.mark.row("D-37")
-async def test_a_receipt_is_taken_only_if_we_signed_it(stack: Stack) -> None:
+async def test_a_delivery_report_is_accepted_only_with_our_signature(stack: Stack) -> None:
     key = (await stack.deliver(person(1))).key
-    token = await receipt(stack, key)
+    token = await report_token(stack, key)
     body, _, signature = token.rpartition(".")
     for forged in ("", ".", token[:-1] + ("0" if token[-1] != "0" else "1"), f"x{body}.{signature}", f"{body}.", body):
         with pytest.raises(Forbidden):
@@ -114,11 +118,11 @@ async def test_a_receipt_is_taken_only_if_we_signed_it(stack: Stack) -> None:
     assert not await stack.deliveries.record_report(token, Status.DELIVERED, "")
 
 
-async def test_a_receipt_of_a_delivery_that_was_dropped_is_not_found(stack: Stack) -> None:
+async def test_a_delivery_report_for_a_deleted_delivery_is_not_found(stack: Stack) -> None:
     key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
-    token = await receipt(stack, key)
+    token = await report_token(stack, key)
     await stack.deliveries.cancel(key, TENANT)
-    stack.passes(24 * 91 * HOUR)
+    stack.advance_clock(24 * 91 * HOUR)
     await stack.tick()
     with pytest.raises(NotFound):
         await stack.deliveries.record_report(token, Status.DELIVERED, "")
@@ -140,7 +144,7 @@ asyncio.run(main())
 """
 
 
-async def test_many_processes_report_at_once_and_no_mark_is_lost(stack: Stack) -> None:
+async def test_many_processes_report_concurrently_and_no_outcome_is_lost(stack: Stack) -> None:
     channels = ("vk", "sms")
     everybody = [person(number, vk=[f"{number}a", f"{number}b"], sms=["s"]) for number in range(60)]
     key = (await stack.deliver(*everybody, channels=channels)).key
@@ -149,30 +153,30 @@ async def test_many_processes_report_at_once_and_no_mark_is_lost(stack: Stack) -
         assert process.stdin
         process.stdin.write(b"go\n")
     assert [await process.wait() for process in processes] == [0] * 4
-    told = await stack.history(key, limit=100)
-    assert told.state is DeliveryState.FINISHED
-    assert all(outcome.status is Status.READ for record in told.recipients for outcome in record.outcomes.values())
-    assert (told.counts["reached"], told.counts[Status.READ]) == (60, 120)
+    history = await stack.history(key, limit=100)
+    assert history.state is DeliveryState.FINISHED
+    assert all(outcome.status is Status.READ for record in history.recipients for outcome in record.outcomes.values())
+    assert (history.counts["reached"], history.counts[Status.READ]) == (60, 120)
 
 
 async def shares_of(
     stack: Stack, key: HistoryKey, channels: tuple[str, ...], processes: int
 ) -> list[tuple[str, list[str]]]:
-    """For each process all reports of one channel, shuffled: everything is reported several times."""
-    chance = random.Random(7)
+    """For each process all reports of one channel, shuffled. Every outcome is reported several times."""
+    shuffler = random.Random(7)
     shares = []
     for number in range(processes):
         channel = channels[number % len(channels)]
         entries = [await entry_of(stack, key, channel, index, 0) for index in range(120 if channel == "vk" else 60)]
         wanted = [Status.SENDING, Status.SENT, Status.DELIVERED, Status.READ]
         items = [compact_json(entry.item(status)) for entry in entries for status in wanted]
-        chance.shuffle(items)
+        shuffler.shuffle(items)
         shares.append((channel, items))
     return shares
 
 
 async def reporter(stack: Stack, key: HistoryKey, channel: str, items: list[str]) -> asyncio.subprocess.Process:
-    """A process that knows what to report, and waits for the word."""
+    """A process with its reports, which waits for a line on stdin before it sends them."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", _REPORTER, cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )

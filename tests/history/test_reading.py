@@ -1,4 +1,4 @@
-"""What a delivery's history tells, page by page; the list of deliveries; histories over several shards."""
+"""Reading a history in pages, the list of deliveries, histories over several shards."""
 
 import pytest
 
@@ -8,34 +8,39 @@ from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState, Status, Verdict
 from tests.support.delivery_progress import SECOND
 from tests.support.servers import Server, on_both_servers
-from tests.support.stack import HOUR, TENANT, Played, Stack, people, person
+from tests.support.stack import HOUR, TENANT, FakeCourier, Stack, people, person
 
 
-class TestWhatAHistoryTells:
+class TestHistory:
     @on_both_servers
     @pytest.mark.row("D-03", "D-17")
-    async def test_who_sent_what_from_where_to_whom_and_who_got_it_and_how(self, stack: Stack) -> None:
-        await stack.courier(Played("telegram"))
-        await stack.courier(Played("vk"))
+    async def test_a_history_has_sender_text_origin_recipients_and_outcomes(self, stack: Stack) -> None:
+        await stack.courier(FakeCourier("telegram"))
+        await stack.courier(FakeCourier("vk"))
         anna = Recipient(1, "Anna", {"telegram": ["t1"], "vk": ["v1"]}, ["group 42", "course 3"])
         boris = Recipient("b-2", None, {"vk": ["v2"]})
         accepted = await stack.deliver(anna, boris, channels=("telegram", "vk"), text="Пары не будет", tags=["urgent"])
-        told = await stack.finished(accepted.key)
-        assert (told.text, told.origin, told.kind, list(told.tags)) == ("Пары не будет", "api", "message", ["urgent"])
-        assert told.sender == {"id": 7, "name": "Anna", "role": "staff"}
-        assert (told.state, told.verdict) == (DeliveryState.FINISHED, Verdict.ALL_REACHED)
-        assert told.created_at <= told.deliver_at <= (told.released_at or told.created_at)
-        first, second = told.recipients
+        history = await stack.finished(accepted.key)
+        assert (history.text, history.origin, history.kind, list(history.tags)) == (
+            "Пары не будет",
+            "api",
+            "message",
+            ["urgent"],
+        )
+        assert history.sender == {"id": 7, "name": "Anna", "role": "staff"}
+        assert (history.state, history.verdict) == (DeliveryState.FINISHED, Verdict.ALL_REACHED)
+        assert history.created_at <= history.deliver_at <= (history.released_at or history.created_at)
+        first, second = history.recipients
         assert (first.id, first.name, list(first.origin)) == (1, "Anna", ["group 42", "course 3"])
         assert (list(first.received_in), list(second.received_in)) == (["telegram", "vk"], ["vk"])
         assert first.outcomes["vk"].reference == "ref-v1"
         assert (first.outcomes["vk"].status, first.outcomes["vk"].attempts) == (Status.SENT, 1)
         assert first.outcomes["vk"].at
         assert second.outcomes["telegram"].status is Status.NO_CONTACT
-        assert (told.counts["recipients"], told.counts["reached"], told.counts[Status.SENT]) == (2, 2, 3)
+        assert (history.counts["recipients"], history.counts["reached"], history.counts[Status.SENT]) == (2, 2, 3)
 
     @pytest.mark.row("D-03")
-    async def test_it_answers_at_any_moment(self, stack: Stack) -> None:
+    async def test_a_history_can_be_read_in_every_state(self, stack: Stack) -> None:
         key = (await stack.deliver(*people(2), deliver_at=stack.now() + HOUR)).key
         assert (await stack.history(key)).state is DeliveryState.SCHEDULED
         await stack.deliveries.reschedule(
@@ -44,7 +49,7 @@ class TestWhatAHistoryTells:
         released = await stack.history(key)
         assert (released.state, released.channels["echo"].state) == (DeliveryState.RELEASED, "pending")
         assert {record.outcomes["echo"].status for record in released.recipients} == {Status.QUEUED}
-        await stack.courier(Played())
+        await stack.courier(FakeCourier())
         assert (await stack.finished(key)).counts[Status.SENT] == 2
 
     async def test_the_pages_of_recipients_neither_overlap_nor_skip(self, stack: Stack) -> None:
@@ -59,33 +64,37 @@ class TestWhatAHistoryTells:
         assert found == list(range(1, 451))
 
     @pytest.mark.parametrize("cursor", ["-1", "x", "1" * 10, "", "٣"])
-    async def test_a_cursor_that_makes_no_sense_is_refused(self, stack: Stack, cursor: str) -> None:
+    async def test_a_malformed_cursor_is_refused(self, stack: Stack, cursor: str) -> None:
         key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
         with pytest.raises(Invalid, match="cursor"):
             await stack.deliveries.read(key, TENANT, cursor)
 
     @pytest.mark.row("D-14")
-    async def test_text_and_names_come_back_letter_for_letter(self, stack: Stack) -> None:
+    async def test_text_and_names_are_returned_unchanged(self, stack: Stack) -> None:
         text = 'null {} [] {"a":[]} \u2028 \x01 " \\ 🙂 %d |\t\n;,: '
         odd = Recipient("a:b|c,d;e f", "{} []", {"echo": ["{}"]}, ["[]", "{}"])
-        courier = Played()
+        courier = FakeCourier()
         await stack.courier(courier)
         key = (await stack.deliver(odd, text=text, tags=["[]", "{}"], sender=Sender("x:y z", "[]"))).key
-        told = await stack.finished(key)
-        assert (told.text, list(told.tags), told.sender["id"]) == (text, ["[]", "{}"], "x:y z")
-        assert (told.recipients[0].id, list(told.recipients[0].origin)) == ("a:b|c,d;e f", ["[]", "{}"])
-        assert list(told.recipients[0].received_in) == ["echo"]
+        history = await stack.finished(key)
+        assert (history.text, list(history.tags), history.sender["id"]) == (text, ["[]", "{}"], "x:y z")
+        assert (history.recipients[0].id, list(history.recipients[0].origin)) == ("a:b|c,d;e f", ["[]", "{}"])
+        assert list(history.recipients[0].received_in) == ["echo"]
         assert courier.attempted[0].text == text
 
     @pytest.mark.row("D-14")
-    async def test_empty_lists_are_lists(self, stack: Stack) -> None:
+    async def test_empty_lists_are_returned_as_lists(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
-        told = await stack.history(key)
-        assert (list(told.tags), list(told.recipients[0].origin), list(told.recipients[0].received_in)) == ([], [], [])
+        history = await stack.history(key)
+        assert (list(history.tags), list(history.recipients[0].origin), list(history.recipients[0].received_in)) == (
+            [],
+            [],
+            [],
+        )
 
 
-class TestTheListOfDeliveries:
-    async def test_newest_first_in_pages_that_neither_overlap_nor_skip(self, stack: Stack) -> None:
+class TestList:
+    async def test_the_list_is_newest_first_in_pages_that_neither_overlap_nor_skip(self, stack: Stack) -> None:
         keys = [(await stack.deliver(person(n), deliver_at=stack.now() + HOUR)).key for n in range(30)]
         found: list[HistoryKey] = []
         cursor = None
@@ -97,11 +106,11 @@ class TestTheListOfDeliveries:
                 break
         assert found == keys[::-1]
 
-    async def test_of_a_sender_in_a_state_since_a_moment(self, stack: Stack) -> None:
+    async def test_the_list_can_be_filtered_by_sender_state_and_time(self, stack: Stack) -> None:
         first = (await stack.deliver(person(1), sender=Sender("eve"), deliver_at=stack.now() + HOUR)).key
         second = (await stack.deliver(person(2), deliver_at=stack.now() + HOUR)).key
         await stack.deliveries.cancel(second, TENANT)
-        stack.passes(HOUR / 2)
+        stack.advance_clock(HOUR / 2)
         third = (await stack.deliver(person(3), deliver_at=stack.now() + HOUR)).key
         ask = stack.deliveries.list
         assert [h.key for h in (await ask(TENANT, sender="eve"))[0]] == [first]
@@ -113,9 +122,9 @@ class TestTheListOfDeliveries:
 
 
 @pytest.mark.row("D-03", "D-13")
-async def test_deliveries_spread_over_shards_work_as_in_one(clean_server: Server) -> None:
+async def test_deliveries_over_several_shards_work_as_in_one(clean_server: Server) -> None:
     stack = await Stack.open(clean_server, shards=4)
-    courier = Played()
+    courier = FakeCourier()
     await stack.courier(courier)
     accepted = [await stack.deliver(person(number)) for number in range(40)]
     for one in accepted:

@@ -1,4 +1,4 @@
-"""Trying again what has failed or is unknown."""
+"""Retrying entries that failed or are unknown."""
 
 import asyncio
 
@@ -9,33 +9,33 @@ from core.errors import Invalid
 from core.model.states import Status, Verdict
 from tests.support.delivery_progress import GONE, by_address, statuses
 from tests.support.servers import on_both_servers
-from tests.support.stack import HOUR, TENANT, Played, Stack, people, person
+from tests.support.stack import HOUR, TENANT, FakeCourier, Stack, people, person
 
 
-class TestTryingAgain:
+class TestRetry:
     @on_both_servers
     @pytest.mark.row("D-40")
-    async def test_only_the_failed_or_only_the_unknown_are_tried_again_with_new_random_ids(self, stack: Stack) -> None:
-        first = Played(answer=by_address(p1=GONE, p2=Unknown()), remembers=NEVER)
+    async def test_only_entries_with_the_chosen_status_are_retried_with_new_random_ids(self, stack: Stack) -> None:
+        first = FakeCourier(answer=by_address(p1=GONE, p2=Unknown()), remembers=NEVER)
         running = await stack.courier(first)
         key = (await stack.deliver(*people(4))).key
         await stack.finished(key)
         await stack.stop(running)
-        again = Played()
+        again = FakeCourier()
         await stack.courier(again)
         assert await stack.deliveries.retry(key, TENANT, [Status.FAILED]) == 1
-        told = await stack.finished(key)
-        assert (statuses(told), again.addresses) == ({1: "sent", 2: "unknown", 3: "sent", 4: "sent"}, ["p1"])
+        history = await stack.finished(key)
+        assert (statuses(history), again.addresses) == ({1: "sent", 2: "unknown", 3: "sent", 4: "sent"}, ["p1"])
         assert await stack.deliveries.retry(key, TENANT, [Status.UNKNOWN]) == 1
-        told = await stack.finished(key)
-        assert (told.verdict, again.addresses) == (Verdict.ALL_REACHED, ["p1", "p2"])
+        history = await stack.finished(key)
+        assert (history.verdict, again.addresses) == (Verdict.ALL_REACHED, ["p1", "p2"])
         before = {message.address: message.random_id() for message in first.attempted}
         assert all(message.random_id() != before[message.address] for message in again.attempted)
         assert await stack.deliveries.retry(key, TENANT, [Status.FAILED, Status.UNKNOWN]) == 0
 
     @pytest.mark.row("D-40")
-    async def test_what_failed_again_can_be_tried_a_third_time(self, stack: Stack) -> None:
-        courier = Played(answer=lambda message: GONE)
+    async def test_entries_that_fail_again_can_be_retried_again(self, stack: Stack) -> None:
+        courier = FakeCourier(answer=lambda message: GONE)
         await stack.courier(courier)
         key = (await stack.deliver(*people(2))).key
         await stack.finished(key)
@@ -46,8 +46,8 @@ class TestTryingAgain:
         assert len({message.random_id() for message in courier.attempted}) == 6
 
     @pytest.mark.row("D-40")
-    async def test_two_who_ask_at_once_queue_it_once(self, stack: Stack) -> None:
-        running = await stack.courier(Played(answer=lambda message: GONE))
+    async def test_concurrent_retries_queue_each_entry_once(self, stack: Stack) -> None:
+        running = await stack.courier(FakeCourier(answer=lambda message: GONE))
         key = (await stack.deliver(*people(5))).key
         await stack.finished(key)
         await stack.stop(running)
@@ -55,7 +55,7 @@ class TestTryingAgain:
         assert sorted(queued) == [0] * 9 + [5]
 
     @pytest.mark.row("D-40")
-    async def test_only_failed_and_unknown_can_be_tried_again(self, stack: Stack) -> None:
+    async def test_only_failed_and_unknown_entries_can_be_retried(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
         for wrong in ([], [Status.SENT], [Status.FAILED, Status.CANCELLED]):
             with pytest.raises(Invalid):

@@ -1,4 +1,4 @@
-"""The tracker: whoever waits for a history is told, however many wait and whatever happens to the connection."""
+"""The tracker: callers are notified about changes of a history, however many there are, also after lost connections."""
 
 import asyncio
 import time
@@ -13,9 +13,9 @@ from core.model.history import Change
 from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState, Status
 from tests.support.delivery_progress import Gate, has_reported, slowly
-from tests.support.every_verb import receipt
+from tests.support.every_verb import report_token
 from tests.support.servers import on_both_servers
-from tests.support.stack import HOUR, SENDER, TENANT, Played, Stack, people, person, sent
+from tests.support.stack import HOUR, SENDER, TENANT, FakeCourier, Stack, people, person, sent
 from tests.support.waiting import until
 
 
@@ -23,10 +23,10 @@ class TestWaiting:
     pytestmark = pytest.mark.row("D-15")
 
     @on_both_servers
-    async def test_it_returns_as_soon_as_enough_couriers_have_reported(self, stack: Stack) -> None:
+    async def test_waiting_ends_as_soon_as_enough_channels_have_reported(self, stack: Stack) -> None:
         gates = {channel: Gate() for channel in ("vk", "sms")}
         for channel, gate in gates.items():
-            await stack.courier(Played(channel, answer=gate))
+            await stack.courier(FakeCourier(channel, answer=gate))
         key = (await stack.deliver(person(1, "vk", "sms"), channels=("vk", "sms"))).key
         one = asyncio.create_task(stack.tracker.wait(key, TENANT, 1, 10))
         both = asyncio.create_task(stack.tracker.wait(key, TENANT, 2, 10))
@@ -40,7 +40,7 @@ class TestWaiting:
         assert history
         assert (history.state, timed_out) == (DeliveryState.FINISHED, False)
 
-    async def test_it_returns_at_its_time_with_what_there_is(self, stack: Stack) -> None:
+    async def test_waiting_ends_at_its_timeout_with_the_history_so_far(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1))).key
         began = time.monotonic()
         history, timed_out = await stack.tracker.wait(key, TENANT, 1, 0.3)
@@ -48,22 +48,22 @@ class TestWaiting:
         assert history
         assert (timed_out, history.state) == (True, DeliveryState.RELEASED)
 
-    async def test_without_time_it_just_reads(self, stack: Stack) -> None:
+    async def test_a_timeout_of_zero_only_reads(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1))).key
         history, timed_out = await stack.tracker.wait(key, TENANT, 1, 0)
         assert history
         assert timed_out
 
-    async def test_more_reports_than_there_are_channels_means_all_of_them(self, stack: Stack) -> None:
-        await stack.courier(Played())
+    async def test_waiting_for_more_reports_than_channels_waits_for_all_channels(self, stack: Stack) -> None:
+        await stack.courier(FakeCourier())
         key = (await stack.deliver(person(1))).key
         history, timed_out = await stack.tracker.wait(key, TENANT, 16, 5)
         assert history
         assert (history.state, timed_out) == (DeliveryState.FINISHED, False)
 
     @pytest.mark.row("D-12")
-    async def test_nobody_waits_for_a_courier_that_has_no_recipient(self, stack: Stack) -> None:
-        await stack.courier(Played("vk"))
+    async def test_a_channel_without_recipients_counts_as_reported(self, stack: Stack) -> None:
+        await stack.courier(FakeCourier("vk"))
         key = (await stack.deliver(person(1, "vk"), channels=("vk", "sms"))).key
         history, timed_out = await stack.tracker.wait(key, TENANT, 2, 5)
         assert history
@@ -71,8 +71,8 @@ class TestWaiting:
 
     @on_both_servers
     @pytest.mark.row("D-16")
-    async def test_it_can_be_attached_before_there_is_a_delivery(self, stack: Stack) -> None:
-        await stack.courier(Played())
+    async def test_a_caller_can_wait_before_the_delivery_exists(self, stack: Stack) -> None:
+        await stack.courier(FakeCourier())
         key = await stack.deliveries.reserve(TENANT, SENDER.id)
         waiting = asyncio.create_task(stack.tracker.wait(key, TENANT, 1, 10))
         assert await stack.tracker.wait(key, TENANT, 1, 0) == (None, True)
@@ -81,7 +81,7 @@ class TestWaiting:
         assert history
         assert (history.state, timed_out) == (DeliveryState.FINISHED, False)
 
-    async def test_an_unknown_key_and_anothers_are_not_found(self, stack: Stack) -> None:
+    async def test_an_unknown_key_and_another_tenants_key_are_not_found(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1))).key
         reserved = await stack.deliveries.reserve("another", 7)
         for unknown, tenant in [(key, "another"), (HistoryKey(0, "7", 10**18), TENANT), (reserved, TENANT)]:
@@ -89,9 +89,9 @@ class TestWaiting:
                 await stack.tracker.wait(unknown, tenant, 1, 1)
 
     @pytest.mark.row("D-16", "D-34")
-    async def test_thousands_wait_on_one_subscription(self, stack: Stack) -> None:
+    async def test_thousands_of_callers_share_one_connection(self, stack: Stack) -> None:
         gate = Gate()
-        await stack.courier(Played(answer=gate))
+        await stack.courier(FakeCourier(answer=gate))
         keys = [(await stack.deliver(person(number))).key for number in range(20)]
         before = len(await stack.redis.client_list())
         waiting = [asyncio.create_task(stack.tracker.wait(keys[n % 20], TENANT, 1, 30)) for n in range(3000)]
@@ -102,9 +102,9 @@ class TestWaiting:
         assert all(history and not timed_out for history, timed_out in answers)
         await until(lambda: not_reading(stack))
 
-    async def test_it_hears_of_the_end_although_its_connection_is_killed(self, stack: Stack) -> None:
+    async def test_waiting_ends_although_the_connection_is_killed(self, stack: Stack) -> None:
         gate = Gate()
-        await stack.courier(Played(answer=gate))
+        await stack.courier(FakeCourier(answer=gate))
         key = (await stack.deliver(person(1))).key
         waiting = asyncio.create_task(stack.tracker.wait(key, TENANT, 1, 20))
         await until(lambda: reading(stack))
@@ -114,8 +114,10 @@ class TestWaiting:
         assert history
         assert not timed_out
 
-    async def test_it_hears_of_the_end_although_the_stream_was_trimmed_while_it_was_cut_off(self, stack: Stack) -> None:
-        await stack.courier(Played())
+    async def test_waiting_ends_although_the_stream_was_trimmed_while_the_connection_was_lost(
+        self, stack: Stack
+    ) -> None:
+        await stack.courier(FakeCourier())
         key = await stack.deliveries.reserve(TENANT, SENDER.id)
         waiting = asyncio.create_task(stack.tracker.wait(key, TENANT, 1, 20))
         await until(lambda: reading(stack))
@@ -150,8 +152,8 @@ class TestFollowing:
     pytestmark = pytest.mark.row("D-16")
 
     @on_both_servers
-    async def test_every_change_is_told_in_order_and_the_end_last(self, stack: Stack) -> None:
-        await stack.courier(Played(answer=slowly, parcel=5))
+    async def test_changes_come_in_order_and_the_end_last(self, stack: Stack) -> None:
+        await stack.courier(FakeCourier(answer=slowly, parcel=5))
         key = await stack.deliveries.reserve(TENANT, SENDER.id)
         await stack.deliver(*people(50), history_key=key)
         changes = await collect(stack, key)
@@ -160,8 +162,8 @@ class TestFollowing:
         assert all(change.outcome and change.outcome.status is Status.SENT for change in changes[:-1])
         assert (changes[-1].recipient, changes[-1].state) == (None, DeliveryState.FINISHED)
 
-    async def test_who_comes_late_is_told_what_he_missed_from_where_he_left(self, stack: Stack) -> None:
-        await stack.courier(Played())
+    async def test_a_late_caller_gets_the_changes_after_its_version(self, stack: Stack) -> None:
+        await stack.courier(FakeCourier())
         key = (await stack.deliver(*people(10))).key
         await stack.finished(key)
         everything = await collect(stack, key)
@@ -172,14 +174,14 @@ class TestFollowing:
         ]
 
     async def test_ids_keep_their_type(self, stack: Stack) -> None:
-        await stack.courier(Played())
+        await stack.courier(FakeCourier())
         key = (await stack.deliver(person(1), person("x"))).key
         await stack.finished(key)
         assert {change.recipient for change in await collect(stack, key)} == {1, "x", None}
 
     @on_both_servers
-    async def test_nothing_is_missed_although_the_connection_is_killed_again_and_again(self, stack: Stack) -> None:
-        courier = Played(answer=unhurried, parcel=5)
+    async def test_no_change_is_missed_although_the_connection_is_killed_repeatedly(self, stack: Stack) -> None:
+        courier = FakeCourier(answer=with_a_delay, parcel=5)
         await stack.courier(courier)
         key = (await stack.deliver(*people(100))).key
         following = asyncio.create_task(collect(stack, key))
@@ -190,11 +192,11 @@ class TestFollowing:
         assert {change.recipient for change in changes} == {*range(1, 101), None}
         assert len({change.version for change in changes}) == len(changes)
 
-    async def test_what_is_reported_later_is_told_to_who_follows_a_finished_delivery(self, stack: Stack) -> None:
-        await stack.courier(Played())
+    async def test_following_a_finished_delivery_yields_later_delivery_reports(self, stack: Stack) -> None:
+        await stack.courier(FakeCourier())
         key = (await stack.deliver(person(1))).key
         version = (await stack.finished(key)).version
-        await stack.deliveries.record_report(await receipt(stack, key), Status.DELIVERED, "r")
+        await stack.deliveries.record_report(await report_token(stack, key), Status.DELIVERED, "r")
         changes = await collect(stack, key, version)
         assert [change.outcome.status for change in changes if change.outcome] == [Status.DELIVERED]
 
@@ -209,8 +211,8 @@ class TestFollowing:
         with pytest.raises(NotFound):
             await collect(stack, HistoryKey(0, "7", 10**18))
 
-    async def test_two_processes_follow_the_same_delivery(self, stack: Stack) -> None:
-        await stack.courier(Played(answer=slowly))
+    async def test_two_trackers_follow_the_same_delivery(self, stack: Stack) -> None:
+        await stack.courier(FakeCourier(answer=slowly))
         other = Tracker(stack.store)
         key = (await stack.deliver(*people(30))).key
         first, second = await asyncio.gather(collect(stack, key), collect(stack, key, tracker=other))
@@ -218,7 +220,7 @@ class TestFollowing:
         await other.close()
 
 
-async def unhurried(message: Message) -> Outcome:
+async def with_a_delay(message: Message) -> Outcome:
     await asyncio.sleep(0.1)
     return sent(message)
 
@@ -230,6 +232,6 @@ async def collect(stack: Stack, key: HistoryKey, after: int = 0, tracker: Tracke
 
 
 async def test_the_tracker_is_not_needed(stack: Stack) -> None:
-    """D-16. Without anybody who listens a delivery is made as well."""
-    await stack.courier(Played())
+    """D-16: a delivery does not depend on a subscriber."""
+    await stack.courier(FakeCourier())
     await stack.finished((await stack.deliver(person(1))).key, within=timedelta(seconds=5).total_seconds())

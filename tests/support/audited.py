@@ -1,4 +1,4 @@
-"""What a test asks of a whole server: all its keys of one moment, and what the audit finds broken."""
+"""Reads all keys of a server in one step, and the violations that the audit finds."""
 
 import re
 from collections.abc import Mapping
@@ -27,27 +27,27 @@ return found
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """One key. `value`: a dict for a hash, member → score in order for a zset, entries for a stream, else text."""
+class StoredKey:
+    """One key. `value`: a dict for a hash, member → score in order for a zset, entries for a stream, otherwise text."""
 
     kind: str
     pttl: int
     value: Any
 
 
-Dump = Mapping[str, Kept]
+Dump = Mapping[str, StoredKey]
 
 
 async def dump(url: str) -> Dump:
-    """All keys of one moment."""
+    """All keys, from one atomic read."""
     async with Redis.from_url(url, protocol=2) as client:
         return await dump_through(client)
 
 
 async def dump_through(client: Redis) -> Dump:
-    """The same through a client that does not decode. What is no UTF-8 (the bitmaps) comes as surrogates."""
+    """`dump` with a client that does not decode. Values that are not UTF-8 (bitmaps) contain surrogates."""
     rows: list[Any] = await client.eval(_DUMP, 0)
-    return {_text(key): Kept(_text(kind), pttl, _value(_text(kind), value)) for key, kind, pttl, value in rows}
+    return {_text(key): StoredKey(_text(kind), pttl, _value(_text(kind), value)) for key, kind, pttl, value in rows}
 
 
 def _text(raw: bytes) -> str:
@@ -64,11 +64,11 @@ def _value(kind: str, raw: Any) -> Any:
     return _text(raw)
 
 
-async def broken(store: Store) -> list[Violation]:
-    """Everything that is not as it must be, by the rules of `./ada audit`; empty: the invariants hold."""
+async def violations_in(store: Store) -> list[Violation]:
+    """The violations that `./ada audit` would report; empty if all invariants hold."""
     return [violation async for violation in Audit(store).find()]
 
 
-def orders(found: Dump) -> list[str]:
-    """What is still to be done: tasks and unreleased deliveries."""
+def unfinished_keys(found: Dump) -> list[str]:
+    """The keys of tasks and of unreleased deliveries."""
     return [key for key in found if re.match(r"queue:\{\d+\}:task:|delivery:\{\d+\}:(?!idle:)", key)]

@@ -1,4 +1,4 @@
-"""Deliveries as a test tries them: what the played provider answers, and how far a delivery has come."""
+"""Outcomes of simulated providers, and how far a delivery has progressed."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,12 +15,12 @@ GONE = Rejected(Reason.RECIPIENT_UNREACHABLE)
 
 
 def by_address(**outcomes: Outcome) -> Callable[[Message], Outcome]:
-    """The outcome of an address, Sent for all others."""
+    """These outcomes by address, Sent for all other addresses."""
     return lambda message: outcomes.get(message.address) or sent(message)
 
 
 class Gate:
-    """A provider that answers when it is told to."""
+    """A provider that responds after `opened` is set."""
 
     def __init__(self, then: Callable[[Message], Outcome] = sent) -> None:
         self.opened = asyncio.Event()
@@ -32,7 +32,7 @@ class Gate:
 
 
 async def slowly(message: Message) -> Outcome:
-    """As a provider does: not before the loop has turned."""
+    """Respond after 2 ms, so that other tasks run meanwhile."""
     await asyncio.sleep(0.002)
     return sent(message)
 

@@ -1,4 +1,4 @@
-"""A tour through every verb of core, for the laws that hold for all of them."""
+"""Calls every verb of core, for tests of rules that hold for all of them."""
 
 from datetime import timedelta
 
@@ -8,14 +8,14 @@ from core.history.parcels import Entry, load_parcel
 from core.model.delivery import Recipient
 from core.model.history_key import HistoryKey
 from core.model.states import Reason, Status
-from core.queue.tubes import Tube, Tubes
+from core.queue import Tube, Tubes
 from core.redis.store import Argument, Store
 from tests.support.servers import Server
-from tests.support.stack import HOUR, SENDER, TENANT, Played, Stack, person
+from tests.support.stack import HOUR, SENDER, TENANT, FakeCourier, Stack, person
 
 
-class NotingStore(Store):
-    """Notes the scripts that are called, with the number of their arguments."""
+class RecordingStore(Store):
+    """Records which scripts are called, with the number of their arguments."""
 
     called: dict[str, set[int]]
 
@@ -24,21 +24,19 @@ class NotingStore(Store):
         return await super().run(name, shard, *arguments)
 
 
-async def noting_house(server: Server) -> tuple[Stack, NotingStore]:
-    plain = await Store.open(server.url)
-    store = NotingStore(plain.redis)
-    store._flags = plain._flags
+async def recording_stack(server: Server) -> tuple[Stack, RecordingStore]:
+    store = await RecordingStore.open(server.url)
     store.called = {}
     return Stack(store, server), store
 
 
-async def tour(stack: Stack) -> None:
-    """Every verb at least once, with a queue that is in every state at its end."""
-    await _through_the_queue(stack)
-    await _through_deliveries(stack)
+async def call_every_verb(stack: Stack) -> None:
+    """Call every verb at least once; at the end there are tasks in every state."""
+    await _call_queue_verbs(stack)
+    await _call_delivery_verbs(stack)
 
 
-async def _through_the_queue(stack: Stack) -> None:
+async def _call_queue_verbs(stack: Stack) -> None:
     queue = stack.queue
     ids = [await queue.put("t", str(n), lane="lane" if n < 3 else "", expires=stack.now() + HOUR) for n in range(8)]
     await queue.put("t", "deferred", due=stack.now() + HOUR)
@@ -51,7 +49,7 @@ async def _through_the_queue(stack: Stack) -> None:
     await queue.bury(ids[7])
     await queue.cancel(ids[5])
     await stack.take(limit=1)
-    await queue.wait(ids[6], "somebody")
+    await queue.notify_end(ids[6], "somebody")
     await Tubes(stack.store).create(Tube("kept", keep=HOUR / 2))
     await queue.put("kept", "")
     await stack.finish_all("kept")
@@ -60,17 +58,17 @@ async def _through_the_queue(stack: Stack) -> None:
     await queue.release_timer("worker", 0)
 
 
-async def _through_deliveries(stack: Stack) -> None:
+async def _call_delivery_verbs(stack: Stack) -> None:
     def answer(message: Message) -> Outcome:
         return Rejected(Reason.BLOCKED) if message.address == "p2" else Sent("1")
 
-    courier = await stack.courier(Played(answer=answer))
+    courier = await stack.courier(FakeCourier(answer=answer))
     key = await stack.deliveries.reserve(TENANT, SENDER.id)
     await stack.deliver(person(1), person(2), Recipient(3), history_key=key)
     await stack.finished(key)
     await stack.deliveries.retry(key, TENANT, [Status.FAILED])
     await stack.finished(key)
-    await stack.deliveries.receive(await receipt(stack, key), Status.DELIVERED, "1")
+    await stack.deliveries.record_report(await report_token(stack, key), Status.DELIVERED, "1")
     later = (await stack.deliver(person(1), person(2), deliver_at=stack.now() + HOUR)).key
     await stack.deliveries.reschedule(later, TENANT, stack.now() + 2 * HOUR)
     await stack.deliveries.cancel(later, TENANT, ["1"])
@@ -78,8 +76,8 @@ async def _through_deliveries(stack: Stack) -> None:
     await stack.deliver(person(1, "nobody"), channels=("nobody",), lane="lane")
 
 
-async def receipt(stack: Stack, key: HistoryKey, channel: str = "echo", index: int = 0, parcel: int = 0) -> str:
-    """The receipt token of an entry of a delivery."""
+async def report_token(stack: Stack, key: HistoryKey, channel: str = "echo", index: int = 0, parcel: int = 0) -> str:
+    """The delivery report token of an entry."""
     return await DeliveryReports(stack.store).token(
         key, channel, parcel, await entry_of(stack, key, channel, index, parcel)
     )

@@ -1,4 +1,4 @@
-"""A stack to test in: one store with everything of core on it, and couriers that a test plays."""
+"""Everything of core on one store, and couriers whose providers are simulated by the test."""
 
 import asyncio
 import inspect
@@ -19,9 +19,9 @@ from core.model.backoff import Backoff
 from core.model.delivery import Accepted, NewDelivery, Recipient, Sender
 from core.model.history import History
 from core.model.history_key import HistoryKey, Id
-from core.queue.queue import Claim, Queue, Task
+from core.queue import Claim, Queue, Task
 from core.redis.store import Store
-from tests.support.audited import Dump, broken, dump_through, orders
+from tests.support.audited import Dump, dump_through, unfinished_keys, violations_in
 from tests.support.servers import Server
 from tests.support.waiting import until
 
@@ -31,8 +31,8 @@ FLOOR = timedelta(seconds=0.2)
 TENANT = "university"
 SENDER = Sender(7, "Anna", "staff")
 
-QUICK = CourierOptions(floor=FLOOR, backoff=Backoff(timedelta(milliseconds=10), timedelta(milliseconds=50), 4))
-"""A courier process whose pauses a test can wait for."""
+QUICK = CourierOptions(max_sleep=FLOOR, backoff=Backoff(timedelta(milliseconds=10), timedelta(milliseconds=50), 4))
+"""Options of a courier process with pauses short enough for a test."""
 
 Answer = Callable[[Message], Outcome | Awaitable[Outcome]]
 
@@ -42,8 +42,8 @@ def sent(message: Message) -> Outcome:
 
 
 @dataclass
-class Played:
-    """A courier whose provider the test plays: `answer` says what becomes of a message."""
+class FakeCourier:
+    """A courier with a simulated provider: `answer` returns the outcome of a message. `attempted`: all messages, in order."""
 
     channel: str = "echo"
     answer: Answer = sent
@@ -55,23 +55,23 @@ class Played:
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         self.attempted += messages
-        return [await self._answered(message) for message in messages]
+        return [await self._outcome(message) for message in messages]
 
-    async def _answered(self, message: Message) -> Outcome:
-        answer = self.answer(message)
-        return await answer if inspect.isawaitable(answer) else answer
+    async def _outcome(self, message: Message) -> Outcome:
+        outcome = self.answer(message)
+        return await outcome if inspect.isawaitable(outcome) else outcome
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
     @property
     def addresses(self) -> list[str]:
-        """Whom it tried, in order, repeats included."""
+        """The addresses of all attempts, in order."""
         return [message.address for message in self.attempted]
 
 
 class Stack:
-    """Everything of core on one server. Close it with `close`, which also ends the couriers."""
+    """Everything of core on one server. `close` also stops the couriers."""
 
     def __init__(self, store: Store, server: Server) -> None:
         self.store = store
@@ -99,15 +99,15 @@ class Stack:
 
     # time
 
-    def passes(self, time: timedelta) -> None:
-        """Moves the clock of the scripts."""
+    def advance_clock(self, time: timedelta) -> None:
+        """Move the clock of the scripts."""
         self.store.clock_offset_ms += int(time.total_seconds() * 1000)
 
     def now(self) -> datetime:
         return datetime.now(UTC) + timedelta(milliseconds=self.store.clock_offset_ms)
 
     async def tick(self, tube: str = "nobody's", times: int = 3) -> Claim:
-        """What time has brought about happens; nobody takes anything."""
+        """Claim without taking a task, so that what has fallen due happens."""
         for _ in range(times - 1):
             await self.claim(tube, 0)
         return await self.claim(tube, 0)
@@ -117,16 +117,16 @@ class Stack:
     async def claim(
         self, tube: str = "t", limit: int = 1, *, owner: str = "worker", lease: timedelta = LEASE, account: str = ""
     ) -> Claim:
-        return await self.queue.claim(tube, owner, shard=0, limit=limit, lease=lease, floor=FLOOR, account=account)
+        return await self.queue.claim(tube, owner, shard=0, limit=limit, lease=lease, max_sleep=FLOOR, account=account)
 
     async def take(self, tube: str = "t", limit: int = 1, **options: Any) -> list[Task]:
         return list((await self.claim(tube, limit, **options)).tasks)
 
     async def state(self, task_id: str) -> str:
-        return str((await self.queue.peek(task_id))["state"])
+        return str((await self.queue.peek(task_id)).state)
 
     async def finish_all(self, tube: str = "t") -> list[str]:
-        """Take and settle until there is nothing more; the bodies in their order."""
+        """Take and settle until the tube is empty; return the bodies in their order."""
         done: list[str] = []
         while True:
             claim = await self.claim(tube, 100)
@@ -151,8 +151,10 @@ class Stack:
     async def _is_over(self, key: HistoryKey) -> bool:
         return (await self.history(key, limit=1)).finished_at is not None
 
-    async def courier(self, courier: Played, options: CourierOptions = QUICK, store: Store | None = None) -> Runtime:
-        """A courier process in this one; it has looked for work once when this comes back."""
+    async def courier(
+        self, courier: FakeCourier, options: CourierOptions = QUICK, store: Store | None = None
+    ) -> Runtime:
+        """Start a courier runtime in this process; return after its first claim."""
         runtime = Runtime(store or self.store, courier, options)
         self._couriers[runtime] = asyncio.create_task(runtime.run())
         await until(lambda: runtime.claims > 0)
@@ -160,44 +162,43 @@ class Stack:
         return runtime
 
     async def stop(self, runtime: Runtime) -> None:
-        """Ends a courier in good order."""
+        """Stop a courier; wait until it has ended."""
         runtime.stop()
         await asyncio.wait_for(self._couriers.pop(runtime), 10)
 
     def abandon(self, runtime: Runtime) -> None:
-        """Ends a courier without a word, as a crash does."""
+        """End a courier without settling its parcels, as a crash does."""
         self._couriers.pop(runtime).cancel()
 
     # the end
 
     async def dump(self) -> Dump:
-        """All keys of this moment."""
+        """All keys, from one atomic read."""
         return await dump_through(self._plain)
 
     async def audit(self) -> None:
-        """The invariants hold now."""
-        found = await broken(self.store)
+        """Assert that all invariants hold."""
+        found = await violations_in(self.store)
         assert not found, "\n".join(str(violation) for violation in found)
 
     async def end_everything(self) -> None:
-        """What a test left undone is cancelled, so that the law of keys can be asked."""
+        """Cancel all unfinished tasks and deliveries, so that the keys that remain can be checked."""
         for runtime in list(self._couriers):
             await self.stop(runtime)
         await self.audit()
-        left = orders(await self.dump())
-        for key in left:
+        for key in unfinished_keys(await self.dump()):
             if key.startswith("queue:"):
                 shard, _, name = key.partition("task:")
                 await self.store.run("cancel_tasks", int(shard[7:-2]), name)
         await self.deliveries.cancel_by(TENANT, "kind_prefix", "")
-        self.passes(HOUR)
+        self.advance_clock(HOUR)
         for number in range(self.store.shards):
-            await self.queue.claim("nobody's", "end", shard=number, limit=0, lease=LEASE, floor=FLOOR)
+            await self.queue.claim("nobody's", "end", shard=number, limit=0, lease=LEASE, max_sleep=FLOOR)
         await self.audit()
 
 
 def person(number: Id, *channels: str, **contacts: Sequence[str]) -> Recipient:
-    """Recipient `number` with the address `p<number>` in each of the channels, and whatever else is given."""
+    """Recipient `number` with the address `p<number>` in each of the channels, and with these contacts."""
     return Recipient(number, contacts={**{channel: [f"p{number}"] for channel in channels or ("echo",)}, **contacts})
 
 
