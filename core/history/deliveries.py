@@ -41,7 +41,7 @@ _REPEAT_MS = 24 * 3600 * 1000
 
 _REFUSALS: dict[str, Refused] = {
     "used": Conflict("HISTORY_KEY_USED", "This history key already has a delivery.", "history_key"),
-    "foreign": Forbidden("HISTORY_KEY_FOREIGN", "This history key belongs to somebody else.", "history_key"),
+    "foreign": Forbidden("HISTORY_KEY_FOREIGN", "This history key belongs to another tenant.", "history_key"),
     "payload": Conflict("IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key was used with another request."),
 }
 

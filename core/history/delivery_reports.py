@@ -33,8 +33,8 @@ class DeliveryReports:
 
     async def token(self, key: HistoryKey, channel: str, parcel: int, entry: Entry) -> str:
         """A URL-safe, signed name of the entry. It does not contain the recipient's address."""
-        facts = [key.shard, key.suffix, channel, parcel, entry.id, entry.number, entry.contact, entry.contacts]
-        body = base64.urlsafe_b64encode(compact_json(facts).encode()).decode().rstrip("=")
+        fields = [key.shard, key.suffix, channel, parcel, entry.id, entry.number, entry.contact, entry.contacts]
+        body = base64.urlsafe_b64encode(compact_json(fields).encode()).decode().rstrip("=")
         return f"{body}.{await self._sign(body)}"
 
     async def record(self, token: str, status: Status, reference: str) -> bool:

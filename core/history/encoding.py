@@ -1,4 +1,4 @@
-"""How a delivery is stored in its history's hash: its facts, its recipients in pages, the plan of its parcels. Pure.
+"""How a delivery is stored in its history's hash: its fields, its recipients in pages, the plan of its parcels. Pure.
 
     people:<page>          [[id, [number of contacts in each channel], name?, origin?], …]
     parcel:<channel>:<n>   see `core.history.parcels`

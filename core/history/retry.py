@@ -1,7 +1,7 @@
 """Retry the failed or unknown entries of a delivery, in the same history (D-40).
 
 The retried entries form a new attempt group. Their random ids differ from the first ones, so the provider accepts them
-as new messages: that is what a person wants who retries an `unknown`.
+as new messages: this is what a person wants when retrying an `unknown`.
 
 Called by `core.history.deliveries`; `lua/delivery/retry.lua` queues the new parcels.
 """

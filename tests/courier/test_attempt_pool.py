@@ -10,11 +10,11 @@ from tests.support.waiting import until
 
 
 class FakeParcel:
-    """Batches of one entry each. Attempts wait for `answer`; `under_way` lists them in order."""
+    """Batches of one entry each. Attempts wait for `end_attempts`; `under_way` lists them in order."""
 
     def __init__(self, name: str, count: int, under_way: list[str]) -> None:
         self.remaining = [f"{name}{number}" for number in range(count)]
-        self.answers: dict[str, asyncio.Future[None]] = {}
+        self.ends: dict[str, asyncio.Future[None]] = {}
         self.cancelled: list[str] = []
         self._under_way = under_way
 
@@ -23,10 +23,10 @@ class FakeParcel:
 
     async def attempt(self, batch: Sequence[str]) -> None:
         name = batch[0]
-        self.answers[name] = asyncio.get_running_loop().create_future()
+        self.ends[name] = asyncio.get_running_loop().create_future()
         self._under_way.append(name)
         try:
-            await self.answers[name]
+            await self.ends[name]
         except asyncio.CancelledError:
             self.cancelled.append(name)
             raise
@@ -34,10 +34,10 @@ class FakeParcel:
             self._under_way.remove(name)
 
 
-def answer(*parcels: FakeParcel) -> None:
+def end_attempts(*parcels: FakeParcel) -> None:
     """End all attempts under way, as when a provider responds in one packet."""
     for parcel in parcels:
-        for waiting in parcel.answers.values():
+        for waiting in parcel.ends.values():
             if not waiting.done():
                 waiting.set_result(None)
 
@@ -53,7 +53,7 @@ async def test_a_parcel_has_ended_when_its_last_attempt_has() -> None:
     for count in (3, 1, 0):
         await until(lambda: len(parcel.remaining) == count and under_way)  # noqa: B023 - awaited at once
         assert not running.done()
-        answer(parcel)
+        end_attempts(parcel)
     await running
 
 
@@ -70,11 +70,11 @@ async def test_responses_that_arrive_together_are_followed_by_attempts_that_star
     await until(lambda: len(under_way) == 4)
     for _ in range(4):
         before = set(under_way)
-        answer(*parcels)
+        end_attempts(*parcels)
         await asyncio.sleep(0)  # one iteration of the loop, in which the attempts end
         assert len(under_way) == 4
         assert not before & set(under_way)
-    answer(*parcels)
+    end_attempts(*parcels)
     await asyncio.gather(*running)
 
 
@@ -85,10 +85,10 @@ async def test_parcels_take_turns() -> None:
     running = attempted(AttemptPool(2), large, small)
     await until(lambda: len(under_way) == 2)
     assert sorted(under_way) == ["large0", "small0"]
-    answer(large, small)
+    end_attempts(large, small)
     await until(lambda: sorted(under_way) == ["large1", "small1"])
     while not all(task.done() for task in running):
-        answer(large, small)
+        end_attempts(large, small)
         await asyncio.sleep(0)
 
 
@@ -97,12 +97,12 @@ async def test_a_fault_ends_its_parcel_and_no_other() -> None:
     faulty, good, attempt_pool = FakeParcel("faulty", 5, under_way), FakeParcel("good", 3, under_way), AttemptPool(4)
     running = attempted(attempt_pool, faulty, good)
     await until(lambda: len(under_way) == 4)
-    faulty.answers["faulty0"].set_exception(ZeroDivisionError())
+    faulty.ends["faulty0"].set_exception(ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
         await running[0]
     assert faulty.cancelled == ["faulty1"]
     await until(lambda: sorted(under_way) == ["good0", "good1", "good2"])
-    answer(good)
+    end_attempts(good)
     await running[1]
 
 
@@ -121,5 +121,5 @@ async def test_the_workers_of_a_cancelled_parcel_go_on_with_other_parcels() -> N
         await cancelled
     assert sorted(stuck.cancelled) == ["stuck0", "stuck1"]
     await until(lambda: under_way == ["waiting0", "waiting1"])
-    answer(waiting)
+    end_attempts(waiting)
     await running

@@ -45,7 +45,7 @@ class TestVerdicts:
         assert (history.verdict, history.channels["sms"].state) == (Verdict.PARTLY, "pending")
 
     async def test_nothing_worked(self, stack: Stack) -> None:
-        await stack.courier(FakeCourier(answer=lambda message: GONE))
+        await stack.courier(FakeCourier(respond=lambda message: GONE))
         key = (await stack.deliver(*people(2))).key
         assert (await stack.finished(key)).verdict is Verdict.NOTHING_WORKED
 
@@ -60,7 +60,7 @@ class TestOutcomes:
     @pytest.mark.row("D-11", "D-20")
     async def test_each_recipient_gets_its_own_outcome(self, stack: Stack) -> None:
         outcomes = by_address(p2=GONE, p3=Rejected(Reason.PRIVACY), p4=Unknown("broken"), p5=Deferred(Reason.THROTTLED))
-        courier = FakeCourier(answer=outcomes, remembers=NEVER)
+        courier = FakeCourier(respond=outcomes, remembers=NEVER)
         await stack.courier(courier)
         key = (await stack.deliver(*people(6))).key
         history = await stack.finished(key)
@@ -75,7 +75,7 @@ class TestOutcomes:
     async def test_an_unclear_attempt_is_unknown_at_once_where_a_repeat_could_double_the_message(
         self, stack: Stack
     ) -> None:
-        courier = FakeCourier(answer=lambda message: Unknown(), remembers=NEVER)
+        courier = FakeCourier(respond=lambda message: Unknown(), remembers=NEVER)
         await stack.courier(courier)
         history = await stack.finished((await stack.deliver(person(1))).key)
         assert statuses(history) == {1: "unknown"}
@@ -87,13 +87,13 @@ class TestOutcomes:
     ) -> None:
         first = asyncio.Event()
 
-        def answer(message: Message) -> Outcome:
+        def respond(message: Message) -> Outcome:
             if first.is_set():
                 return Sent("known")
             first.set()
             return Unknown()
 
-        courier = FakeCourier(answer=answer)
+        courier = FakeCourier(respond=respond)
         await stack.courier(courier)
         assert statuses(await stack.finished((await stack.deliver(person(1))).key)) == {1: "sent"}
         assert len(courier.attempted) == 2
@@ -103,17 +103,17 @@ class TestOutcomes:
     async def test_an_unclear_attempt_is_unknown_once_the_provider_may_have_forgotten_the_random_id(
         self, stack: Stack
     ) -> None:
-        courier = FakeCourier(answer=lambda message: Unknown(), remembers=timedelta(milliseconds=20))
+        courier = FakeCourier(respond=lambda message: Unknown(), remembers=timedelta(milliseconds=20))
         options = replace(QUICK, backoff=replace(QUICK.backoff, first=SECOND, longest=SECOND))
         await stack.courier(courier, options)
         assert statuses(await stack.finished((await stack.deliver(person(1))).key)) == {1: "unknown"}
         assert len(courier.attempted) == 1
 
     async def test_an_exception_of_a_courier_is_an_unclear_attempt(self, stack: Stack) -> None:
-        def answer(message: Message) -> Outcome:
+        def respond(message: Message) -> Outcome:
             raise RuntimeError("a fault of the courier")
 
-        await stack.courier(FakeCourier(answer=answer, remembers=NEVER))
+        await stack.courier(FakeCourier(respond=respond, remembers=NEVER))
         assert statuses(await stack.finished((await stack.deliver(person(1))).key)) == {1: "unknown"}
 
     @pytest.mark.row("D-21")
@@ -153,7 +153,7 @@ class TestOutcomes:
         assert len(batches) == 7
 
     async def test_an_account_that_is_halted_stops_its_courier_and_keeps_its_tasks(self, stack: Stack) -> None:
-        runtime = await stack.courier(FakeCourier(answer=lambda message: Halted("session revoked")))
+        runtime = await stack.courier(FakeCourier(respond=lambda message: Halted("session revoked")))
         key = (await stack.deliver(*people(3))).key
         await until(lambda: runtime.halted)
         await stack.stop(runtime)

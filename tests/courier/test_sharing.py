@@ -19,7 +19,7 @@ class TestSharing:
     @on_both_servers
     @pytest.mark.row("D-13", "D-19")
     async def test_many_processes_share_a_delivery_and_nothing_is_sent_twice(self, stack: Stack) -> None:
-        couriers = [FakeCourier(parcel=10, answer=slowly) for _ in range(4)]
+        couriers = [FakeCourier(parcel=10, respond=slowly) for _ in range(4)]
         stores = [await Store.open(stack.server.url) for _ in couriers]
         for courier, store in zip(couriers, stores, strict=True):
             await stack.courier(courier, replace(QUICK, concurrency=8), store)
@@ -46,7 +46,7 @@ class TestSharing:
 
     @pytest.mark.row("D-18", "D-19")
     async def test_a_crashed_courier_stops_no_other_channel_and_the_next_courier_takes_over(self, stack: Stack) -> None:
-        stuck = FakeCourier("vk", answer=Gate())
+        stuck = FakeCourier("vk", respond=Gate())
         abandoned = await stack.courier(stuck, replace(QUICK, lease=0.5 * SECOND))
         await stack.courier(FakeCourier("sms"))
         key = (await stack.deliver(person(1, "vk", "sms"), channels=("vk", "sms"))).key
@@ -63,7 +63,7 @@ class TestSharing:
     async def test_without_repeat_protection_the_next_courier_reports_unknown_and_sends_the_rest(
         self, stack: Stack
     ) -> None:
-        stuck = FakeCourier(answer=Gate(), remembers=NEVER)
+        stuck = FakeCourier(respond=Gate(), remembers=NEVER)
         abandoned = await stack.courier(stuck, replace(QUICK, lease=0.5 * SECOND, concurrency=2))
         key = (await stack.deliver(*people(5))).key
         await until(lambda: len(stuck.attempted) == 2)
@@ -87,10 +87,10 @@ class TestSharing:
     async def test_one_slow_delivery_delays_no_other(self, stack: Stack) -> None:
         gate = Gate()
 
-        async def answer(message: Message) -> Outcome:
+        async def respond(message: Message) -> Outcome:
             return await gate(message) if message.text == "slow" else sent(message)
 
-        await stack.courier(FakeCourier(answer=answer))
+        await stack.courier(FakeCourier(respond=respond))
         slow = (await stack.deliver(*people(3), text="slow")).key
         quick = (await stack.deliver(*people(3), text="quick")).key
         await stack.finished(quick, within=2)
@@ -100,7 +100,7 @@ class TestSharing:
 
 async def crash_during_the_attempt(stack: Stack, remembers: timedelta) -> Message:
     """A courier starts its attempt and crashes; forty minutes pass."""
-    stuck = FakeCourier(answer=Gate(), remembers=remembers)
+    stuck = FakeCourier(respond=Gate(), remembers=remembers)
     abandoned = await stack.courier(stuck)
     await until(lambda: stuck.attempted)
     stack.abandon(abandoned)
@@ -114,7 +114,7 @@ class TestStopping:
         self, stack: Stack
     ) -> None:
         gate = Gate()
-        courier = FakeCourier(answer=gate)
+        courier = FakeCourier(respond=gate)
         runtime = await stack.courier(courier, replace(QUICK, concurrency=3))
         key = (await stack.deliver(*people(10))).key
         await until(lambda: len(courier.attempted) == 3)

@@ -20,13 +20,13 @@ class TestThrottles:
     async def test_recipients_who_can_be_served_now_are_served_before_throttled_ones(self, stack: Stack) -> None:
         throttled: set[str] = set()
 
-        def answer(message: Message) -> Outcome:
+        def respond(message: Message) -> Outcome:
             if message.address in {"p1", "p2"} and message.address not in throttled:
                 throttled.add(message.address)
                 return Deferred(Reason.THROTTLED, 0.4 * SECOND, Scope.RECIPIENT)
             return sent(message)
 
-        courier = FakeCourier(answer=answer)
+        courier = FakeCourier(respond=respond)
         await stack.courier(courier, replace(QUICK, concurrency=2))
         history = await stack.finished((await stack.deliver(*people(20))).key)
         assert history.verdict is Verdict.ALL_REACHED
@@ -39,13 +39,13 @@ class TestThrottles:
     ) -> None:
         slow = asyncio.Event()
 
-        def answer(message: Message) -> Outcome:
+        def respond(message: Message) -> Outcome:
             if message.address == "p1" and not slow.is_set():
                 slow.set()
                 return Deferred(Reason.THROTTLED, 0.5 * SECOND, Scope.CHAT)
             return sent(message)
 
-        courier = FakeCourier(answer=answer)
+        courier = FakeCourier(respond=respond)
         await stack.courier(courier)
         first = (await stack.deliver(person(1))).key
         await slow.wait()
@@ -60,13 +60,13 @@ class TestThrottles:
     async def test_an_account_throttle_applies_to_all_processes_of_the_account(self, stack: Stack) -> None:
         flooded = asyncio.Event()
 
-        def answer(message: Message) -> Outcome:
+        def respond(message: Message) -> Outcome:
             if flooded.is_set():
                 return sent(message)
             flooded.set()
             return Deferred(Reason.THROTTLED, 0.6 * SECOND, Scope.ACCOUNT)
 
-        first, second = FakeCourier(answer=answer, account="one"), FakeCourier(answer=answer, account="one")
+        first, second = FakeCourier(respond=respond, account="one"), FakeCourier(respond=respond, account="one")
         await stack.courier(first)
         await stack.courier(second)
         started = stack.now()
@@ -82,12 +82,12 @@ class TestThrottles:
     async def test_an_attempt_with_a_wait_named_by_the_provider_does_not_count(self, stack: Stack) -> None:
         floods = iter(range(10))
 
-        def answer(message: Message) -> Outcome:
+        def respond(message: Message) -> Outcome:
             if next(floods, None) is not None:
                 return Deferred(Reason.THROTTLED, timedelta(milliseconds=10))
             return sent(message)
 
-        await stack.courier(FakeCourier(answer=answer))
+        await stack.courier(FakeCourier(respond=respond))
         history = await stack.finished((await stack.deliver(person(1))).key)
         assert statuses(history) == {1: "sent"}
         assert history.recipients[0].outcomes["echo"].attempts == 1

@@ -24,11 +24,11 @@ class TestCancelling:
     @on_both_servers
     @pytest.mark.row("D-42")
     async def test_the_result_names_exactly_the_recipients_that_were_sent_to_before(self, stack: Stack) -> None:
-        await stack.courier(FakeCourier("vk", answer=by_address(p2=Deferred(Reason.THROTTLED, HOUR), p3=GONE)))
+        await stack.courier(FakeCourier("vk", respond=by_address(p2=Deferred(Reason.THROTTLED, HOUR), p3=GONE)))
         key = (await stack.deliver(*people(5, "vk"), channels=("vk",))).key
         await until(lambda: settled(stack, key, 4))
-        answer = await stack.deliveries.cancel(key, TENANT)
-        assert (answer.cancelled, sorted(answer.already_sent), list(answer.in_flight)) == (1, [1, 4, 5], [])
+        result = await stack.deliveries.cancel(key, TENANT)
+        assert (result.cancelled, sorted(result.already_sent), list(result.in_flight)) == (1, [1, 4, 5], [])
         history = await stack.finished(key)
         assert statuses(history, "vk") == {1: "sent", 2: "cancelled", 3: "failed", 4: "sent", 5: "sent"}
         assert (await stack.deliveries.cancel(key, TENANT)).cancelled == 0
@@ -39,12 +39,12 @@ class TestCancelling:
         self, stack: Stack
     ) -> None:
         """Regression: such outcomes became `cancelled`, even `sent`."""
-        answers = by_address(p2=Deferred(Reason.THROTTLED, HOUR), p3=Unknown(), p4=GONE)
-        await stack.courier(FakeCourier("vk", answer=answers, remembers=NEVER))
+        outcomes = by_address(p2=Deferred(Reason.THROTTLED, HOUR), p3=Unknown(), p4=GONE)
+        await stack.courier(FakeCourier("vk", respond=outcomes, remembers=NEVER))
         key = (await stack.deliver(*people(4, "vk"), channels=("vk",))).key
         await until(lambda: settled(stack, key, 2))
-        answer = await stack.deliveries.cancel(key, TENANT, ["1", "3", "4"])
-        assert (answer.cancelled, list(answer.already_sent), list(answer.in_flight)) == (0, [1], [3])
+        result = await stack.deliveries.cancel(key, TENANT, ["1", "3", "4"])
+        assert (result.cancelled, list(result.already_sent), list(result.in_flight)) == (0, [1], [3])
         history = await stack.history(key)
         assert statuses(history, "vk") == {1: "sent", 2: "queued", 3: "unknown", 4: "failed"}
         assert (history.counts["reached"], history.counts[Status.CANCELLED]) == (1, 0)
@@ -54,12 +54,12 @@ class TestCancelling:
     @pytest.mark.parametrize("chosen", [["2", "3"], []])
     async def test_an_unclear_entry_becomes_unknown_when_it_is_cancelled(self, stack: Stack, chosen: list[str]) -> None:
         """Only a repeat with the same random id would show whether the message was sent."""
-        answers = by_address(p2=Deferred(Reason.THROTTLED, HOUR), p3=Unknown())
-        await stack.courier(FakeCourier(answer=answers), replace(QUICK, backoff=Backoff(HOUR, HOUR)))
+        outcomes = by_address(p2=Deferred(Reason.THROTTLED, HOUR), p3=Unknown())
+        await stack.courier(FakeCourier(respond=outcomes), replace(QUICK, backoff=Backoff(HOUR, HOUR)))
         key = (await stack.deliver(*people(4))).key
         await until(lambda: settled(stack, key, 2))
-        answer = await stack.deliveries.cancel(key, TENANT, chosen)
-        assert (answer.cancelled, sorted(set(answer.already_sent) - {1, 4}), list(answer.in_flight)) == (1, [], [3])
+        result = await stack.deliveries.cancel(key, TENANT, chosen)
+        assert (result.cancelled, sorted(set(result.already_sent) - {1, 4}), list(result.in_flight)) == (1, [], [3])
         history = await stack.finished(key)
         assert statuses(history) == {1: "sent", 2: "cancelled", 3: "unknown", 4: "sent"}
         assert history.recipients[2].outcomes["echo"].reason == Reason.PROVIDER_DOWN
@@ -70,22 +70,22 @@ class TestCancelling:
         self, stack: Stack, chosen: list[str]
     ) -> None:
         gate = Gate(by_address(p1=Unknown(), p2=Deferred(Reason.THROTTLED, HOUR)))
-        courier = FakeCourier(answer=gate)
+        courier = FakeCourier(respond=gate)
         await stack.courier(courier, replace(QUICK, backoff=Backoff(HOUR, HOUR)))
         key = (await stack.deliver(*people(3))).key
         await until(lambda: len(courier.attempted) == 3)
         cancelling = asyncio.create_task(stack.deliveries.cancel(key, TENANT, chosen))
         await until(lambda: is_flagged(stack, key, "skip" if chosen else "cancel"))
         gate.opened.set()
-        answer = await cancelling
-        assert (answer.cancelled, list(answer.already_sent), list(answer.in_flight)) == (1, [3], [1])
+        result = await cancelling
+        assert (result.cancelled, list(result.already_sent), list(result.in_flight)) == (1, [3], [1])
         assert statuses(await stack.finished(key)) == {1: "unknown", 2: "cancelled", 3: "sent"}
         assert len(courier.attempted) == 3
 
     @pytest.mark.row("D-38")
     async def test_an_unclear_entry_becomes_unknown_when_it_expires(self, stack: Stack) -> None:
-        answers = by_address(p1=Unknown(), p2=Deferred(Reason.THROTTLED, HOUR))
-        await stack.courier(FakeCourier(answer=answers), replace(QUICK, backoff=Backoff(HOUR, HOUR)))
+        outcomes = by_address(p1=Unknown(), p2=Deferred(Reason.THROTTLED, HOUR))
+        await stack.courier(FakeCourier(respond=outcomes), replace(QUICK, backoff=Backoff(HOUR, HOUR)))
         key = (await stack.deliver(*people(3), expires_at=stack.now() + HOUR / 4)).key
         await until(lambda: settled(stack, key, 1))
         stack.advance_clock(HOUR / 2)
@@ -126,7 +126,7 @@ class TestCancelling:
         know.
         """
         gate = Gate(by_address(p1=Deferred(Reason.THROTTLED, 0.2 * SECOND)))
-        courier = FakeCourier(answer=gate, remembers=remembers)
+        courier = FakeCourier(respond=gate, remembers=remembers)
         await stack.courier(courier)
         key = (await stack.deliver(*people(2))).key
         await until(lambda: len(courier.attempted) == 2)
@@ -142,13 +142,13 @@ class TestCancelling:
     async def test_a_recipient_that_is_cancelled_before_its_courier_crashes_is_not_sent_to_by_the_next_courier(
         self, stack: Stack
     ) -> None:
-        stuck = FakeCourier(answer=Gate())
+        stuck = FakeCourier(respond=Gate())
         abandoned = await stack.courier(stuck, replace(QUICK, lease=0.5 * SECOND, concurrency=1))
         key = (await stack.deliver(*people(3))).key
         await until(lambda: stuck.attempted)
         stack.abandon(abandoned)
-        answer = await stack.deliveries.cancel(key, TENANT, ["3"])
-        assert answer.cancelled + len(answer.in_flight) == 1
+        result = await stack.deliveries.cancel(key, TENANT, ["3"])
+        assert result.cancelled + len(result.in_flight) == 1
         successor = FakeCourier()
         await stack.courier(successor)
         history = await stack.finished(key)
@@ -185,12 +185,12 @@ class TestCancelling:
     async def test_cancelling_waits_for_the_outcomes_of_attempts_under_way(self, stack: Stack) -> None:
         gate = Gate()
 
-        async def answer(message: Message) -> Outcome:
+        async def respond(message: Message) -> Outcome:
             """With a delay, so that the courier sees the cancellation before its next attempt."""
             await gate(message)
             return await slowly(message)
 
-        courier = FakeCourier(answer=answer)
+        courier = FakeCourier(respond=respond)
         await stack.courier(courier, replace(QUICK, concurrency=2))
         key = (await stack.deliver(*people(6))).key
         await until(lambda: len(courier.attempted) == 2)

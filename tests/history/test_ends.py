@@ -60,7 +60,7 @@ class TestEnd:
     @pytest.mark.row("D-40")
     async def test_expired_outcomes_stay_expired_when_failed_ones_are_retried(self, stack: Stack) -> None:
         """Regression: the retry forgot that a channel had expired, and its recipients became cancelled."""
-        await stack.courier(FakeCourier("vk", answer=refuse))
+        await stack.courier(FakeCourier("vk", respond=refuse))
         expires = stack.now() + HOUR
         key = (await stack.deliver(person(1, "vk", "sms"), channels=("vk", "sms"), expires_at=expires)).key
         await until(lambda: has_reported(stack, key, 1))
@@ -73,7 +73,7 @@ class TestEnd:
 
     async def test_a_delivery_retried_within_its_retention_is_kept_until_it_has_finished(self, stack: Stack) -> None:
         await stack.redis.hset("settings:{0}", "retention_ms", "3600000")
-        courier = FakeCourier(answer=refuse)
+        courier = FakeCourier(respond=refuse)
         running = await stack.courier(courier)
         key = (await stack.deliver(person(1))).key
         await stack.finished(key)

@@ -67,11 +67,11 @@ class TestEnqueue:
         courier = FakeCourier()
         await stack.courier(courier)
         one, repeat = order(person(1)), Repeat("the same", "print")
-        answers = [*await stack.deliveries.enqueue_many([(one, repeat)] * 1000)]
-        accepted = [answer for answer in answers if isinstance(answer, Accepted)]
+        results = [*await stack.deliveries.enqueue_many([(one, repeat)] * 1000)]
+        accepted = [result for result in results if isinstance(result, Accepted)]
         assert len(accepted) == 1000
-        assert len({replace(answer, repeated=False) for answer in accepted}) == 1
-        assert [answer.repeated for answer in accepted].count(False) == 1
+        assert len({replace(result, repeated=False) for result in accepted}) == 1
+        assert [result.repeated for result in accepted].count(False) == 1
         await stack.finished(accepted[0].key)
         assert courier.addresses == ["p1"]
 

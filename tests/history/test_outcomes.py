@@ -146,8 +146,8 @@ asyncio.run(main())
 
 async def test_many_processes_report_concurrently_and_no_outcome_is_lost(stack: Stack) -> None:
     channels = ("vk", "sms")
-    everybody = [person(number, vk=[f"{number}a", f"{number}b"], sms=["s"]) for number in range(60)]
-    key = (await stack.deliver(*everybody, channels=channels)).key
+    recipients = [person(number, vk=[f"{number}a", f"{number}b"], sms=["s"]) for number in range(60)]
+    key = (await stack.deliver(*recipients, channels=channels)).key
     processes = [await reporter(stack, key, *share) for share in await shares_of(stack, key, channels, processes=4)]
     for process in processes:
         assert process.stdin

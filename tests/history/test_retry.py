@@ -16,7 +16,7 @@ class TestRetry:
     @on_both_servers
     @pytest.mark.row("D-40")
     async def test_only_entries_with_the_chosen_status_are_retried_with_new_random_ids(self, stack: Stack) -> None:
-        first = FakeCourier(answer=by_address(p1=GONE, p2=Unknown()), remembers=NEVER)
+        first = FakeCourier(respond=by_address(p1=GONE, p2=Unknown()), remembers=NEVER)
         running = await stack.courier(first)
         key = (await stack.deliver(*people(4))).key
         await stack.finished(key)
@@ -35,7 +35,7 @@ class TestRetry:
 
     @pytest.mark.row("D-40")
     async def test_entries_that_fail_again_can_be_retried_again(self, stack: Stack) -> None:
-        courier = FakeCourier(answer=lambda message: GONE)
+        courier = FakeCourier(respond=lambda message: GONE)
         await stack.courier(courier)
         key = (await stack.deliver(*people(2))).key
         await stack.finished(key)
@@ -47,7 +47,7 @@ class TestRetry:
 
     @pytest.mark.row("D-40")
     async def test_concurrent_retries_queue_each_entry_once(self, stack: Stack) -> None:
-        running = await stack.courier(FakeCourier(answer=lambda message: GONE))
+        running = await stack.courier(FakeCourier(respond=lambda message: GONE))
         key = (await stack.deliver(*people(5))).key
         await stack.finished(key)
         await stack.stop(running)

@@ -26,7 +26,7 @@ class TestWaiting:
     async def test_waiting_ends_as_soon_as_enough_channels_have_reported(self, stack: Stack) -> None:
         gates = {channel: Gate() for channel in ("vk", "sms")}
         for channel, gate in gates.items():
-            await stack.courier(FakeCourier(channel, answer=gate))
+            await stack.courier(FakeCourier(channel, respond=gate))
         key = (await stack.deliver(person(1, "vk", "sms"), channels=("vk", "sms"))).key
         one = asyncio.create_task(stack.tracker.wait(key, TENANT, 1, 10))
         both = asyncio.create_task(stack.tracker.wait(key, TENANT, 2, 10))
@@ -91,20 +91,20 @@ class TestWaiting:
     @pytest.mark.row("D-16", "D-34")
     async def test_thousands_of_callers_share_one_connection(self, stack: Stack) -> None:
         gate = Gate()
-        await stack.courier(FakeCourier(answer=gate))
+        await stack.courier(FakeCourier(respond=gate))
         keys = [(await stack.deliver(person(number))).key for number in range(20)]
         before = len(await stack.redis.client_list())
         waiting = [asyncio.create_task(stack.tracker.wait(keys[n % 20], TENANT, 1, 30)) for n in range(3000)]
         await until(lambda: reading(stack))
         assert len(await stack.redis.client_list()) <= before + 1
         gate.opened.set()
-        answers = await asyncio.gather(*waiting)
-        assert all(history and not timed_out for history, timed_out in answers)
+        results = await asyncio.gather(*waiting)
+        assert all(history and not timed_out for history, timed_out in results)
         await until(lambda: not_reading(stack))
 
     async def test_waiting_ends_although_the_connection_is_killed(self, stack: Stack) -> None:
         gate = Gate()
-        await stack.courier(FakeCourier(answer=gate))
+        await stack.courier(FakeCourier(respond=gate))
         key = (await stack.deliver(person(1))).key
         waiting = asyncio.create_task(stack.tracker.wait(key, TENANT, 1, 20))
         await until(lambda: reading(stack))
@@ -153,7 +153,7 @@ class TestFollowing:
 
     @on_both_servers
     async def test_changes_come_in_order_and_the_end_last(self, stack: Stack) -> None:
-        await stack.courier(FakeCourier(answer=slowly, parcel=5))
+        await stack.courier(FakeCourier(respond=slowly, parcel=5))
         key = await stack.deliveries.reserve(TENANT, SENDER.id)
         await stack.deliver(*people(50), history_key=key)
         changes = await collect(stack, key)
@@ -181,7 +181,7 @@ class TestFollowing:
 
     @on_both_servers
     async def test_no_change_is_missed_although_the_connection_is_killed_repeatedly(self, stack: Stack) -> None:
-        courier = FakeCourier(answer=with_a_delay, parcel=5)
+        courier = FakeCourier(respond=with_a_delay, parcel=5)
         await stack.courier(courier)
         key = (await stack.deliver(*people(100))).key
         following = asyncio.create_task(collect(stack, key))
@@ -212,7 +212,7 @@ class TestFollowing:
             await collect(stack, HistoryKey(0, "7", 10**18))
 
     async def test_two_trackers_follow_the_same_delivery(self, stack: Stack) -> None:
-        await stack.courier(FakeCourier(answer=slowly))
+        await stack.courier(FakeCourier(respond=slowly))
         other = Tracker(stack.store)
         key = (await stack.deliver(*people(30))).key
         first, second = await asyncio.gather(collect(stack, key), collect(stack, key, tracker=other))

@@ -59,10 +59,10 @@ async def _call_queue_verbs(stack: Stack) -> None:
 
 
 async def _call_delivery_verbs(stack: Stack) -> None:
-    def answer(message: Message) -> Outcome:
+    def respond(message: Message) -> Outcome:
         return Rejected(Reason.BLOCKED) if message.address == "p2" else Sent("1")
 
-    courier = await stack.courier(FakeCourier(answer=answer))
+    courier = await stack.courier(FakeCourier(respond=respond))
     key = await stack.deliveries.reserve(TENANT, SENDER.id)
     await stack.deliver(person(1), person(2), Recipient(3), history_key=key)
     await stack.finished(key)

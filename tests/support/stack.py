@@ -34,7 +34,7 @@ SENDER = Sender(7, "Anna", "staff")
 QUICK = CourierOptions(max_sleep=FLOOR, backoff=Backoff(timedelta(milliseconds=10), timedelta(milliseconds=50), 4))
 """Options of a courier process with pauses short enough for a test."""
 
-Answer = Callable[[Message], Outcome | Awaitable[Outcome]]
+Respond = Callable[[Message], Outcome | Awaitable[Outcome]]
 
 
 def sent(message: Message) -> Outcome:
@@ -43,10 +43,10 @@ def sent(message: Message) -> Outcome:
 
 @dataclass
 class FakeCourier:
-    """A courier with a simulated provider: `answer` returns the outcome of a message. `attempted`: all messages, in order."""
+    """A courier with a simulated provider. `respond`: returns the outcome of a message. `attempted`: all messages."""
 
     channel: str = "echo"
-    answer: Answer = sent
+    respond: Respond = sent
     account: str = "ada"
     batch: int = 1
     parcel: int = 100
@@ -58,7 +58,7 @@ class FakeCourier:
         return [await self._outcome(message) for message in messages]
 
     async def _outcome(self, message: Message) -> Outcome:
-        outcome = self.answer(message)
+        outcome = self.respond(message)
         return await outcome if inspect.isawaitable(outcome) else outcome
 
     async def close(self) -> None:
