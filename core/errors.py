@@ -1,28 +1,26 @@
-"""Errors, one tree. Outcomes are values; these are faults, and each carries the stable `code` that its caller sees.
+"""All errors of Ada, in one tree. Outcomes are return values; errors are faults. A `Refused` carries a stable `code`.
 
 AdaError
 ├── Refused              the caller's mistake: nothing was written
-│   ├── Invalid          what was asked makes no sense (400/422)
-│   ├── NotFound         it does not exist, or not for this tenant (404)
-│   ├── Conflict         it can not be done any more, or was done by somebody else (409)
-│   └── Forbidden        the key may not (401/403)
-├── SetupError           the operator's mistake: a setting, a server; says the command that mends it
-│   └── LayoutUnknown    the server's data are of a version that cannot work beside this one
+│   ├── Invalid          the request makes no sense (400/422)
+│   ├── NotFound         the object does not exist, or belongs to another tenant (404)
+│   ├── Conflict         it is no longer possible, or another caller has done it (409)
+│   └── Forbidden        the key does not allow it (401/403)
+├── SetupError           the operator's mistake: a setting or a server; names the command that corrects it
+│   └── LayoutUnknown    the data on the server has a layout that this version cannot work with
 └── StoreError           Redis/Valkey
-    ├── StoreUnavailable it could not be reached in time; what was under way is *unknown* and safe to repeat
-    ├── StoreFull        its memory is full: nothing was written, and what is accepted goes on
+    ├── StoreUnavailable the server could not be reached in time; whether the call ran is *unknown*; repeat it
+    ├── StoreFull        the server's memory is full: nothing was written; accepted work continues
     └── ScriptFault      a Lua script failed; the message names the file and the line
 """
 
 
 class AdaError(Exception):
-    """Any fault of ours. `str()` is the message for people."""
+    """Any error of Ada. `str()` is the message for people."""
 
 
 class Refused(AdaError):
-    """The caller's mistake. `code` is stable and upper case; `path` points at the field ("recipients.0.id"), "" if
-    none.
-    """
+    """The caller's mistake. `code` is stable and upper case; `path` is the field ("recipients.0.id"), "" if none."""
 
     def __init__(self, code: str, detail: str, path: str = "") -> None:
         super().__init__(detail)
@@ -32,41 +30,41 @@ class Refused(AdaError):
 
 
 class Invalid(Refused):
-    """What was asked makes no sense."""
+    """The request makes no sense."""
 
 
 class NotFound(Refused):
-    """It does not exist, or not for this tenant."""
+    """The object does not exist, or belongs to another tenant."""
 
 
 class Conflict(Refused):
-    """It can not be done any more, or was done by somebody else."""
+    """It is no longer possible, or another caller has done it."""
 
 
 class Forbidden(Refused):
-    """The key may not do this."""
+    """The key does not allow it."""
 
 
 class SetupError(AdaError):
-    """The set-up is wrong. The message ends with what mends it."""
+    """The set-up is wrong. The message ends with the way to correct it."""
 
 
 class LayoutUnknown(SetupError):
-    """What is on the server was written by a version of Ada that this one cannot work beside. Nothing was written."""
+    """The data on the server has a layout that this version of Ada cannot work with. Nothing was written."""
 
     code = "LAYOUT_UNKNOWN"
 
 
 class StoreError(AdaError):
-    """Redis/Valkey."""
+    """An error of Redis/Valkey."""
 
 
 class StoreUnavailable(StoreError):
-    """The server could not be reached in time. What was under way is unknown and safe to repeat."""
+    """The server could not be reached in time. Whether the call ran is unknown; it is safe to repeat."""
 
 
 class StoreFull(StoreError):
-    """The server's memory is full. Nothing was written. Scripts that take work off the server run all the same."""
+    """The server's memory is full. Nothing was written. Scripts that free memory still run."""
 
 
 class ScriptFault(StoreError):
@@ -74,5 +72,5 @@ class ScriptFault(StoreError):
 
 
 def malformed_cursor() -> Invalid:
-    """What is said of a cursor that is none of ours."""
+    """The error for a cursor that Ada did not issue."""
     return Invalid("CURSOR_MALFORMED", "A cursor is taken from `next` of the page before.", "cursor")

@@ -15,12 +15,12 @@ _MADE = "<!-- Made by `./ada docs` from {source}. Do not edit. -->\n\n"
 
 
 def keys_page() -> str:
-    """Every Redis key: name, type, what ends it, what it is."""
+    """Every Redis key: name, type, what removes it, content."""
     rows = [(f"`{key.pattern}`", key.type, str(key.lifetime), key.what) for key in KEYS.values()]
     return (
         _MADE.format(source="core/redis/keys.py")
         + "# Keys\n\n`{s}` is the shard tag, `{0}` by default; `<…>` are parts.\n\n"
-        + _table(("key", "type", "ended by", "what"), rows)
+        + _table(("key", "type", "removed by", "what"), rows)
         + _CONTRACT
     )
 
@@ -29,14 +29,14 @@ _CONTRACT = """
 ## For couriers in other languages
 
 Subscribe to `__keyspace@0__:delivery:*` for `del` and `expired`; the suffix names the history:
-`delivery:{0}:42:1763…` vanished, `history:{0}:42:1763…` tells what to deliver. Events ring a bell, no more: they
+`delivery:{0}:42:1763…` vanished, `history:{0}:42:1763…` holds what to deliver. Events are only a wake-up signal: they
 are lost at every disconnect. Guaranteed work distribution goes through the scripts (scripts.md): `claim` on tube =
-channel, then `settle` with the token it gave.
+channel, then `settle` with the token it returned.
 """
 
 
 def scripts_page() -> str:
-    """Every Lua step with its header."""
+    """Every Lua script with its header."""
     parts = [_MADE.format(source="lua/*/*.lua"), "# Scripts\n\n", _SCRIPTS]
     for name in scripts.names():
         script = scripts.load(name)
@@ -48,8 +48,8 @@ def scripts_page() -> str:
 
 _SCRIPTS = """Every script has one key, `queue:{s}:counters` (it routes the call to the shard), and begins with two
 arguments that the headers leave out: the shard tag (`{0}`) and an offset to the server's clock in ms (0). `int` is a
-decimal number, `json` a JSON text, `rest` all that follow; `packed`
-arguments come as one word, an array of MessagePack. Each is safe to repeat.
+decimal number, `json` a JSON text, `rest` all remaining arguments; `packed` arguments are one word, a MessagePack
+array. Every script is safe to repeat.
 
 """
 

@@ -88,7 +88,7 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
         yield await check_version(store)
         for problem in await check(store):
             text = f"{problem.setting} is {problem.found or 'empty'}, not {problem.wanted}: {problem.why}"
-            yield Finding("redis", False if problem.fatal else None, text, problem.mend)
+            yield Finding("redis", False if problem.fatal else None, text, problem.correction)
         yield await check_data_layout(store)
         yield await check_clock(store)
     finally:

@@ -1,12 +1,12 @@
-"""The law of conservation (I7): what was put is there, or has ended. Pure.
+"""Conservation (I7): every task that was put is live or has ended. Pure.
 
-Three proofs, each as strong as it can be while tasks flow:
-- counts of one moment add up: put = waiting + ready + taken + buried + ended, and the indexes of taken and buried tasks
-  are as long as the counts say. Exact, always.
-- a count of all tasks in pages is compared with the counts before and after it. Where nothing moved in a tube meanwhile
-  it must be the same, state by state: exact.
-- where tasks moved, it must lie between what can have been there: never a false alarm, and blind for as many tasks as
-  were put and ended meanwhile.
+Three checks, each as exact as it can be while tasks flow:
+- The counters of one atomic read add up: put = waiting + ready + taken + buried + ended, and the indexes of taken and
+  buried tasks have the counted length. Always exact.
+- All tasks are counted in pages; the result is compared with the counters before and after. In a tube in which nothing
+  changed meanwhile it must be equal, state by state. Exact.
+- In a tube in which tasks moved, it must lie between the possible numbers. It never raises a false alarm and misses at
+  most as many tasks as were put and ended meanwhile.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ _LOCKED = "locked"
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """A shard's counts of one moment: `<tube>:<transition>`, `<tube>:<state>` → number; length of each index."""
+    """A shard's counters in one atomic read: `<tube>:<transition>`, `<tube>:<state>` → number; length of each index."""
 
     transitions: Mapping[str, int]
     states: Mapping[str, int]
@@ -40,7 +40,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class TubeCounts:
-    """One tube's. `numbers`: put and each end."""
+    """The counters of one tube. `numbers`: put and each end."""
 
     put: int
     ended: int
@@ -54,7 +54,7 @@ class TubeCounts:
 
 @dataclass(slots=True)
 class Recount:
-    """Tasks that were seen in the walk, by tube and state; `locked`: behind the first of their lane."""
+    """Tasks that the scan found, by tube and state. `locked`: behind the first task of their lane."""
 
     states: dict[str, Counter[str]] = field(default_factory=dict)
 
@@ -71,16 +71,16 @@ class Recount:
 
 
 def count_violations(shard: int, counts: Counts) -> Iterator[Violation]:
-    """The first proof: what one moment counted adds up."""
-    key, why = KEYS["states"].at(shard), "the counts of its tubes are mended, not their sum"
+    """The first check: the counters of one read add up."""
+    key, why = KEYS["states"].at(shard), "the counters of its tubes are repaired, not their sum"
     for state, size in (("taken", counts.taken), ("buried", counts.buried)):
-        told = sum(counts.of(tube).states[state] for tube in counts.tubes())
-        if told != size:
-            yield Violation("I7", key, f"{told} {state}", f"{size}, as many as their index has", why=why)
+        counted = sum(counts.of(tube).states[state] for tube in counts.tubes())
+        if counted != size:
+            yield Violation("I7", key, f"{counted} {state}", f"{size}, as many as their index has", why=why)
 
 
 def recount_violations(shard: int, before: Counts, after: Counts, recount: Recount) -> Iterator[Violation]:
-    """All three for each tube."""
+    """The other two checks, for each tube."""
     for tube in sorted(before.tubes() | after.tubes() | recount.states.keys()):
         if is_still(before, after, tube):
             yield from _still(shard, tube, after.of(tube), recount)
@@ -89,7 +89,7 @@ def recount_violations(shard: int, before: Counts, after: Counts, recount: Recou
 
 
 def is_still(before: Counts, after: Counts, tube: str) -> bool:
-    """Whether nothing was counted in this tube between the two."""
+    """Whether no counter of this tube changed between the two."""
 
     def counted(counts: Counts) -> list[tuple[str, int]]:
         both = (*counts.transitions.items(), *counts.states.items())
@@ -98,36 +98,36 @@ def is_still(before: Counts, after: Counts, tube: str) -> bool:
     return counted(before) == counted(after)
 
 
-def _still(shard: int, tube: str, told: TubeCounts, recount: Recount) -> Iterator[Violation]:
-    states, put = recount.of(tube), recount.live(tube) + told.ended
-    seen = {"counters": told.numbers, "states": told.states}
-    mend = Repair(
+def _still(shard: int, tube: str, counts: TubeCounts, recount: Recount) -> Iterator[Violation]:
+    states, put = recount.of(tube), recount.live(tube) + counts.ended
+    seen = {"counters": counts.numbers, "states": counts.states}
+    repair = Repair(
         "repair_tally", (tube, compact_json(seen), compact_json({"counters": {"put": put}, "states": states}))
     )
-    if told.put != put:
-        found = f"{tube}: {told.put} put, {told.ended} ended"
-        yield Violation("I7", KEYS["counters"].at(shard), found, f"{put} put, as {put - told.ended} are there", mend)
-    if told.states != states:
-        yield Violation("I7", KEYS["states"].at(shard), f"{tube}: {_shown(told.states)}", _shown(states), mend)
+    if counts.put != put:
+        found = f"{tube}: {counts.put} put, {counts.ended} ended"
+        yield Violation("I7", KEYS["counters"].at(shard), found, f"{put} put: {put - counts.ended} are live", repair)
+    if counts.states != states:
+        yield Violation("I7", KEYS["states"].at(shard), f"{tube}: {_shown(counts.states)}", _shown(states), repair)
 
 
 def _moving(shard: int, tube: str, before: TubeCounts, after: TubeCounts, recount: Recount) -> Iterator[Violation]:
     key, why = (
         KEYS["counters"].at(shard),
-        "tasks moved while they were counted; it can be mended when the tube is still",
+        "tasks moved while they were counted; it can be repaired when the tube is still",
     )
     if after.put != after.live + after.ended:
         found = f"{tube}: {after.put} put, {after.ended} ended, {_shown(after.states)}"
         yield Violation("I7", key, found, "put = live + ended", why=why)
-    there = before.put - before.ended
-    least, most = there - (after.ended - before.ended), there + (after.put - before.put)
+    expected = before.put - before.ended
+    least, most = expected - (after.ended - before.ended), expected + (after.put - before.put)
     seen = recount.live(tube)
     if not least <= seen <= most:
         yield Violation("I7", key, f"{tube}: {seen} tasks are there", f"between {least} and {most}", why=why)
 
 
-def blindness(before: Counts, after: Counts) -> dict[str, int]:
-    """Tubes that moved while they were counted, with how many tasks were put and ended meanwhile."""
+def uncertainty(before: Counts, after: Counts) -> dict[str, int]:
+    """Tubes that changed while they were counted, with the number of tasks put and ended meanwhile."""
     moving = [tube for tube in before.tubes() | after.tubes() if not is_still(before, after, tube)]
     flows = {
         tube: after.of(tube).put - before.of(tube).put + after.of(tube).ended - before.of(tube).ended for tube in moving
@@ -140,5 +140,5 @@ def _shown(states: Mapping[str, int]) -> str:
 
 
 def numbers_of(flat: Sequence[str]) -> dict[str, int]:
-    """A hash of numbers as the server lists it."""
+    """A hash of numbers, which a script lists as name, value, …"""
     return {name: int(float(value)) for name, value in zip(flat[::2], flat[1::2], strict=True)}

@@ -1,6 +1,6 @@
-"""Reads whole deliveries in pages, each between two equal looks at it: what was read then is of one moment.
+"""Reads whole deliveries in pages, between two equal reads of the history: the pages then belong together.
 
-A delivery that moves all the time is not judged, and counted as such; the next audit sees it.
+A delivery that changes during every read is counted as unread; the next audit checks it.
 """
 
 import asyncio
@@ -9,14 +9,18 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from core.audit.event_log import EventChange
-from core.audit.history_invariants import FACTS, DeliverySnapshot, HistorySnapshot, ParcelSnapshot, version_of
-from core.history.parcels import PAGE, Leg, load_parcel, load_people, load_plan, outcome_field
+from core.audit.history_invariants import DeliverySnapshot, HistorySnapshot, ParcelSnapshot, version_of
+from core.history.encoding import PAGE, ChannelPlan, load_plan, load_recipients
+from core.history.parcels import load_parcel, outcome_field
+from core.redis.constants import HISTORY_FACTS
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
-_LOOKS = 5
+_READS = 5
 _FIELDS = 500
 _GLOB = re.compile(r"[*?\[\]\\]")
+
+Read = tuple[HistorySnapshot, DeliverySnapshot, Sequence[ChannelPlan]]
 
 
 class SnapshotReader:
@@ -26,42 +30,42 @@ class SnapshotReader:
         self._store = store
         self._shard = shard
 
-    async def look(self, tenant: str, suffixes: Sequence[str]) -> tuple[int, list[HistorySnapshot]]:
-        """The server's ms, and a row for each."""
+    async def histories(self, tenant: str, suffixes: Sequence[str]) -> tuple[int, list[HistorySnapshot]]:
+        """The server's time in ms, and a row for each history."""
         now, *rows = await self._store.run("audit_histories", self._shard, tenant, *suffixes)
         return int(now), [HistorySnapshot(*row) for row in rows]
 
-    async def read(self, seen: HistorySnapshot) -> tuple[HistorySnapshot, DeliverySnapshot, Sequence[Leg]] | None:
-        """The delivery and what it holds; None: it went, or moved whenever it was looked at."""
-        for _ in range(_LOOKS):
-            facts = dict(zip(FACTS, seen.facts, strict=True))
+    async def read(self, seen: HistorySnapshot) -> Read | None:
+        """A delivery's history, content and plans; None if it is gone or changed during every read."""
+        for _ in range(_READS):
+            facts = dict(zip(HISTORY_FACTS, seen.facts, strict=True))
             if facts["tenant"] is None:
                 return None
-            legs = load_plan(facts["plan"] or "")
-            content = await self._content(seen.suffix, int(facts["recipients"] or 0), legs)
-            _, (again,) = await self.look("", [seen.suffix])
+            plans = load_plan(facts["plan"] or "")
+            content = await self._content(seen.suffix, int(facts["recipients"] or 0), plans)
+            _, (again,) = await self.histories("", [seen.suffix])
             if again == seen and content is not None:
-                return seen, content, legs
+                return seen, content, plans
             seen = again
         return None
 
-    async def _content(self, suffix: str, recipients: int, legs: Sequence[Leg]) -> DeliverySnapshot | None:
+    async def _content(self, suffix: str, recipients: int, plans: Sequence[ChannelPlan]) -> DeliverySnapshot | None:
         content = DeliverySnapshot(outcomes=await self._outcomes(suffix))
         pages = range(-(-recipients // PAGE))
         texts = await self._fields(suffix, [f"people:{page}" for page in pages])
         for page, text in zip(pages, texts, strict=True):
             if text is None:
                 return None
-            content.people += load_people(text, page)
-        for leg in legs:
-            parcels = await self._parcels(suffix, leg)
+            content.people += load_recipients(text, page)
+        for plan in plans:
+            parcels = await self._parcels(suffix, plan)
             if parcels is None:
                 return None
-            content.parcels[leg.channel] = parcels
+            content.parcels[plan.channel] = parcels
         return content
 
     async def _fields(self, suffix: str, names: Sequence[str]) -> list[str | None]:
-        """A parcel or a page of people may be long: a few at once."""
+        """Fields of a history. A parcel or a page of recipients may be long, so a few are read at once."""
         key, found = KEYS["history"].at(self._shard, suffix), list[str | None]()
         for start in range(0, len(names), 20):
             found += await self._store.command("HMGET", key, *names[start : start + 20])
@@ -75,26 +79,26 @@ class SnapshotReader:
             if str(cursor) == "0":
                 return found
 
-    async def _parcels(self, suffix: str, leg: Leg) -> list[ParcelSnapshot] | None:
+    async def _parcels(self, suffix: str, plan: ChannelPlan) -> list[ParcelSnapshot] | None:
         sender, _, ns = suffix.rpartition(":")
-        numbers = range(len(leg.parcels))
-        texts = await self._fields(suffix, [f"parcel:{leg.channel}:{n}" for n in numbers])
-        names = [KEYS["task"].at(self._shard, f"{ns}.{sender}.{leg.channel}.{n}") for n in numbers]
+        numbers = range(len(plan.parcels))
+        texts = await self._fields(suffix, [f"parcel:{plan.channel}:{n}" for n in numbers])
+        names = [KEYS["task"].at(self._shard, f"{ns}.{sender}.{plan.channel}.{n}") for n in numbers]
         tasks = await asyncio.gather(*(self._store.command("HMGET", name, "history", "left") for name in names))
         found = []
         for text, (history, left) in zip(texts, tasks, strict=True):
             if text is None:
                 return None
-            fields = [entry.field(leg.channel) for entry in load_parcel(text)[1]]
+            fields = [entry.field(plan.channel) for entry in load_parcel(text)[1]]
             found.append(ParcelSnapshot(int(left) if history == suffix and left is not None else None, fields))
         return found
 
     async def lost(self, changes: Sequence[EventChange]) -> list[EventChange]:
-        """Of what events told: what the delivery does not know, although it is kept."""
-        told: dict[str, list[EventChange]] = defaultdict(list)
+        """The changes of events that are missing in their delivery, although it is kept."""
+        by_history: dict[str, list[EventChange]] = defaultdict(list)
         for change in changes:
-            told[change[0]].append(change)
-        return [change for suffix, page in told.items() for change in await self._lost_of(suffix, page)]
+            by_history[change[0]].append(change)
+        return [change for suffix, page in by_history.items() for change in await self._lost_of(suffix, page)]
 
     async def _lost_of(self, suffix: str, changes: Sequence[EventChange]) -> list[EventChange]:
         key, lost = KEYS["outcomes"].at(self._shard, suffix), list[EventChange]()
@@ -108,7 +112,7 @@ class SnapshotReader:
         return [change for change in lost if await self._is_lost(change)]
 
     async def _is_lost(self, change: EventChange) -> bool:
-        """An event does not say which of several contacts it speaks of: all are looked at."""
+        """An event does not name one of several contacts, so the outcomes of all are read."""
         suffix, recipient, channel, version = change
         if not await self._store.command("EXISTS", KEYS["history"].at(self._shard, suffix)):
             return False

@@ -1,29 +1,33 @@
-"""What the stream of events told, as far as it reaches back (I13): an outcome and its event are written in one step.
+"""Reads which outcomes have an event in the stream, as far as it reaches back (I13).
 
-`read_on` may be called again and again; after it nothing that was written before the call is missing, unless it was
-trimmed away meanwhile, which `covers` knows.
+An outcome and its event are written in one step.
+
+`read_on` may be called again and again. After it, every event written before the call is known, unless it was trimmed
+meanwhile; `covers` takes this into account.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
 
 from core.errors import ScriptFault
+from core.redis.constants import EVENTS_KEPT
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.redis.stream_reader import entry_fields
 
-# Entries of one page: each may tell of thousands of outcomes.
+# Entries of one page: each may carry thousands of outcomes.
 _PAGE = 50
-# The stream is trimmed beyond 20,000; below this, on a server that does not count what was added, nothing is missing.
-_SURELY_WHOLE = 18_000
-# The ms of an entry's id and of its outcomes are taken one after the other.
+# Servers before Redis 7 do not count added entries. With fewer entries than this, nothing was trimmed.
+_SURELY_WHOLE = EVENTS_KEPT * 9 // 10
+# The times of an entry's id and of its outcomes are read one after the other.
 _SLACK_MS = 1000
 
 EventChange = tuple[str, str, str, int]
+"""History suffix, recipient, channel, version."""
 
 
 class EventLog:
-    """The versions of each history that events told, as spans."""
+    """The versions of each history in one shard's event stream, as spans."""
 
     def __init__(self, store: Store, shard: int) -> None:
         self._store = store
@@ -36,32 +40,33 @@ class EventLog:
         self.entries = 0
 
     async def read_on(self) -> AsyncIterator[Sequence[EventChange]]:
-        """Pages of what was told since the last time: (history, recipient, channel, version)."""
-        await self._look_at_start()
+        """Yield pages of the changes since the last call."""
+        await self._read_start()
         while True:
             start = self._last if self._last == "-" else f"({self._last}"
             rows = await self._store.command("XRANGE", self._key, start, "+", "COUNT", _PAGE)
             for entry_id, _ in rows:
                 self._last = entry_id
             self.entries += len(rows)
-            yield [change for _, flat in rows for change in self._take(_fields(flat))]
+            yield [change for _, flat in rows for change in self._take(entry_fields(flat))]
             if len(rows) < _PAGE:
                 return
 
     async def catch_up(self) -> None:
+        """Read all that was added since the last call."""
         async with self._reading:
             async for _ in self.read_on():
                 pass
 
-    async def _look_at_start(self) -> None:
-        """From where on the stream tells everything."""
+    async def _read_start(self) -> None:
+        """Find out from where on the stream is complete."""
         head = await self._store.command("XRANGE", self._key, "-", "+", "COUNT", 1)
         self._first = int(head[0][0].partition("-")[0]) if head else None
         self._whole = self._whole and await self._was_never_trimmed()
 
     async def _was_never_trimmed(self) -> bool:
         try:
-            facts = _fields(await self._store.command("XINFO", "STREAM", self._key))
+            facts = await self._store.command("XINFO", "STREAM", self._key)
         except ScriptFault:
             return True
         length = int(facts["length"])
@@ -81,7 +86,7 @@ class EventLog:
             spans.append([low, high])
 
     def covers(self, suffix: str, version: int, at: int) -> bool:
-        """Whether this version was told, or may have been before the stream's beginning. `at`: ms of its writing."""
+        """Whether this version has an event, or may have had one before the stream's start. `at`: ms of its writing."""
         spans = self._spans.get(suffix, [])
         if any(low <= version <= high for low, high in spans):
             return True
@@ -93,8 +98,3 @@ class EventLog:
 def _change(suffix: str, line: str) -> EventChange:
     recipient, channel, text = line.split("\t", 2)
     return suffix, recipient[1:], channel, int(text.split("|", 4)[3])
-
-
-def _fields(flat: Any) -> dict[str, str]:
-    """A map as either protocol answers it."""
-    return flat if isinstance(flat, dict) else dict(zip(flat[::2], flat[1::2], strict=True))

@@ -1,4 +1,4 @@
-"""The laws of lanes, of what is offered, of tenants and of indexes: I2, I3, I4, I6. Pure."""
+"""The invariants of lanes, offers, tenants and indexes: I2, I3, I4, I6. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from core.redis.keys import KEYS, Key
 
 
 class LaneSnapshot(NamedTuple):
-    """A row of lua/audit/audit_lanes.lua. `asked`: the score of its offer under the tenant that was asked about."""
+    """A row of lua/audit/audit_lanes.lua. `asked`: the score of its offer under the tenant in question."""
 
     lane: str
     first: str | None
@@ -24,34 +24,34 @@ class LaneSnapshot(NamedTuple):
     asked: str | None
 
 
-_STAND_FIRST = (TaskState.READY, TaskState.TAKEN, TaskState.WAITING)
+_FIRST_STATES = (TaskState.READY, TaskState.TAKEN, TaskState.WAITING)
 
 
 def lane_violations(shard: int, tube: str, asked: str, seen: LaneSnapshot) -> Iterator[Violation]:
-    """I2, I3: somebody stands first if anybody stands in it, and is of this lane; it is offered iff the first is ready,
-    once, with its score. `asked`: the tenant under whom it was found, "" for none.
+    """I2, I3: a lane with tasks has a first task of its own; the lane is offered iff that task is ready, once, with its
+    score. `asked`: the tenant under which the lane was found, "" for none.
     """
-    key, mend = KEYS["lane"].at(shard, tube, seen.lane), Repair("repair_lane", (tube, seen.lane, ""))
+    key, repair = KEYS["lane"].at(shard, tube, seen.lane), Repair("repair_lane", (tube, seen.lane, ""))
     if seen.first is None and seen.behind:
-        yield Violation("I2", key, f"{seen.behind} behind nobody", "the first of them stands first", mend)
+        yield Violation("I2", key, f"{seen.behind} locked without a first task", "a first task", repair)
     if seen.first is not None:
-        yield from _first_laws(key, tube, seen, mend)
+        yield from _first_violations(key, tube, seen, repair)
     if asked and seen.asked is not None and (seen.first is None or seen.tenant != asked):
         owner = f"under {seen.tenant}" if seen.first else "nowhere, it is empty"
-        mend = Repair("repair_offer", (tube, asked, f"@{seen.lane}"))
+        repair = Repair("repair_offer", (tube, asked, f"@{seen.lane}"))
         yield Violation(
-            "I3", KEYS["ready"].at(shard, tube, asked), f"offers lane {seen.lane}", f"offered {owner}", mend
+            "I3", KEYS["ready"].at(shard, tube, asked), f"offers lane {seen.lane}", f"offered {owner}", repair
         )
 
 
-def _first_laws(key: str, tube: str, seen: LaneSnapshot, mend: Repair) -> Iterator[Violation]:
-    if seen.state not in _STAND_FIRST or (seen.first_tube, seen.first_lane) != (tube, seen.lane):
-        found = f"{seen.first} ({seen.state or 'no task'} in {seen.first_tube}, lane {seen.first_lane}) stands first"
-        yield Violation("I2", key, found, "one of its own live tasks, or nobody", mend)
+def _first_violations(key: str, tube: str, seen: LaneSnapshot, repair: Repair) -> Iterator[Violation]:
+    if seen.state not in _FIRST_STATES or (seen.first_tube, seen.first_lane) != (tube, seen.lane):
+        found = f"{seen.first} ({seen.state or 'no task'} in {seen.first_tube}, lane {seen.first_lane}) is first"
+        yield Violation("I2", key, found, "one of its own live tasks, or none", repair)
         return
     wanted = float(score_of(seen.priority or "0", seen.order or "0")) if seen.state == TaskState.READY else None
     if (None if seen.offered is None else float(seen.offered)) != wanted:
-        yield Violation("I3", key, f"offered at {seen.offered}", f"offered at {wanted}", mend)
+        yield Violation("I3", key, f"offered at {seen.offered}", f"offered at {wanted}", repair)
 
 
 class TenantSnapshot(NamedTuple):
@@ -63,18 +63,15 @@ class TenantSnapshot(NamedTuple):
 
 
 def tenant_violations(shard: int, tube: str, seen: TenantSnapshot) -> Iterator[Violation]:
-    """I4. In the ring iff it has something to be taken."""
+    """I4. A tenant is in the ring iff it has takeable work."""
     if (seen.turn is not None) != (seen.offered > 0):
-        key, mend = KEYS["tenants"].at(shard, tube), Repair("repair_tenant", (tube, seen.tenant))
-        found = f"{seen.tenant} {'is' if seen.turn is not None else 'is not'} in it with {seen.offered} to be taken"
-        yield Violation("I4", key, found, "in it iff there is something", mend)
-
-
-# Indexes
+        key, repair = KEYS["tenants"].at(shard, tube), Repair("repair_tenant", (tube, seen.tenant))
+        found = f"{seen.tenant} {'is' if seen.turn is not None else 'is not'} in it with {seen.offered} offers"
+        yield Violation("I4", key, found, "in it iff it has offers", repair)
 
 
 class MemberSnapshot(NamedTuple):
-    """A row of lua/audit/audit_index.lua. `score` None: it left meanwhile."""
+    """A row of lua/audit/audit_index.lua. `score` None: it has left the index."""
 
     id: str
     score: str | None
@@ -86,22 +83,22 @@ class MemberSnapshot(NamedTuple):
 
 
 def task_index_violations(name: str, key: Key, parts: Sequence[str], seen: MemberSnapshot) -> Iterator[Violation]:
-    """I6. An index names tasks that are, and are as it says. What a task's own laws see is left to them."""
+    """I6. An index names only existing tasks that belong there. All else is checked with the task itself."""
     if seen.score is None:
         return
     is_kept = key.name == "finished"
-    is_there = seen.state is not None and (seen.state in ENDS) == is_kept
-    at_home = {
+    exists = seen.state is not None and (seen.state in ENDS) == is_kept
+    belongs = {
         "lane": (seen.tube, seen.lane) == tuple(parts),
         "ready": (seen.tube, seen.tenant, seen.lane) == (*parts, None),
     }.get(key.name, True)
-    if not is_there or not at_home:
+    if not exists or not belongs:
         found = f"names {seen.id} ({seen.state or 'no task'} in {seen.tube}, lane {seen.lane}, tenant {seen.tenant})"
         wanted = "only ended tasks" if is_kept else "only its own live tasks"
-        yield Violation("I6", name, found, wanted, _index_mend(name, key, parts, seen.id))
+        yield Violation("I6", name, found, wanted, _index_repair(name, key, parts, seen.id))
 
 
-def _index_mend(name: str, key: Key, parts: Sequence[str], task_id: str) -> Repair:
+def _index_repair(name: str, key: Key, parts: Sequence[str], task_id: str) -> Repair:
     if key.name == "lane":
         return Repair("repair_lane", (*parts, task_id))
     if key.name == "ready":
@@ -110,7 +107,7 @@ def _index_mend(name: str, key: Key, parts: Sequence[str], task_id: str) -> Repa
 
 
 def kind_violations(shard: int, kind: str, listed: int, has_tasks: int) -> Iterator[Violation]:
-    """I6. A kind can be found by its prefix iff a live task has it."""
+    """I6. A kind is listed iff a live task has it."""
     if listed != has_tasks:
         found = f"{kind} {'listed' if listed else 'not listed'}, {'tasks' if has_tasks else 'no tasks'}"
         yield Violation(

@@ -1,22 +1,27 @@
-"""The audit's walk over one server: its keys and what they hold, in pages, each judged as it stood in one moment.
+"""Scans one shard: its keys and their contents, in pages, each checked on one atomic read.
 
-    SCAN ─▶ kind of key ─▶ its members in pages ─▶ lua/audit/*.lua: a page seen in one moment ─▶ core/*_laws.py
+    SCAN ─▶ kind of key ─▶ its members in pages ─▶ lua/audit/*.lua: one atomic read ─▶ core/audit/*_invariants.py
 
-Whatever moves meanwhile: what is there all the time is seen, and nothing is put together from two moments.
+Whatever moves meanwhile, a task or delivery that is there all the time is seen. Called by core.audit.audit.
 """
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from core.audit.conservation import Recount
 from core.audit.delivery_snapshot import SnapshotReader
 from core.audit.event_log import EventLog
-from core.audit.history_invariants import HistorySnapshot, delivery_violations, version_of
-from core.audit.history_invariants import history_index_violations as history_index_laws
-from core.audit.invariant import LIVE, Violation, key_violations, taken_apart
+from core.audit.history_invariants import (
+    HistorySnapshot,
+    delivery_violations,
+    history_index_violations,
+    time_of,
+    version_of,
+)
+from core.audit.invariant import LIVE, Violation, key_violations, parse_key
 from core.audit.lane_invariants import (
     LaneSnapshot,
     MemberSnapshot,
@@ -30,24 +35,25 @@ from core.audit.task_invariants import Numbers, facts_of, task_snapshot, task_vi
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store
 
-# Of one script call: it blocks the server for about a millisecond.
+# Items of one script call: it blocks the server for about a millisecond.
 PAGE = 100
 _HISTORIES = 5
-# Walks side by side: their calls go out together, and hold up the server for a few milliseconds at most.
+# Steps at the same time: their calls go out together and take the server a few milliseconds at most.
 _AT_ONCE = 8
 
-Found = AsyncIterator[Violation]
+Found = list[Violation]
+Step = Awaitable[Found]
 # A key, its kind and its parts.
 Place = tuple[str, Key, list[str]]
 
 
 @dataclass(slots=True)
 class Seen:
-    """What a walk saw of one shard. `numbers`: (order or token, number) → the task that has it; `twice`: two have it.
-    `unread`: deliveries that moved whenever they were looked at.
+    """What a scan saw of one shard. `numbers`: (order or token, number) → the task that has it. `duplicates`: two tasks
+    that have one number. `unread`: deliveries that changed during every read.
     """
 
-    told: EventLog
+    events: EventLog
     keys: int = 0
     tasks: set[str] = field(default_factory=set)
     lanes: set[str] = field(default_factory=set)
@@ -55,7 +61,7 @@ class Seen:
     unread: int = 0
     recount: Recount = field(default_factory=Recount)
     numbers: dict[tuple[str, str], str] = field(default_factory=dict)
-    twice: list[tuple[str, str, str]] = field(default_factory=list)
+    duplicates: list[tuple[str, str, str]] = field(default_factory=list)
 
 
 def pages(items: Iterable[str], size: int = PAGE) -> Iterator[list[str]]:
@@ -64,19 +70,15 @@ def pages(items: Iterable[str], size: int = PAGE) -> Iterator[list[str]]:
         yield page
 
 
-async def _all(found: Found) -> list[Violation]:
-    return [violation async for violation in found]
-
-
 class Scanner:
     """One shard."""
 
     def __init__(self, store: Store, shard: int) -> None:
         self._store = store
         self.shard = shard
-        self.contents = SnapshotReader(store, shard)
+        self.snapshots = SnapshotReader(store, shard)
         self.seen = Seen(EventLog(store, shard))
-        self._walks: dict[str, Callable[[str, Key, list[str]], Found]] = {
+        self._steps: dict[str, Callable[[str, Key, list[str]], Step]] = {
             **dict.fromkeys(("lease", "expires", "buried", "finished"), self._index),
             "lane": self._lane,
             "front": self._front,
@@ -88,35 +90,35 @@ class Scanner:
             "listed": self._listed,
             "live": self._listed,
             "retained": self._retained,
-            "outcomes": self._belongings,
-            "reached": self._belongings,
+            "outcomes": self._of_history,
+            "reached": self._of_history,
         }
 
-    async def page(self, names: Sequence[str]) -> Found:
-        """Judge keys of this shard and all they hold."""
+    async def page(self, names: Sequence[str]) -> AsyncIterator[Violation]:
+        """Check keys of this shard and their contents."""
         self.seen.keys += len(names)
         rows = await self._store.run("audit_keys", self.shard, *names)
-        sound: dict[str, list[Place]] = defaultdict(list)
+        places: dict[str, list[Place]] = defaultdict(list)
         for name, (kind, ttl) in zip(names, rows, strict=True):
             for violation in key_violations(name, kind, ttl):
                 yield violation
-            apart = taken_apart(name)
-            if apart is not None and kind == apart[0].type:
-                sound[apart[0].name].append((name, apart[0], apart[2]))
-        walks = self._all_of(sound)
-        while some := list(islice(walks, _AT_ONCE)):
-            for found in await asyncio.gather(*(_all(walk) for walk in some)):
+            parsed = parse_key(name)
+            if parsed is not None and kind == parsed[0].type:
+                places[parsed[0].name].append((name, parsed[0], parsed[2]))
+        steps = self._steps_for(places)
+        while some := list(islice(steps, _AT_ONCE)):
+            for found in await asyncio.gather(*some):
                 for violation in found:
                     yield violation
 
-    def _all_of(self, sound: dict[str, list[Place]]) -> Iterator[Found]:
-        for page in pages(parts[0] for _, _, parts in sound.pop("task", [])):
+    def _steps_for(self, places: dict[str, list[Place]]) -> Iterator[Step]:
+        for page in pages(parts[0] for _, _, parts in places.pop("task", [])):
             yield self._tasks(page)
-        for page in pages((parts[0] for _, _, parts in sound.pop("history", [])), _HISTORIES):
-            yield self._histories("", page)
-        for kind, places in sound.items():
-            if kind in self._walks:
-                yield from (self._walks[kind](*place) for place in places)
+        for page in pages((parts[0] for _, _, parts in places.pop("history", [])), _HISTORIES):
+            yield self._histories(page)
+        for kind, some in places.items():
+            if kind in self._steps:
+                yield from (self._steps[kind](*place) for place in some)
 
     async def _members(self, name: str, scan: str = "ZSCAN") -> AsyncIterator[list[str]]:
         cursor = "0"
@@ -132,10 +134,11 @@ class Scanner:
     async def _tasks(self, ids: Sequence[str]) -> Found:
         now, order, token, *rows = await self._store.run("audit_tasks", self.shard, *ids)
         numbers = Numbers(int(now), int(order), int(token))
+        found: Found = []
         for task in filter(None, map(task_snapshot, rows)):
             self._count(task.id, facts_of(task))
-            for violation in task_violations(self.shard, task, numbers):
-                yield violation
+            found += task_violations(self.shard, task, numbers)
+        return found
 
     def _count(self, task_id: str, facts: dict[str, str]) -> None:
         if task_id in self.seen.tasks:
@@ -148,156 +151,131 @@ class Scanner:
             if number := facts.get(name):
                 other = self.seen.numbers.setdefault((name, number), task_id)
                 if other != task_id:
-                    self.seen.twice.append((name, other, task_id))
+                    self.seen.duplicates.append((name, other, task_id))
 
-    async def doubles(self) -> Found:
-        """I8. Those who seemed to have the same number are looked at together."""
-        for name, one, other in self.seen.twice:
+    async def duplicate_numbers(self) -> AsyncIterator[Violation]:
+        """I8. Two tasks that seemed to have one number are read again together."""
+        for name, one, other in self.seen.duplicates:
             _, _, _, *rows = await self._store.run("audit_tasks", self.shard, one, other)
             tasks = [facts_of(task) for task in map(task_snapshot, rows) if task is not None]
             given = {task.get(name) for task in tasks}
             if len(tasks) == 2 and len(given) == 1 and None not in given:
-                key, why = KEYS["task"].at(self.shard, other), "which of them it was given to is not known"
+                key, why = KEYS["task"].at(self.shard, other), "to which task it was given is unknown"
                 yield Violation("I8", key, f"{name} {given.pop()}, as {one}", "a number of its own", why=why)
 
     # indexes of tasks
 
     async def _index(self, name: str, key: Key, parts: list[str]) -> Found:
-        async for page in self._members(name):
-            async for violation in self._named(name, key, parts, page):
-                yield violation
+        return [v async for page in self._members(name) for v in await self._indexed(name, key, parts, page)]
 
-    async def _named(self, name: str, key: Key, parts: Sequence[str], ids: Sequence[str]) -> Found:
-        if ids:
-            for row in await self._store.run("audit_index", self.shard, name, *ids):
-                for violation in task_index_violations(name, key, parts, MemberSnapshot(*row)):
-                    yield violation
+    async def _indexed(self, name: str, key: Key, parts: Sequence[str], ids: Sequence[str]) -> Found:
+        rows = await self._store.run("audit_index", self.shard, name, *ids) if ids else []
+        return [v for row in rows for v in task_index_violations(name, key, parts, MemberSnapshot(*row))]
 
     async def _due(self, name: str, key: Key, parts: list[str]) -> Found:
+        found: Found = []
         async for page in self._members(name):
             orders = [member.split(":", 2) for member in page if member.startswith("order:")]
             tasks = [member for member in page if not member.startswith("order:")]
-            async for violation in self._named(name, key, parts, tasks):
-                yield violation
-            async for violation in self._only_indexes("", [f"{sender}:{ns}" for _, ns, sender in orders]):
-                yield violation
+            found += await self._indexed(name, key, parts, tasks)
+            found += await self._history_indexes("", [f"{sender}:{ns}" for _, ns, sender in orders])
+        return found
 
     async def _by(self, name: str, key: Key, parts: list[str]) -> Found:
-        async for violation in self._index(name, key, parts):
-            yield violation
-        if parts[0] == "kind":
-            async for violation in self._kinds_of([parts[1]]):
-                yield violation
+        found = await self._index(name, key, parts)
+        return found + (await self._kinds_of([parts[1]]) if parts[0] == "kind" else [])
 
     async def _kinds(self, name: str, key: Key, parts: list[str]) -> Found:
-        async for page in self._members(name):
-            async for violation in self._kinds_of(page):
-                yield violation
+        return [v async for page in self._members(name) for v in await self._kinds_of(page)]
 
     async def _kinds_of(self, names: Sequence[str]) -> Found:
-        for row in await self._store.run("audit_kinds", self.shard, *names):
-            for violation in kind_violations(self.shard, *row):
-                yield violation
+        rows = await self._store.run("audit_kinds", self.shard, *names)
+        return [v for row in rows for v in kind_violations(self.shard, *row)]
 
     # lanes, offers, tenants
 
     async def _lane(self, name: str, key: Key, parts: list[str]) -> Found:
-        is_new = name not in self.seen.lanes  # SCAN may bring a key twice
+        is_new = name not in self.seen.lanes  # SCAN may return a key twice
         self.seen.lanes.add(name)
-        async for violation in self._lanes(parts[0], "", [parts[1]], counted=is_new):
-            yield violation
-        async for violation in self._index(name, key, parts):
-            yield violation
+        return await self._lanes(parts[0], "", [parts[1]], counted=is_new) + await self._index(name, key, parts)
 
     async def _lanes(self, tube: str, tenant: str, names: Sequence[str], *, counted: bool = False) -> Found:
+        found: Found = []
         for page in pages(names):
             for row in await self._store.run("audit_lanes", self.shard, tube, tenant, *page):
                 lane = LaneSnapshot(*row)
                 if counted:
                     self.seen.recount.add(tube, "locked", lane.behind)
-                for violation in lane_violations(self.shard, tube, tenant, lane):
-                    yield violation
+                found += lane_violations(self.shard, tube, tenant, lane)
+        return found
 
     async def _front(self, name: str, key: Key, parts: list[str]) -> Found:
-        async for page in self._members(name, "HSCAN"):
-            async for violation in self._lanes(parts[0], "", page):
-                yield violation
+        return [v async for page in self._members(name, "HSCAN") for v in await self._lanes(parts[0], "", page)]
 
     async def _ready(self, name: str, key: Key, parts: list[str]) -> Found:
         tube, tenant = parts
-        async for violation in self._tenants(tube, [tenant]):
-            yield violation
+        found = await self._tenants(tube, [tenant])
         async for page in self._members(name):
             lanes = [member[1:] for member in page if member.startswith("@")]
-            async for violation in self._lanes(tube, tenant, lanes):
-                yield violation
-            async for violation in self._named(name, key, parts, [one for one in page if not one.startswith("@")]):
-                yield violation
+            found += await self._lanes(tube, tenant, lanes)
+            found += await self._indexed(name, key, parts, [one for one in page if not one.startswith("@")])
+        return found
 
     async def _ring(self, name: str, key: Key, parts: list[str]) -> Found:
-        async for page in self._members(name):
-            async for violation in self._tenants(parts[0], page):
-                yield violation
+        return [v async for page in self._members(name) for v in await self._tenants(parts[0], page)]
 
     async def _tenants(self, tube: str, tenants: Sequence[str]) -> Found:
-        for row in await self._store.run("audit_tenants", self.shard, tube, *tenants):
-            for violation in tenant_violations(self.shard, tube, TenantSnapshot(*row)):
-                yield violation
+        rows = await self._store.run("audit_tenants", self.shard, tube, *tenants)
+        return [v for row in rows for v in tenant_violations(self.shard, tube, TenantSnapshot(*row))]
 
     # deliveries
 
-    async def _histories(self, tenant: str, suffixes: Sequence[str]) -> Found:
-        now, rows = await self.contents.look(tenant, suffixes)
+    async def _histories(self, suffixes: Sequence[str]) -> Found:
+        now, rows = await self.snapshots.histories("", suffixes)
+        found: Found = []
         for row in rows:
             self.seen.deliveries += 1
-            found = list(history_index_laws(self.shard, tenant, row, now))
-            found += await self._content(row)
-            for violation in found:
-                yield violation
+            found += history_index_violations(self.shard, "", row, now)
+            found += await self._delivery(row)
+        return found
 
-    async def _content(self, row: HistorySnapshot) -> list[Violation]:
-        read = await self.contents.read(row)
+    async def _delivery(self, row: HistorySnapshot) -> Found:
+        read = await self.snapshots.read(row)
         if read is None:
             self.seen.unread += 1
             return []
-        seen, content, legs = read
-        found = list(delivery_violations(self.shard, seen, content, legs))
-        untold = self._untold(seen.suffix, content.outcomes)
-        if untold:
-            await self.seen.told.catch_up()
-            untold = self._untold(seen.suffix, content.outcomes)
-        key, why = KEYS["outcomes"].at(self.shard, seen.suffix), "who listened then has gone on"
+        history, content, plans = read
+        found = list(delivery_violations(self.shard, history, content, plans))
+        if self._without_event(history.suffix, content.outcomes):
+            await self.seen.events.catch_up()
+        key, why = KEYS["outcomes"].at(self.shard, history.suffix), "its listeners have gone on"
         return found + [
-            Violation("I13", key, f"{name} is {text}", "told by an event", why=why) for name, text in untold
+            Violation("I13", key, f"{name} is {text}, without an event", "an event for each outcome", why=why)
+            for name, text in self._without_event(history.suffix, content.outcomes)
         ]
 
-    def _untold(self, suffix: str, outcomes: dict[str, str]) -> list[tuple[str, str]]:
-        told = self.seen.told
-        return [
-            (name, text)
-            for name, text in outcomes.items()
-            if not told.covers(suffix, version_of(text), int(text.split("|", 3)[2]))
-        ]
+    def _without_event(self, suffix: str, outcomes: dict[str, str]) -> list[tuple[str, str]]:
+        covers = self.seen.events.covers
+        return [(name, text) for name, text in outcomes.items() if not covers(suffix, version_of(text), time_of(text))]
 
-    async def _only_indexes(self, tenant: str, suffixes: Sequence[str]) -> Found:
+    async def _history_indexes(self, tenant: str, suffixes: Sequence[str]) -> Found:
+        found: Found = []
         for page in pages(suffixes):
-            now, rows = await self.contents.look(tenant, page)
-            for row in rows:
-                for violation in history_index_laws(self.shard, tenant, row, now):
-                    yield violation
+            now, rows = await self.snapshots.histories(tenant, page)
+            found += [v for row in rows for v in history_index_violations(self.shard, tenant, row, now)]
+        return found
 
     async def _listed(self, name: str, key: Key, parts: list[str]) -> Found:
-        async for page in self._members(name):
-            async for violation in self._only_indexes(parts[0], page):
-                yield violation
+        return [v async for page in self._members(name) for v in await self._history_indexes(parts[0], page)]
 
     async def _retained(self, name: str, key: Key, parts: list[str]) -> Found:
+        found: Found = []
         async for page in self._members(name):
             for member in page:
                 tenant, _, suffix = member.partition("|")
-                async for violation in self._only_indexes(tenant, [suffix]):
-                    yield violation
+                found += await self._history_indexes(tenant, [suffix])
+        return found
 
-    async def _belongings(self, name: str, key: Key, parts: list[str]) -> Found:
-        async for violation in self._only_indexes("", parts):
-            yield violation
+    async def _of_history(self, name: str, key: Key, parts: list[str]) -> Found:
+        """A key that belongs to a history."""
+        return await self._history_indexes("", parts)

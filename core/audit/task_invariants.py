@@ -1,4 +1,4 @@
-"""The laws of a task: I1, I2, I5, I6, I8 to I12. Pure."""
+"""The invariants of a task: I1, I2, I5, I6, I8 to I12. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 
 from core.audit.invariant import ENDS, LIVE, Repair, Violation, score_of
 from core.model.states import TaskState
+from core.redis.constants import TASK_FACTS
 from core.redis.keys import KEYS
 
 _MAY_EXPIRE = (TaskState.WAITING, TaskState.READY)
 
 
 class TaskSnapshot(NamedTuple):
-    """A row of lua/audit/audit_tasks.lua. Scores as the server wrote them; None: not there."""
+    """A row of lua/audit/audit_tasks.lua. Scores as text; None: not in that index. `unfound`: indexes that lack it."""
 
     id: str
     facts: Sequence[str | None]
@@ -32,29 +33,24 @@ class TaskSnapshot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What all tasks of a shard are measured by. `now` in ms."""
+    """The limits for all tasks of a shard: the last order and token given out, and `now` in ms."""
 
     now: int
     order: int
     token: int
 
 
-_FACTS = (
-    *("state", "tube", "tenant", "lane", "priority", "order", "due", "expires"),
-    *("attempts", "allowed", "token", "started"),
-    *("cancel", "skip", "history", "kind", "user", "tags", "ended"),
-)
 _NEEDED = ("state", "tube", "tenant", "priority", "order")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 def task_snapshot(row: Sequence[Any]) -> TaskSnapshot | None:
-    """None: there is no such task."""
+    """None if there is no such task."""
     return None if len(row) == 1 else TaskSnapshot._make([*row[:12], tuple(row[12:])])
 
 
 def facts_of(seen: TaskSnapshot) -> dict[str, str]:
-    return {name: value for name, value in zip(_FACTS, seen.facts, strict=True) if value is not None}
+    return {name: value for name, value in zip(TASK_FACTS, seen.facts, strict=True) if value is not None}
 
 
 def task_violations(shard: int, seen: TaskSnapshot, numbers: Numbers) -> Iterator[Violation]:
@@ -63,33 +59,33 @@ def task_violations(shard: int, seen: TaskSnapshot, numbers: Numbers) -> Iterato
     broken = [name for name in _NEEDED if name not in facts]
     broken += [name for name in ("priority", "order", "due", "expires") if not _NUMBER.fullmatch(facts.get(name, "0"))]
     if broken or facts["state"] not in (*LIVE, *ENDS):
-        why = "what it was to do is not known"
+        why = "its work is unknown"
         yield Violation("I1", key, f"{facts}", f"a task ({', '.join(broken) or 'state'})", why=why)
         return
-    mend = Repair("repair_task", (seen.id,))
-    yield from _places(key, seen, facts, mend)
+    repair = Repair("repair_task", (seen.id,))
+    yield from _places(key, seen, facts, repair)
     if facts["state"] in ENDS:
         return
-    yield from _scores(key, seen, facts, mend)
+    yield from _scores(key, seen, facts, repair)
     yield from _numbers(key, facts, numbers)
     yield from _course(key, seen, facts, numbers)
     if seen.unfound:
-        yield Violation("I6", key, f"not found by {', '.join(seen.unfound)}", "in these indexes", mend)
+        yield Violation("I6", key, f"not found by {', '.join(seen.unfound)}", "in these indexes", repair)
 
 
-def _places(key: str, seen: TaskSnapshot, facts: Mapping[str, str], mend: Repair) -> Iterator[Violation]:
+def _places(key: str, seen: TaskSnapshot, facts: Mapping[str, str], repair: Repair) -> Iterator[Violation]:
     wanted, actual = _wanted_places(seen, facts), _actual_places(seen, facts)
     state = facts["state"]
     if ("lease" in wanted) != ("lease" in actual):
-        yield Violation("I5", key, _told(state, actual), _told(state, wanted), mend)
+        yield Violation("I5", key, _shown(state, actual), _shown(state, wanted), repair)
     if wanted - {"lease"} != actual - {"lease"}:
-        yield Violation("I1", key, _told(state, actual), _told(state, wanted), mend)
+        yield Violation("I1", key, _shown(state, actual), _shown(state, wanted), repair)
     if (state in ENDS) != (seen.ttl >= 0):
-        found = f"{state}, ends in {seen.ttl} ms" if seen.ttl >= 0 else f"{state}, without an end"
-        yield Violation("I16", key, found, "an end if and only if it has ended", mend)
+        found = f"{state}, TTL {seen.ttl} ms" if seen.ttl >= 0 else f"{state}, without a TTL"
+        yield Violation("I16", key, found, "a TTL if and only if it has ended", repair)
 
 
-def _told(state: str, places: set[str]) -> str:
+def _shown(state: str, places: set[str]) -> str:
     return f"{state}, in {', '.join(sorted(places)) or 'nothing'}"
 
 
@@ -99,10 +95,10 @@ def _wanted_places(seen: TaskSnapshot, facts: Mapping[str, str]) -> set[str]:
     first = {"first"} if "lane" in facts else set[str]()
     match state:
         case TaskState.WAITING:
-            # Who was never put aside backs off, at his place.
-            return {"due"} | expires | (first if _stands_first(seen, facts) or seen.aside is None else set())
+            # A task that is not in the index by lane backs off at its place.
+            return {"due"} | expires | (first if _is_first(seen, facts) or seen.aside is None else set())
         case TaskState.READY:
-            return ({"first" if _stands_first(seen, facts) else "lane"} if first else {"ready"}) | expires
+            return ({"first" if _is_first(seen, facts) else "lane"} if first else {"ready"}) | expires
         case TaskState.TAKEN:
             return {"lease"} | first
         case TaskState.BURIED:
@@ -110,7 +106,7 @@ def _wanted_places(seen: TaskSnapshot, facts: Mapping[str, str]) -> set[str]:
     return {"finished"}
 
 
-def _stands_first(seen: TaskSnapshot, facts: Mapping[str, str]) -> bool:
+def _is_first(seen: TaskSnapshot, facts: Mapping[str, str]) -> bool:
     return "lane" in facts and seen.first == seen.id
 
 
@@ -118,11 +114,11 @@ def _actual_places(seen: TaskSnapshot, facts: Mapping[str, str]) -> set[str]:
     scores = {name: getattr(seen, name) for name in ("due", "lease", "expires", "buried", "finished", "ready")}
     scores["lane"] = seen.lane if "lane" in facts else None
     places = {name for name, score in scores.items() if score is not None}
-    return places | ({"first"} if _stands_first(seen, facts) else set())
+    return places | ({"first"} if _is_first(seen, facts) else set())
 
 
-def _scores(key: str, seen: TaskSnapshot, facts: Mapping[str, str], mend: Repair) -> Iterator[Violation]:
-    """I6. Where it is, it stands at its own number."""
+def _scores(key: str, seen: TaskSnapshot, facts: Mapping[str, str], repair: Repair) -> Iterator[Violation]:
+    """I6. In each index it has its own score."""
     score = str(score_of(facts["priority"], facts["order"]))
     for place, found, wanted in (
         ("due", seen.due, facts.get("due", "none")),
@@ -131,34 +127,36 @@ def _scores(key: str, seen: TaskSnapshot, facts: Mapping[str, str], mend: Repair
         ("ready", seen.ready, score),
     ):
         if found is not None and wanted != "none" and float(found) != float(wanted):
-            yield Violation("I6", key, f"in {place} at {found}", f"at {wanted}", mend)
+            yield Violation("I6", key, f"in {place} at {found}", f"at {wanted}", repair)
 
 
 def _numbers(key: str, facts: Mapping[str, str], numbers: Numbers) -> Iterator[Violation]:
-    """I8. Nobody has a number that was not given out yet; who holds a task has a token."""
-    why = "which of the two is wrong is not known"
+    """I8. A task has no number that was not given out yet; a taken task has a token."""
+    why = "which of the two is wrong is unknown"
     for name, last in (("order", numbers.order), ("token", numbers.token)):
         if int(facts.get(name, 0)) > last:
-            yield Violation("I8", key, f"{name} {facts[name]}", f"at most {last}, the last that was given", why=why)
+            yield Violation("I8", key, f"{name} {facts[name]}", f"at most {last}, the last given out", why=why)
     if facts["state"] == TaskState.TAKEN and "token" not in facts:
-        why = "it is taken back when its lease ends"
+        why = "it is reclaimed when its lease ends"
         yield Violation("I8", key, "taken without a token", "a token", why=why)
 
 
 def _course(key: str, seen: TaskSnapshot, facts: Mapping[str, str], numbers: Numbers) -> Iterator[Violation]:
-    """I2, I9 to I12: nothing ran that was not to run."""
-    state, why = facts["state"], "what has been done cannot be undone"
+    """I2, I9 to I12: no task ran that must not run."""
+    state, why = facts["state"], "an attempt cannot be undone"
     if "lane" in facts and seen.first not in (None, seen.id):
         if state == TaskState.TAKEN:
-            yield Violation("I2", key, f"taken behind {seen.first}", "behind nobody in its lane", why=why)
+            yield Violation("I2", key, f"taken behind {seen.first}", "the first of its lane", why=why)
         elif state == TaskState.READY and "started" in facts:
-            yield Violation("I9", key, f"begun behind {seen.first}", "not begun before that one's end", why=why)
+            yield Violation(
+                "I9", key, f"started behind {seen.first}", "not started before the end of that task", why=why
+            )
     if state == TaskState.TAKEN and int(facts.get("due", 0)) > numbers.now:
         yield Violation("I10", key, "taken", f"waiting until {facts['due']}", why=why)
     if state == TaskState.TAKEN and int(facts.get("started", 0)) >= int(facts.get("expires", 1 << 62)):
-        yield Violation("I10", key, f"begun at {facts['started']}", f"expired at {facts['expires']}", why=why)
+        yield Violation("I10", key, f"started at {facts['started']}", f"expired at {facts['expires']}", why=why)
     if state != TaskState.TAKEN and ("cancel" in facts or "skip" in facts):
-        yield Violation("I11", key, f"cancelled while taken, and {state} again", "ended", why="cancel it once more")
+        yield Violation("I11", key, f"cancelled while taken, and {state} again", "ended", why="cancel it again")
     attempts, allowed = int(facts.get("attempts", 0)), int(facts.get("allowed", 1))
     if attempts > allowed:
-        yield Violation("I12", key, f"{attempts} attempts", f"at most {allowed}, as was allowed", why=why)
+        yield Violation("I12", key, f"{attempts} attempts", f"at most {allowed}, the allowed number", why=why)

@@ -15,6 +15,7 @@ from core.model.states import TaskState
 from core.queue.task import VIEW_FIELDS, TaskFilter, TaskPage, TaskView
 from core.queue.task_ids import put_ms, split_id
 from core.queue.task_search import SearchPosition, TaskSearch
+from core.redis.constants import PRIORITY_STEP
 from core.redis.keys import KEYS, kind_of
 from core.redis.store import Store
 
@@ -22,8 +23,6 @@ _ENDS = ("done", "failed", "cancelled", "expired")
 _PAGE = 500
 # How many tenants, and priorities of each, are searched for the oldest task.
 _TENANTS, _PRIORITIES = 100, 20
-# The distance of two priorities in a score: `score_of` in lua/shared.
-_PRIORITY_STEP = 4398046511104
 
 
 class StateCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,12 +125,13 @@ class Inspector:
 
     async def _oldest_ms(self, tube: str) -> int:
         """Return the age of the oldest ready task: of each tenant the first task of each priority is compared."""
-        since = [self._now_ms()]
+        now = self._now_ms()
+        since = [now]
         for shard in range(self._store.shards):
             tenants = await self._store.command("ZRANGE", KEYS["tenants"].at(shard, tube), 0, _TENANTS - 1)
             for found in await asyncio.gather(*(self._ready_since(shard, tube, tenant) for tenant in tenants)):
                 since += found
-        return int(self._now_ms() - min(since))
+        return int(now - min(since))
 
     async def _ready_since(self, shard: int, tube: str, tenant: str) -> list[float]:
         """Return the unix ms since when the first task of each priority has been ready."""
@@ -141,7 +141,7 @@ class Inspector:
             if not page:
                 break
             ((member, found),) = page
-            score = (int(float(found)) // _PRIORITY_STEP + 1) * _PRIORITY_STEP
+            score = (int(float(found)) // PRIORITY_STEP + 1) * PRIORITY_STEP
             since.append(await self._member_ready_since(shard, tube, str(member)))
         return since
 

@@ -1,4 +1,4 @@
-"""Ends tasks that talk to Redis."""
+"""Ends tasks."""
 
 import asyncio
 from typing import Any
@@ -7,8 +7,8 @@ _AGAIN = 0.1
 
 
 async def cancel_and_wait(*tasks: "asyncio.Task[Any]") -> None:
-    """Cancel and wait until all have ended. It is said until it is heard: redis-py writes through `wait_for`, which in
-    Python 3.11 may swallow a cancellation.
+    """Cancel tasks and wait until all have ended. The cancellation is repeated: in Python 3.11 `asyncio.wait_for`,
+    through which redis-py writes, may swallow one.
     """
     waiting = set(tasks)
     while waiting:

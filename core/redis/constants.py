@@ -33,7 +33,7 @@ HISTORY_FACTS = (
 )
 """Fields of a history that the audit reads, in the order of its rows."""
 
-Constant = int | Mapping[str, int] | Set[str] | Sequence[str]
+Constant = int | Mapping[Status, int] | Set[str] | Sequence[str]
 
 CONSTANTS: Mapping[str, Constant] = {
     "BEST": BEST,

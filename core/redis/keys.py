@@ -1,26 +1,26 @@
-"""Every Redis key of the house: its name, type, owner and lifetime. The Lua scripts get the same names from here.
+"""Every Redis key of Ada: name, type, lifetime and content. The Lua scripts get the same names from here.
 
-A key is written `<name>_key(…)` in Lua and `KEYS["<name>"].at(shard, …)` in Python; both are built from the one pattern
-below. `{s}` is the shard tag: everything of one delivery, its tasks in all channels included, lives in one slot.
+A key is `<name>_key(…)` in Lua and `KEYS["<name>"].at(shard, …)` in Python; both are built from the pattern below.
+`{s}` is the shard tag: everything of one delivery, its tasks in all channels included, is in one slot.
 """
 
 import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-# Of everything below and of what the scripts keep in it. Versions of Ada with one number work side by side on one
-# server; one with another number refuses to start (docs/decisions/0020). It is raised when an older script would
-# misread what a newer one wrote, or the other way round; not for a key or field that the older one leaves alone.
+# The layout of the keys below and their content. Versions of Ada with the same number work side by side on one server;
+# a version with another number refuses to start (docs/decisions/0020). Raise it when an older script would misread data
+# of a newer one, or the other way round; not for a key or field that the older script does not touch.
 LAYOUT = 2
 
 
 class Lifetime(StrEnum):
-    """What ends a key."""
+    """What removes a key."""
 
     TTL = "its own time to live"
     RETENTION = "the retention of its delivery"
-    WORK = "the work it stands for: it is gone when that is done"
-    FOREVER = "nothing: it is bounded in size and stays"
+    WORK = "the end of its work"
+    FOREVER = "nothing: it stays, bounded in size"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class Key:
 
     @property
     def lua(self) -> str:
-        """A Lua local function that builds the key; the shard tag is in the local `shard`."""
+        """The Lua function that builds the key; the shard tag is in the local `shard`."""
         pieces = re.split(r"(\{s\}|<\w+>)", self.pattern)
-        made = " .. ".join(_lua_piece(piece) for piece in pieces if piece)
-        return f"local function {self.name}_key({', '.join(self.parts)}) return {made} end"
+        expression = " .. ".join(_lua_piece(piece) for piece in pieces if piece)
+        return f"local function {self.name}_key({', '.join(self.parts)}) return {expression} end"
 
     def matches(self, key: str) -> bool:
         """Whether a key found on a server is of this kind."""
@@ -76,7 +76,7 @@ _TABLE = [
         "history:{s}:<suffix>",
         "hash",
         Lifetime.RETENTION,
-        "the delivery: who, what, to whom, state, counters",
+        "the delivery: sender, text, recipients, state, counters",
     ),
     Key(
         "outcomes",
@@ -97,16 +97,16 @@ _TABLE = [
         "delivery:{s}:<suffix>",
         "string",
         Lifetime.TTL,
-        "the order; present while pending, gone when due or cancelled; its value says nothing",
+        "the order key; present while pending, gone when due or cancelled; its value has no meaning",
     ),
     Key(
         "reserved",
         "reserved:{s}:<suffix>",
         "string",
         Lifetime.TTL,
-        "a history key handed out before its delivery: the tenant",
+        "a history key issued before its delivery: the tenant",
     ),
-    Key("idempotency", "idempotency:{s}:<tenant>:<request>", "string", Lifetime.TTL, "the first answer to a write"),
+    Key("idempotency", "idempotency:{s}:<tenant>:<request>", "string", Lifetime.TTL, "the first response to a write"),
     Key(
         "listed",
         "deliveries:{s}:listed:<tenant>",
@@ -126,7 +126,7 @@ _TABLE = [
         "deliveries:{s}:retained",
         "zset",
         Lifetime.RETENTION,
-        "finished deliveries by the ms they are dropped at",
+        "finished deliveries by the ms at which they are dropped",
     ),
     Key(
         "task",
@@ -143,14 +143,14 @@ _TABLE = [
         "queue:{s}:lane:<tube>:<lane>",
         "zset",
         Lifetime.WORK,
-        "the lane's tasks behind the one that stands first, in order",
+        "the lane's tasks behind the first one, in order",
     ),
     Key(
         "front",
         "queue:{s}:front:<tube>",
         "hash",
         Lifetime.WORK,
-        "lane → the task that stands first in it: to be taken next, taken or backing off",
+        "lane → its first task: ready, taken or backing off",
     ),
     Key(
         "ready",
@@ -162,16 +162,16 @@ _TABLE = [
     Key("tenants", "queue:{s}:tenants:<tube>", "zset", Lifetime.WORK, "tenants with takeable work by virtual time"),
     Key("turns", "queue:{s}:turns", "hash", Lifetime.FOREVER, "tube → virtual time of the tenant served last"),
     Key("weights", "queue:{s}:weights", "hash", Lifetime.FOREVER, "tenant → its weight, where it is not 1"),
-    Key("options", "queue:{s}:tubes", "hash", Lifetime.FOREVER, "`<tube>:<option>` → what the tube was created with"),
+    Key("options", "queue:{s}:tubes", "hash", Lifetime.FOREVER, "`<tube>:<option>` → the options of the tube"),
     Key("pace", "queue:{s}:pace:<tube>", "string", Lifetime.TTL, "the ms up to which the tube's pace is used up"),
     Key(
         "by",
         "queue:{s}:by:<field>:<value>",
         "zset",
         Lifetime.WORK,
-        "live tasks by user, tenant, kind, tag; by lane those that do not stand in it, or once did not",
+        "live tasks by user, tenant, kind, tag; by lane those that are not in their lane, or once were not",
     ),
-    Key("kinds", "queue:{s}:kinds", "zset", Lifetime.WORK, "kinds that live tasks have, to be found by prefix"),
+    Key("kinds", "queue:{s}:kinds", "zset", Lifetime.WORK, "kinds of live tasks, for the search by prefix"),
     Key("puts", "queue:{s}:puts:<client>", "zset", Lifetime.TTL, "calls of put that their client may still repeat"),
     Key("lease", "queue:{s}:lease", "zset", Lifetime.WORK, "taken tasks by the ms their lease ends"),
     Key("expires", "queue:{s}:expires", "zset", Lifetime.WORK, "tasks that expire, by ms"),
@@ -181,22 +181,34 @@ _TABLE = [
         "queue:{s}:finished",
         "zset",
         Lifetime.RETENTION,
-        "finished tasks that are kept, by the ms they are dropped at",
+        "finished tasks that are kept, by the ms at which they are dropped",
     ),
     Key(
         "waits",
         "queue:{s}:waits:<tube>",
         "zset",
         Lifetime.TTL,
-        "scopes a provider asked to wait for, by the ms they open again",
+        "throttled scopes (account, method) by the ms at which the throttle ends",
     ),
     Key("counters", "queue:{s}:counters", "hash", Lifetime.FOREVER, "submit and token counters, transitions by tube"),
-    Key("states", "queue:{s}:states", "hash", Lifetime.FOREVER, "`<tube>:<state>` → how many tasks are in it now"),
-    Key("bell", "delivery:{s}:idle:<tube>", "string", Lifetime.TTL, "exists only while a courier of that tube sleeps"),
-    Key("timer", "queue:{s}:timer", "string", Lifetime.TTL, "who keeps the timer on the head of the due index"),
+    Key("states", "queue:{s}:states", "hash", Lifetime.FOREVER, "`<tube>:<state>` → number of tasks in it now"),
+    Key(
+        "bell",
+        "delivery:{s}:idle:<tube>",
+        "string",
+        Lifetime.TTL,
+        "the bell; exists only while a worker of it sleeps",
+    ),
+    Key(
+        "timer",
+        "queue:{s}:timer",
+        "string",
+        Lifetime.TTL,
+        "the worker that keeps the timer of the due index",
+    ),
     Key("events", "events:{s}", "stream", Lifetime.FOREVER, "state changes; trimmed by length"),
     Key(
-        "reply", "reply:{s}:<client>", "stream", Lifetime.TTL, "ends of tasks that this client waits for, with answers"
+        "reply", "reply:{s}:<client>", "stream", Lifetime.TTL, "ends of tasks for which this client waits, with results"
     ),
     Key(
         "access",
@@ -206,15 +218,15 @@ _TABLE = [
         "an API key by the hash of its secret: id, tenant, scopes, name",
     ),
     Key("accesses", "access:{s}", "hash", Lifetime.FOREVER, "API key id → hash of its secret"),
-    Key("channels", "channels:{s}", "hash", Lifetime.FOREVER, "channel → facts its courier told at its last start"),
+    Key("channels", "channels:{s}", "hash", Lifetime.FOREVER, "channel → facts its courier reported at its last start"),
     Key(
         "layout",
         "layout:{s}",
         "string",
         Lifetime.FOREVER,
-        "the number of this table, written at the first start",
+        "the number of the layout, written at the first start",
     ),
-    Key("settings", "settings:{s}", "hash", Lifetime.FOREVER, "what scripts must know: retention_ms, max_attempts"),
+    Key("settings", "settings:{s}", "hash", Lifetime.FOREVER, "settings that scripts read: retention_ms, max_attempts"),
     Key(
         "secret", "secret:{s}:<purpose>", "string", Lifetime.FOREVER, "a secret of this installation, made at first use"
     ),
@@ -222,7 +234,7 @@ _TABLE = [
 
 KEYS = {key.name: key for key in _TABLE}
 
-# What may stay on a server for good. Everything else has a time to live or goes with the work it stands for.
+# Keys that may stay on a server for ever. All others have a TTL or go with their work.
 PERMANENT = tuple(key for key in _TABLE if key.lifetime is Lifetime.FOREVER)
 
 
@@ -232,6 +244,6 @@ def bell(shard: int, tube: str) -> str:
 
 
 def kind_of(name: str) -> Key | None:
-    """Which kind a key found on a server is of; None: it is not ours. The longest pattern that fits wins."""
-    fitting = [key for key in _TABLE if key.matches(name)]
-    return max(fitting, key=lambda key: len(key.pattern), default=None)
+    """The kind of a key found on a server; None if it is not one of Ada's. The longest matching pattern wins."""
+    matching = [key for key in _TABLE if key.matches(name)]
+    return max(matching, key=lambda key: len(key.pattern), default=None)

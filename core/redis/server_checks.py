@@ -1,7 +1,7 @@
-"""What a Redis/Valkey server must be set to, checked at every start; the complaint says the command that mends it.
+"""Checks the settings and the data layout of a Redis/Valkey server at every start.
 
-`notify-keyspace-events` is merged into what is set: others may listen to more. The rest is only complained about: an
-operator decides about his server's memory and disk.
+`notify-keyspace-events` is set: our flags are merged into the existing ones. All other wrong settings are only
+reported, with the command that corrects them, because the operator decides about the server's memory and disk.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _NOTIFY = "Kgx"
 
 @dataclass(frozen=True, slots=True)
 class SettingProblem:
-    """One setting that is not as it must be. `fatal`: the server itself would throw away accepted messages."""
+    """A setting with a wrong value. `fatal`: the server itself would delete accepted messages."""
 
     setting: str
     found: str
@@ -29,36 +29,37 @@ class SettingProblem:
     fatal: bool
 
     @property
-    def mend(self) -> str:
+    def correction(self) -> str:
         return f"redis-cli CONFIG SET {self.setting} {self.wanted} && redis-cli CONFIG REWRITE"
 
     def __str__(self) -> str:
-        return f"{self.setting} is {self.found or 'empty'}, wanted {self.wanted}: {self.why}. Mend it with: {self.mend}"
+        found = self.found or "empty"
+        return f"{self.setting} is {found}, wanted {self.wanted}: {self.why}. Correct it with: {self.correction}"
 
 
 def setting_problems(settings: Mapping[str, str]) -> list[SettingProblem]:
-    """Pure: what is wrong with these settings of a server. A setting the server does not tell is not judged."""
+    """The wrong ones among a server's settings. A setting that the server does not report is not judged. Pure."""
     wanted = [
-        ("maxmemory-policy", "noeviction", "another policy may evict messages that were accepted", True),
-        ("appendonly", "yes", "without it a restart loses what was accepted", False),
+        ("maxmemory-policy", "noeviction", "another policy may evict accepted messages", True),
+        ("appendonly", "yes", "without it a restart loses accepted messages", False),
         ("hash-max-listpack-value", "1024", "smaller ones double the memory of a scheduled delivery", False),
     ]
-    complaints = []
+    problems = []
     for name, value, why, fatal in wanted:
         found = settings.get(name)
         if found is not None and found != value and not (name.startswith("hash-") and int(found) >= int(value)):
-            complaints.append(SettingProblem(name, found, value, why, fatal))
-    return complaints
+            problems.append(SettingProblem(name, found, value, why, fatal))
+    return problems
 
 
 def merged_flags(found: str) -> str:
-    """The notify flags with ours added, nothing taken away. `A` stands for all classes, `g` and `x` included."""
+    """The notify flags with ours added; none is removed. `A` means all classes, `g` and `x` included."""
     missing = [flag for flag in _NOTIFY if flag not in found and not (flag in "gx" and "A" in found)]
     return found + "".join(missing)
 
 
 async def check(store: Store) -> list[SettingProblem]:
-    """Judge the server and switch our notifications on. A hosted server that hides CONFIG is not judged."""
+    """Return the wrong settings, and switch our notifications on. A hosted server that hides CONFIG is not judged."""
     try:
         answer = await store.redis.config_get(
             "maxmemory-policy", "appendonly", "hash-max-*-value", "notify-keyspace-events"
@@ -66,38 +67,38 @@ async def check(store: Store) -> list[SettingProblem]:
     except ResponseError:
         return []
     settings = {str(name): str(value) for name, value in answer.items()}
-    complaints = setting_problems(_renamed(settings))
+    problems = setting_problems(_renamed(settings))
     found = settings.get("notify-keyspace-events", "")
     if merged_flags(found) != found:
-        complaints += await _set_flags(store, found)
-    return complaints
+        problems += await _set_flags(store, found)
+    return problems
 
 
 def _renamed(settings: Mapping[str, str]) -> dict[str, str]:
-    """Redis 6.2 calls listpacks ziplists."""
+    """Names of settings as of Redis 7; Redis 6.2 calls listpacks ziplists."""
     return {name.replace("ziplist", "listpack"): value for name, value in settings.items()}
 
 
 async def check_layout(store: Store) -> None:
-    """Every start asks this before anything is written. Raises LayoutUnknown (docs/decisions/0020)."""
+    """Called at every start before anything is written. Raises LayoutUnknown (docs/decisions/0020)."""
     for shard in range(store.shards):
         found = await layout_of(store, shard)
         if found not in (None, LAYOUT):
             raise LayoutUnknown(
-                f"{LayoutUnknown.code}: the data on this server are of layout {found}, this version of Ada works with "
-                f"{LAYOUT}. Start the version that wrote them, or give this one a server or database of its own."
+                f"{LayoutUnknown.code}: the data on this server has layout {found}, this version of Ada works with "
+                f"{LAYOUT}. Start the version that wrote it, or give this version its own server or database."
             )
 
 
 async def layout_of(store: Store, shard: int) -> int | None:
-    """What a shard's data say of themselves; None if there are none. What is older than the number is of layout 1."""
+    """The layout of a shard's data; None if there is no data. Data older than this number has layout 1."""
     if found := await store.command("GET", KEYS["layout"].at(shard)):
         return int(found) if found.isdecimal() else 0
     return 1 if await store.command("EXISTS", KEYS["counters"].at(shard)) else None
 
 
 async def sign_layout(store: Store) -> None:
-    """`check_layout`, and an unsigned server is signed. A full one is signed at a later start."""
+    """`check_layout`, then write the layout if it is missing. On a full server a later start writes it."""
     await check_layout(store)
     for shard in range(store.shards):
         try:
@@ -107,8 +108,8 @@ async def sign_layout(store: Store) -> None:
 
 
 async def configure(store: Store, retention: timedelta) -> None:
-    """Tell the scripts what they must know: how long a history is kept from its end on. Only what has changed is
-    written, so that couriers start on a full server, too.
+    """Write the settings that scripts read: how long a history is kept after its end. Only changes are written, so that
+    couriers also start on a full server.
     """
     retention_ms = int(retention.total_seconds() * 1000)
     for shard in range(store.shards):
@@ -121,6 +122,6 @@ async def _set_flags(store: Store, found: str) -> list[SettingProblem]:
     try:
         await store.redis.config_set("notify-keyspace-events", merged_flags(found))
     except ResponseError:
-        why = "without them sleeping couriers are not woken, only looked after every few seconds"
+        why = "without them sleeping couriers are not woken; they only look for work every few seconds"
         return [SettingProblem("notify-keyspace-events", found, merged_flags(found), why, False)]
     return []

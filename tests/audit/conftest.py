@@ -1,4 +1,4 @@
-"""A stack that a test damages: its end is not audited."""
+"""A stack that a test damages; it is not audited at its end."""
 
 from collections.abc import AsyncIterator
 

@@ -1,18 +1,18 @@
-"""A scene with something of everything, and every way to damage it by hand."""
+"""A scene with tasks and deliveries in every state, and the commands that damage it."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from core.audit.audit import Audit
 from core.audit.invariant import Violation
-from core.queue.tubes import Tube, Tubes
-from tests.support.audited import broken
-from tests.support.stack import HOUR, Played, Stack, people, person
+from core.queue import Tube, Tubes
+from tests.support.audited import violations_in
+from tests.support.stack import HOUR, FakeCourier, Stack, people, person
 
 
 @dataclass
 class Scene:
-    """`names`: what stands for a key or an id in a damage."""
+    """`names`: placeholders in a damage and the keys or ids they stand for."""
 
     stack: Stack
     names: dict[str, str] = field(default_factory=dict)
@@ -26,22 +26,22 @@ class Scene:
         for command in commands:
             await self.stack.redis.execute_command(*(self.filled(word) for word in command))  # type: ignore[no-untyped-call]
 
-    async def broken(self) -> list[Violation]:
-        return await broken(self.stack.store)
+    async def violations(self) -> list[Violation]:
+        return await violations_in(self.stack.store)
 
     async def repair(self) -> list[str]:
-        """Look and mend until nothing is mended any more; the scripts that mended."""
+        """Check and repair until nothing is repaired any more; returns the scripts that repaired."""
         used: list[str] = []
         for _ in range(5):
-            audit, mended = Audit(self.stack.store), 0
+            audit, repaired = Audit(self.stack.store), 0
             async for violation in audit.find():
-                if await audit.mend(violation):
-                    assert violation.mend
-                    used.append(violation.mend.script)
-                    mended += 1
-            if not mended:
+                if await audit.repair(violation):
+                    assert violation.repair
+                    used.append(violation.repair.script)
+                    repaired += 1
+            if not repaired:
                 return used
-        raise AssertionError(f"no end of mending: {used}")
+        raise AssertionError(f"the repairs do not end: {used}")
 
 
 async def scene(stack: Stack) -> Scene:
@@ -78,7 +78,7 @@ async def _taken(made: Scene) -> None:
 
 async def _deliveries(made: Scene) -> None:
     stack = made.stack
-    courier = await stack.courier(Played())
+    courier = await stack.courier(FakeCourier())
     over = (await stack.deliver(*people(3))).key
     await stack.finished(over)
     await stack.stop(courier)
@@ -94,7 +94,7 @@ Q = "queue:{0}:"
 
 
 async def damage_everything(stack: Stack) -> Scene:
-    """After the tour: something for every repair there is."""
+    """Damage a server after the tour so that every repair script has something to do."""
     made = Scene(stack)
     keys = stack.server.all_keys()
     made.names["history"] = next(key for key in keys if key.startswith("history:") and not key.endswith(("s", "d")))
@@ -114,9 +114,9 @@ async def damage_everything(stack: Stack) -> Scene:
     return made
 
 
-# The rule that names it, the damage, and whether it is mended.
+# The invariant that reports it, the damage, and whether it can be repaired.
 DAMAGES: list[tuple[str, list[list[str]], bool]] = [
-    # a task in a place that is not its own, or not in its own
+    # a task in a wrong index, or missing in its own
     ("I1", [["ZADD", Q + "due", "1", "<a>"]], True),
     ("I1", [["ZADD", Q + "buried", "1", "<c>"]], True),
     ("I1", [["ZADD", Q + "finished", "1", "<c>"]], True),
@@ -186,7 +186,7 @@ DAMAGES: list[tuple[str, list[list[str]], bool]] = [
     ("I6", [["ZADD", Q + "due", "1", "<later:due>"]], True),
     ("I6", [["ZADD", Q + "due", "1", "<over:due>"]], True),
     ("I6", [["DEL", "delivery:{0}:<later:suffix>"]], True),
-    # numbers and the course of things
+    # counts, numbers and the order of attempts
     ("I7", [["HINCRBY", Q + "counters", "t:put", "1"]], True),
     ("I7", [["HINCRBY", Q + "counters", "echo:done", "-1"]], True),
     ("I7", [["HINCRBY", Q + "states", "t:ready", "1"]], True),

@@ -1,4 +1,4 @@
-"""The audit beside a server at work: no false alarm, bounded steps, and nothing written."""
+"""The audit on a working server: no false alarm, bounded steps, and nothing written."""
 
 import asyncio
 import contextlib
@@ -12,16 +12,13 @@ from redis.asyncio import Redis
 from core.audit.audit import Audit
 from core.audit.scanner import PAGE
 from core.model.states import Status
-from core.queue.queue import Claim, Task
-from core.queue.task import NewTask
-from core.queue.tubes import Tube, Tubes
-from core.queue.worker import Worker, WorkerOptions
+from core.queue import Claim, NewTask, SettleResult, Task, Tube, Tubes, Worker, WorkerOptions
 from core.redis.store import Argument, Store
 from tests.audit.damages import Scene
-from tests.support.audited import broken
-from tests.support.every_verb import receipt
+from tests.support.audited import violations_in
+from tests.support.every_verb import report_token
 from tests.support.servers import Server, on_both_servers
-from tests.support.stack import FLOOR, HOUR, LEASE, Played, Stack, people
+from tests.support.stack import FLOOR, HOUR, LEASE, FakeCourier, Stack, people
 
 pytestmark = [pytest.mark.row("K-44"), on_both_servers]
 
@@ -38,7 +35,7 @@ class Traffic:
         self._putting: set[str] = set()
 
     async def put(self) -> None:
-        """As long as not too many are waiting: each is to be seen moving."""
+        """Put while not too many tasks are waiting."""
         while True:
             await asyncio.sleep(0.01)
             if len(self._putting) < 200:
@@ -57,7 +54,7 @@ class Traffic:
         if n % 11 == 0 and task.attempts == 1:
             await self.stack.queue.release(task, due=claim.now + 20)
         elif n % 17 == 0 and task.attempts == 1:
-            await self.stack.queue.settle(task, result="retry", due=claim.now + 15)
+            await self.stack.queue.settle(task, result=SettleResult.RETRY, due=claim.now + 15)
         elif n % 23:  # the others are lost: their lease runs out
             await self.stack.queue.settle(task)
             self.settled += 1
@@ -83,9 +80,9 @@ class Traffic:
 
 @contextlib.asynccontextmanager
 async def traffic(stack: Stack) -> AsyncIterator[Traffic]:
-    flow, pace = Traffic(stack), WorkerOptions(timedelta(milliseconds=300), FLOOR, tasks=8, entries=8)
-    workers = [Worker(stack.store, "t", flow.handle, pace=pace) for _ in range(3)]
-    courier = await stack.courier(Played())
+    flow, pace = Traffic(stack), WorkerOptions(timedelta(milliseconds=300), FLOOR, max_tasks=8, max_entries=8)
+    workers = [Worker(stack.store, "t", flow.handle, options=pace) for _ in range(3)]
+    courier = await stack.courier(FakeCourier())
     verbs = [asyncio.create_task(verb()) for verb in (flow.put, flow.operate, flow.deliver)]
     running = [asyncio.create_task(worker.run()) for worker in workers]
     try:
@@ -100,13 +97,13 @@ async def traffic(stack: Stack) -> AsyncIterator[Traffic]:
         await stack.stop(courier)
 
 
-async def test_beside_a_busy_server_there_is_no_false_alarm(server: Server) -> None:
+async def test_a_busy_server_causes_no_false_alarm(server: Server) -> None:
     stack = await Stack.open(server)
     other = await Store.open(server.url)
     until, audits = asyncio.get_running_loop().time() + BUSY_SECONDS, 0
     async with traffic(stack) as flow:
         while asyncio.get_running_loop().time() < until:
-            assert await broken(other) == []
+            assert await violations_in(other) == []
             audits += 1
     assert flow.settled > 100
     assert audits > 2
@@ -114,7 +111,7 @@ async def test_beside_a_busy_server_there_is_no_false_alarm(server: Server) -> N
     await stack.close()
 
 
-async def test_a_damage_beside_a_busy_server_is_found_and_mended(server: Server) -> None:
+async def test_a_damage_on_a_busy_server_is_found_and_repaired(server: Server) -> None:
     stack = await Stack.open(server)
     scene = Scene(stack)
     await stack.queue.put("quiet", "a", lane="lane")
@@ -122,59 +119,59 @@ async def test_a_damage_beside_a_busy_server_is_found_and_mended(server: Server)
         await scene.damage(
             ["DEL", "queue:{0}:ready:quiet:default"], ["ZADD", "queue:{0}:due", "9999999999999", "nothing"]
         )
-        assert {violation.rule for violation in await scene.broken()} == {"I3", "I4", "I6"}
+        assert {violation.rule for violation in await scene.violations()} == {"I3", "I4", "I6"}
         assert {"repair_lane", "repair_index"} <= set(await scene.repair())
-        assert await scene.broken() == []
+        assert await scene.violations() == []
     assert [task.body for task in await stack.take("quiet")] == ["a"]
     await stack.close()
 
 
-async def test_lost_tasks_are_told_exactly_where_their_tube_is_still(stack: Stack) -> None:
-    """I7. Other tubes may flow: the count of this one is exact, and is corrected."""
+async def test_lost_tasks_are_counted_exactly_in_a_tube_without_changes(stack: Stack) -> None:
+    """I7. Other tubes may change: the count of this one is exact and is corrected."""
     await stack.queue.put_many("still", [NewTask(str(n)) for n in range(30)])
     await stack.redis.hincrby("queue:{0}:counters", "still:put", 3)
-    (found,) = await broken(stack.store)
+    (found,) = await violations_in(stack.store)
     assert (found.rule, found.found, found.wanted) == (
         "I7",
         "still: 33 put, 0 ended",
-        "30 put, as 30 are there",
+        "30 put: 30 are live",
     )
-    assert await Audit(stack.store).mend(found) == ["put from 33 to 30"]
+    assert await Audit(stack.store).repair(found) == ["put from 33 to 30"]
 
 
-async def test_a_count_is_not_mended_once_its_tube_has_moved(stack: Stack) -> None:
+async def test_a_count_is_not_repaired_after_its_tube_has_changed(stack: Stack) -> None:
     await stack.queue.put("t", "a")
     await stack.redis.hincrby("queue:{0}:counters", "t:put", 1)
-    (found,) = await broken(stack.store)
+    (found,) = await violations_in(stack.store)
     await stack.queue.put("t", "b")
-    assert await Audit(stack.store).mend(found) == []
+    assert await Audit(stack.store).repair(found) == []
     await stack.redis.hincrby("queue:{0}:counters", "t:put", -1)
 
 
-async def test_what_was_mended_by_itself_is_left_alone(damaged: Scene) -> None:
-    """A repair looks again: what is in order by then is not touched."""
+async def test_a_repair_changes_nothing_that_is_right_by_now(damaged: Scene) -> None:
+    """A repair looks again before it writes."""
     await damaged.damage(["ZADD", "queue:{0}:lease", "1", "<a>"])
-    found = await damaged.broken()
+    found = await damaged.violations()
     await damaged.damage(["ZREM", "queue:{0}:lease", "<a>"])
     before = await lasting(damaged)
-    assert [await Audit(damaged.stack.store).mend(violation) for violation in found] == [[] for _ in found]
+    assert [await Audit(damaged.stack.store).repair(violation) for violation in found] == [[] for _ in found]
     assert await lasting(damaged) == before
 
 
 async def lasting(scene: Scene) -> list[str]:
-    """The keys that do not go by themselves."""
+    """The keys without a TTL."""
     return [key for key in scene.stack.server.all_keys() if await scene.stack.redis.pttl(key) == -1]
 
 
-async def test_a_task_without_its_lease_is_taken_back_by_time(damaged: Scene) -> None:
+async def test_a_task_whose_lease_was_lost_is_reclaimed_later(damaged: Scene) -> None:
     await damaged.damage(["ZREM", "queue:{0}:lease", "<f>"])
     await damaged.repair()
-    damaged.stack.passes(timedelta(minutes=2))
+    damaged.stack.advance_clock(timedelta(minutes=2))
     await damaged.stack.tick()
     assert [task.body for task in await damaged.stack.take(limit=10)].count("f") == 1
 
 
-async def test_a_lane_that_was_stuck_goes_on(damaged: Scene) -> None:
+async def test_a_stuck_lane_goes_on_after_the_repair(damaged: Scene) -> None:
     await damaged.damage(
         ["HSET", "queue:{0}:front:t", "lane", "nobody"], ["ZREM", "queue:{0}:ready:t:default", "@lane"]
     )
@@ -188,7 +185,7 @@ async def calls(client: Redis) -> dict[str, int]:
 
 
 async def test_steps_are_bounded_and_write_nothing(stack: Stack, client: Redis, server: Server) -> None:
-    """A thousand tasks in one lane, a thousand deferred: no script sees more than a page, none takes long."""
+    """A thousand tasks in one lane, a thousand deferred: no script reads more than a page, none takes long."""
     await stack.queue.put_many("t", [NewTask(str(n), lane="long") for n in range(1000)])
     await stack.queue.put_many("t", [NewTask(str(n), due=stack.now() + HOUR) for n in range(1000)])
     before = {key: await client.dump(key) for key in ("queue:{0}:due", "queue:{0}:lane:t:long", "queue:{0}:counters")}
@@ -203,7 +200,7 @@ async def test_steps_are_bounded_and_write_nothing(stack: Stack, client: Redis, 
     await client.config_resetstat()
     await client.config_set("slowlog-log-slower-than", 50_000)
     await client.slowlog_reset()
-    assert await broken(stack.store) == []
+    assert await violations_in(stack.store) == []
     stack.store.run = run  # type: ignore[method-assign]
     assert max(size for name, size in asked if name != "audit_keys") <= PAGE + 3
     assert max(size for name, size in asked if name == "audit_keys") <= 1000
@@ -223,41 +220,41 @@ async def test_steps_are_bounded_and_write_nothing(stack: Stack, client: Redis, 
     await stack.finish_all()
 
 
-async def test_a_delivery_is_judged_while_its_claim_is_held(stack: Stack) -> None:
+async def test_a_delivery_with_a_claimed_parcel_is_no_violation(stack: Stack) -> None:
     await stack.deliver(*people(3, "nobody"), channels=("nobody",))
     await stack.claim("nobody", lease=LEASE)
-    assert await broken(stack.store) == []
+    assert await violations_in(stack.store) == []
 
 
-async def test_a_parcel_that_expired_beside_one_that_is_taken_is_no_violation(stack: Stack) -> None:
-    await stack.stop(await stack.courier(Played(parcel=1)))
+async def test_an_expired_parcel_beside_a_taken_one_is_no_violation(stack: Stack) -> None:
+    await stack.stop(await stack.courier(FakeCourier(parcel=1)))
     await stack.deliver(*people(2), expires_at=stack.now() + HOUR)
     (task,) = await stack.take("echo")
-    stack.passes(timedelta(minutes=59))
+    stack.advance_clock(timedelta(minutes=59))
     await stack.queue.extend(task, HOUR)
-    stack.passes(timedelta(minutes=2))
+    stack.advance_clock(timedelta(minutes=2))
     await stack.tick()
-    assert await broken(stack.store) == []
+    assert await violations_in(stack.store) == []
 
 
-async def test_what_a_report_writes_after_the_end_has_the_end_of_its_delivery(stack: Stack) -> None:
-    """Found by the audit: the first outcome of a delivery that was cancelled stayed for ever."""
+async def test_a_report_after_the_end_of_a_delivery_gets_its_lifetime(stack: Stack) -> None:
+    """Found by the audit: the first outcome of a cancelled delivery had no TTL."""
     key = (await stack.deliver(*people(1, "nobody"), channels=("nobody",))).key
-    token = await receipt(stack, key, "nobody")
+    token = await report_token(stack, key, "nobody")
     await stack.deliveries.cancel(key, "university")
-    await stack.deliveries.receive(token, Status.DELIVERED, "1")
-    assert await broken(stack.store) == []
+    await stack.deliveries.record_report(token, Status.DELIVERED, "1")
+    assert await violations_in(stack.store) == []
 
 
 @pytest.mark.row("K-44")
-async def test_a_tube_that_allows_fewer_attempts_from_now_on_makes_no_violation(stack: Stack) -> None:
+async def test_a_lower_limit_of_attempts_is_no_violation_for_earlier_attempts(stack: Stack) -> None:
     """Found by the machine: what had been tried twice was said to be tried too often when its tube came down to one."""
     await Tubes(stack.store).create(Tube("t", attempts=5))
     await stack.queue.put("t", "")
     for _ in range(2):
         (task,) = await stack.take()
-        await stack.queue.settle(task, result="retry")
+        await stack.queue.settle(task, result=SettleResult.RETRY)
     await Tubes(stack.store).create(Tube("t", attempts=1))
     await stack.audit()
     (task,) = await stack.take()
-    assert await stack.queue.settle(task, result="retry") == "buried"
+    assert await stack.queue.settle(task, result=SettleResult.RETRY) == "buried"

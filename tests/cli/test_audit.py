@@ -36,36 +36,40 @@ def damaged(server: Server) -> Server:
     return server
 
 
-def test_a_sound_server_is_good_and_says_what_is_not_seen(server: Server) -> None:
+def test_a_sound_server_exits_0_and_lists_what_is_not_checked(server: Server) -> None:
     done = audit(server)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("sound: 0 keys")
     assert all(rule in done.stdout for rule in ("I14", "I15", "I17"))
 
 
-def test_what_is_broken_is_named_with_its_cure(damaged: Server) -> None:
+def test_a_violation_is_printed_with_its_remedy(damaged: Server) -> None:
     done = audit(damaged)
     assert done.returncode == 1
-    assert "BROKEN  I6 queue:{0}:due: names nothing" in done.stdout
-    assert "--repair mends it" in done.stdout
-    assert "not mended: whose it is, is not known" in done.stdout
+    assert "VIOLATED  I6 queue:{0}:due: names nothing" in done.stdout
+    assert "--repair repairs it" in done.stdout
+    assert "no safe repair: its owner is unknown" in done.stdout
     assert damaged.all_keys() == ["queue:{0}:due", "stranger"]
 
 
-def test_a_repair_mends_what_it_may_and_looks_again(damaged: Server) -> None:
+def test_repair_repairs_what_is_safe_and_checks_again(damaged: Server) -> None:
     done = audit(damaged, "--repair")
     assert done.returncode == 1
-    assert "mended  I6 queue:{0}:due" in done.stdout
+    assert "REPAIRED  I6 queue:{0}:due" in done.stdout
     assert damaged.all_keys() == ["stranger"]
     with Redis.from_url(damaged.url) as client:
         client.delete("stranger")
     assert audit(damaged).returncode == 0
 
 
-def test_programs_get_a_row_for_each_and_the_sum(damaged: Server) -> None:
+def test_json_has_a_row_for_each_violation_and_a_summary(damaged: Server) -> None:
     done = audit(damaged, "--repair", "--json")
-    mended, stranger, total = [json.loads(line) for line in done.stdout.splitlines()]
-    assert (mended["rule"], mended["mend"], mended["mended"]) == ("I6", "repair_index", ["taken out of the index"])
-    assert (stranger["rule"], stranger["key"], stranger["mend"]) == ("I16", "stranger", None)
+    repaired, stranger, total = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (repaired["rule"], repaired["repair"], repaired["changes"]) == (
+        "I6",
+        "repair_index",
+        ["removed from the index"],
+    )
+    assert (stranger["rule"], stranger["key"], stranger["repair"]) == ("I16", "stranger", None)
     assert total["violations"] == 1
     assert set(total["unseen"]) == {"I14", "I15", "I17"}

@@ -30,7 +30,7 @@ class Reading:
 
 @on_both_servers
 async def test_entries_are_read_in_order_from_the_given_id(stack: Stack) -> None:
-    first = await stack.redis.xadd("stream", {"n": "1"})
+    first = await stack.store.command("XADD", "stream", "*", "n", "1")
     await stack.redis.xadd("stream", {"n": "2"})
     reading = Reading(stack, first)
     assert await reading.has("2")
