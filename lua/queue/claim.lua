@@ -1,6 +1,6 @@
 -- claim: give up to `limit` ready tasks of a tube to a worker; first leases end, tasks expire and deferred tasks become ready
 -- ARGV    tube, owner, account, limit:int, budget:int, lease_ms:int, max_sleep_ms:int
---         budget: no further task once those given have so many entries (a task without entries counts as one)
+--         budget: claim no further task once the claimed ones have this many entries (a task without entries counts as one)
 -- USES    write_buffer, counts, timers, fairness, task, due
 -- LATE    work_off
 -- RETURNS [now, µs since then, when something is due next or -1, 1 if this owner keeps the timer, throttles in force, when a throttle

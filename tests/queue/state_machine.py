@@ -130,16 +130,16 @@ class WorkMachine(RuleBasedStateMachine):
 
     def create(self, tube: str, wanted: Options) -> None:
         spans = {name: getattr(wanted, name) * MINUTE + HALF for name in ("expires", "keep") if getattr(wanted, name)}
-        facts: dict[str, Any] = {"attempts": wanted.attempts, "retry": "park" if wanted.parks else "keep", **spans}
-        self.wait(Tubes(self.store).create(Tube(tube, pace=1 / 60 if wanted.paced else None, **facts)))
+        fields: dict[str, Any] = {"attempts": wanted.attempts, "retry": "park" if wanted.parks else "keep", **spans}
+        self.wait(Tubes(self.store).create(Tube(tube, pace=1 / 60 if wanted.paced else None, **fields)))
         self.model.options[tube] = wanted
 
     # putting
 
     @rule(tube=tubes, wanted=st.lists(new_tasks, min_size=1, max_size=4))
     def put(self, tube: str, wanted: list[dict[str, Any]]) -> None:
-        facts = [{**one, "due": self.later(one["due"]), "expires": self.later(one["expires"])} for one in wanted]
-        ids = self.wait(self.queue.put_many(tube, [NewTask(**one) for one in facts]))
+        fields = [{**one, "due": self.later(one["due"]), "expires": self.later(one["expires"])} for one in wanted]
+        ids = self.wait(self.queue.put_many(tube, [NewTask(**one) for one in fields]))
         for one, task_id in zip(wanted, ids, strict=True):
             number = self.model.next_number()
             own = {name: one[name] for name in ("body", "lane", "tenant", "priority", "kind", "user", "tags")}

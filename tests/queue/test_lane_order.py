@@ -200,20 +200,20 @@ async def test_a_delivery_waits_its_turn_behind_more_due_tasks_than_one_script_p
     in_time = await stack.deliver(person(2), lane="lane", deliver_at=soon + HOUR) if moved else None
     stack.advance_clock(HOUR)
     if in_time is None:
-        told = await stack.deliver(person(2), lane="lane")
+        second = await stack.deliver(person(2), lane="lane")
     else:
-        told = await stack.deliveries.reschedule(in_time.key, TENANT, soon)
-    assert told.state is DeliveryState.SCHEDULED
-    assert told.deliver_at <= stack.now() + timedelta(milliseconds=1)
-    assert (await stack.history(told.key)).state is DeliveryState.SCHEDULED
+        second = await stack.deliveries.reschedule(in_time.key, TENANT, soon)
+    assert second.state is DeliveryState.SCHEDULED
+    assert second.deliver_at <= stack.now() + timedelta(milliseconds=1)
+    assert (await stack.history(second.key)).state is DeliveryState.SCHEDULED
     await stack.audit()
     await stack.courier(courier)
-    await stack.finished(told.key)
+    await stack.finished(second.key)
     assert courier.addresses == ["p1", "p2"]
 
 
 async def test_a_retried_delivery_does_not_overtake_one_that_fell_due_without_a_courier(stack: Stack) -> None:
-    running = await stack.courier(FakeCourier(answer=by_address(p2=GONE)))
+    running = await stack.courier(FakeCourier(respond=by_address(p2=GONE)))
     key = (await stack.deliver(person(2), lane="lane")).key
     await stack.finished(key)
     await stack.stop(running)

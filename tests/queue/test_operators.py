@@ -76,6 +76,46 @@ async def test_list_and_peek_show_tasks(ada: CommandLine) -> None:
     assert (await ada("peek", "0.none")).returncode == 1
 
 
+async def test_json_of_a_task_has_exactly_the_fields_that_it_has(ada: CommandLine) -> None:
+    """A priority of 0 is shown; fields that were not given are absent."""
+    task_id = await ada.stack.queue.put("t", "body", priority=0, tags=["b", "a"])
+    (task,) = await ada.json("peek", task_id)
+    assert isinstance(task.pop("order"), int)
+    assert task == {
+        "id": task_id,
+        "state": "ready",
+        "tube": "t",
+        "tenant": "default",
+        "tags": ["b", "a"],
+        "priority": 0,
+        "body": "body",
+    }
+
+
+async def test_json_of_stats_has_exactly_the_counters_that_are_not_zero(ada: CommandLine) -> None:
+    await ada.stack.queue.put("t", "")
+    await ada.stack.finish_all()
+    (stats,) = await ada.json("stats")
+    assert stats == {
+        "due": 0,
+        "taken": 0,
+        "buried": 0,
+        "finished": 0,
+        "overdue_ms": 0,
+        "tubes": {
+            "t": {
+                "put": 1,
+                "claimed": 1,
+                "done": 1,
+                "live": 0,
+                "states": {"waiting": 0, "ready": 0, "locked": 0, "taken": 0, "buried": 0},
+                "lag_ms": 0.0,
+                "oldest_ms": 0,
+            }
+        },
+    }
+
+
 async def test_bury_kick_and_cancel_by_id(ada: CommandLine) -> None:
     one = await ada.stack.queue.put("t", "")
     assert "buried" in (await ada("bury", one)).stdout
