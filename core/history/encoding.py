@@ -60,7 +60,7 @@ def history_fields(delivery: NewDelivery, parcel_sizes: Mapping[str, int]) -> li
         parcels = cut(rows, parcel_sizes[channel])
         for number, parcel in enumerate(parcels):
             fields += (f"parcel:{channel}:{number}", dump_parcel(0, parcel))
-        plan.append(_dump_channel_plan(channel, reached[channel], parcels))
+        plan.append(_dump_channel_plan(channel, reached[channel], len(rows), parcels))
     fields += ("plan", ";".join(plan))
     if max(reached.values(), default=0) < len(recipients):
         fields += ("reachable", sum(any(contacts) for _, contacts, *_ in recipients))
@@ -91,11 +91,10 @@ def _recipient_row(recipient: Recipient, contacts: list[int]) -> list[Any]:
     return [recipient.id, contacts] if recipient.name is None else [recipient.id, contacts, recipient.name]
 
 
-def _dump_channel_plan(channel: str, reached: int, parcels: Sequence[Sequence[EntryRow]]) -> str:
-    sizes = [len(parcel) for parcel in parcels]
-    if sizes in ([], [reached]):
+def _dump_channel_plan(channel: str, reached: int, entries: int, parcels: Sequence[Sequence[EntryRow]]) -> str:
+    if len(parcels) < 2 and entries == reached:
         return f"{channel} {reached}"
-    return f"{channel} {reached} {','.join(map(str, sizes))}"
+    return f"{channel} {reached} {','.join(str(len(parcel)) for parcel in parcels)}"
 
 
 def _options(delivery: NewDelivery) -> Iterator[FieldOrValue]:

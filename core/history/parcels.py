@@ -64,7 +64,9 @@ class StoredParcel(NamedTuple):
 
 
 def cut(rows: Sequence[T], size: int) -> list[Sequence[T]]:
-    """Slices of at most `size`; no slice of nothing."""
+    """Slices of at most `size`; none if there are no rows."""
+    if 0 < len(rows) <= size:
+        return [rows]
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
