@@ -14,7 +14,7 @@ BENCHMARKS: Mapping[str, str] = {
     "deliver": "messages per second and commands per message, by channel",
     "idle": "what a fleet without work costs",
     "memory": "bytes of a scheduled delivery",
-    "queue": "cost laws, rates, latency and memory of the queue",
+    "queue": "complexity, rates, latency and memory of the queue",
 }
 
 

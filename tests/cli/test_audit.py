@@ -32,7 +32,7 @@ def damaged(server: Server) -> Server:
     """A due entry without a task, and a key that is not ours."""
     with Redis.from_url(server.url) as client:
         client.zadd("queue:{0}:due", {"nothing": 9_999_999_999_999})
-        client.set("stranger", "x")
+        client.set("foreign", "x")
     return server
 
 
@@ -49,27 +49,27 @@ def test_a_violation_is_printed_with_its_remedy(damaged: Server) -> None:
     assert "VIOLATED  I6 queue:{0}:due: names nothing" in done.stdout
     assert "--repair repairs it" in done.stdout
     assert "no safe repair: its owner is unknown" in done.stdout
-    assert damaged.all_keys() == ["queue:{0}:due", "stranger"]
+    assert damaged.all_keys() == ["queue:{0}:due", "foreign"]
 
 
 def test_repair_repairs_what_is_safe_and_checks_again(damaged: Server) -> None:
     done = audit(damaged, "--repair")
     assert done.returncode == 1
     assert "REPAIRED  I6 queue:{0}:due" in done.stdout
-    assert damaged.all_keys() == ["stranger"]
+    assert damaged.all_keys() == ["foreign"]
     with Redis.from_url(damaged.url) as client:
-        client.delete("stranger")
+        client.delete("foreign")
     assert audit(damaged).returncode == 0
 
 
 def test_json_has_a_row_for_each_violation_and_a_summary(damaged: Server) -> None:
     done = audit(damaged, "--repair", "--json")
-    repaired, stranger, total = [json.loads(line) for line in done.stdout.splitlines()]
+    repaired, foreign, total = [json.loads(line) for line in done.stdout.splitlines()]
     assert (repaired["rule"], repaired["repair"], repaired["changes"]) == (
         "I6",
         "repair_index",
         ["removed from the index"],
     )
-    assert (stranger["rule"], stranger["key"], stranger["repair"]) == ("I16", "stranger", None)
+    assert (foreign["rule"], foreign["key"], foreign["repair"]) == ("I16", "foreign", None)
     assert total["violations"] == 1
     assert set(total["unseen"]) == {"I14", "I15", "I17"}

@@ -125,12 +125,12 @@ def test_demo_delivers_over_every_channel_and_succeeds(installation: Installatio
 def test_requests_above_the_configured_rate_get_429(installation: Installation) -> None:
     installation.environment |= {"ADA_HTTP_RATE": "0.01", "ADA_HTTP_BURST": "2"}
     facts = installation.up()
-    asked = Request(facts["api"] + "/v1/deliveries", headers={"Authorization": f"Bearer {facts['key']}"})
+    request = Request(facts["api"] + "/v1/deliveries", headers={"Authorization": f"Bearer {facts['key']}"})
     for _ in range(2):
-        with urlopen(asked) as answer:
-            assert answer.status == 200
+        with urlopen(request) as response:
+            assert response.status == 200
     with pytest.raises(HTTPError) as refused:
-        urlopen(asked)
+        urlopen(request)
     assert (refused.value.code, refused.value.headers["Retry-After"]) == (429, "100")
 
 

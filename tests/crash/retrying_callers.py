@@ -31,10 +31,10 @@ class RetryingCallers:
 
     async def _try_post(self, body: object, idempotency_key: str) -> tuple[int, Any] | None:
         try:
-            answer = await self._api.post(body, idempotency_key)
+            response = await self._api.post(body, idempotency_key)
         except (ClientError, OSError):
             return None
-        return None if answer[0] == 503 else answer
+        return None if response[0] == 503 else response
 
     async def statuses(self) -> Counter[tuple[str, str]]:
         """(channel, status) → number of deliveries, when all are finished."""
