@@ -4,15 +4,20 @@
 set -eu
 root=$(dirname -- "$(readlink -f -- "$0")")
 
-# Only the verbs of development need the libraries of development, which include the others.
-lock=requirements.lock
+verb= help=
 for arg in "$@"; do
     case $arg in
+        -h | --help) help=yes ;;
         -*) ;;
-        test | check | soak | lock) lock=requirements-dev.lock && break ;;
-        *) break ;;
+        *) verb=${verb:-$arg} ;;
     esac
 done
+
+# Only the verbs of development need the libraries of development, which include the others.
+case $verb in
+    test | check | prove | soak | lock) lock=requirements-dev.lock ;;
+    *) lock=requirements.lock ;;
+esac
 
 # cli/bootstrap.py copies a lock file into .venv when all its libraries are installed.
 installed() {
@@ -28,6 +33,14 @@ find_python() {
     echo "     A Python elsewhere: PYTHON=/path/to/python3.11 $0" >&2
     exit 2
 }
+
+# This help needs no libraries, so it installs none.
+case $verb:$help in
+    : | :yes | test:yes | check:yes | prove:yes | soak:yes | lock:yes)
+        find_python
+        PYTHONPATH=$root exec "$python" -P -m cli "$@"
+        ;;
+esac
 
 if ! [ -x "$root/.venv/bin/python" ] || ! installed; then
     find_python

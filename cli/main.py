@@ -1,49 +1,66 @@
 """The commands of Ada: `./ada VERB …`.
 
-Only the module of the given verb is imported, so that `./ada --help` is fast.
-Exit codes: 0 success, 1 failure, 2 wrong usage or settings, 3 an operator is needed.
+Only the module of the given verb is imported, so that `./ada --help` is fast and needs no libraries.
 """
 
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import SUPPRESS, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
+from cli.parser import Parser, wrong_usage
+from cli.suggestion import closest
 from core.errors import AdaError, Invalid, SetupError
 
 VERBS: Mapping[str, tuple[str, str]] = {
     # verb: (module, help)
-    "demo": ("cli.commands.demo", "send one message over every channel through the sandbox, and show who received it"),
-    "up": ("cli.commands.up", "run everything in one process tree, until Ctrl-C"),
-    "doctor": ("cli.commands.doctor", "check settings, server, clock and credentials, and show how to repair them"),
-    "audit": ("cli.commands.audit", "check the queue's invariants on the running server; --repair repairs what it can"),
-    "send": ("cli.commands.deliveries", "send a message, now or at a given time"),
-    "track": ("cli.commands.deliveries", "follow a delivery until it is finished"),
-    "show": ("cli.commands.deliveries", "show a delivery: its sender, its recipients, and who received it"),
-    "cancel": ("cli.commands.deliveries", "cancel a delivery, some of its recipients, or many deliveries"),
-    "reschedule": ("cli.commands.deliveries", "change the time of a delivery that is not due yet"),
-    "queue": ("cli.commands.queue", "inspect and change the queue: stats, list, peek, kick, bury, purge, cancel"),
-    "key": ("cli.commands.api_keys", "create, list and revoke API keys"),
-    "serve": ("cli.commands.serve", "serve the HTTP API"),
-    "courier": ("cli.commands.courier", "deliver through one channel"),
-    "bench": ("cli.commands.bench", "measure lag, throughput, cost and memory, each on its own server"),
-    "sandbox": ("cli.commands.sandbox", "simulate the providers on this machine, with an inbox page"),
-    "docs": ("cli.commands.docs", "generate the pages that come from the code: keys, scripts, states"),
-    "soak": (
-        "cli.commands.development",
-        "run the queue for minutes while processes are killed, frozen and disconnected, and count lost tasks",
+    "demo": ("cli.commands.demo", "try it: send one message over every simulated channel and show who received it"),
+    "up": ("cli.commands.up", "start everything and keep it running until Ctrl-C"),
+    "doctor": ("cli.commands.doctor", "check the installation: settings, server, clock, accounts; says what to change"),
+    "send": ("cli.commands.deliveries", "send a message to people or groups, now or at a given time"),
+    "track": ("cli.commands.deliveries", "watch a message being delivered, until it is finished"),
+    "show": ("cli.commands.deliveries", "show a message: who received it over which channel, and who did not"),
+    "cancel": (
+        "cli.commands.deliveries",
+        "cancel a message, for all or some of its recipients, or many messages at once",
     ),
-    "lock": ("cli.commands.development", "resolve the dependencies again and write the lock files"),
-    "check": (
-        "cli.commands.development",
-        "run all checks of CI: format, lint, types, layers, and the tests with nothing skipped",
+    "reschedule": ("cli.commands.deliveries", "change the time of a message that is not due yet"),
+    "key": ("cli.commands.api_keys", "create, list and revoke API keys"),
+    "queue": (
+        "cli.commands.queue",
+        "show what waits to be sent, and change it: stats, list, peek, kick, bury, purge, cancel",
+    ),
+    "audit": (
+        "cli.commands.audit",
+        "check that no message is lost, stuck or miscounted; --repair repairs what is safe",
+    ),
+    "serve": ("cli.commands.serve", "run only the HTTP API and the web page"),
+    "courier": ("cli.commands.courier", "run only one channel, for example `courier telegram`"),
+    "sandbox": (
+        "cli.commands.sandbox",
+        "run only the simulated Telegram, VK and SMS, with a page of received messages",
     ),
     "test": (
         "cli.commands.development",
-        "run the tests; further arguments go to pytest; --rows lists which test shows which requirement",
+        "run the tests; further options go to pytest; --rows lists what each test shows",
     ),
+    "check": ("cli.commands.development", "run everything that CI runs: format, lint, types, layers, tests"),
+    "bench": ("cli.commands.bench", "measure speed, delay, cost and memory, each on its own server"),
+    "prove": ("cli.commands.prove", "run the long forms of the tests; names of parts select some"),
+    "soak": ("cli.commands.development", "run the queue for minutes, kill its processes, and count lost tasks"),
+    "docs": ("cli.commands.docs", "write the pages of docs/ that come from the code"),
+    "lock": ("cli.commands.development", "choose the versions of all libraries again and write the lock files"),
 }
+
+GROUPS: Mapping[str, Sequence[str]] = {
+    "Start": ("demo", "up", "doctor"),
+    "Send and follow messages": ("send", "track", "show", "cancel", "reschedule"),
+    "Look after an installation": ("key", "queue", "audit"),
+    "Run one part by itself": ("serve", "courier", "sandbox"),
+    "Develop Ada": ("test", "check", "bench", "prove", "soak", "docs", "lock"),
+}
+"""The commands as the help shows them."""
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -70,12 +87,13 @@ def print_error(error: Exception, code: int) -> int:
 
 def run(args: list[str]) -> int:
     verb = next((arg for arg in args if not arg.startswith("-")), None)
-    command = command_of(verb) if verb is not None and verb in VERBS else None
-    parser = parser_for(verb, command)
-    if command is None:
-        parser.parse_args(args or ["--help"])
-        raise CommandFailed("nothing to do")
-    return command.run(parse(parser, command, args))
+    if verb is not None and verb not in VERBS:
+        raise wrong_usage(f"{verb!r} is not a command{closest(verb, list(VERBS))}", "ada")
+    if verb is None:
+        parser_for(None, None).parse_args(args or ["--help"])
+        raise wrong_usage("which command?", "ada")
+    command = command_of(verb)
+    return command.run(parse(verb, command, args))
 
 
 def command_of(verb: str) -> Command:
@@ -84,21 +102,45 @@ def command_of(verb: str) -> Command:
     return commands[verb]
 
 
-def parser_for(verb: str | None, command: Command | None) -> ArgumentParser:
-    """A parser with all verbs, and with the arguments of the given one."""
-    parser = ArgumentParser(prog="ada", description=__doc__, formatter_class=RawDescriptionHelpFormatter)
-    verbs = parser.add_subparsers(metavar="VERB", title="verbs", dest="verb", required=True)
-    for name, (_, text) in sorted(VERBS.items()):
-        subparser = verbs.add_parser(name, help=text, description=text, allow_abbrev=False)
-        add_json_option(subparser)
-        if name == verb and command is not None:
-            command.declare(subparser)
+def parser_for(verb: str | None, command: Command | None) -> Parser:
+    """The parser of one verb, within that of `ada`; without a verb the latter alone."""
+    parser = Parser(
+        prog="ada",
+        usage="ada COMMAND [options]",
+        description="Ada sends one message to many people over Telegram, VK and SMS, and shows whom it has reached.",
+        epilog=overview(),
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add_json_option(parser)
+    if verb is not None and command is not None:
+        verbs = parser.add_subparsers(dest="verb", required=True, prog="ada", help=SUPPRESS)
+        declare(verbs.add_parser(verb, description=VERBS[verb][1], allow_abbrev=False), command)
     return parser
 
 
-def parse(parser: ArgumentParser, command: Command, args: list[str]) -> Namespace:
-    if not command.takes_rest:
-        return parser.parse_args(args)
-    arguments, rest = parser.parse_known_args(args)
-    arguments.rest = rest
+def declare(parser: Parser, command: Command) -> Parser:
+    add_json_option(parser, default=SUPPRESS)
+    command.declare(parser)
+    return parser
+
+
+def overview() -> str:
+    """All commands by group, and what is common to them."""
+    lines = []
+    for title, verbs in GROUPS.items():
+        lines += [f"{title}:", *(f"  {verb:<11} {VERBS[verb][1]}" for verb in verbs), ""]
+    return "\n".join([*lines, COMMON])
+
+
+COMMON = """`ada COMMAND --help` shows the options of a command.
+Exit codes: 0 it worked, 1 it did not, 2 wrong usage or settings, 3 the account of a channel needs attention."""
+
+
+def parse(verb: str, command: Command, args: list[str]) -> Namespace:
+    arguments, rest = parser_for(verb, command).parse_known_args(args)
+    if command.takes_rest:
+        arguments.rest = rest
+    else:
+        declare(Parser(prog=f"ada {verb}"), command).refuse_unknown(rest)
     return arguments

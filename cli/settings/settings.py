@@ -5,7 +5,6 @@ declares the settings of its channel: the dataclass `Settings` of `couriers/<cha
 read only when that courier is used, because importing a courier imports its provider's library.
 """
 
-import difflib
 import os
 import pkgutil
 from collections.abc import Iterable, Mapping
@@ -17,6 +16,7 @@ from typing import Any, get_type_hints
 
 from cli.settings.parsing import Address, QuietHours, Quota, Quotas, parse
 from cli.settings.sources import PREFIX, RawSetting, collect
+from cli.suggestion import did_you_mean
 from core.errors import SetupError
 
 MIN_LEASE = timedelta(seconds=1)
@@ -114,11 +114,6 @@ def refuse_unknown(settings: Iterable[RawSetting], known: list[str]) -> None:
             raise SetupError(
                 f"{setting.name} (in {setting.source}) is not a setting{did_you_mean(setting.name, known)}"
             )
-
-
-def did_you_mean(name: str, known: list[str]) -> str:
-    similar = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {similar[0]}?" if similar else f"; known are {', '.join(known)}"
 
 
 def parse_section(declared: type[Any], prefix: str, raw: Mapping[str, RawSetting]) -> Any:

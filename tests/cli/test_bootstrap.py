@@ -6,6 +6,7 @@ The lock files of these clones are empty, so nothing is downloaded.
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,20 @@ def test_without_python_the_script_says_what_to_install(clone: Path) -> None:
     assert done.returncode == 2
     assert "needs Python 3.11 or newer" in done.stderr
     assert "python3-venv" in done.stderr
+
+
+@pytest.mark.parametrize("args", [["check", "--help"], ["test", "-h"], ["lock", "--help"], ["--help"], []])
+def test_help_installs_nothing(clone: Path, args: list[str]) -> None:
+    done = subprocess.run([clone / "ada", *args], capture_output=True, text=True)
+    assert done.stdout == f"imported from {clone}/cli/__main__.py\n"
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (clone / ".venv").exists()
+
+
+def test_help_of_the_development_commands_needs_no_libraries() -> None:
+    """The system's Python has none of Ada's libraries: -S leaves out site-packages."""
+    for verb in ("", "check", "test", "soak", "prove", "lock"):
+        command = ["-P", "-S", "-m", "cli", *([verb] if verb else []), "--help"]
+        done = subprocess.run([sys.executable, *command], env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, ""), verb
+        assert f"usage: ada {verb}" in done.stdout

@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from cli.main import VERBS, command_of, parser_for
+from cli.main import GROUPS, VERBS, command_of, parse, parser_for
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,6 +47,68 @@ def test_wrong_usage_exits_with_code_two(args: tuple[str, ...]) -> None:
     done = ada(*args)
     assert done.returncode == 2
     assert done.stderr
+
+
+def test_help_shows_every_command_once_in_a_group() -> None:
+    grouped = [verb for verbs in GROUPS.values() for verb in verbs]
+    assert sorted(grouped) == sorted(VERBS)
+    shown = ada("--help").stdout
+    assert [shown.index(f"{title}:") for title in GROUPS] == sorted(shown.index(f"{title}:") for title in GROUPS)
+    assert not re.search(r"\b(VERB|verbs?|argument|SUPPRESS|namespace)\b", shown)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("snd",), "'snd' is not a command; did you mean send?"),
+        (("zzz",), "'zzz' is not a command"),
+        (("key", "creat", "x"), "'creat' is not one of create, list, revoke; did you mean create?"),
+        (("queue", "stat"), "did you mean stats?"),
+        (("courier", "telegramm"), "did you mean telegram?"),
+        (("send", "--too", "7", "--text", "x", "--to", "7"), "ada send does not know --too; did you mean --to?"),
+        (("send", "--to", "7", "--text", "x", "--priority", "high"), "--priority: 'high' is not a whole number"),
+        (("soak", "--minutes", "long"), "--minutes: 'long' is not a number"),
+        (("send",), "these are missing: --to, --text"),
+    ],
+)
+def test_wrong_usage_is_explained_with_a_suggestion(args: tuple[str, ...], message: str) -> None:
+    done = ada(*args)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "--help" in done.stderr
+    assert not re.search(r"invalid (choice|int|float)|Traceback|argparse", done.stderr)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--json", "doctor"),
+        ("doctor", "--json"),
+        ("--json", "queue", "stats"),
+        ("queue", "--json", "stats"),
+        ("queue", "stats", "--json"),
+    ],
+)
+def test_json_is_accepted_before_and_after_the_command(args: tuple[str, ...]) -> None:
+    verb = next(arg for arg in args if arg in VERBS)
+    assert parse(verb, command_of(verb), list(args)).json
+
+
+def test_without_json_no_command_prints_json() -> None:
+    for verb in VERBS:
+        assert not parse(verb, command_of(verb), [verb, *NEEDED.get(verb, ())]).json
+
+
+NEEDED = {
+    "send": ("--to", "7", "--text", "x"),
+    "track": ("k",),
+    "show": ("k",),
+    "reschedule": ("k", "--at", "x"),
+    "queue": ("stats",),
+    "key": ("list",),
+    "courier": ("vk",),
+    "bench": ("lag",),
+}
 
 
 def test_rows_of_the_specification_are_listed_as_json() -> None:
