@@ -1,10 +1,11 @@
-"""The stack of all tests: a real server per worker, waiting without sleeping, the report on rows and skips."""
+"""Fixtures of all tests: a real server per pytest worker, polling without fixed sleeps, reports on rows and skips."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from redis.asyncio import Redis
 
 from core.redis.keys import Lifetime, kind_of
@@ -13,28 +14,31 @@ from tests.support.servers import Server, program_of
 from tests.support.stack import Stack
 from tests.support.waiting import until as until_true
 
-Started = Callable[[str], Server]
+StartServer = Callable[[str], Server]
 
 
 @pytest.fixture(scope="session")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """The worker's servers by kind, each started when first asked for."""
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartServer]:
+    """The servers of this pytest worker by kind. Each is started when it is first used."""
     running: dict[str, Server] = {}
 
-    def started(kind: str) -> Server:
+    def start(kind: str) -> Server:
         program = program_of(kind)
         if kind not in running:
             running[kind] = Server(tmp_path_factory.mktemp(kind), program)
         return running[kind]
 
-    yield started
+    yield start
     for server in running.values():
         server.kill()
 
 
 @pytest.fixture
-def server(servers: Started, request: pytest.FixtureRequest) -> Server:
-    """The worker's Valkey, empty; with `@on_both_servers` also Debian's Redis. Who kills it takes `own_server`."""
+def server(servers: StartServer, request: pytest.FixtureRequest) -> Server:
+    """The Valkey of this pytest worker, empty; with `@on_both_servers` also Debian's Redis.
+
+    A test that kills its server uses `own_server`.
+    """
     chosen = servers(getattr(request, "param", "valkey"))
     chosen.empty()
     return chosen
@@ -42,7 +46,7 @@ def server(servers: Started, request: pytest.FixtureRequest) -> Server:
 
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[Server]:
-    """A Valkey for this test alone."""
+    """A Valkey of this test alone."""
     own = Server(tmp_path / "valkey")
     own.start()
     yield own
@@ -51,28 +55,28 @@ def own_server(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 async def client(server: Server) -> AsyncIterator[Redis]:
-    """A plain client of `server`, answers as text."""
+    """A plain client of `server`; replies are text."""
     async with Redis.from_url(server.url, decode_responses=True) as connected:
         yield connected
 
 
 @pytest.fixture
 async def clean_server(server: Server, client: Redis) -> AsyncIterator[Server]:
-    """`server`. Afterwards every key must have a TTL or a declared lifetime (`core.redis.keys`)."""
+    """`server`. After the test every key must have a TTL or a declared lifetime (`core.redis.keys`)."""
     yield server
     leaked = [key for key in server.all_keys() if await client.pttl(key) == -1 and not is_declared(key)]
-    assert not leaked, f"keys without an end: {leaked}"
+    assert not leaked, f"keys without a TTL: {leaked}"
 
 
 def is_declared(key: str) -> bool:
-    """Work must be done by the end of the test: its keys are no exception. What retention ends has its own tests."""
+    """Whether the key may stay. Keys of work may not: a test completes its work."""
     kind = kind_of(key)
     return kind is not None and kind.lifetime in (Lifetime.FOREVER, Lifetime.RETENTION)
 
 
 @pytest.fixture
 async def stack(clean_server: Server) -> AsyncIterator[Stack]:
-    """Core on a real server. It is audited when the test is over, and again after everything left undone was ended."""
+    """Core on a real server. The audit runs after the test, and again after all remaining work was ended."""
     opened = await Stack.open(clean_server)
     yield opened
     try:
@@ -83,29 +87,52 @@ async def stack(clean_server: Server) -> AsyncIterator[Stack]:
 
 @pytest.fixture(scope="session")
 def until() -> object:
-    """`await until(lambda: …, within=2)`: the only way a test waits."""
+    """`await until(lambda: …, within=2)`: how a test waits."""
     return until_true
+
+
+@pytest.fixture(scope="session")
+def long_form(pytestconfig: pytest.Config) -> bool:
+    """Whether tests that prove by volume run their long form (`./ada prove`)."""
+    return bool(pytestconfig.getoption("--long"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("ada")
     group.addoption("--rows", choices=["text", "json"], help="print the rows of the specification and their tests")
-    group.addoption("--examples", type=int, metavar="N", help="examples of each state machine of the queue (a few)")
+    group.addoption("--examples", type=int, metavar="N", help="examples of each state machine (a few; --long: many)")
+    group.addoption("--long", action="store_true", help="the long form of the tests that prove by volume")
     group.addoption("--no-skips", action="store_true", help="a skipped test is a failure, as in CI")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """The long form tries ten times as many random examples."""
+    settings.register_profile("long", max_examples=10 * settings().max_examples)
+    if config.getoption("--long"):
+        settings.load_profile("long")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests marked `long` run only in the long form."""
+    if config.getoption("--long") or config.getoption("--rows"):
+        return
+    deselected = [item for item in items if item.get_closest_marker("long")]
+    items[:] = [item for item in items if item not in deselected]
+    config.hook.pytest_deselected(items=deselected)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Rows are checked at every collection, printed when asked for."""
+    """Checks the rows at every collection; prints them with `--rows`."""
     shown = rows.shown_by(session.items)
     form = session.config.getoption("--rows")
     if form:
-        print(rows.as_json(shown) if form == "json" else rows.as_text(shown))  # noqa: T201 - this is what was asked for
+        print(rows.as_json(shown) if form == "json" else rows.as_text(shown))  # noqa: T201 - the output of --rows
         session.items.clear()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Listing the rows runs no test, which is no failure; with `--no-skips` a skip is one."""
+    """With `--rows` no test runs, which is no failure; with `--no-skips` a skip is a failure."""
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
     if session.config.getoption("--rows"):
         session.exitstatus = pytest.ExitCode.OK
@@ -114,7 +141,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def skips(terminal: pytest.TerminalReporter) -> Counter[str]:
-    """Reason → how many tests were skipped for it."""
+    """Reason → number of tests skipped for it."""
     return Counter(reason_of(report) for report in terminal.stats.get("skipped", []))
 
 
@@ -124,9 +151,9 @@ def reason_of(report: pytest.TestReport) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """What was skipped and why; a reason that names a system package tells what to install."""
+    """Prints the reasons of skips; a reason may name the system package to install."""
     found = skips(terminalreporter)
     for reason, count in sorted(found.items()):
         terminalreporter.write_line(f"skipped {count}: {reason}")
     if found and config.getoption("--no-skips"):
-        terminalreporter.write_line("FAILED: nothing may be skipped here", red=True)
+        terminalreporter.write_line("FAILED: no test may be skipped here", red=True)

@@ -1,4 +1,4 @@
-"""The verbs of development: test, check, soak, lock. They need a clone of the repository."""
+"""The verbs of development: test, check, soak, lock (`prove` is in `cli.commands.prove`). They need a clone."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, n
 ROOT = Path(__file__).resolve().parents[2]
 WORKERS = ("-n", "2", "--dist", "worksteal")
 RESOLVER = "uv==0.13.8"
-"""Resolves for every system and Python at once; pip-compile drops what its own machine does not need."""
+"""Resolves for all systems and Python versions at once; pip-compile omits what its own machine does not need."""
 
 STEPS: Sequence[tuple[str, Sequence[str]]] = (
     ("format", ("-m", "ruff", "format", "--check", ".")),
@@ -34,7 +34,7 @@ def declare_test(parser: ArgumentParser) -> None:
 
 
 def test(arguments: Namespace) -> int:
-    """Runs pytest on two workers; its exit code becomes 0 or 1."""
+    """Runs pytest on two workers. Returns 0 or 1."""
     need_clone()
     if arguments.rows:
         return show_rows(arguments)
@@ -48,7 +48,7 @@ def show_rows(arguments: Namespace) -> int:
 
 
 def run_tests(words: Sequence[str], as_json: bool) -> int:
-    """In JSON, pytest's own words go to stderr and its totals are the answer."""
+    """With JSON, the output of pytest goes to stderr and one object with its totals to stdout."""
     pytest = ["-m", "pytest", *WORKERS, *words]
     if not as_json:
         return SUCCESS if run_python(pytest) == 0 else FAILURE
@@ -60,7 +60,7 @@ def run_tests(words: Sequence[str], as_json: bool) -> int:
 
 
 def totals(report: Path) -> dict[str, float]:
-    """What pytest counted; nothing if it did not come so far."""
+    """The totals of pytest; empty if it ended before it wrote a report."""
     if not report.exists():
         return {}
     suite = ElementTree.parse(report).find("testsuite")
@@ -69,17 +69,17 @@ def totals(report: Path) -> dict[str, float]:
 
 
 def run_python(words: Sequence[str], output: TextIO | None = None) -> int:
-    """Runs the environment's Python in the clone, whatever the caller's directory."""
+    """Runs Python in the directory of the clone. Returns its exit code."""
     sys.stdout.flush()
     return subprocess.run([sys.executable, *words], cwd=ROOT, stdout=output, check=False).returncode
 
 
 def check(arguments: Namespace) -> int:
-    """Every step runs, also after one has failed; pytest comes last, so that its summary ends the output."""
+    """Runs every step, also after a failure. pytest is last, so the output ends with its summary."""
     need_clone()
     failed = [name for name, words in STEPS if not passes(name, words, arguments.json)]
     if not arguments.json:
-        say("test …")
+        print_step("test …")
     if run_tests(["--no-skips"], arguments.json) != SUCCESS:
         failed.append("test")
     if failed and not arguments.json:
@@ -94,24 +94,24 @@ def passes(name: str, words: Sequence[str], as_json: bool) -> bool:
     if as_json:
         print(json.dumps({"step": name, "passed": good, "time": took}), flush=True)
     else:
-        say(f"{name} {'passed' if good else 'FAILED'} in {took} s")
+        print_step(f"{name} {'passed' if good else 'FAILED'} in {took} s")
     return good
 
 
-def say(line: str) -> None:
+def print_step(line: str) -> None:
     print(f"== {line}", flush=True)
 
 
 def declare_soak(parser: ArgumentParser) -> None:
-    parser.add_argument("--minutes", type=float, default=1.0, help="how long the troubles last (1)")
-    parser.add_argument("--seed", type=int, help="the troubles of an earlier run; its first line told it")
+    parser.add_argument("--minutes", type=float, default=1.0, help="how long the faults last (1)")
+    parser.add_argument("--seed", type=int, help="repeat the faults of an earlier run; its first line shows the seed")
     parser.add_argument("--rate", type=float, default=60.0, metavar="N", help="tasks put per second (60)")
     parser.add_argument("--appendfsync", choices=["always", "everysec", "no"], default="no")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave journals, logs and the server's files here")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep journals, logs and the server's files here")
 
 
 def soak(arguments: Namespace) -> int:
-    """In a process of its own: what it runs is the tests', and not installed."""
+    """Runs in a child process: it belongs to the tests, which are not installed."""
     need_clone()
     given = ((name, getattr(arguments, name)) for name in ("minutes", "seed", "rate", "appendfsync", "keep"))
     words = [word for name, value in given if value is not None for word in (f"--{name}", str(value))]
@@ -120,7 +120,7 @@ def soak(arguments: Namespace) -> int:
 
 
 def lock(arguments: Namespace) -> int:
-    """Writes both locks, for Python 3.11 and newer on any system; development's is resolved over the runtime's."""
+    """Writes both lock files, for Python 3.11 and newer on any system. Development uses the versions of the runtime."""
     need_clone()
     if run_python(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", RESOLVER]) != 0:
         raise CommandFailed(f"cannot install {RESOLVER}, which resolves the dependencies")
@@ -131,7 +131,7 @@ def lock(arguments: Namespace) -> int:
 
 
 def resolve(target: str, further: Sequence[str]) -> None:
-    """A lock names versions and hashes, never an index or a path: it must serve on everybody's machine."""
+    """Writes versions and hashes, but no index and no path: the file must work on every machine."""
     fixed = [
         "--universal",
         "--python-version",

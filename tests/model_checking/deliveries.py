@@ -1,124 +1,122 @@
-"""A delivery as what is explored: its moves, its laws, and the plain courier that drains it."""
+"""The model of a delivery: its operations, its invariants, and the plain courier that drains it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from core.model.states import RANK, Status
-from tests.model_checking.delivery_moves import (
+from tests.model_checking.delivery_operations import (
     BOTH,
     CHANNEL,
     FIRST,
     HISTORY,
-    SAID,
     SECOND,
-    Move,
-    Terms,
+    TOKEN_CALLS,
+    DeliveryVariant,
     status_of,
-)  # fmt: skip
-from tests.model_checking.invariants import changed
-from tests.model_checking.many_shards import HOUR_MS, Call, Ground, Pass, World
-from tests.model_checking.task_moves import FLOOR_MS, HOUR_AFTER
+)
+from tests.model_checking.invariants import changed, token_decides
+from tests.model_checking.many_shards import HOUR_MS, Call, ManyShards, PassTime, ShardState
+from tests.model_checking.task_operations import FLOOR_MS, HOUR_AFTER, Operation
 from tests.model_checking.tasks import with_tokens
 
 _CLAIM = Call("claim", (CHANNEL, "drain", "ada", 10, 100, HOUR_AFTER, FLOOR_MS))
 _OVER = ("finished", "cancelled", "expired")
-# What each script answers that did nothing.
-_REFUSED: Mapping[str, tuple[Any, ...]] = {
+# The replies of scripts that changed nothing.
+_REJECTED: Mapping[str, tuple[Any, ...]] = {
     "enqueue": ("repeated", "used", "foreign", "payload"),
     "reschedule": ("missing", "released", "expires"),
     "cancel": ("missing", "over"),
     "retry": ("missing", "changed", "scheduled", "cancelled"),
     **dict.fromkeys(("settle", "release", "extend"), ("stale",)),
-    "report": (0, -1),
+    "record_report": (0, -1),
 }
 
 
 @dataclass(frozen=True)
 class Deliveries:
-    """See `tests.model_checking.explore.Subject`."""
+    """See `tests.model_checking.explore.Model`."""
 
-    terms: Terms
+    variant: DeliveryVariant
 
-    def moves(self) -> Mapping[str, Move]:
-        return self.terms.moves()
+    def operations(self) -> Mapping[str, Operation]:
+        return self.variant.operations()
 
-    def learned(self, world: World, call: Call | Pass, reply: Any) -> World:
-        return with_tokens(world, call, reply)
+    def with_reply(self, state: ShardState, call: Call | PassTime, reply: Any) -> ShardState:
+        return with_tokens(state, call, reply)
 
-    def world_laws(self, world: World) -> Iterator[str]:
-        state = _state(world)
-        tasks = [task for task in (FIRST, SECOND) if world.task(task)]
-        to_do = [task for task in tasks if _is_to_do(world.task(task) or {})]
-        if state in _OVER and "finished" in world.keys[HISTORY].value and to_do:
-            yield f"it is {state}, and there is something to be done that nobody does: {to_do}"
-        if state in (*_OVER, "released") and HISTORY.replace("history", "delivery", 1) in world.keys:
-            yield f"it is {state}, and its order is there"
-        if state == "released" and not tasks:
-            yield "it is released, nobody will ever attempt it, and it is not finished"
-        if world.members(f"queue:{{0}}:tenants:{CHANNEL}") and f"delivery:{{0}}:idle:{CHANNEL}" in world.keys:
-            yield "somebody sleeps beside work"
+    def state_invariants(self, state: ShardState) -> Iterator[str]:
+        delivery = _delivery_state(state)
+        tasks = [task for task in (FIRST, SECOND) if state.task(task)]
+        unattended = [task for task in tasks if _is_unattended(state.task(task) or {})]
+        if delivery in _OVER and "finished" in state.keys[HISTORY].value and unattended:
+            yield f"it is {delivery}, and parcels are left that no worker has: {unattended}"
+        if delivery in (*_OVER, "released") and HISTORY.replace("history", "delivery", 1) in state.keys:
+            yield f"it is {delivery}, and its order key still exists"
+        if delivery == "released" and not tasks:
+            yield "it is released, has no parcel to attempt, and is not finished"
+        if state.members(f"queue:{{0}}:tenants:{CHANNEL}") and f"delivery:{{0}}:idle:{CHANNEL}" in state.keys:
+            yield "a worker sleeps although there is work"
 
-    def step_laws(self, before: World, call: Call | Pass, reply: Any, after: World) -> Iterator[str]:
-        if isinstance(call, Pass):
+    def step_invariants(
+        self, before: ShardState, call: Call | PassTime, reply: Any, after: ShardState
+    ) -> Iterator[str]:
+        if isinstance(call, PassTime):
             return
-        said = reply[0] if isinstance(reply, list) and reply else reply
-        refused = said in _REFUSED.get(call.script, ())
+        word = reply[0] if isinstance(reply, list) and reply else reply
+        is_rejected = word in _REJECTED.get(call.script, ())
         if call.script in ("settle", "release", "extend"):
-            facts = before.task(str(call.arguments[0])) or {}
-            holds = facts.get("state") == "taken" and facts.get("token") == call.arguments[1]
-            if refused == holds:
-                yield f"a token that {'holds' if holds else 'is old'} was answered {reply}"
-        if refused and changed(before, after):
-            yield f"it was answered {reply}, and something changed: {changed(before, after)}"
+            yield from token_decides(before, call, reply, is_rejected)
+        if is_rejected and changed(before, after):
+            yield f"it was rejected with {reply}, and something changed: {changed(before, after)}"
         if call.script != "retry":
             yield from _later_evidence(before, after)
-        yield from _told_in_order(before, after)
+        yield from _versions_increase(before, after)
 
-    async def drain(self, ground: Ground, worlds: Sequence[World]) -> list[World]:
-        """Whatever waits is due and whoever held anything is gone; then everybody is sent to."""
-        ground.pass_time(2 * HOUR_MS)
+    async def drain(self, shards: ManyShards, states: Sequence[ShardState]) -> list[ShardState]:
+        """Time passes until everything is due and every lease is over; then a courier sends to every recipient."""
+        shards.pass_time(2 * HOUR_MS)
         for _ in range(2):
-            replies = await ground.run([_CLAIM] * len(worlds))
-            worlds = [with_tokens(world, _CLAIM, reply) for world, reply in zip(worlds, replies, strict=True)]
+            replies = await shards.run([_CLAIM] * len(states))
+            states = [with_tokens(state, _CLAIM, reply) for state, reply in zip(states, replies, strict=True)]
             for task in (FIRST, SECOND):
-                await ground.run([_sent(world, task, reply) for world, reply in zip(worlds, replies, strict=True)])
-        return await ground.look(worlds)
+                await shards.run([_send(state, task, reply) for state, reply in zip(states, replies, strict=True)])
+        return await shards.read(states)
 
 
-def _is_to_do(facts: Mapping[str, str]) -> bool:
-    """Who has it will speak; where reports have closed all of it, its next holder finds nothing."""
+def _is_unattended(facts: Mapping[str, str]) -> bool:
+    """A taken parcel is still settled by its worker; where delivery reports closed all of it, nothing is left to do."""
     return facts.get("state") != "taken" and int(facts.get("left", 0)) > 0
 
 
-def _state(world: World) -> str:
-    return str(world.keys[HISTORY].value["state"]) if HISTORY in world.keys else ""
+def _delivery_state(state: ShardState) -> str:
+    return str(state.keys[HISTORY].value["state"]) if HISTORY in state.keys else ""
 
 
-def _later_evidence(before: World, after: World) -> Iterator[str]:
-    """An outcome gives way to a later one only; `sending` may be taken back."""
+def _later_evidence(before: ShardState, after: ShardState) -> Iterator[str]:
+    """An outcome gives way only to a later one; only `sending` may go back to `queued`."""
     for entry in BOTH:
         old, new = status_of(before, entry), status_of(after, entry)
         if RANK[new] < RANK[old] and (old, new) != (Status.SENDING, Status.QUEUED):
             yield f"{entry.address} went from {old} to {new}"
 
 
-def _told_in_order(before: World, after: World) -> Iterator[str]:
-    """Every change that is told has a version of its own, a later one. That a channel has reported is no change."""
+def _versions_increase(before: ShardState, after: ShardState) -> Iterator[str]:
+    """Every event of a change has a higher version than the one before. `reported` is an event without a change."""
     last = max((int(entry["version"]) for entry in _events(before)), default=0)
     for entry in _events(after)[len(_events(before)) :]:
         if entry["event"] == "reported":
             continue
         if int(entry["version"]) <= last:
-            yield f"“{entry['event']}” was told as version {entry['version']} after {last}"
+            yield f"event “{entry['event']}” has version {entry['version']} after {last}"
         last = int(entry["version"])
 
 
-def _events(world: World) -> list[Mapping[str, str]]:
-    kept = world.keys.get("events:{0}")
+def _events(state: ShardState) -> list[Mapping[str, str]]:
+    kept = state.keys.get("events:{0}")
     return list(kept.value) if kept else []
 
 
-def _sent(world: World, task: str, reply: Any) -> Call | None:
-    given = any(name == task for name, *_ in reply[6:])
-    return SAID["send"](world, task, world.tokens[task][-1]) if given else None
+def _send(state: ShardState, task: str, reply: Any) -> Call | None:
+    is_claimed = any(name == task for name, *_ in reply[6:])
+    return TOKEN_CALLS["send"](state, task, state.tokens[task][-1]) if is_claimed else None

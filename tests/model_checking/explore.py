@@ -1,8 +1,8 @@
-"""All orders of scripts: every move from every start, every move from what comes of it, and so on, so many steps deep.
+"""Bounded model checking: runs every operation in every reachable state, up to a number of steps from the starts.
 
-Worlds that are the same (tests/model_checking/equivalence.py) have the same future, so it is tried once. Every world
-that is new is
-judged: the audit, the laws, and a drain by a plain worker that must leave nothing behind.
+Two states that no script can tell apart (tests/model_checking/equivalence.py) have the same future, so only one of them
+is continued. Every new state is checked: the audit, the invariants, and a drain by a plain worker that must leave
+nothing behind.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -11,140 +11,148 @@ from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from core.redis.keys import Lifetime
-from tests.model_checking.equivalence import apart, sameness
-from tests.model_checking.many_shards import AT_ONCE, Call, Ground, Pass, World, shard_of
+from tests.model_checking.equivalence import canonical_form, kind_of_key
+from tests.model_checking.many_shards import AT_ONCE, Call, ManyShards, PassTime, ShardState, shard_of
 
 T = TypeVar("T")
-Move = Callable[[World], Call | Pass | None]
+Operation = Callable[[ShardState], Call | PassTime | None]
 
 
-class Subject(Protocol):
-    """What is explored."""
+class Model(Protocol):
+    """What an explorer needs to know of a subject: its operations, its invariants, and how to drain it."""
 
-    def moves(self) -> Mapping[str, Move]: ...
+    def operations(self) -> Mapping[str, Operation]: ...
 
-    def world_laws(self, world: World) -> Iterator[str]: ...
+    def state_invariants(self, state: ShardState) -> Iterator[str]: ...
 
-    def step_laws(self, before: World, call: Call | Pass, reply: Any, after: World) -> Iterator[str]: ...
+    def step_invariants(
+        self, before: ShardState, call: Call | PassTime, reply: Any, after: ShardState
+    ) -> Iterator[str]: ...
 
-    def learned(self, world: World, call: Call | Pass, reply: Any) -> World:
-        """With what its actors know from the reply."""
+    def with_reply(self, state: ShardState, call: Call | PassTime, reply: Any) -> ShardState:
+        """The state with what the workers learned from the reply (tokens)."""
 
-    async def drain(self, ground: Ground, worlds: Sequence[World]) -> list[World]:
-        """One round of a plain worker on worlds that are built; what it learned."""
+    async def drain(self, shards: ManyShards, states: Sequence[ShardState]) -> list[ShardState]:
+        """Runs one round of a plain worker on the loaded states; returns the states after it."""
 
 
 @dataclass
 class Explorer:
-    """Raises AssertionError with the path to the first world that breaks a law."""
+    """Raises AssertionError with the path to the first state that violates an invariant."""
 
-    ground: Ground
-    subject: Subject
-    worlds: int = 0
+    shards: ManyShards
+    model: Model
+    states: int = 0
     steps: int = 0
     _seen: set[Hashable] = field(default_factory=set)
     _drained: set[Hashable] = field(default_factory=set)
 
-    async def explore(self, starts: Sequence[World], depth: int) -> None:
-        """Every sequence of up to `depth` moves from each of the starts."""
+    async def explore(self, starts: Sequence[ShardState], depth: int) -> None:
+        """Tries every sequence of up to `depth` operations from each of the starts."""
         level = self._new(starts)
-        await self._judge(level)
+        await self._check(level)
         for _ in range(depth):
-            found: list[World] = []
+            found: list[ShardState] = []
             for batch in batches(self._tries(level)):
                 found += await self._try(batch)
-            await self._judge(found)
+            await self._check(found)
             level = found
 
     async def follow(
-        self, paths: Mapping[str, Sequence[str]], moves: Mapping[str, Move], options: Mapping[str, str]
-    ) -> dict[str, World]:
-        """The world at the end of each path, from nothing. A move that cannot be made is a mistake of the test."""
-        worlds = dict.fromkeys(paths, await self.ground.nothing(options))
+        self, paths: Mapping[str, Sequence[str]], operations: Mapping[str, Operation], options: Mapping[str, str]
+    ) -> dict[str, ShardState]:
+        """The state at the end of each path, which begins with an empty shard.
+
+        Every operation on a path must be possible; anything else is an error in the test.
+        """
+        states = dict.fromkeys(paths, await self.shards.empty_state(options))
         for n in range(max(map(len, paths.values()))):
             names = [name for name, path in paths.items() if len(path) > n]
-            tries = [(worlds[name], paths[name][n], moves[paths[name][n]](worlds[name])) for name in names]
-            assert all(call is not None for _, _, call in tries), [move for _, move, call in tries if call is None]
-            after = await self._step([(world, move, call) for world, move, call in tries if call is not None])
-            worlds |= dict(zip(names, await self.ground.save(list(enumerate(after))), strict=True))
-        return worlds
+            tries = [(states[name], paths[name][n], operations[paths[name][n]](states[name])) for name in names]
+            possible = [(state, name, call) for state, name, call in tries if call is not None]
+            assert len(possible) == len(tries), f"some of these are impossible: {[name for _, name, _ in tries]}"
+            after = await self._step(possible)
+            states |= dict(zip(names, await self.shards.save(list(enumerate(after))), strict=True))
+        return states
 
-    def _tries(self, level: Sequence[World]) -> Iterator[tuple[World, str, Call | Pass]]:
-        for world in level:
-            for name, move in self.subject.moves().items():
-                call = move(world)
+    def _tries(self, level: Sequence[ShardState]) -> Iterator[tuple[ShardState, str, Call | PassTime]]:
+        for state in level:
+            for name, operation in self.model.operations().items():
+                call = operation(state)
                 if call is not None:
-                    yield world, name, call
+                    yield state, name, call
 
-    async def _try(self, batch: Sequence[tuple[World, str, Call | Pass]]) -> list[World]:
+    async def _try(self, batch: Sequence[tuple[ShardState, str, Call | PassTime]]) -> list[ShardState]:
         after = await self._step(batch)
-        fresh = [(shard, world) for shard, world in enumerate(after) if self._is_new(world)]
-        return await self.ground.save(fresh)
+        fresh = [(shard, state) for shard, state in enumerate(after) if self._is_new(state)]
+        return await self.shards.save(fresh)
 
-    async def _step(self, batch: Sequence[tuple[World, str, Call | Pass]]) -> list[World]:
+    async def _step(self, batch: Sequence[tuple[ShardState, str, Call | PassTime]]) -> list[ShardState]:
         self.steps += len(batch)
-        stepped = await self.ground.step([(world, call) for world, _, call in batch])
+        stepped = await self.shards.step([(state, call) for state, _, call in batch])
         found = []
-        for (before, move, call), (after, reply) in zip(batch, stepped, strict=True):
-            world = replace(self.subject.learned(after, call, reply), path=(*before.path, move))
-            told = list(self.subject.step_laws(before, call, reply, world))
-            assert not told, f"{' → '.join(world.path)}: {'; '.join(told)}"
-            found.append(world)
+        for (before, operation, call), (after, reply) in zip(batch, stepped, strict=True):
+            state = replace(self.model.with_reply(after, call, reply), path=(*before.path, operation))
+            broken = list(self.model.step_invariants(before, call, reply, state))
+            assert not broken, f"{' → '.join(state.path)}: {'; '.join(broken)}"
+            found.append(state)
         return found
 
-    def _new(self, worlds: Iterable[World]) -> list[World]:
-        return [world for world in worlds if self._is_new(world)]
+    def _new(self, states: Iterable[ShardState]) -> list[ShardState]:
+        return [state for state in states if self._is_new(state)]
 
-    def _is_new(self, world: World) -> bool:
-        same = sameness(world)
-        if same in self._seen:
+    def _is_new(self, state: ShardState) -> bool:
+        form = canonical_form(state)
+        if form in self._seen:
             return False
-        self._seen.add(same)
-        self.worlds += 1
+        self._seen.add(form)
+        self.states += 1
         return True
 
-    async def _judge(self, worlds: Sequence[World]) -> None:
-        for world in worlds:
-            told = list(self.subject.world_laws(world))
-            assert not told, f"{' → '.join(world.path)}: {'; '.join(told)}"
-        for batch in batches(worlds):
+    async def _check(self, states: Sequence[ShardState]) -> None:
+        for state in states:
+            broken = list(self.model.state_invariants(state))
+            assert not broken, f"{' → '.join(state.path)}: {'; '.join(broken)}"
+        for batch in batches(states):
             await self._audit(batch)
             await self._drain(batch)
 
-    async def _audit(self, batch: Sequence[World]) -> None:
-        found = await self.ground.audit(batch)
+    async def _audit(self, batch: Sequence[ShardState]) -> None:
+        found = await self.shards.audit(batch)
         if found:
             path = batch[shard_of(found[0].key)].path
             raise AssertionError(f"{' → '.join(path)}: {'; '.join(map(str, found))}")
 
-    async def _drain(self, batch: Sequence[World]) -> None:
-        """Rounds of a worker until nothing is left; worlds that are the same after a round go on as one."""
+    async def _drain(self, batch: Sequence[ShardState]) -> None:
+        """Runs rounds of a worker until no work is left; states that are equal after a round continue as one."""
         left = list(batch)
         for _ in range(ROUNDS):
             after = []
-            await self.ground.build(left)
-            drained = await self.subject.drain(self.ground, left)
-            for shard, world in enumerate(drained):
-                same = sameness(world)
-                if same not in self._drained:
-                    self._drained.add(same)
-                    if remains(world):
-                        after.append((shard, world))
-            left = await self.ground.save(after)
+            await self.shards.load(left)
+            drained = await self.model.drain(self.shards, left)
+            for shard, state in enumerate(drained):
+                form = canonical_form(state)
+                if form not in self._drained:
+                    self._drained.add(form)
+                    if remains(state):
+                        after.append((shard, state))
+            left = await self.shards.save(after)
             if not left:
                 return
-        raise AssertionError(f"{' → '.join(left[0].path)}: after {ROUNDS} rounds there is still {remains(left[0])}")
+        raise AssertionError(
+            f"{' → '.join(left[0].path)}: after {ROUNDS} rounds these keys are left: {remains(left[0])}"
+        )
 
 
 ROUNDS = 9
-"""More than any world here needs."""
+"""More than any state of this model needs."""
 
 
-def remains(world: World) -> list[str]:
-    """Keys that are there although nothing is to be done any more."""
+def remains(state: ShardState) -> list[str]:
+    """Keys of work that are left although all work is done."""
     found = []
-    for name, kept in world.keys.items():
-        kind = apart(name)
+    for name, kept in state.keys.items():
+        kind = kind_of_key(name)
         is_ended_task = kind.name == "task" and "ended" in kept.value
         if kind.lifetime is Lifetime.WORK and not is_ended_task:
             found.append(name)

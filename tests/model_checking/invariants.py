@@ -1,168 +1,198 @@
-"""What holds in every world and after every step: said here once more, in other words than the audit's.
+"""Invariants of tasks: what must hold in every state, and of every step.
 
-The audit is a part of the product and looks at a live server; these laws look at a dump of one moment and at what a
-script answered.
+They repeat the invariants of the audit in other words. The audit is a part of the product and reads a live server;
+these read a dump of one moment and the reply of a script.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
 from core.model.states import NEXT, TaskState
-from tests.model_checking.many_shards import Call, Pass, World
-from tests.model_checking.task_moves import CLIENT, TUBE, Ways
+from tests.model_checking.many_shards import Call, PassTime, ShardState
+from tests.model_checking.task_operations import CLIENT, TUBE, TubeVariant
 
 NAMES = "CABD"
-_ENDS = ("done", "failed", "cancelled", "expired")
-_SPEAKS_WITH_A_TOKEN = ("settle", "release", "extend")
-# What a script answers that did nothing.
-_REFUSALS = ("stale", ["stale"], ["known"], 0, [0, 0])
-# These end or wake by the clock of the server, whatever the script does.
+_ENDS = tuple(map(TaskState, ("done", "failed", "cancelled", "expired")))
+_NEED_A_TOKEN = ("settle", "release", "extend")
+# The replies of scripts that changed nothing.
+_REJECTIONS = ("stale", ["stale"], ["known"], 0, [0, 0])
+# Their TTL runs by the clock of the server, whatever a script does.
 _VOLATILE = ("bell", "timer", "idle:", "puts:")
 
 
-def state_of(world: World, name: str) -> TaskState | None:
-    facts = world.task(name)
+def task_state(state: ShardState, name: str) -> TaskState | None:
+    facts = state.task(name)
     return TaskState(facts["state"]) if facts else None
 
 
-def world_laws(world: World, ways: Ways) -> Iterator[str]:
-    """Of any world."""
+def state_invariants(state: ShardState, variant: TubeVariant) -> Iterator[str]:
+    """What is broken in a state."""
     for name in NAMES:
-        yield from _one_place(world, name, ways)
-    yield from _lane(world, ways)
-    yield from _told(world)
-    if world.members(f"queue:{{0}}:tenants:{TUBE}") and f"delivery:{{0}}:idle:{TUBE}" in world.keys:
-        yield "somebody sleeps beside work"
+        yield from _one_place(state, name, variant)
+        yield from _lane_index(state, name, variant)
+        yield from _expiry_index(state, name)
+    yield from _lane_moves(state, variant)
+    yield from _end_reported_once(state)
+    if state.members(f"queue:{{0}}:tenants:{TUBE}") and f"delivery:{{0}}:idle:{TUBE}" in state.keys:
+        yield "a worker sleeps although there is work"
 
 
-def _one_place(world: World, name: str, ways: Ways) -> Iterator[str]:
-    """A task is where its state says, and nowhere else."""
-    state, facts = state_of(world, name), world.task(name) or {}
-    laned = bool(facts.get("lane"))
-    is_first = _first(world, ways) == name
-    places = {
-        place for place in ("due", "lease", "buried", "finished") if name in world.members(f"queue:{{0}}:{place}")
-    }
-    places |= {"behind"} & {"behind" if name in _behind(world, ways) else ""}
-    places |= {"first"} & {"first" if is_first else ""}
-    places |= {"offered"} & {"offered" if name in _offers(world) else ""}
-    stands = {"first"} if is_first else {"behind"}
-    wanted: dict[TaskState | None, set[str]] = {
+def _one_place(state: ShardState, name: str, variant: TubeVariant) -> Iterator[str]:
+    """A task is in the place of its state, and in no other."""
+    task = task_state(state, name)
+    has_lane, is_first = bool((state.task(name) or {}).get("lane")), _first(state, variant) == name
+    in_lane = {"first"} if is_first else {"behind"}
+    expected: dict[TaskState | None, set[str]] = {
         None: set(),
-        TaskState.READY: stands if laned else {"offered"},
+        TaskState.READY: in_lane if has_lane else {"offered"},
         TaskState.WAITING: {"due", "first"} if is_first else {"due"},
-        TaskState.TAKEN: {"lease", "first"} if laned else {"lease"},
+        TaskState.TAKEN: {"lease", "first"} if has_lane else {"lease"},
         TaskState.BURIED: {"buried"},
-        **{TaskState(end): {"finished"} for end in _ENDS},
+        **{end: {"finished"} for end in _ENDS},
     }
-    if places != wanted[state]:
-        yield f"{name} is {state} and in {sorted(places)}"
-    is_aside = name in world.members(f"queue:{{0}}:by:lane:{ways.lane}")
-    if laned and not is_aside and (state is TaskState.BURIED or (state is TaskState.WAITING and not is_first)):
-        yield f"{name} is {state}, and not found by its lane"
-    if is_aside and (state is None or state in map(TaskState, _ENDS)):
-        yield f"{name} is {state}, and found by its lane"
-    expiring = name in world.members("queue:{0}:expires")
-    if expiring != ("expires" in facts and state in (TaskState.READY, TaskState.WAITING)):
-        yield f"{name} is {state}, expires {facts.get('expires')}, armed: {expiring}"
+    places = _places(state, name, variant)
+    if places != expected[task]:
+        yield f"{name} is {task} and in {sorted(places)}"
 
 
-def _offers(world: World) -> set[str]:
+def _places(state: ShardState, name: str, variant: TubeVariant) -> set[str]:
+    found = {index for index in ("due", "lease", "buried", "finished") if name in state.members(f"queue:{{0}}:{index}")}
+    if name in _behind(state, variant):
+        found.add("behind")
+    if _first(state, variant) == name:
+        found.add("first")
+    if name in _offers(state):
+        found.add("offered")
+    return found
+
+
+def _lane_index(state: ShardState, name: str, variant: TubeVariant) -> Iterator[str]:
+    """A task of a lane that is neither first nor behind is found by its lane."""
+    task, is_first = task_state(state, name), _first(state, variant) == name
+    has_lane = bool((state.task(name) or {}).get("lane"))
+    is_aside = name in state.members(f"queue:{{0}}:by:lane:{variant.lane}")
+    if has_lane and not is_aside and (task is TaskState.BURIED or (task is TaskState.WAITING and not is_first)):
+        yield f"{name} is {task}, and not found by its lane"
+    if is_aside and (task is None or task in _ENDS):
+        yield f"{name} is {task}, and found by its lane"
+
+
+def _expiry_index(state: ShardState, name: str) -> Iterator[str]:
+    """A task with an expiry is in the index of expiries exactly while it is ready or waiting."""
+    task, facts = task_state(state, name), state.task(name) or {}
+    is_indexed = name in state.members("queue:{0}:expires")
+    if is_indexed != ("expires" in facts and task in (TaskState.READY, TaskState.WAITING)):
+        yield f"{name} is {task}, expires {facts.get('expires')}, in the index: {is_indexed}"
+
+
+def _offers(state: ShardState) -> set[str]:
     return {
         member
-        for name, kept in world.keys.items()
+        for name, kept in state.keys.items()
         if name.startswith(f"queue:{{0}}:ready:{TUBE}:")
         for member in kept.value
     }
 
 
-def _lane(world: World, ways: Ways) -> Iterator[str]:
-    """The lane moves: what stands first is offered, or at work, or backs off until it is called."""
-    if not ways.lane:
+def _lane_moves(state: ShardState, variant: TubeVariant) -> Iterator[str]:
+    """The first task of a lane is offered, or taken, or waits for its retry; nothing is behind an empty place."""
+    if not variant.lane:
         return
-    behind, first, offered = _behind(world, ways), _first(world, ways), f"@{ways.lane}" in _offers(world)
+    behind, first, is_offered = _behind(state, variant), _first(state, variant), f"@{variant.lane}" in _offers(state)
     if first is None:
-        if behind or offered:
-            yield f"nobody stands first in the lane, behind: {behind}, offered: {offered}"
-    elif offered != (state_of(world, first) is TaskState.READY):
-        yield f"the lane of {first} ({state_of(world, first)}) is stuck: offered: {offered}"
+        if behind or is_offered:
+            yield f"no task is first in the lane, behind: {behind}, offered: {is_offered}"
+    elif is_offered != (task_state(state, first) is TaskState.READY):
+        yield f"the lane of {first} ({task_state(state, first)}) is stuck: offered: {is_offered}"
 
 
-def _first(world: World, ways: Ways) -> str | None:
-    kept = world.keys.get(f"queue:{{0}}:front:{TUBE}")
-    return kept.value.get(ways.lane) if kept else None
+def _first(state: ShardState, variant: TubeVariant) -> str | None:
+    kept = state.keys.get(f"queue:{{0}}:front:{TUBE}")
+    return kept.value.get(variant.lane) if kept else None
 
 
-def _behind(world: World, ways: Ways) -> list[str]:
-    return list(world.members(f"queue:{{0}}:lane:{TUBE}:{ways.lane}"))
+def _behind(state: ShardState, variant: TubeVariant) -> list[str]:
+    return list(state.members(f"queue:{{0}}:lane:{TUBE}:{variant.lane}"))
 
 
-def _told(world: World) -> Iterator[str]:
-    """Who asked is told of A's end, once."""
-    kept = world.keys.get(f"reply:{{0}}:{CLIENT}")
-    told = len(kept.value) if kept else 0
-    was_put = any(move.startswith("put A") for move in world.path)
-    over = was_put and state_of(world, "A") in (None, *map(TaskState, _ENDS))
-    if told != int(over):
-        yield f"A is {state_of(world, 'A')} and its end was told {told} times"
+def _end_reported_once(state: ShardState) -> Iterator[str]:
+    """The client that asked for it received one entry for the end of A."""
+    kept = state.keys.get(f"reply:{{0}}:{CLIENT}")
+    reported = len(kept.value) if kept else 0
+    was_put = any(operation.startswith("put A") for operation in state.path)
+    has_ended = was_put and task_state(state, "A") in (None, *_ENDS)
+    if reported != int(has_ended):
+        yield f"A is {task_state(state, 'A')} and its end was reported {reported} times"
 
 
-def step_laws(before: World, step: Call | Pass, reply: Any, after: World, ways: Ways) -> Iterator[str]:
-    """Of what one script did to one world."""
-    if isinstance(step, Pass):
+def step_invariants(
+    before: ShardState, step: Call | PassTime, reply: Any, after: ShardState, variant: TubeVariant
+) -> Iterator[str]:
+    """What one script broke."""
+    if isinstance(step, PassTime):
         return
-    refused = reply in _REFUSALS
-    if step.script in _SPEAKS_WITH_A_TOKEN:
-        facts = before.task(str(step.arguments[0])) or {}
-        holds = facts.get("state") == "taken" and facts.get("token") == step.arguments[1]
-        if refused == holds:
-            yield f"a token that {'holds' if holds else 'is old'} was answered {reply}"
-    if refused and changed(before, after):
-        yield f"it was answered {reply}, and something changed: {changed(before, after)}"
-    yield from _moves(before, step.script, after)
-    if step.script in ("put", "kick") and not refused and ways.lane:
+    is_rejected = reply in _REJECTIONS
+    if step.script in _NEED_A_TOKEN:
+        yield from token_decides(before, step, reply, is_rejected)
+    if is_rejected and changed(before, after):
+        yield f"it was rejected with {reply}, and something changed: {changed(before, after)}"
+    yield from _transitions(before, step.script, after)
+    if step.script in ("put", "kick") and not is_rejected and variant.lane:
         yield from _overtaken(after)
-    if step.script in ("settle", "release") and reply in ("waiting", ["waiting"]) and ways.lane and not ways.parks:
+    if (
+        step.script in ("settle", "release")
+        and reply in ("waiting", ["waiting"])
+        and variant.lane
+        and not variant.parks
+    ):
         name = str(step.arguments[0])
-        if _first(after, ways) != name:
-            yield f"{name} waits and let its lane go"
+        if _first(after, variant) != name:
+            yield f"{name} waits for its retry and lost its place in the lane"
 
 
-def _settled(world: World) -> dict[str, Any]:
-    return {name: kept.value for name, kept in world.keys.items() if not any(word in name for word in _VOLATILE)}
+def token_decides(before: ShardState, call: Call, reply: Any, is_rejected: bool) -> Iterator[str]:
+    """A call with the token of the current lease is accepted; with any other token it is rejected."""
+    facts = before.task(str(call.arguments[0])) or {}
+    is_valid = facts.get("state") == "taken" and facts.get("token") == call.arguments[1]
+    if is_rejected == is_valid:
+        yield f"a token that is {'valid' if is_valid else 'stale'} got {reply}"
 
 
-def changed(before: World, after: World) -> list[str]:
-    """The keys that are not as they were."""
+def _settled(state: ShardState) -> dict[str, Any]:
+    return {name: kept.value for name, kept in state.keys.items() if not any(word in name for word in _VOLATILE)}
+
+
+def changed(before: ShardState, after: ShardState) -> list[str]:
+    """The keys that differ."""
     one, other = _settled(before), _settled(after)
     return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
 
-def _overtaken(world: World) -> Iterator[str]:
-    """What was due before is in its lane before what was put, or kicked."""
-    for name, due in world.members("queue:{0}:due").items():
-        if due <= world.now and (world.task(name) or {}).get("lane"):
+def _overtaken(state: ShardState) -> Iterator[str]:
+    """What fell due earlier enters its lane before what is put or kicked now."""
+    for name, due in state.members("queue:{0}:due").items():
+        if due <= state.now and (state.task(name) or {}).get("lane"):
             yield f"{name} was due and is overtaken"
 
 
-_TIME = ("lease over", "expire", "due")
+_TIME = ("lease ends", "expire", "due")
 _SCRIPT_VERBS: dict[str, tuple[str, ...]] = {
     "cancel_tasks": ("cancel",),
     **{script: (*_TIME, script) for script in ("claim", "put", "kick")},
 }
 
 
-def _moves(before: World, script: str, after: World) -> Iterator[str]:
-    """States follow one another as the table of states says."""
+def _transitions(before: ShardState, script: str, after: ShardState) -> Iterator[str]:
+    """Every transition is in the table of states (`core.model.states.NEXT`)."""
     verbs = _SCRIPT_VERBS.get(script, (script,))
     for name in NAMES:
-        old, new = state_of(before, name), state_of(after, name)
+        old, new = task_state(before, name), task_state(after, name)
         if old is None or old == new:
             continue
-        reached = {old}
+        reachable = {old}
         for verb in verbs:
-            reached |= {later for earlier in reached for later in NEXT.get(verb, {}).get(earlier, ())}
-        if new is not None and new not in reached:
+            reachable |= {later for earlier in reachable for later in NEXT.get(verb, {}).get(earlier, ())}
+        if new is not None and new not in reachable:
             yield f"{name} went from {old} to {new} by {script}"
-        if new is None and old not in map(TaskState, _ENDS) and not reached & set(map(TaskState, _ENDS)):
+        if new is None and old not in _ENDS and not reachable & set(_ENDS):
             yield f"{name} was {old} and is gone by {script}"

@@ -1,6 +1,6 @@
-"""Mutants of the scripts: each `redis.call(…)` of lua/ left out in turn, and each write that is gathered for one.
+"""Mutants of the scripts: in each, one `redis.call(…)`, `write(…)` or `forget(…)` of lua/ is left out.
 
-A statement vanishes; of an expression the neutral value of its command remains (nothing found, nothing changed).
+A statement becomes an empty block. An expression becomes the neutral reply of its command (nothing found).
 """
 
 import re
@@ -13,7 +13,7 @@ from pathlib import Path
 from core.redis import scripts
 
 LUA = Path(__file__).resolve().parents[2] / "lua"
-# `write` and `forget` gather, or call (lua/shared/write_buffer.lua).
+# `write` and `forget` buffer a call (lua/shared/write_buffer.lua).
 CALL = re.compile(r"(?<![\w.])(?<!function )(?:redis\.call|write|forget)\(")
 _STATEMENT = re.compile(r"(^|\bthen|\bdo|\belse|\)|\bend)$")
 _GOES_ON = re.compile(r"([=,({+]|\bor|\band|\.\.|\breturn|\bnot)$")
@@ -26,7 +26,7 @@ _NEUTRAL = {
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One call left out. `file` is relative to lua/; `start` and `end` are places in its text."""
+    """One call left out. `file` is relative to lua/; `start` and `end` are offsets in its text."""
 
     file: str
     line: int
@@ -41,29 +41,29 @@ class Mutant:
 
     @property
     def place(self) -> str:
-        """As the scripts name their lines."""
+        """The line, named as in `Script.origin`."""
         return f"lua/{self.file}:{self.line}"
 
     def scripts(self) -> list[str]:
-        """Those in which this line is."""
+        """The scripts that contain this line."""
         return [name for name in scripts.names() if self.place in scripts.load(name, True).origin]
 
     def write(self, lua: Path) -> None:
-        """Into a copy of lua/."""
+        """Writes the mutant into a copy of lua/."""
         (lua / self.file).write_text(self.body())
 
     def body(self) -> str:
-        """The file without this call."""
+        """The text of the file without this call."""
         text = (LUA / self.file).read_text()
         return text[: self.start] + self.instead + text[self.end :]
 
-    def heal(self, lua: Path) -> None:
-        """The copy as it was."""
+    def restore(self, lua: Path) -> None:
+        """Restores the file in the copy."""
         shutil.copy(LUA / self.file, lua / self.file)
 
 
 def mutants() -> list[Mutant]:
-    """Every one, in the order of files and lines."""
+    """All mutants, ordered by file and line."""
     return [mutant for path in sorted(LUA.glob("**/*.lua")) for mutant in _of(path)]
 
 
@@ -82,7 +82,7 @@ def _of(path: Path) -> Iterator[Mutant]:
 
 
 def _end(text: str, at: int) -> int:
-    """Behind the parenthesis that closes the call."""
+    """The offset behind the parenthesis that closes the call."""
     depth, quote = 1, ""
     while depth:
         letter = text[at]
@@ -110,16 +110,16 @@ def _neutral(call: str) -> str:
 
 @contextmanager
 def mutated(mutant: Mutant, place: Path) -> Iterator[None]:
-    """This process runs the mutant's scripts; `place`: a copy of lua/, or where one is to be."""
+    """Makes this process load the scripts of the mutant. `place`: a copy of lua/, made if it does not exist."""
     if not place.exists():
         shutil.copytree(LUA, place)
     mutant.write(place)
-    whole = scripts._LUA
+    original = scripts._LUA
     scripts._LUA = place
     scripts.load.cache_clear()
     try:
         yield
     finally:
-        mutant.heal(place)
-        scripts._LUA = whole
+        mutant.restore(place)
+        scripts._LUA = original
         scripts.load.cache_clear()

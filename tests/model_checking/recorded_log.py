@@ -1,6 +1,6 @@
-"""A busy queue, and its last scripts one by one: what the append-only file was long after each, and what was there.
+"""A workload whose last scripts run one by one; after each, the size of the append-only file and all keys are recorded.
 
-python -m tests.model_checking.cuts        cuts that file at every byte
+`tests.model_checking.cuts` cuts that file at every byte.
 """
 
 import asyncio
@@ -12,14 +12,12 @@ from pathlib import Path
 from core.courier.parcel import Parcel
 from core.model.history_key import HistoryKey
 from core.model.states import Status
-from core.queue.queue import Task
-from core.queue.task import NewTask, Settlement
-from core.queue.tubes import Tube, Tubes
-from tests.support.audited import Dump, Kept
+from core.queue import NewTask, Settlement, SettleResult, Task, Tube, Tubes
+from tests.support.audited import Dump, StoredKey
 from tests.support.stack import HOUR, TENANT, Stack, people
 
 MINUTE = timedelta(minutes=1)
-# They end by the clock of the server, whatever a script did.
+# Their TTL runs by the clock of the server, whatever a script did.
 _VOLATILE = ("delivery:{0}:idle:", "queue:{0}:timer", "queue:{0}:puts:")
 
 State = dict[str, tuple[str, bool, object]]
@@ -27,40 +25,40 @@ State = dict[str, tuple[str, bool, object]]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """After a script: how long the file is, and what the server has."""
+    """After a script: the size of the file in bytes, and the state of the server."""
 
     script: str
     size: int
     state: State
 
 
-def state_of(dump: Dump) -> State:
-    """What must be equal. Of an end only that there is one: it is another number of ms at each look."""
+def comparable(dump: Dump) -> State:
+    """What must be equal in two dumps. A TTL counts only as present or absent: its ms differ at each read."""
     return {name: _kept(kept) for name, kept in dump.items() if not name.startswith(_VOLATILE)}
 
 
-def _kept(kept: Kept) -> tuple[str, bool, object]:
+def _kept(kept: StoredKey) -> tuple[str, bool, object]:
     return kept.kind, kept.pttl >= 0, kept.value
 
 
 def log_of(directory: Path) -> Path:
-    """The append-only file that is written to."""
+    """The append-only file that the server writes to."""
     (found,) = (directory / "appendonlydir").glob("*.incr.aof")
     return found
 
 
-class Busy:
-    """A stack that works, then takes its last steps alone."""
+class RecordedWorkload:
+    """Many workers at once, then the last scripts one by one."""
 
     def __init__(self, stack: Stack, directory: Path) -> None:
         self.stack = stack
         self._directory = directory
         self.marks: list[Mark] = []
-        self._held: dict[str, Task] = {}
+        self._taken: dict[str, Task] = {}
         self._left = ""
 
     async def work(self) -> None:
-        """Many at once, so that what the last steps find is what a busy queue leaves behind."""
+        """Many workers at once, so the last scripts find what a busy queue leaves behind."""
         await Tubes(self.stack.store).create(Tube("t", expires=HOUR, keep=HOUR, attempts=3))
         await asyncio.gather(*(self._worker(n) for n in range(6)))
         self._left = await self.stack.queue.put("t", "left", lane="lane 1", priority=9)
@@ -73,7 +71,7 @@ class Busy:
             ]
             ids = await stack.queue.put_many("t", drafts)
             taken = await stack.take("t", 2, owner=f"worker {number}", lease=HOUR)
-            ends = [(task, Settlement("retry" if n % 4 == 0 else "done")) for task in taken]
+            ends = [(task, Settlement(SettleResult.RETRY if n % 4 == 0 else SettleResult.DONE)) for task in taken]
             await stack.queue.settle_many(ends)
             if n % 5 == 0:
                 await stack.queue.cancel(ids[0])
@@ -82,7 +80,7 @@ class Busy:
                 await stack.queue.settle(task, outcomes=items(task, Status.SENT))
 
     async def last_steps(self) -> None:
-        """One script at a time, of every kind that writes."""
+        """Runs one script of every kind that writes, and records a mark after each."""
         await self._mark("start", asyncio.sleep(0))
         for name, step in self._steps():
             await self._mark(name, step())
@@ -90,7 +88,7 @@ class Busy:
     async def _mark(self, name: str, step: Awaitable[object]) -> None:
         await step
         size = log_of(self._directory).stat().st_size
-        self.marks.append(Mark(name, size, state_of(await self.stack.dump())))
+        self.marks.append(Mark(name, size, comparable(await self.stack.dump())))
 
     def _steps(self) -> list[tuple[str, Callable[[], Awaitable[object]]]]:
         queue, stack = self.stack.queue, self.stack
@@ -103,20 +101,25 @@ class Busy:
             ("bury", lambda: queue.bury(self._left)),
             ("kick", lambda: queue.kick(self._left)),
             ("claim a parcel", lambda: self._take("echo")),
-            ("extend", lambda: queue.extend(self._held["echo"], HOUR, items(self._held["echo"], Status.FAILED)[:1])),
-            ("release for later", lambda: queue.release(self._held["echo"], due)),
+            ("extend", lambda: queue.extend(self._taken["echo"], HOUR, items(self._taken["echo"], Status.FAILED)[:1])),
+            ("release for later", lambda: queue.release(self._taken["echo"], due)),
             ("cancel", lambda: stack.store.run("cancel", 0, key.suffix, TENANT, 1, "[]")),
             ("put", lambda: queue.put_many("t", drafts)),
             ("claim", lambda: self._take("t")),
-            ("settle", lambda: queue.settle(self._held["t"], result="retry", due=due, checkpoint="half", body="other")),
+            (
+                "settle",
+                lambda: queue.settle(
+                    self._taken["t"], result=SettleResult.RETRY, due=due, checkpoint="half", body="other"
+                ),
+            ),
             ("claim another", lambda: self._take("t")),
-            ("settle at the end", lambda: queue.settle(self._held["t"], answer="well")),
+            ("settle at the end", lambda: queue.settle(self._taken["t"], answer="well")),
         ]
 
     async def _take(self, tube: str) -> None:
-        (self._held[tube],) = await self.stack.take(tube, lease=HOUR)
+        (self._taken[tube],) = await self.stack.take(tube, lease=HOUR)
 
 
 def items(task: Task, status: Status) -> list[object]:
-    """An end for everybody of a parcel."""
+    """This status for every entry of a parcel."""
     return [entry.item(status, attempts=1) for entry in Parcel.of(task).entries]

@@ -1,9 +1,10 @@
-"""A plugin of pytest that notes which calls of the scripts each test reaches, and how long it takes.
+"""A pytest plugin that records which calls of the scripts each test reaches, and how long the test takes.
 
     pytest -p tests.model_checking.recorder --notes-to FILE
 
-The scripts tell the server's log of each call that a mutant would leave out, before they make it; what the log grew by
-belongs to the test. Tests that fail by that (one looks at where an error came from) are not noted.
+Instrumented scripts write a line to the server's log before each call that a mutant leaves out. The new lines of the
+log after a test belong to that test. Tests that fail with instrumented scripts (they check the line of an error) are
+left out of the notes.
 """
 
 import json
@@ -21,29 +22,29 @@ from core.redis import scripts
 from tests.model_checking.mutants import CALL
 
 _MARK = "reached "
-_TELLS = f"redis.log(redis.LOG_WARNING, '{_MARK}' .. place)"
-_TELLING = f"local function told_at(place, call) {_TELLS} return call end"
+_LOG_CALL = f"redis.log(redis.LOG_WARNING, '{_MARK}' .. place)"
+_PRELUDE = f"local function logged(place, call) {_LOG_CALL} return call end"
 
 
-def telling(script: scripts.Script) -> scripts.Script:
-    """The same script, which tells."""
+def instrumented(script: scripts.Script) -> scripts.Script:
+    """The same script with a log line before each call."""
     lines, origin = script.text.split("\n"), list(script.origin)
-    told = [_told(line, place) for line, place in zip(lines, origin, strict=True)]
-    at = 1 if told[0].startswith("#!") else 0
-    told.insert(at, _TELLING)
+    text_lines = [_with_log(line, place) for line, place in zip(lines, origin, strict=True)]
+    at = 1 if text_lines[0].startswith("#!") else 0
+    text_lines.insert(at, _PRELUDE)
     origin.insert(at, "recorder")
-    text = "\n".join(told)
+    text = "\n".join(text_lines)
     return replace(script, text=text, origin=tuple(origin), sha=sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
-def _told(line: str, place: str) -> str:
+def _with_log(line: str, place: str) -> str:
     if not place.startswith("lua/"):
         return line
-    return CALL.sub(lambda found: f"told_at('{place}', {found[0].removesuffix('(')})(", line)
+    return CALL.sub(lambda found: f"logged('{place}', {found[0].removesuffix('(')})(", line)
 
 
 class Recorder:
-    """Notes of one session."""
+    """The notes of one session."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -58,13 +59,13 @@ class Recorder:
             self._failed.add(report.nodeid)
         if report.when == "teardown":
             for log in self._logs():
-                self._places[report.nodeid] |= set(self._news(log))
+                self._places[report.nodeid] |= set(self._new_places(log))
 
     def _logs(self) -> Iterable[Path]:
         base: Path = self._config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
         return [*base.glob("*/server.log"), *base.glob("*/*/server.log")]
 
-    def _news(self, log: Path) -> list[str]:
+    def _new_places(self, log: Path) -> list[str]:
         with log.open("rb") as text:
             text.seek(self._read[log])
             new = text.read()
@@ -86,5 +87,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     plain = scripts.load
-    scripts.load = cache(lambda name, flags=False: telling(plain(name, flags)))
-    config.pluginmanager.register(Recorder(config), "recorder of scripts")
+    scripts.load = cache(lambda name, flags=False: instrumented(plain(name, flags)))
+    config.pluginmanager.register(Recorder(config), "script-recorder")

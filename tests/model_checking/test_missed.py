@@ -1,4 +1,4 @@
-"""What no other test noticed when it was left out of a script: each found by tests/model_checking/mutate.py."""
+"""Regression tests for mutants of the scripts that survived all other tests (tests/model_checking/mutate.py)."""
 
 from datetime import timedelta
 
@@ -7,27 +7,25 @@ import pytest
 from core.courier.parcel import Parcel
 from core.model.compact_json import compact_json
 from core.model.states import DeliveryState, Status
-from core.queue import puts
-from core.queue.task import NewTask
-from core.queue.tubes import Tube, Tubes
+from core.queue import NewTask, SettleResult, Tube, Tubes
 from core.redis.keys import KEYS
 from tests.model_checking.recorded_log import items
 from tests.support.stack import HOUR, TENANT, Stack, people, person
 
 
 @pytest.mark.row("K-43")
-async def test_an_installation_says_how_often_a_task_is_tried(stack: Stack) -> None:
+async def test_the_settings_limit_the_attempts_of_a_task(stack: Stack) -> None:
     await stack.redis.hset(KEYS["settings"].at(0), "max_attempts", 2)
     task_id = await stack.queue.put("t", "")
     for _ in range(2):
         await stack.take()
-        stack.passes(HOUR)
+        stack.advance_clock(HOUR)
     await stack.tick()
     assert await stack.state(task_id) == "buried"
 
 
 @pytest.mark.row("D-42")
-async def test_two_who_are_cancelled_one_after_the_other_in_a_couriers_hands_are_both_not_tried_again(
+async def test_two_recipients_cancelled_one_by_one_in_a_taken_parcel_are_both_skipped(
     stack: Stack,
 ) -> None:
     key = (await stack.deliver(*people(3))).key
@@ -43,12 +41,12 @@ async def test_two_who_are_cancelled_one_after_the_other_in_a_couriers_hands_are
 
 
 @pytest.mark.row("D-38", "D-42")
-async def test_who_may_have_been_sent_to_before_a_crash_is_unknown_when_he_is_cancelled(stack: Stack) -> None:
+async def test_a_recipient_who_may_have_been_sent_to_before_a_crash_is_unknown_after_a_cancel(stack: Stack) -> None:
     key = (await stack.deliver(*people(2))).key
     (task,) = await stack.take("echo")
     anna, ben = Parcel.of(task).entries
     await stack.queue.extend(task, HOUR, [anna.item(Status.SENDING, attempts=1)])
-    stack.passes(2 * HOUR)
+    stack.advance_clock(2 * HOUR)
     await stack.tick()
     for entry in (anna, ben):
         row = compact_json([["echo", 0, entry.item(Status.CANCELLED)]])
@@ -65,8 +63,8 @@ async def test_a_delivery_whose_only_parcel_an_operator_cancels_is_cancelled_and
 
 
 @pytest.mark.row("K-26")
-async def test_what_is_used_up_of_a_pace_is_added_to_what_was_used_up_before(stack: Stack) -> None:
-    """50 ms from task to task, two at once at most: the third is paid for on top of the first two."""
+async def test_each_claim_adds_to_the_used_pace_of_a_tube(stack: Stack) -> None:
+    """20 tasks per second, two at once at most: the third one adds 50 ms to those of the first two."""
     await Tubes(stack.store).create(Tube("t", pace=20))
     for n in range(5):
         await stack.queue.put("t", str(n))
@@ -76,11 +74,11 @@ async def test_what_is_used_up_of_a_pace_is_added_to_what_was_used_up_before(sta
         assert len(claim.tasks) >= given
         used_up = max(claim.now, used_up) + 50 * len(claim.tasks)
         assert float(await stack.store.command("GET", KEYS["pace"].at(0, "t"))) == used_up
-        stack.passes(timedelta(milliseconds=50))
+        stack.advance_clock(timedelta(milliseconds=50))
 
 
 @pytest.mark.row("K-26")
-async def test_a_hold_tells_until_when_it_is_and_a_longer_one_stays(stack: Stack) -> None:
+async def test_a_throttle_returns_its_end_and_does_not_shorten_a_longer_one(stack: Stack) -> None:
     now = (await stack.claim()).now
     longer = await stack.store.run("throttle", 0, "t", "account:a", 60_000)
     assert longer >= now + 60_000
@@ -101,7 +99,7 @@ async def test_large_events_leave_the_stream_after_a_minute(stack: Stack) -> Non
 
 
 @pytest.mark.row("K-05")
-async def test_a_tenant_who_puts_while_he_waits_does_not_lose_his_turn(stack: Stack) -> None:
+async def test_a_tenant_that_puts_while_it_waits_keeps_its_turn(stack: Stack) -> None:
     for _ in range(12):
         await stack.queue.put("t", "a", tenant="a")
     served = ""
@@ -113,18 +111,18 @@ async def test_a_tenant_who_puts_while_he_waits_does_not_lose_his_turn(stack: St
 
 @pytest.mark.row("K-17")
 @pytest.mark.parametrize("index", ["lease", "expires"])
-async def test_names_of_nobody_do_not_come_up_at_every_tick(stack: Stack, index: str) -> None:
-    """A page of them, and what stands behind would never be reached."""
-    await stack.redis.zadd(KEYS[index].at(0), {f"nobody {n}": n for n in range(150)})
+async def test_index_members_without_a_task_are_removed_by_ticks(stack: Stack, index: str) -> None:
+    """A full page of them would hide every task behind it."""
+    await stack.redis.zadd(KEYS[index].at(0), {f"no task {n}": n for n in range(150)})
     await stack.queue.put("t", "", expires=stack.now() + HOUR)
-    stack.passes(2 * HOUR)
+    stack.advance_clock(2 * HOUR)
     await stack.tick()
     assert await stack.redis.zcard(KEYS[index].at(0)) == 0
     assert await stack.take() == []
 
 
 @pytest.mark.row("K-34")
-async def test_what_ended_and_is_kept_has_no_holder_any_more(stack: Stack) -> None:
+async def test_a_kept_ended_task_has_no_token_and_no_owner(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", keep=HOUR))
     task_id = await stack.queue.put("t", "")
     (task,) = await stack.take()
@@ -136,10 +134,10 @@ async def test_what_ended_and_is_kept_has_no_holder_any_more(stack: Stack) -> No
 
 
 @pytest.mark.row("K-43")
-async def test_a_release_takes_back_its_own_attempt_and_none_of_those_before(stack: Stack) -> None:
+async def test_a_release_uncounts_its_own_attempt_only(stack: Stack) -> None:
     await stack.queue.put("t", "")
     await stack.take()
-    stack.passes(HOUR)
+    stack.advance_clock(HOUR)
     (second,) = await stack.take()
     assert second.attempts == 2
     await stack.queue.release(second)
@@ -147,10 +145,10 @@ async def test_a_release_takes_back_its_own_attempt_and_none_of_those_before(sta
     assert again.attempts == 2
 
 
-async def test_what_is_put_back_has_no_holder_any_more(stack: Stack) -> None:
+async def test_a_returned_task_has_no_token_and_no_owner(stack: Stack) -> None:
     await stack.queue.put("t", "")
     (task,) = await stack.take()
-    await stack.queue.settle(task, result="retry")
+    await stack.queue.settle(task, result=SettleResult.RETRY)
     kept = await stack.store.command("HKEYS", KEYS["task"].at(0, task.id))
     assert not {"token", "owner"} & set(kept)
 
@@ -162,7 +160,7 @@ async def test_a_release_of_the_only_attempt_leaves_no_count(stack: Stack) -> No
     assert not await stack.redis.hexists(KEYS["task"].at(0, task.id), "attempts")
 
 
-async def test_a_delivery_that_is_moved_has_its_order_until_the_new_moment(stack: Stack) -> None:
+async def test_the_order_key_of_a_rescheduled_delivery_expires_at_the_new_time(stack: Stack) -> None:
     key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
     moved = await stack.deliveries.reschedule(key, TENANT, stack.now() + 2 * HOUR)
     ends = await stack.redis.pexpiretime(KEYS["order"].at(0, key.suffix))
@@ -170,16 +168,16 @@ async def test_a_delivery_that_is_moved_has_its_order_until_the_new_moment(stack
 
 
 @pytest.mark.row("D-04")
-async def test_a_key_is_reserved_for_one_tenant_and_for_none_once_it_has_a_delivery(stack: Stack) -> None:
+async def test_a_history_key_is_reserved_for_one_tenant_and_not_at_all_once_it_is_used(stack: Stack) -> None:
     used, free = (await stack.deliver(person(1))).key, "7:1763712000000000000"
     assert await stack.store.run("reserve", 0, used.suffix, TENANT, 60_000) == 0
     assert await stack.store.run("reserve", 0, free, TENANT, 60_000) == 1
-    assert await stack.store.run("reserve", 0, free, TENANT, 60_000) == 1, "by himself as often as he likes"
+    assert await stack.store.run("reserve", 0, free, TENANT, 60_000) == 1, "the same tenant may repeat it"
     assert await stack.store.run("reserve", 0, free, "another", 60_000) == 0
 
 
 @pytest.mark.row("K-24")
-async def test_only_the_keeper_gives_the_timer_up_and_then_the_sleepers_of_every_channel_are_woken(
+async def test_only_the_keeper_releases_the_timer_and_that_wakes_the_sleepers_of_every_channel(
     stack: Stack,
 ) -> None:
     timer, bell = KEYS["timer"].at(0), KEYS["bell"].at(0, "echo")
@@ -194,7 +192,7 @@ async def test_only_the_keeper_gives_the_timer_up_and_then_the_sleepers_of_every
 
 
 @pytest.mark.row("D-40")
-async def test_a_channel_that_is_tried_again_reports_anew_and_the_other_is_still_waited_for(stack: Stack) -> None:
+async def test_a_retried_channel_reports_again_and_the_other_channel_is_still_awaited(stack: Stack) -> None:
     key = (await stack.deliver(person(1, "vk", "sms"), channels=("vk", "sms"))).key
     for status in (Status.FAILED, Status.SENT):
         (task,) = await stack.take("vk")
@@ -207,30 +205,28 @@ async def test_a_channel_that_is_tried_again_reports_anew_and_the_other_is_still
 
 
 @pytest.mark.row("K-33")
-async def test_what_is_buried_at_its_end_keeps_how_far_it_came_for_another_life(stack: Stack) -> None:
+async def test_a_task_buried_by_its_worker_keeps_its_checkpoint_for_a_kick(stack: Stack) -> None:
     task_id = await stack.queue.put("t", "")
     (task,) = await stack.take()
-    assert await stack.queue.settle(task, result="bury", checkpoint="half way") == "buried"
+    assert await stack.queue.settle(task, result=SettleResult.BURY, checkpoint="half way") == "buried"
     await stack.queue.kick(task_id)
     (again,) = await stack.take()
     assert again.checkpoint == "half way"
 
 
-async def test_an_attempt_that_ended_in_order_is_no_beginning_of_the_next_one(stack: Stack) -> None:
+async def test_an_attempt_after_a_retry_has_a_start_of_its_own(stack: Stack) -> None:
     await stack.queue.put("t", "")
     (task,) = await stack.take()
-    await stack.queue.settle(task, result="retry")
-    stack.passes(HOUR)
+    await stack.queue.settle(task, result=SettleResult.RETRY)
+    stack.advance_clock(HOUR)
     (again,) = await stack.take()
     assert again.started == again.claimed
 
 
 @pytest.mark.row("K-12")
-async def test_more_in_one_script_than_a_command_takes_words_is_written_whole(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Pages keep scripts shorter than that; a longer page must cost time, not tasks."""
-    monkeypatch.setattr(puts, "_PAGE", 1500)
+async def test_a_script_that_writes_more_than_one_command_can_take_writes_all(stack: Stack) -> None:
+    """Pages keep scripts shorter than that; a longer page may cost time but no task."""
+    stack.queue.puts.page = 1500
     bodies = [str(n) for n in range(1500)]
     await stack.queue.put_many("t", [NewTask(body, user="u") for body in bodies])
     await stack.audit()

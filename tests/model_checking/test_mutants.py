@@ -1,6 +1,4 @@
-"""A sample of the mutation of the scripts, of which tests/model_checking/mutate.py runs all: what is missing is seen at
-once.
-"""
+"""A sample of the mutants of the scripts: the model check must notice each. `./ada prove mutation` runs all mutants."""
 
 import re
 from pathlib import Path
@@ -10,9 +8,9 @@ from redis.asyncio import Redis
 
 from core.errors import StoreError
 from tests.model_checking.explore import Explorer
-from tests.model_checking.many_shards import Ground
+from tests.model_checking.many_shards import ManyShards
 from tests.model_checking.mutants import CALL, LUA, Mutant, mutants, mutated
-from tests.model_checking.task_moves import STARTS, Ways, start_moves
+from tests.model_checking.task_operations import STARTS, TubeVariant, start_operations
 from tests.model_checking.tasks import Tasks
 from tests.support.servers import Server
 
@@ -20,13 +18,13 @@ pytestmark = pytest.mark.row("K-17", "K-30", "K-44")
 
 SAMPLE = (
     ("queue/claim.lua", "redis.call(unpack(leases))"),
-    ("shared/ready.lua", "redis.call('ZPOPMIN', lane_key(tube, lane))"),
-    ("shared/ready.lua", "redis.call('ZADD', due_key(), due, id)"),
+    ("shared/lane.lua", "redis.call('ZPOPMIN', lane_key(tube, lane))"),
+    ("shared/task.lua", "redis.call('ZADD', due_key(), due, id)"),
     ("shared/due.lua", "redis.call('HMGET', task_key(id), 'attempts', 'max', 'cancel')"),
     ("queue/release.lua", "redis.call('HEXISTS', task_key(id), 'cancel')"),
     ("queue/put.lua", "redis.call('ZADD', puts_key(client), call, call)"),
 )
-"""Of each file one that a lane, a lease, a due moment, a cancel or a repeat hangs on."""
+"""Calls on which a lane, a lease, a due time, a cancel or a repeated put depends."""
 
 _COMPILE = """
 local bad = {}
@@ -44,23 +42,20 @@ def named(file: str, text: str) -> Mutant:
 
 
 @pytest.mark.parametrize(("file", "text"), SAMPLE, ids=[f"{file} {text[12:30]}" for file, text in SAMPLE])
-async def test_every_order_of_scripts_shows_a_call_that_is_missing(
-    server: Server, file: str, text: str, tmp_path: Path
-) -> None:
+async def test_the_model_check_notices_a_missing_call(server: Server, file: str, text: str, tmp_path: Path) -> None:
     with mutated(named(file, text), tmp_path / "lua"), pytest.raises((AssertionError, StoreError)):
         await every_single_step(server)
-    await every_single_step(server)
 
 
 async def every_single_step(server: Server) -> None:
     server.empty()
-    ground = await Ground.open(server)
+    shards = await ManyShards.open(server)
     try:
-        explorer = Explorer(ground, Tasks(Ways()))
-        starts = await explorer.follow(STARTS, start_moves(Ways()), {})
+        explorer = Explorer(shards, Tasks(TubeVariant()))
+        starts = await explorer.follow(STARTS, start_operations(TubeVariant()), {})
         await explorer.explore(list(starts.values()), 1)
     finally:
-        await ground.close()
+        await shards.close()
 
 
 def test_there_is_a_mutant_of_every_call() -> None:
@@ -69,7 +64,7 @@ def test_there_is_a_mutant_of_every_call() -> None:
 
 
 async def test_every_mutant_is_lua_that_the_server_understands(client: Redis) -> None:
-    """Or it would be found by its syntax and prove nothing."""
+    """A syntax error would be noticed by every test and prove nothing."""
     bodies = [mutant.body() for mutant in mutants()]
     assert await client.eval(_COMPILE, 0, *bodies) == []
 

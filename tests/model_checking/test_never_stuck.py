@@ -1,7 +1,7 @@
-"""A user who is stuck for ever: the queue this idea comes from had three ways to it. Here each is walked.
+"""A lane that is stuck for ever: regression tests for the three ways in which an earlier queue got there.
 
-There a user's next task was freed only when the one before was settled. Released with a delay, run into its expiry or
-killed while it was taken, it was never settled, and nothing of that user ran again.
+In that queue, the next task of a user started only when the one before was settled. A task that was released with a
+delay, expired, or was killed while taken was never settled, so no task of that user ran again.
 """
 
 from datetime import timedelta
@@ -9,8 +9,7 @@ from datetime import timedelta
 import pytest
 
 from core.errors import NotFound
-from core.queue.queue import Task
-from core.queue.tubes import Tube, Tubes
+from core.queue import CancelResult, SettleResult, Task, Tube, Tubes
 from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, LEASE, Stack
 
@@ -19,8 +18,8 @@ USER = "user 7"
 MINUTE = timedelta(minutes=1)
 
 
-async def holder_and_next(stack: Stack) -> Task:
-    """The user's first task, taken; a second one waits behind it, a third one is another user's."""
+async def taken_and_next(stack: Stack) -> Task:
+    """Puts two tasks into the lane of a user and takes the first; the second is locked behind it."""
     await stack.queue.put("t", "first", lane=USER, user=USER, expires=stack.now() + 2 * MINUTE)
     await stack.queue.put("t", "second", lane=USER, user=USER)
     (held,) = await stack.take()
@@ -32,64 +31,64 @@ def in_ms(stack: Stack, time: timedelta) -> int:
     return int((stack.now() + time).timestamp() * 1000)
 
 
-async def test_a_release_with_a_delay_holds_the_user_no_longer_than_that_delay(stack: Stack) -> None:
-    held = await holder_and_next(stack)
+async def test_a_release_with_a_delay_blocks_the_lane_no_longer_than_that_delay(stack: Stack) -> None:
+    held = await taken_and_next(stack)
     assert await stack.queue.release(held, in_ms(stack, MINUTE)) == "waiting"
-    assert await stack.take() == [], "strict order: what was put off keeps its place"
-    stack.passes(MINUTE)
+    assert await stack.take() == [], "strict order: a delayed task keeps its place"
+    stack.advance_clock(MINUTE)
     assert await stack.finish_all() == ["first", "second"]
 
 
-async def test_a_parking_tube_goes_on_with_the_user_at_once(stack: Stack) -> None:
+async def test_a_tube_that_parks_retries_continues_the_lane_at_once(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", retry="park"))
-    held = await holder_and_next(stack)
-    await stack.queue.settle(held, result="retry", due=in_ms(stack, MINUTE))
+    held = await taken_and_next(stack)
+    await stack.queue.settle(held, result=SettleResult.RETRY, due=in_ms(stack, MINUTE))
     assert await stack.finish_all() == ["second"]
-    stack.passes(MINUTE)
+    stack.advance_clock(MINUTE)
     assert await stack.finish_all() == ["first"]
 
 
-async def test_the_expiry_of_the_holder_while_it_waits_frees_the_user(stack: Stack) -> None:
-    held = await holder_and_next(stack)
+async def test_a_first_task_that_expires_while_it_waits_frees_the_lane(stack: Stack) -> None:
+    held = await taken_and_next(stack)
     await stack.queue.release(held, in_ms(stack, HOUR))
-    stack.passes(2 * MINUTE)
-    assert await stack.finish_all() == ["second"], "the first has expired where it waited"
+    stack.advance_clock(2 * MINUTE)
+    assert await stack.finish_all() == ["second"], "the first expired while it waited"
 
 
-async def test_the_expiry_of_the_holder_while_it_is_taken_leaves_it_to_its_worker(stack: Stack) -> None:
-    held = await holder_and_next(stack)
+async def test_a_taken_task_that_expires_stays_with_its_worker(stack: Stack) -> None:
+    held = await taken_and_next(stack)
     await stack.queue.extend(held, HOUR)
-    stack.passes(3 * MINUTE)
-    assert await stack.take() == [], "what is taken does not expire"
+    stack.advance_clock(3 * MINUTE)
+    assert await stack.take() == [], "a taken task does not expire"
     assert await stack.queue.settle(held) == "done"
     assert await stack.finish_all() == ["second"]
 
 
-async def test_the_expiry_of_a_holder_whose_worker_died_frees_the_user(stack: Stack) -> None:
-    await holder_and_next(stack)
-    stack.passes(2 * MINUTE + LEASE)
-    assert await stack.finish_all() == ["second"], "its lease and its time are over: nobody is to get it any more"
+async def test_an_expired_task_whose_worker_died_frees_the_lane(stack: Stack) -> None:
+    await taken_and_next(stack)
+    stack.advance_clock(2 * MINUTE + LEASE)
+    assert await stack.finish_all() == ["second"], "its lease is over and it has expired, so it is not attempted again"
 
 
-async def test_a_cancel_of_a_taken_task_frees_the_user_at_its_workers_next_word(stack: Stack) -> None:
-    held = await holder_and_next(stack)
-    assert await stack.queue.cancel(held.name) == {"cancelled": 0, "flagged": 1}
-    assert await stack.queue.settle(held, result="retry") == "cancelled"
+async def test_a_cancelled_taken_task_frees_the_lane_when_its_worker_settles(stack: Stack) -> None:
+    held = await taken_and_next(stack)
+    assert await stack.queue.cancel(held.task_id) == CancelResult(0, 1)
+    assert await stack.queue.settle(held, result=SettleResult.RETRY) == "cancelled"
     assert await stack.finish_all() == ["second"]
 
 
-async def test_a_cancel_of_a_taken_task_frees_the_user_although_its_worker_never_speaks_again(stack: Stack) -> None:
-    held = await holder_and_next(stack)
-    await stack.queue.cancel(held.name)
-    stack.passes(LEASE)
+async def test_a_cancelled_taken_task_frees_the_lane_after_its_lease_when_its_worker_is_gone(stack: Stack) -> None:
+    held = await taken_and_next(stack)
+    await stack.queue.cancel(held.task_id)
+    stack.advance_clock(LEASE)
     assert await stack.finish_all() == ["second"]
     assert await stack.queue.settle(held) == "stale"
     with pytest.raises(NotFound):
-        await stack.state(held.name)
+        await stack.state(held.task_id)
 
 
-async def test_a_purge_or_bury_cannot_take_a_task_out_of_a_workers_hands(stack: Stack) -> None:
-    held = await holder_and_next(stack)
+async def test_purge_and_bury_leave_a_taken_task_to_its_worker(stack: Stack) -> None:
+    held = await taken_and_next(stack)
     assert await stack.store.run("bury", 0, held.id) == 0
     assert await stack.store.run("purge", 0, held.id) == 0
     assert await stack.queue.settle(held) == "done"

@@ -1,4 +1,4 @@
-"""`./ada soak --minutes 30`: one line per trouble, then the counts. Exit code 1 if any of them is not 0."""
+"""`./ada soak --minutes 30`: prints one line per fault, then the counts. Exit code 1 if a count is not 0."""
 
 import asyncio
 import json
@@ -32,25 +32,25 @@ def main() -> int:
 def soak(directory: Path, plan: Plan, as_json: bool) -> int:
     began = time.monotonic()
 
-    def say(line: str) -> None:
-        """For people; programs get the counts alone, on stdout."""
+    def log(line: str) -> None:
+        """Prints to stdout, or with --json to stderr: then only the counts go to stdout."""
         stream = sys.stderr if as_json else sys.stdout
         print(f"[{time.monotonic() - began:6.1f} s] {line}", file=stream, flush=True)
 
-    say(f"seed {plan.seed}, appendfsync {plan.appendfsync}")
-    outcome = asyncio.run(Soak(directory, plan, say).run())
+    log(f"seed {plan.seed}, appendfsync {plan.appendfsync}")
+    outcome = asyncio.run(Soak(directory, plan, log).run())
     for finding in outcome.findings()[:SHOWN]:
-        say(finding)
+        log(finding)
     print(json.dumps(row(plan, outcome)) if as_json else outcome, flush=True)
     return 0 if outcome.is_good else 1
 
 
 def row(plan: Plan, outcome: Outcome) -> dict[str, object]:
-    told = outcome.verdict
-    counts = {"lost": len(told.lost), "doubled": len(told.doubled), "out_of_order": len(told.out_of_order)}
-    counts |= {"audit": len(outcome.violations), "left": len(outcome.left), "troubles": outcome.troubles}
-    counts |= {"tasks": told.tasks, "runs": told.runs, "repeats": told.repeats, "calls": told.calls}
-    return {"seed": plan.seed, "minutes": plan.seconds / 60, **counts, "ends": told.ends}
+    verdict = outcome.verdict
+    counts = {"lost": len(verdict.lost), "doubled": len(verdict.doubled), "out_of_order": len(verdict.out_of_order)}
+    counts |= {"audit": len(outcome.violations), "left": len(outcome.left), "faults": outcome.faults}
+    counts |= {"tasks": verdict.tasks, "runs": verdict.runs, "repeats": verdict.repeats, "calls": verdict.calls}
+    return {"seed": plan.seed, "minutes": plan.seconds / 60, **counts, "ends": verdict.ends}
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What the journal of a soak proves: nothing lost, nothing doubled, nothing out of order. Pure.
+"""Checks the journal of a soak: no task is lost, doubled or out of order. Pure.
 
-A run is *believed* when the server took its settle. A task may run again after its lease was lost, with a higher token;
-then the earlier run is not believed any more, and whatever it says later changes nothing.
+A run is *accepted* when the server accepted its settle. A task may run again after its lease was lost, with a higher
+token; from then on the server must reject every call with the earlier token.
 """
 
 from bisect import bisect_left
@@ -19,7 +19,7 @@ _NEVER = float("inf")
 
 @dataclass
 class Run:
-    """One holder's work on a task. `end` ns: when its handler came back; `told`: what the server answered."""
+    """One attempt of a task. `end` (ns): when its handler returned. `replies`: of each settle, when it was sent."""
 
     token: int
     task: str
@@ -29,18 +29,18 @@ class Run:
     start: int
     end: float = _NEVER
     result: str = ""
-    told: list[tuple[int, str]] = field(default_factory=list)
+    replies: list[tuple[int, str]] = field(default_factory=list)
     ended_it: bool = False
-    is_given_back: bool = False
+    is_released: bool = False
 
     @property
-    def is_believed(self) -> bool:
-        return self.ended_it or any(answer != STALE for _, answer in self.told)
+    def is_accepted(self) -> bool:
+        return self.ended_it or any(reply != STALE for _, reply in self.replies)
 
 
 @dataclass
 class Put:
-    """A task as it was meant. `known` ms: when it was there for sure."""
+    """A task as it was planned. `known` (ms): when its put was acknowledged."""
 
     number: str
     tube: str
@@ -67,7 +67,7 @@ class Put:
 
 @dataclass
 class Verdict:
-    """`repeats`: runs after a lost lease, which are allowed."""
+    """The findings and totals of a soak. `repeats`: runs after a lost lease, which are allowed."""
 
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
@@ -91,26 +91,29 @@ class Verdict:
         )
 
 
-def judge(lines: Iterable[Line], lease_ms: int) -> Verdict:
-    """The lines of all journals, in the order of time. `lease_ms`: so long at least a task belongs to who took it."""
-    book = _Book()
+def check(lines: Iterable[Line], lease_ms: int) -> Verdict:
+    """Checks the lines of all journals, ordered by time. `lease_ms`: the least duration of a lease."""
+    journal = _JournalReader()
     for line in lines:
-        getattr(book, f"_{line['what']}")(line)
-    puts = list(book.puts.values())
+        getattr(journal, f"_{line['what']}")(line)
+    puts = list(journal.puts.values())
     for put in puts:
         put.runs.sort(key=lambda run: run.token)
-        put.ends = book.ends.get(put.task, [])
-    verdict = Verdict(tasks=len(puts), runs=len(book.runs), calls=len(book.calls))
+        put.ends = journal.ends.get(put.task, [])
+    verdict = Verdict(tasks=len(puts), runs=len(journal.runs), calls=len(journal.calls))
     verdict.ends = Counter(end for put in puts for end in put.ends)
-    verdict.repeats = sum(not run.is_believed for put in puts for run in put.runs if run.token < put.last_token)
-    verdict.lost += [*_lost(puts), *(f"call {number} had no answer" for number, told in book.calls.items() if not told)]
-    verdict.doubled += [*book.doubled, *_doubled(puts, lease_ms)]
+    verdict.repeats = sum(not run.is_accepted for put in puts for run in put.runs if run.token < put.last_token)
+    verdict.lost += [
+        *_lost(puts),
+        *(f"call {number} had no answer" for number, is_answered in journal.calls.items() if not is_answered),
+    ]
+    verdict.doubled += [*journal.doubled, *_doubled(puts, lease_ms)]
     verdict.out_of_order += [*_out_of_time(puts), *_out_of_lane(puts)]
     return verdict
 
 
-class _Book:
-    """The journal, read into tasks and runs."""
+class _JournalReader:
+    """Reads the journal into tasks and runs. Each kind of line has a method of its name."""
 
     def __init__(self) -> None:
         self.puts: dict[str, Put] = {}
@@ -134,7 +137,7 @@ class _Book:
         facts = line["task"], line["n"], line["step"], line["claimed"], line["at"]
         run = Run(line["token"], *facts)
         if run.token in self.runs:
-            self.doubled.append(f"token {run.token} was given twice: {self.runs[run.token].number}, {run.number}")
+            self.doubled.append(f"token {run.token} was issued twice: {self.runs[run.token].number}, {run.number}")
         self.runs[run.token] = run
         self.puts[run.number].runs.append(run)
 
@@ -143,17 +146,17 @@ class _Book:
         run.end, run.result = line["at"], line["result"]
 
     def _settled(self, line: Line) -> None:
-        """Calls settle, too; they are judged by their answers."""
+        """Calls settle too; they are checked by their answers."""
         if run := self.runs.get(line["token"]):
-            run.told.append((line["sent"], line["told"]))
+            run.replies.append((line["sent"], line["told"]))
 
     def _releasing(self, line: Line) -> None:
-        """Noted before it is said: whether the server heard it is not known."""
+        """Written before the call is sent, so the server may not have received it."""
         if run := self.runs.get(line["token"]):
-            run.is_given_back = True
+            run.is_released = True
 
     def _ended(self, line: Line) -> None:
-        """A task may end before its putter heard that it was put."""
+        """A task may end before its put was acknowledged."""
         self.ends[line["task"]].append(line["state"])
         if line["answer"].isdecimal() and (run := self.runs.get(int(line["answer"]))):
             run.ended_it = True
@@ -174,8 +177,8 @@ def _lost(puts: Iterable[Put]) -> Iterator[str]:
         for end in set(put.ends) - put.allowed_ends:
             yield f"{put.number} ended as {end}, not as {put.allowed_ends}"
         for run, later in pairwise(put.runs):
-            if run.told and run.is_believed and later.step <= run.step:
-                yield f"{put.number}: step {run.step} was believed and done again by token {later.token}"
+            if run.replies and run.is_accepted and later.step <= run.step:
+                yield f"{put.number}: step {run.step} was accepted and done again by token {later.token}"
 
 
 def _doubled(puts: Iterable[Put], lease_ms: int) -> Iterator[str]:
@@ -184,36 +187,36 @@ def _doubled(puts: Iterable[Put], lease_ms: int) -> Iterator[str]:
             yield f"{put.number} ended {len(put.ends)} times: {put.ends}"
         if others := {run.task for run in put.runs} - {put.task} if put.task else set():
             yield f"{put.number} was put as {put.task} and ran as {others}"
-        yield from _beliefs(put)
+        yield from _accepted_once(put)
         yield from _within_leases(put, lease_ms)
 
 
-def _beliefs(put: Put) -> Iterator[str]:
-    """A holder is believed only as long as nobody holds the task after him."""
+def _accepted_once(put: Put) -> Iterator[str]:
+    """A token is accepted only until a newer token of the task was issued."""
     for run in put.runs:
         later = [other for other in put.runs if other.token > run.token]
         if run.ended_it and later:
-            yield f"{put.number} was ended by token {run.token} and given out with {later[0].token}"
-        for sent, answer in run.told:
-            if answer != STALE and any(other.start < sent for other in later):
-                yield f"{put.number}: token {run.token} was old and told {answer}"
+            yield f"{put.number} was ended by token {run.token} and claimed again with {later[0].token}"
+        for sent, reply in run.replies:
+            if reply != STALE and any(other.start < sent for other in later):
+                yield f"{put.number}: token {run.token} was stale and got {reply}"
 
 
 def _within_leases(put: Put, lease_ms: int) -> Iterator[str]:
-    """Nobody gets what another has: not before his lease may be over, unless he gave it back or said `not yet`."""
+    """No task is claimed again within a lease, unless it was released, retried or buried."""
     for run, later in pairwise(put.runs):
-        is_let_go = run.is_given_back or run.result in ("Retry", "Bury")
-        if not is_let_go and later.claimed - run.claimed < lease_ms:
-            yield f"{put.number} was given out {later.claimed - run.claimed} ms after token {run.token} took it"
+        is_returned = run.is_released or run.result in ("Retry", "Bury")
+        if not is_returned and later.claimed - run.claimed < lease_ms:
+            yield f"{put.number} was claimed again {later.claimed - run.claimed} ms after token {run.token} claimed it"
 
 
 def _out_of_time(puts: Iterable[Put]) -> Iterator[str]:
     for put in puts:
         for run in put.runs:
             if run.claimed < put.due:
-                yield f"{put.number} was taken {put.due - run.claimed} ms before it was due"
+                yield f"{put.number} was claimed {put.due - run.claimed} ms before it was due"
             if put.expires and run.claimed >= put.expires:
-                yield f"{put.number} was taken {run.claimed - put.expires} ms after it expired"
+                yield f"{put.number} was claimed {run.claimed - put.expires} ms after it expired"
 
 
 def _out_of_lane(puts: Iterable[Put]) -> Iterator[str]:
@@ -227,25 +230,26 @@ def _out_of_lane(puts: Iterable[Put]) -> Iterator[str]:
 
 
 def _one_at_a_time(members: Sequence[Put]) -> Iterator[str]:
-    """By the tokens, which are given in the order of the claims: a task goes on until its lane may leave it."""
+    """In the order of the tokens, which is the order of the claims: a task runs until its lane may continue."""
     runs = sorted(((run, put) for put in members for run in put.runs), key=lambda pair: pair[0].token)
     for (run, put), (follower, other) in pairwise(runs):
         if put is other:
             continue
-        if run.is_believed and run.end > follower.start:
-            yield f"{other.number} began while {put.number} of its lane was at work"
-        if put.last_token > follower.token and not _may_be_left(run, put):
+        if run.is_accepted and run.end > follower.start:
+            yield f"{other.number} began while {put.number} of its lane was running"
+        if put.last_token > follower.token and not _lane_may_continue(run, put):
             yield f"{other.number} began before {put.number} of its lane was over"
 
 
-def _may_be_left(run: Run, put: Put) -> bool:
-    """Buried, or parked by its tube's choice: its lane goes on without it. It may be so although nobody was told."""
+def _lane_may_continue(run: Run, put: Put) -> bool:
+    """The lane continues without a task that is buried, or whose tube parks retries. The reply may have been lost."""
     return run.result == "Bury" or (put.tube == PARKED and run.result == "Retry")
 
 
 def _in_order(members: Sequence[Put]) -> Iterator[str]:
-    """First runs are in the order in which the tasks entered the lane: at their put, or when they were due. What came
-    so late (the server was down) that its own moment had passed entered at its put.
+    """First runs are in the order in which the tasks entered the lane: at their put, or when they fell due.
+
+    A task whose due time had passed before its put (the server was down) entered at its put.
     """
     begun = [put for put in members if put.runs]
     at_once = [put for put in begun if not put.due]
@@ -259,6 +263,6 @@ def _in_order(members: Sequence[Put]) -> Iterator[str]:
         if before and before[-1].runs[0].token > put.runs[0].token:
             yield f"{put.number} was due when {before[-1].number} was in the lane, and began before it"
     for earlier, later in pairwise(deferred):
-        both_waited = earlier.due < later.due and max(earlier.known, later.known) < later.due
-        if both_waited and earlier.runs[0].token > later.runs[0].token:
+        both_deferred = earlier.due < later.due and max(earlier.known, later.known) < later.due
+        if both_deferred and earlier.runs[0].token > later.runs[0].token:
             yield f"{later.number} began before {earlier.number}, which was due first"

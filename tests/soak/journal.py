@@ -1,4 +1,4 @@
-"""The soak's own memory: one line per event, on the disk before whoever writes it goes on. Nothing of Ada is in it."""
+"""The journal of a soak: one line per event, on the disk before the process continues. It uses nothing of Ada."""
 
 import json
 import os
@@ -11,8 +11,9 @@ Line = dict[str, Any]
 
 
 class Journal:
-    """One file per process; the lines of one process are in their order, those of several are sorted by `at`, the ns of
-    the machine's monotonic clock. `ms` is the unix time, which is the server's, too.
+    """One file per process. Lines of several processes are sorted by `at`, the monotonic clock of the machine in ns.
+
+    `ms` is the unix time, which is also the time of the server.
     """
 
     def __init__(self, directory: Path, name: str) -> None:
@@ -25,7 +26,7 @@ class Journal:
 
 
 def read(directory: Path) -> list[Line]:
-    """Every line of every process, in the order of time. What a killed process was just writing is left out."""
+    """The lines of all processes, ordered by time, without the unfinished last line of a killed process."""
     return sorted((line for path in directory.glob("*.jsonl") for line in _lines(path)), key=lambda line: line["at"])
 
 

@@ -1,17 +1,17 @@
-"""What the tasks of a soak are like, by a seed: lanes, tenants, priorities, deferral, expiry, and how their runs go."""
+"""The tasks of a soak, random by a seed: lanes, tenants, priorities, deferral, expiry and results."""
 
 import random
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from core.model.backoff import Backoff
-from core.queue.client import Tube
+from core.queue import Tube
 
 STRICT, PARKED, CALLS = "strict", "parked", "calls"
 ENDS_TO = "checker"
-"""The client that every task's end is told to."""
+"""The client that receives the end of every task."""
 
-# Time and again a lease is lost through no fault of the task: nothing is to be buried for that.
+# Leases are lost again and again because of the faults; no task may be buried for that.
 _ATTEMPTS = 10_000
 _BACKOFF = Backoff(timedelta(milliseconds=20), timedelta(milliseconds=200))
 TUBES = (
@@ -20,7 +20,7 @@ TUBES = (
     Tube(CALLS, attempts=_ATTEMPTS, backoff=_BACKOFF),
 )
 
-# How the runs of a task go, and how often. Each step is one believed run; the last one ends the task.
+# The results of the runs of a task, and their weights. Each step is one accepted run; the last one ends the task.
 _PLANS = {
     ("ok",): 60,
     ("retry", "ok"): 10,
@@ -34,7 +34,7 @@ _PLANS = {
 
 @dataclass(frozen=True)
 class Shape:
-    """One task to be put. `due_ms`, `expires_ms`: unix; 0 for none."""
+    """One task to put. `due_ms`, `expires_ms`: unix ms; 0 for none."""
 
     plan: tuple[str, ...]
     takes: float

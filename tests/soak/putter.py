@@ -1,5 +1,6 @@
-"""A process of the soak that puts tasks, cancels some of them and calls. What it means to put is in the journal before
-it is put, and that it was put when that is known.
+"""A process of the soak that puts tasks, cancels some of them and makes calls.
+
+The journal has a line before each put, and another one when the put is acknowledged.
 
     python -m tests.soak.putter URL DIRECTORY NAME SEED PER_SECOND
 """
@@ -17,34 +18,34 @@ from typing import Any
 
 from cli.processes.supervisor import announce
 from core.errors import NotFound
-from core.queue.client import NewTask, QueueClient, TaskFilter
+from core.queue import NewTask, QueueClient, TaskFilter
 from core.redis.store import Store
 from tests.soak.journal import Journal
 from tests.soak.plan import CALLS, ENDS_TO, PARKED, STRICT, Shape, shape
-from tests.soak.version_of import whose
+from tests.soak.version import version_facts
 
-HANDS = 4
+PRODUCERS = 4
 LANES = 3
 CALL = timedelta(seconds=50)
-"""Longer than any trouble the nemesis makes."""
+"""Longer than any fault lasts."""
 
 
 class Putter:
-    """Several attempt_pool, each with lanes of its own: what one hand puts into a lane is in the order of its puts."""
+    """Several producers with lanes of their own, so each lane is in the order of the puts of its producer."""
 
     def __init__(self, work: QueueClient, journal: Journal, name: str, seed: int, per_second: float) -> None:
         self._work = work
         self._journal = journal
         self._name = name
         self._chance = random.Random(seed)
-        self._pause = HANDS / per_second
+        self._pause = PRODUCERS / per_second
         self._numbers = itertools.count(1)
         self.stopping = asyncio.Event()
 
     async def run(self) -> None:
-        await asyncio.gather(self._calls(), *(self._hand(number) for number in range(HANDS)))
+        await asyncio.gather(self._calls(), *(self._produce(number) for number in range(PRODUCERS)))
 
-    async def _hand(self, number: int) -> None:
+    async def _produce(self, number: int) -> None:
         lanes = [*(f"{self._name} {number} {lane}" for lane in range(LANES)), ""]
         while not self.stopping.is_set():
             await self._put(self._chance.choice((STRICT, STRICT, PARKED)), self._chance.choice(lanes))
@@ -70,7 +71,7 @@ class Putter:
         return NewTask(body, due=due, expires=expires, reply=ENDS_TO, user=number, **facts)
 
     async def _cancel(self, number: str, task_id: str) -> None:
-        """By id or by user, soon or at once."""
+        """Cancels by id or by user, now or soon."""
         self._journal.write("cancel", n=number)
         await asyncio.sleep(self._chance.choice((0, 0.05, 0.5)))
         try:
@@ -82,7 +83,7 @@ class Putter:
             return  # it has ended
 
     async def _calls(self) -> None:
-        """Every call brings its own answer."""
+        """Makes calls and checks that each gets its own answer."""
         while not self.stopping.is_set():
             number = f"{self._name}:{next(self._numbers)}"
             self._journal.write("call", n=number)
@@ -106,7 +107,7 @@ async def put(url: str, directory: Path, name: str, seed: int, per_second: float
     work = QueueClient(store, name)
     putter = Putter(work, Journal(directory, name), name, seed, per_second)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, putter.stopping.set)
-    announce(**whose())
+    announce(**version_facts())
     await putter.run()
     await work.close()
     await store.close()

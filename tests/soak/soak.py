@@ -1,4 +1,4 @@
-"""A soak: putters and workers in processes of their own on a real server, a nemesis, and a checker with its own eyes.
+"""A soak: putter and worker processes on a real server, a nemesis that injects faults, and a checker of the journals.
 
 putters ─▶ server ◀─ workers          each writes a journal
              ▲  └─▶ ends of all tasks ─▶ journal
@@ -8,40 +8,38 @@ putters ─▶ server ◀─ workers          each writes a journal
 import asyncio
 import os
 import random
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from redis.asyncio import Redis
-from redis.exceptions import RedisError
-
 from core.errors import StoreError
-from core.queue.queue import Queue
-from core.queue.tubes import Tubes
+from core.queue import Queue, Tubes
 from core.redis.keys import KEYS, Lifetime, kind_of
 from core.redis.store import Store
-from core.redis.stream_reader import entries
-from tests.crash.program import ROOT, Program
-from tests.soak.checker import Verdict, judge
+from core.redis.stream_reader import StreamReader
+from tests.crash.process import ROOT, AdaProcess
+from tests.soak.checker import Verdict, check
 from tests.soak.journal import Journal, read
-from tests.soak.nemesis import Nemesis, Say
+from tests.soak.nemesis import Log, Nemesis
 from tests.soak.plan import ENDS_TO, PARKED, STRICT, TUBES
-from tests.support.audited import broken
+from tests.support.audited import violations_in
 from tests.support.servers import Server
 from tests.support.waiting import until
 
 LEASE_MS = 1500
 WORKERS, PUTTERS = 3, 2
 DRAIN = 40.0
-"""Seconds after which what has not ended is stuck."""
+"""Seconds after which a task that has not ended is stuck."""
 
 _CONFIG = "enable-debug-command local\nappendfsync {appendfsync}\n"
 
 
 @dataclass
 class Plan:
-    """`per_second`: tasks put by all putters together. `appendfsync`: as the embedded server has it. `before`: a folder
-    with another `core` and `lua`, which every second process runs.
+    """`per_second`: tasks put by all putters together. `appendfsync`: the setting of the server.
+
+    `before`: a folder with another version of `core` and `lua`, which every second process runs.
     """
 
     seconds: float
@@ -53,10 +51,10 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """`violations`: what the audit found afterwards; `left`: keys that should have gone with the work."""
+    """`violations`: findings of the audit after the soak. `left`: keys of work that should be gone."""
 
     verdict: Verdict
-    troubles: int
+    faults: int
     violations: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
@@ -66,31 +64,31 @@ class Outcome:
 
     def __str__(self) -> str:
         after = f"audit: {len(self.violations)} broken, {len(self.left)} keys left"
-        return f"{self.verdict}; {self.troubles} troubles; {after}"
+        return f"{self.verdict}; {self.faults} faults; {after}"
 
     def findings(self) -> list[str]:
-        told = self.verdict
-        named = {"lost": told.lost, "doubled": told.doubled, "out of order": told.out_of_order}
+        verdict = self.verdict
+        named = {"lost": verdict.lost, "doubled": verdict.doubled, "out of order": verdict.out_of_order}
         named |= {"audit": self.violations, "left": self.left}
         return [f"{name}: {one}" for name, found in named.items() for one in found]
 
 
 class Soak:
-    """One run in a directory of its own. `scripts`: of each `core` that took part, the names its scripts go by."""
+    """One soak in a directory of its own. `scripts`: for each `core` that took part, the hashes of its scripts."""
 
-    def __init__(self, directory: Path, plan: Plan, say: Say) -> None:
+    def __init__(self, directory: Path, plan: Plan, log: Log) -> None:
         self._directory = directory
         self._journals = directory / "journals"
         self._journals.mkdir(parents=True)
         self._plan = plan
-        self._say = say
+        self._log = log
         self._server = Server(directory / "server")
         with self._server.place.config.open("a") as config:
             config.write(_CONFIG.format(appendfsync=plan.appendfsync))
-        self._hired = 0
+        self._started = 0
         self.scripts: dict[str, set[str]] = {}
-        self._workers: list[Program] = []
-        self._putters: list[Program] = []
+        self._workers: list[AdaProcess] = []
+        self._putters: list[AdaProcess] = []
 
     async def run(self) -> Outcome:
         self._server.start()
@@ -107,14 +105,14 @@ class Soak:
         for tube in TUBES:
             await Tubes(store).create(tube)
         beside = [asyncio.create_task(self._listen()), asyncio.create_task(self._kick(Queue(store)))]
-        self._workers += [self._hire() for _ in range(WORKERS)]
+        self._workers += [self._start_worker() for _ in range(WORKERS)]
         self._putters += [self._putter(number) for number in range(PUTTERS)]
         for program in [*self._workers, *self._putters]:
             facts = await program.ready()
             self.scripts.setdefault(facts["core"], set()).update(facts["scripts"])
         chance = random.Random(self._plan.seed)
         nemesis = Nemesis(
-            self._server, self._workers, self._hire, LEASE_MS / 1000, chance.randrange(2**32), self._say
+            self._server, self._workers, self._start_worker, LEASE_MS / 1000, chance.randrange(2**32), self._log
         )  # fmt: skip
         await nemesis.run(self._plan.seconds)
         await self._drain(store)
@@ -122,47 +120,41 @@ class Soak:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        outcome = Outcome(judge(read(self._journals), LEASE_MS), nemesis.troubles)
-        outcome.violations = [str(violation) for violation in await broken(store)]
-        outcome.left = [key for key in self._server.all_keys() if _goes_with_work(key)]
+        outcome = Outcome(check(read(self._journals), LEASE_MS), nemesis.faults)
+        outcome.violations = [str(violation) for violation in await violations_in(store)]
+        outcome.left = [key for key in self._server.all_keys() if _is_work(key)]
         return outcome
 
     # processes
 
-    def _hire(self) -> Program:
-        self._hired += 1
-        return self._program("worker", self._hired, str(LEASE_MS))
+    def _start_worker(self) -> AdaProcess:
+        self._started += 1
+        return self._program("worker", self._started, str(LEASE_MS))
 
-    def _putter(self, number: int) -> Program:
+    def _putter(self, number: int) -> AdaProcess:
         seed = random.Random(f"{self._plan.seed} {number}").randrange(2**32)
         return self._program("putter", number, str(seed), str(self._plan.per_second / PUTTERS))
 
-    def _program(self, module: str, number: int, *words: str) -> Program:
+    def _program(self, module: str, number: int, *words: str) -> AdaProcess:
         name = f"{module}-{number}"
         given = (self._server.url, str(self._journals), name, *words)
         before = self._plan.before if number % 2 else None
         environment = {"PYTHONPATH": f"{before}{os.pathsep}{ROOT}"} if before else {}
-        return Program(given, environment, self._directory / f"{name}.log", module=f"tests.soak.{module}")
+        return AdaProcess(given, environment, self._directory / f"{name}.log", module=f"tests.soak.{module}")
 
     # beside
 
     async def _listen(self) -> None:
-        """Every end of a task, as the server told it in the step that ended it."""
-        journal, last = Journal(self._journals, "ends"), "0-0"
-        name = KEYS["reply"].at(0, ENDS_TO)
-        async with Redis.from_url(self._server.url, decode_responses=True) as client:
-            while True:
-                try:
-                    found = entries(await client.xread({name: last}, count=500, block=500))
-                except (RedisError, OSError):
-                    await asyncio.sleep(0.1)
-                    continue
-                for entry, fields in found:
-                    last = entry
-                    journal.write("ended", task=f"0.{fields['task']}", state=fields["state"], answer=fields["answer"])
+        """Writes every end of a task to the journal, as the server reports it in the step that ends the task."""
+        journal = Journal(self._journals, "ends")
+
+        def write(_: str, fields: Mapping[str, str]) -> None:
+            journal.write("ended", task=f"0.{fields['task']}", state=fields["state"], answer=fields["answer"])
+
+        await StreamReader(Store(self._server.url), KEYS["reply"].at(0, ENDS_TO), "0-0", write).run()
 
     async def _kick(self, queue: Queue) -> None:
-        """The person who looks at what was buried."""
+        """An operator who kicks what was buried."""
         while True:
             with suppress(StoreError):
                 for tube in (STRICT, PARKED):
@@ -170,25 +162,25 @@ class Soak:
             await asyncio.sleep(0.5)
 
     async def _drain(self, store: Store) -> None:
-        """Nothing more is put; whatever is there ends, unless something is stuck."""
-        self._say("the nemesis rests; what is there must end")
+        """Stops the putters; then all tasks must end."""
+        self._log("no more faults; all tasks must end")
         for putter in self._putters:
-            putter.ask_to_end()
+            putter.terminate()
         for putter in self._putters:
-            if code := await putter.ended(within=DRAIN):
-                raise RuntimeError(f"{putter.words[2]} ended with {code}: {putter.said[-2000:]}")
+            if code := await putter.wait(within=DRAIN):
+                raise RuntimeError(f"{putter.args[2]} ended with {code}: {putter.output[-2000:]}")
         with suppress(AssertionError):
             await until(lambda: _is_empty(Queue(store)), within=DRAIN, every=0.1)
         for worker in self._workers:
-            worker.ask_to_end()
+            worker.terminate()
         for worker in self._workers:
-            await worker.ended()
+            await worker.wait()
 
 
 async def _is_empty(queue: Queue) -> bool:
-    return all(told["live"] == 0 for told in (await queue.stats())["tubes"].values())
+    return all(tube.live == 0 for tube in (await queue.stats()).tubes.values())
 
 
-def _goes_with_work(key: str) -> bool:
+def _is_work(key: str) -> bool:
     kind = kind_of(key)
     return kind is None or kind.lifetime is Lifetime.WORK

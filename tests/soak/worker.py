@@ -14,21 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from cli.processes.supervisor import announce
-from core.queue.client import Attempt, Bury, Done, Failed, QueueClient, Result, Retry
-from core.queue.worker import Worker
+from core.queue import Attempt, Bury, Done, Failed, QueueClient, Result, Retry, Worker
 from core.redis.store import Store
 from tests.soak.journal import Journal
 from tests.soak.plan import CALLS, PARKED, STRICT
-from tests.soak.version_of import whose
+from tests.soak.version import version_facts
 
 CONCURRENCY = 20
 GRACE = timedelta(milliseconds=500)
 
 
-class WitnessedStore(Store):
-    """Notes what the server answered to each settle (a run that was told anything but `stale` was believed), and which
-    tasks were given back.
-    """
+class JournalingStore(Store):
+    """Writes the reply of each settle to the journal (any reply but `stale` accepts the run), and each release."""
 
     journal: Journal
 
@@ -39,14 +36,14 @@ class WitnessedStore(Store):
         answer = await super().run(name, shard, *arguments)
         if name == "settle":
             width = len(arguments) // len(answer)
-            for n, told in enumerate(answer):
+            for n, reply in enumerate(answer):
                 _, token, result, *_ = arguments[n * width : (n + 1) * width]
-                self.journal.write("settled", token=int(token), result=result, sent=sent, told=told)
+                self.journal.write("settled", token=int(token), result=result, sent=sent, told=reply)
         return answer
 
 
 class Handler:
-    """Does what a task's body says, step by step."""
+    """Runs the plan in the body of a task, step by step."""
 
     def __init__(self, journal: Journal, lease: float) -> None:
         self._journal = journal
@@ -56,7 +53,7 @@ class Handler:
         body, task = json.loads(job.body), job.task
         step = body["step"] + int(job.checkpoint or 0)
         token = int(task.token)
-        self._journal.write("start", task=task.name, token=token, n=body["n"], step=step, claimed=task.claimed)
+        self._journal.write("start", task=task.task_id, token=token, n=body["n"], step=step, claimed=task.claimed)
         result = await self._do(job, body, step)
         self._journal.write("end", token=token, result=type(result).__name__)
         return result
@@ -83,17 +80,17 @@ async def echo(job: Attempt) -> str:
 
 
 async def work(url: str, directory: Path, name: str, lease: timedelta) -> None:
-    store = await WitnessedStore.open(url, patience=60)
-    assert isinstance(store, WitnessedStore)
+    store = await JournalingStore.open(url, patience=60)
+    assert isinstance(store, JournalingStore)
     store.journal = Journal(directory, name)
     works = QueueClient(store)
     handler = Handler(store.journal, lease.total_seconds())
     floor = timedelta(seconds=1)
-    workers = [works.worker(tube, handler, CONCURRENCY, lease=lease, floor=floor) for tube in (STRICT, PARKED)]
-    workers.append(works.worker(CALLS, echo, CONCURRENCY, lease=lease, floor=floor))
+    workers = [works.worker(tube, handler, CONCURRENCY, lease=lease, max_sleep=floor) for tube in (STRICT, PARKED)]
+    workers.append(works.worker(CALLS, echo, CONCURRENCY, lease=lease, max_sleep=floor))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _stop, workers)
     running = [asyncio.create_task(worker.run()) for worker in workers]
-    announce(**whose())
+    announce(**version_facts())
     await asyncio.gather(*running)
     await works.close()
     await store.close()

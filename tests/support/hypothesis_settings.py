@@ -1,13 +1,9 @@
-"""What all state machines are run with. Examples that failed are kept in `tests/core/failures`, and tried first."""
+"""Hypothesis settings of the state machines.
 
-from pathlib import Path
+There is no example database: a failure prints its blob for `@reproduce_failure`, and becomes a recorded run in code
+(tests/queue/test_recorded_runs.py, tests/history/test_recorded_runs.py).
+"""
 
 from hypothesis import HealthCheck, settings
-from hypothesis.database import DirectoryBasedExampleDatabase
 
-SETTINGS = settings(
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=list(HealthCheck),
-    database=DirectoryBasedExampleDatabase(Path(__file__).parents[1] / "hypothesis_failures"),
-)
+SETTINGS = settings(deadline=None, print_blob=True, suppress_health_check=list(HealthCheck), database=None)

@@ -1,4 +1,4 @@
-"""Which row of the specification is shown by which test: reads `@pytest.mark.row`, prints `./ada test --rows`."""
+"""Maps the rows of the specification to the tests that show them (`@pytest.mark.row`), for `./ada test --rows`."""
 
 import json
 from collections.abc import Iterable
@@ -11,18 +11,18 @@ Shown = dict[str, list[str]]
 
 
 def titles() -> Titles:
-    """Row id → its one-line title, as in tests/rows.txt."""
+    """Row id → its one-line title, from tests/support/rows.txt."""
     lines = (Path(__file__).parent / "rows.txt").read_text(encoding="utf-8").splitlines()
     return dict(line.split(" ", 1) for line in lines if line)
 
 
 def shown_by(items: Iterable[pytest.Item]) -> Shown:
-    """Row id → the tests that claim to show it; a parametrised test counts once. Unknown ids are a usage error."""
+    """Row id → the tests that show it; a parametrised test counts once. Raises UsageError for an unknown id."""
     known, shown = titles(), Shown()
     for item in items:
         for row in rows_of(item):
             if row not in known:
-                raise pytest.UsageError(f"{item.nodeid}: no row {row} in tests/rows.txt")
+                raise pytest.UsageError(f"{item.nodeid}: no row {row} in tests/support/rows.txt")
             name = item.nodeid.split("[", 1)[0]
             tests = shown.setdefault(row, [])
             if name not in tests:

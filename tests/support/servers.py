@@ -1,4 +1,4 @@
-"""Real servers for the tests: started, killed, frozen and started again on the same data."""
+"""Real servers for tests: they can be started, killed, paused, and started again on the same data."""
 
 import os
 import shutil
@@ -14,42 +14,42 @@ import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 
-from cli.processes.die_with_parent import tethered
-from cli.processes.embedded_valkey import Embedded, bundled, prepare
+from cli.processes.die_with_parent import die_with_parent
+from cli.processes.embedded_valkey import EmbeddedValkey, prepare, server_program
 
 DEBIAN_REDIS = shutil.which("redis-server")
 
 on_both_servers = pytest.mark.parametrize("server", ["valkey", "redis"], indirect=True)
-"""For tests whose subject could differ between Valkey and Debian's Redis: the fixture `server` is each in turn."""
+"""Runs a test on Valkey and on Debian's Redis, for subjects that could differ (Lua, expiry, persistence)."""
 
 
 def needs_package(package: str, program: str) -> pytest.MarkDecorator:
-    """Skips where the program of a system package is missing; the end of the run names the package."""
+    """Skips the test if the program of a system package is missing; the summary names the package."""
     return pytest.mark.skipif(shutil.which(program) is None, reason=lacking(package))
 
 
 def lacking(package: str) -> str:
-    """The reason by which the report recognises a skip for want of a package."""
+    """The reason of a skip because of a missing package."""
     return f"needs the system package {package}"
 
 
 def program_of(kind: str) -> Path:
-    """The server program for "valkey" or "redis"; skips the test where Debian's Redis is not installed."""
+    """The server program for "valkey" or "redis". Skips the test if Debian's Redis is not installed."""
     if kind == "valkey":
-        return bundled()
+        return server_program()
     if DEBIAN_REDIS is None:
         pytest.skip(lacking("redis-server"))
     return Path(DEBIAN_REDIS)
 
 
 class Server:
-    """One server with users' settings (append-only file on, a port of its own) on a directory that outlives it.
+    """One server with the settings of the embedded one, on a directory that survives it.
 
-    It ends with the test process, however that ends. Every method returns when its effect is there.
+    It ends with the test process. Every method returns after its effect.
     """
 
     def __init__(self, directory: Path, program: Path | None = None) -> None:
-        self.place: Embedded = prepare(directory)
+        self.place: EmbeddedValkey = prepare(directory)
         self.log = directory / "server.log"
         self._program = program
         self._process: subprocess.Popen[bytes] | None = None
@@ -59,7 +59,7 @@ class Server:
         return self.place.url
 
     def url_through(self, port: int) -> str:
-        """The same server through whatever hands on what comes to another port."""
+        """The address of this server through a relay on another port."""
         return replace(self.place, port=port).tcp_url
 
     @property
@@ -74,40 +74,40 @@ class Server:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Comes back when the server answers and has loaded its data."""
+        """Returns when the server has loaded its data and replies."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                tethered(self.place.command(self._program)),
+                die_with_parent(self.place.command(self._program)),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-        self._await_answer()
+        self._await_reply()
 
     def stop(self) -> None:
-        """Ends it in good order."""
+        """Ends it with SIGTERM."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Ends it as a power cut would, but for what the kernel has already taken."""
+        """Ends it with SIGKILL. What it wrote to the kernel survives, unlike in a power cut."""
         self._end(signal.SIGKILL)
 
     def restart(self) -> None:
-        """Starts it again on its data; ends it in good order first if it is up."""
+        """Starts it again on its data; stops it first if it is up."""
         if self.is_up:
             self.stop()
         self.start()
 
     def pause(self) -> None:
-        """Freezes it: connections stay open and nothing is answered."""
+        """Freezes it: connections stay open, and it does not reply."""
         os.kill(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
     def empty(self) -> None:
-        """No key, no script, the settings of the start; up again if the last test left it down or frozen."""
+        """Removes all keys and scripts and resets the settings; starts it if the last test left it down or paused."""
         if not self.is_up:
             self.start()
         self.resume()
@@ -134,13 +134,13 @@ class Server:
         process.stdin.close()
         self._process = None
 
-    def _await_answer(self) -> None:
+    def _await_reply(self) -> None:
         with Redis.from_url(self.url, socket_timeout=5) as client:
-            await_sync(lambda: self._answers(client), within=20, what=f"an answer of the server ({self.log})")
+            await_sync(lambda: self._replies(client), within=20, what=f"a reply of the server ({self.log})")
 
-    def _answers(self, client: Redis) -> bool:
+    def _replies(self, client: Redis) -> bool:
         if not self.is_up:
-            raise RuntimeError(f"the server ended at its start: {self.log.read_text()[-2000:]}")
+            raise RuntimeError(f"the server ended during its start: {self.log.read_text()[-2000:]}")
         try:
             return bool(client.ping())
         except RedisError:
@@ -148,7 +148,7 @@ class Server:
 
 
 def await_sync(holds: Callable[[], bool], within: float, what: str) -> None:
-    """The plain sister of `until`, for the start of processes outside any event loop."""
+    """`until` without an event loop, for the start of processes."""
     limit = time.monotonic() + within
     while not holds():
         if time.monotonic() > limit:

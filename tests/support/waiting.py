@@ -1,4 +1,4 @@
-"""The one place of the asynchronous tests that polls."""
+"""Polling in asynchronous tests."""
 
 import asyncio
 import inspect
@@ -16,9 +16,9 @@ async def until(predicate: Callable[[], T], within: float = ..., every: float = 
 
 
 async def until(predicate: Callable[[], Any], within: float = 5.0, every: float = 0.005) -> Any:
-    """Awaits the moment the predicate (plain or asynchronous) becomes true and answers its value.
+    """Waits until the predicate (plain or asynchronous) is true; returns its value.
 
-    Raises AssertionError with the predicate's last value after `within` seconds.
+    Raises AssertionError with the last value after `within` seconds.
     """
     limit = time.monotonic() + within
     while True:

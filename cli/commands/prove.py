@@ -1,0 +1,73 @@
+"""`./ada prove [PART …]`: the long forms of the tests that prove by volume (docs/proof.md).
+
+`./ada test` runs a short form of each part. Needs a clone of the repository.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
+
+from cli.command import FAILURE, SUCCESS, Command
+from cli.commands.development import ROOT, WORKERS, need_clone
+
+PYTEST = ("-m", "pytest", *WORKERS, "-q", "--long", "--no-skips")
+PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
+    # part: (what it proves, the arguments of Python)
+    "interleavings": (
+        "three scripts in any order leave nothing stuck",
+        (*PYTEST, "tests/model_checking/test_interleavings.py"),
+    ),
+    "cuts": (
+        "an append-only file cut at any of its last 4,000 bytes loads as after a whole script",
+        (*PYTEST, "tests/model_checking/test_cuts.py"),
+    ),
+    "histories": (
+        "random operations on queue and deliveries do what the models do",
+        (*PYTEST, "tests/queue/test_machine.py", "tests/history/test_delivery_machine.py"),
+    ),
+    "fuzz": ("random requests get a documented response", (*PYTEST, "tests/delivery/test_fuzz.py")),
+    "soak": ("minutes of faults lose, double and reorder nothing", (*PYTEST, "tests/soak")),
+    "benchmarks": ("every benchmark runs and counts what it should", (*PYTEST, "tests/bench")),
+    "mutation": (
+        "every call of the scripts is needed by a test",
+        ("-m", "tests.model_checking.mutate"),
+    ),
+}
+
+
+def declare(parser: ArgumentParser) -> None:
+    parts = ", ".join(f"{name}: {meaning}" for name, (meaning, _) in PARTS.items())
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], metavar="PART", help=f"all by default; {parts}")
+
+
+def prove(arguments: Namespace) -> int:
+    """Runs the parts one after another, also after a failure; prints one line per part."""
+    need_clone()
+    results = [passes(part, arguments.json) for part in arguments.parts or PARTS]
+    return SUCCESS if all(results) else FAILURE
+
+
+def passes(part: str, as_json: bool) -> bool:
+    """Runs one part. Its output is shown on stderr if it fails."""
+    meaning, words = PARTS[part]
+    began = time.monotonic()
+    with tempfile.TemporaryFile() as output:
+        ended = subprocess.run([sys.executable, *words], cwd=ROOT, stdout=output, stderr=output, check=False)
+        output.seek(0)
+        lines = output.read().decode(errors="replace").splitlines()
+    passed, seconds = ended.returncode == 0, round(time.monotonic() - began)
+    if not passed:
+        print("\n".join(lines), file=sys.stderr)
+    summary = next((line.strip("= ") for line in reversed(lines) if line.strip()), "no output")
+    if as_json:
+        print(json.dumps({"part": part, "passed": passed, "time": seconds, "summary": summary}), flush=True)
+    else:
+        print(f"{part}: {'passed' if passed else 'FAILED'} in {seconds} s: {meaning} ({summary})", flush=True)
+    return passed
+
+
+COMMANDS = {"prove": Command(declare, prove)}
