@@ -21,7 +21,7 @@ def ms(stack: Stack, ahead: timedelta) -> int:
     return int((stack.now() + ahead).timestamp() * 1000)
 
 
-async def state_and_lock(stack: Stack, task_id: str) -> tuple[str, str | None]:
+async def lock_state(stack: Stack, task_id: str) -> tuple[str, str | None]:
     """Return a task's state and the task it waits for."""
     task = await stack.queue.peek(task_id)
     return task.state, task.waits_for
@@ -30,18 +30,18 @@ async def state_and_lock(stack: Stack, task_id: str) -> tuple[str, str | None]:
 @pytest.mark.row("K-14")
 async def test_a_locked_task_names_the_task_in_front_also_while_that_backs_off(stack: Stack) -> None:
     first, second, third = await stack.queue.put_many("t", [NewTask("", lane="lane") for _ in range(3)])
-    assert [await state_and_lock(stack, one) for one in (first, second, third)] == [
+    assert [await lock_state(stack, one) for one in (first, second, third)] == [
         ("ready", None),
         ("locked", first),
         ("locked", first),
     ]
     (task,) = await stack.take()
-    assert await state_and_lock(stack, second) == ("locked", first)
+    assert await lock_state(stack, second) == ("locked", first)
     await stack.queue.settle(task, result=SettleResult.RETRY, due=ms(stack, MINUTE))
-    assert await state_and_lock(stack, first) == ("waiting", None)
-    assert await state_and_lock(stack, second) == ("locked", first)
+    assert await lock_state(stack, first) == ("waiting", None)
+    assert await lock_state(stack, second) == ("locked", first)
     await stack.queue.cancel(first)
-    assert [await state_and_lock(stack, one) for one in (second, third)] == [("ready", None), ("locked", second)]
+    assert [await lock_state(stack, one) for one in (second, third)] == [("ready", None), ("locked", second)]
     (listed,) = await stack.queue.select(TaskFilter(lane="lane", state="locked"))
     assert (listed.id, listed.waits_for) == (third, second)
 
@@ -56,7 +56,7 @@ async def test_the_end_of_a_lanes_first_task_makes_exactly_the_next_one_ready(st
     result = SettleResult({"buried": "bury", "cancelled": "retry"}.get(how, how))
     assert await stack.queue.settle(task, result=result) == how
     await stack.audit()
-    assert [await state_and_lock(stack, one) for one in ids[1:]] == [
+    assert [await lock_state(stack, one) for one in ids[1:]] == [
         ("ready", None),
         ("locked", ids[1]),
         ("locked", ids[1]),
@@ -66,9 +66,7 @@ async def test_the_end_of_a_lanes_first_task_makes_exactly_the_next_one_ready(st
 
 @pytest.mark.row("K-16")
 @pytest.mark.parametrize("backs_off", [False, True])
-async def test_a_task_that_falls_due_while_its_lane_is_busy_is_locked_and_runs_in_its_turn(
-    stack: Stack, backs_off: bool
-) -> None:
+async def test_a_task_due_while_its_lane_is_busy_is_locked_and_runs_in_its_turn(stack: Stack, backs_off: bool) -> None:
     deferred = await stack.queue.put("t", "deferred", lane="lane", due=stack.now() + MINUTE)
     holder, _ = await stack.queue.put_many("t", [NewTask("holder", lane="lane"), NewTask("behind", lane="lane")])
     (task,) = await stack.take(lease=HOUR)
@@ -76,7 +74,7 @@ async def test_a_task_that_falls_due_while_its_lane_is_busy_is_locked_and_runs_i
         await stack.queue.settle(task, result=SettleResult.RETRY, due=ms(stack, HOUR / 2))
     stack.advance_clock(2 * MINUTE)
     await stack.tick()
-    assert await state_and_lock(stack, deferred) == ("locked", holder)
+    assert await lock_state(stack, deferred) == ("locked", holder)
     assert await stack.take(limit=10) == []
     await stack.queue.put("t", "put later", lane="lane")
     if backs_off:
@@ -166,9 +164,9 @@ async def test_a_task_without_a_lane_is_never_locked(stack: Stack) -> None:
     await stack.queue.put_many("t", [NewTask("", lane="lane") for _ in range(3)])
     ids = await stack.queue.put_many("t", [NewTask("", user="u", kind="k") for _ in range(5)])
     await stack.take(limit=3)
-    free = [one for one in ids if (await state_and_lock(stack, one))[0] != "taken"]
+    free = [one for one in ids if (await lock_state(stack, one))[0] != "taken"]
     assert len(free) == 3
-    assert {await state_and_lock(stack, one) for one in free} == {("ready", None)}
+    assert {await lock_state(stack, one) for one in free} == {("ready", None)}
     assert len(await stack.take(limit=10)) == 3
 
 
@@ -214,7 +212,7 @@ async def test_a_put_does_not_overtake_tasks_of_its_lane_that_fell_due_without_a
     await put("t", "due tomorrow", lane="lane", due=soon + 24 * HOUR)
     stack.advance_clock(MINUTE)
     later = await put("t", "put", lane="lane")
-    assert [await state_and_lock(stack, one) for one in (first, later)] == [("ready", None), ("locked", first)]
+    assert [await lock_state(stack, one) for one in (first, later)] == [("ready", None), ("locked", first)]
     await stack.audit()
     taken = []
     while tasks := await stack.take():
@@ -230,7 +228,7 @@ async def test_a_kick_does_not_overtake_tasks_of_its_lane_that_fell_due_without_
     due = await stack.queue.put("t", "due", lane="lane", due=stack.now() + MINUTE)
     stack.advance_clock(HOUR)
     await stack.queue.kick(buried)
-    assert [await state_and_lock(stack, one) for one in (due, buried)] == [("ready", None), ("locked", due)]
+    assert [await lock_state(stack, one) for one in (due, buried)] == [("ready", None), ("locked", due)]
     await stack.audit()
     assert await stack.finish_all() == ["due", "kicked"]
 

@@ -230,9 +230,7 @@ async def test_an_idle_worker_claims_once_per_max_sleep(stack: Stack, workers: W
     assert time.monotonic() - began > 0.7
 
 
-async def test_a_task_put_while_the_subscription_was_cut_is_found_after_reconnecting(
-    stack: Stack, workers: Workers
-) -> None:
+async def test_a_task_put_while_the_subscription_was_cut_is_found_afterwards(stack: Stack, workers: Workers) -> None:
     worker = await workers.start()
     claims = worker.claims
     await stack.redis.config_set("notify-keyspace-events", "")
@@ -293,9 +291,7 @@ async def test_a_worker_without_permission_to_subscribe_logs_why_and_polls_by_ma
         await stack.redis.execute_command("ACL", "DELUSER", "no-channels")  # type: ignore[no-untyped-call]
 
 
-async def test_when_the_keeper_of_the_timer_stops_another_worker_takes_over_at_once(
-    stack: Stack, workers: Workers
-) -> None:
+async def test_when_the_keeper_of_the_timer_stops_another_takes_over_at_once(stack: Stack, workers: Workers) -> None:
     """Not when the bell expires: that is when the task is due, so it would be late."""
     keeper, other = await workers.start(), await workers.start()
     await stack.queue.put("t", "late", due=stack.now() + timedelta(seconds=30))
