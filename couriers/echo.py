@@ -1,7 +1,4 @@
-"""A courier that writes to a file: the smallest there is, and the example of docs/add-a-courier.md.
-
-Before: core.courier.runtime. After: whoever reads the file.
-"""
+"""A courier that writes messages to a file. The smallest courier; the example of docs/add-a-courier.md."""
 
 import json
 from collections.abc import Sequence
@@ -19,14 +16,12 @@ class Settings:
 
 
 class Echo:
-    """A courier of core.courier.interface. Several processes may write to one file: each message is one line, appended
-    at once.
-    """
+    """Implements `core.courier.Courier`. Several processes may append to one file: each message is one line."""
 
     channel = "echo"
     batch = 10
     parcel = 100
-    remembers = NEVER  # a file takes the same line twice
+    remembers = NEVER  # a file accepts the same line twice
 
     def __init__(self, path: Path) -> None:
         self.account = str(path)
@@ -44,11 +39,11 @@ class Echo:
         return Sent(str(message.random_id()))
 
     async def close(self) -> None:
-        """Nothing is held between two attempts."""
+        """Nothing to close: the file is open only during an attempt."""
 
 
-async def open(settings: Settings, directory: Path) -> Echo:  # noqa: A001 - the port's name: couriers are opened
-    """Return the courier. Raises SetupError when the file cannot be written."""
+async def open(settings: Settings, directory: Path) -> Echo:  # noqa: A001 - the interface's name
+    """Return the courier. Raises SetupError if the file cannot be written."""
     path = directory / settings.path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
-"""The sandbox: Telegram, VK and an SMS gateway on loopback ports, with an inbox that shows who received what.
+"""A simulation of Telegram, VK and an SMS gateway on loopback ports, with an inbox of all messages received.
 
-The provider servers (`telegram/`, `vk.py`, `sms.py`) speak the real protocols and share one `World`: it keeps what
-people received and says who meets with which failure. `web.py` shows the world; `sandbox.py` starts all of it.
+The provider servers (`telegram/`, `vk/`, `sms/`) speak the real protocols. They share one `SandboxState`, which keeps
+the messages received and selects the faults to inject. `web/` shows the state; `sandbox.py` starts everything.
+It imports nothing of Ada and sends nothing to other machines. Used by `./ada sandbox`, benchmarks and tests.
 """

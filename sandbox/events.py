@@ -1,4 +1,4 @@
-"""The sandbox's words: a message that reached somebody, a failure, and the rule that orders one."""
+"""The value types of the sandbox: a message received, a fault, and a rule that injects a fault."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,12 @@ ANY = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
-    """One message that reached one person."""
+class ReceivedMessage:
+    """One message that a recipient received."""
 
     number: int  # 1, 2, 3 … over all channels
     channel: str  # "telegram" | "vk" | "sms"
-    address: str  # whom: user id as string / vk peer id / E.164 number
+    address: str  # of the recipient: user id as string / VK peer id / E.164 number
     text: str
     reference: str  # the provider's message id
     random_id: int | None
@@ -20,21 +20,21 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a rule or a magic recipient does; the names of each channel are in `faults.py`."""
+    """A failure to inject. The names of each channel are in `faults.py`."""
 
     name: str
-    value: int | None = None  # seconds or a code, where the fault wants one
+    value: int | None = None  # seconds or a code, if the fault takes one
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Orders a fault for whatever matches; `*` matches everything."""
+    """Injects a fault into all matching calls; `*` matches everything."""
 
     channel: str
     fault: Fault
     address: str = ANY
     method: str = ANY
-    times: int | None = None  # how often it still strikes; None: always
+    times: int | None = None  # how many more times it applies; None: without limit
 
     def matches(self, channel: str, address: str, method: str) -> bool:
         return self.channel == channel and self.address in (ANY, address) and self.method in (ANY, method)

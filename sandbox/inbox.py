@@ -1,47 +1,47 @@
-"""The bounded store of everything that people received.
+"""The bounded store of all messages received.
 
-Appending is O(1): numbers grow without gaps, so the oldest message is also the oldest of its address.
+Appending is O(1): numbers have no gaps, so the oldest message is also the oldest of its address.
 """
 
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 
-from sandbox.events import Received
+from sandbox.events import ReceivedMessage
 
-KEPT = 200_000
+DEFAULT_CAPACITY = 200_000
 
 
 class Inbox:
-    """Keeps the newest `kept` messages, in the order of their numbers and by address."""
+    """Keeps the newest `capacity` messages, in the order of their numbers and by address."""
 
-    def __init__(self, kept: int = KEPT) -> None:
-        self._kept = kept
-        self._messages: dict[int, Received] = {}
-        self._of: dict[tuple[str, str], deque[Received]] = {}
+    def __init__(self, capacity: int = DEFAULT_CAPACITY) -> None:
+        self._capacity = capacity
+        self._messages: dict[int, ReceivedMessage] = {}
+        self._by_address: dict[tuple[str, str], deque[ReceivedMessage]] = {}
         self._oldest = 1
-        self.newest = 0  # the last number given
+        self.newest = 0  # the number of the newest message
 
-    def append(self, message: Received) -> None:
-        """Store one message whose number is `newest + 1`; the oldest makes room for it."""
+    def append(self, message: ReceivedMessage) -> None:
+        """Store a message with the number `newest + 1`. At capacity the oldest message is dropped."""
         self.newest = message.number
         self._messages[message.number] = message
-        self._of.setdefault((message.channel, message.address), deque()).append(message)
-        if len(self._messages) > self._kept:
+        self._by_address.setdefault((message.channel, message.address), deque()).append(message)
+        if len(self._messages) > self._capacity:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        gone = self._messages.pop(self._oldest)
+        dropped = self._messages.pop(self._oldest)
         self._oldest += 1
-        mine = self._of[gone.channel, gone.address]
-        mine.popleft()
-        if not mine:
-            del self._of[gone.channel, gone.address]
+        same_address = self._by_address[dropped.channel, dropped.address]
+        same_address.popleft()
+        if not same_address:
+            del self._by_address[dropped.channel, dropped.address]
 
     def read(
         self, channel: str | None = None, address: str | None = None, after: int = 0, limit: int | None = None
-    ) -> list[Received]:
-        """Return the oldest `limit` messages with a number above `after`, of one channel or address or of all."""
+    ) -> list[ReceivedMessage]:
+        """Return the oldest `limit` messages with a number above `after`, filtered by channel and address."""
         found = (
             message
             for message in self._candidates(channel, address, after)
@@ -49,23 +49,23 @@ class Inbox:
         )
         return list(islice(found, limit))
 
-    def _candidates(self, channel: str | None, address: str | None, after: int) -> Iterator[Received]:
+    def _candidates(self, channel: str | None, address: str | None, after: int) -> Iterator[ReceivedMessage]:
         if channel is not None and address is not None:
-            return (message for message in self._of.get((channel, address), ()) if message.number > after)
+            return (message for message in self._by_address.get((channel, address), ()) if message.number > after)
         numbers = range(max(self._oldest, after + 1), self.newest + 1)
         return (self._messages[number] for number in numbers)
 
-    def people(self) -> dict[str, int]:
-        """Return the number of people reached, by channel."""
-        reached: dict[str, int] = {}
-        for channel, _ in self._of:
-            reached[channel] = reached.get(channel, 0) + 1
-        return reached
+    def recipient_counts(self) -> dict[str, int]:
+        """Return the number of recipients with a message, by channel."""
+        counts: dict[str, int] = {}
+        for channel, _ in self._by_address:
+            counts[channel] = counts.get(channel, 0) + 1
+        return counts
 
     def clear(self) -> None:
-        """Forget all messages; the numbers go on, so a reader with an `after` misses nothing."""
+        """Drop all messages. The numbers continue, so a reader that passes `after` misses nothing."""
         self._messages.clear()
-        self._of.clear()
+        self._by_address.clear()
         self._oldest = self.newest + 1
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
-"""Magic recipients: whoever writes to one of these addresses meets with its failure, every time.
+"""Magic recipients: a message to one of these addresses always meets with the fault of the address.
 
-The tables are the contract; docs/sandbox.md shows them and a test compares the two. New ones go to the end of a
-channel's list, because the place in the list is the address.
+docs/sandbox.md shows the tables and a test compares them. Append new faults at the end of a list: the position in the
+list determines the address.
 """
 
 from sandbox.events import Fault
@@ -71,10 +71,10 @@ _SMS = [
 
 
 def _numbered(faults: list[Fault], first: int, prefix: str = "") -> dict[str, Fault]:
-    return {f"{prefix}{first + place}": fault for place, fault in enumerate(faults)}
+    return {f"{prefix}{first + position}": fault for position, fault in enumerate(faults)}
 
 
-MAGIC = {
+MAGIC_RECIPIENTS = {
     "telegram": _numbered(_TELEGRAM, 900_001),
     "vk": _numbered(_VK, 900_001),
     "sms": _numbered(_SMS, 70_000_000_001, "+"),

@@ -1,9 +1,9 @@
-"""Sandbox: the providers and the page together, from `start` to `stop`."""
+"""All provider servers and the inbox page, from `start` to `stop`."""
 
 from pathlib import Path
 
 from sandbox.sms.server import PASSWORD, SENDER, USERNAME, SmsServer
-from sandbox.state import World
+from sandbox.state import SandboxState
 from sandbox.telegram import TelegramServer
 from sandbox.vk import VkServer
 from sandbox.web import WebServer
@@ -14,9 +14,9 @@ TELEGRAM_BOT_TOKEN = "4242:sandbox"
 
 
 class Sandbox:
-    """All providers, sharing one world. `directory` keeps Telegram's key and sessions; port 0 takes a free one.
+    """All providers, with one shared state. `directory` keeps Telegram's key and sessions; port 0 takes a free one.
 
-    The first one in an empty directory makes an RSA key, which takes a second.
+    The first start in an empty directory generates an RSA key, which takes a second.
     """
 
     def __init__(
@@ -30,15 +30,15 @@ class Sandbox:
         sms_port: int = 0,
         sms_inbound_url: str | None = None,
     ) -> None:
-        self.world = World()
+        self.state = SandboxState()
         self.host = host
-        self.telegram = TelegramServer(self.world, directory / "telegram", host, telegram_port)
-        self.vk = VkServer(self.world, host, vk_port)
-        self.sms = SmsServer(self.world, host, sms_port, inbound_url=sms_inbound_url)
-        self.web = WebServer(self.world, self.telegram, self.sms, lambda: self.environment, host, web_port)
+        self.telegram = TelegramServer(self.state, directory / "telegram", host, telegram_port)
+        self.vk = VkServer(self.state, host, vk_port)
+        self.sms = SmsServer(self.state, host, sms_port, inbound_url=sms_inbound_url)
+        self.web = WebServer(self.state, self.telegram, self.sms, lambda: self.environment, host, web_port)
 
     async def start(self) -> None:
-        """Listen on all ports; raises OSError when one is taken, and then listens on none."""
+        """Listen on all ports. Raises OSError if one is taken; then it listens on none."""
         try:
             for server in (self.telegram, self.vk, self.sms, self.web):
                 await server.start()
@@ -53,12 +53,12 @@ class Sandbox:
 
     @property
     def page_url(self) -> str:
-        """The address of the inbox page."""
+        """Return the URL of the inbox page."""
         return self.web.url
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a client must be told to use this sandbox in place of the providers, by name of its setting."""
+        """Return the settings that make a client use this sandbox instead of the providers, by name."""
         return {
             "ADA_TELEGRAM_SERVER": f"{self.host}:{self.telegram.port}",
             "ADA_TELEGRAM_SERVER_KEY": self.telegram.public_key_pem,

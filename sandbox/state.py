@@ -1,6 +1,6 @@
-"""The world that the provider servers share: what people received, who meets with which failure, what was counted.
+"""The state that the provider servers share: messages received, rules for faults, counters.
 
-It runs inside one event loop and is not safe for threads.
+It belongs to one event loop and is not safe for threads.
 """
 
 import asyncio
@@ -9,64 +9,62 @@ from collections import Counter
 from collections.abc import Container
 from dataclasses import replace
 
-from sandbox.events import ANY, Fault, Received, Rule
-from sandbox.inbox import KEPT, Inbox
-from sandbox.magic_recipients import MAGIC
+from sandbox.events import ANY, Fault, ReceivedMessage, Rule
+from sandbox.inbox import DEFAULT_CAPACITY, Inbox
+from sandbox.magic_recipients import MAGIC_RECIPIENTS
 
-__all__ = ["ANY", "Fault", "Received", "Rule", "World"]
+__all__ = ["ANY", "Fault", "ReceivedMessage", "Rule", "SandboxState"]
 
 
-class World:
-    """People, their inboxes and the failures ordered for them."""
+class SandboxState:
+    """The inbox, the rules and the counters of one sandbox."""
 
-    def __init__(self, kept: int = KEPT) -> None:
-        self.messages = Inbox(kept)
+    def __init__(self, capacity: int = DEFAULT_CAPACITY) -> None:
+        self.messages = Inbox(capacity)
         self._rules: dict[int, Rule] = {}
         self._last_rule = 0
-        self._counts: Counter[tuple[str, str]] = Counter()
-        self._news: asyncio.Event | None = None
+        self._counters: Counter[tuple[str, str]] = Counter()
+        self._next_message: asyncio.Event | None = None
 
-    # what people received
+    # messages
 
     def receive(
         self, channel: str, address: str, text: str, *, reference: str, random_id: int | None = None
-    ) -> Received:
-        """Put a message into somebody's inbox and tell those who wait for news."""
+    ) -> ReceivedMessage:
+        """Put a message into the inbox and wake the tasks in `wait_for_message`."""
         number = self.messages.newest + 1
-        message = Received(number, channel, address, text, reference, random_id, time.time())
+        message = ReceivedMessage(number, channel, address, text, reference, random_id, time.time())
         self.messages.append(message)
-        self._tell()
+        if self._next_message is not None:
+            self._next_message.set()
+            self._next_message = None
         return message
 
-    def inbox(self, channel: str | None = None, address: str | None = None) -> list[Received]:
-        """Return what was received, oldest first, of one channel or address or of all."""
+    def inbox(self, channel: str | None = None, address: str | None = None) -> list[ReceivedMessage]:
+        """Return the messages received, oldest first, filtered by channel and address."""
         return self.messages.read(channel, address)
 
-    async def news(self) -> None:
+    async def wait_for_message(self) -> None:
         """Wait until the next message is received."""
-        if self._news is None:
-            self._news = asyncio.Event()
-        await self._news.wait()
+        if self._next_message is None:
+            self._next_message = asyncio.Event()
+        await self._next_message.wait()
 
-    def _tell(self) -> None:
-        if self._news is not None:
-            self._news.set()
-            self._news = None
-
-    # failures
+    # faults
 
     def fault(self, channel: str, address: str, method: str, only: Container[str] | None = None) -> Fault | None:
-        """Return what befalls this call: the first rule that matches (it counts down), then the magic recipient.
+        """Return the fault for this call: of the oldest rule that matches, otherwise of the magic recipient.
 
-        `only` names the faults that the asking layer can play; others are passed over and not counted down.
+        A rule that is used counts down. `only` names the faults that the caller can inject; others are skipped and do
+        not count down.
         """
         for number, rule in self._rules.items():
             if rule.matches(channel, address, method) and (only is None or rule.fault.name in only):
-                return self._strike(number, rule)
-        fault = MAGIC.get(channel, {}).get(address)
+                return self._use(number, rule)
+        fault = MAGIC_RECIPIENTS.get(channel, {}).get(address)
         return fault if fault is not None and (only is None or fault.name in only) else None
 
-    def _strike(self, number: int, rule: Rule) -> Fault:
+    def _use(self, number: int, rule: Rule) -> Fault:
         if rule.times is not None and rule.times <= 1:
             del self._rules[number]
         elif rule.times is not None:
@@ -74,13 +72,13 @@ class World:
         return rule.fault
 
     def add_rule(self, rule: Rule) -> int:
-        """Order a failure; returns the number by which it is listed. Older rules strike first."""
+        """Add a rule and return its number. Older rules apply first."""
         self._last_rule += 1
         self._rules[self._last_rule] = rule
         return self._last_rule
 
     def rules(self) -> dict[int, Rule]:
-        """Return the rules that can still strike, by number, with what is left of `times`."""
+        """Return the rules in force, by number; `times` is what is left of it."""
         return dict(self._rules)
 
     def clear_rules(self) -> None:
@@ -88,16 +86,16 @@ class World:
 
     # counters
 
-    def count(self, channel: str, what: str, by: int = 1) -> None:
-        """Add to a counter shown in /state.json, e.g. ("vk", "execute")."""
-        self._counts[channel, what] += by
+    def count(self, channel: str, name: str, by: int = 1) -> None:
+        """Add to a counter shown in /state.json, such as ("vk", "execute")."""
+        self._counters[channel, name] += by
 
-    def counted(self, channel: str, what: str) -> int:
-        return self._counts[channel, what]
+    def counter(self, channel: str, name: str) -> int:
+        return self._counters[channel, name]
 
     def counters(self) -> dict[str, dict[str, int]]:
-        """Return all counters: channel → what → how often."""
+        """Return all counters: channel → name → count."""
         table: dict[str, dict[str, int]] = {}
-        for (channel, what), times in sorted(self._counts.items()):
-            table.setdefault(channel, {})[what] = times
+        for (channel, name), count in sorted(self._counters.items()):
+            table.setdefault(channel, {})[name] = count
         return table

@@ -1,8 +1,6 @@
-"""SMS through Kannel's sendsms over HTTP.
+"""SMS through Kannel's sendsms over HTTP. The table of the gateway's answers is in `answers.py`.
 
-Before: core.courier.runtime. After: the gateway; then its delivery reports, which come to `Message.report`. The table
-of
-answers is in `answers.py`.
+Delivery reports do not come here: the gateway calls `Message.report`, an address of Ada's HTTP API.
 """
 
 from collections.abc import Sequence
@@ -18,10 +16,10 @@ from couriers.sms import answers
 from couriers.sms.numbers import e164
 from couriers.sms.parts import coding_of, parts
 
-NO_NUMBER = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a phone number")
-EVERY_REPORT = "31"  # delivered 1, failed 2, buffered 4, accepted 8, rejected 16
-# Kannel fills these in: which of the reports, the SMS centre's id of the message, and the centre's own words.
-REPORTED = "status=%d&id=%F&answer=%A"
+INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a phone number")
+ALL_REPORTS = "31"  # dlr-mask: delivered 1, failed 2, buffered 4, accepted 8, rejected 16
+# Kannel replaces the escapes: the report's status, the SMS centre's message id, and the centre's own text.
+REPORT_QUERY = "status=%d&id=%F&answer=%A"
 
 
 @dataclass(frozen=True)
@@ -32,23 +30,23 @@ class Settings:
     username: str
     password: str = field(repr=False)
     sender: str = field(metadata={"name": "from"})
-    callback_url: str | None = None  # where this house is for the gateway; the runtime makes `Message.report` of it
-    most_parts: int = 255  # Kannel's `max-messages`, which is 10 where nothing is set: it cuts off the rest unsaid
-    timeout: timedelta = timedelta(seconds=30)  # for one request; after it the outcome is unknown
+    callback_url: str | None = None  # Ada's address as the gateway reaches it; core builds `Message.report` from it
+    most_parts: int = 255  # Kannel's `max-messages` (default 10): it drops further parts silently
+    timeout: timedelta = timedelta(seconds=30)  # of one request; after it the outcome is unknown
 
-    def address(self) -> URL:
-        """Where sendsms is. Raises SetupError when `url` is no address."""
+    def sendsms_url(self) -> URL:
+        """Return `url`, parsed. Raises SetupError if it is not an HTTP URL."""
         try:
-            address = URL(self.url)
+            url = URL(self.url)
         except ValueError as error:
-            raise SetupError(f"ADA_SMS_URL is no address: {error}") from None
-        if address.scheme not in ("http", "https") or not address.host:
-            raise SetupError("ADA_SMS_URL is no address: it begins with http:// or https://")
-        return address
+            raise SetupError(f"ADA_SMS_URL is not a URL: {error}") from None
+        if url.scheme not in ("http", "https") or not url.host:
+            raise SetupError("ADA_SMS_URL is not a URL: it must begin with http:// or https://")
+        return url
 
 
 class Sms:
-    """A courier of core.courier.interface. Safe for many attempts at once."""
+    """Implements `core.courier.Courier`. Safe for concurrent attempts."""
 
     channel = "sms"
     batch = 1
@@ -57,7 +55,7 @@ class Sms:
 
     def __init__(self, settings: Settings, session: aiohttp.ClientSession) -> None:
         self._settings, self._session = settings, session
-        self._url = settings.address().update_query(username=settings.username, password=settings.password)
+        self._url = settings.sendsms_url().update_query(username=settings.username, password=settings.password)
         self.account = f"{settings.username}@{self._url.host_port_subcomponent}"
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
@@ -66,47 +64,49 @@ class Sms:
     async def _attempt(self, message: Message) -> Outcome:
         number = e164(message.address)
         if number is None:
-            return NO_NUMBER
+            return INVALID_ADDRESS
         if (needed := parts(message.text)) > self._settings.most_parts:
-            return Rejected(
-                Reason.CONTENT_REFUSED, f"{needed} parts, and the gateway joins {self._settings.most_parts}"
-            )
-        return await self._asked(fields(message, number) | {"from": self._settings.sender})
+            detail = f"{needed} parts, and the gateway joins {self._settings.most_parts}"
+            return Rejected(Reason.CONTENT_REFUSED, detail)
+        return await self._send(sendsms_parameters(message, number) | {"from": self._settings.sender})
 
-    async def _asked(self, parameters: dict[str, str]) -> Outcome:
+    async def _send(self, parameters: dict[str, str]) -> Outcome:
         try:
-            return answers.read(*await self.ask(parameters))
+            return answers.outcome_of(*await self.request(parameters))
         except (aiohttp.ClientError, OSError) as error:
-            return answers.failed(error)
+            return answers.outcome_of_error(error)
 
-    async def ask(self, parameters: dict[str, str]) -> tuple[int, str]:
-        """Status and body of one request. The password is part of its address, which nothing here shows."""
-        async with self._session.get(self._url.update_query(parameters), allow_redirects=False) as answer:
-            return answer.status, await answer.text(errors="replace")
+    async def request(self, parameters: dict[str, str]) -> tuple[int, str]:
+        """Return status and body of one request. Its URL holds the password and must not be shown."""
+        async with self._session.get(self._url.update_query(parameters), allow_redirects=False) as response:
+            return response.status, await response.text(errors="replace")
 
     async def close(self) -> None:
         await self._session.close()
 
 
-def fields(message: Message, number: str) -> dict[str, str]:
-    """What sendsms is told about a message."""
-    told = {"to": number, "text": message.text, "charset": "UTF-8", "coding": str(int(coding_of(message.text)))}
-    if not message.report:
-        return told
-    return told | {"dlr-mask": EVERY_REPORT, "dlr-url": report_address(message.report)}
+def sendsms_parameters(message: Message, number: str) -> dict[str, str]:
+    """Return the parameters of sendsms that describe a message."""
+    parameters = {"to": number, "text": message.text, "charset": "UTF-8", "coding": str(int(coding_of(message.text)))}
+    if not message.report_url:
+        return parameters
+    return parameters | {"dlr-mask": ALL_REPORTS, "dlr-url": dlr_url(message.report_url)}
 
 
-def report_address(report: str) -> str:
-    """The address with Kannel's escapes; a percent sign of its own is doubled, so that Kannel leaves it alone."""
-    return report.replace("%", "%%") + ("&" if "?" in report else "?") + REPORTED
+def dlr_url(report: str) -> str:
+    """Return the address for delivery reports with Kannel's escapes added.
 
-
-async def open(settings: Settings, directory: Path) -> Sms:  # noqa: A001 - the port's name: couriers are opened
-    """Check the gateway and return the courier; nothing is kept in `directory`.
-
-    Raises SetupError when the gateway cannot be reached or does not take the account.
+    A percent sign of the address itself is doubled, because Kannel would read it as an escape.
     """
-    settings.address()
+    return report.replace("%", "%%") + ("&" if "?" in report else "?") + REPORT_QUERY
+
+
+async def open(settings: Settings, directory: Path) -> Sms:  # noqa: A001 - the interface's name
+    """Check the gateway and return the courier; `directory` is not used.
+
+    Raises SetupError if the gateway cannot be reached or refuses the account.
+    """
+    settings.sendsms_url()
     courier = Sms(settings, _session(settings.timeout))
     try:
         await _check(courier)
@@ -117,39 +117,42 @@ async def open(settings: Settings, directory: Path) -> Sms:  # noqa: A001 - the 
 
 
 def _session(timeout: timedelta) -> aiohttp.ClientSession:
-    """Each request has its own connection: one that was kept may have gone, and then nobody knows what was sent."""
+    """Return a session with a new connection for each request.
+
+    A kept connection may be closed by the gateway during a request; it would be unknown whether that message was sent.
+    """
     seconds = timeout.total_seconds()
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(force_close=True, limit=32),
         timeout=aiohttp.ClientTimeout(total=seconds, connect=seconds / 3),
-        middlewares=[_once],
+        middlewares=[_without_repeat],
     )
 
 
-class AnswerLost(aiohttp.ClientError):
-    """The connection ended between request and answer."""
+class ResponseLost(aiohttp.ClientError):
+    """The connection ended after the request and before the response."""
 
 
-async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+async def _without_repeat(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
     """Keep aiohttp from repeating the request.
 
-    It does so with every GET whose connection ends before the answer (aiohttp/client.py, IDEMPOTENT_METHODS), and here
-    that is a second SMS. An error that it does not know is not repeated.
+    aiohttp repeats a GET whose connection ends before the response (aiohttp/client.py, IDEMPOTENT_METHODS): here that
+    would be a second SMS. It does not repeat after an error class that it does not know.
     """
     try:
         return await handler(request)
     except aiohttp.ClientConnectorError:
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise AnswerLost(type(error).__name__) from error
+        raise ResponseLost(type(error).__name__) from error
 
 
 async def _check(courier: Sms) -> None:
-    """Ask for a message to nobody: Kannel looks at the account first, and then misses the number."""
+    """Send a request without a recipient: Kannel checks the account first, and then reports the missing number."""
     try:
-        outcome = answers.read(*await courier.ask({}))
+        outcome = answers.outcome_of(*await courier.request({}))
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        # Not the error's own text: it can hold the address, and with it the password.
+        # The error's own text is left out: it can contain the URL and with it the password.
         raise SetupError(f"the gateway cannot be reached ({type(error).__name__}): check ADA_SMS_URL") from None
     if isinstance(outcome, Halted):
         raise SetupError(outcome.detail)

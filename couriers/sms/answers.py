@@ -1,7 +1,8 @@
-"""Kannel's answers to sendsms, each with what it means for the message. The whole table is here.
+"""Every answer of Kannel's sendsms, with the outcome it means for the message.
 
-Nothing protects from a double: what may have been accepted is `Unknown`, and only who never connected, or was told so,
-has surely sent nothing. HTTP 200 is not success; 202 is, with words of Kannel's.
+Kannel does not detect repeats. So an answer that leaves open whether the message was accepted is `Unknown`; a message
+is known not to be sent only if the connection was never made or Kannel refused it. Success is HTTP 202 together with
+Kannel's own text; HTTP 200 is not success.
 Source: Kannel user guide 1.4.5, "SMS push reply codes"; gw/smsbox.c (smsbox_req_sendsms, delayed_http_reply).
 """
 
@@ -11,11 +12,11 @@ import aiohttp
 
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown
 
-OUTAGE = timedelta(seconds=5)  # between two attempts to connect; named, so that a long outage uses up nobody's attempts
+RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 MINUTE = timedelta(minutes=1)
 
 ACCEPTED = ("0: Accepted for delivery", "3: Queued for later delivery", "Sent.")
-LATER = "Temporal failure, try again later."
+TRY_LATER = "Temporal failure, try again later."
 REFUSALS = {
     "Number(s) has/have been denied": Reason.RECIPIENT_UNREACHABLE,
     "Missing receiver number": Reason.RECIPIENT_UNREACHABLE,
@@ -24,47 +25,47 @@ REFUSALS = {
     "Charset or body misformed": Reason.CONTENT_REFUSED,
     "Empty text not allowed": Reason.CONTENT_REFUSED,
 }
-# The operator's: no message would get through before somebody mends it.
-MISSET = {
+# Mistakes in the configuration: no message gets through before the operator corrects them.
+MISCONFIGURED = {
     "Authorization failed": "check ADA_SMS_USERNAME and ADA_SMS_PASSWORD",
     "Sender missing": "set ADA_SMS_FROM",
     "DLR-URL field misformed": "check ADA_SMS_CALLBACK_URL",
 }
 
 
-def read(status: int, body: str) -> Outcome:
-    """What an answer means for the message.
+def outcome_of(status: int, body: str) -> Outcome:
+    """Return the outcome that an HTTP answer means.
 
-    Only words known here are passed on: other servers show the address they were asked for, and with it the password.
+    The detail quotes the body only if it is known here: other servers repeat the URL, which holds the password.
     """
-    words = next((words for words in (*ACCEPTED, *REFUSALS, *MISSET, LATER) if body.startswith(words)), "")
-    said = f"{status} {words}".rstrip()
+    text = next((known for known in (*ACCEPTED, *REFUSALS, *MISCONFIGURED, TRY_LATER) if body.startswith(known)), "")
+    detail = f"{status} {text}".rstrip()
     match status:
         case 202:
-            return Sent() if words in ACCEPTED else Unknown(said)
+            return Sent() if text in ACCEPTED else Unknown(detail)
         case 503:
-            return Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, said)
+            return Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, detail)
         case 429:
-            return Deferred(Reason.THROTTLED, MINUTE, Scope.ACCOUNT, said)
+            return Deferred(Reason.THROTTLED, MINUTE, Scope.ACCOUNT, detail)
         case 413 | 414:
-            return Rejected(Reason.CONTENT_REFUSED, said)
+            return Rejected(Reason.CONTENT_REFUSED, detail)
         case 400 | 403:
-            return _refused(status, words, said)
+            return _refused(status, text, detail)
         case _ if 300 <= status < 500 and status != 408:
-            return Halted(f"the gateway answers {said}: check ADA_SMS_URL")
-    return Unknown(said)
+            return Halted(f"the gateway answers {detail}: check ADA_SMS_URL")
+    return Unknown(detail)
 
 
-def _refused(status: int, words: str, said: str) -> Outcome:
-    if words in MISSET:
-        return Halted(f"the gateway answers {said}: {MISSET[words]}")
-    if words not in REFUSALS and status == 403:
-        return Halted(f"the gateway answers {said}: check what it allows this user")
-    return Rejected(REFUSALS.get(words, Reason.RECIPIENT_UNREACHABLE), said)
+def _refused(status: int, text: str, detail: str) -> Outcome:
+    if text in MISCONFIGURED:
+        return Halted(f"the gateway answers {detail}: {MISCONFIGURED[text]}")
+    if text not in REFUSALS and status == 403:
+        return Halted(f"the gateway answers {detail}: check what it allows this user")
+    return Rejected(REFUSALS.get(text, Reason.RECIPIENT_UNREACHABLE), detail)
 
 
-def failed(error: Exception) -> Outcome:
-    """What a failure of the connection means."""
+def outcome_of_error(error: Exception) -> Outcome:
+    """Return the outcome of a failed connection. Only a connection that was never made has surely sent nothing."""
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-        return Deferred(Reason.PROVIDER_DOWN, OUTAGE, Scope.ACCOUNT, type(error).__name__)
+        return Deferred(Reason.PROVIDER_DOWN, RECONNECT_AFTER, Scope.ACCOUNT, type(error).__name__)
     return Unknown(type(error).__name__)

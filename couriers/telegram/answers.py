@@ -1,9 +1,9 @@
-"""Telegram's answers over MTProto, each with what it means for the message. The whole table is here.
+"""Every answer of Telegram over MTProto, with the outcome it means for the message.
 
-Telethon gives the errors it knows classes of their own, which forget the name that came over the wire; those it does
-not know arrive as their base class (PRIVACY_PREMIUM_REQUIRED as a plain AuthKeyError, ALLOW_PAYMENT_REQUIRED_5 as a
-plain ForbiddenError). So the name is found first and decides; the number only serves what has no name here.
-Telegram remembers a random id without end, so whatever may have arrived is `Unknown`: to repeat it is always safe.
+Telethon converts the errors it knows into classes that do not keep the name received. An error it does not know arrives
+as a base class (PRIVACY_PREMIUM_REQUIRED as AuthKeyError, ALLOW_PAYMENT_REQUIRED_5 as ForbiddenError). So the name is
+recovered first and decides; the code decides only for names that are not listed here.
+Telegram remembers a random id without end, so a message that may have arrived is `Unknown`: a repeat is always safe.
 Source: core.telegram.org/api/errors, core.telegram.org/method/messages.sendMessage.
 """
 
@@ -18,9 +18,9 @@ from telethon.errors.rpcerrorlist import rpc_errors_dict, rpc_errors_re
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
 
 PEER_INVALID = "PEER_ID_INVALID"
-OUTAGE = timedelta(seconds=5)  # between two attempts to connect; named, so that a long outage uses up nobody's attempts
+RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 
-# n in a name stands for the number at its end.
+# `n` in a name stands for the number at its end.
 FINAL = {
     "USER_PRIVACY_RESTRICTED": Reason.PRIVACY,
     "PRIVACY_PREMIUM_REQUIRED": Reason.PRIVACY,
@@ -38,9 +38,9 @@ FINAL = {
     "MESSAGE_TOO_LONG": Reason.CONTENT_REFUSED,
     "MESSAGE_EMPTY": Reason.CONTENT_REFUSED,
 }
-STOPPED = frozenset(
+ACCOUNT_UNUSABLE = frozenset(
     {
-        "PEER_FLOOD",  # reported for spam: may not write to strangers, and every try makes it worse
+        "PEER_FLOOD",  # reported for spam: may not write to strangers; each attempt makes it worse
         "FROZEN_METHOD_INVALID",
         "FROZEN_PARTICIPANT_MISSING",
         "AUTH_KEY_UNREGISTERED",
@@ -57,7 +57,7 @@ STOPPED = frozenset(
         "API_ID_INVALID",
     }
 )
-WAITS = {
+THROTTLES = {
     "FLOOD_WAIT_n": Scope.METHOD,
     "FLOOD_PREMIUM_WAIT_n": Scope.METHOD,
     "FLOOD_TEST_PHONE_WAIT_n": Scope.METHOD,
@@ -70,29 +70,31 @@ _NAMES |= {kind: pattern.replace(r"(\d+)", "n") for pattern, kind in rpc_errors_
 
 
 def name_of(error: errors.RPCError) -> str:
-    """Telegram's name of the error, with n for a number at its end."""
+    """Return Telegram's name of the error, with `n` for a number at its end."""
     return _NAMES.get(type(error)) or re.sub(r"\d+$", "n", str(error.message))
 
 
-def sending(error: Exception) -> Outcome:
-    """What became of a message whose sending ended in this error."""
+def send_outcome(error: Exception) -> Outcome:
+    """Return the outcome of a message whose request raised this error."""
     if isinstance(error, errors.AuthKeyNotFound):
         return Halted("Telegram does not know the session's key any more; remove the session file and sign in again")
-    return _refused(error, name_of(error)) if isinstance(error, errors.RPCError) else Unknown(type(error).__name__)
+    return (
+        _error_outcome(error, name_of(error)) if isinstance(error, errors.RPCError) else Unknown(type(error).__name__)
+    )
 
 
-def _refused(error: Any, name: str) -> Outcome:
+def _error_outcome(error: Any, name: str) -> Outcome:
     if name in FINAL:
         return Rejected(FINAL[name], name)
-    if name in STOPPED:
+    if name in ACCOUNT_UNUSABLE:
         return Halted(f"Telegram answers {name}")
-    if name in WAITS:
-        return Deferred(Reason.THROTTLED, timedelta(seconds=error.seconds), WAITS[name], name)
-    return Unknown(name) if name in AMBIGUOUS else _by_number(abs(error.code or 0), name)
+    if name in THROTTLES:
+        return Deferred(Reason.THROTTLED, timedelta(seconds=error.seconds), THROTTLES[name], name)
+    return Unknown(name) if name in AMBIGUOUS else _outcome_by_code(abs(error.code or 0), name)
 
 
-def _by_number(code: int, name: str) -> Outcome:
-    """What has no name here: 401 concerns the account, 420 is a wait without a time, other 4xx the recipient."""
+def _outcome_by_code(code: int, name: str) -> Outcome:
+    """Decide for a name that is not listed: 401 concerns the account, 420 is a throttle, other 4xx the recipient."""
     match code:
         case 401:
             return Halted(f"Telegram answers {name}")
@@ -103,34 +105,34 @@ def _by_number(code: int, name: str) -> Outcome:
     return Unknown(name)
 
 
-def looking_up(error: Exception) -> Outcome:
-    """What it means for the message when finding its recipient ended in this error: nothing was sent yet.
+def lookup_outcome(error: Exception) -> Outcome:
+    """Return the outcome of a message whose recipient could not be looked up: nothing was sent yet.
 
-    A flood wait of the search holds up this recipient alone: the others, whose addresses are known, need no search.
+    A flood wait of a lookup defers this recipient alone: recipients that are known need no lookup.
     """
-    outcome = sending(error)
+    outcome = send_outcome(error)
     if isinstance(outcome, Unknown):
         return Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, outcome.detail)
     return replace(outcome, scope=Scope.RECIPIENT) if isinstance(outcome, Deferred) else outcome
 
 
-def connecting(error: Exception) -> Outcome:
-    """What it means for the message that Telegram could not be reached: everybody waits, nobody loses an attempt."""
-    outcome = sending(error)
+def connect_outcome(error: Exception) -> Outcome:
+    """Return the outcome of a message for which the connection failed: the account waits and no attempt is counted."""
+    outcome = send_outcome(error)
     if isinstance(outcome, Halted):
         return outcome
     if isinstance(outcome, Deferred) and outcome.after is not None:
         return replace(outcome, scope=Scope.ACCOUNT)
-    return Deferred(Reason.PROVIDER_DOWN, OUTAGE, Scope.ACCOUNT, type(error).__name__)
+    return Deferred(Reason.PROVIDER_DOWN, RECONNECT_AFTER, Scope.ACCOUNT, type(error).__name__)
 
 
-def number_in(answer: Any, random_id: int) -> str:
-    """The number of the message in the answer to messages.sendMessage; "" where there is none.
+def message_id_in(answer: Any, random_id: int) -> str:
+    """Return the message id from the answer to messages.sendMessage, "" if there is none.
 
-    A private chat is answered with updateShortSentMessage, a group or channel with updates that name the random id.
+    The answer for a private chat is updateShortSentMessage; for a group or channel, updates that name the random id.
     """
-    if (number := getattr(answer, "id", None)) is not None:
-        return str(number)
+    if (message_id := getattr(answer, "id", None)) is not None:
+        return str(message_id)
     for update in getattr(answer, "updates", ()):
         if getattr(update, "random_id", None) == random_id:
             return str(update.id)

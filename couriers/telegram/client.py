@@ -1,18 +1,19 @@
-"""Telethon's client, which does not keep up with updates: a courier sends, and nothing is told to it."""
+"""Telethon's client without its handling of updates. The only use of private parts of Telethon."""
 
 from telethon import TelegramClient
 
 
 class Client(TelegramClient):  # type: ignore[misc] # Telethon has no types
-    """As its base class otherwise."""
+    """A TelegramClient that discards all updates."""
 
     async def _update_loop(self) -> None:
-        """Take what comes and leave it.
+        """Discard updates.
 
-        Telethon has an update made of each message of its own and looks for gaps in their numbers. Where another
-        process of the same bot sends, too, there are gaps, and each process fetches by updates.getDifference what all
-        the others have sent. There is no option against it; `receive_updates=False` concerns other people's messages.
-        Test: test_processes_of_one_bot_do_not_read_what_the_others_sent.
+        Telethon treats each message that it sends as an update and looks for gaps in their numbers. If another process
+        of the same bot sends as well, there are gaps, and each process then downloads through updates.getDifference
+        what all the others sent. Telethon 1.45 has no public option against this: `receive_updates=False` concerns only
+        the updates that Telegram sends unasked.
+        Test: test_processes_of_one_bot_do_not_download_what_the_others_sent.
         """
         while True:
             await self._updates_queue.get()

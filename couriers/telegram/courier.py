@@ -1,7 +1,4 @@
-"""One attempt at one message over Telegram's MTProto. The table of answers is in `answers.py`.
-
-Before: core.courier.runtime. After: Telegram.
-"""
+"""Sends messages over Telegram's MTProto. The table of Telegram's answers is in `answers.py`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,76 +8,78 @@ from telethon.tl.functions.messages import SendMessageRequest
 
 from core.courier import FOREVER, Message, Outcome, Sent
 from couriers.telegram import answers
-from couriers.telegram.line import FAILURES, Line
+from couriers.telegram.connection import FAILURES, Connection
 from couriers.telegram.peers import Peers
-from couriers.telegram.session import Held
+from couriers.telegram.session import LockedSession
 from couriers.telegram.split import split
 
-ASKED = 3  # how often one attempt asks with a random id whose first call still runs; Telethon pauses 2 s after each
+MAX_REQUESTS = 3  # per attempt, while Telegram still processes an earlier one; Telethon pauses 2 s after each
 
 
 class Telegram:
-    """A courier of core.courier.interface. Safe for many attempts at once over its one connection."""
+    """Implements `core.courier.Courier`. Safe for concurrent attempts; they share one connection."""
 
     channel = "telegram"
     batch = 1
     parcel = 100
     remembers = FOREVER
 
-    def __init__(self, account: str, line: Line, peers: Peers, held: Held) -> None:
+    def __init__(self, account: str, connection: Connection, peers: Peers, session: LockedSession) -> None:
         self.account = account
-        self._line, self._peers, self._held = line, peers, held
-        self._closed = False
+        self._connection, self._peers, self._session = connection, peers, session
+        self._is_closed = False
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]
 
     async def _attempt(self, message: Message) -> Outcome:
         try:
-            await self._line.up()
+            await self._connection.connect()
         except FAILURES as error:
-            return answers.connecting(error)
-        return await self._to(await self._peers.find(message.address), message)
-
-    async def _to(self, found: Any, message: Message) -> Outcome:
-        """Send; what Telegram does not know as a peer is looked up once more, in case an old access hash was kept."""
+            return answers.connect_outcome(error)
         try:
-            return await self._sent(found, message)
+            return await self._send(await self._peers.find(message.address), message)
         except PeerIdInvalidError:
-            return await self._again(await self._peers.find_afresh(message.address), message)
+            # The stored access hash may be out of date.
+            return await self._send_to_new_peer(message)
 
-    async def _again(self, found: Any, message: Message) -> Outcome:
+    async def _send_to_new_peer(self, message: Message) -> Outcome:
         try:
-            return await self._sent(found, message)
+            return await self._send(await self._peers.look_up(message.address), message)
         except PeerIdInvalidError as error:
-            return answers.sending(error)
+            return answers.send_outcome(error)
 
-    async def _sent(self, found: Any, message: Message) -> Outcome:
-        """Send the parts in order. Those before a failure are repeated with the next attempt, under their own ids."""
-        if isinstance(found, Outcome):
-            return found
+    async def _send(self, peer: Any, message: Message) -> Outcome:
+        """Send the parts in order. After a failure the next attempt repeats them all, under the same random ids.
+
+        Raises PeerIdInvalidError.
+        """
+        if isinstance(peer, Outcome):
+            return peer
         try:
             parts = enumerate(split(message.text))
-            numbers = [await self._part(found, part, message.random_id(number)) for number, part in parts]
+            ids = [await self._send_part(peer, text, message.random_id(part)) for part, text in parts]
         except PeerIdInvalidError:
             raise
         except FAILURES as error:
-            return answers.sending(error)
-        return Sent(",".join(number for number in numbers if number))
+            return answers.send_outcome(error)
+        return Sent(",".join(message_id for message_id in ids if message_id))
 
-    async def _part(self, peer: Any, text: str, random_id: int) -> str:
-        """The number of the message, "" where Telegram keeps saying that it has it without naming the number."""
+    async def _send_part(self, peer: Any, text: str, random_id: int) -> str:
+        """Return the message id, "" if Telegram only confirms that it has the message."""
         request = SendMessageRequest(peer, text, random_id=random_id)
-        for _ in range(ASKED):
+        for _ in range(MAX_REQUESTS):
             try:
-                return answers.number_in(await self._line.ask(request), random_id)
+                return answers.message_id_in(await self._connection.request(request), random_id)
             except RandomIdDuplicateError:
                 continue
         return ""
 
     async def close(self) -> None:
-        """Give the session back. Once: Telethon opens the file again to close it, and another process may have it."""
-        if not self._closed:
-            self._closed = True
-            await self._line.close()
-            self._held.release()
+        """Disconnect and release the session. Only once: Telethon reopens the file to close it again, and by then
+        another process may use it.
+        """
+        if not self._is_closed:
+            self._is_closed = True
+            await self._connection.close()
+            self._session.release()

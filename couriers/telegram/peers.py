@@ -1,8 +1,8 @@
-"""Finds whom an address means: "100001" and "-100123" (ids), "@name", "+79991112233".
+"""Finds the peer of an address: "100001" and "-100123" (ids), "@name", "+79991112233".
 
-Telegram wants an access hash beside an id, which each account gets when it meets the person; the session file keeps
-them. A bot may leave the hash 0 for whoever started it, so its ids cost no question at all, not even to the file; a
-user's account asks once for each. Source: core.telegram.org/api/peers, "Access hash".
+Telegram requires an access hash with an id. Each account receives its own when it first sees the peer; the session file
+keeps them. A bot may pass the hash 0 for a person who started it, so an id costs it no request; a user's account makes
+one request for each peer. Source: core.telegram.org/api/peers, "Access hash".
 """
 
 import re
@@ -15,107 +15,106 @@ from telethon.tl import functions, types
 
 from core.courier import Deferred, Outcome, Reason, Rejected, Scope
 from couriers.telegram import answers
-from couriers.telegram.line import FAILURES
-from couriers.telegram.phones import Owner, Phones
+from couriers.telegram.connection import FAILURES
+from couriers.telegram.phone_cache import PhoneCache, PhoneOwner
 
 _ID = re.compile(r"-?[1-9][0-9]{0,14}")
-AGAIN = timedelta(hours=1)  # Telegram puts an import off without saying for how long
+IMPORT_AGAIN_AFTER = timedelta(hours=1)  # Telegram postpones an import without naming a time
+NOT_REGISTERED = Rejected(Reason.RECIPIENT_UNREACHABLE, "the number is not registered")
 
-Ask = Callable[[Any], Awaitable[Any]]
+Request = Callable[[Any], Awaitable[Any]]
 Found = Any  # an InputPeer, or the Outcome that ends the attempt
 
 
 class Peers:
-    """`find` uses what is known already, `find_afresh` asks Telegram anew."""
+    """`find` uses what is stored; `look_up` always asks Telegram."""
 
-    def __init__(self, client: TelegramClient, ask: Ask, phones: Phones, *, bot: bool) -> None:
-        self._client, self._ask, self._phones, self._bot = client, ask, phones, bot
+    def __init__(self, client: TelegramClient, request: Request, phones: PhoneCache, *, bot: bool) -> None:
+        self._client, self._request, self._phones, self._bot = client, request, phones, bot
 
     async def find(self, address: str) -> Found:
         if address.startswith("+"):
-            return await self._by_phone(address)
+            return await self._find_phone(address)
         if address.startswith("@"):
-            return self._named(address[1:].lower()) or await self._attempted(self._by_name(address))
+            return self._stored_by_name(address[1:].lower()) or await self.look_up(address)
         if not _ID.fullmatch(address):
-            return nobody("not an id, a @name or a phone number")
-        identity = int(address)
-        if self._bot and identity > 0:
-            return types.InputPeerUser(identity, access_hash=0)
-        return self._met(identity) or await self._attempted(self._by_id(identity))
+            return unreachable("not an id, a @name or a phone number")
+        peer_id = int(address)
+        if self._bot and peer_id > 0:
+            return types.InputPeerUser(peer_id, access_hash=0)
+        return self._stored_by_id(peer_id) or await self.look_up(address)
 
-    async def find_afresh(self, address: str) -> Found:
-        """The same by a new question, after Telegram did not accept what `find` gave."""
-        if address.startswith("+"):
-            return await self._attempted(self._import(address))
-        if address.startswith("@"):
-            return await self._attempted(self._by_name(address))
-        return await self._attempted(self._by_id(int(address)))
-
-    async def _attempted(self, question: Awaitable[Found]) -> Found:
+    async def look_up(self, address: str) -> Found:
+        """Ask Telegram for the peer of an address that has a valid form."""
         try:
-            return await question
+            if address.startswith("+"):
+                return await self._import_contact(address)
+            if address.startswith("@"):
+                return await self._resolve_username(address)
+            return await self._resolve_id(int(address))
         except FAILURES as error:
-            return answers.looking_up(error)
+            return answers.lookup_outcome(error)
 
-    def _met(self, identity: int) -> Found:
-        """The peer as the session file knows it, or None.
+    def _stored_by_id(self, peer_id: int) -> Found:
+        """Return the peer from the session file, or None.
 
-        The session's own search would take a group of the same number for a person, or a name that somebody gave
-        himself for a username. So only exact rows count.
+        Only exact rows count: the session's own search would accept a person for a group of the same number, and a
+        display name for a username.
         """
-        return _peer_of(self._client.session.get_entity_rows_by_id(identity, exact=True))
+        return _peer_of_row(self._client.session.get_entity_rows_by_id(peer_id, exact=True))
 
-    def _named(self, username: str) -> Found:
-        return _peer_of(self._client.session.get_entity_rows_by_username(username))
+    def _stored_by_name(self, username: str) -> Found:
+        return _peer_of_row(self._client.session.get_entity_rows_by_username(username))
 
-    async def _by_id(self, identity: int) -> Found:
-        peer = utils.get_peer(identity)
+    async def _resolve_id(self, peer_id: int) -> Found:
+        peer = utils.get_peer(peer_id)
         if isinstance(peer, types.PeerChat):
             return types.InputPeerChat(peer.chat_id)
         if isinstance(peer, types.PeerChannel):
-            wanted = types.InputChannel(peer.channel_id, access_hash=0)
-            return _peer((await self._ask(functions.channels.GetChannelsRequest([wanted]))).chats)
-        return _peer(await self._ask(functions.users.GetUsersRequest([types.InputUser(identity, access_hash=0)])))
+            channel = types.InputChannel(peer.channel_id, access_hash=0)
+            return _first_peer((await self._request(functions.channels.GetChannelsRequest([channel]))).chats)
+        user = types.InputUser(peer_id, access_hash=0)
+        return _first_peer(await self._request(functions.users.GetUsersRequest([user])))
 
-    async def _by_name(self, address: str) -> Found:
-        found = await self._ask(functions.contacts.ResolveUsernameRequest(address.removeprefix("@")))
-        return _peer([*found.users, *found.chats])
+    async def _resolve_username(self, address: str) -> Found:
+        found = await self._request(functions.contacts.ResolveUsernameRequest(address.removeprefix("@")))
+        return _first_peer([*found.users, *found.chats])
 
-    async def _by_phone(self, phone: str) -> Found:
+    async def _find_phone(self, phone: str) -> Found:
         if owner := self._phones.owner(phone):
             return types.InputPeerUser(owner.user, owner.access_hash)
         if self._bot:
-            return nobody("a bot cannot look up phone numbers")
-        return nobody("nobody has this number") if self._phones.nobodys(phone) else await self.find_afresh(phone)
+            return unreachable("a bot cannot look up phone numbers")
+        return NOT_REGISTERED if self._phones.is_unregistered(phone) else await self.look_up(phone)
 
-    async def _import(self, phone: str) -> Found:
+    async def _import_contact(self, phone: str) -> Found:
         contact = types.InputPhoneContact(client_id=0, phone=phone, first_name=phone, last_name="")
-        answer = await self._ask(functions.contacts.ImportContactsRequest([contact]))
+        answer = await self._request(functions.contacts.ImportContactsRequest([contact]))
         if answer.retry_contacts:
-            return Deferred(Reason.THROTTLED, AGAIN, Scope.RECIPIENT, "retry_contacts")
-        return self._imported(phone, answer.users)
+            return Deferred(Reason.THROTTLED, IMPORT_AGAIN_AFTER, Scope.RECIPIENT, "retry_contacts")
+        return self._imported_peer(phone, answer.users)
 
-    def _imported(self, phone: str, users: list[Any]) -> Found:
-        owner = Owner(users[0].id, users[0].access_hash) if users else None
-        self._phones.remember(phone, owner)
-        return types.InputPeerUser(owner.user, owner.access_hash) if owner else nobody("nobody has this number")
+    def _imported_peer(self, phone: str, users: list[Any]) -> Found:
+        owner = PhoneOwner(users[0].id, users[0].access_hash) if users else None
+        self._phones.store(phone, owner)
+        return types.InputPeerUser(owner.user, owner.access_hash) if owner else NOT_REGISTERED
 
 
-def nobody(detail: str) -> Outcome:
+def unreachable(detail: str) -> Outcome:
     return Rejected(Reason.RECIPIENT_UNREACHABLE, detail)
 
 
-def _peer_of(row: tuple[int, int] | None) -> Found:
+def _peer_of_row(row: tuple[int, int] | None) -> Found:
     if row is None:
         return None
-    identity, kind = utils.resolve_id(row[0])
+    peer_id, kind = utils.resolve_id(row[0])
     if kind is types.PeerChat:
-        return types.InputPeerChat(identity)
-    return (types.InputPeerUser if kind is types.PeerUser else types.InputPeerChannel)(identity, row[1])
+        return types.InputPeerChat(peer_id)
+    return (types.InputPeerUser if kind is types.PeerUser else types.InputPeerChannel)(peer_id, row[1])
 
 
-def _peer(found: list[Any]) -> Found:
-    """The first of those found; Telegram shows a person that the account may not address as an empty one."""
+def _first_peer(found: list[Any]) -> Found:
+    """Return the first peer. Telegram returns UserEmpty for a person that the account may not address."""
     if not found or isinstance(found[0], types.UserEmpty | types.ChatEmpty):
-        return nobody(answers.PEER_INVALID)
+        return unreachable(answers.PEER_INVALID)
     return utils.get_input_peer(found[0])

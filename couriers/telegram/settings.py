@@ -1,4 +1,4 @@
-"""What the operator says about Telegram. The fields are ADA_TELEGRAM_API_ID and so on."""
+"""The settings of Telegram. The fields are ADA_TELEGRAM_API_ID and so on."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -9,7 +9,7 @@ from core.courier import SetupError
 
 @dataclass(frozen=True)
 class Settings:
-    """`bot_token` or `session`, not both; `server` and `server_key` only for a test server."""
+    """Set `bot_token` or `session`, not both; `server` and `server_key` only for a test server."""
 
     api_id: int
     api_hash: str
@@ -17,7 +17,7 @@ class Settings:
     session: str | None = None  # a session string, or the name of a session file in the courier's directory
     server: str | None = None  # "host:port"
     server_key: str | None = None  # its public RSA key: the PEM text, or the path of a file with it
-    timeout: timedelta = timedelta(seconds=15)  # for one request; after it the outcome is unknown
+    timeout: timedelta = timedelta(seconds=15)  # of one request; after it the outcome is unknown
 
     def __post_init__(self) -> None:
         if (self.bot_token is None) == (self.session is None):
@@ -26,7 +26,7 @@ class Settings:
             raise SetupError("a test server of Telegram needs both ADA_TELEGRAM_SERVER and ADA_TELEGRAM_SERVER_KEY")
 
     def address(self) -> tuple[str, int] | None:
-        """Host and port of the test server."""
+        """Return host and port of the test server, None for Telegram itself. Raises SetupError."""
         if self.server is None:
             return None
         host, _, port = self.server.rpartition(":")
@@ -35,7 +35,7 @@ class Settings:
         return host.strip("[]"), int(port)
 
     def key(self) -> str:
-        """The public key of the test server as PEM."""
+        """Return the public key of the test server as PEM. Raises SetupError."""
         given = self.server_key or ""
         if given.lstrip().startswith("-----BEGIN"):
             return given

@@ -1,6 +1,6 @@
-"""VK, by vkbottle, as a community: 2,500 recipients are one `execute`.
+"""VK through vkbottle, as a community. One `execute` sends up to 2,500 messages.
 
-Before: core.courier.runtime. After: api.vk.com. The table of answers is in `answers.py`.
+The table of VK's answers is in `answers.py`.
 """
 
 import json
@@ -17,9 +17,9 @@ from vkbottle.http import AiohttpClient
 
 from core.courier import Message, Outcome, Reason, Rejected, SetupError, Split
 from couriers.vk import answers
-from couriers.vk.calls import LARGEST_CODE, MOST_CALLS, MOST_PEERS, Key, calls_of, code_of, key_of
+from couriers.vk.calls import MAX_CALLS, MAX_CODE, MAX_PEERS, MessageKey, execute_code, group_into_calls, message_key
 
-UNADDRESSED = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a peer id of VK")
+INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a peer id of VK")
 TOO_LARGE = Split(Rejected(Reason.CONTENT_REFUSED, "more than one request can carry"))
 
 
@@ -28,15 +28,15 @@ class Settings:
     """The fields are ADA_VK_TOKEN and so on."""
 
     token: str  # of a community, with the right to send messages
-    api_url: str | None = None  # "…/method/", for a server that plays VK
-    timeout: timedelta = timedelta(seconds=30)  # for one request of up to 2,500 messages
+    api_url: str | None = None  # "…/method/" of a sandbox in place of VK
+    timeout: timedelta = timedelta(seconds=30)  # of one request, which sends up to 2,500 messages
 
 
 class Vk:
-    """A courier of core.courier.interface. Safe for many attempts at once."""
+    """Implements `core.courier.Courier`. Safe for concurrent attempts."""
 
     channel = "vk"
-    batch = MOST_CALLS * MOST_PEERS
+    batch = MAX_CALLS * MAX_PEERS
     parcel = batch
     remembers = timedelta(hours=1)
 
@@ -45,29 +45,29 @@ class Vk:
         self.account = ""
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
-        keys = [key_of(message) for message in messages]
-        outcomes = await self._sent([key for key in keys if key is not None])
-        return [UNADDRESSED if key is None else outcomes[key] for key in keys]
+        keys = [message_key(message) for message in messages]
+        outcomes = await self._send([key for key in keys if key is not None])
+        return [INVALID_ADDRESS if key is None else outcomes[key] for key in keys]
 
-    async def _sent(self, keys: Sequence[Key]) -> dict[Key, Outcome]:
-        calls = calls_of(keys)
-        code = code_of(calls)
-        if len(calls) > MOST_CALLS or (len(code) > LARGEST_CODE and len(keys) > 1):
+    async def _send(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Outcome]:
+        calls = group_into_calls(keys)
+        code = execute_code(calls)
+        if len(calls) > MAX_CALLS or (len(code) > MAX_CODE and len(keys) > 1):
             return dict.fromkeys(keys, TOO_LARGE)
         if not calls:
             return {}
         try:
-            return answers.read(await self._api.request("execute", {"code": code}), calls)
+            return answers.outcomes_of(await self._api.request("execute", {"code": code}), calls)
         except (aiohttp.ClientError, OSError, NotJson) as error:
-            return dict.fromkeys(keys, answers.failed(error))
+            return dict.fromkeys(keys, answers.outcome_of_error(error))
 
     async def sign_in(self) -> None:
-        """Ask who the token belongs to: that is the account."""
+        """Find the community that the token belongs to; it is the account. Raises SetupError if there is none."""
         body: Any = await self._api.request("groups.getById", {})
         found = body.get("response") if isinstance(body, dict) else None
         groups = found.get("groups") if isinstance(found, dict) else found
         if not groups:
-            raise SetupError(f"VK takes no token of a community here ({_reason(body)}): check ADA_VK_TOKEN")
+            raise SetupError(f"VK does not accept this token for a community ({_reason(body)}): check ADA_VK_TOKEN")
         self.account = f"club{groups[0]['id']}"
 
     async def close(self) -> None:
@@ -75,12 +75,15 @@ class Vk:
 
 
 class NotJson(ValueError):
-    """The answer is a page, not JSON: a gateway's, most often."""
+    """The response is not JSON: usually the error page of a proxy."""
 
 
-class _Raw(ABCResponseValidator):
-    """Hands VK's body on as it came. vkbottle's own pair repeats a call without end when the body is not JSON, and
-    turns errors into exceptions, one of which (a captcha without picture) it cannot build."""
+class _RawValidator(ABCResponseValidator):
+    """Returns VK's body unchanged.
+
+    vkbottle's own validators repeat a call without end when the body is not JSON, and turn errors into exceptions; one
+    of them (a captcha without a picture) fails.
+    """
 
     async def validate(self, method: str, data: dict[str, Any], response: Any, ctx_api: Any) -> Any:
         try:
@@ -89,15 +92,15 @@ class _Raw(ABCResponseValidator):
             raise NotJson(method) from error
 
 
-async def open(settings: Settings, directory: Path) -> Vk:  # noqa: A001 - the port's name: couriers are opened
-    """Check the token and return the courier; nothing is kept in `directory`.
+async def open(settings: Settings, directory: Path) -> Vk:  # noqa: A001 - the interface's name
+    """Check the token and return the courier; `directory` is not used.
 
-    Raises SetupError when VK cannot be reached or does not take the token.
+    Raises SetupError if VK cannot be reached or refuses the token.
     """
     seconds = settings.timeout.total_seconds()
     client = AiohttpClient(timeout=aiohttp.ClientTimeout(total=seconds, connect=seconds / 3))
     api = API(settings.token, http_client=client)
-    api.response_validators = [_Raw()]
+    api.response_validators = [_RawValidator()]
     if settings.api_url is not None:
         api.API_URL = f"{settings.api_url.rstrip('/')}/"
     courier = Vk(api, client)
@@ -105,7 +108,7 @@ async def open(settings: Settings, directory: Path) -> Vk:  # noqa: A001 - the p
         await courier.sign_in()
     except (aiohttp.ClientError, OSError, NotJson) as error:
         await courier.close()
-        # Not the error's own text: it can hold the address, and with it the token.
+        # The error's own text is left out: it can contain the URL and with it the token.
         raise SetupError(
             f"VK cannot be reached ({type(error).__name__}): check the network and ADA_VK_API_URL"
         ) from None

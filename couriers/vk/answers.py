@@ -1,12 +1,12 @@
-"""VK's answers to `execute`, each with what it means for the messages. The whole table is here.
+"""Every answer of VK's `execute`, with the outcome it means for each message.
 
-An error comes at one of three levels: for one peer (in his entry), for one call (`false` in its place and an entry in
-execute_errors), or for the whole request. The same code means the same at each, except that what is final for one
-recipient refuses a call or a request because of somebody in it: then the halves are attempted on their own.
+VK reports an error at one of three levels: for one peer (in its entry), for one call (`false` in its place and an
+entry in execute_errors), or for the whole request. A code means the same at each level, with one exception: an error
+that is final for one recipient refuses a whole call or request because of one member, so the batch is split.
 
-14, 17 and 3300 (captcha, validation) want a person, yet do not halt the courier: VK takes a captcha back by itself, and
-an operator who has validated the account in his browser should not have to start anything. The tasks wait as
-`account_stopped`, and one attempt in a quarter of an hour finds out. 5, 27 and 28 need another token: that is a halt.
+14, 17 and 3300 (captcha, validation) need a person but do not halt the courier: VK withdraws a captcha by itself, and
+after the operator has validated the account in a browser, nothing has to be restarted. The tasks are deferred as
+`account_stopped`, and one attempt every 15 minutes checks. 5, 27 and 28 need another token and halt the courier.
 Source: dev.vk.com/reference/errors, dev.vk.com/method/messages.send, dev.vk.com/method/execute.
 """
 
@@ -18,23 +18,23 @@ from typing import Any
 import aiohttp
 
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
-from couriers.vk.calls import Call, Key
+from couriers.vk.calls import Call, MessageKey
 
-OUTAGE = timedelta(seconds=5)  # between two attempts to connect; named, so that a long outage uses up nobody's attempts
+RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 METHOD = "messages.send"
 
-FLOODED = 9
-WAITS = {
+FLOOD_CONTROL = 9
+THROTTLES = {
     6: Deferred(Reason.THROTTLED, timedelta(seconds=1), Scope.ACCOUNT),
-    FLOODED: Deferred(Reason.THROTTLED, timedelta(minutes=10), Scope.CHAT),
+    FLOOD_CONTROL: Deferred(Reason.THROTTLED, timedelta(minutes=10), Scope.CHAT),
     29: Deferred(Reason.THROTTLED, timedelta(hours=1), Scope.METHOD),
     14: Deferred(Reason.ACCOUNT_STOPPED, timedelta(minutes=15), Scope.ACCOUNT),
     17: Deferred(Reason.ACCOUNT_STOPPED, timedelta(minutes=15), Scope.ACCOUNT),
     3300: Deferred(Reason.ACCOUNT_STOPPED, timedelta(minutes=15), Scope.ACCOUNT),
 }
-STOPPED = frozenset({5, 27, 28})
+TOKEN_REFUSED = frozenset({5, 27, 28})
 AMBIGUOUS = frozenset({1, 10, 950})
-TOO_MUCH = frozenset({12, 13, 36})  # the code did not compile, failed, or took too long
+TOO_LARGE = frozenset({12, 13, 36})  # the code did not compile, failed, or took too long
 FINAL = {
     7: Reason.PRIVACY,
     15: Reason.PRIVACY,
@@ -55,85 +55,91 @@ FINAL = {
 }
 
 
-def of_peer(code: int) -> Outcome:
-    """What an error in a peer's own entry means for his message."""
+def peer_outcome(code: int) -> Outcome:
+    """Return the outcome that an error in a peer's own entry means for its message."""
     detail = f"VK error {code}"
-    if code in WAITS:
-        return replace(WAITS[code], detail=detail)
-    if code in STOPPED:
-        return Halted(f"{detail}: the token is not accepted any more")
-    if code in AMBIGUOUS or code in TOO_MUCH:
+    if code in THROTTLES:
+        return replace(THROTTLES[code], detail=detail)
+    if code in TOKEN_REFUSED:
+        return Halted(f"{detail}: the token is no longer accepted")
+    if code in AMBIGUOUS or code in TOO_LARGE:
         return Unknown(detail)
     return Rejected(FINAL.get(code, Reason.RECIPIENT_UNREACHABLE), detail)
 
 
-def of_call(code: int, peers: int) -> Outcome:
-    """What the error of a call with so many peers means for each of them. The text is the same for all of them."""
-    outcome = of_peer(code)
+def call_outcome(code: int, peers: int) -> Outcome:
+    """Return the outcome that the error of a call with `peers` peers means for each of them. They share one text."""
+    outcome = peer_outcome(code)
     if peers == 1:
         return outcome
-    if code in TOO_MUCH:
+    if code in TOO_LARGE:
         return Split(Rejected(Reason.CONTENT_REFUSED, f"VK error {code}"))
     if isinstance(outcome, Rejected) and outcome.reason is not Reason.CONTENT_REFUSED:
         return Split(outcome)
     return outcome
 
 
-def of_request(code: int, messages: int) -> Outcome:
-    """What the error of the whole request means for each of its messages."""
-    if code == FLOODED:
-        return replace(WAITS[FLOODED], scope=Scope.ACCOUNT, detail=f"VK error {code}")
-    if code in WAITS or code in STOPPED or code in AMBIGUOUS or code in TOO_MUCH or code in FINAL:
-        return of_call(code, messages)
+def request_outcome(code: int, messages: int) -> Outcome:
+    """Return the outcome that the error of the whole request means for each of its messages."""
+    if code == FLOOD_CONTROL:
+        return replace(THROTTLES[FLOOD_CONTROL], scope=Scope.ACCOUNT, detail=f"VK error {code}")
+    if code in THROTTLES or code in TOKEN_REFUSED or code in AMBIGUOUS or code in TOO_LARGE or code in FINAL:
+        return call_outcome(code, messages)
     return Deferred(Reason.PROVIDER_DOWN, None, Scope.METHOD, f"VK error {code}")
 
 
-def failed(error: Exception) -> Outcome:
-    """What a failure of the connection means. Only who never connected has surely sent nothing."""
+def outcome_of_error(error: Exception) -> Outcome:
+    """Return the outcome of a failed connection. Only a connection that was never made has surely sent nothing."""
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-        return Deferred(Reason.PROVIDER_DOWN, OUTAGE, Scope.ACCOUNT, type(error).__name__)
+        return Deferred(Reason.PROVIDER_DOWN, RECONNECT_AFTER, Scope.ACCOUNT, type(error).__name__)
     return Unknown(type(error).__name__)
 
 
-def read(body: Any, calls: Sequence[Call]) -> dict[Key, Outcome]:
-    """What became of each message. Whatever the answer does not clearly say is `Unknown`: a repeat has the same id."""
+def outcomes_of(body: Any, calls: Sequence[Call]) -> dict[MessageKey, Outcome]:
+    """Return the outcome of each message.
+
+    What the answer does not state clearly is `Unknown`; a repeat is safe, because it has the same random id.
+    """
     keys = [key for call in calls for key in call.messages()]
-    if isinstance(code := _code(body), int):
-        return dict.fromkeys(keys, of_request(code, len(keys)))
+    if isinstance(code := _error_code(body), int):
+        return dict.fromkeys(keys, request_outcome(code, len(keys)))
     answers = body.get("response") if isinstance(body, dict) else None
     if not isinstance(answers, list) or len(answers) != len(calls):
         return dict.fromkeys(keys, Unknown("the answer does not fit the request"))
-    codes = _codes(body, answers)
+    codes = _call_error_codes(body, answers)
     return {
         key: outcome
         for call, answer in zip(calls, answers, strict=True)
-        for key, outcome in _of_call(call, answer, codes)
+        for key, outcome in _call_outcomes(call, answer, codes)
     }
 
 
-def _code(body: Any) -> int | None:
+def _error_code(body: Any) -> int | None:
     error = body.get("error") if isinstance(body, dict) else None
     return error.get("error_code") if isinstance(error, dict) else None
 
 
-def _codes(body: dict[str, Any], answers: list[Any]) -> Iterator[int | None]:
-    """The codes of the failed calls, in order: the n-th `false` belongs to the n-th entry, if both are as many."""
+def _call_error_codes(body: dict[str, Any], answers: list[Any]) -> Iterator[int | None]:
+    """Yield the error codes of the failed calls, in order.
+
+    The n-th `false` belongs to the n-th entry of execute_errors. If their numbers differ, each code is None.
+    """
     failures = sum(answer is False for answer in answers)
     errors = [error for error in body.get("execute_errors") or () if error.get("method") == METHOD]
     return iter([error.get("error_code") for error in errors] if len(errors) == failures else [None] * failures)
 
 
-def _of_call(call: Call, answer: Any, codes: Iterator[int | None]) -> Iterator[tuple[Key, Outcome]]:
+def _call_outcomes(call: Call, answer: Any, codes: Iterator[int | None]) -> Iterator[tuple[MessageKey, Outcome]]:
     if answer is False:
         code = next(codes)
-        outcome = Unknown("VK does not say which call failed") if code is None else of_call(code, len(call.peers))
+        outcome = Unknown("VK does not say which call failed") if code is None else call_outcome(code, len(call.peers))
         return ((key, outcome) for key in call.messages())
     entries = {entry.get("peer_id"): entry for entry in answer} if isinstance(answer, list) else {}
-    return ((key, _of_entry(entries.get(key.peer, {}))) for key in call.messages())
+    return ((key, _entry_outcome(entries.get(key.peer, {}))) for key in call.messages())
 
 
-def _of_entry(entry: dict[str, Any]) -> Outcome:
+def _entry_outcome(entry: dict[str, Any]) -> Outcome:
     if entry.get("message_id"):
         return Sent(str(entry["message_id"]))
     code = (entry.get("error") or {}).get("code")
-    return Unknown("VK says nothing about this peer") if code is None else of_peer(code)
+    return Unknown("VK says nothing about this peer") if code is None else peer_outcome(code)

@@ -1,7 +1,7 @@
-"""What one request to VK carries: up to 25 calls of messages.send, each for up to 100 peers, as one `execute`.
+"""Builds one request to VK: up to 25 calls of messages.send, each for up to 100 peers, in one `execute`.
 
-The code is VKScript, not JavaScript: one `return [API.messages.send({…}),…];` whose arguments are JSON literals in
-ASCII, so no text can end its literal (U+2028 would, were it not escaped).
+The code is VKScript: `return [API.messages.send({…}),…];`. The arguments are JSON literals in ASCII, so no text can
+end its literal (an unescaped U+2028 would).
 Source: dev.vk.com/method/execute, dev.vk.com/method/messages.send.
 """
 
@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 from core.courier import Message
 
-MOST_CALLS = 25
-MOST_PEERS = 100
-LARGEST_CODE = 512 * 1024  # a megabyte is what most servers take, and each backslash travels as three letters
+MAX_CALLS = 25
+MAX_PEERS = 100
+MAX_CODE = 512 * 1024  # servers usually accept a megabyte, and each backslash is three characters in a form
 
 _PEER = re.compile(r"-?[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """What tells one message from another: VK takes a second one with the same key for the same message."""
+class MessageKey:
+    """Identifies one message: VK treats a second one with the same random id and peer as a repeat."""
 
     text: str
     random_id: int
@@ -30,33 +30,33 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One messages.send. Its peers are different from each other."""
+    """One messages.send. Its peers are distinct."""
 
     text: str
     random_id: int
     peers: tuple[int, ...]
 
-    def messages(self) -> list[Key]:
-        return [Key(self.text, self.random_id, peer) for peer in self.peers]
+    def messages(self) -> list[MessageKey]:
+        return [MessageKey(self.text, self.random_id, peer) for peer in self.peers]
 
-    def literal(self) -> str:
-        wanted = {"peer_ids": list(self.peers), "message": self.text, "random_id": self.random_id}
-        return f"API.messages.send({json.dumps(wanted, ensure_ascii=True, separators=(',', ':'))})"
+    def code(self) -> str:
+        parameters = {"peer_ids": list(self.peers), "message": self.text, "random_id": self.random_id}
+        return f"API.messages.send({json.dumps(parameters, ensure_ascii=True, separators=(',', ':'))})"
 
 
-def key_of(message: Message) -> Key | None:
-    """None where the address is no peer id of VK.
+def message_key(message: Message) -> MessageKey | None:
+    """Return the key of a message, None if its address is not a peer id of VK.
 
-    The random id is the delivery's, not the recipient's: in one call the peers share it, and VK remembers it per
-    dialog. So whatever company a peer is sent to in, before or after a bisection, his message has the same id.
+    All recipients of a delivery have the same random id: the peers of a call share it, and VK remembers it per dialog.
+    So a message keeps its random id however the recipients are grouped into calls.
     """
     if not _PEER.fullmatch(message.address):
         return None
-    return Key(message.text, message.shared_id(bits=31), int(message.address))
+    return MessageKey(message.text, message.shared_id(bits=31), int(message.address))
 
 
-def calls_of(keys: Sequence[Key]) -> list[Call]:
-    """The calls for these messages, in their order; a message that is there twice is sent once."""
+def group_into_calls(keys: Sequence[MessageKey]) -> list[Call]:
+    """Return the calls for these messages, in their order. A message that occurs twice is sent once."""
     groups: dict[tuple[str, int], dict[int, None]] = {}
     for key in keys:
         groups.setdefault((key.text, key.random_id), {})[key.peer] = None
@@ -64,8 +64,8 @@ def calls_of(keys: Sequence[Key]) -> list[Call]:
 
 
 def _pages(peers: tuple[int, ...]) -> list[tuple[int, ...]]:
-    return [peers[start : start + MOST_PEERS] for start in range(0, len(peers), MOST_PEERS)]
+    return [peers[start : start + MAX_PEERS] for start in range(0, len(peers), MAX_PEERS)]
 
 
-def code_of(calls: Sequence[Call]) -> str:
-    return f"return [{','.join(call.literal() for call in calls)}];"
+def execute_code(calls: Sequence[Call]) -> str:
+    return f"return [{','.join(call.code() for call in calls)}];"

@@ -1,4 +1,4 @@
-"""Delivery reports: which ones a message gets, and the address that is called for each."""
+"""Delivery reports: the reports of a message, and the URL that is called for each."""
 
 import re
 from collections.abc import Mapping
@@ -8,10 +8,10 @@ from urllib.parse import quote_plus, urlsplit, urlunsplit
 
 from sandbox.events import Fault
 
-DELIVERED, FAILED, BUFFERED, ACCEPTED, REJECTED = 1, 2, 4, 8, 16  # the bits of dlr-mask, and what %d says
+DELIVERED, FAILED, BUFFERED, ACCEPTED, REJECTED = 1, 2, 4, 8, 16  # bits of dlr-mask, and values of %d
 
-_STATES = {DELIVERED: "DELIVRD", FAILED: "UNDELIV", BUFFERED: "ENROUTE", ACCEPTED: "ACCEPTD", REJECTED: "REJECTD"}
-_HISTORIES = {
+_SMPP_NAMES = {DELIVERED: "DELIVRD", FAILED: "UNDELIV", BUFFERED: "ENROUTE", ACCEPTED: "ACCEPTD", REJECTED: "REJECTD"}
+_SEQUENCES = {
     "no_report": (),
     "report_failed": (ACCEPTED, FAILED),
     "report_rejected": (REJECTED,),
@@ -20,33 +20,33 @@ _HISTORIES = {
     "report_out_of_order": (DELIVERED, ACCEPTED),
 }
 _ESCAPE = re.compile(r"%([A-Za-z%])")
-_CONSTANT = re.compile(r"(?<==)([^&%]+)(?=&|$)")  # a value without escapes
+_CONSTANT = re.compile(r"(?<==)([^&%]+)(?=&|$)")  # a query value without escapes
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
-    """The message a report is about."""
+class ReportedMessage:
+    """The message that a delivery report is about."""
 
     reference: str
     sender: str
     receiver: str
     username: str
-    moment: datetime
+    at: datetime
 
 
-def history(fault: Fault | None, mask: int) -> list[int]:
-    """Return the reports that a message gets, in their order, of those its mask asks for."""
-    states = _HISTORIES.get(fault.name if fault else "", (ACCEPTED, DELIVERED))
+def report_states(fault: Fault | None, mask: int) -> list[int]:
+    """Return the states that are reported for a message, in order, of those its mask requests."""
+    states = _SEQUENCES.get(fault.name if fault else "", (ACCEPTED, DELIVERED))
     return [state for state in states if state & mask]
 
 
-def reaches(fault: Fault | None) -> bool:
-    """Tell whether the person gets the message."""
+def is_delivered(fault: Fault | None) -> bool:
+    """Return whether the recipient receives the message."""
     return fault is None or fault.name not in ("report_failed", "report_rejected")
 
 
-def escapes(message: Reported) -> dict[str, str]:
-    """Return what Kannel's escapes stand for, those that reports and incoming messages have in common."""
+def escape_values(message: ReportedMessage) -> dict[str, str]:
+    """Return the values of Kannel's escapes that delivery reports and incoming messages share."""
     return {
         "%": "%",
         "F": message.reference,
@@ -58,34 +58,34 @@ def escapes(message: Reported) -> dict[str, str]:
         "q": message.receiver,
         "P": message.sender,
         "Q": message.sender,
-        "t": message.moment.strftime("%Y-%m-%d %H:%M:%S"),
-        "T": str(int(message.moment.timestamp())),
+        "t": message.at.strftime("%Y-%m-%d %H:%M:%S"),
+        "T": str(int(message.at.timestamp())),
     }
 
 
-def address(dlr_url: str, message: Reported, state: int) -> str:
-    """Fill the escapes of a dlr-url (Kannel user guide, "Parameters (Escape Codes)")."""
-    return fill(dlr_url, {**escapes(message), "d": str(state), "A": receipt(message, state)})
+def report_url(dlr_url: str, message: ReportedMessage, state: int) -> str:
+    """Replace the escapes of a dlr-url (Kannel user guide, "Parameters (Escape Codes)")."""
+    return replace_escapes(dlr_url, {**escape_values(message), "d": str(state), "A": report_text(message, state)})
 
 
-def fill(url: str, values: Mapping[str, str]) -> str:
-    """Fill escapes; unknown ones stay as they are, as Kannel leaves them. Colons of a time stay readable."""
+def replace_escapes(url: str, values: Mapping[str, str]) -> str:
+    """Replace the escapes. Unknown ones stay, as with Kannel. The colons of a time are not quoted."""
     return _ESCAPE.sub(lambda found: quote_plus(values[found[1]], safe=":%") if found[1] in values else found[0], url)
 
 
-def receipt(message: Reported, state: int) -> str:
-    """Return the text of a receipt in the form of SMPP 3.4, appendix B."""
-    day = message.moment.astimezone(UTC).strftime("%y%m%d%H%M")
-    good = int(state == DELIVERED)
+def report_text(message: ReportedMessage, state: int) -> str:
+    """Return the text of a delivery report in the form of SMPP 3.4, appendix B."""
+    day = message.at.astimezone(UTC).strftime("%y%m%d%H%M")
+    delivered = int(state == DELIVERED)
     error = "000" if state in (DELIVERED, BUFFERED, ACCEPTED) else "001"
     return (
-        f"id:{message.reference} sub:001 dlvrd:{good:03} submit date:{day} done date:{day} "
-        f"stat:{_STATES[state]} err:{error} text:"
+        f"id:{message.reference} sub:001 dlvrd:{delivered:03} submit date:{day} done date:{day} "
+        f"stat:{_SMPP_NAMES[state]} err:{error} text:"
     )
 
 
-def forged(dlr_url: str) -> str:
-    """Return the address with every constant of its query changed, or its path when the query has none."""
+def with_forged_query(dlr_url: str) -> str:
+    """Return the URL with each constant of its query changed, or with its path changed if the query has none."""
     split = urlsplit(dlr_url)
     query = _CONSTANT.sub(r"forged\1", split.query)
     path = f"{split.path}-forged" if query == split.query else split.path

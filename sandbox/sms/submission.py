@@ -1,4 +1,4 @@
-"""Reads a request to sendsms the way Kannel does; what it refuses has Kannel's words."""
+"""Reads a request to sendsms as Kannel does; refusals have Kannel's texts."""
 
 import codecs
 import re
@@ -8,12 +8,12 @@ from urllib.parse import parse_qsl
 
 from sandbox.sms.alphabet import GSM, UCS2, as_gsm
 
-LARGEST_MASK = 66  # as gw/smsbox.c has it
+MAX_MASK = 66  # as gw/smsbox.c has it
 _NUMBER = re.compile(r"\+?[0-9]+")
 
 
 class Refused(Exception):
-    """An answer other than 202."""
+    """A response other than 202."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -22,10 +22,10 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One accepted request; `text` is what arrives on the telephones."""
+    """One accepted request. `text` is the text as the telephones receive it."""
 
     sender: str
-    numbers: tuple[str, ...]  # as they were given
+    numbers: tuple[str, ...]  # as written in the request
     text: str
     coding: int
     dlr_mask: int
@@ -34,29 +34,29 @@ class Submission:
     username: str
 
 
-def denied() -> Refused:
+def denied_numbers() -> Refused:
     return Refused(400, "Number(s) has/have been denied by white- and/or black-lists.")
 
 
-def unwrapped(query: str) -> dict[str, str]:
-    """Return the parameters with each byte as one letter: only `charset` says what the bytes of the text mean."""
+def parse_query(query: str) -> dict[str, str]:
+    """Return the parameters with one character per byte: the bytes of the text are decoded later, by `charset`."""
     return dict(parse_qsl(query, keep_blank_values=True, encoding="latin-1"))
 
 
-def submission(parameters: Mapping[str, str]) -> Submission:
-    """Read the parameters of an authorised request; raises Refused."""
+def read_submission(parameters: Mapping[str, str]) -> Submission:
+    """Read the parameters of an authorised request. Raises Refused."""
     numbers = _numbers(parameters)
     if not parameters.get("from"):
         raise Refused(400, "Sender missing and no global set, rejected")
     coding = _integer(parameters, "coding", "Coding") or GSM
-    if coding not in (GSM, UCS2):  # Kannel also takes 1, 8 bits; the sandbox has no telephone that shows them
+    if coding not in (GSM, UCS2):  # Kannel also accepts 1 (8 bits); the sandbox has no telephone that could show it
         raise Refused(400, "Coding field misformed, rejected")
     return Submission(
         sender=_utf8(parameters["from"]),
         numbers=numbers,
         text=_text(parameters, coding),
         coding=coding,
-        dlr_mask=_integer(parameters, "dlr-mask", "DLR-Mask", LARGEST_MASK) or 0,
+        dlr_mask=_integer(parameters, "dlr-mask", "DLR-Mask", MAX_MASK) or 0,
         dlr_url=_utf8(parameters.get("dlr-url", "")),
         validity=_integer(parameters, "validity", "Validity"),
         username=parameters.get("username", ""),
@@ -69,18 +69,18 @@ def _numbers(parameters: Mapping[str, str]) -> tuple[str, ...]:
     if parameters["to"] == "":
         raise Refused(400, "Empty receiver number not allowed, rejected")
     numbers = tuple(number for number in parameters["to"].split(" ") if _NUMBER.fullmatch(number))
-    if not numbers:  # among good ones the others vanish without a word, with Kannel too
-        raise denied()
+    if not numbers:  # among valid numbers, invalid ones are silently dropped, as by Kannel
+        raise denied_numbers()
     return numbers
 
 
-def _integer(parameters: Mapping[str, str], name: str, title: str, most: int | None = None) -> int | None:
-    """Read a number as C's atoi does: what is none is 0, and -1 is Kannel's "not given"."""
+def _integer(parameters: Mapping[str, str], name: str, title: str, maximum: int | None = None) -> int | None:
+    """Read a number like C's atoi: text is 0, and -1 means "not given" to Kannel."""
     if name not in parameters:
         return None
     digits = re.match(r"\s*([+-]?[0-9]{1,9})", parameters[name])
     number = int(digits[1]) if digits else 0
-    if number < -1 or (most is not None and number > most):
+    if number < -1 or (maximum is not None and number > maximum):
         raise Refused(400, f"{title} field misformed, rejected")
     return None if number == -1 else number
 

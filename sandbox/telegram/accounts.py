@@ -1,4 +1,4 @@
-"""Accounts: who is signed in, what each one sent and must wait for, and the updates it was owed."""
+"""Accounts: the messages each one sent, its throttles, and its recent updates."""
 
 from collections import deque
 from collections.abc import Callable
@@ -6,24 +6,24 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from sandbox.telegram.key_store import Saved, Vault
+from sandbox.telegram.key_store import KeyStore, SavedAccount
 
-RESERVED_AT_ONCE = 10_000
-UPDATES_KEPT = 1_000
+RESERVED_IDS = 10_000
+MAX_UPDATES = 1_000
 
 
 @dataclass(slots=True)
-class Kept:
-    """What became of one random id."""
+class SentMessage:
+    """The message of one random id."""
 
-    message: int  # its number at Telegram; 0 while it is still being processed
+    message: int  # its id; 0 while it is still being processed
     at: int  # unix seconds
-    duplicates: int = 0  # how many more repeats are told that the first call is still running
+    duplicates: int = 0  # how many more repeats are refused because the first call is still being processed
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
-    """One update that the account's clients were sent, kept for updates.getDifference."""
+class PushedUpdate:
+    """One update sent to the account's clients, kept for updates.getDifference."""
 
     pts: int
     update: Any
@@ -34,14 +34,14 @@ class Pushed:
 class Account:
     """One bot or user."""
 
-    saved: Saved
-    reserve: Callable[[Saved], None]
-    serial: int  # the newest message id, which is also the account's pts
-    sent: dict[tuple[str, int], Kept] = field(default_factory=dict)  # (address, random id) → what became of it
-    newest_to: dict[str, int] = field(default_factory=dict)  # address → the newest message sent there
-    waits: dict[str, float] = field(default_factory=dict)  # method or "to <address>" → when it ends
-    cut: set[tuple[str, int]] = field(default_factory=set)  # messages whose connection was cut once
-    pushed: deque[Pushed] = field(default_factory=lambda: deque(maxlen=UPDATES_KEPT))
+    saved: SavedAccount
+    reserve: Callable[[SavedAccount], None]
+    last_message_id: int  # also the account's pts
+    sent_messages: dict[tuple[str, int], SentMessage] = field(default_factory=dict)  # by (address, random id)
+    newest_message_to: dict[str, int] = field(default_factory=dict)  # by address: the id of the newest message
+    throttled_until: dict[str, float] = field(default_factory=dict)  # by method or "to <address>"
+    disconnected_messages: set[tuple[str, int]] = field(default_factory=set)  # (address, random id)
+    pushed: deque[PushedUpdate] = field(default_factory=lambda: deque(maxlen=MAX_UPDATES))
 
     @property
     def id(self) -> int:
@@ -53,46 +53,48 @@ class Account:
 
     @property
     def known(self) -> set[int]:
-        """Return the contacts and the people who wrote; `Platform.meet` adds to them."""
+        """Return the ids of contacts and of users who wrote to the account; `Hub.add_known_users` adds to them."""
         return self.saved.known
 
-    def next_serial(self) -> int:
-        """Return a number never given before, not even by a process that was killed: blocks are written down first."""
-        self.serial += 1
-        if self.serial > self.saved.reserved:
-            self.saved.reserved = self.serial + RESERVED_AT_ONCE
+    def next_message_id(self) -> int:
+        """Return an unused message id. Ids are reserved on disk in blocks, so none is reused after a kill."""
+        self.last_message_id += 1
+        if self.last_message_id > self.saved.reserved:
+            self.saved.reserved = self.last_message_id + RESERVED_IDS
             self.reserve(self.saved)
-        return self.serial
+        return self.last_message_id
 
-    def remaining(self, what: str, now: float) -> int:
-        """Return the full seconds that a wait is still in force, 0 when there is none."""
-        left = self.waits.get(what, 0) - now
+    def throttle_seconds(self, key: str, now: float) -> int:
+        """Return the seconds, rounded up, until the throttle ends; 0 if there is none."""
+        left = self.throttled_until.get(key, 0) - now
         if left > 0:
             return ceil(left)
-        self.waits.pop(what, None)
+        self.throttled_until.pop(key, None)
         return 0
 
 
 class Accounts:
-    """All accounts, those of earlier runs included."""
+    """All accounts, including those of earlier runs."""
 
-    def __init__(self, vault: Vault) -> None:
-        self._vault = vault
-        self._all = {saved.id: self._live(saved) for saved in vault.accounts.values()}
+    def __init__(self, key_store: KeyStore) -> None:
+        self._key_store = key_store
+        self._all = {saved.id: self._account(saved) for saved in key_store.accounts.values()}
 
-    def get(self, identity: int) -> Account:
-        return self._all[identity]
+    def get(self, user_id: int) -> Account:
+        return self._all[user_id]
 
     def all(self) -> list[Account]:
         return list(self._all.values())
 
-    def signed_in(self, identity: int, *, bot: bool) -> Account:
-        """Return the account of this id, opened at its first sign-in."""
-        if identity not in self._all:
-            saved = Saved(identity, bot)
-            self._vault.keep_account(saved)
-            self._all[identity] = self._live(saved)
-        return self._all[identity]
+    def open_account(self, user_id: int, *, bot: bool) -> Account:
+        """Return the account with this id; create it at its first sign-in."""
+        if user_id not in self._all:
+            saved = SavedAccount(user_id, bot)
+            self._key_store.save_account(saved)
+            self._all[user_id] = self._account(saved)
+        return self._all[user_id]
 
-    def _live(self, saved: Saved) -> Account:
-        return Account(saved, self._vault.keep_account, serial=max(1, saved.reserved))  # 0 means "no state" to clients
+    def _account(self, saved: SavedAccount) -> Account:
+        return Account(
+            saved, self._key_store.save_account, last_message_id=max(1, saved.reserved)
+        )  # clients read pts 0 as "no state"

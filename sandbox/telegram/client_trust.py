@@ -1,4 +1,4 @@
-"""How an unmodified Telethon is pointed at a server that is not Telegram's: two calls of its own."""
+"""Makes an unmodified Telethon use another server than Telegram's, through Telethon's public API."""
 
 from telethon.crypto import rsa
 from telethon.sessions.abstract import Session
@@ -6,11 +6,11 @@ from telethon.sessions.abstract import Session
 from sandbox.telegram.config import DC
 
 
-def trust(public_key_pem: str) -> None:
-    """Let this process's Telethon accept the server's RSA key, beside Telegram's own. Harmless when repeated."""
+def trust_server_key(public_key_pem: str) -> None:
+    """Make this process's Telethon accept the server's RSA key, beside Telegram's own. Safe to repeat."""
     rsa.add_key(public_key_pem.encode(), old=False)
 
 
-def point(session: Session, host: str, port: int) -> None:
-    """Let a session connect to the server. A session with an authorization key for another server loses it."""
+def set_server(session: Session, host: str, port: int) -> None:
+    """Point a session to the server. An authorization key for another server is dropped."""
     session.set_dc(DC, host, port)

@@ -1,4 +1,4 @@
-"""The methods of `help`, and the calls that clients make in passing."""
+"""The methods of `help`, and others without an effect here."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from telethon.tl import types
 from sandbox.telegram.hub import Call, now
 from sandbox.telegram.replies import Reply
 
-DC = 2  # the only data centre; trust.py sets it in the client's session
+DC = 2  # the only data centre; client_trust.py sets it in the client's session
 _DAY = 86_400
 
 
 def get_config(call: Call) -> Reply:
-    """help.getConfig: every data centre is this one, at the address where the client found it."""
+    """help.getConfig: the only data centre is this server, at the address that the client connected to."""
     return types.Config(date=now(), expires=now() + _DAY, dc_options=[_option(call)], **_LIMITS)
 
 
@@ -26,14 +26,14 @@ def get_nearest_dc(call: Call) -> Reply:
     return types.NearestDc("RU", this_dc=DC, nearest_dc=DC)
 
 
-def agreed(call: Call) -> Reply:
-    """Answer boolTrue to what has no consequence here (typing, online status)."""
+def accept(call: Call) -> Reply:
+    """Return boolTrue for methods without an effect here (typing, online status)."""
     return True
 
 
-def read(call: Call) -> Reply:
-    """messages.readHistory: nobody sees that the account read something."""
-    return types.messages.AffectedMessages(pts=call.account.serial, pts_count=0)
+def read_history(call: Call) -> Reply:
+    """messages.readHistory: has no effect."""
+    return types.messages.AffectedMessages(pts=call.account.last_message_id, pts_count=0)
 
 
 _LIMITS: dict[str, Any] = {

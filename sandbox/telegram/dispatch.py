@@ -1,7 +1,4 @@
-"""From a request to its reply: the wrappers come off, then the method is looked up in one table.
-
-Before: connection.py. After: the method's own module.
-"""
+"""Finds the method of a request in one table and returns its reply. Wrappers around a request are removed first."""
 
 import logging
 from collections.abc import Callable
@@ -9,38 +6,36 @@ from typing import Any
 
 from telethon.tl import functions as f
 
-from sandbox.telegram import config, faults, signing_in
-from sandbox.telegram import contact_methods as people
-from sandbox.telegram import updates as news
-from sandbox.telegram.hub import Call, Client, Platform
+from sandbox.telegram import config, contact_methods, faults, sign_in, updates
+from sandbox.telegram.hub import Call, Client, Hub
 from sandbox.telegram.replies import Refusal, Reply
 
 _log = logging.getLogger(__name__)
 
 METHODS: dict[type, Callable[[Call], Reply]] = {
-    f.account.UpdateStatusRequest: config.agreed,
-    f.auth.ImportBotAuthorizationRequest: signing_in.import_bot_authorization,
-    f.auth.LogOutRequest: signing_in.log_out,
-    f.auth.SendCodeRequest: signing_in.send_code,
-    f.auth.SignInRequest: signing_in.sign_in,
-    f.channels.GetChannelsRequest: people.get_channels,
-    f.contacts.GetContactsRequest: people.get_contacts,
-    f.contacts.ImportContactsRequest: people.import_contacts,
-    f.contacts.ResolvePhoneRequest: people.resolve_phone,
-    f.contacts.ResolveUsernameRequest: people.resolve_username,
+    f.account.UpdateStatusRequest: config.accept,
+    f.auth.ImportBotAuthorizationRequest: sign_in.import_bot_authorization,
+    f.auth.LogOutRequest: sign_in.log_out,
+    f.auth.SendCodeRequest: sign_in.send_code,
+    f.auth.SignInRequest: sign_in.sign_in,
+    f.channels.GetChannelsRequest: contact_methods.get_channels,
+    f.contacts.GetContactsRequest: contact_methods.get_contacts,
+    f.contacts.ImportContactsRequest: contact_methods.import_contacts,
+    f.contacts.ResolvePhoneRequest: contact_methods.resolve_phone,
+    f.contacts.ResolveUsernameRequest: contact_methods.resolve_username,
     f.help.GetConfigRequest: config.get_config,
     f.help.GetNearestDcRequest: config.get_nearest_dc,
-    f.messages.ReadHistoryRequest: config.read,
+    f.messages.ReadHistoryRequest: config.read_history,
     f.messages.SendMessageRequest: faults.send_message,
-    f.messages.SetTypingRequest: config.agreed,
-    f.updates.GetChannelDifferenceRequest: news.get_channel_difference,
-    f.updates.GetDifferenceRequest: news.get_difference,
-    f.updates.GetStateRequest: news.get_state,
-    f.users.GetFullUserRequest: people.get_full_user,
-    f.users.GetUsersRequest: people.get_users,
+    f.messages.SetTypingRequest: config.accept,
+    f.updates.GetChannelDifferenceRequest: updates.get_channel_difference,
+    f.updates.GetDifferenceRequest: updates.get_difference,
+    f.updates.GetStateRequest: updates.get_state,
+    f.users.GetFullUserRequest: contact_methods.get_full_user,
+    f.users.GetUsersRequest: contact_methods.get_users,
 }
-# Those that need no account: the rest of `auth` finds out by itself.
-_OPEN = frozenset(
+# Methods that work without an account.
+_WITHOUT_ACCOUNT = frozenset(
     {
         f.auth.ImportBotAuthorizationRequest,
         f.auth.SendCodeRequest,
@@ -51,54 +46,54 @@ _OPEN = frozenset(
 )
 _WRAPPERS = (
     f.InitConnectionRequest,
-    f.InvokeAfterMsgRequest,  # requests of a connection are served in their order anyway
+    f.InvokeAfterMsgRequest,  # requests of a connection are processed in order anyway
     f.InvokeAfterMsgsRequest,
     f.InvokeWithLayerRequest,
     f.InvokeWithoutUpdatesRequest,
 )
 
 
-def replied(platform: Platform, client: Client, request: Any) -> Reply:
-    """Return the reply to a client's request; never raises."""
-    request, quietly = _unwrapped(request)
-    call = Call(platform, client, request, method_name(type(request)))
-    client.wants_updates |= not quietly
-    platform.world.count("telegram", call.method)
+def reply_to(hub: Hub, client: Client, request: Any) -> Reply:
+    """Return the reply to a client's request. Never raises."""
+    request, without_updates = _unwrap(request)
+    call = Call(hub, client, request, method_name(type(request)))
+    client.wants_updates |= not without_updates
+    hub.state.count("telegram", call.method)
     try:
-        return _refused(call) or METHODS[type(request)](call)
-    except Exception:  # noqa: BLE001 - the attempt: one client's odd request must not end the connection of the others
-        _log.exception("%s could not be served", call.method)
+        return _refusal(call) or METHODS[type(request)](call)
+    except Exception:  # noqa: BLE001 - an unexpected request must not end the connection
+        _log.exception("%s failed", call.method)
         return Refusal(500, "INTERNAL_SERVER_ERROR")
 
 
-def _unwrapped(request: Any) -> tuple[Any, bool]:
-    """Return the innermost request, and whether the client asked not to be sent updates for it."""
-    quietly = False
+def _unwrap(request: Any) -> tuple[Any, bool]:
+    """Return the innermost request, and whether it came with invokeWithoutUpdates."""
+    without_updates = False
     while isinstance(request, _WRAPPERS):
-        quietly |= isinstance(request, f.InvokeWithoutUpdatesRequest)
+        without_updates |= isinstance(request, f.InvokeWithoutUpdatesRequest)
         request = request.query
-    return request, quietly
+    return request, without_updates
 
 
 def method_name(kind: type) -> str:
-    """Return Telegram's name of a method without its namespace: SendMessageRequest is `sendMessage`."""
+    """Return Telegram's name of a method without the namespace: `sendMessage` for SendMessageRequest."""
     name = kind.__name__.removesuffix("Request")
     return name[:1].lower() + name[1:]
 
 
-def _refused(call: Call) -> Refusal | None:
+def _refusal(call: Call) -> Refusal | None:
     kind = type(call.request)
     if kind not in METHODS:
         return Refusal(400, "METHOD_INVALID")
-    if kind not in _OPEN and call.client.key.account is None:
+    if kind not in _WITHOUT_ACCOUNT and call.client.key.account is None:
         return Refusal(401, "AUTH_KEY_UNREGISTERED")
-    return _flooded(call) if call.method in people.FLOODED_METHODS else None
+    return _flood_wait(call) if call.method in contact_methods.LOOKUP_METHODS else None
 
 
-def _flooded(call: Call) -> Refusal | None:
-    """Play a flood wait that was ordered for finding people; magic recipients are for sendMessage only."""
-    fault = call.platform.world.fault("telegram", "", call.method, frozenset({"flood_wait"}))
+def _flood_wait(call: Call) -> Refusal | None:
+    """Apply a rule's flood wait to the lookup methods. Magic recipients apply to sendMessage only."""
+    fault = call.hub.state.fault("telegram", "", call.method, frozenset({"flood_wait"}))
     if fault is not None:
-        call.account.waits[call.method] = call.platform.clock() + (fault.value or 30)
-    seconds = call.account.remaining(call.method, call.platform.clock())
+        call.account.throttled_until[call.method] = call.hub.clock() + (fault.value or 30)
+    seconds = call.account.throttle_seconds(call.method, call.hub.clock())
     return Refusal(420, f"FLOOD_WAIT_{seconds}") if seconds else None

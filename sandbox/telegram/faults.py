@@ -1,23 +1,31 @@
-"""The failures of messages.sendMessage, each played as Telegram plays it.
+"""messages.sendMessage and the faults that can be injected into it.
 
-The names are those of sandbox/faults.py. What stores the message does it before it fails, so a repeat with the same
-random id finds the first answer. Source of the errors: core.telegram.org/method/messages.sendMessage.
+The names are those of sandbox/faults.py. A fault that stores the message stores it before it fails, so a repeat with
+the same random id returns the first answer. Source of the errors: core.telegram.org/method/messages.sendMessage.
 """
 
 import logging
 from collections.abc import Callable
 
-from sandbox.magic_recipients import MAGIC
+from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault
 from sandbox.telegram.hub import Call
-from sandbox.telegram.replies import Cut, Late, Refusal, Reply, Silence
-from sandbox.telegram.sending import STILL_RUNNING, Sending, begun, chat, prepared, repeated, stored
+from sandbox.telegram.replies import DelayedReply, Disconnect, NoReply, Refusal, Reply
+from sandbox.telegram.sending import (
+    STILL_PROCESSED,
+    SendRequest,
+    chat_key,
+    prepare,
+    remember_random_id,
+    repeated_reply,
+    store,
+)
 
 _log = logging.getLogger(__name__)
 
-_WAIT, _STARS = 30, 10  # where a rule does not say
+_DEFAULT_WAIT, _DEFAULT_STARS = 30, 10
 
-Player = Callable[[Sending, int | None], Reply]
+Action = Callable[[SendRequest, int | None], Reply]
 
 REFUSALS = {
     "privacy": Refusal(403, "USER_PRIVACY_RESTRICTED"),
@@ -38,100 +46,100 @@ REFUSALS = {
 
 
 def send_message(call: Call) -> Reply:
-    """messages.sendMessage, from the checks to the answer."""
-    sending = prepared(call)
+    """messages.sendMessage."""
+    sending = prepare(call)
     if isinstance(sending, Refusal):
         return sending
-    return repeated(sending) or _attempted(sending)
+    return repeated_reply(sending) or _send(sending)
 
 
-def _attempted(sending: Sending) -> Reply:
+def _send(sending: SendRequest) -> Reply:
     fault = sending.fault(NAMES)
-    return stored(sending) if fault is None else _played(sending, fault)
+    return store(sending) if fault is None else _inject(sending, fault)
 
 
-def _played(sending: Sending, fault: Fault) -> Reply:
+def _inject(sending: SendRequest, fault: Fault) -> Reply:
     _log.debug("%s for %s", fault, sending.address)
-    return REFUSALS.get(fault.name) or PLAYERS[fault.name](sending, fault.value)
+    return REFUSALS.get(fault.name) or ACTIONS[fault.name](sending, fault.value)
 
 
-def _or(value: int | None, otherwise: int) -> int:
-    return otherwise if value is None else value
+def _or_default(value: int | None, default: int) -> int:
+    return default if value is None else value
 
 
-def flood_wait(sending: Sending, seconds: int | None) -> Reply:
-    """FLOOD_WAIT_n: until it ends, this account's calls of the method are refused with the seconds that remain."""
-    sending.wait(sending.call.method, _or(seconds, _WAIT))
-    return Refusal(420, f"FLOOD_WAIT_{_or(seconds, _WAIT)}")
+def flood_wait(sending: SendRequest, seconds: int | None) -> Reply:
+    """FLOOD_WAIT_n: until it ends, calls of the method by this account are refused with the remaining seconds."""
+    sending.throttle(sending.call.method, _or_default(seconds, _DEFAULT_WAIT))
+    return Refusal(420, f"FLOOD_WAIT_{_or_default(seconds, _DEFAULT_WAIT)}")
 
 
-def slow_mode(sending: Sending, seconds: int | None) -> Reply:
-    """SLOWMODE_WAIT_n: the same for this chat only."""
-    sending.wait(chat(sending), _or(seconds, _WAIT))
-    return Refusal(420, f"SLOWMODE_WAIT_{_or(seconds, _WAIT)}")
+def slow_mode(sending: SendRequest, seconds: int | None) -> Reply:
+    """SLOWMODE_WAIT_n: the same, for this chat only."""
+    sending.throttle(chat_key(sending), _or_default(seconds, _DEFAULT_WAIT))
+    return Refusal(420, f"SLOWMODE_WAIT_{_or_default(seconds, _DEFAULT_WAIT)}")
 
 
-def payment_required(sending: Sending, stars: int | None) -> Reply:
-    """ALLOW_PAYMENT_REQUIRED_n: the person asks n stars for a message."""
-    return Refusal(403, f"ALLOW_PAYMENT_REQUIRED_{_or(stars, _STARS)}")
+def payment_required(sending: SendRequest, stars: int | None) -> Reply:
+    """ALLOW_PAYMENT_REQUIRED_n: the recipient charges n stars for a message."""
+    return Refusal(403, f"ALLOW_PAYMENT_REQUIRED_{_or_default(stars, _DEFAULT_STARS)}")
 
 
-def random_id_duplicate(sending: Sending, repeats: int | None) -> Reply:
-    """The message is there by an earlier call that counts as still running, for this call and `repeats` - 1 more."""
-    stored(sending)
-    begun(sending).duplicates = _or(repeats, 1) - 1
-    return STILL_RUNNING
+def random_id_duplicate(sending: SendRequest, repeats: int | None) -> Reply:
+    """An earlier call has stored the message and is still being processed, for this call and `repeats` - 1 more."""
+    store(sending)
+    remember_random_id(sending).duplicates = _or_default(repeats, 1) - 1
+    return STILL_PROCESSED
 
 
-def stored_then_error(sending: Sending, code: int | None) -> Reply:
-    """The message arrives, the answer is an error of the server."""
-    stored(sending)
+def stored_then_error(sending: SendRequest, code: int | None) -> Reply:
+    """The message is stored, the answer is a server error."""
+    store(sending)
     return server_error(sending, code)
 
 
-def server_error(sending: Sending, code: int | None) -> Reply:
-    """Nothing arrives, the answer is an error of the server: 500, or -503 with Telegram's text for it."""
+def server_error(sending: SendRequest, code: int | None) -> Reply:
+    """Nothing is stored, the answer is a server error: 500, or -503 with Telegram's text for it."""
     return Refusal(code or 500, "Timeout" if code and abs(code) == 503 else "INTERNAL_SERVER_ERROR")
 
 
-def timeout(sending: Sending, _: int | None) -> Reply:
-    """Nothing arrives, nothing is answered."""
-    return Silence()
+def timeout(sending: SendRequest, _: int | None) -> Reply:
+    """Nothing is stored, there is no answer."""
+    return NoReply()
 
 
-def stored_then_silence(sending: Sending, _: int | None) -> Reply:
-    """The message arrives, nothing is answered."""
-    stored(sending)
-    return Silence()
+def stored_then_silence(sending: SendRequest, _: int | None) -> Reply:
+    """The message is stored, there is no answer."""
+    store(sending)
+    return NoReply()
 
 
-def disconnect_before(sending: Sending, _: int | None) -> Reply:
-    """The connection is cut, nothing arrives.
+def disconnect_before(sending: SendRequest, _: int | None) -> Reply:
+    """The connection is closed, nothing is stored.
 
-    A client repeats the message as soon as it is connected again. With a magic recipient, which fails every time, it
-    would never do anything else; so there the cut strikes once per message.
+    A client repeats the message when it has reconnected. With a magic recipient, which fails every time, this would
+    never end; so for a magic recipient the fault applies once per message.
     """
-    if sending.key in sending.account.cut and sending.address in MAGIC["telegram"]:
-        return stored(sending)
-    sending.account.cut.add(sending.key)
-    return Cut()
+    if sending.key in sending.account.disconnected_messages and sending.address in MAGIC_RECIPIENTS["telegram"]:
+        return store(sending)
+    sending.account.disconnected_messages.add(sending.key)
+    return Disconnect()
 
 
-def disconnect_after(sending: Sending, _: int | None) -> Reply:
-    """The message arrives, the connection is cut instead of an answer."""
-    stored(sending)
-    return Cut()
+def disconnect_after(sending: SendRequest, _: int | None) -> Reply:
+    """The message is stored, the connection is closed instead of an answer."""
+    store(sending)
+    return Disconnect()
 
 
-def slow(sending: Sending, seconds: int | None) -> Reply:
-    """The message arrives and is answered late; meanwhile its random id counts as still running."""
-    begun(sending)
-    return Late(_or(seconds, 1), lambda: stored(sending))
+def slow(sending: SendRequest, seconds: int | None) -> Reply:
+    """The message is stored and answered late. Until then its random id counts as being processed."""
+    remember_random_id(sending)
+    return DelayedReply(_or_default(seconds, 1), lambda: store(sending))
 
 
-PLAYERS: dict[str, Player] = {
-    player.__name__: player
-    for player in (
+ACTIONS: dict[str, Action] = {
+    action.__name__: action
+    for action in (
         flood_wait,
         slow_mode,
         payment_required,
@@ -145,4 +153,4 @@ PLAYERS: dict[str, Player] = {
         slow,
     )
 }
-NAMES = frozenset(REFUSALS) | frozenset(PLAYERS)
+NAMES = frozenset(REFUSALS) | frozenset(ACTIONS)

@@ -1,7 +1,6 @@
-"""MTProto's TCP transports: how packets are cut out of the byte stream (core.telegram.org/mtproto/mtproto-transports).
+"""MTProto's TCP transports: packets in the byte stream (core.telegram.org/mtproto/mtproto-transports).
 
-A client says by its first bytes which one it speaks; `recognise` reads them. Before: connection.py, which feeds the
-bytes it got. After: envelope.py, which opens the packets.
+The first bytes of a connection announce its transport; `detect` reads them.
 """
 
 import struct
@@ -13,11 +12,11 @@ from telethon.crypto import AESModeCTR
 
 from sandbox.telegram.malformed import MalformedError
 
-LARGEST = 2 * 1024 * 1024  # Telegram closes above 1 MiB; a little more room harms nobody
+MAX_FRAME = 2 * 1024 * 1024  # Telegram closes the connection above 1 MiB
 
 
 class Framing(ABC):
-    """Turns a byte stream into packets and packets into bytes. One per connection, as some of them count."""
+    """Converts a byte stream to packets and packets to bytes. One per connection: some transports count packets."""
 
     @abstractmethod
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -28,8 +27,8 @@ class Framing(ABC):
         """Return the frame of a packet."""
 
 
-class Framed(Framing):
-    """Each packet stands in a frame that begins with its size."""
+class SizedFraming(Framing):
+    """Transports in which each frame begins with its size."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -43,26 +42,26 @@ class Framed(Framing):
 
     @abstractmethod
     def size(self) -> int | None:
-        """Return the size of the frame at the start of the buffer, None while its head is incomplete."""
+        """Return the size of the frame at the start of the buffer, None while its header is incomplete."""
 
     @abstractmethod
     def strip(self, frame: bytes) -> bytes:
-        """Return the packet of a whole frame. Raises MalformedError."""
+        """Return the packet of a complete frame. Raises MalformedError."""
 
-    def announced(self, beside: int = 0, least: int = 1) -> int | None:
-        """Return what the first four bytes say and `beside`, None while they are not there."""
+    def read_size(self, extra: int = 0, minimum: int = 1) -> int | None:
+        """Return the size in the first four bytes plus `extra`, None while they are incomplete."""
         if len(self._buffer) < 4:
             return None
-        return checked(int.from_bytes(self._buffer[:4], "little") + beside, least)
+        return check_size(int.from_bytes(self._buffer[:4], "little") + extra, minimum)
 
 
-def checked(size: int, least: int = 1) -> int:
-    if not least <= size <= LARGEST:
+def check_size(size: int, minimum: int = 1) -> int:
+    if not minimum <= size <= MAX_FRAME:
         raise MalformedError(f"a frame of {size} bytes")
     return size
 
 
-class Full(Framed):
+class Full(SizedFraming):
     """Length, sequence number, packet, CRC32. Telethon's default."""
 
     def __init__(self) -> None:
@@ -70,7 +69,7 @@ class Full(Framed):
         self._received = self._sent = 0
 
     def size(self) -> int | None:
-        return self.announced(least=12)
+        return self.read_size(minimum=12)
 
     def strip(self, frame: bytes) -> bytes:
         (number,), (checksum,) = struct.unpack_from("<I", frame, 4), struct.unpack("<I", frame[-4:])
@@ -85,11 +84,11 @@ class Full(Framed):
         return frame + struct.pack("<I", crc32(frame))
 
 
-class Intermediate(Framed):
-    """Four bytes of length, then the packet; the padded variant adds up to 15 bytes that do not count."""
+class Intermediate(SizedFraming):
+    """Four bytes of length, then the packet. The padded variant adds up to 15 bytes, which are ignored."""
 
     def size(self) -> int | None:
-        return self.announced(beside=4)
+        return self.read_size(extra=4)
 
     def strip(self, frame: bytes) -> bytes:
         return frame[4 : len(frame) - len(frame) % 4]
@@ -98,14 +97,14 @@ class Intermediate(Framed):
         return struct.pack("<I", len(packet)) + packet
 
 
-class Abridged(Framed):
+class Abridged(SizedFraming):
     """The length in words: one byte, or 0x7f and three bytes."""
 
     def size(self) -> int | None:
         if not self._buffer or (self._buffer[0] == 0x7F and len(self._buffer) < 4):
             return None
         if self._buffer[0] == 0x7F:
-            return checked(int.from_bytes(self._buffer[1:4], "little") * 4 + 4)
+            return check_size(int.from_bytes(self._buffer[1:4], "little") * 4 + 4)
         return self._buffer[0] * 4 + 1
 
     def strip(self, frame: bytes) -> bytes:
@@ -118,7 +117,7 @@ class Abridged(Framed):
 
 
 class Obfuscated(Framing):
-    """Another framing under AES-CTR, with keys from the 64 bytes the client begins with."""
+    """Another framing encrypted with AES-CTR; the keys are in the client's first 64 bytes."""
 
     def __init__(self, opening: bytes) -> None:
         backwards = opening[55:7:-1]
@@ -131,8 +130,8 @@ class Obfuscated(Framing):
         return self._inner.feed(self._incoming.encrypt(data))
 
     def wrap(self, packet: bytes) -> bytes:
-        enciphered: bytes = self._outgoing.encrypt(self._inner.wrap(packet))
-        return enciphered
+        encrypted: bytes = self._outgoing.encrypt(self._inner.wrap(packet))
+        return encrypted
 
 
 def _by_tag(tag: bytes) -> Framing:
@@ -143,14 +142,14 @@ def _by_tag(tag: bytes) -> Framing:
     raise MalformedError("an unknown transport")
 
 
-def recognise(opening: bytes) -> tuple[Framing, int] | None:
-    """Return the framing a connection speaks and how many bytes announced it; None while that is not clear yet."""
+def detect(opening: bytes) -> tuple[Framing, int] | None:
+    """Return the framing of a connection and the length of its announcement; None while more bytes are needed."""
     if opening[:1] == b"\xef":
         return Abridged(), 1
     if len(opening) < 8:
         return None
     if opening[:4] in (b"\xee\xee\xee\xee", b"\xdd\xdd\xdd\xdd"):
         return Intermediate(), 4
-    if opening[4:8] == b"\0\0\0\0":  # a full frame carries its sequence number here, and the first one is 0
+    if opening[4:8] == b"\0\0\0\0":  # the sequence number of a full frame; the first is 0
         return Full(), 0
     return (Obfuscated(opening[:64]), 64) if len(opening) >= 64 else None

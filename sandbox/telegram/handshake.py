@@ -1,7 +1,6 @@
-"""Creating an authorization key by Diffie-Hellman (core.telegram.org/mtproto/auth_key), the server's side.
+"""Creates an authorization key by Diffie-Hellman (core.telegram.org/mtproto/auth_key), on the server's side.
 
-One Handshake belongs to one connection and is fed its plain requests in order. Before: envelope.py. After: vault.py
-keeps the key that comes out.
+Each connection has its own Handshake, which receives the unencrypted requests in order. `key_store` keeps the key.
 """
 
 import os
@@ -17,7 +16,7 @@ from telethon.helpers import generate_key_data_from_nonce
 from telethon.tl import functions, types
 
 from sandbox.telegram import ige
-from sandbox.telegram.key_store import AuthKey, Vault
+from sandbox.telegram.key_store import AuthKey, KeyStore
 from sandbox.telegram.malformed import MalformedError
 
 # RFC 3526, group 14 (2048 bits) with generator 2.
@@ -31,17 +30,17 @@ PRIME = int(
     16,
 )
 GENERATOR = 2
-# The client proves some work by factoring this product; any two primes will do (the example of the specification).
+# The client factors this product as a proof of work; this is the specification's example.
 PRODUCT = 0x17ED48941A08F981
-# A key with leading zero bytes is refused as unlucky, because clients disagree on whether those bytes belong to it.
-_LEAST_KEY = 1 << 2040
+# A key with leading zero bytes is refused, because clients disagree on whether those bytes belong to it.
+_MIN_KEY = 1 << 2040
 
 
 class Handshake:
-    """The three steps, each answered once; a wrong nonce or a step out of order raises MalformedError."""
+    """The three steps of the exchange. Raises MalformedError for a wrong nonce or a step out of order."""
 
-    def __init__(self, vault: Vault) -> None:
-        self._vault = vault
+    def __init__(self, key_store: KeyStore) -> None:
+        self._key_store = key_store
         self._nonce = self._server_nonce = self._new_nonce = 0
         self._exponent = secrets.randbits(2048)
 
@@ -59,7 +58,7 @@ class Handshake:
     def _begin(self, request: Any) -> Any:
         self._nonce = request.nonce
         self._server_nonce = int.from_bytes(os.urandom(16), "little", signed=True)
-        return types.ResPQ(self._nonce, self._server_nonce, get_byte_array(PRODUCT), [self._vault.fingerprint])
+        return types.ResPQ(self._nonce, self._server_nonce, get_byte_array(PRODUCT), [self._key_store.fingerprint])
 
     def _offer(self, request: Any) -> Any:
         self._check(request)
@@ -75,25 +74,25 @@ class Handshake:
         return types.ServerDHParamsOk(self._nonce, self._server_nonce, self._encrypt(bytes(inner)))
 
     def _read_inner(self, encrypted: bytes) -> Any:
-        """Return p_q_inner_data: RSA over SHA-1, the data and padding."""
+        """Decrypt p_q_inner_data with the RSA key: SHA-1, data, padding."""
         number = int.from_bytes(encrypted, "big")
-        key = self._vault.rsa_key
+        key = self._key_store.rsa_key
         if number >= key.n:
-            raise MalformedError("more than the RSA key can hold")
+            raise MalformedError("encrypted data larger than the RSA key")
         plain = rsa.core.decrypt_int(number, key.d, key.n).to_bytes(256, "big")[1:]
-        return self._verified(plain)
+        return self._read_hashed(plain)
 
     def _finish(self, request: Any) -> Any:
         self._check(request)
-        inner = self._verified(ige.decrypt(request.encrypted_data, *self._temporary_key()))
+        inner = self._read_hashed(ige.decrypt(request.encrypted_data, *self._temporary_key()))
         shared = pow(int.from_bytes(inner.g_b, "big"), self._exponent, PRIME)
-        if shared < _LEAST_KEY:
-            return self._verdict(types.DhGenRetry, 2, bytes(256))
+        if shared < _MIN_KEY:
+            return self._result(types.DhGenRetry, 2, bytes(256))
         key = AuthKey(shared.to_bytes(256, "big"))
-        self._vault.keep_key(key)
-        return self._verdict(types.DhGenOk, 1, key.secret)
+        self._key_store.save_key(key)
+        return self._result(types.DhGenOk, 1, key.secret)
 
-    def _verdict(self, kind: Any, number: int, secret: bytes) -> Any:
+    def _result(self, kind: Any, number: int, secret: bytes) -> Any:
         new_nonce = self._new_nonce.to_bytes(32, "little", signed=True)
         proof = sha1(new_nonce + bytes([number]) + sha1(secret).digest()[:8]).digest()[4:]
         return kind(self._nonce, self._server_nonce, int.from_bytes(proof, "little", signed=True))
@@ -102,11 +101,11 @@ class Handshake:
         if (message.nonce, message.server_nonce) != (self._nonce, self._server_nonce):
             raise MalformedError("a nonce of another exchange")
 
-    def _verified(self, plain: bytes) -> Any:
-        """Return the object behind its SHA-1, if hash and nonces are right."""
+    def _read_hashed(self, plain: bytes) -> Any:
+        """Return the object after its SHA-1. Raises MalformedError if the hash or a nonce is wrong."""
         inner = BinaryReader(plain[20:]).tgread_object()
         if sha1(bytes(inner)).digest() != plain[:20]:
-            raise MalformedError("inner data whose hash is wrong")
+            raise MalformedError("inner data with a wrong hash")
         self._check(inner)
         return inner
 

@@ -1,4 +1,4 @@
-"""What all connections share, and how something reaches the clients of an account unasked."""
+"""The state that all connections share, and pushing updates to the clients of an account."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -7,18 +7,18 @@ from typing import Any, Protocol
 
 from telethon.tl import types
 
-from sandbox.state import World
-from sandbox.telegram import identities as persons
-from sandbox.telegram.accounts import Account, Accounts, Pushed
-from sandbox.telegram.key_store import AuthKey, Vault
+from sandbox.state import SandboxState
+from sandbox.telegram import identities
+from sandbox.telegram.accounts import Account, Accounts, PushedUpdate
+from sandbox.telegram.key_store import AuthKey, KeyStore
 
 
 class Client(Protocol):
-    """One connection, as far as the methods and the updates need it."""
+    """A connection as the methods see it. A Protocol, because `connection` imports this module."""
 
     key: AuthKey
     wants_updates: bool
-    address: tuple[str, int]  # where the client found this server
+    address: tuple[str, int]  # the address of this server that the client connected to
 
     def push(self, update: Any) -> None: ...
 
@@ -28,27 +28,27 @@ class Client(Protocol):
 
 
 @dataclass(slots=True)
-class Platform:
-    """The one Telegram that every connection talks to."""
+class Hub:
+    """The state shared by all connections of one server."""
 
-    world: World
-    vault: Vault
+    state: SandboxState
+    key_store: KeyStore
     clock: Callable[[], float]
     accounts: Accounts
     clients: set[Client] = field(default_factory=set)
-    channels: dict[int, int] = field(default_factory=dict)  # channel id → its newest message, which is also its pts
+    channels: dict[int, int] = field(default_factory=dict)  # by channel id: its newest message id, also its pts
 
-    def next_in_channel(self, channel: int) -> int:
+    def next_channel_message_id(self, channel: int) -> int:
         self.channels[channel] = self.channels.get(channel, 0) + 1
         return self.channels[channel]
 
-    def meet(self, account: Account, people: Iterable[int]) -> None:
-        """Let the account know these people from now on, over restarts too."""
-        self.vault.keep_known(account.saved, people)
+    def add_known_users(self, account: Account, users: Iterable[int]) -> None:
+        """Make the users known to the account; this outlives a restart."""
+        self.key_store.save_known_users(account.saved, users)
 
     def push(self, account: Account, update: Any, users: list[Any]) -> None:
-        """Send an update to the account's connected clients and keep it for those who ask later."""
-        account.pushed.append(Pushed(update.pts, update, users))
+        """Send an update to the account's connected clients and keep it for updates.getDifference."""
+        account.pushed.append(PushedUpdate(update.pts, update, users))
         updates = types.Updates([update], users=users, chats=[], date=now(), seq=0)
         for client in self.clients:
             if client.wants_updates and client.key.account == account.id:
@@ -57,55 +57,55 @@ class Platform:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request of one client, unwrapped."""
+    """One request of one client, without wrappers."""
 
-    platform: Platform
+    hub: Hub
     client: Client
     request: Any
     method: str  # "sendMessage"
 
     @property
     def account(self) -> Account:
-        """Return who calls; the dispatcher lets nobody without an account reach a method that asks."""
-        identity = self.client.key.account
-        assert identity is not None
-        return self.platform.accounts.get(identity)
+        """Return the account that calls. The dispatcher refuses calls without an account."""
+        user_id = self.client.key.account
+        assert user_id is not None
+        return self.hub.accounts.get(user_id)
 
 
 def now() -> int:
     return int(time.time())
 
 
-def user(viewer: Account, identity: int, *, username: str | None = None) -> Any:
-    """Return the person, bot or account of this id as `viewer` sees him; phones are shown to contacts only."""
-    first, last = persons.name_of(identity)
-    myself = identity == viewer.id
+def user(viewer: Account, user_id: int, *, username: str | None = None) -> Any:
+    """Return the user with this id as `viewer` sees it. Phones are shown only to accounts that know the user."""
+    first, last = identities.name_of(user_id)
+    is_self = user_id == viewer.id
     return types.User(
-        id=identity,
-        is_self=myself or None,
-        bot=(myself and viewer.bot) or None,
-        bot_info_version=1 if myself and viewer.bot else None,
-        contact=(not viewer.bot and identity in viewer.known) or None,
-        access_hash=persons.access_hash(viewer.id, str(identity)),
+        id=user_id,
+        is_self=is_self or None,
+        bot=(is_self and viewer.bot) or None,
+        bot_info_version=1 if is_self and viewer.bot else None,
+        contact=(not viewer.bot and user_id in viewer.known) or None,
+        access_hash=identities.access_hash(viewer.id, str(user_id)),
         first_name=first,
         last_name=last,
-        username=username or persons.username_of(identity),
-        phone=_shown_phone(viewer, identity),
+        username=username or identities.username_of(user_id),
+        phone=_visible_phone(viewer, user_id),
     )
 
 
-def channel(viewer: Account, identity: int) -> Any:
-    """Return the supergroup of this id as `viewer` sees it."""
+def channel(viewer: Account, channel_id: int) -> Any:
+    """Return the supergroup with this id as `viewer` sees it."""
     return types.Channel(
-        id=identity,
-        title=f"Группа {identity}",
+        id=channel_id,
+        title=f"Группа {channel_id}",
         photo=types.ChatPhotoEmpty(),
         date=now(),
         megagroup=True,
-        access_hash=persons.access_hash(viewer.id, f"-100{identity}"),
+        access_hash=identities.access_hash(viewer.id, f"-100{channel_id}"),
     )
 
 
-def _shown_phone(viewer: Account, identity: int) -> str | None:
-    shown = not viewer.bot and (identity == viewer.id or identity in viewer.known)
-    return persons.phone_of(identity) if shown else None
+def _visible_phone(viewer: Account, user_id: int) -> str | None:
+    visible = not viewer.bot and (user_id == viewer.id or user_id in viewer.known)
+    return identities.phone_of(user_id) if visible else None

@@ -1,7 +1,7 @@
-"""What outlives the process: the RSA key, the authorization keys and who is signed in with them.
+"""Data that outlives the process: the RSA key, the authorization keys and the accounts signed in with them.
 
-`server-key.pem` is made once. `sessions.jsonl` grows by one line per change, the last line about a key or an account
-wins, and it is rewritten at start; so a kill at any moment loses nothing that a client was told.
+`server-key.pem` is generated once. `sessions.jsonl` gets one line per change; the last line of a key or account counts.
+The file is rewritten at start. A kill at any moment loses no change that a client has seen.
 """
 
 import json
@@ -19,15 +19,15 @@ from telethon.crypto.rsa import get_byte_array
 from telethon.tl import TLObject
 
 _EXPONENT = 65537
-# The product of the odd primes below 2000: whatever shares a factor with it is no prime.
-_SMALL = prod(
+# The product of the odd primes below 2000: a number with a common factor is not prime.
+_SMALL_PRIMES = prod(
     number for number in range(3, 2000, 2) if all(number % divisor for divisor in range(3, min(number, 45), 2))
 )
 
 
 @dataclass
 class AuthKey:
-    """One client's authorization key, and the account that signed in with it."""
+    """One client's authorization key, and the account signed in with it."""
 
     secret: bytes  # 256 bytes
     account: int | None = None
@@ -38,29 +38,29 @@ class AuthKey:
 
     @cached_property
     def salt(self) -> int:
-        """Return the only server salt that is valid for this key; it never expires here."""
+        """Return the server salt of this key. It is the only one and never expires."""
         return int.from_bytes(sha256(b"salt" + self.secret).digest()[:8], "little", signed=True)
 
 
 @dataclass(slots=True)
-class Saved:
-    """An account as it is kept on disk."""
+class SavedAccount:
+    """An account as stored on disk."""
 
     id: int
     bot: bool
-    reserved: int = 0  # message ids up to here may have been given out
-    known: set[int] = field(default_factory=set)  # contacts, and people who wrote
+    reserved: int = 0  # message ids up to here may be in use
+    known: set[int] = field(default_factory=set)  # user ids: contacts, and users who wrote
 
 
-class Vault:
-    """The directory given to the server, with everything in it loaded."""
+class KeyStore:
+    """The content of the server's directory."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.rsa_key = _server_key(directory / "server-key.pem")
         self._path = directory / "sessions.jsonl"
         self.keys: dict[bytes, AuthKey] = {}
-        self.accounts: dict[int, Saved] = {}
+        self.accounts: dict[int, SavedAccount] = {}
         for line in _lines(self._path):
             self._load(line)
         _replace(self._path, (json.dumps(line) + "\n" for line in self._dump()))
@@ -76,21 +76,21 @@ class Vault:
         parts = (TLObject.serialize_bytes(get_byte_array(part)) for part in (self.rsa_key.n, self.rsa_key.e))
         return int.from_bytes(sha1(b"".join(parts)).digest()[-8:], "little", signed=True)
 
-    def keep_key(self, key: AuthKey) -> None:
+    def save_key(self, key: AuthKey) -> None:
         self.keys[key.id] = key
-        self._append(_of_key(key))
+        self._append(_key_line(key))
 
     def forget_key(self, key: AuthKey) -> None:
         self.keys.pop(key.id, None)
         self._append({"key": key.secret.hex(), "gone": True})
 
-    def keep_account(self, account: Saved) -> None:
+    def save_account(self, account: SavedAccount) -> None:
         self.accounts[account.id] = account
-        self._append(_of_account(account))
+        self._append(_account_line(account))
 
-    def keep_known(self, account: Saved, people: Iterable[int]) -> None:
-        """Remember that the account knows these people; only those who are new to it cost a line."""
-        if new := set(people) - account.known:
+    def save_known_users(self, account: SavedAccount, users: Iterable[int]) -> None:
+        """Store that the account knows these users. Only new ones are written."""
+        if new := set(users) - account.known:
             account.known |= new
             self._append({"account": account.id, "knows": sorted(new)})
 
@@ -103,13 +103,13 @@ class Vault:
         elif "knows" in line:
             self.accounts[line["account"]].known.update(line["knows"])
         else:
-            saved = self.accounts.setdefault(line["account"], Saved(line["account"], line["bot"]))
+            saved = self.accounts.setdefault(line["account"], SavedAccount(line["account"], line["bot"]))
             saved.reserved = line["reserved"]
 
     def _dump(self) -> Iterator[dict[str, Any]]:
-        yield from map(_of_key, self.keys.values())
+        yield from map(_key_line, self.keys.values())
         for account in self.accounts.values():
-            yield _of_account(account)
+            yield _account_line(account)
             yield {"account": account.id, "knows": sorted(account.known)}
 
     def _append(self, line: dict[str, Any]) -> None:
@@ -117,33 +117,34 @@ class Vault:
             file.write(json.dumps(line) + "\n")
 
 
-def _of_key(key: AuthKey) -> dict[str, Any]:
+def _key_line(key: AuthKey) -> dict[str, Any]:
     return {"key": key.secret.hex(), "account": key.account}
 
 
-def _of_account(account: Saved) -> dict[str, Any]:
+def _account_line(account: SavedAccount) -> dict[str, Any]:
     return {"account": account.id, "bot": account.bot, "reserved": account.reserved}
 
 
 def _server_key(path: Path) -> Any:
     if not path.exists():
-        _replace(path, [_made_key().save_pkcs1().decode()])
+        _replace(path, [_generate_key().save_pkcs1().decode()])
     return rsa.PrivateKey.load_pkcs1(path.read_bytes())
 
 
-def _made_key() -> Any:
-    """A key of 2048 bits, in a second. The library's own way takes up to a quarter of a minute: it tries every odd
-    number at full length, also those that 3 or 5 divides.
+def _generate_key() -> Any:
+    """Return a key of 2048 bits, in a second.
+
+    rsa.newkeys takes up to 15 seconds: it tests every odd number, including multiples of small primes.
     """
     p, q = _prime(1024), _prime(1024)
     return rsa.PrivateKey(p * q, _EXPONENT, pow(_EXPONENT, -1, (p - 1) * (q - 1)), p, q)
 
 
 def _prime(bits: int) -> int:
-    """With its two highest bits set, so that the product of two has twice as many bits."""
+    """Return a prime with its two highest bits set, so the product of two has `2 * bits` bits."""
     while True:
         number = secrets.randbits(bits) | 3 << bits - 2 | 1
-        if gcd(number, _SMALL) == gcd(number - 1, _EXPONENT) == 1 and rsa.prime.is_prime(number):
+        if gcd(number, _SMALL_PRIMES) == gcd(number - 1, _EXPONENT) == 1 and rsa.prime.is_prime(number):
             return number
 
 
@@ -152,11 +153,11 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         try:
             yield json.loads(line)
         except json.JSONDecodeError:
-            continue  # the line that a kill cut off: its change was never answered
+            continue  # a line cut off by a kill; its change was never answered
 
 
 def _replace(path: Path, text: Iterable[str]) -> None:
-    """Write a file in one step and readable by its owner only: an authorization key is full access."""
+    """Write a file atomically, readable only by its owner: an authorization key is full access."""
     draft = path.with_suffix(".new")
     draft.touch(mode=0o600)
     draft.write_text("".join(text))

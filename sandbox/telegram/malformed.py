@@ -1,4 +1,4 @@
-"""What is raised for bytes that no client of the protocol would send."""
+"""Errors raised for bytes that do not follow the protocol."""
 
 import struct
 import zlib
@@ -7,10 +7,10 @@ from telethon.errors import TypeNotFoundError
 
 
 class MalformedError(Exception):
-    """The bytes do not follow the protocol; the connection they came by is closed."""
+    """The bytes do not follow the protocol; their connection is closed."""
 
 
-# Everything that Telethon's reader and the standard library raise while reading bytes that somebody made up.
+# All errors that Telethon's reader and the standard library raise for arbitrary bytes.
 UNREADABLE = (
     MalformedError,
     TypeNotFoundError,

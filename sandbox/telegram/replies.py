@@ -1,4 +1,4 @@
-"""What a method can answer, besides a TL object, a bool or a list of them (a vector)."""
+"""The replies of a method, besides a TL object, a bool or a list of TL objects (a vector)."""
 
 import struct
 from collections.abc import Callable
@@ -10,37 +10,37 @@ from telethon.tl import types
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An RPC error, with code and text as Telegram has them."""
+    """An RPC error, with Telegram's code and text."""
 
     code: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class NoReply:
     """The request is acknowledged and never answered."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Disconnect:
     """The connection is closed instead of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
-    """The answer is worked out by `finish`, `seconds` from now, whether or not the client is still there."""
+class DelayedReply:
+    """`finish` returns the reply and is called after `seconds`, even if the client has disconnected."""
 
     seconds: float
     finish: Callable[[], Any]
 
 
-Reply = Any  # TLObject | bool | list[TLObject] | Refusal | Silence | Cut | Late; Telethon has no types
+Reply = Any  # TLObject | bool | list[TLObject] | Refusal | NoReply | Disconnect | DelayedReply; Telethon has no types
 
 _VECTOR, _TRUE, _FALSE = (struct.pack("<I", code) for code in (0x1CB5C415, 0x997275B5, 0xBC799737))
 
 
 def encode(reply: Reply) -> bytes:
-    """Return the body of rpc_result for everything that is answered at once."""
+    """Return the body of rpc_result for a reply that is sent at once."""
     if isinstance(reply, Refusal):
         return bytes(types.RpcError(reply.code, reply.text))
     if isinstance(reply, bool):

@@ -1,4 +1,4 @@
-"""MTProto's service messages (mtproto/service_messages): what is answered without being an API method."""
+"""MTProto's service messages (core.telegram.org/mtproto/service_messages)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from sandbox.telegram import messages
 from sandbox.telegram.hub import now
 from sandbox.telegram.key_store import AuthKey
 
-_FOR_LONG = 10 * 365 * 86_400
+_TEN_YEARS = 10 * 365 * 86_400  # seconds
 
 
 def _ping(key: AuthKey, message: int, request: Any) -> bytes:
@@ -17,12 +17,12 @@ def _ping(key: AuthKey, message: int, request: Any) -> bytes:
 
 
 def _salts(key: AuthKey, message: int, request: Any) -> bytes:
-    salt = types.FutureSalt(now(), min(now() + _FOR_LONG, 2**31 - 1), key.salt)
+    salt = types.FutureSalt(now(), min(now() + _TEN_YEARS, 2**31 - 1), key.salt)
     return bytes(types.FutureSalts(message, now(), [salt]))
 
 
 def _states(key: AuthKey, message: int, request: Any) -> bytes:
-    # 4: received. Bytes below 128 are the same in every encoding, so Telethon's string does.
+    # 4: received. The field is bytes; a string of characters below 128 is encoded the same.
     return bytes(types.MsgsStateInfo(message, chr(4) * len(request.msg_ids)))
 
 
@@ -35,10 +35,10 @@ def _dropped(key: AuthKey, message: int, request: Any) -> bytes:
 
 
 def _nothing(key: AuthKey, message: int, request: Any) -> None:
-    """Acknowledgements and notices need no answer."""
+    """Acknowledgements and notices are not answered."""
 
 
-ANSWERS: dict[type, Callable[[AuthKey, int, Any], bytes | None]] = {
+HANDLERS: dict[type, Callable[[AuthKey, int, Any], bytes | None]] = {
     functions.DestroySessionRequest: _destroyed_session,
     functions.GetFutureSaltsRequest: _salts,
     functions.PingDelayDisconnectRequest: _ping,

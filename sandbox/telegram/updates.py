@@ -1,11 +1,11 @@
-"""The methods of `updates`, and what people do of themselves: read and write."""
+"""The methods of `updates`, and updates caused by users: reading and writing messages."""
 
 from typing import Any
 
 from telethon.tl import types
 
-from sandbox.telegram.accounts import Account, Pushed
-from sandbox.telegram.hub import Call, Platform, now, user
+from sandbox.telegram.accounts import Account, PushedUpdate
+from sandbox.telegram.hub import Call, Hub, now, user
 from sandbox.telegram.replies import Reply
 
 
@@ -15,50 +15,51 @@ def get_state(call: Call) -> Reply:
 
 
 def _state(account: Account) -> Any:
-    return types.updates.State(pts=account.serial, qts=0, date=now(), seq=0, unread_count=0)
+    return types.updates.State(pts=account.last_message_id, qts=0, date=now(), seq=0, unread_count=0)
 
 
 def get_difference(call: Call) -> Reply:
-    """updates.getDifference: what was pushed since the client's pts, as far as it is still kept."""
+    """updates.getDifference: the updates since the client's pts, as far as they are still kept."""
     account = call.account
-    if call.request.pts >= account.serial:
+    if call.request.pts >= account.last_message_id:
         return types.updates.DifferenceEmpty(date=now(), seq=0)
     return _difference(account, [pushed for pushed in account.pushed if pushed.pts > call.request.pts])
 
 
-def _difference(account: Account, missed: list[Pushed]) -> Any:
+def _difference(account: Account, missed: list[PushedUpdate]) -> Any:
     updates = [pushed.update for pushed in missed]
     return types.updates.Difference(
         new_messages=[update.message for update in updates if isinstance(update, types.UpdateNewMessage)],
         new_encrypted_messages=[],
         other_updates=[update for update in updates if not isinstance(update, types.UpdateNewMessage)],
         chats=[],
-        users=[person for pushed in missed for person in pushed.users],
+        users=[each for pushed in missed for each in pushed.users],
         state=_state(account),
     )
 
 
 def get_channel_difference(call: Call) -> Reply:
-    """updates.getChannelDifference: nobody but the account itself writes in a channel, so nothing was missed."""
+    """updates.getChannelDifference: empty, because only the account itself writes in a channel."""
     return types.updates.ChannelDifferenceEmpty(pts=call.request.pts, final=True)
 
 
-def read_by(platform: Platform, person: int) -> int:
-    """Let the person read everything sent to him; returns how many accounts learned it. Bots never do."""
-    senders = [account for account in platform.accounts.all() if str(person) in account.newest_to and not account.bot]
+def mark_read(hub: Hub, user_id: int) -> int:
+    """Mark all messages to the user as read; return how many accounts are notified. Bots never are."""
+    senders = [
+        account for account in hub.accounts.all() if str(user_id) in account.newest_message_to and not account.bot
+    ]
     for account in senders:
-        newest = account.newest_to[str(person)]
+        newest = account.newest_message_to[str(user_id)]
         update = types.UpdateReadHistoryOutbox(
-            types.PeerUser(person), max_id=newest, pts=account.next_serial(), pts_count=1
+            types.PeerUser(user_id), max_id=newest, pts=account.next_message_id(), pts_count=1
         )
-        platform.push(account, update, [user(account, person)])
+        hub.push(account, update, [user(account, user_id)])
     return len(senders)
 
 
-def written_by(platform: Platform, person: int, text: str, account: Account) -> int:
-    """Let the person write to the account; returns the message's number. From then on the account knows him."""
-    platform.meet(account, [person])
-    number = account.next_serial()
-    message = types.Message(number, peer_id=types.PeerUser(person), date=now(), message=text)
-    platform.push(account, types.UpdateNewMessage(message, pts=number, pts_count=1), [user(account, person)])
-    return number
+def write_message(hub: Hub, user_id: int, text: str, account: Account) -> None:
+    """Send a message from the user to the account. The account knows the user from then on."""
+    hub.add_known_users(account, [user_id])
+    message_id = account.next_message_id()
+    message = types.Message(message_id, peer_id=types.PeerUser(user_id), date=now(), message=text)
+    hub.push(account, types.UpdateNewMessage(message, pts=message_id, pts_count=1), [user(account, user_id)])

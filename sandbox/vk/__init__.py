@@ -1,4 +1,4 @@
-"""Plays api.vk.com: methods under /method/, `execute` with real VKScript, and the failures of `faults.VK`."""
+"""Simulates api.vk.com: methods under /method/, `execute` with the VKScript of `sandbox.vkscript`, and `faults.VK`."""
 
 from sandbox.vk.server import VkServer
 

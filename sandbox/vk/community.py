@@ -1,7 +1,7 @@
-"""The community that sends: it numbers its messages and remembers random ids, as VK does.
+"""The community that sends. It numbers its messages and remembers random ids, as VK does.
 
-VK takes a message with a known random id for the same message, per dialog, for an hour and among that dialog's last
-100 messages (dev.vk.com, method messages.send).
+VK treats a message with a known random id as a repeat: per dialog, for an hour, among the dialog's last 100 messages
+(dev.vk.com, method messages.send).
 """
 
 import time
@@ -9,18 +9,18 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sandbox.state import World
+from sandbox.state import SandboxState
 
 REMEMBERED_SECONDS = 3600
 REMEMBERED_MESSAGES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """A message the community remembers."""
+class RememberedMessage:
+    """A message whose random id is remembered."""
 
     number: int  # message_id
-    place: int  # the how many-th message of its dialog
+    position: int  # in its dialog: 1 is the first message
     at: float
 
 
@@ -33,52 +33,52 @@ class _Draft:
 
 
 class Community:
-    """Messages are drafts until `commit`, so that a request that fails as a whole leaves nothing."""
+    """Messages are drafts until `commit`, so a request that fails as a whole stores none."""
 
-    def __init__(self, world: World, clock: Callable[[], float] = time.time) -> None:
-        self._world = world
+    def __init__(self, state: SandboxState, clock: Callable[[], float] = time.time) -> None:
+        self._state = state
         self._clock = clock
         self._last = 0
         self._drafts: dict[tuple[str, int], _Draft] = {}
-        self._sent: dict[tuple[str, int], Sent] = {}
-        self._order: deque[tuple[tuple[str, int], Sent]] = deque()
-        self._places: Counter[str] = Counter()
+        self._sent: dict[tuple[str, int], RememberedMessage] = {}
+        self._order: deque[tuple[tuple[str, int], RememberedMessage]] = deque()
+        self._message_counts: Counter[str] = Counter()
 
     def send(self, peer: str, text: str, random_id: int) -> int:
-        """Draft a message and return its id; a known random id gives the id of the first message with it."""
+        """Draft a message and return its id. A known random id returns the id of its first message."""
         known = self._drafts.get((peer, random_id)) or self._remembered(peer, random_id)
         if known is not None:
-            self._world.count("vk", "repeated")
+            self._state.count("vk", "repeated")
             return known.number
         self._last += 1
         self._drafts[peer, random_id] = _Draft(self._last, peer, text, random_id)
         return self._last
 
-    def _remembered(self, peer: str, random_id: int) -> Sent | None:
+    def _remembered(self, peer: str, random_id: int) -> RememberedMessage | None:
         sent = self._sent.get((peer, random_id))
         if sent is None or self._clock() - sent.at >= REMEMBERED_SECONDS:
             return None
-        return sent if self._places[peer] - sent.place < REMEMBERED_MESSAGES else None
+        return sent if self._message_counts[peer] - sent.position < REMEMBERED_MESSAGES else None
 
     def commit(self) -> None:
-        """The drafts reach their people."""
-        self._forget()
+        """Deliver the drafts to the inbox."""
+        self._drop_expired()
         for draft in self._drafts.values():
             self._remember(draft)
-            self._world.receive("vk", draft.peer, draft.text, reference=str(draft.number), random_id=draft.random_id)
+            self._state.receive("vk", draft.peer, draft.text, reference=str(draft.number), random_id=draft.random_id)
         self._drafts.clear()
 
     def discard(self) -> None:
         self._drafts.clear()
 
     def _remember(self, draft: _Draft) -> None:
-        self._places[draft.peer] += 1
+        self._message_counts[draft.peer] += 1
         key = (draft.peer, draft.random_id)
-        self._sent[key] = Sent(draft.number, self._places[draft.peer], self._clock())
+        self._sent[key] = RememberedMessage(draft.number, self._message_counts[draft.peer], self._clock())
         self._order.append((key, self._sent[key]))
 
-    def _forget(self) -> None:
-        """Drop what is older than an hour, so that memory follows the traffic of an hour."""
+    def _drop_expired(self) -> None:
+        """Drop random ids older than an hour, so memory is bounded by the traffic of an hour."""
         while self._order and self._clock() - self._order[0][1].at >= REMEMBERED_SECONDS:
             key, sent = self._order.popleft()
             if self._sent.get(key) is sent:

@@ -1,4 +1,4 @@
-"""VK's errors (dev.vk.com, reference/errors): with HTTP they all come as 200."""
+"""VK's errors (dev.vk.com, reference/errors). All have HTTP status 200."""
 
 from collections.abc import Mapping
 
@@ -40,7 +40,7 @@ TEXTS = {
     983: "Unable to use this chat",
     3300: "Recaptcha needed",
 }
-_MORE: dict[int, dict[str, Value]] = {
+_EXTRA_FIELDS: dict[int, dict[str, Value]] = {
     14: {"captcha_sid": "239633676097", "captcha_img": "/captcha.php?sid=239633676097"},
     17: {"redirect_uri": "/validate"},
 }
@@ -51,22 +51,22 @@ def text_of(code: int) -> str:
 
 
 class ApiError(Exception):
-    """An answer `{"error": …}`."""
+    """A response `{"error": …}`."""
 
     def __init__(self, code: int, text: str | None = None) -> None:
         super().__init__(text or text_of(code))
         self.code = code
 
     def body(self, method: str, parameters: Mapping[str, str]) -> dict[str, Value]:
-        """Return the error as VK shows it for a whole request; the token is not among the parameters."""
-        shown: list[Value] = [{"key": "method", "value": method}, {"key": "oauth", "value": "1"}]
-        shown += [{"key": key, "value": value} for key, value in parameters.items() if key != "access_token"]
-        more = _MORE.get(self.code, {})
-        return {"error": {"error_code": self.code, "error_msg": str(self), **more, "request_params": shown}}
+        """Return the response body for a whole request that failed. The parameters in it do not include the token."""
+        params: list[Value] = [{"key": "method", "value": method}, {"key": "oauth", "value": "1"}]
+        params += [{"key": key, "value": value} for key, value in parameters.items() if key != "access_token"]
+        extra = _EXTRA_FIELDS.get(self.code, {})
+        return {"error": {"error_code": self.code, "error_msg": str(self), **extra, "request_params": params}}
 
 
 class CallFailed(ApiError):
-    """One API call failed: inside `execute` it leaves `false` and an entry in execute_errors."""
+    """One API call failed. Inside `execute` its result is `false`, with an entry in execute_errors if `listed`."""
 
     def __init__(self, code: int, text: str | None = None, *, listed: bool = True) -> None:
         super().__init__(code, text)
@@ -74,11 +74,11 @@ class CallFailed(ApiError):
 
 
 class RequestFailed(ApiError):
-    """The HTTP request as a whole failed, `execute` included."""
+    """The whole HTTP request failed, including `execute`."""
 
 
-class Interrupted(Exception):
-    """The request ends with a failure of the connection, and nothing of it is kept."""
+class ConnectionFault(Exception):
+    """The connection fails instead of a response; nothing of the request is stored."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.name)

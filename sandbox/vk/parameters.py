@@ -1,4 +1,4 @@
-"""Reads the parameters of a call: strings from a form, any value from VKScript."""
+"""Reads the parameters of a call. They are strings in a form and any value in VKScript."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from sandbox.vk.errors import CallFailed, parameter_error
 from sandbox.vkscript import Value
 
-MOST_PEERS = 100
-LONGEST_TEXT = 4096
+MAX_PEERS = 100
+MAX_TEXT = 4096
 _RECIPIENTS = ("peer_ids", "user_ids", "peer_id", "user_id")
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What messages.send is asked for; `many` asks for an entry per peer instead of one id."""
+    """The parameters of messages.send. `many`: the response has an entry per peer instead of one id."""
 
     peers: tuple[int, ...]
     text: str
@@ -21,19 +21,19 @@ class Message:
     many: bool
 
 
-def message(parameters: Mapping[str, Value]) -> Message:
-    """Read the parameters of messages.send; raises CallFailed as VK refuses them (100, 914)."""
+def read_message(parameters: Mapping[str, Value]) -> Message:
+    """Read the parameters of messages.send. Raises CallFailed with VK's code (100, 914)."""
     name = next((name for name in _RECIPIENTS if parameters.get(name) not in (None, "", [])), None)
     if name is None:
         raise parameter_error("peer_id, peer_ids, user_id or user_ids is required")
-    peers = people(parameters[name], name)
-    if len(peers) > (MOST_PEERS if name.endswith("s") else 1):
+    peers = read_ids(parameters[name], name)
+    if len(peers) > (MAX_PEERS if name.endswith("s") else 1):
         raise parameter_error(f"{name} has too many elements")
     return Message(peers, _text(parameters.get("message")), _random_id(parameters.get("random_id")), name[-1] == "s")
 
 
-def people(value: Value, name: str) -> tuple[int, ...]:
-    """Read a list of ids: an array, one number, or numbers with commas between."""
+def read_ids(value: Value, name: str) -> tuple[int, ...]:
+    """Read a list of ids: an array, one number, or numbers separated by commas."""
     if value is None or value == "":
         return ()
     items = value if isinstance(value, list) else str(value).split(",")
@@ -63,6 +63,6 @@ def _text(value: Value) -> str:
     text = "" if value is None or isinstance(value, (list, dict)) else str(value)
     if not text.strip():
         raise parameter_error("message is empty or invalid")
-    if len(text) > LONGEST_TEXT:
+    if len(text) > MAX_TEXT:
         raise CallFailed(914)
     return text

@@ -6,44 +6,44 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from sandbox.events import Fault
-from sandbox.http_listener import LARGEST_BODY, Listener, cut, html, silence
-from sandbox.state import World
+from sandbox.http_listener import MAX_BODY, HttpListener, disconnect, html_page, no_response
+from sandbox.state import SandboxState
+from sandbox.vk.api_request import ApiRequest
 from sandbox.vk.community import Community
-from sandbox.vk.errors import ApiError, Interrupted, RequestFailed
-from sandbox.vk.exchange import Exchange
+from sandbox.vk.errors import ApiError, ConnectionFault, RequestFailed
 
 TOKEN = "vk1.a.sandbox"
 
 
-class VkServer(Listener):
-    """Plays api.vk.com for one community, whose token is `token`. `url` takes the place of https://api.vk.com/method/."""
+class VkServer(HttpListener):
+    """Simulates api.vk.com for the community with `token`. `url` replaces https://api.vk.com/method/."""
 
-    def __init__(self, world: World, host: str = "127.0.0.1", port: int = 0, token: str = TOKEN) -> None:
-        self._world = world
-        self._community = Community(world)
+    def __init__(self, state: SandboxState, host: str = "127.0.0.1", port: int = 0, token: str = TOKEN) -> None:
+        self._state = state
+        self._community = Community(state)
         self.token = token
-        app = web.Application(client_max_size=LARGEST_BODY)
-        app.router.add_route("*", "/method/{method}", self._answer)
+        app = web.Application(client_max_size=MAX_BODY)
+        app.router.add_route("*", "/method/{method}", self._handle)
         super().__init__(app, host, port, "/method/")
 
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
-        self._world.count("vk", "http")
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        self._state.count("vk", "http")
         parameters = await _parameters(request)
-        exchange = Exchange(self._world, self._community)
+        api_request = ApiRequest(self._state, self._community)
         try:
-            body = self._body(exchange, request.match_info["method"], parameters)
-        except Interrupted as interrupted:
+            body = self._body(api_request, request.match_info["method"], parameters)
+        except ConnectionFault as failure:
             self._community.discard()
-            return await _fail(request, interrupted.fault)
+            return await _inject(request, failure.fault)
         self._community.commit()
-        if exchange.afterwards is not None:
-            return await _fail(request, exchange.afterwards)
+        if api_request.fault_after_commit is not None:
+            return await _inject(request, api_request.fault_after_commit)
         return web.Response(text=body, content_type="application/json")
 
-    def _body(self, exchange: Exchange, method: str, parameters: Mapping[str, str]) -> str:
+    def _body(self, api_request: ApiRequest, method: str, parameters: Mapping[str, str]) -> str:
         try:
             self._check(parameters)
-            return json.dumps(exchange.answer(method, dict(parameters)))
+            return json.dumps(api_request.run(method, dict(parameters)))
         except ApiError as error:
             self._community.discard()
             return json.dumps(error.body(method, parameters))
@@ -58,7 +58,7 @@ class VkServer(Listener):
 
 
 async def _parameters(request: web.Request) -> dict[str, str]:
-    """Read query and form; what is no text, or not in the encoding it claims, counts as absent."""
+    """Read query and form. A file, or a form not in its declared encoding, counts as absent."""
     try:
         form = await request.post()
     except (ValueError, LookupError):
@@ -66,12 +66,12 @@ async def _parameters(request: web.Request) -> dict[str, str]:
     return {**request.query, **{name: value for name, value in form.items() if isinstance(value, str)}}
 
 
-async def _fail(request: web.Request, fault: Fault) -> web.StreamResponse:
-    """Play a failure that is no answer of the API."""
+async def _inject(request: web.Request, fault: Fault) -> web.StreamResponse:
+    """Respond with a failure that is not a response of the API."""
     if fault.name == "bad_gateway":
-        return html(502, "502 Bad Gateway")
+        return html_page(502, "502 Bad Gateway")
     if fault.name == "not_json":
-        return html(200, "Technical works")
+        return html_page(200, "Technical works")
     if fault.name == "stored_then_error":
-        return html(500, "500 Internal Server Error")
-    return await (silence() if fault.name == "timeout" else cut(request))
+        return html_page(500, "500 Internal Server Error")
+    return await (no_response() if fault.name == "timeout" else disconnect(request))

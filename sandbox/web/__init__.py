@@ -1,4 +1,4 @@
-"""The sandbox's own page and calls: the inbox, the rules, the counters, and what people do."""
+"""The sandbox's inbox page and HTTP API: messages, rules, counters, and actions of recipients."""
 
 from sandbox.web.server import WebServer
 

@@ -1,52 +1,40 @@
-"""The HTTP side: GET / is the page, the rest is JSON. docs/sandbox.md describes the calls."""
+"""The sandbox's HTTP server: GET / is the inbox page, the rest is JSON. docs/sandbox.md describes the calls."""
 
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from aiohttp import web
 
-from sandbox.events import Received, Rule
+from sandbox.events import ReceivedMessage, Rule
 from sandbox.faults import FAULTS
-from sandbox.http_listener import Listener
-from sandbox.magic_recipients import MAGIC
-from sandbox.state import World
-from sandbox.web.input import Fields, Wanted, address, body, rule, wanted
+from sandbox.http_listener import HttpListener
+from sandbox.magic_recipients import MAGIC_RECIPIENTS
+from sandbox.sms import SmsServer
+from sandbox.state import SandboxState
+from sandbox.telegram import TelegramServer
+from sandbox.web.input import Fields, InboxQuery, normalized_address, read_body, read_inbox_query, read_rule
 from sandbox.web.problems import Problem, problems
 
 _PAGE = Path(__file__).with_name("page.html")
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
 
 
-class Telegram(Protocol):
-    """What people can do on Telegram."""
-
-    def mark_read(self, address: str) -> int: ...
-
-    def write(self, address: str, text: str) -> None: ...
-
-
-class Sms(Protocol):
-    """What people can do by SMS."""
-
-    async def write(self, number: str, text: str, url: str | None = None) -> int | None: ...
-
-
-class WebServer(Listener):
-    """Shows one world and takes its rules; `environment` is shown in /state.json."""
+class WebServer(HttpListener):
+    """Shows the state and changes its rules. `environment` is shown in /state.json."""
 
     def __init__(
         self,
-        world: World,
-        telegram: Telegram,
-        sms: Sms,
+        state: SandboxState,
+        telegram: TelegramServer,
+        sms: SmsServer,
         environment: Callable[[], Mapping[str, str]],
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
-        self._world, self._telegram, self._sms, self._environment = world, telegram, sms, environment
+        self._state, self._telegram, self._sms, self._environment = state, telegram, sms, environment
         app = web.Application(middlewares=[problems])
         app.add_routes(self._routes())
         super().__init__(app, host, port, "/")
@@ -55,8 +43,8 @@ class WebServer(Listener):
         return [
             web.get("/", self._page),
             web.get("/inbox.json", self._inbox),
-            web.delete("/inbox", self._empty),
-            web.get("/state.json", self._state),
+            web.delete("/inbox", self._clear_inbox),
+            web.get("/state.json", self._show_state),
             web.get("/magic.json", self._magic),
             web.get("/rules", self._rules),
             web.post("/rules", self._add_rule),
@@ -72,75 +60,77 @@ class WebServer(Listener):
         return web.FileResponse(_PAGE, headers={"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"})
 
     async def _inbox(self, request: web.Request) -> web.Response:
-        found = await self._found(wanted(request.query))
-        return web.json_response({"messages": [asdict(one) for one in found], "newest": self._world.messages.newest})
+        found = await self._wait_for(read_inbox_query(request.query))
+        return web.json_response(
+            {"messages": [asdict(message) for message in found], "newest": self._state.messages.newest}
+        )
 
-    async def _found(self, what: Wanted) -> list[Received]:
-        """Return the messages; when there are none, wait for the first as long as the reader wishes."""
+    async def _wait_for(self, query: InboxQuery) -> list[ReceivedMessage]:
+        """Return the messages. If there are none, wait up to `query.wait` seconds for the first."""
         try:
-            async with asyncio.timeout(what.wait or None):
-                while not (found := self._now(what)) and what.wait:
-                    await self._world.news()
+            async with asyncio.timeout(query.wait or None):
+                while not (found := self._read(query)) and query.wait:
+                    await self._state.wait_for_message()
         except TimeoutError:
             return []
         return found
 
-    def _now(self, what: Wanted) -> list[Received]:
-        return self._world.messages.read(what.channel, what.address, what.after, what.limit)
+    def _read(self, query: InboxQuery) -> list[ReceivedMessage]:
+        return self._state.messages.read(query.channel, query.address, query.after, query.limit)
 
-    async def _empty(self, _: web.Request) -> web.Response:
-        self._world.messages.clear()
+    async def _clear_inbox(self, _: web.Request) -> web.Response:
+        self._state.messages.clear()
         return web.Response(status=204)
 
-    # what is known
+    # state
 
-    async def _state(self, _: web.Request) -> web.Response:
-        inbox = self._world.messages
-        shown = {"stored": len(inbox), "newest": inbox.newest, "people": inbox.people()}
-        state = {"counters": self._world.counters(), "inbox": shown, "environment": dict(self._environment())}
+    async def _show_state(self, _: web.Request) -> web.Response:
+        inbox = self._state.messages
+        shown = {"stored": len(inbox), "newest": inbox.newest, "people": inbox.recipient_counts()}
+        state = {"counters": self._state.counters(), "inbox": shown, "environment": dict(self._environment())}
         return web.json_response(state)
 
     async def _magic(self, _: web.Request) -> web.Response:
-        return web.json_response({channel: _magic_of(channel) for channel in MAGIC})
+        return web.json_response({channel: _magic_recipients(channel) for channel in MAGIC_RECIPIENTS})
 
     # rules
 
     async def _rules(self, _: web.Request) -> web.Response:
-        listed = [_shown(number, each) for number, each in self._world.rules().items()]
+        listed = [_rule_json(number, rule) for number, rule in self._state.rules().items()]
         return web.json_response({"rules": listed})
 
     async def _add_rule(self, request: web.Request) -> web.Response:
-        added = rule(await body(request))
-        return web.json_response(_shown(self._world.add_rule(added), added), status=201)
+        rule = read_rule(await read_body(request))
+        return web.json_response(_rule_json(self._state.add_rule(rule), rule), status=201)
 
     async def _clear_rules(self, _: web.Request) -> web.Response:
-        self._world.clear_rules()
+        self._state.clear_rules()
         return web.Response(status=204)
 
-    # what people do
+    # actions of recipients
 
     async def _write_telegram(self, request: web.Request) -> web.Response:
-        fields = await body(request)
+        fields = await read_body(request)
         user, text = _user(fields), fields.text("text")
         fields.check()
         self._telegram.write(user, text)
         return web.Response(status=204)
 
     async def _read_telegram(self, request: web.Request) -> web.Response:
-        fields = await body(request)
+        fields = await read_body(request)
         user = _user(fields)
         fields.check()
         return web.json_response({"told": self._telegram.mark_read(user)})
 
     async def _write_sms(self, request: web.Request) -> web.Response:
-        fields = await body(request)
-        number, text = address("sms", fields.text("address")), fields.text("text")
+        fields = await read_body(request)
+        number, text = normalized_address("sms", fields.text("address")), fields.text("text")
         url = fields.text("url") if "url" in fields else None
         fields.check()
         try:
             status = await self._sms.write(number, text, url)
         except LookupError:
-            raise Problem(409, "NO_INBOUND_URL", "no inbound address is set: give `url`") from None
+            raise Problem(409, "NO_INBOUND_URL", "no inbound URL is set: give `url`") from None
         return web.json_response({"status": status})
 
 
@@ -149,16 +139,16 @@ def _user(fields: Fields) -> str:
     return str(fields.integer("address", 1, 2**52) or 0)
 
 
-def _magic_of(channel: str) -> list[dict[str, Any]]:
-    """Return the magic recipients of one channel with what their fault means."""
+def _magic_recipients(channel: str) -> list[dict[str, Any]]:
+    """Return the magic recipients of one channel with the meaning of their faults."""
     return [
-        {**asdict(fault), "address": to, "means": FAULTS[channel][fault.name].means}
-        for to, fault in MAGIC[channel].items()
+        {**asdict(fault), "address": to, "means": FAULTS[channel][fault.name].meaning}
+        for to, fault in MAGIC_RECIPIENTS[channel].items()
     ]
 
 
-def _shown(number: int, each: Rule) -> dict[str, Any]:
-    """Return a rule in the form in which it is added."""
-    shown = asdict(each)
-    fault = shown.pop("fault")
-    return {"number": number, **shown, "fault": fault["name"], "value": fault["value"]}
+def _rule_json(number: int, rule: Rule) -> dict[str, Any]:
+    """Return a rule in the form of POST /rules."""
+    fields = asdict(rule)
+    fault = fields.pop("fault")
+    return {"number": number, **fields, "fault": fault["name"], "value": fault["value"]}

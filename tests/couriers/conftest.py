@@ -1,10 +1,10 @@
-"""The providers that the couriers' tests send to."""
+"""Fixtures for all couriers' tests."""
 
 from pathlib import Path
 
 import pytest
 
-from sandbox.state import World
+from sandbox.state import SandboxState
 from sandbox.telegram import TelegramServer
 from tests.support.kannel import kannel
 
@@ -13,7 +13,7 @@ __all__ = ["kannel"]
 
 @pytest.fixture(scope="session")
 def telegram_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The played Telegram's RSA key, made once: it takes seconds."""
+    """Return the Telegram sandbox's RSA key, generated once: it takes a second."""
     directory = tmp_path_factory.mktemp("telegram")
-    TelegramServer(World(), directory)
+    TelegramServer(SandboxState(), directory)
     return directory / "server-key.pem"

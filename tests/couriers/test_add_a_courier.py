@@ -1,4 +1,4 @@
-"""docs/add-a-courier.md says what the code does."""
+"""docs/add-a-courier.md agrees with the code."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from core.courier.interface import Courier, Outcome
+from core.courier import Courier, Outcome
 
 pytestmark = pytest.mark.row("D-19")
 
@@ -15,12 +15,12 @@ PAGE = (ROOT / "docs" / "add-a-courier.md").read_text(encoding="utf-8")
 
 
 def first_column(heading: str) -> list[str]:
-    """The names in the first column of the table below a heading, without their arguments."""
+    """Return the names in the first column of the table below a heading, without their arguments."""
     section = PAGE.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
     return re.findall(r"^\| `(\w+)", section, re.MULTILINE)
 
 
-def test_the_example_is_the_file() -> None:
+def test_the_example_is_the_echo_courier() -> None:
     example = PAGE.split("```python\n", 1)[1].split("\n```", 1)[0]
     assert example == (ROOT / "couriers" / "echo.py").read_text(encoding="utf-8").rstrip()
 
@@ -30,4 +30,4 @@ def test_every_attribute_of_a_courier_is_explained() -> None:
 
 
 def test_every_outcome_is_explained() -> None:
-    assert sorted(first_column("What came of it")) == sorted(kind.__name__ for kind in get_args(Outcome))
+    assert sorted(first_column("The outcomes")) == sorted(kind.__name__ for kind in get_args(Outcome))

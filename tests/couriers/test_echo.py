@@ -1,18 +1,18 @@
-"""The echo courier: the smallest of all, and the example of docs/add-a-courier.md."""
+"""The echo courier, the example of docs/add-a-courier.md."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from core.errors import SetupError
+from core.courier import SetupError
 from couriers import echo
-from tests.couriers.contract import Contract, House, message
+from tests.couriers.contract import Contract, Provider, message
 
 pytestmark = pytest.mark.row("D-19")
 
 
-class EchoHouse(House):
+class EchoProvider(Provider):
     module = echo
 
     def settings(self) -> echo.Settings:
@@ -26,28 +26,28 @@ class EchoHouse(House):
         return [line["text"] for line in map(json.loads, filter(None, lines)) if line["address"] == address]
 
     async def start(self) -> None:
-        """A file is always there."""
+        """A file needs no server."""
 
     async def stop(self) -> None:
-        """A file does not go away."""
+        """A file needs no server."""
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> EchoHouse:
-    return EchoHouse(tmp_path)
+def provider(tmp_path: Path) -> EchoProvider:
+    return EchoProvider(tmp_path)
 
 
 class TestEcho(Contract):
     unaddressable = ""
 
 
-async def test_a_directory_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -> None:
+async def test_a_file_that_cannot_be_written_is_a_setup_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SetupError, match="ADA_ECHO_PATH"):
         await echo.open(echo.Settings(path="file/echo.jsonl"), tmp_path)
 
 
-async def test_a_line_holds_the_repeat_key(tmp_path: Path) -> None:
+async def test_a_line_contains_the_random_id(tmp_path: Path) -> None:
     courier = await echo.open(echo.Settings(), tmp_path)
     await courier.attempt([message("somebody")])
     line = json.loads((tmp_path / "echo.jsonl").read_text(encoding="utf-8"))

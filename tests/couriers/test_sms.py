@@ -13,28 +13,26 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from aiohttp import web
 
-from core.courier.interface import Courier, Deferred, Rejected, Scope, Sent, Unknown
-from core.errors import SetupError
-from core.model.states import Reason
+from core.courier import Courier, Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from couriers import sms
 from couriers.sms.parts import Coding, coding_of, parts
-from sandbox.magic_recipients import MAGIC
+from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.sms import SmsServer
-from sandbox.state import World
-from tests.couriers.contract import ODD_TEXTS, House, OutageContract, message
+from sandbox.state import SandboxState
+from tests.couriers.contract import UNUSUAL_TEXTS, OutageContract, Provider, message
 from tests.support.kannel import Kannel
 from tests.support.waiting import until
 
-MAGIC_OF = {fault.name: address for address, fault in MAGIC["sms"].items()}
+MAGIC_ADDRESSES = {fault.name: address for address, fault in MAGIC_RECIPIENTS["sms"].items()}
 
 
-class SmsHouse(House):
+class SmsProvider(Provider):
     module = sms
     secrets = ("sandbox",)
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
-        self.world = World()
+        self.state = SandboxState()
         self.port, self.timeout, self.most_parts = 0, timedelta(seconds=30), 255
 
     def settings(self) -> sms.Settings:
@@ -44,10 +42,10 @@ class SmsHouse(House):
         return f"+7999{number:07}"
 
     def received(self, address: str) -> list[str]:
-        return [received.text for received in self.world.inbox("sms", address)]
+        return [received.text for received in self.state.inbox("sms", address)]
 
     async def start(self) -> None:
-        self.server = SmsServer(self.world, port=self.port, report_delay=0)
+        self.server = SmsServer(self.state, port=self.port, report_delay=0)
         await self.server.start()
         self.port = self.server.port
 
@@ -56,22 +54,22 @@ class SmsHouse(House):
 
 
 @pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[SmsHouse]:
-    played = SmsHouse(tmp_path)
-    await played.start()
-    yield played
-    await played.close()
-    await played.stop()
+async def provider(tmp_path: Path) -> AsyncIterator[SmsProvider]:
+    sms_provider = SmsProvider(tmp_path)
+    await sms_provider.start()
+    yield sms_provider
+    await sms_provider.close()
+    await sms_provider.stop()
 
 
-class Reports:
-    """Whoever takes delivery reports: remembers each in its order."""
+class ReportServer:
+    """A server for delivery reports; keeps them in the order received."""
 
     def __init__(self) -> None:
         self.calls: list[dict[str, str]] = []
         self.url = ""
 
-    async def note(self, request: web.Request) -> web.Response:
+    async def receive(self, request: web.Request) -> web.Response:
         self.calls.append({"path": request.path, **request.query})
         return web.Response()
 
@@ -80,19 +78,19 @@ class Reports:
 
 
 @pytest.fixture
-async def reports() -> AsyncIterator[Reports]:
-    ear = Reports()
+async def reports() -> AsyncIterator[ReportServer]:
+    server = ReportServer()
     app = web.Application()
-    app.router.add_get("/{path:.*}", ear.note)
+    app.router.add_get("/{path:.*}", server.receive)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    ear.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1/receipts/sms"
-    yield ear
+    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1/receipts/sms"
+    yield server
     await runner.cleanup()
 
 
-async def one(courier: Courier, address: str, text: str = "hello", report: str = "") -> Any:
+async def send_one(courier: Courier, address: str, text: str = "hello", report: str = "") -> Any:
     return (await courier.attempt([message(address, text, report=report)]))[0]
 
 
@@ -108,41 +106,43 @@ class TestSms(OutageContract):
     ("fault", "copies"),
     [("accepted_then_cut", 1), ("disconnect_before", 0), ("bad_gateway", 0), ("timeout", 0)],
 )
-async def test_a_lost_answer_is_unknown_and_asked_for_once(house: SmsHouse, fault: str, copies: int) -> None:
-    """aiohttp repeats a GET by itself when the connection ends before the answer. That was a second SMS."""
-    house.timeout = timedelta(seconds=1) if fault == "timeout" else house.timeout
-    courier = await house.open()
-    before = house.world.counted("sms", "http")
-    assert isinstance(await one(courier, MAGIC_OF[fault]), Unknown)
-    assert house.world.counted("sms", "http") - before == 1
-    assert len(house.received(MAGIC_OF[fault])) == copies
+async def test_a_lost_answer_is_unknown_and_the_request_is_not_repeated(
+    provider: SmsProvider, fault: str, copies: int
+) -> None:
+    """aiohttp repeats a GET when the connection ends before the answer. That was a second SMS."""
+    provider.timeout = timedelta(seconds=1) if fault == "timeout" else provider.timeout
+    courier = await provider.open()
+    before = provider.state.counter("sms", "http")
+    assert isinstance(await send_one(courier, MAGIC_ADDRESSES[fault]), Unknown)
+    assert provider.state.counter("sms", "http") - before == 1
+    assert len(provider.received(MAGIC_ADDRESSES[fault])) == copies
 
 
-async def test_a_busy_gateway_is_asked_again_later(house: SmsHouse) -> None:
-    outcome = await one(await house.open(), MAGIC_OF["busy"])
+async def test_a_busy_gateway_defers_the_message(provider: SmsProvider) -> None:
+    outcome = await send_one(await provider.open(), MAGIC_ADDRESSES["busy"])
     assert isinstance(outcome, Deferred)
     assert (outcome.reason, outcome.scope) == (Reason.PROVIDER_DOWN, Scope.RECIPIENT)
 
 
-async def test_a_refused_number_is_final(house: SmsHouse) -> None:
-    outcome = await one(await house.open(), MAGIC_OF["bad_number"])
+async def test_a_refused_number_is_rejected(provider: SmsProvider) -> None:
+    outcome = await send_one(await provider.open(), MAGIC_ADDRESSES["bad_number"])
     assert isinstance(outcome, Rejected)
     assert outcome.reason is Reason.RECIPIENT_UNREACHABLE
 
 
-async def test_queued_is_accepted(house: SmsHouse) -> None:
-    assert await one(await house.open(), MAGIC_OF["queued"]) == Sent()
+async def test_queued_counts_as_sent(provider: SmsProvider) -> None:
+    assert await send_one(await provider.open(), MAGIC_ADDRESSES["queued"]) == Sent()
 
 
 @pytest.mark.row("D-38")
-async def test_a_gateway_that_closes_kept_connections_loses_nothing(tmp_path: Path) -> None:
-    """A connection kept from the last request may have gone, and the next one on it would be `unknown` for ever."""
-    asked = 0
+async def test_each_request_has_its_own_connection(tmp_path: Path) -> None:
+    """On a kept connection that the gateway closes meanwhile, a message would end as `unknown`."""
+    requests = 0
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal asked
+        nonlocal requests
         await reader.readuntil(b"\r\n\r\n")
-        asked += 1
+        requests += 1
         writer.write(b"HTTP/1.1 202 Accepted\r\nContent-Length: 24\r\n\r\n0: Accepted for delivery")
         await reader.read(1)  # a second request, or the end of the connection
         writer.close()
@@ -150,115 +150,117 @@ async def test_a_gateway_that_closes_kept_connections_loses_nothing(tmp_path: Pa
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/cgi-bin/sendsms"
     courier = await sms.open(sms.Settings(url, "ada", "sandbox", "Ada"), tmp_path)
-    outcomes = [await one(courier, "+79991112233") for _ in range(3)]
+    outcomes = [await send_one(courier, "+79991112233") for _ in range(3)]
     await courier.close()
     server.close()
     assert outcomes == [Sent()] * 3
-    assert asked == 4
+    assert requests == 4
 
 
-# what is sent
+# the request
 
 
 @pytest.mark.row("D-24")
-async def test_a_number_as_people_write_it_reaches_its_owner(house: SmsHouse) -> None:
-    assert await one(await house.open(), "8 (999) 111-22-33") == Sent()
-    assert house.received("+79991112233") == ["hello"]
+async def test_a_number_in_a_usual_written_form_is_converted(provider: SmsProvider) -> None:
+    assert await send_one(await provider.open(), "8 (999) 111-22-33") == Sent()
+    assert provider.received("+79991112233") == ["hello"]
 
 
-async def test_the_gateway_counts_as_many_parts(house: SmsHouse) -> None:
-    courier = await house.open()
+async def test_the_gateway_counts_the_same_number_of_parts(provider: SmsProvider) -> None:
+    courier = await provider.open()
     for text in ("a" * 152 + "€" + "a" * 152, "я" * 66 + "😀" + "я" * 66, "я" * 70):
-        before = house.world.counted("sms", "parts")
-        await one(courier, house.address(1), text)
-        assert house.world.counted("sms", "parts") - before == parts(text)
+        before = provider.state.counter("sms", "parts")
+        await send_one(courier, provider.address(1), text)
+        assert provider.state.counter("sms", "parts") - before == parts(text)
 
 
-async def test_a_text_that_the_gateway_would_cut_is_refused_whole(house: SmsHouse) -> None:
-    house.most_parts = 2
-    courier = await house.open()
-    assert await one(courier, house.address(1), "я" * 134) == Sent()
-    outcome = await one(courier, house.address(1), "я" * 135)
+async def test_a_text_that_the_gateway_would_cut_is_rejected(provider: SmsProvider) -> None:
+    provider.most_parts = 2
+    courier = await provider.open()
+    assert await send_one(courier, provider.address(1), "я" * 134) == Sent()
+    outcome = await send_one(courier, provider.address(1), "я" * 135)
     assert outcome == Rejected(Reason.CONTENT_REFUSED, "3 parts, and the gateway joins 2")
-    assert house.received(house.address(1)) == ["я" * 134]
+    assert provider.received(provider.address(1)) == ["я" * 134]
 
 
-# reports
+# delivery reports
 
 
 @pytest.mark.row("D-24")
-async def test_reports_come_to_the_messages_own_address(house: SmsHouse, reports: Reports) -> None:
+async def test_delivery_reports_go_to_the_messages_own_address(provider: SmsProvider, reports: ReportServer) -> None:
     report = f"{reports.url}?message=0.42.1&secret=a%2Bb%25d"
-    assert await one(await house.open(), house.address(1), report=report) == Sent()
+    assert await send_one(await provider.open(), provider.address(1), report=report) == Sent()
     await until(lambda: len(reports.calls) == 2)
     assert reports.statuses() == [8, 1]
     for call in reports.calls:
         assert (call["path"], call["message"], call["secret"]) == ("/v1/receipts/sms", "0.42.1", "a+b%d")
-        assert call["id"] == house.world.inbox("sms")[0].reference
+        assert call["id"] == provider.state.inbox("sms")[0].reference
 
 
-async def test_without_a_report_address_none_is_asked_for(house: SmsHouse, reports: Reports) -> None:
-    assert "dlr-url" not in sms.fields(message("+79991112233"), "+79991112233")
-    courier = await house.open()
-    await one(courier, house.address(1))
-    await one(courier, house.address(2), report=reports.url)
+async def test_without_a_report_address_no_report_is_requested(provider: SmsProvider, reports: ReportServer) -> None:
+    assert "dlr-url" not in sms.sendsms_parameters(message("+79991112233"), "+79991112233")
+    courier = await provider.open()
+    await send_one(courier, provider.address(1))
+    await send_one(courier, provider.address(2), report=reports.url)
     await until(lambda: len(reports.calls) == 2)
-    assert house.world.counted("sms", "reports") == 2
+    assert provider.state.counter("sms", "reports") == 2
 
 
-def test_the_report_address_keeps_what_it_has() -> None:
-    assert sms.report_address("http://ada/x") == "http://ada/x?status=%d&id=%F&answer=%A"
-    assert sms.report_address("http://ada/x?a=%20") == "http://ada/x?a=%%20&status=%d&id=%F&answer=%A"
+def test_the_escapes_are_added_to_the_report_address() -> None:
+    assert sms.dlr_url("http://ada/x") == "http://ada/x?status=%d&id=%F&answer=%A"
+    assert sms.dlr_url("http://ada/x?a=%20") == "http://ada/x?a=%%20&status=%d&id=%F&answer=%A"
 
 
 # opening
 
 
-async def test_a_wrong_password_is_told_without_showing_it(house: SmsHouse) -> None:
-    settings = sms.Settings(house.server.url, "ada", "hidden", "Ada")
-    with pytest.raises(SetupError, match="ADA_SMS_PASSWORD") as told:
-        await sms.open(settings, house.directory)
-    assert "hidden" not in f"{told.value}{settings}"
+async def test_a_wrong_password_is_a_setup_error_that_does_not_show_it(provider: SmsProvider) -> None:
+    settings = sms.Settings(provider.server.url, "ada", "hidden", "Ada")
+    with pytest.raises(SetupError, match="ADA_SMS_PASSWORD") as error:
+        await sms.open(settings, provider.directory)
+    assert "hidden" not in f"{error.value}{settings}"
 
 
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:{port}/nowhere", "http://127.0.0.1:1/cgi-bin/sendsms", "nonsense", "http://["]
 )
-async def test_a_wrong_address_is_told(house: SmsHouse, url: str) -> None:
-    with pytest.raises(SetupError, match="ADA_SMS_URL") as told:
-        await sms.open(sms.Settings(url.format(port=house.port), "ada", "hidden", "Ada"), house.directory)
-    assert "hidden" not in "".join(traceback.format_exception(told.value)).replace('"hidden"', "")
+async def test_a_wrong_url_is_a_setup_error_that_does_not_show_the_password(provider: SmsProvider, url: str) -> None:
+    with pytest.raises(SetupError, match="ADA_SMS_URL") as error:
+        await sms.open(sms.Settings(url.format(port=provider.port), "ada", "hidden", "Ada"), provider.directory)
+    assert "hidden" not in "".join(traceback.format_exception(error.value)).replace('"hidden"', "")
 
 
-async def test_opening_sends_nothing(house: SmsHouse) -> None:
-    await house.open()
-    assert house.world.inbox() == []
+async def test_open_sends_no_message(provider: SmsProvider) -> None:
+    await provider.open()
+    assert provider.state.inbox() == []
 
 
 # a real Kannel
 
-TEXTS = [*ODD_TEXTS, "[€]{}~^|\\ and plain", "a+b&c=d%e", "я" * 300, "a" * 400, "😀" * 35]
+TEXTS = [*UNUSUAL_TEXTS, "[€]{}~^|\\ and plain", "a+b&c=d%e", "я" * 300, "a" * 400, "😀" * 35]
 
 
 @pytest.mark.row("D-24", "D-25")
-async def test_a_real_kannel_delivers_it_letter_for_letter_in_as_many_parts(kannel: Kannel, tmp_path: Path) -> None:
+async def test_a_real_kannel_delivers_texts_unchanged_in_the_same_number_of_parts(
+    kannel: Kannel, tmp_path: Path
+) -> None:
     courier = await sms.open(sms.Settings(kannel.url, kannel.username, kannel.password, "Ada"), tmp_path)
     numbers = [f"+799900000{number:02}" for number in range(len(TEXTS))]
-    outcomes = [await one(courier, number, text) for number, text in zip(numbers, TEXTS, strict=True)]
+    outcomes = [await send_one(courier, number, text) for number, text in zip(numbers, TEXTS, strict=True)]
     await courier.close()
     assert outcomes == [Sent()] * len(TEXTS)
     expected = sum(parts(text) for text in TEXTS)
     await until(lambda: len(kannel.delivered) == expected, within=20)
-    assert [shown(kannel, *pair) for pair in zip(numbers, map(coding_of, TEXTS), strict=True)] == TEXTS
+    assert [shown_text(kannel, *pair) for pair in zip(numbers, map(coding_of, TEXTS), strict=True)] == TEXTS
 
 
 def parts_of(kannel: Kannel, number: str) -> list[str]:
-    """Its parts as Kannel's fake network writes them: `text TEXT`, `ucs-2 BYTES` or `udh HEADER data BYTES`."""
+    """Return the parts as Kannel's fake network writes them: `text TEXT`, `ucs-2 BYTES` or `udh HEADER data BYTES`."""
     return sorted(line.split(" ", 2)[2] for line in kannel.delivered if line.split(" ", 2)[1] == number)
 
 
-def shown(kannel: Kannel, number: str, coding: Coding) -> str:
-    """What a telephone shows of them. The header says which part it is."""
+def shown_text(kannel: Kannel, number: str, coding: Coding) -> str:
+    """Return the text that a telephone shows. The header holds the number of the part."""
     contents = [re.sub(r"^(udh \S+ )?\S+ ", "", part) for part in parts_of(kannel, number)]
     if coding is Coding.GSM:
         return "".join(contents)
@@ -266,13 +268,13 @@ def shown(kannel: Kannel, number: str, coding: Coding) -> str:
 
 
 @pytest.mark.row("D-24", "D-37")
-async def test_a_real_kannel_reports_to_the_messages_own_address(
-    kannel: Kannel, reports: Reports, tmp_path: Path
+async def test_a_real_kannel_sends_reports_to_the_messages_own_address(
+    kannel: Kannel, reports: ReportServer, tmp_path: Path
 ) -> None:
     courier = await sms.open(sms.Settings(kannel.url, kannel.username, kannel.password, "Ada"), tmp_path)
     for number in range(3):
         report = f"{reports.url}?message={number}&secret=a%2Bb"
-        assert await one(courier, f"8 999 000-00-0{number}", report=report) == Sent()
+        assert await send_one(courier, f"8 999 000-00-0{number}", report=report) == Sent()
     await courier.close()
     await until(lambda: len(reports.calls) == 6, within=20)
     assert {call["message"] for call in reports.calls} == {*"012"}
@@ -280,18 +282,18 @@ async def test_a_real_kannel_reports_to_the_messages_own_address(
     assert sorted(reports.statuses()) == [1, 1, 1, 8, 8, 8]
 
 
-async def test_a_real_kannel_cuts_what_is_longer_than_it_is_set_for(kannel: Kannel, tmp_path: Path) -> None:
-    """Its `max-messages` is 10 here. It accepts all and delivers ten parts: so the courier must know the number."""
+async def test_a_real_kannel_drops_parts_beyond_its_max_messages(kannel: Kannel, tmp_path: Path) -> None:
+    """Its `max-messages` is 10 here. It accepts the text and delivers ten parts, so the courier must know the limit."""
     settings = sms.Settings(kannel.url, kannel.username, kannel.password, "Ada")
     for number, most_parts in enumerate((255, 10)):
         courier = await sms.open(replace(settings, most_parts=most_parts), tmp_path)
-        outcome = await one(courier, f"+7999000000{number}", "я" * 700)
+        outcome = await send_one(courier, f"+7999000000{number}", "я" * 700)
         await courier.close()
         assert isinstance(outcome, Sent if most_parts == 255 else Rejected)
     await until(lambda: len(kannel.delivered) == 10, within=20)
 
 
-async def test_a_real_kannel_refuses_at_the_start_what_it_will_not_take_later(kannel: Kannel, tmp_path: Path) -> None:
+async def test_open_detects_wrong_settings_with_a_real_kannel(kannel: Kannel, tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="ADA_SMS_PASSWORD"):
         await sms.open(sms.Settings(kannel.url, kannel.username, "wrong", "Ada"), tmp_path)
     with pytest.raises(SetupError, match="ADA_SMS_URL"):

@@ -3,8 +3,7 @@
 import aiohttp
 import pytest
 
-from core.courier.interface import Deferred, Halted, Outcome, Rejected, Scope, Sent, Unknown
-from core.model.states import Reason
+from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown
 from couriers.sms import answers
 
 pytestmark = pytest.mark.row("D-22", "D-38")
@@ -12,7 +11,7 @@ pytestmark = pytest.mark.row("D-22", "D-38")
 DENIED = "Number(s) has/have been denied by white- and/or black-lists."
 LINE_TOO_LONG = "Got more than 8190 bytes when reading: '/cgi-bin/sendsms?username=ada&password=hidden"
 
-MEANINGS: list[tuple[int, str, Outcome]] = [
+OUTCOMES: list[tuple[int, str, Outcome]] = [
     (202, "0: Accepted for delivery", Sent()),
     (202, "3: Queued for later delivery", Sent()),
     (202, "Sent. Message splits: 3", Sent()),
@@ -50,25 +49,25 @@ HALTS = [
 ]
 
 
-@pytest.mark.parametrize(("status", "body", "outcome"), MEANINGS)
-def test_each_answer_has_one_meaning(status: int, body: str, outcome: Outcome) -> None:
-    assert answers.read(status, body) == outcome
+@pytest.mark.parametrize(("status", "body", "outcome"), OUTCOMES)
+def test_each_answer_has_its_outcome(status: int, body: str, outcome: Outcome) -> None:
+    assert answers.outcome_of(status, body) == outcome
 
 
 @pytest.mark.parametrize(("status", "body", "advice"), HALTS)
-def test_what_the_operator_must_mend_halts(status: int, body: str, advice: str) -> None:
-    outcome = answers.read(status, body)
+def test_a_mistake_in_the_configuration_halts(status: int, body: str, advice: str) -> None:
+    outcome = answers.outcome_of(status, body)
     assert isinstance(outcome, Halted)
     assert advice in outcome.detail
 
 
 @pytest.mark.parametrize("status", [200, 202, 302, 400, 403, 404, 500, 503])
-def test_an_answer_that_shows_the_password_is_not_passed_on(status: int) -> None:
-    assert "hidden" not in str(answers.read(status, LINE_TOO_LONG))
+def test_an_answer_that_contains_the_password_is_not_quoted(status: int) -> None:
+    assert "hidden" not in str(answers.outcome_of(status, LINE_TOO_LONG))
 
 
-def test_only_who_never_connected_has_surely_sent_nothing() -> None:
-    safe = answers.failed(aiohttp.ConnectionTimeoutError())
-    assert safe == Deferred(Reason.PROVIDER_DOWN, answers.OUTAGE, Scope.ACCOUNT, "ConnectionTimeoutError")
+def test_only_a_failed_connect_has_surely_sent_nothing() -> None:
+    safe = answers.outcome_of_error(aiohttp.ConnectionTimeoutError())
+    assert safe == Deferred(Reason.PROVIDER_DOWN, answers.RECONNECT_AFTER, Scope.ACCOUNT, "ConnectionTimeoutError")
     for error in (TimeoutError(), aiohttp.ServerDisconnectedError(), aiohttp.ServerTimeoutError()):
-        assert isinstance(answers.failed(error), Unknown)
+        assert isinstance(answers.outcome_of_error(error), Unknown)

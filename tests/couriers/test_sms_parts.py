@@ -1,11 +1,11 @@
-"""Counting parts, choosing the alphabet, reading numbers."""
+"""Counting parts, choosing the alphabet, converting numbers."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from couriers.sms.numbers import e164
-from couriers.sms.parts import ALONE, JOINED, Coding, coding_of, parts, size
+from couriers.sms.parts import CONCATENATED, SINGLE, Coding, coding_of, parts, size
 
 pytestmark = pytest.mark.row("D-24")
 
@@ -30,27 +30,27 @@ PARTS: list[tuple[str, Coding, int]] = [
 
 
 @pytest.mark.parametrize(("text", "coding", "count"), PARTS, ids=[f"{count} of {text[:1]}" for text, _, count in PARTS])
-def test_a_text_takes_so_many_parts(text: str, coding: Coding, count: int) -> None:
+def test_the_alphabet_and_parts_of_a_text(text: str, coding: Coding, count: int) -> None:
     assert coding_of(text) is coding
     assert parts(text) == count
 
 
 @pytest.mark.parametrize("letter", ["я", "“", "”", "№", "–", "…", "`", "\t", "ç", "😀"])
-def test_one_letter_outside_of_gsm_turns_the_whole_text(letter: str) -> None:
+def test_one_character_outside_gsm_makes_the_text_ucs2(letter: str) -> None:
     assert coding_of("hello" + letter) is Coding.UCS2
 
 
 @pytest.mark.parametrize("letter", [*"^{}\\[~]|€\f"])
-def test_a_letter_of_the_extension_costs_two(letter: str) -> None:
+def test_a_character_of_the_extension_takes_two_septets(letter: str) -> None:
     assert coding_of(letter) is Coding.GSM
     assert size(letter, Coding.GSM) == 2
 
 
 @given(st.text(st.sampled_from("a€я😀"), max_size=400))
-def test_no_count_is_below_the_sum_nor_far_above_it(text: str) -> None:
+def test_the_count_is_close_to_the_sum_of_sizes(text: str) -> None:
     coding = coding_of(text)
-    total, room = sum(size(letter, coding) for letter in text), JOINED[coding]
-    if total <= ALONE[coding]:
+    total, room = sum(size(letter, coding) for letter in text), CONCATENATED[coding]
+    if total <= SINGLE[coding]:
         assert parts(text) == 1
     else:
         assert -(-total // room) <= parts(text) <= -(-total // (room - 1))
@@ -71,12 +71,12 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("written", "number"), NUMBERS)
-def test_a_number_has_one_form(written: str, number: str) -> None:
+def test_a_number_is_converted_to_e164(written: str, number: str) -> None:
     assert e164(written) == number
 
 
 @pytest.mark.parametrize(
     "written", ["", "+", "112", "8999111223", "+0123456789", "phone", "+7999a112233", "٨٩٩٩١١١٢٢٣٣", "1" * 20]
 )
-def test_what_is_no_number_is_none(written: str) -> None:
+def test_other_text_is_not_a_number(written: str) -> None:
     assert e164(written) is None

@@ -1,4 +1,4 @@
-"""Telegram's answers, each built by Telethon from what comes over the wire."""
+"""Telegram's answers, each built by Telethon from a received rpc_error."""
 
 from datetime import timedelta
 from typing import Any
@@ -8,8 +8,7 @@ from telethon import errors
 from telethon.tl import types
 from telethon.tl.functions.messages import SendMessageRequest
 
-from core.courier.interface import Deferred, Halted, Outcome, Rejected, Scope, Unknown
-from core.model.states import Reason
+from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
 from couriers.telegram import answers
 
 pytestmark = pytest.mark.row("D-20", "D-22")
@@ -17,8 +16,8 @@ pytestmark = pytest.mark.row("D-20", "D-22")
 REQUEST = SendMessageRequest(types.InputPeerUser(1, 0), "hello", random_id=1)
 
 
-def wire(code: int, name: str) -> Any:
-    """The error as Telethon reads it from an rpc_error."""
+def rpc_error(code: int, name: str) -> Any:
+    """Return the error as Telethon builds it from an rpc_error."""
     return errors.rpc_message_to_error(types.RpcError(code, name), REQUEST)
 
 
@@ -26,7 +25,7 @@ def throttled(seconds: int | None, scope: Scope, name: str) -> Deferred:
     return Deferred(Reason.THROTTLED, None if seconds is None else timedelta(seconds=seconds), scope, name)
 
 
-MEANINGS: list[tuple[int, str, Outcome]] = [
+OUTCOMES: list[tuple[int, str, Outcome]] = [
     (420, "FLOOD_WAIT_7200", throttled(7200, Scope.METHOD, "FLOOD_WAIT_n")),
     (420, "FLOOD_PREMIUM_WAIT_5", throttled(5, Scope.METHOD, "FLOOD_PREMIUM_WAIT_n")),
     (420, "FLOOD_TEST_PHONE_WAIT_5", throttled(5, Scope.METHOD, "FLOOD_TEST_PHONE_WAIT_n")),
@@ -64,48 +63,50 @@ MEANINGS: list[tuple[int, str, Outcome]] = [
 ]
 
 
-@pytest.mark.parametrize(("code", "name", "outcome"), MEANINGS, ids=[name for _, name, _ in MEANINGS])
-def test_each_answer_has_one_meaning(code: int, name: str, outcome: Outcome) -> None:
-    assert answers.sending(wire(code, name)) == outcome
+@pytest.mark.parametrize(("code", "name", "outcome"), OUTCOMES, ids=[name for _, name, _ in OUTCOMES])
+def test_each_error_has_its_outcome(code: int, name: str, outcome: Outcome) -> None:
+    assert answers.send_outcome(rpc_error(code, name)) == outcome
 
 
-def test_a_flood_wait_that_telethon_remembers_is_one_of_telegrams() -> None:
-    """Telethon refuses the next call of the method by itself, with the class but without an answer."""
+def test_a_flood_wait_raised_by_telethon_itself_counts_as_telegrams() -> None:
+    """Telethon refuses further calls during a flood wait itself, with the same class."""
     local = errors.FloodWaitError(request=REQUEST, capture=61)
-    assert answers.sending(local) == throttled(61, Scope.METHOD, "FLOOD_WAIT_n")
+    assert answers.send_outcome(local) == throttled(61, Scope.METHOD, "FLOOD_WAIT_n")
 
 
 @pytest.mark.row("D-38")
 @pytest.mark.parametrize("error", [TimeoutError(), ConnectionResetError(), ConnectionError(), ValueError("bare")])
 def test_a_lost_answer_is_unknown(error: Exception) -> None:
-    assert answers.sending(error) == Unknown(type(error).__name__)
+    assert answers.send_outcome(error) == Unknown(type(error).__name__)
 
 
 def test_a_forgotten_key_halts() -> None:
-    assert isinstance(answers.sending(errors.AuthKeyNotFound()), Halted)
+    assert isinstance(answers.send_outcome(errors.AuthKeyNotFound()), Halted)
 
 
 @pytest.mark.row("D-23")
-def test_a_wait_of_the_search_holds_up_its_recipient_alone() -> None:
-    assert answers.looking_up(wire(420, "FLOOD_WAIT_60")) == throttled(60, Scope.RECIPIENT, "FLOOD_WAIT_n")
+def test_a_flood_wait_of_a_lookup_defers_only_its_recipient() -> None:
+    assert answers.lookup_outcome(rpc_error(420, "FLOOD_WAIT_60")) == throttled(60, Scope.RECIPIENT, "FLOOD_WAIT_n")
 
 
-def test_a_search_without_answer_has_sent_nothing() -> None:
-    assert answers.looking_up(TimeoutError()) == Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, "TimeoutError")
-    assert isinstance(answers.looking_up(wire(401, "SESSION_REVOKED")), Halted)
-    assert isinstance(answers.looking_up(wire(400, "USERNAME_INVALID")), Rejected)
+def test_a_lookup_without_an_answer_has_sent_nothing() -> None:
+    assert answers.lookup_outcome(TimeoutError()) == Deferred(
+        Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, "TimeoutError"
+    )
+    assert isinstance(answers.lookup_outcome(rpc_error(401, "SESSION_REVOKED")), Halted)
+    assert isinstance(answers.lookup_outcome(rpc_error(400, "USERNAME_INVALID")), Rejected)
 
 
-def test_who_cannot_connect_waits_without_losing_an_attempt() -> None:
-    down = answers.connecting(TimeoutError())
-    assert down == Deferred(Reason.PROVIDER_DOWN, answers.OUTAGE, Scope.ACCOUNT, "TimeoutError")
-    assert answers.connecting(wire(420, "FLOOD_WAIT_60")) == throttled(60, Scope.ACCOUNT, "FLOOD_WAIT_n")
-    assert isinstance(answers.connecting(wire(401, "AUTH_KEY_UNREGISTERED")), Halted)
+def test_a_failed_connect_defers_the_account_without_counting_an_attempt() -> None:
+    down = answers.connect_outcome(TimeoutError())
+    assert down == Deferred(Reason.PROVIDER_DOWN, answers.RECONNECT_AFTER, Scope.ACCOUNT, "TimeoutError")
+    assert answers.connect_outcome(rpc_error(420, "FLOOD_WAIT_60")) == throttled(60, Scope.ACCOUNT, "FLOOD_WAIT_n")
+    assert isinstance(answers.connect_outcome(rpc_error(401, "AUTH_KEY_UNREGISTERED")), Halted)
 
 
-def test_the_number_is_found_in_each_form_of_the_answer() -> None:
+def test_the_message_id_is_found_in_each_form_of_the_answer() -> None:
     short = types.UpdateShortSentMessage(7, pts=1, pts_count=1, date=None)
     named = types.Updates([types.UpdateMessageID(8, 5), types.UpdateMessageID(9, 6)], [], [], None, 0)
-    assert answers.number_in(short, 6) == "7"
-    assert answers.number_in(named, 6) == "9"
-    assert answers.number_in(types.UpdatesTooLong(), 6) == ""
+    assert answers.message_id_in(short, 6) == "7"
+    assert answers.message_id_in(named, 6) == "9"
+    assert answers.message_id_in(types.UpdatesTooLong(), 6) == ""

@@ -1,10 +1,10 @@
-"""Cutting a text for Telegram."""
+"""Splitting a text for Telegram."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from couriers.telegram.split import split, units
+from couriers.telegram.split import split, utf16_length
 
 pytestmark = pytest.mark.row("D-20", "D-25")
 
@@ -15,25 +15,25 @@ TEXTS = st.text(
 
 
 @given(TEXTS, st.integers(2, 20))
-def test_the_parts_are_the_text_and_each_fits(text: str, longest: int) -> None:
+def test_the_parts_join_to_the_text_and_each_fits(text: str, longest: int) -> None:
     parts = split(text, longest)
     assert "".join(parts) == text
-    assert all(units(part) <= longest for part in parts)
+    assert all(utf16_length(part) <= longest for part in parts)
     assert text == "" or all(parts)
 
 
 @given(TEXTS)
-def test_a_length_is_what_utf_16_takes(text: str) -> None:
-    assert units(text) == sum(2 if character > "\uffff" else 1 for character in text)
+def test_the_length_is_counted_in_utf16_code_units(text: str) -> None:
+    assert utf16_length(text) == sum(2 if character > "\uffff" else 1 for character in text)
 
 
-def test_what_fits_stays_whole() -> None:
+def test_a_text_that_fits_is_one_part() -> None:
     assert list(split("я" * 4096)) == ["я" * 4096]
     assert list(split("😀" * 2048)) == ["😀" * 2048]
     assert list(split("")) == [""]
 
 
-def test_a_surrogate_pair_stays_whole() -> None:
+def test_a_surrogate_pair_is_not_cut() -> None:
     assert list(split("a" * 4095 + "😀")) == ["a" * 4095, "😀"]
     assert [len(part) for part in split("😀" * 2049)] == [2048, 1]
 
@@ -47,16 +47,16 @@ def test_a_surrogate_pair_stays_whole() -> None:
         ("aaaaaaaaaaaa bbb", ["aaaaaaaaaaaa", " bbb"]),
     ],
 )
-def test_a_line_or_a_word_is_the_place_to_cut(text: str, parts: list[str]) -> None:
+def test_a_part_ends_after_a_line_or_word(text: str, parts: list[str]) -> None:
     assert list(split(text, 12)) == parts
 
 
-@pytest.mark.parametrize("seen_as_one", [FAMILY, "й", "👍🏽", "e\u0301"])
-def test_what_is_seen_as_one_character_is_not_cut(seen_as_one: str) -> None:
+@pytest.mark.parametrize("visible_character", [FAMILY, "й", "👍🏽", "e\u0301"])
+def test_what_is_visible_as_one_character_is_not_cut(visible_character: str) -> None:
     for before in range(13):
-        parts = split("a" * before + seen_as_one + "a" * 12, 12)
-        assert sum(seen_as_one in part for part in parts) == 1
+        parts = split("a" * before + visible_character + "a" * 12, 12)
+        assert sum(visible_character in part for part in parts) == 1
 
 
-def test_a_tower_of_accents_is_cut_nevertheless() -> None:
+def test_an_endless_run_of_accents_is_cut() -> None:
     assert [len(part) for part in split("\u0306" * 5000)] == [4096, 904]

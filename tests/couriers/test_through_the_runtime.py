@@ -1,4 +1,4 @@
-"""Real couriers in the real runtime: what crosses the port from either side."""
+"""The VK courier in the real runtime, against the sandbox."""
 
 import gc
 from collections.abc import AsyncIterator
@@ -13,18 +13,20 @@ from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.states import Status
 from couriers import vk
-from sandbox.magic_recipients import MAGIC
-from sandbox.state import World
+from sandbox.magic_recipients import MAGIC_RECIPIENTS
+from sandbox.state import SandboxState
 from sandbox.vk import VkServer
 from tests.support.servers import Server
 from tests.support.stack import FLOOR, Stack
 
-PATIENT = CourierOptions(floor=FLOOR, backoff=Backoff(timedelta(milliseconds=10), timedelta(milliseconds=50), 4))
-MAGIC_OF = {(fault.name, fault.value): address for address, fault in MAGIC["vk"].items()}
+QUICK_RETRIES = CourierOptions(
+    max_sleep=FLOOR, backoff=Backoff(timedelta(milliseconds=10), timedelta(milliseconds=50), 4)
+)
+MAGIC_ADDRESSES = {(fault.name, fault.value): address for address, fault in MAGIC_RECIPIENTS["vk"].items()}
 
 
 @pytest.fixture
-async def house(clean_server: Server) -> AsyncIterator[Stack]:
+async def stack(clean_server: Server) -> AsyncIterator[Stack]:
     opened = await Stack.open(clean_server)
     yield opened
     try:
@@ -34,19 +36,19 @@ async def house(clean_server: Server) -> AsyncIterator[Stack]:
 
 
 @pytest.fixture
-async def world(house: Stack) -> AsyncIterator[World]:
-    """VK, played, and its courier in the house."""
-    played = World()
-    server = VkServer(played)
+async def vk_state(stack: Stack) -> AsyncIterator[SandboxState]:
+    """The state of a VK sandbox whose courier runs on the stack."""
+    state = SandboxState()
+    server = VkServer(state)
     await server.start()
     courier = await vk.open(vk.Settings(server.token, server.url), Path())
-    await house.courier(courier, PATIENT)  # type: ignore[arg-type]  # the house asks for one of its own, and takes any
-    yield played
+    await stack.courier(courier, QUICK_RETRIES)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
+    yield state
     await courier.close()
     await server.stop()
 
 
-def everybody(*addresses: str) -> list[Recipient]:
+def recipients(*addresses: str) -> list[Recipient]:
     return [Recipient(address, contacts={"vk": [address]}) for address in addresses]
 
 
@@ -55,31 +57,31 @@ def status(history: History, address: str) -> Status:
 
 
 @pytest.mark.row("D-21", "D-20")
-@pytest.mark.parametrize("place", [0, 120, 249])
-async def test_one_bad_id_anywhere_in_a_large_delivery_costs_nobody_his_message(
-    house: Stack, world: World, place: int, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("position", [0, 120, 249])
+async def test_one_bad_id_in_a_large_delivery_does_not_affect_the_other_recipients(
+    stack: Stack, vk_state: SandboxState, position: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """VK refuses the call of 100 that the id is in; the calls before and behind it are sent.
+    """VK refuses the call of 100 that contains the id; the calls before and after it are sent.
 
-    The runtime once looked at the first outcome only, and fell over a refusal that came behind a success.
+    The runtime once looked only at the first outcome, and failed on a refusal that followed a success.
     """
     good = [str(200_001 + number) for number in range(249)]
-    bad = MAGIC_OF["peer_poison", None]
-    accepted = await house.deliver(*everybody(*good[:place], bad, *good[place:]), channels=("vk",))
-    await house.finished(accepted.key)
-    told = await house.history(accepted.key, limit=1000)
-    assert status(told, bad) == Status.FAILED
-    assert {status(told, address) for address in good} == {Status.SENT}
-    assert {len(world.inbox("vk", address)) for address in good} == {1}
-    gc.collect()  # asyncio tells of a lost exception when its task is forgotten
+    bad = MAGIC_ADDRESSES["peer_poison", None]
+    accepted = await stack.deliver(*recipients(*good[:position], bad, *good[position:]), channels=("vk",))
+    await stack.finished(accepted.key)
+    history = await stack.history(accepted.key, limit=1000)
+    assert status(history, bad) == Status.FAILED
+    assert {status(history, address) for address in good} == {Status.SENT}
+    assert {len(vk_state.inbox("vk", address)) for address in good} == {1}
+    gc.collect()  # asyncio logs a lost exception when its task is collected
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 @pytest.mark.row("D-21", "D-33")
-async def test_2501_recipients_are_two_http_calls(house: Stack, world: World) -> None:
-    before = world.counted("vk", "http")
+async def test_2501_recipients_are_two_http_requests(stack: Stack, vk_state: SandboxState) -> None:
+    before = vk_state.counter("vk", "http")
     good = [str(200_001 + number) for number in range(2501)]
-    accepted = await house.deliver(*everybody(*good), channels=("vk",))
-    await house.finished(accepted.key)
-    assert world.counted("vk", "http") - before == 2
-    assert {len(world.inbox("vk", address)) for address in good} == {1}
+    accepted = await stack.deliver(*recipients(*good), channels=("vk",))
+    await stack.finished(accepted.key)
+    assert vk_state.counter("vk", "http") - before == 2
+    assert {len(vk_state.inbox("vk", address)) for address in good} == {1}

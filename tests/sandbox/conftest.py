@@ -1,4 +1,4 @@
-"""VK and SMS servers on real sockets, asked through the real client libraries."""
+"""VK and SMS servers on real sockets, called through real client libraries."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -6,25 +6,34 @@ from pathlib import Path
 from typing import Any, Never
 
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import (
+    ClientError,
+    ClientHandlerType,
+    ClientOSError,
+    ClientRequest,
+    ClientResponse,
+    ClientSession,
+    ServerDisconnectedError,
+    web,
+)
 from vkbottle import API, ABCRequestRescheduler
 
 from sandbox.sandbox import Sandbox
 from sandbox.sms import SmsServer
-from sandbox.state import World
+from sandbox.state import SandboxState
 from sandbox.vk import VkServer
-from tests.sandbox.telegram_clients import place, server_key
+from tests.sandbox.telegram_clients import server_key, telegram
 from tests.support.kannel import kannel
 
-__all__ = ["kannel", "place", "server_key"]
+__all__ = ["kannel", "server_key", "telegram"]
 
 
 class NotJson(Exception):
     pass
 
 
-class Refusing(ABCRequestRescheduler):
-    """vkbottle's own repeats for ever what is no JSON; a test wants to see it."""
+class NoReschedule(ABCRequestRescheduler):
+    """Raises NotJson. vkbottle's own rescheduler repeats a request without end if the response is not JSON."""
 
     async def reschedule(self, ctx_api: Any, method: str, data: dict[str, Any], recent_response: Any) -> Never:
         raise NotJson(recent_response)
@@ -34,7 +43,7 @@ class Refusing(ABCRequestRescheduler):
 class Vk:
     """The VK server with an unmodified client."""
 
-    world: World
+    state: SandboxState
     server: VkServer
     api: API
 
@@ -45,43 +54,49 @@ class Vk:
         """Call messages.send; returns its `response`."""
         return (await self.api.request("messages.send", {"random_id": 1, "message": "hello", **parameters}))["response"]
 
-    def texts(self, person: str) -> list[str]:
-        return [received.text for received in self.world.inbox("vk", person)]
+    def texts(self, address: str) -> list[str]:
+        return [received.text for received in self.state.inbox("vk", address)]
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def state() -> SandboxState:
+    return SandboxState()
+
+
+async def without_repeat(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
+    """Keep aiohttp from repeating a GET whose connection is closed: with an SMS gateway that is a second SMS."""
+    try:
+        return await handler(request)
+    except (ClientOSError, ServerDisconnectedError) as error:
+        raise ClientError(str(error)) from error
 
 
 @pytest.fixture
 async def session() -> AsyncIterator[ClientSession]:
-    async with ClientSession() as client:
-        # aiohttp asks a GET a second time when the connection is cut: with an SMS gateway that is a second SMS.
-        client._retry_connection = False
+    async with ClientSession(middlewares=[without_repeat]) as client:
         yield client
 
 
 @pytest.fixture
-async def vk(world: World) -> AsyncIterator[Vk]:
-    server = VkServer(world)
+async def vk(state: SandboxState) -> AsyncIterator[Vk]:
+    server = VkServer(state)
     await server.start()
-    api = API(server.token, request_rescheduler=Refusing())
+    api = API(server.token, request_rescheduler=NoReschedule())
     api.API_URL = server.url
-    yield Vk(world, server, api)
+    yield Vk(state, server, api)
     await api.http_client.close()
     await server.stop()
 
 
 @dataclass
-class Listening:
-    """Whoever waits for reports: remembers every call in its order."""
+class CallbackServer:
+    """A server for dlr-url and inbound URLs; keeps the calls in order."""
 
     url: str = ""
     calls: list[dict[str, str]] = field(default_factory=list)
     answer: int = 200
 
-    async def note(self, request: web.Request) -> web.Response:
+    async def receive(self, request: web.Request) -> web.Response:
         self.calls.append({"path": request.path, **request.query})
         return web.Response(status=self.answer)
 
@@ -90,62 +105,62 @@ class Listening:
 
 
 @pytest.fixture
-async def listening() -> AsyncIterator[Listening]:
-    """A server for dlr-url and inbound addresses."""
-    ear = Listening()
+async def callbacks() -> AsyncIterator[CallbackServer]:
+    """A started CallbackServer."""
+    server = CallbackServer()
     app = web.Application()
-    app.router.add_route("*", "/{path:.*}", ear.note)
+    app.router.add_route("*", "/{path:.*}", server.receive)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    ear.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield ear
+    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield server
     await runner.cleanup()
 
 
 @dataclass
 class Sms:
-    """The SMS server with a client that asks as Kannel's documentation says."""
+    """The SMS server with a plain HTTP client."""
 
-    world: World
+    state: SandboxState
     server: SmsServer
     session: ClientSession
 
-    async def ask(self, **parameters: str) -> tuple[int, str]:
-        """Send without any parameter of our own."""
+    async def request(self, **parameters: str) -> tuple[int, str]:
+        """Send a request with exactly these parameters."""
         async with self.session.get(self.server.url, params=parameters) as answer:
             return answer.status, await answer.text()
 
     async def send(self, to: str = "+79990000001", text: str = "hello", **more: str) -> tuple[int, str]:
-        """Send with good credentials; underscores in names stand for dashes."""
+        """Send with valid credentials. Underscores in names stand for dashes."""
         known = {"username": "ada", "password": "sandbox", "from": "Ada", "to": to, "text": text, "charset": "utf-8"}
-        return await self.ask(**known, **{name.replace("_", "-"): value for name, value in more.items()})
+        return await self.request(**known, **{name.replace("_", "-"): value for name, value in more.items()})
 
     def texts(self, number: str) -> list[str]:
-        return [received.text for received in self.world.inbox("sms", number)]
+        return [received.text for received in self.state.inbox("sms", number)]
 
 
 @pytest.fixture
-async def sms(world: World, session: ClientSession) -> AsyncIterator[Sms]:
-    server = SmsServer(world, report_delay=0)
+async def sms(state: SandboxState, session: ClientSession) -> AsyncIterator[Sms]:
+    server = SmsServer(state, report_delay=0)
     await server.start()
-    yield Sms(world, server, session)
+    yield Sms(state, server, session)
     await server.stop()
 
 
-class Visitor:
-    """Somebody with a browser, or curl."""
+class WebClient:
+    """An HTTP client of the sandbox's own API."""
 
     def __init__(self, sandbox: Sandbox, session: ClientSession) -> None:
-        self.sandbox, self.world, self._session = sandbox, sandbox.world, session
+        self.sandbox, self.state, self._session = sandbox, sandbox.state, session
 
-    async def ask(self, method: str, path: str, body: Any = None, **query: str) -> tuple[int, Any]:
+    async def call(self, method: str, path: str, body: Any = None, **query: str) -> tuple[int, Any]:
         address = self.sandbox.page_url + path
         async with self._session.request(method, address, json=body, params=query) as answer:
             return answer.status, (await answer.json(content_type=None)) if answer.status != 204 else None
 
     async def get(self, path: str, **query: str) -> Any:
-        status, body = await self.ask("GET", path, **query)
+        status, body = await self.call("GET", path, **query)
         assert status == 200
         return body
 
@@ -156,7 +171,7 @@ class Visitor:
 
 @pytest.fixture(scope="session")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One directory for all sandboxes of a worker: the RSA key in it is made once."""
+    """One directory for all sandboxes of a worker, so the RSA key is generated once."""
     return tmp_path_factory.mktemp("sandbox")
 
 
@@ -169,5 +184,5 @@ async def sandbox(directory: Path) -> AsyncIterator[Sandbox]:
 
 
 @pytest.fixture
-def visitor(sandbox: Sandbox, session: ClientSession) -> Visitor:
-    return Visitor(sandbox, session)
+def web_client(sandbox: Sandbox, session: ClientSession) -> WebClient:
+    return WebClient(sandbox, session)

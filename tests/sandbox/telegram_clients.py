@@ -1,4 +1,4 @@
-"""The sandbox's Telegram with the unmodified Telethons that a test opens on it, over real sockets."""
+"""The Telegram sandbox with unmodified Telethon clients, over real sockets."""
 
 import asyncio
 import shutil
@@ -12,37 +12,37 @@ from telethon.sessions import StringSession
 from telethon.tl import functions as f
 from telethon.tl import types as t
 
-from sandbox.state import Fault, Rule, World
-from sandbox.telegram import TelegramServer, point, trust
+from sandbox.state import Fault, Rule, SandboxState
+from sandbox.telegram import TelegramServer, set_server, trust_server_key
 
 BOT = "4242:sandbox"
-PERSON = 100_001
-NEVER = 0.2  # seconds in which an answer that comes at all has come hundreds of times over
+USER = 100_001
+NEVER = 0.2  # seconds; a normal answer takes less than a hundredth of it
 
 
-class Place:
-    """One server with the clients that a test opened on it."""
+class TelegramSandbox:
+    """A server and the clients that a test opened on it."""
 
     def __init__(self, directory: Path) -> None:
-        self.world, self.directory, self.time = World(), directory, 1000.0
-        self.server = self._made()
+        self.state, self.directory, self.time = SandboxState(), directory, 1000.0
+        self.server = self._new_server()
         self.clients: list[TelegramClient] = []
 
-    def _made(self, port: int = 0) -> TelegramServer:
-        return TelegramServer(self.world, self.directory, port=port, clock=lambda: self.time)
+    def _new_server(self, port: int = 0) -> TelegramServer:
+        return TelegramServer(self.state, self.directory, port=port, clock=lambda: self.time)
 
     async def restart(self) -> None:
         await self.server.stop()
-        self.server = self._made(self.server.port)
+        self.server = self._new_server(self.server.port)
         await self.server.start()
 
     async def client(self, session: str | None = None, **options: Any) -> TelegramClient:
-        """Return a connected Telethon that neither sleeps through floods nor repeats by itself."""
-        kept = StringSession(session)
+        """Return a connected Telethon that does not wait for flood waits and does not repeat requests."""
+        string_session = StringSession(session)
         if session is None:
-            point(kept, self.server.host, self.server.port)
+            set_server(string_session, self.server.host, self.server.port)
         options = {"flood_sleep_threshold": 0, "request_retries": 0, "raise_last_call_error": True, **options}
-        client = TelegramClient(kept, 1, "hash", **options)
+        client = TelegramClient(string_session, 1, "hash", **options)
         self.clients.append(client)
         await client.connect()
         return client
@@ -58,43 +58,45 @@ class Place:
         await client.sign_in(phone, "22222")
         return client
 
-    def order(self, name: str, value: int | None = None, *, times: int | None = 1, method: str = "sendMessage") -> None:
-        self.world.add_rule(Rule("telegram", Fault(name, value), method=method, times=times))
+    def inject_fault(
+        self, name: str, value: int | None = None, *, times: int | None = 1, method: str = "sendMessage"
+    ) -> None:
+        self.state.add_rule(Rule("telegram", Fault(name, value), method=method, times=times))
 
-    def texts(self, person: int | str = PERSON) -> list[str]:
-        return [message.text for message in self.world.inbox("telegram", str(person))]
+    def texts(self, address: int | str = USER) -> list[str]:
+        return [message.text for message in self.state.inbox("telegram", str(address))]
 
 
 @pytest.fixture(scope="session")
 def server_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make the RSA key once: it takes seconds."""
+    """Generate the RSA key once: it takes a second."""
     directory = tmp_path_factory.mktemp("telegram")
-    trust(TelegramServer(World(), directory).public_key_pem)
+    trust_server_key(TelegramServer(SandboxState(), directory).public_key_pem)
     return directory / "server-key.pem"
 
 
 @pytest.fixture
-async def place(tmp_path: Path, server_key: Path) -> AsyncIterator[Place]:
+async def telegram(tmp_path: Path, server_key: Path) -> AsyncIterator[TelegramSandbox]:
     shutil.copy(server_key, tmp_path)
-    here = Place(tmp_path)
-    await here.server.start()
-    yield here
-    for client in here.clients:
+    sandbox = TelegramSandbox(tmp_path)
+    await sandbox.server.start()
+    yield sandbox
+    for client in sandbox.clients:
         await client.disconnect()
-    await here.server.stop()
+    await sandbox.server.stop()
 
 
-def send(text: str = "hello", *, to: int = PERSON, random_id: int = 1, access_hash: int = 0) -> Any:
+def send(text: str = "hello", *, to: int = USER, random_id: int = 1, access_hash: int = 0) -> Any:
     return f.messages.SendMessageRequest(t.InputPeerUser(to, access_hash), text, random_id=random_id)
 
 
-async def asked(client: TelegramClient, request: Any) -> Any:
-    """Ask once, without the two seconds that Telethon sleeps after an error of the server."""
+async def request_once(client: TelegramClient, request: Any) -> Any:
+    """Send a request without Telethon's pause of two seconds after a server error."""
     return await client._sender.send(request)
 
 
-async def refusal(client: TelegramClient, request: Any) -> tuple[int, str]:
-    """Return the code and the text as they came over the wire."""
+async def rpc_error(client: TelegramClient, request: Any) -> tuple[int, str]:
+    """Return the code and text of the RPC error as received; Telethon's own classes change them."""
     seen: list[tuple[int, str]] = []
     handler = client._sender._handlers[0xF35C6D01]
 
@@ -105,15 +107,15 @@ async def refusal(client: TelegramClient, request: Any) -> tuple[int, str]:
 
     client._sender._handlers[0xF35C6D01] = watch
     with pytest.raises(errors.RPCError):
-        await asked(client, request)
+        await request_once(client, request)
     client._sender._handlers[0xF35C6D01] = handler
     return seen[-1]
 
 
-async def unanswered(waiting: Awaitable[Any]) -> None:
+async def assert_no_answer(waiting: Awaitable[Any]) -> None:
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(waiting, NEVER)
 
 
-async def hear(heard: list[Any], what: Any) -> None:
-    heard.append(what)
+async def record(received: list[Any], item: Any) -> None:
+    received.append(item)

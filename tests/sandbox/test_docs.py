@@ -1,4 +1,4 @@
-"""docs/sandbox.md shows the tables of the code."""
+"""docs/sandbox.md agrees with the code."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.faults import FAULTS
-from sandbox.magic_recipients import MAGIC
+from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.vk.errors import text_of
 
 pytestmark = pytest.mark.row("D-43")
@@ -15,18 +15,18 @@ DOCUMENT = (Path(__file__).parents[2] / "docs" / "sandbox.md").read_text()
 
 
 def table(channel: str) -> str:
-    """Return the table of a channel's magic recipients as the document must have it."""
+    """Return the expected table of a channel's magic recipients."""
     lines = ["| address | fault | value | what happens |", "|---|---|---|---|"]
-    for address, fault in MAGIC[channel].items():
+    for address, fault in MAGIC_RECIPIENTS[channel].items():
         kind = FAULTS[channel][fault.name]
         value = "" if fault.value is None else f"{fault.value} ({kind.value})"
-        words = f" ({text_of(fault.value or 0).rstrip('.')})" if kind.value == "VK error code" else ""
-        whom = " **Strikes the whole account.**" if kind.account else ""
-        lines.append(f"| `{address}` | `{fault.name}` | {value} | {kind.means}{words}.{whom} |")
+        description = f" ({text_of(fault.value or 0).rstrip('.')})" if kind.value == "VK error code" else ""
+        scope = " **Affects the whole account.**" if kind.account else ""
+        lines.append(f"| `{address}` | `{fault.name}` | {value} | {kind.meaning}{description}.{scope} |")
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("channel", MAGIC)
+@pytest.mark.parametrize("channel", MAGIC_RECIPIENTS)
 def test_the_document_shows_the_magic_recipients(channel: str) -> None:
     shown = re.search(rf"<!-- magic: {channel} -->\n\n(.*?)\n\n", DOCUMENT, re.DOTALL)
     assert shown is not None

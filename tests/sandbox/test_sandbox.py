@@ -1,4 +1,4 @@
-"""The sandbox as a whole: what people do, and what a client needs."""
+"""The whole sandbox: actions of recipients, and the settings of a client."""
 
 import socket
 from pathlib import Path
@@ -11,56 +11,56 @@ from telethon.sessions import StringSession
 from vkbottle import API
 
 from sandbox.sandbox import Sandbox
-from sandbox.telegram import point, trust
-from tests.sandbox.conftest import Listening, Visitor
+from sandbox.telegram import set_server, trust_server_key
+from tests.sandbox.conftest import CallbackServer, WebClient
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.row("D-43")
 
 
-# people
+# actions of recipients
 
 
-async def test_a_person_reads_and_writes_on_telegram(visitor: Visitor, sandbox: Sandbox) -> None:
+async def test_a_recipient_reads_and_writes_on_telegram(web_client: WebClient, sandbox: Sandbox) -> None:
     environment = sandbox.environment
-    trust(environment["ADA_TELEGRAM_SERVER_KEY"])
+    trust_server_key(environment["ADA_TELEGRAM_SERVER_KEY"])
     host, _, port = environment["ADA_TELEGRAM_SERVER"].rpartition(":")
     stored = StringSession()
-    point(stored, host, int(port))
+    set_server(stored, host, int(port))
     api_id, api_hash = int(environment["ADA_TELEGRAM_API_ID"]), environment["ADA_TELEGRAM_API_HASH"]
     client = TelegramClient(stored, api_id, api_hash)
-    heard: list[str] = []
-    client.add_event_handler(lambda event: _note(heard, event), events.NewMessage(incoming=True))
+    received: list[str] = []
+    client.add_event_handler(lambda event: _record(received, event), events.NewMessage(incoming=True))
     await client.start(bot_token=environment["ADA_TELEGRAM_BOT_TOKEN"])
-    assert await visitor.ask("POST", "write/telegram", {"address": 100_001, "text": "Здравствуйте"}) == (204, None)
-    await until(lambda: heard == ["Здравствуйте"])
-    status, body = await visitor.ask("POST", "read/telegram", {"address": "100001"})
+    assert await web_client.call("POST", "write/telegram", {"address": 100_001, "text": "Здравствуйте"}) == (204, None)
+    await until(lambda: received == ["Здравствуйте"])
+    status, body = await web_client.call("POST", "read/telegram", {"address": "100001"})
     assert (status, body["told"]) == (200, 0)
     await client.disconnect()
 
 
-async def _note(heard: list[str], event: Any) -> None:
-    heard.append(event.raw_text)
+async def _record(received: list[str], event: Any) -> None:
+    received.append(event.raw_text)
 
 
 @pytest.mark.parametrize("body", [{"address": "abc", "text": "x"}, {"address": 5}, {"address": 5, "text": ""}])
-async def test_nobody_writes_on_telegram_without_an_id_or_a_text(visitor: Visitor, body: dict[str, Any]) -> None:
-    assert (await visitor.ask("POST", "write/telegram", body))[0] == 422
+async def test_writing_on_telegram_needs_an_id_and_a_text(web_client: WebClient, body: dict[str, Any]) -> None:
+    assert (await web_client.call("POST", "write/telegram", body))[0] == 422
 
 
-async def test_a_person_writes_an_sms(visitor: Visitor, listening: Listening) -> None:
+async def test_a_recipient_writes_an_sms(web_client: WebClient, callbacks: CallbackServer) -> None:
     body = {"address": "79990000001", "text": "hello"}
-    status, problem = await visitor.ask("POST", "write/sms", body)
+    status, problem = await web_client.call("POST", "write/sms", body)
     assert (status, problem["code"]) == (409, "NO_INBOUND_URL")
-    url = f"{listening.url}/in?from=%p&text=%a"
-    assert await visitor.ask("POST", "write/sms", {**body, "url": url}) == (200, {"status": 200})
-    assert listening.calls == [{"path": "/in", "from": "+79990000001", "text": "hello"}]
+    url = f"{callbacks.url}/in?from=%p&text=%a"
+    assert await web_client.call("POST", "write/sms", {**body, "url": url}) == (200, {"status": 200})
+    assert callbacks.calls == [{"path": "/in", "from": "+79990000001", "text": "hello"}]
 
 
-# the whole
+# the whole sandbox
 
 
-async def test_the_environment_is_all_that_a_client_needs(sandbox: Sandbox, session: ClientSession) -> None:
+async def test_the_environment_is_sufficient_for_clients(sandbox: Sandbox, session: ClientSession) -> None:
     environment = sandbox.environment
     api = API(environment["ADA_VK_TOKEN"])
     api.API_URL = environment["ADA_VK_API_URL"]
@@ -69,7 +69,10 @@ async def test_the_environment_is_all_that_a_client_needs(sandbox: Sandbox, sess
     sms = {name: environment[f"ADA_SMS_{name.upper()}"] for name in ("username", "password", "from")}
     async with session.get(environment["ADA_SMS_URL"], params={**sms, "to": "+7999", "text": "by SMS"}) as answer:
         assert answer.status == 202
-    assert [(one.channel, one.text) for one in sandbox.world.inbox()] == [("vk", "by VK"), ("sms", "by SMS")]
+    assert [(message.channel, message.text) for message in sandbox.state.inbox()] == [
+        ("vk", "by VK"),
+        ("sms", "by SMS"),
+    ]
     assert sandbox.environment["ADA_VK_API_URL"].endswith("/method/")
     assert sandbox.environment["ADA_SMS_URL"].endswith("/cgi-bin/sendsms")
 

@@ -1,34 +1,34 @@
-"""Every failure of the SMS sandbox, by magic number and by rule."""
+"""Every fault of the SMS sandbox, by magic number and by rule."""
 
 import asyncio
 
 import pytest
 from aiohttp import ClientError
 
-from sandbox.magic_recipients import MAGIC
+from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule
-from tests.sandbox.conftest import Listening, Sms
+from tests.sandbox.conftest import CallbackServer, Sms
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.row("D-43")
 
-NEVER = 0.3  # seconds in which an answer that comes at all has come hundreds of times over
+NEVER = 0.3  # seconds; a normal answer takes less than a hundredth of it
 ACCEPTED = (202, "0: Accepted for delivery")
-BY_FAULT = {fault.name: address for address, fault in MAGIC["sms"].items()}
+BY_FAULT = {fault.name: address for address, fault in MAGIC_RECIPIENTS["sms"].items()}
 
 
-def reporting(listening: Listening, mask: int = 31) -> dict[str, str]:
-    return {"dlr_mask": str(mask), "dlr_url": f"{listening.url}/report?secret=s3cret&state=%d&id=%F&text=%A"}
+def report_parameters(callbacks: CallbackServer, mask: int = 31) -> dict[str, str]:
+    return {"dlr_mask": str(mask), "dlr_url": f"{callbacks.url}/report?secret=s3cret&state=%d&id=%F&text=%A"}
 
 
-async def states_once(sms: Sms, listening: Listening, count: int) -> list[int]:
-    """Wait until so many reports came and were answered, and return them all."""
-    await until(lambda: sms.world.counted("sms", "reports") == count)
-    return listening.states()
+async def reported_states(sms: Sms, callbacks: CallbackServer, count: int) -> list[int]:
+    """Wait for `count` delivery reports and return their states."""
+    await until(lambda: sms.state.counter("sms", "reports") == count)
+    return callbacks.states()
 
 
 @pytest.mark.parametrize(
-    ("name", "states", "reached"),
+    ("name", "states", "received"),
     [
         ("report_failed", [8, 2], False),
         ("report_rejected", [16], False),
@@ -38,35 +38,35 @@ async def states_once(sms: Sms, listening: Listening, count: int) -> list[int]:
         ("queued", [8, 1], True),
     ],
 )
-async def test_the_history_of_reports(
-    sms: Sms, listening: Listening, name: str, states: list[int], reached: bool
+async def test_the_reported_states(
+    sms: Sms, callbacks: CallbackServer, name: str, states: list[int], received: bool
 ) -> None:
     number = BY_FAULT[name]
-    words = "3: Queued for later delivery" if name == "queued" else ACCEPTED[1]
-    assert await sms.send(number, **reporting(listening)) == (202, words)
-    assert await states_once(sms, listening, len(states)) == states
-    assert (sms.texts(number) == ["hello"]) == reached
+    response = "3: Queued for later delivery" if name == "queued" else ACCEPTED[1]
+    assert await sms.send(number, **report_parameters(callbacks)) == (202, response)
+    assert await reported_states(sms, callbacks, len(states)) == states
+    assert (sms.texts(number) == ["hello"]) == received
 
 
-async def test_no_report(sms: Sms, listening: Listening) -> None:
+async def test_no_report(sms: Sms, callbacks: CallbackServer) -> None:
     number = BY_FAULT["no_report"]
-    assert await sms.send(number, **reporting(listening)) == ACCEPTED
-    await sms.send("+79990000002", **reporting(listening, 1))
-    assert await states_once(sms, listening, 1) == [1]
+    assert await sms.send(number, **report_parameters(callbacks)) == ACCEPTED
+    await sms.send("+79990000002", **report_parameters(callbacks, 1))
+    assert await reported_states(sms, callbacks, 1) == [1]
     assert sms.texts(number) == ["hello"]
 
 
-async def test_report_before_answer(sms: Sms, listening: Listening) -> None:
-    assert await sms.send(BY_FAULT["report_before_answer"], **reporting(listening)) == ACCEPTED
-    assert listening.states() == [8, 1]
+async def test_report_before_answer(sms: Sms, callbacks: CallbackServer) -> None:
+    assert await sms.send(BY_FAULT["report_before_answer"], **report_parameters(callbacks)) == ACCEPTED
+    assert callbacks.states() == [8, 1]
 
 
-async def test_report_late(sms: Sms, listening: Listening) -> None:
-    sms.world.add_rule(Rule("sms", Fault("report_late", 1), "+79990000001"))
-    await sms.send("+79990000001", **reporting(listening, 1))
-    await sms.send("+79990000002", **reporting(listening, 8))
-    assert await states_once(sms, listening, 1) == [8]
-    assert await states_once(sms, listening, 2) == [8, 1]
+async def test_report_late(sms: Sms, callbacks: CallbackServer) -> None:
+    sms.state.add_rule(Rule("sms", Fault("report_late", 1), "+79990000001"))
+    await sms.send("+79990000001", **report_parameters(callbacks, 1))
+    await sms.send("+79990000002", **report_parameters(callbacks, 8))
+    assert await reported_states(sms, callbacks, 1) == [8]
+    assert await reported_states(sms, callbacks, 2) == [8, 1]
 
 
 @pytest.mark.parametrize(
@@ -76,32 +76,32 @@ async def test_report_late(sms: Sms, listening: Listening) -> None:
         ("/report/s3cret?state=%d", {"path": "/report/s3cret-forged", "state": "1"}),
     ],
 )
-async def test_wrong_secret(sms: Sms, listening: Listening, given: str, called: dict[str, str]) -> None:
-    await sms.send(BY_FAULT["wrong_secret"], dlr_mask="1", dlr_url=listening.url + given)
-    await until(lambda: listening.calls)
-    assert listening.calls == [called]
+async def test_wrong_secret(sms: Sms, callbacks: CallbackServer, given: str, called: dict[str, str]) -> None:
+    await sms.send(BY_FAULT["wrong_secret"], dlr_mask="1", dlr_url=callbacks.url + given)
+    await until(lambda: callbacks.calls)
+    assert callbacks.calls == [called]
 
 
-async def test_accepted_then_cut(sms: Sms, listening: Listening) -> None:
+async def test_accepted_then_cut(sms: Sms, callbacks: CallbackServer) -> None:
     number = BY_FAULT["accepted_then_cut"]
     with pytest.raises((ClientError, ConnectionError)):
-        await sms.send(number, **reporting(listening))
+        await sms.send(number, **report_parameters(callbacks))
     assert sms.texts(number) == ["hello"]
-    assert await states_once(sms, listening, 2) == [8, 1]
+    assert await reported_states(sms, callbacks, 2) == [8, 1]
 
 
 async def test_disconnect_before(sms: Sms) -> None:
     with pytest.raises((ClientError, ConnectionError)):
         await sms.send(BY_FAULT["disconnect_before"])
-    assert sms.world.inbox() == []
+    assert sms.state.inbox() == []
 
 
 async def test_timeout(sms: Sms) -> None:
-    asking = asyncio.ensure_future(sms.send(BY_FAULT["timeout"]))
-    await until(lambda: sms.world.counted("sms", "http") == 1)
+    request = asyncio.ensure_future(sms.send(BY_FAULT["timeout"]))
+    await until(lambda: sms.state.counter("sms", "http") == 1)
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(asking, NEVER)
-    assert sms.world.inbox() == []
+        await asyncio.wait_for(request, NEVER)
+    assert sms.state.inbox() == []
 
 
 @pytest.mark.parametrize(
@@ -113,27 +113,27 @@ async def test_timeout(sms: Sms) -> None:
 )
 async def test_refusals(sms: Sms, name: str, answer: tuple[int, str]) -> None:
     assert await sms.send(BY_FAULT[name]) == answer
-    assert sms.world.inbox() == []
+    assert sms.state.inbox() == []
 
 
 async def test_bad_gateway(sms: Sms) -> None:
     status, text = await sms.send(BY_FAULT["bad_gateway"])
     assert (status, text[:6]) == (502, "<html>")
-    assert sms.world.inbox() == []
+    assert sms.state.inbox() == []
 
 
-async def test_a_bad_number_among_good_ones_vanishes_without_a_word(sms: Sms) -> None:
+async def test_a_bad_number_among_valid_ones_is_silently_dropped(sms: Sms) -> None:
     assert await sms.send(f"+79990000001 {BY_FAULT['bad_number']}") == ACCEPTED
-    assert [one.address for one in sms.world.inbox("sms")] == ["+79990000001"]
+    assert [one.address for one in sms.state.inbox("sms")] == ["+79990000001"]
 
 
-async def test_a_rule_for_the_request_counts_requests_not_numbers(sms: Sms) -> None:
-    sms.world.add_rule(Rule("sms", Fault("busy"), times=2))
+async def test_a_rule_for_requests_counts_requests_not_numbers(sms: Sms) -> None:
+    sms.state.add_rule(Rule("sms", Fault("busy"), times=2))
     answers = [await sms.send("+79990000001 +79990000002") for _ in range(3)]
     assert [status for status, _ in answers] == [503, 503, 202]
 
 
-async def test_every_magic_number_is_played_here() -> None:
-    played = "report_failed report_rejected report_buffered report_twice report_out_of_order queued no_report "
-    played += "report_before_answer report_late wrong_secret accepted_then_cut disconnect_before timeout bad_number "
-    assert set(BY_FAULT) == {*(played + "busy bad_gateway").split()}
+async def test_every_magic_number_is_tested_here() -> None:
+    tested = "report_failed report_rejected report_buffered report_twice report_out_of_order queued no_report "
+    tested += "report_before_answer report_late wrong_secret accepted_then_cut disconnect_before timeout bad_number "
+    assert set(BY_FAULT) == {*(tested + "busy bad_gateway").split()}

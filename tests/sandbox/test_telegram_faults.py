@@ -1,4 +1,4 @@
-"""Every failure that the sandbox's Telegram can be told to play, as Telethon sees it."""
+"""Every fault of the Telegram sandbox, as Telethon receives it."""
 
 import asyncio
 
@@ -6,13 +6,13 @@ import pytest
 from telethon import errors
 
 from sandbox.telegram.faults import NAMES
-from tests.sandbox.telegram_clients import PERSON, Place, asked, refusal, send, unanswered
+from tests.sandbox.telegram_clients import USER, TelegramSandbox, assert_no_answer, request_once, rpc_error, send
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.row("D-43")
 
 
-REFUSED = {
+REFUSALS = {
     "privacy": (403, "USER_PRIVACY_RESTRICTED", errors.UserPrivacyRestrictedError),
     "premium_required": (406, "PRIVACY_PREMIUM_REQUIRED", errors.AuthKeyError),
     "payment_required": (403, "ALLOW_PAYMENT_REQUIRED_7", errors.ForbiddenError),
@@ -32,7 +32,7 @@ REFUSED = {
     "flood_wait": (420, "FLOOD_WAIT_7", errors.FloodWaitError),
     "slow_mode": (420, "SLOWMODE_WAIT_7", errors.SlowModeWaitError),
 }
-NOT_PLAIN_REFUSALS = {
+OTHER_FAULTS = {
     "random_id_duplicate",
     "stored_then_error",
     "timeout",
@@ -45,141 +45,149 @@ NOT_PLAIN_REFUSALS = {
 
 class TestFaults:
     def test_every_fault_has_a_test(self) -> None:
-        assert set(REFUSED) | NOT_PLAIN_REFUSALS == NAMES
+        assert set(REFUSALS) | OTHER_FAULTS == NAMES
 
-    @pytest.mark.parametrize("name", REFUSED)
-    async def test_a_refusal_has_telegrams_code_and_text_and_stores_nothing(self, place: Place, name: str) -> None:
-        client = await place.bot()
-        code, text, kind = REFUSED[name]
+    @pytest.mark.parametrize("name", REFUSALS)
+    async def test_a_refusal_has_telegrams_code_and_text_and_stores_nothing(
+        self, telegram: TelegramSandbox, name: str
+    ) -> None:
+        client = await telegram.bot()
+        code, text, kind = REFUSALS[name]
         value = None if name == "server_error" else 7
-        place.order(name, value)
-        assert await refusal(client, send(random_id=1)) == (code, text)
-        place.time += 100
-        place.order(name, value)
+        telegram.inject_fault(name, value)
+        assert await rpc_error(client, send(random_id=1)) == (code, text)
+        telegram.time += 100
+        telegram.inject_fault(name, value)
         with pytest.raises(kind):
-            await asked(client, send(random_id=2))
-        assert place.texts() == []
-        place.time += 100
-        assert await asked(client, send("works again", random_id=1))
+            await request_once(client, send(random_id=2))
+        assert telegram.texts() == []
+        telegram.time += 100
+        assert await request_once(client, send("works again", random_id=1))
 
-    async def test_a_magic_recipient_meets_with_its_failure_every_time(self, place: Place) -> None:
-        client = await place.bot()
+    async def test_a_magic_recipient_has_its_fault_every_time(self, telegram: TelegramSandbox) -> None:
+        client = await telegram.bot()
         for _ in range(3):
-            assert await refusal(client, send(to=900_003)) == (403, "USER_PRIVACY_RESTRICTED")
+            assert await rpc_error(client, send(to=900_003)) == (403, "USER_PRIVACY_RESTRICTED")
 
-    async def test_a_flood_wait_holds_the_account_and_counts_down(self, place: Place) -> None:
-        client = await place.bot()
-        other = await place.bot("1001:sandbox-token")
-        place.order("flood_wait", 60)
-        assert await refusal(client, send(random_id=1)) == (420, "FLOOD_WAIT_60")
-        place.time += 20.5
-        assert await refusal(client, send(random_id=2, to=5)) == (420, "FLOOD_WAIT_40")
-        assert await asked(other, send("of another account"))
+    async def test_a_flood_wait_throttles_the_account_and_counts_down(self, telegram: TelegramSandbox) -> None:
+        client = await telegram.bot()
+        other = await telegram.bot("1001:sandbox-token")
+        telegram.inject_fault("flood_wait", 60)
+        assert await rpc_error(client, send(random_id=1)) == (420, "FLOOD_WAIT_60")
+        telegram.time += 20.5
+        assert await rpc_error(client, send(random_id=2, to=5)) == (420, "FLOOD_WAIT_40")
+        assert await request_once(other, send("of another account"))
         assert await client.get_me()
-        place.time += 39.5
-        assert await asked(client, send("afterwards", random_id=3))
-        assert place.texts() == ["of another account", "afterwards"]
+        telegram.time += 39.5
+        assert await request_once(client, send("afterwards", random_id=3))
+        assert telegram.texts() == ["of another account", "afterwards"]
 
-    async def test_slow_mode_holds_one_chat(self, place: Place) -> None:
-        client = await place.bot()
-        place.order("slow_mode", 10)
-        assert await refusal(client, send(random_id=1)) == (420, "SLOWMODE_WAIT_10")
-        place.time += 4
-        assert await refusal(client, send(random_id=2)) == (420, "SLOWMODE_WAIT_6")
-        assert await asked(client, send(random_id=3, to=5))
-        place.time += 6
-        assert await asked(client, send(random_id=2))
+    async def test_slow_mode_throttles_one_chat(self, telegram: TelegramSandbox) -> None:
+        client = await telegram.bot()
+        telegram.inject_fault("slow_mode", 10)
+        assert await rpc_error(client, send(random_id=1)) == (420, "SLOWMODE_WAIT_10")
+        telegram.time += 4
+        assert await rpc_error(client, send(random_id=2)) == (420, "SLOWMODE_WAIT_6")
+        assert await request_once(client, send(random_id=3, to=5))
+        telegram.time += 6
+        assert await request_once(client, send(random_id=2))
 
-    async def test_stored_then_error_is_received_once_and_the_repeat_tells_its_number(self, place: Place) -> None:
-        client = await place.bot()
-        place.order("stored_then_error")
-        assert await refusal(client, send(random_id=7)) == (500, "INTERNAL_SERVER_ERROR")
-        [received] = place.world.inbox()
-        assert str((await asked(client, send(random_id=7))).id) == received.reference
-        assert len(place.texts()) == 1
+    async def test_stored_then_error_is_received_once_and_a_repeat_returns_its_id(
+        self, telegram: TelegramSandbox
+    ) -> None:
+        client = await telegram.bot()
+        telegram.inject_fault("stored_then_error")
+        assert await rpc_error(client, send(random_id=7)) == (500, "INTERNAL_SERVER_ERROR")
+        [received] = telegram.state.inbox()
+        assert str((await request_once(client, send(random_id=7))).id) == received.reference
+        assert len(telegram.texts()) == 1
 
-    async def test_stored_then_error_with_a_code_of_its_own(self, place: Place) -> None:
-        client = await place.bot()
-        place.order("stored_then_error", -503)
-        assert await refusal(client, send()) == (-503, "Timeout")
+    async def test_stored_then_error_with_another_code(self, telegram: TelegramSandbox) -> None:
+        client = await telegram.bot()
+        telegram.inject_fault("stored_then_error", -503)
+        assert await rpc_error(client, send()) == (-503, "Timeout")
 
-    async def test_telethon_itself_repeats_an_error_of_the_server_to_the_same_message(self, place: Place) -> None:
-        client = await place.bot(request_retries=1)
-        place.order("stored_then_error")
+    async def test_telethon_repeats_after_a_server_error_and_gets_the_same_message(
+        self, telegram: TelegramSandbox
+    ) -> None:
+        client = await telegram.bot(request_retries=1)
+        telegram.inject_fault("stored_then_error")
         answer = await client(send())
-        assert [message.reference for message in place.world.inbox()] == [str(answer.id)]
+        assert [message.reference for message in telegram.state.inbox()] == [str(answer.id)]
 
-    async def test_random_id_duplicate_means_the_message_is_there(self, place: Place) -> None:
-        client = await place.bot()
-        place.order("random_id_duplicate", 3)
+    async def test_random_id_duplicate_means_the_message_is_stored(self, telegram: TelegramSandbox) -> None:
+        client = await telegram.bot()
+        telegram.inject_fault("random_id_duplicate", 3)
         for _ in range(3):
-            assert await refusal(client, send(random_id=7)) == (500, "RANDOM_ID_DUPLICATE")
-        assert str((await asked(client, send(random_id=7))).id) == place.world.inbox()[0].reference
-        assert len(place.texts()) == 1
+            assert await rpc_error(client, send(random_id=7)) == (500, "RANDOM_ID_DUPLICATE")
+        assert str((await request_once(client, send(random_id=7))).id) == telegram.state.inbox()[0].reference
+        assert len(telegram.texts()) == 1
 
-    async def test_a_random_id_in_process_is_a_duplicate_until_it_is_answered(self, place: Place) -> None:
-        client, other = await place.bot(), await place.bot()
-        place.order("slow", 1)
-        slow = asyncio.ensure_future(asked(client, send(random_id=7)))
-        await until(lambda: place.world.counted("telegram", "sendMessage"))
-        assert await refusal(other, send(random_id=7)) == (500, "RANDOM_ID_DUPLICATE")
-        assert place.texts() == []
+    async def test_a_random_id_is_a_duplicate_until_its_request_is_answered(self, telegram: TelegramSandbox) -> None:
+        client, other = await telegram.bot(), await telegram.bot()
+        telegram.inject_fault("slow", 1)
+        slow = asyncio.ensure_future(request_once(client, send(random_id=7)))
+        await until(lambda: telegram.state.counter("telegram", "sendMessage"))
+        assert await rpc_error(other, send(random_id=7)) == (500, "RANDOM_ID_DUPLICATE")
+        assert telegram.texts() == []
         answer = await slow
-        assert (await asked(other, send(random_id=7))).id == answer.id
-        assert len(place.texts()) == 1
+        assert (await request_once(other, send(random_id=7))).id == answer.id
+        assert len(telegram.texts()) == 1
 
-    async def test_a_timeout_is_never_answered_and_stores_nothing(self, place: Place) -> None:
-        client = await place.bot()
-        place.order("timeout")
-        await unanswered(asked(client, send(random_id=7)))
-        assert place.texts() == []
-        assert await asked(client, send(random_id=7))
+    async def test_a_timeout_is_never_answered_and_stores_nothing(self, telegram: TelegramSandbox) -> None:
+        client = await telegram.bot()
+        telegram.inject_fault("timeout")
+        await assert_no_answer(request_once(client, send(random_id=7)))
+        assert telegram.texts() == []
+        assert await request_once(client, send(random_id=7))
 
-    async def test_stored_then_silence_is_never_answered_but_received(self, place: Place) -> None:
-        client = await place.bot()
-        place.order("stored_then_silence")
-        await unanswered(asked(client, send(random_id=7)))
-        assert len(place.texts()) == 1
-        assert str((await asked(client, send(random_id=7))).id) == place.world.inbox()[0].reference
-        assert len(place.texts()) == 1
+    async def test_stored_then_silence_is_received_but_never_answered(self, telegram: TelegramSandbox) -> None:
+        client = await telegram.bot()
+        telegram.inject_fault("stored_then_silence")
+        await assert_no_answer(request_once(client, send(random_id=7)))
+        assert len(telegram.texts()) == 1
+        assert str((await request_once(client, send(random_id=7))).id) == telegram.state.inbox()[0].reference
+        assert len(telegram.texts()) == 1
 
-    async def test_a_cut_before_stores_nothing_and_the_client_repeats(self, place: Place) -> None:
-        lonely = await place.bot(auto_reconnect=False)
-        place.order("disconnect_before")
+    async def test_disconnect_before_stores_nothing(self, telegram: TelegramSandbox) -> None:
+        client = await telegram.bot(auto_reconnect=False)
+        telegram.inject_fault("disconnect_before")
         with pytest.raises((ConnectionError, asyncio.CancelledError, asyncio.IncompleteReadError)):
-            await asked(lonely, send(random_id=7))
-        assert place.texts() == []
+            await request_once(client, send(random_id=7))
+        assert telegram.texts() == []
 
-    async def test_what_travelled_behind_a_cut_was_never_received(self, place: Place) -> None:
-        lonely = await place.bot(auto_reconnect=False)
-        place.order("disconnect_before")
-        both = asyncio.gather(*(asked(lonely, send(random_id=n)) for n in (1, 2)), return_exceptions=True)
+    async def test_requests_after_a_disconnect_are_not_received(self, telegram: TelegramSandbox) -> None:
+        client = await telegram.bot(auto_reconnect=False)
+        telegram.inject_fault("disconnect_before")
+        both = asyncio.gather(*(request_once(client, send(random_id=n)) for n in (1, 2)), return_exceptions=True)
         assert all(isinstance(answer, BaseException) for answer in await both)
-        assert place.texts() == []
+        assert telegram.texts() == []
 
-    async def test_a_cut_after_has_stored_the_message(self, place: Place) -> None:
-        lonely = await place.bot(auto_reconnect=False)
-        place.order("disconnect_after")
+    async def test_disconnect_after_stores_the_message(self, telegram: TelegramSandbox) -> None:
+        client = await telegram.bot(auto_reconnect=False)
+        telegram.inject_fault("disconnect_after")
         with pytest.raises((ConnectionError, asyncio.CancelledError, asyncio.IncompleteReadError)):
-            await asked(lonely, send(random_id=7))
-        assert len(place.texts()) == 1
+            await request_once(client, send(random_id=7))
+        assert len(telegram.texts()) == 1
 
     @pytest.mark.parametrize("name", ["disconnect_before", "disconnect_after"])
-    async def test_telethon_reconnects_after_a_cut_and_the_message_arrives_once(self, place: Place, name: str) -> None:
-        client = await place.bot()
-        place.order(name)
+    async def test_telethon_reconnects_and_the_message_is_received_once(
+        self, telegram: TelegramSandbox, name: str
+    ) -> None:
+        client = await telegram.bot()
+        telegram.inject_fault(name)
         answer = await client(send(random_id=7))
-        assert [message.reference for message in place.world.inbox()] == [str(answer.id)]
+        assert [message.reference for message in telegram.state.inbox()] == [str(answer.id)]
 
-    async def test_a_magic_cut_does_not_hold_up_the_others_for_ever(self, place: Place) -> None:
-        """The client repeats what was cut as soon as it is back, so a cut at every attempt would never end."""
-        client = await place.bot()
-        people = [PERSON, 900_015, 900_016, 5]
-        await asyncio.wait_for(asyncio.gather(*(client(send(to=n)) for n in people)), 20)
-        assert sorted(message.address for message in place.world.inbox()) == sorted(map(str, people))
+    async def test_a_magic_disconnect_does_not_block_other_messages(self, telegram: TelegramSandbox) -> None:
+        """The client repeats the message when it has reconnected, so a disconnect at each attempt would never end."""
+        client = await telegram.bot()
+        users = [USER, 900_015, 900_016, 5]
+        await asyncio.wait_for(asyncio.gather(*(client(send(to=n)) for n in users)), 20)
+        assert sorted(message.address for message in telegram.state.inbox()) == sorted(map(str, users))
 
-    async def test_a_cut_by_hand_is_survived(self, place: Place) -> None:
-        client = await place.bot()
-        place.server.disconnect()
+    async def test_a_client_survives_a_disconnect_of_the_server(self, telegram: TelegramSandbox) -> None:
+        client = await telegram.bot()
+        telegram.server.disconnect()
         assert await client(send())
-        assert len(place.texts()) == 1
+        assert len(telegram.texts()) == 1

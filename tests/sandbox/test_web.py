@@ -1,4 +1,4 @@
-"""The sandbox's page and calls."""
+"""The sandbox's inbox page and HTTP API."""
 
 import asyncio
 import re
@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from sandbox import web
 from sandbox.faults import FAULTS
-from sandbox.magic_recipients import MAGIC
+from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.sandbox import Sandbox
 from sandbox.state import Fault
-from tests.sandbox.conftest import Visitor
+from tests.sandbox.conftest import WebClient
 
 pytestmark = pytest.mark.row("D-43")
 
@@ -26,7 +26,7 @@ PAGE = Path(web.__file__).with_name("page.html").read_text()
 # the page
 
 
-async def test_the_page_needs_no_outside_host_and_makes_no_markup_of_texts(
+async def test_the_page_uses_no_other_host_and_inserts_texts_without_markup(
     sandbox: Sandbox, session: ClientSession
 ) -> None:
     async with session.get(sandbox.page_url) as answer:
@@ -47,7 +47,7 @@ def test_the_script_of_the_page_parses(tmp_path: Path) -> None:
     assert checked.returncode == 0, checked.stderr
 
 
-def test_the_page_asks_for_what_the_server_has() -> None:
+def test_the_page_requests_existing_paths() -> None:
     assert set(re.findall(r'json\("([a-z.]+)"\)|"(inbox\.json)', PAGE)) == {
         ("state.json", ""),
         ("rules", ""),
@@ -58,10 +58,10 @@ def test_the_page_asks_for_what_the_server_has() -> None:
 # the inbox
 
 
-async def test_the_inbox_shows_who_received_what(visitor: Visitor) -> None:
-    visitor.world.receive("vk", "5", "<b>Привет</b> 😀\u2028", reference="77", random_id=9)
-    visitor.world.receive("sms", "+7999", "two", reference="x")
-    body = await visitor.get("inbox.json")
+async def test_the_inbox_shows_received_messages(web_client: WebClient) -> None:
+    web_client.state.receive("vk", "5", "<b>Привет</b> 😀\u2028", reference="77", random_id=9)
+    web_client.state.receive("sms", "+7999", "two", reference="x")
+    body = await web_client.get("inbox.json")
     assert body["newest"] == 2
     first, second = body["messages"]
     assert first.pop("at") > 0
@@ -90,66 +90,66 @@ async def test_the_inbox_shows_who_received_what(visitor: Visitor) -> None:
         ({"after": "9"}, []),
     ],
 )
-async def test_the_inbox_is_filtered(visitor: Visitor, query: dict[str, str], numbers: list[int]) -> None:
+async def test_the_inbox_is_filtered(web_client: WebClient, query: dict[str, str], numbers: list[int]) -> None:
     for channel, address in [("vk", "5"), ("sms", "+7999"), ("vk", "6"), ("telegram", "5")]:
-        visitor.world.receive(channel, address, "x", reference="r")
-    assert [one["number"] for one in (await visitor.get("inbox.json", **query))["messages"]] == numbers
+        web_client.state.receive(channel, address, "x", reference="r")
+    assert [one["number"] for one in (await web_client.get("inbox.json", **query))["messages"]] == numbers
 
 
-async def test_a_reader_waits_for_his_message(visitor: Visitor) -> None:
-    asking = asyncio.ensure_future(visitor.get("inbox.json", channel="vk", address="5", wait="30"))
-    await asyncio.wait([asking], timeout=0.1)
-    visitor.world.receive("vk", "6", "not his", reference="1")
-    await asyncio.wait([asking], timeout=0.1)
-    assert not asking.done()
-    visitor.world.receive("vk", "5", "his", reference="2")
+async def test_a_reader_waits_for_a_matching_message(web_client: WebClient) -> None:
+    request = asyncio.ensure_future(web_client.get("inbox.json", channel="vk", address="5", wait="30"))
+    await asyncio.wait([request], timeout=0.1)
+    web_client.state.receive("vk", "6", "other", reference="1")
+    await asyncio.wait([request], timeout=0.1)
+    assert not request.done()
+    web_client.state.receive("vk", "5", "matching", reference="2")
     async with asyncio.timeout(5):
-        assert [one["text"] for one in (await asking)["messages"]] == ["his"]
+        assert [one["text"] for one in (await request)["messages"]] == ["matching"]
 
 
-async def test_a_reader_who_waits_in_vain_gets_an_empty_list(visitor: Visitor) -> None:
-    assert (await visitor.get("inbox.json", wait="1"))["messages"] == []
+async def test_a_reader_gets_an_empty_list_after_the_wait(web_client: WebClient) -> None:
+    assert (await web_client.get("inbox.json", wait="1"))["messages"] == []
 
 
-async def test_the_inbox_is_emptied_and_the_numbers_go_on(visitor: Visitor) -> None:
-    visitor.world.receive("vk", "5", "x", reference="1")
-    assert await visitor.ask("DELETE", "inbox") == (204, None)
-    visitor.world.receive("vk", "5", "y", reference="2")
-    assert [(one["number"], one["text"]) for one in (await visitor.get("inbox.json"))["messages"]] == [(2, "y")]
+async def test_the_inbox_is_cleared_and_the_numbers_continue(web_client: WebClient) -> None:
+    web_client.state.receive("vk", "5", "x", reference="1")
+    assert await web_client.call("DELETE", "inbox") == (204, None)
+    web_client.state.receive("vk", "5", "y", reference="2")
+    assert [(one["number"], one["text"]) for one in (await web_client.get("inbox.json"))["messages"]] == [(2, "y")]
 
 
 # state, magic, rules
 
 
-async def test_the_state(visitor: Visitor) -> None:
-    visitor.world.receive("vk", "5", "x", reference="1")
-    visitor.world.count("vk", "execute")
-    assert await visitor.get("state.json") == {
+async def test_the_state(web_client: WebClient) -> None:
+    web_client.state.receive("vk", "5", "x", reference="1")
+    web_client.state.count("vk", "execute")
+    assert await web_client.get("state.json") == {
         "counters": {"vk": {"execute": 1}},
         "inbox": {"stored": 1, "newest": 1, "people": {"vk": 1}},
-        "environment": visitor.sandbox.environment,
+        "environment": web_client.sandbox.environment,
     }
 
 
-async def test_the_magic_recipients(visitor: Visitor) -> None:
-    shown = await visitor.get("magic.json")
+async def test_the_magic_recipients(web_client: WebClient) -> None:
+    shown = await web_client.get("magic.json")
     assert {
         channel: {one["address"]: Fault(one["name"], one["value"]) for one in table} for channel, table in shown.items()
-    } == MAGIC
-    assert all(one["means"] == FAULTS["sms"][one["name"]].means for one in shown["sms"])
+    } == MAGIC_RECIPIENTS
+    assert all(one["means"] == FAULTS["sms"][one["name"]].meaning for one in shown["sms"])
 
 
-async def test_rules_are_added_listed_struck_and_cleared(visitor: Visitor) -> None:
+async def test_rules_are_added_listed_struck_and_cleared(web_client: WebClient) -> None:
     rule = {"channel": "vk", "address": 5, "method": "messages.send", "fault": "error", "value": 9, "times": 2}
     shown = {**rule, "address": "5", "number": 1}
-    assert await visitor.ask("POST", "rules", rule) == (201, shown)
-    status, second = await visitor.ask("POST", "rules", {"channel": "sms", "fault": "busy", "address": "7999"})
+    assert await web_client.call("POST", "rules", rule) == (201, shown)
+    status, second = await web_client.call("POST", "rules", {"channel": "sms", "fault": "busy", "address": "7999"})
     assert (status, second["address"], second["method"], second["times"]) == (201, "+7999", "*", None)
-    assert visitor.world.fault("vk", "5", "messages.send") == Fault("error", 9)
-    assert visitor.world.fault("sms", "+7999", "sendsms") == Fault("busy")
-    assert (await visitor.get("rules"))["rules"] == [{**shown, "times": 1}, second]
-    assert await visitor.ask("DELETE", "rules") == (204, None)
-    assert (await visitor.get("rules"))["rules"] == []
+    assert web_client.state.fault("vk", "5", "messages.send") == Fault("error", 9)
+    assert web_client.state.fault("sms", "+7999", "sendsms") == Fault("busy")
+    assert (await web_client.get("rules"))["rules"] == [{**shown, "times": 1}, second]
+    assert await web_client.call("DELETE", "rules") == (204, None)
+    assert (await web_client.get("rules"))["rules"] == []
 
 
 @pytest.mark.parametrize(
@@ -170,13 +170,13 @@ async def test_rules_are_added_listed_struck_and_cleared(visitor: Visitor) -> No
         ({"channel": ["sms"], "fault": None}, {"channel", "fault"}),
     ],
 )
-async def test_a_wrong_rule_is_refused_with_all_that_is_wrong(
-    visitor: Visitor, body: dict[str, Any], wrong: set[str]
+async def test_an_invalid_rule_is_refused_with_all_errors(
+    web_client: WebClient, body: dict[str, Any], wrong: set[str]
 ) -> None:
-    status, problem = await visitor.ask("POST", "rules", body)
+    status, problem = await web_client.call("POST", "rules", body)
     assert (status, problem["status"], problem["code"]) == (422, 422, "VALIDATION_FAILED")
-    assert {flaw["path"] for flaw in problem["errors"]} >= wrong
-    assert visitor.world.rules() == {}
+    assert {error["path"] for error in problem["errors"]} >= wrong
+    assert web_client.state.rules() == {}
 
 
 @pytest.mark.parametrize("path", ["rules", "write/telegram", "write/sms", "read/telegram"])
@@ -193,16 +193,16 @@ async def test_a_wrong_rule_is_refused_with_all_that_is_wrong(
         (b" " * 2_000_000, 413, "TOO_LARGE"),
     ],
 )
-async def test_a_body_that_is_no_object_is_a_problem(
-    visitor: Visitor, path: str, data: bytes, status: int, code: str
+async def test_a_body_that_is_not_an_object_is_a_problem(
+    web_client: WebClient, path: str, data: bytes, status: int, code: str
 ) -> None:
-    answer = await visitor.raw("POST", path, data)
+    answer = await web_client.raw("POST", path, data)
     assert (answer[0], answer[1], answer[2]["code"]) == (status, "application/problem+json", code)
 
 
-async def test_an_unknown_charset_is_a_problem(visitor: Visitor) -> None:
+async def test_an_unknown_charset_is_a_problem(web_client: WebClient) -> None:
     kind = {"Content-Type": "application/json; charset=nosuch"}
-    assert (await visitor.raw("POST", "rules", b"{}", **kind))[2]["code"] == "INVALID_JSON"
+    assert (await web_client.raw("POST", "rules", b"{}", **kind))[2]["code"] == "INVALID_JSON"
 
 
 @pytest.mark.parametrize(
@@ -217,8 +217,8 @@ async def test_an_unknown_charset_is_a_problem(visitor: Visitor) -> None:
         {"x": "1"},
     ],
 )
-async def test_a_wrong_query_is_a_problem(visitor: Visitor, query: dict[str, str]) -> None:
-    status, problem = await visitor.ask("GET", "inbox.json", **query)
+async def test_an_invalid_query_is_a_problem(web_client: WebClient, query: dict[str, str]) -> None:
+    status, problem = await web_client.call("GET", "inbox.json", **query)
     assert (status, problem["errors"][0]["path"]) == (422, next(iter(query)))
 
 
@@ -226,8 +226,8 @@ async def test_a_wrong_query_is_a_problem(visitor: Visitor, query: dict[str, str
     ("method", "path", "code"),
     [("GET", "nosuch", "NOT_FOUND"), ("POST", "write/vk", "NOT_FOUND"), ("PUT", "rules", "METHOD_NOT_ALLOWED")],
 )
-async def test_an_unknown_call_is_a_problem(visitor: Visitor, method: str, path: str, code: str) -> None:
-    assert (await visitor.ask(method, path))[1]["code"] == code
+async def test_an_unknown_route_is_a_problem(web_client: WebClient, method: str, path: str, code: str) -> None:
+    assert (await web_client.call(method, path))[1]["code"] == code
 
 
 anything = st.recursive(
@@ -244,5 +244,5 @@ known = st.sampled_from([*FAULTS, "error", "busy", "flood_wait", "*", "5", 1, 2*
     path=st.sampled_from(["rules", "write/telegram", "read/telegram", "write/sms"]),
     body=st.dictionaries(fields, known | anything, max_size=6) | anything,
 )
-async def test_no_body_makes_the_sandbox_fail(visitor: Visitor, path: str, body: Any) -> None:
-    assert (await visitor.ask("POST", path, body))[0] < 500
+async def test_no_body_makes_the_sandbox_fail(web_client: WebClient, path: str, body: Any) -> None:
+    assert (await web_client.call("POST", path, body))[0] < 500

@@ -1,4 +1,4 @@
-"""A real Kannel for tests: bearerbox and smsbox on free ports, with a telephone network that remembers what it got."""
+"""A real Kannel for tests: bearerbox and smsbox on free ports, and a fake telephone network."""
 
 import asyncio
 import shutil
@@ -32,7 +32,7 @@ group = smsc
 smsc = fake
 smsc-id = fake
 port = {network}
-opened-allow-ip = 127.0.0.1
+connect-allow-ip = 127.0.0.1
 
 group = smsbox
 bearerbox-host = 127.0.0.1
@@ -56,7 +56,7 @@ max-messages = 0
 
 @dataclass
 class Kannel:
-    """One running Kannel. `delivered` has a line for each SMS part that reached the network: sender, number, …"""
+    """A running Kannel. `delivered` has one line for each SMS part that reached the network: sender, number, …"""
 
     directory: Path
     ports: dict[str, int]
@@ -65,15 +65,15 @@ class Kannel:
     username: str = USERNAME
     password: str = PASSWORD
     _network: asyncio.StreamWriter | None = None
-    _listening: asyncio.Task[None] | None = None
+    _reading: asyncio.Task[None] | None = None
 
     @property
     def url(self) -> str:
-        """The address of sendsms."""
+        """Return the URL of sendsms."""
         return f"http://127.0.0.1:{self.ports['sendsms']}/cgi-bin/sendsms"
 
     async def start(self, inbound_url: str) -> None:
-        """Start both boxes; comes back when sendsms answers."""
+        """Start both boxes and wait until they are running."""
         configuration = self.directory / "kannel.conf"
         configuration.write_text(
             _CONFIGURATION.format(
@@ -81,26 +81,26 @@ class Kannel:
             )
         )
         await self._run("bearerbox", configuration)
-        await self._comes("Status: running")
+        await self._wait_for_status("Status: running")
         await self._run("smsbox", configuration)
-        await self._comes("smsbox:")
+        await self._wait_for_status("smsbox:")
 
     async def connect_network(self) -> None:
-        """Bring the telephone network up; without it Kannel queues."""
+        """Connect the telephone network; without it Kannel queues messages."""
         reader, self._network = await asyncio.open_connection("127.0.0.1", self.ports["network"])
-        self._listening = asyncio.create_task(self._listen(reader))
-        await self._comes("(online")
+        self._reading = asyncio.create_task(self._read_network(reader))
+        await self._wait_for_status("(online")
 
     async def receive(self, sender: str, receiver: str, text: str) -> None:
-        """Let a telephone write an SMS to the gateway (text without line breaks)."""
+        """Send an SMS from a telephone to the gateway. The text must have no line breaks."""
         assert self._network is not None
         self._network.write(f"{sender} {receiver} text {text}\n".encode())
         await self._network.drain()
 
     async def stop(self) -> None:
-        """End the processes that `start` started, the younger first."""
-        if self._listening is not None:
-            self._listening.cancel()
+        """Kill the processes that `start` started, the newer first."""
+        if self._reading is not None:
+            self._reading.cancel()
         if self._network is not None:
             self._network.close()
         for process in reversed(self.processes):
@@ -116,42 +116,42 @@ class Kannel:
             )
         )
 
-    async def _listen(self, reader: asyncio.StreamReader) -> None:
+    async def _read_network(self, reader: asyncio.StreamReader) -> None:
         async for line in reader:
             self.delivered.append(line.decode().rstrip("\n"))
 
     async def _status(self) -> str:
-        address = f"http://127.0.0.1:{self.ports['admin']}/status.txt?password={PASSWORD}"
+        url = f"http://127.0.0.1:{self.ports['admin']}/status.txt?password={PASSWORD}"
         try:
-            async with ClientSession() as session, session.get(address) as answer:
-                return await answer.text()
+            async with ClientSession() as session, session.get(url) as response:
+                return await response.text()
         except ClientError:
             return ""
 
-    async def _comes(self, words: str) -> None:
-        """Wait until Kannel's status page has these words."""
+    async def _wait_for_status(self, text: str) -> None:
+        """Wait until Kannel's status page contains the text."""
 
-        async def shown() -> bool:
-            return words in await self._status()
+        async def is_shown() -> bool:
+            return text in await self._status()
 
-        found: bool = await until(shown, within=20)
+        found: bool = await until(is_shown, within=20)
         assert found
 
 
 def free_ports(*names: str) -> dict[str, int]:
-    """Return a free port for each name; all are held until all are found."""
-    with_names = [(name, socket.socket()) for name in names]
-    for _, held in with_names:
-        held.bind(("127.0.0.1", 0))
-    ports = {name: held.getsockname()[1] for name, held in with_names}
-    for _, held in with_names:
-        held.close()
+    """Return a free port for each name. All sockets stay open until all ports are found, so the ports differ."""
+    sockets = [(name, socket.socket()) for name in names]
+    for _, opened in sockets:
+        opened.bind(("127.0.0.1", 0))
+    ports = {name: opened.getsockname()[1] for name, opened in sockets}
+    for _, opened in sockets:
+        opened.close()
     return ports
 
 
 @pytest.fixture
 async def kannel(tmp_path: Path) -> AsyncIterator[Kannel]:
-    """A Kannel whose network is up and whose incoming messages go nowhere."""
+    """A running Kannel with a connected network; its incoming messages are dropped."""
     missing = [program for program in ("bearerbox", "smsbox") if shutil.which(program) is None]
     if missing:
         pytest.skip(f"needs the package kannel: {', '.join(missing)} not found")

@@ -1,16 +1,15 @@
-"""A wire between a courier and its provider that can go dead without telling either end."""
+"""A TCP relay between a courier and its provider that can stop passing data without closing the connection."""
 
 import asyncio
 
 
 class Relay:
-    """Listens on `port` and passes everything to another port, until it is frozen."""
+    """Listens on `port` and forwards all data to another port, until it is frozen."""
 
     def __init__(self, target: int) -> None:
         self._target = target
         self._server: asyncio.Server | None = None
-        self._frozen: set[asyncio.Task[None]] = set()
-        self._passing: set[asyncio.Task[None]] = set()
+        self._forwarding: set[asyncio.Task[None]] = set()
         self._writers: list[asyncio.StreamWriter] = []
         self.port = 0
         self.connections = 0
@@ -20,10 +19,10 @@ class Relay:
         self.port = self._server.sockets[0].getsockname()[1]
 
     def freeze(self) -> None:
-        """Nothing passes any more over the connections there are; new ones are whole."""
-        for task in self._passing:
+        """Stop forwarding on the existing connections; new connections work."""
+        for task in self._forwarding:
             task.cancel()
-        self._passing.clear()
+        self._forwarding.clear()
 
     async def stop(self) -> None:
         self.freeze()
@@ -35,13 +34,13 @@ class Relay:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        further, back = await asyncio.open_connection("127.0.0.1", self._target)
-        self._writers += [writer, back]
-        for source, sink in ((reader, back), (further, writer)):
-            self._passing.add(asyncio.create_task(_pass_on(source, sink)))
+        target_reader, target_writer = await asyncio.open_connection("127.0.0.1", self._target)
+        self._writers += [writer, target_writer]
+        for source, sink in ((reader, target_writer), (target_reader, writer)):
+            self._forwarding.add(asyncio.create_task(_forward(source, sink)))
 
 
-async def _pass_on(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+async def _forward(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
     while data := await source.read(65536):
         sink.write(data)
     sink.close()

@@ -1,6 +1,6 @@
-"""The methods of `auth`: a bot by its token, a user by phone and code, and logging out.
+"""The methods of `auth`: sign-in of a bot by token, of a user by phone and code, and sign-out.
 
-Any token of the right form is a bot, any number is a user, and any five digits are his code.
+Every token of the right form is valid, every phone is a user, and any five digits are the code.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Any
 
 from telethon.tl import types
 
-from sandbox.telegram import identities as persons
+from sandbox.telegram import identities
 from sandbox.telegram.hub import Call, user
 from sandbox.telegram.replies import Refusal, Reply
 
@@ -18,9 +18,9 @@ _TOKEN = re.compile(r"([1-9][0-9]{0,11}):[A-Za-z0-9_-]+")
 
 
 def send_code(call: Call) -> Reply:
-    """auth.sendCode: the code is said to come by the app, and is any five digits."""
+    """auth.sendCode: announces a code in the app; any five digits are accepted."""
     phone = call.request.phone_number
-    if persons.by_phone(phone) is None:
+    if identities.by_phone(phone) is None:
         return Refusal(400, "PHONE_NUMBER_INVALID")
     return types.auth.SentCode(types.auth.SentCodeTypeApp(length=5), _code_hash(phone))
 
@@ -28,13 +28,13 @@ def send_code(call: Call) -> Reply:
 def sign_in(call: Call) -> Reply:
     """auth.signIn."""
     request = call.request
-    identity = persons.by_phone(request.phone_number)
-    if identity is None:
+    user_id = identities.by_phone(request.phone_number)
+    if user_id is None:
         return Refusal(400, "PHONE_NUMBER_INVALID")
-    return _code_refused(request) or _authorized(call, identity, bot=False)
+    return _check_code(request) or _authorize(call, user_id, bot=False)
 
 
-def _code_refused(request: Any) -> Refusal | None:
+def _check_code(request: Any) -> Refusal | None:
     if request.phone_code_hash != _code_hash(request.phone_number):
         return Refusal(400, "PHONE_CODE_EXPIRED")
     if not request.phone_code:
@@ -43,28 +43,28 @@ def _code_refused(request: Any) -> Refusal | None:
 
 
 def _code_hash(phone: str) -> str:
-    return sha256(f"code {persons.by_phone(phone)}".encode()).hexdigest()[:18]
+    return sha256(f"code {identities.by_phone(phone)}".encode()).hexdigest()[:18]
 
 
 def import_bot_authorization(call: Call) -> Reply:
     """auth.importBotAuthorization: the bot's id is the first part of its token."""
     token = _TOKEN.fullmatch(call.request.bot_auth_token)
-    if token is None or not persons.exists(int(token[1])):
+    if token is None or not identities.exists(int(token[1])):
         return Refusal(400, "ACCESS_TOKEN_INVALID")
-    return _authorized(call, int(token[1]), bot=True)
+    return _authorize(call, int(token[1]), bot=True)
 
 
-def _authorized(call: Call, identity: int, *, bot: bool) -> Any:
-    platform, key = call.platform, call.client.key
-    account = platform.accounts.signed_in(identity, bot=bot)
-    key.account = identity
-    platform.vault.keep_key(key)
-    return types.auth.Authorization(user(account, identity))
+def _authorize(call: Call, user_id: int, *, bot: bool) -> Any:
+    hub, key = call.hub, call.client.key
+    account = hub.accounts.open_account(user_id, bot=bot)
+    key.account = user_id
+    hub.key_store.save_key(key)
+    return types.auth.Authorization(user(account, user_id))
 
 
 def log_out(call: Call) -> Reply:
-    """auth.logOut: the key stays, without an account."""
+    """auth.logOut: the authorization key stays valid, without an account."""
     key = call.client.key
     key.account = None
-    call.platform.vault.keep_key(key)
+    call.hub.key_store.save_key(key)
     return types.auth.LoggedOut()

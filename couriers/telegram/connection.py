@@ -1,0 +1,98 @@
+"""The courier's one connection to Telegram, shared by all attempts.
+
+Telethon's own reconnection repeats unanswered requests without end. A request on which the connection breaks would then
+break it again and again, for all messages. So the connection simply ends here, its unanswered requests raise
+ConnectionError, and the next attempt connects again, once for all waiting attempts.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from datetime import timedelta
+from typing import Any
+
+from telethon import TelegramClient
+from telethon.errors import AuthKeyNotFound, RPCError
+
+FAILURES = (RPCError, OSError, AuthKeyNotFound)  # raised by `connect` and `request`; a TimeoutError is an OSError
+
+
+class Connection:
+    """Call `connect` before `request`: if `connect` fails, nothing was sent; if `request` fails, it may have been."""
+
+    def __init__(self, client: TelegramClient, timeout: timedelta) -> None:
+        self._client = client
+        self._timeout = timeout.total_seconds()
+        self._connecting: asyncio.Task[None] | None = None
+        self._answers = 0
+        self._is_dead = False  # no answer during a whole timeout: the connection was cut without notice
+
+    async def connect(self) -> None:
+        """Connect unless connected. Raises one of FAILURES."""
+        if self._connecting is None:
+            if self._client.is_connected() and not self._is_dead:
+                return
+            self._connecting = asyncio.create_task(self._reconnect())
+            self._connecting.add_done_callback(self._connect_ended)
+        await asyncio.shield(self._connecting)
+
+    async def _reconnect(self) -> None:
+        await self._disconnect()  # ends what Telethon still runs for the previous connection
+        try:
+            async with asyncio.timeout(self._timeout):
+                await _raising_connection_errors(self._client.connect())
+            self._is_dead = False
+        except BaseException:
+            # Telethon reports a client as connected before its first request was answered.
+            await self._disconnect()
+            raise
+
+    async def _disconnect(self) -> None:
+        await self._client.disconnect()
+        _retrieve_exception(self._client.disconnected)
+
+    def _connect_ended(self, task: asyncio.Task[None]) -> None:
+        self._connecting = None
+        _retrieve_exception(task)  # the attempts that waited for it may all be cancelled
+
+    async def request(self, request: Any) -> Any:
+        """Return Telegram's answer to one request. Raises RPCError for a refusal, OSError if there was no answer."""
+        return await self.call(self._client(request))
+
+    async def call(self, call: Awaitable[Any]) -> Any:
+        """Do the same for a method of Telethon that makes requests itself."""
+        answers = self._answers
+        try:
+            async with asyncio.timeout(self._timeout):
+                answer = await _raising_connection_errors(call)
+        except TimeoutError:
+            self._is_dead = answers == self._answers
+            raise
+        except RPCError:
+            self._answers += 1
+            raise
+        self._answers += 1
+        return answer
+
+    async def close(self) -> None:
+        if self._connecting is not None:
+            self._connecting.cancel()
+        await self._disconnect()
+
+
+def _retrieve_exception(future: asyncio.Future[None]) -> None:
+    """Mark the exception as retrieved; otherwise asyncio logs it as lost."""
+    if future.done() and not future.cancelled():
+        future.exception()
+
+
+async def _raising_connection_errors(call: Awaitable[Any]) -> Any:
+    """Raise ConnectionError if the connection ends. Telethon cancels the waiting request instead."""
+    try:
+        return await call
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise ConnectionError("the connection ended before the answer") from None
+    except (EOFError, BufferError) as error:  # asyncio.IncompleteReadError; an answer that is not MTProto
+        raise ConnectionError(type(error).__name__) from error

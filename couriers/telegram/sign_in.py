@@ -1,0 +1,112 @@
+"""Opens the courier: locks a session, connects, signs in. Every SetupError names what to change."""
+
+from pathlib import Path
+from typing import Any
+
+from telethon.crypto import rsa
+from telethon.errors import AuthKeyError, AuthKeyNotFound, FloodWaitError, RPCError, UserMigrateError
+
+from core.courier import SetupError
+from couriers.telegram import answers
+from couriers.telegram.client import Client
+from couriers.telegram.connection import Connection
+from couriers.telegram.courier import Telegram
+from couriers.telegram.peers import Peers
+from couriers.telegram.phone_cache import PhoneCache
+from couriers.telegram.session import LockedSession, bot_session, use_server, user_session
+from couriers.telegram.settings import Settings
+
+
+async def open(settings: Settings, directory: Path) -> Telegram:  # noqa: A001 - the interface's name
+    """Sign in and return the courier. `directory` keeps the sessions; reading them gives full access to the account.
+
+    Raises SetupError if Telegram cannot be reached or refuses the account.
+    """
+    session = _lock_session(settings, directory)
+    try:
+        return await _open(settings, session)
+    except BaseException:
+        session.release()
+        raise
+
+
+def _lock_session(settings: Settings, directory: Path) -> LockedSession:
+    if settings.bot_token is not None:
+        session = bot_session(directory, settings.bot_token)
+    else:
+        session = user_session(directory, settings.session or "")
+    if (address := settings.address()) is not None:
+        _trust_server_key(settings.key())
+        use_server(session.session, *address)
+    return session
+
+
+def _trust_server_key(pem: str) -> None:
+    try:
+        rsa.add_key(pem, old=False)
+    except (ValueError, AttributeError) as error:
+        raise SetupError("ADA_TELEGRAM_SERVER_KEY is not an RSA public key in PKCS#1 PEM") from error
+
+
+async def _open(settings: Settings, session: LockedSession) -> Telegram:
+    try:
+        return await _sign_in(settings, session)
+    except (AuthKeyNotFound, AuthKeyError):
+        if settings.bot_token is None:
+            raise SetupError("Telegram does not know this session any more: sign in again") from None
+    # A bot signs in without a person: a key that Telegram has forgotten is replaced.
+    session.session.auth_key = None
+    return await _sign_in(settings, session)
+
+
+async def _sign_in(settings: Settings, session: LockedSession) -> Telegram:
+    client = _client(settings, session)
+    connection = Connection(client, settings.timeout)
+    try:
+        await connection.connect()
+        account = await connection.call(client.get_me()) or await _new_account(client, connection, settings)
+        session.session.save()
+        phones = PhoneCache(session.path.with_suffix(".phones"))
+        peers = Peers(client, connection.request, phones, bot=bool(account.bot))
+        return Telegram(str(account.id), connection, peers, session)
+    except BaseException as error:
+        await connection.close()
+        if isinstance(error, RPCError | OSError) and not isinstance(error, AuthKeyError):
+            raise SetupError(_advice(error)) from error
+        raise
+
+
+def _client(settings: Settings, session: LockedSession) -> Client:
+    address = settings.address()
+    return Client(
+        session.session,
+        settings.api_id,
+        settings.api_hash,
+        use_ipv6=address is not None and ":" in address[0],
+        timeout=int(settings.timeout.total_seconds()),
+        request_retries=0,  # one attempt is one request
+        connection_retries=2,  # one key exchange in 256 fails: Telethon drops a leading zero of the key
+        retry_delay=0,
+        auto_reconnect=False,  # see connection.py
+        flood_sleep_threshold=0,  # otherwise Telethon sleeps up to a minute inside the call
+        raise_last_call_error=True,  # otherwise a bare ValueError
+        receive_updates=False,
+    )
+
+
+async def _new_account(client: Client, connection: Connection, settings: Settings) -> Any:
+    if settings.bot_token is None:
+        raise SetupError("this session is not signed in: sign in again and set ADA_TELEGRAM_SESSION")
+    try:
+        return await connection.call(client.sign_in(bot_token=settings.bot_token))
+    except UserMigrateError:  # the bot belongs to another data centre; Telethon has connected to it meanwhile
+        return await connection.call(client.sign_in(bot_token=settings.bot_token))
+
+
+def _advice(error: RPCError | OSError) -> str:
+    match error:
+        case FloodWaitError():
+            return f"Telegram lets this account sign in again in {error.seconds} s: wait that long"
+        case RPCError():
+            return f"Telegram answers {answers.name_of(error)}: check ADA_TELEGRAM_API_ID, _API_HASH and the account"
+    return f"Telegram cannot be reached ({error}): check the network and ADA_TELEGRAM_SERVER"

@@ -1,0 +1,142 @@
+"""One HTTP request to the API: its calls, the faults injected into it, and its response."""
+
+from collections.abc import Callable, Mapping
+
+from sandbox.events import ANY, Fault
+from sandbox.faults import VK
+from sandbox.state import SandboxState
+from sandbox.vk.community import Community
+from sandbox.vk.errors import CallFailed, ConnectionFault, RequestFailed, parameter_error, text_of
+from sandbox.vk.parameters import Message, read_ids, read_message
+from sandbox.vkscript import CompileError, RunError, Value, execute
+
+REQUEST_FAULTS = frozenset(
+    {
+        "request_error",
+        "too_fast",
+        "bad_gateway",
+        "not_json",
+        "stored_then_error",
+        "timeout",
+        "disconnect_before",
+        "disconnect_after",
+    }
+)
+CALL_FAULTS = frozenset({"call_error", "peer_poison", "execute_errors_mismatch"})
+_AFTER_COMMIT = frozenset({"stored_then_error", "disconnect_after"})
+_CODES = {"too_fast": 6, "peer_poison": 100, "execute_errors_mismatch": 10}
+
+GROUP = 1  # the id of the sandbox's community
+Parameters = Mapping[str, Value]
+
+
+class ApiRequest:
+    """Runs the calls of one HTTP request. `fault_after_commit` is to be injected once its messages are stored."""
+
+    def __init__(self, state: SandboxState, community: Community) -> None:
+        self._state = state
+        self._community = community
+        self.fault_after_commit: Fault | None = None
+        self._errors: list[Value] = []
+        self._methods: dict[str, Callable[[Parameters], Value]] = {
+            "messages.send": self._send,
+            "messages.isMessagesFromGroupAllowed": self._is_allowed,
+            "users.get": self._get_users,
+            "groups.getById": self._get_group,
+        }
+
+    def run(self, method: str, parameters: Parameters) -> dict[str, Value]:
+        """Return the response body. Raises ApiError, or ConnectionFault if the connection is to fail instead."""
+        self._inject(self._state.fault("vk", ANY, method, REQUEST_FAULTS))
+        if method == "execute":
+            return self._execute(str(parameters.get("code", "")))
+        return {"response": self._call(method, parameters)}
+
+    def _execute(self, code: str) -> dict[str, Value]:
+        self._state.count("vk", "execute")
+        try:
+            response = execute(code, self._call_in_execute)
+        except CompileError as error:
+            raise RequestFailed(12, str(error)) from None
+        except RunError as error:
+            # VK has executed the calls before this one, so their messages are stored.
+            self._community.commit()
+            raise RequestFailed(13, str(error)) from None
+        return {"response": response, "execute_errors": self._errors} if self._errors else {"response": response}
+
+    def _call_in_execute(self, method: str, parameters: Parameters) -> Value:
+        try:
+            return self._call(method, parameters)
+        except CallFailed as failed:
+            if failed.listed:
+                self._errors.append({"method": method, "error_code": failed.code, "error_msg": str(failed)})
+            return False
+
+    def _call(self, method: str, parameters: Parameters) -> Value:
+        self._state.count("vk", "calls")
+        self._state.count("vk", method if method in self._methods else "unknown method")
+        if method not in self._methods:
+            raise CallFailed(3)
+        self._inject(self._state.fault("vk", ANY, method, CALL_FAULTS))
+        return self._methods[method](parameters)
+
+    # faults
+
+    def _inject(self, fault: Fault | None) -> None:
+        """Raise the fault of a request or a call, or keep it for after the commit. Other faults are ignored."""
+        if fault is None:
+            return
+        code = fault.value or _CODES.get(fault.name, 1)
+        if fault.name in CALL_FAULTS:
+            raise CallFailed(code, listed=fault.name != "execute_errors_mismatch")
+        if fault.name in ("request_error", "too_fast"):
+            raise RequestFailed(code)
+        if fault.name in _AFTER_COMMIT:
+            self.fault_after_commit = fault
+        elif fault.name in REQUEST_FAULTS:
+            raise ConnectionFault(fault)
+
+    def _peer_error(self, peer: int) -> int | None:
+        """Return the error code of this peer's entry. Raises the faults of the call or the request."""
+        # At most one connection fault per request: a rule for all addresses must not count down for each peer.
+        only = ("error",) if self.fault_after_commit is not None else VK
+        fault = self._state.fault("vk", str(peer), "messages.send", only)
+        if fault is not None and fault.name == "error":
+            return fault.value or 1
+        self._inject(fault)
+        return None
+
+    # methods
+
+    def _send(self, parameters: Parameters) -> Value:
+        message = read_message(parameters)
+        # Check all peers before the first message is sent: a call that is refused as a whole sends none.
+        errors = [self._peer_error(peer) for peer in message.peers]
+        if not message.many:
+            return self._send_to_one(message, errors[0])
+        return [self._entry(peer, message, error) for peer, error in zip(message.peers, errors, strict=True)]
+
+    def _send_to_one(self, message: Message, error: int | None) -> Value:
+        if error is not None:
+            raise CallFailed(error)
+        return self._community.send(str(message.peers[0]), message.text, message.random_id)
+
+    def _entry(self, peer: int, message: Message, error: int | None) -> Value:
+        if error is not None:
+            return {"peer_id": peer, "message_id": 0, "error": {"code": error, "description": text_of(error)}}
+        return {"peer_id": peer, "message_id": self._community.send(str(peer), message.text, message.random_id)}
+
+    def _is_allowed(self, parameters: Parameters) -> Value:
+        users = read_ids(parameters.get("user_id"), "user_id")
+        if len(users) != 1:
+            raise parameter_error("user_id is a required parameter")
+        fault = self._state.fault("vk", str(users[0]), "messages.isMessagesFromGroupAllowed", ("error",))
+        return {"is_allowed": int(fault is None or fault.value != 901)}
+
+    def _get_users(self, parameters: Parameters) -> Value:
+        users = read_ids(parameters.get("user_ids"), "user_ids")
+        return [{"id": user, "first_name": "Person", "last_name": str(user)} for user in users]
+
+    def _get_group(self, parameters: Parameters) -> Value:
+        group: Value = {"id": GROUP, "name": "Sandbox", "screen_name": "sandbox", "type": "group", "is_closed": 0}
+        return {"groups": [group], "profiles": []}

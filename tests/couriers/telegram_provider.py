@@ -1,0 +1,97 @@
+"""The Telegram sandbox as a provider for the courier's tests; `provider` is the fixture."""
+
+import shutil
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from telethon import TelegramClient
+from telethon.sessions import StringSession
+
+from core.courier import Courier
+from couriers import telegram
+from sandbox.magic_recipients import MAGIC_RECIPIENTS
+from sandbox.state import Fault, Rule, SandboxState
+from sandbox.telegram import TelegramServer, set_server, trust_server_key
+from tests.couriers.contract import Provider, message
+
+BOT = "4242:sandbox"
+MAGIC_ADDRESSES = {fault.name: address for address, fault in MAGIC_RECIPIENTS["telegram"].items()}
+SHORT_TIMEOUT = timedelta(seconds=1)  # for requests that are never answered
+
+
+class TelegramProvider(Provider):
+    module = telegram
+    secrets = (BOT, "hash")
+
+    def __init__(self, directory: Path, key: Path) -> None:
+        super().__init__(directory / "couriers")
+        self.state, self.time = SandboxState(), 1000.0
+        self._server_directory = directory / "telegram"
+        self._server_directory.mkdir()
+        shutil.copy(key, self._server_directory)
+        self.account: dict[str, Any] = {"bot_token": BOT}
+        self.timeout = timedelta(seconds=15)
+        self.port = 0
+
+    def settings(self) -> telegram.Settings:
+        server = f"127.0.0.1:{self.port}"
+        return telegram.Settings(
+            1, "hash", **self.account, server=server, server_key=self.server.public_key_pem, timeout=self.timeout
+        )
+
+    def address(self, number: int) -> str:
+        return str(100_001 + number)
+
+    def received(self, address: str) -> list[str]:
+        return [received.text for received in self.state.inbox("telegram", address)]
+
+    async def start(self) -> None:
+        self.server = TelegramServer(self.state, self._server_directory, port=self.port, clock=lambda: self.time)
+        await self.server.start()
+        self.port = self.server.port
+
+    async def stop(self) -> None:
+        await self.server.stop()
+
+    async def lose_sessions(self) -> None:
+        """Restart the server without its sessions; it keeps its RSA key."""
+        await self.stop()
+        (self._server_directory / "sessions.jsonl").unlink()
+        await self.start()
+
+    def inject_fault(
+        self, name: str, value: int | None = None, *, address: str = "*", method: str = "sendMessage"
+    ) -> None:
+        self.state.add_rule(Rule("telegram", Fault(name, value), address=address, method=method, times=1))
+
+    async def sign_in(self, phone: str = "+79990000077") -> str:
+        """Sign in as a user with plain Telethon and return the session string."""
+        session = StringSession()
+        set_server(session, "127.0.0.1", self.port)
+        trust_server_key(self.server.public_key_pem)
+        client = TelegramClient(session, 1, "hash")
+        await client.connect()
+        await client.send_code_request(phone)
+        await client.sign_in(phone, "22222")
+        await client.disconnect()
+        return str(session.save())
+
+    async def use_user_account(self) -> None:
+        self.account = {"session": await self.sign_in()}
+
+
+@pytest.fixture
+async def provider(tmp_path: Path, telegram_key: Path) -> AsyncIterator[TelegramProvider]:
+    telegram_provider = TelegramProvider(tmp_path, telegram_key)
+    await telegram_provider.start()
+    yield telegram_provider
+    await telegram_provider.close()
+    await telegram_provider.stop()
+
+
+async def send_one(courier: Courier, address: str, text: str = "hello") -> Any:
+    """Send one message and return its outcome; the same text again is a repeat of the same message."""
+    return (await courier.attempt([message(address, text, seed=text, recipient=address)]))[0]
