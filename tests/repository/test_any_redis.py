@@ -1,4 +1,4 @@
-"""Any Redis by ADA_REDIS_URL: over TLS, with an ACL user of few rights, on another database, not set up for us."""
+"""Any Redis by ADA_REDIS_URL: over TLS, with an ACL user of few rights, on another database, with other settings."""
 
 import asyncio
 import shutil
@@ -23,11 +23,11 @@ from core.redis.store import Store
 from tests.support.servers import DEBIAN_REDIS, Server, await_sync, lacking, needs_package
 
 
-class Taker:
-    """A courier that takes everything."""
+class AcceptingCourier:
+    """A courier whose provider accepts every message."""
 
     channel = "telegram"
-    account = "taker"
+    account = "accepting"
     batch = 1
     parcel = 100
     remembers = FOREVER
@@ -39,9 +39,9 @@ class Taker:
 
 
 async def deliver_one(url: str) -> None:
-    """The whole way of one message on this server: claimed because the bell was heard, tracked over the stream."""
+    """Sends one message on this server: claimed after a keyspace event, tracked over the event stream."""
     store = await Store.open(url)
-    courier = Runtime(store, Taker())
+    courier = Runtime(store, AcceptingCourier())
     running = asyncio.create_task(courier.run())
     histories, tracker = Deliveries(store, Channels(store)), Tracker(store)
     order = NewDelivery("default", Sender(1), "text", [Recipient(1, None, {"telegram": ["5"]})], ["telegram"])
@@ -58,7 +58,7 @@ async def deliver_one(url: str) -> None:
 
 @pytest.fixture
 def secured(tmp_path: Path) -> Iterator[str]:
-    """Debian's Redis over TLS alone, with the user `ada`, who may nothing that concerns the server; its address."""
+    """The address of Debian's Redis with TLS only, for the user `ada`, who has no rights over the server."""
     certificate = made_certificate(tmp_path)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -71,13 +71,13 @@ def secured(tmp_path: Path) -> Iterator[str]:
     ]
     words = [word.strip("'") for line in settings for word in line.split(" ")]
     server = subprocess.Popen([str(DEBIAN_REDIS), *words], stdout=subprocess.DEVNULL)
-    await_sync(lambda: answers(port), within=10, what="an answer of the server")
+    await_sync(lambda: accepts_connections(port), within=10, what="a reply of the server")
     yield f"rediss://ada:secret@127.0.0.1:{port}/0?ssl_ca_certs={certificate}&ssl_check_hostname=false"
     server.kill()
     server.wait()
 
 
-def answers(port: int) -> bool:
+def accepts_connections(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
@@ -102,12 +102,12 @@ async def test_a_message_is_delivered_on_another_database(server: Server) -> Non
     await deliver_one(server.place.tcp_url.removesuffix("/0") + "/3")
 
 
-async def test_a_wrong_password_is_said_at_once(server: Server) -> None:
+async def test_a_wrong_password_is_an_error_at_once(server: Server) -> None:
     with pytest.raises(SetupError, match="ADA_REDIS_URL"):
         await Store.open(server.place.tcp_url.replace(":", ":wrong", 2).replace("redis:wrong", "redis:"))
 
 
-async def test_our_notifications_are_merged_into_those_that_are_set(server: Server, client: Redis) -> None:
+async def test_our_keyspace_events_are_added_to_those_that_are_set(server: Server, client: Redis) -> None:
     await client.config_set("notify-keyspace-events", "El")
     store = await Store.open(server.url)
     assert await check(store) == []
@@ -117,24 +117,24 @@ async def test_our_notifications_are_merged_into_those_that_are_set(server: Serv
     await store.close()
 
 
-async def test_a_server_that_would_lose_messages_is_complained_of_with_what_mends_it(
+async def test_a_server_that_would_lose_messages_is_reported_with_the_command_that_repairs_it(
     server: Server, client: Redis
 ) -> None:
     await client.config_set("maxmemory-policy", "allkeys-lru")
     store = await Store.open(server.url)
-    (complaint,) = await check(store)
-    assert complaint.fatal
-    assert "CONFIG SET maxmemory-policy noeviction" in str(complaint)
+    (problem,) = await check(store)
+    assert problem.fatal
+    assert "CONFIG SET maxmemory-policy noeviction" in str(problem)
     await store.close()
 
 
-def test_what_a_server_does_not_tell_is_not_judged() -> None:
+def test_settings_that_the_server_does_not_show_are_not_checked() -> None:
     assert setting_problems({}) == []
-    assert [complaint.setting for complaint in setting_problems({"appendonly": "no"})] == ["appendonly"]
+    assert [problem.setting for problem in setting_problems({"appendonly": "no"})] == ["appendonly"]
     assert setting_problems({"hash-max-listpack-value": "4096"}) == []
 
 
-def test_flags_are_added_and_never_taken_away() -> None:
+def test_flags_are_added_and_never_removed() -> None:
     assert merged_flags("") == "Kgx"
     assert merged_flags("AKE") == "AKE"
     assert set(merged_flags("Ex")) == set("ExKg")

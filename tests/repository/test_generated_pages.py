@@ -1,4 +1,4 @@
-"""The pages that are made from the code are as the code says."""
+"""The generated pages match the code."""
 
 import pytest
 
@@ -6,5 +6,5 @@ from cli.commands.docs import PAGES, PLACE
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_made_page_is_what_the_code_says(name: str) -> None:
+def test_a_generated_page_matches_the_code(name: str) -> None:
     assert (PLACE / name).read_text() == PAGES[name](), "run ./ada docs"

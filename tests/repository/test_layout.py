@@ -1,4 +1,4 @@
-"""A server has data of one layout, and who works with another one keeps off it."""
+"""A server has data of one layout; a version of Ada with another layout refuses to use it."""
 
 from pathlib import Path
 
@@ -7,8 +7,7 @@ from redis.asyncio import Redis
 
 from cli.main import main
 from core.errors import LayoutUnknown
-from core.queue.client import connect
-from core.queue.queue import Queue
+from core.queue import Queue, connect
 from core.redis.keys import LAYOUT
 from core.redis.server_checks import sign_layout
 from core.redis.store import Store
@@ -30,7 +29,7 @@ async def test_the_first_start_signs_every_shard_and_the_next_one_agrees(server:
 
 
 @pytest.mark.parametrize("found", [str(LAYOUT + 1), "nonsense"])
-async def test_data_of_another_layout_are_refused_and_left_alone(server: Server, client: Redis, found: str) -> None:
+async def test_data_of_another_layout_is_refused_and_unchanged(server: Server, client: Redis, found: str) -> None:
     await client.set("layout:{1}", found)
     with pytest.raises(LayoutUnknown, match="LAYOUT_UNKNOWN"):
         await start(server, 2)
@@ -38,15 +37,15 @@ async def test_data_of_another_layout_are_refused_and_left_alone(server: Server,
     assert await client.get("layout:{1}") == found
 
 
-async def test_data_that_nobody_signed_are_of_the_first_layout(
+async def test_data_without_a_signature_has_the_first_layout(
     server: Server, client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = await Store.open(server.url)
-    await Queue(store).put("t", "of old")
+    await Queue(store).put("t", "old")
     await store.close()
-    with pytest.raises(LayoutUnknown, match="of layout 1"):
+    with pytest.raises(LayoutUnknown, match="has layout 1"):
         await start(server)
-    monkeypatch.setattr("core.redis.server_checks.LAYOUT", 1)  # a version of old comes to them
+    monkeypatch.setattr("core.redis.server_checks.LAYOUT", 1)  # an old version starts
     await start(server)
     assert await client.get("layout:{0}") == "1"
 
@@ -58,15 +57,15 @@ async def test_a_full_server_is_signed_later(server: Server, client: Redis) -> N
     assert server.all_keys() == ["filling"]
 
 
-async def test_an_application_is_refused_too(server: Server, client: Redis) -> None:
+async def test_an_application_refuses_too(server: Server, client: Redis) -> None:
     await client.set("layout:{0}", "99")
     with pytest.raises(LayoutUnknown):
         async with connect(server.url):
-            pytest.fail("it works on data that it does not know")
+            pytest.fail("connected to data of an unknown layout")
 
 
 @pytest.mark.parametrize(("verb", "code"), [(["queue", "stats"], 2), (["audit"], 2), (["doctor"], 1)])
-def test_commands_refuse_and_say_so(
+def test_commands_refuse_with_a_message(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     verb: list[str], code: int,
 ) -> None:  # fmt: skip
@@ -78,5 +77,5 @@ def test_commands_refuse_and_say_so(
     with redis.Redis.from_url(server.url) as client:
         client.set("layout:{0}", "99")
     assert main(verb) == code
-    told = capsys.readouterr()
-    assert "LAYOUT_UNKNOWN" in told.out + told.err
+    output = capsys.readouterr()
+    assert "LAYOUT_UNKNOWN" in output.out + output.err

@@ -1,4 +1,4 @@
-"""The ground under all other tests: servers that really die and come back."""
+"""The servers of the tests: they can be killed, paused and started again."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def test_a_server_starts_with_the_settings_that_couriers_need(server: Server) ->
         assert sorted(client.config_get("notify-keyspace-events")["notify-keyspace-events"]) == sorted("Kgx")
 
 
-def test_a_killed_server_comes_back_on_the_same_address_with_its_data(own_server: Server) -> None:
+def test_a_killed_server_starts_again_at_the_same_address_with_its_data(own_server: Server) -> None:
     address = own_server.url
     with connect(own_server) as client:
         client.set("kept", "yes")
@@ -37,7 +37,7 @@ def test_a_killed_server_comes_back_on_the_same_address_with_its_data(own_server
     assert connect(own_server).get("kept") == "yes"
 
 
-def test_a_paused_server_says_nothing_until_it_is_resumed(own_server: Server) -> None:
+def test_a_paused_server_does_not_reply_until_it_is_resumed(own_server: Server) -> None:
     own_server.pause()
     with pytest.raises((Silent, Unreachable)):
         connect(own_server).ping()
@@ -45,7 +45,7 @@ def test_a_paused_server_says_nothing_until_it_is_resumed(own_server: Server) ->
     assert connect(own_server).ping()
 
 
-def test_nothing_of_one_test_is_left_for_the_next(server: Server) -> None:
+def test_an_emptied_server_has_no_keys_and_its_first_settings(server: Server) -> None:
     with connect(server) as client:
         client.set("left", "behind")
         client.config_set("maxmemory", "100mb")
