@@ -108,7 +108,7 @@ PAGES: dict[str, Callable[[], str]] = {"keys.md": keys_page, "scripts.md": scrip
 
 
 def declare(parser: ArgumentParser) -> None:
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is not as the code says")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is stale")
 
 
 def write(arguments: Namespace) -> int:

@@ -83,11 +83,11 @@ async def _deliveries(made: Scene) -> None:
     await stack.finished(over)
     await stack.stop(courier)
     later = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
-    open_ = (await stack.deliver(person(1, "nobody"), channels=("nobody",))).key
+    open_ = (await stack.deliver(person(1, "unserved"), channels=("unserved",))).key
     made.names |= {"over": str(over), "later": str(later), "open": str(open_)}
     made.names |= {f"{name}:suffix": key.suffix for name, key in (("over", over), ("later", later), ("open", open_))}
     made.names |= {f"{name}:due": f"order:{key.ns}:{key.sender}" for name, key in (("over", over), ("later", later))}
-    made.names["parcel"] = f"{open_.ns}.{open_.sender}.nobody.0"
+    made.names["parcel"] = f"{open_.ns}.{open_.sender}.unserved.0"
 
 
 Q = "queue:{0}:"
@@ -102,9 +102,9 @@ async def damage_everything(stack: Stack) -> Scene:
     await made.damage(
         ["ZADD", Q + "finished", "1", "<task>"],
         ["ZADD", Q + "due", "9999999999999", "nothing"],
-        ["HSET", Q + "front:t", "empty", "somebody"],
+        ["HSET", Q + "front:t", "empty", "stranger"],
         ["ZADD", Q + "ready:t:default", "5", "@empty"],
-        ["ZADD", Q + "tenants:t", "0", "nobody"],
+        ["ZADD", Q + "tenants:t", "0", "unserved"],
         ["ZADD", Q + "kinds", "0", "none"],
         ["EXPIRE", Q + "counters", "1000"],
         ["ZADD", "deliveries:{0}:live:university", "1", "7:1795240000000000000"],
@@ -143,10 +143,10 @@ DAMAGES: list[tuple[str, list[list[str]], bool]] = [
     ("I5", [["ZREM", Q + "lease", "<f>"]], True),
     ("I5", [["HSET", Q + "task:<c>", "state", "taken", "token", "1"]], True),
     # lanes
-    ("I2", [["HSET", Q + "front:t", "lane", "somebody"]], True),
+    ("I2", [["HSET", Q + "front:t", "lane", "stranger"]], True),
     ("I2", [["HSET", Q + "front:t", "lane", "<e>"]], True),
     ("I2", [["HSET", Q + "front:t", "lane", "<f>"]], True),
-    ("I2", [["HSET", Q + "front:t", "empty", "somebody"]], True),
+    ("I2", [["HSET", Q + "front:t", "empty", "stranger"]], True),
     ("I2", [["HSET", Q + "front:other", "held", "<f>"]], True),
     ("I2", [["HDEL", Q + "front:t", "lane"]], True),
     ("I2", [["HDEL", Q + "front:t", "held"]], True),
@@ -159,7 +159,7 @@ DAMAGES: list[tuple[str, list[list[str]], bool]] = [
     ("I3", [["ZADD", Q + "ready:t:default", "5", "@held"]], True),
     ("I3", [["ZADD", Q + "ready:t:other", "5", "@lane"]], True),
     ("I4", [["DEL", Q + "tenants:t"]], True),
-    ("I4", [["ZADD", Q + "tenants:t", "0", "nobody"]], True),
+    ("I4", [["ZADD", Q + "tenants:t", "0", "unserved"]], True),
     # indexes
     ("I6", [["ZADD", Q + "expires", "1", "nothing"]], True),
     ("I6", [["ZADD", Q + "due", "1", "nothing"]], True),
@@ -214,7 +214,7 @@ DAMAGES: list[tuple[str, list[list[str]], bool]] = [
     ("I13", [["HINCRBY", "<over>", "reached", "1"]], True),
     ("I13", [["SETBIT", "<over>:reached", "1", "0"]], True),
     ("I13", [["HINCRBY", "<over>", "left:echo", "1"]], False),
-    ("I13", [["HINCRBY", "<open>", "left:nobody", "1"]], False),
+    ("I13", [["HINCRBY", "<open>", "left:unserved", "1"]], False),
     ("I13", [["DEL", "events:{0}"]], False),
     ("I16", [["PERSIST", "<over>"]], True),
     ("I16", [["PERSIST", "<over>:outcomes"]], True),
@@ -224,7 +224,7 @@ DAMAGES: list[tuple[str, list[list[str]], bool]] = [
     ("I16", [["DEL", "deliveries:{0}:listed:university"]], True),
     ("I16", [["ZADD", "deliveries:{0}:live:university", "1", "7:1795240000000000000"]], True),
     ("I16", [["ZADD", "deliveries:{0}:live:university", "1", "<over:suffix>"]], True),
-    ("I16", [["ZADD", "deliveries:{0}:listed:somebody", "1", "<over:suffix>"]], True),
+    ("I16", [["ZADD", "deliveries:{0}:listed:stranger", "1", "<over:suffix>"]], True),
     ("I16", [["ZADD", "deliveries:{0}:retained", "1", "university|<open:suffix>"]], True),
     ("I16", [["DEL", "<over>"]], True),
     ("I16", [["HDEL", "<over>", "plan"]], False),

@@ -173,7 +173,7 @@ async def test_a_task_whose_lease_was_lost_is_reclaimed_later(damaged: Scene) ->
 
 async def test_a_stuck_lane_goes_on_after_the_repair(damaged: Scene) -> None:
     await damaged.damage(
-        ["HSET", "queue:{0}:front:t", "lane", "nobody"], ["ZREM", "queue:{0}:ready:t:default", "@lane"]
+        ["HSET", "queue:{0}:front:t", "lane", "unserved"], ["ZREM", "queue:{0}:ready:t:default", "@lane"]
     )
     assert "a" not in [task.body for task in await damaged.stack.take(limit=10)]
     await damaged.repair()
@@ -221,8 +221,8 @@ async def test_steps_are_bounded_and_write_nothing(stack: Stack, client: Redis, 
 
 
 async def test_a_delivery_with_a_claimed_parcel_is_no_violation(stack: Stack) -> None:
-    await stack.deliver(*people(3, "nobody"), channels=("nobody",))
-    await stack.claim("nobody", lease=LEASE)
+    await stack.deliver(*people(3, "unserved"), channels=("unserved",))
+    await stack.claim("unserved", lease=LEASE)
     assert await violations_in(stack.store) == []
 
 
@@ -239,8 +239,8 @@ async def test_an_expired_parcel_beside_a_taken_one_is_no_violation(stack: Stack
 
 async def test_a_report_after_the_end_of_a_delivery_gets_its_lifetime(stack: Stack) -> None:
     """Found by the audit: the first outcome of a cancelled delivery had no TTL."""
-    key = (await stack.deliver(*people(1, "nobody"), channels=("nobody",))).key
-    token = await report_token(stack, key, "nobody")
+    key = (await stack.deliver(*people(1, "unserved"), channels=("unserved",))).key
+    token = await report_token(stack, key, "unserved")
     await stack.deliveries.cancel(key, "university")
     await stack.deliveries.record_report(token, Status.DELIVERED, "1")
     assert await violations_in(stack.store) == []
@@ -248,7 +248,7 @@ async def test_a_report_after_the_end_of_a_delivery_gets_its_lifetime(stack: Sta
 
 @pytest.mark.row("K-44")
 async def test_a_lower_limit_of_attempts_is_no_violation_for_earlier_attempts(stack: Stack) -> None:
-    """Found by the machine: what had been tried twice was said to be tried too often when its tube came down to one."""
+    """Found by the state machine: a task with two attempts violated I12 after its tube allowed only one."""
     await Tubes(stack.store).create(Tube("t", attempts=5))
     await stack.queue.put("t", "")
     for _ in range(2):

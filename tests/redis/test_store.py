@@ -144,7 +144,7 @@ async def test_calls_made_while_connections_are_cut_are_answered_and_take_effect
         puts = (stack.queue.put("t", f"{page}-{number}") for number in range(20))
         await asyncio.gather(*puts, cut())
     keys = [
-        (await asyncio.gather(stack.deliver(person(n, "nobody"), channels=("nobody",)), cut()))[0].key
+        (await asyncio.gather(stack.deliver(person(n, "unserved"), channels=("unserved",)), cut()))[0].key
         for n in range(20)
     ]
     done = await stack.finish_all()
