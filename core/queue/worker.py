@@ -2,7 +2,8 @@
 
     claim ─▶ handle each task in its own coroutine
       ▲          │ room again
-      └── sleep ◀┘   until: the bell · room · a task is due (only the keeper of the timer) · a throttle ends · max_sleep
+      └── sleep ◀┘   until: the bell · room · the next task of a lane it settled · a task is due (only the keeper of the
+                     timer) · a throttle ends · max_sleep
 
 `max_sleep` bounds every sleep, whatever events arrive: a lost event costs seconds, and an idle worker sends one command
 in that time. The bell is a key that exists while a worker of the tube sleeps; deleting it wakes the worker.
@@ -39,6 +40,9 @@ _TIMER_RESOLUTION = 0.001
 
 # Tasks of one claim, which blocks the server while it runs. A worker with more room claims again at once.
 _PAGE = 100
+
+# After these a task without a lane leaves nothing to claim.
+_ENDS = (Settled.DONE, Settled.FAILED, Settled.BURIED, Settled.CANCELLED)
 
 # Seconds until the next claim if the server cannot be reached.
 _RETRY_CLAIM = 1.0
@@ -88,7 +92,7 @@ class Worker:
         self._settles: Batcher[int, tuple[Task, Settlement], Settled] = Batcher(self._queue.settle_page, SETTLES)
         self._heartbeat = Heartbeat(store, options.lease, options.max_runtime, on_extension)
         self.owner = f"{tube}-{secrets.token_hex(4)}"
-        self._running: set[asyncio.Task[Any]] = set()
+        self._running: set[asyncio.Task[Settled | None]] = set()
         self._open_entries: dict[LeaseId, int] = {}  # by task in progress
         self._open_total = 0
         self._wake = asyncio.Event()
@@ -200,18 +204,19 @@ class Worker:
         if not had_room and self._has_room():
             self._wake.set()
 
-    def _finish(self, task: Task, lease: LeaseId, running: "asyncio.Task[Any]") -> None:
+    def _finish(self, task: Task, lease: LeaseId, running: "asyncio.Task[Settled | None]") -> None:
         had_room = self._has_room()
         self._running.discard(running)
         self._open_total -= self._open_entries.pop(lease)
-        if not had_room:
+        if not had_room or _may_have_made_work(task, running):
             self._wake.set()
         self._heartbeat.remove(task)
         _log_fault(task, running)
 
-    async def _handle(self, task: Task, claim: Claim) -> None:
-        if settlement := await self._handler(task, claim):
-            await self._settles.add(task.shard, (task, settlement))
+    async def _handle(self, task: Task, claim: Claim) -> Settled | None:
+        """Return the task's new state, None if the handler has settled it itself."""
+        settlement = await self._handler(task, claim)
+        return await self._settles.add(task.shard, (task, settlement)) if settlement else None
 
     async def _sleep(self, seconds: float) -> None:
         if seconds <= 0 or self._stopping:  # the claim that follows lets other coroutines run
@@ -235,6 +240,15 @@ class Worker:
     async def _drain(self) -> None:
         while self._running:
             await asyncio.wait(list(self._running))
+
+
+def _may_have_made_work(task: Task, running: "asyncio.Task[Settled | None]") -> bool:
+    """Whether the end of this attempt made a task ready, the next one of its lane or itself, now or in time. Its worker
+    knows that without the bell and claims at once.
+    """
+    if running.cancelled() or running.exception():
+        return False
+    return bool(task.lane) or running.result() not in _ENDS
 
 
 def _log_fault(task: Task, running: "asyncio.Task[Any]") -> None:

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from core.queue import Attempt, NewTask
-from tests.support.servers import Server
+from core.queue import Attempt, NewTask, Retry
+from tests.support.servers import Server, on_both_servers
 from tests.support.stack import Stack
 from tests.support.waiting import until
 from tests.support.workshop import SOON, Workshop
@@ -144,3 +144,34 @@ async def test_the_task_of_a_hanging_handler_goes_to_another(stack: Stack, works
     await workshop.client.put("t", "a")
     await until(lambda: bodies == ["a", "a"])
     hanging.set()
+
+
+@on_both_servers
+@pytest.mark.parametrize("flags", ["Kgx", ""], ids=["with events", "without events"])
+async def test_a_lane_goes_on_at_once_with_and_without_events(stack: Stack, workshop: Workshop, flags: str) -> None:
+    """Regression: without events a lane went on by one task per `max_sleep`."""
+    done: list[str] = []
+
+    async def handler(attempt: Attempt) -> None:
+        done.append(attempt.body)
+
+    await stack.redis.config_set("notify-keyspace-events", flags)
+    await workshop.client.put_many("t", [NewTask(str(n), lane="lane") for n in range(1000)])
+    await workshop.start_worker(handler, max_sleep=timedelta(minutes=1))
+    await until(lambda: len(done) == 1000, within=20)
+    assert done == [str(n) for n in range(1000)]
+
+
+async def test_a_retried_task_is_attempted_again_in_time_without_events(stack: Stack, workshop: Workshop) -> None:
+    """Regression: its worker slept on, because only an event reported that a task falls due earlier."""
+    attempts: list[int] = []
+
+    async def handler(attempt: Attempt) -> Retry | None:
+        attempts.append(attempt.task.attempts)
+        return Retry(timedelta(milliseconds=20)) if attempt.task.attempts < 5 else None
+
+    await stack.redis.config_set("notify-keyspace-events", "")
+    await workshop.start_worker(handler, max_sleep=timedelta(minutes=1))
+    await stack.queue.put("t", "a")
+    await workshop.start_worker(handler, max_sleep=timedelta(minutes=1))
+    await until(lambda: attempts == [1, 2, 3, 4, 5])
