@@ -49,5 +49,5 @@ async def open(settings: Settings, directory: Path) -> Echo:  # noqa: A001 - the
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     except OSError as error:
-        raise SetupError(f"{path} cannot be written ({error}): set ADA_ECHO_PATH") from error
+        raise SetupError(f"{path} cannot be written ({error.strerror}): set ADA_ECHO_PATH") from error
     return Echo(path)

@@ -1,6 +1,7 @@
 """The HTTP client of the verbs that call a running Ada."""
 
 import json
+import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ class HttpClient:
                 method, self._base_url + path, json=body, params=query, headers=headers
             ) as response:
                 return await read_response(response)
-        except aiohttp.ClientConnectionError as error:
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError) as error:
             raise self._unreachable(error) from error
 
     async def events(self, path: str) -> AsyncIterator[Event]:
@@ -58,11 +59,18 @@ class HttpClient:
                     await read_response(response)
                 async for event in read_events(response.content):
                     yield event
-        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError) as error:
             raise self._unreachable(error) from error
 
     def _unreachable(self, error: Exception) -> SetupError:
-        return SetupError(f"cannot reach Ada at {self._base_url} ({error}); start `./ada up`, or set ADA_HTTP")
+        return SetupError(f"cannot reach Ada at {self._base_url} ({cause(error)}); start `./ada up`, or set ADA_HTTP")
+
+
+def cause(error: Exception) -> str:
+    """Why a connection failed, in the words of the operating system."""
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno).lower()
+    return "no response in time" if isinstance(error, TimeoutError) else "the connection was lost"
 
 
 @asynccontextmanager

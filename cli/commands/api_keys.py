@@ -14,7 +14,7 @@ from core.admission.api_keys import SCOPES, ApiKey, ApiKeys
 def declare(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="action", required=True, metavar="create|list|revoke")
     create_parser = verbs.add_parser("create", help="create a key; its secret is shown once")
-    create_parser.add_argument("name", help="what the key is for")
+    create_parser.add_argument("name", help='what the key is for, for example "schedule"')
     create_parser.add_argument(
         "--scope",
         action="append",

@@ -10,7 +10,6 @@ from urllib.parse import quote, urlencode
 
 from cli.client.format_history import format_event, format_history
 from cli.client.http_client import HttpClient, JsonObject, open_client
-from cli.client.recipient_arguments import parse_id, parse_recipient
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.settings.settings import load
 from core.model.history_key import HistoryKey
@@ -36,7 +35,9 @@ def declare_send(parser: ArgumentParser) -> None:
         "--to",
         action="append",
         required=True,
-        help="a recipient: 7, 7=telegram:100001,sms:+7…, telegram:100001 or group:NAME; repeat for several",
+        metavar="RECIPIENT",
+        help="7, 7=telegram:100001,sms:+7…, telegram:100001 or group:NAME, as in the API and on the web page; "
+        "repeat for several",
     )
     add("--text", required=True, help="the text; - reads it from standard input")
     add("--channel", action="append", help="send only through this channel; repeat for several")
@@ -53,10 +54,19 @@ def declare_send(parser: ArgumentParser) -> None:
 
 async def send(api: HttpClient, arguments: Namespace) -> int:
     accepted = await api.call("POST", "/v1/deliveries", new_delivery(arguments), idempotency_key=arguments.repeat_key)
+    if await reaches_no_recipient(api, accepted["id"]):
+        print("ada: warning: no recipient has a contact in any of the channels, so it reaches no one", file=sys.stderr)
     if arguments.wait:
         return await follow(api, accepted["id"], arguments.json)
     print_result(accepted, arguments.json, f"{accepted['id']}  {accepted['state']} for {accepted['deliver_at']}")
     return SUCCESS
+
+
+async def reaches_no_recipient(api: HttpClient, delivery_id: str) -> bool:
+    """Whether every recipient is without contact in every channel of the delivery."""
+    history = await api.call("GET", delivery_path(delivery_id), query={"limit": "1"})
+    pairs = history["counts"]["recipients"] * len(history["channels"])
+    return bool(history["counts"].get("no_contact", 0) == pairs)
 
 
 def new_delivery(arguments: Namespace) -> dict[str, Any]:
@@ -64,7 +74,7 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
     body = {
         "sender": {"id": parse_id(arguments.sender)},
         "text": sys.stdin.read() if arguments.text == "-" else arguments.text,
-        "recipients": [parse_recipient(text) for text in arguments.to],
+        "recipients": arguments.to,
         "origin": "cli",
         "channels": arguments.channel,
         "deliver_at": arguments.at,
@@ -75,6 +85,11 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
         "tags": arguments.tag,
     }
     return {name: value for name, value in body.items() if value is not None}
+
+
+def parse_id(text: str) -> int | str:
+    """An integer if the text is one in its usual form, else the text."""
+    return int(text) if text.isascii() and text.isdecimal() and str(int(text)) == text else text
 
 
 def declare_key(parser: ArgumentParser) -> None:

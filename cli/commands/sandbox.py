@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
 
-from cli.command import SUCCESS, Command, CommandFailed
+from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.processes.embedded_valkey import free_port, is_free
 from cli.processes.startup import configure_logging, stop_requested
 from cli.processes.supervisor import announce
@@ -37,7 +37,7 @@ async def run_sandbox(directory: Path, arguments: Namespace) -> int:
     try:
         await sandbox.start()
     except OSError as error:
-        raise CommandFailed(f"the sandbox cannot listen: {error}") from error
+        raise CommandFailed(f"the sandbox cannot listen: {error.strerror or error}") from error
     print_addresses(sandbox, arguments.json)
     await stop.wait()
     await sandbox.stop()
@@ -48,7 +48,10 @@ def create_sandbox(directory: Path, arguments: Namespace) -> Sandbox:
     ports = last_ports(directory / "ports.json")
     host = "127.0.0.1"
     if arguments.http:
-        page = parse_address(arguments.http)
+        try:
+            page = parse_address(arguments.http)
+        except ValueError as error:
+            raise CommandFailed(f"--http is {arguments.http}, {error}", WRONG_USAGE) from None
         host, ports["web_port"] = page.host, page.port
     return Sandbox(directory, host, sms_inbound_url=arguments.inbound_url, **ports)
 

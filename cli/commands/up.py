@@ -11,7 +11,7 @@ import asyncio
 import json
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -171,7 +171,10 @@ def run(arguments: Namespace) -> int:
 
 
 async def up(configuration: Configuration, as_json: bool) -> int:
-    return await run_until(stop_requested(), run_forever(configuration, as_json))
+    print_line = print_json_line if as_json else print_text_line
+    code = await run_until(stop_requested(), run_forever(configuration, as_json), lambda: print_line("up", STOPPING))
+    print_line("up", "stopped")
+    return code
 
 
 async def run_forever(configuration: Configuration, as_json: bool) -> int:
@@ -181,13 +184,19 @@ async def run_forever(configuration: Configuration, as_json: bool) -> int:
     return SUCCESS
 
 
-async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, int]) -> int:
-    """Runs the work; cancels it when a stop is requested, also during the start."""
+STOPPING = "stopping: couriers finish what they are sending, then the API and the server end; all data are kept"
+
+
+async def run_until(
+    stop: asyncio.Event, work: Coroutine[Any, Any, int], on_stop: Callable[[], None] = lambda: None
+) -> int:
+    """Runs the work; cancels it when a stop is requested, also during the start. `on_stop` is called before."""
     working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
     await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
     if working.done():
         stopping.cancel()
         return working.result()
+    on_stop()
     working.cancel()
     with suppress(asyncio.CancelledError):
         await working
@@ -210,6 +219,12 @@ def print_summary(installation: Installation, as_json: bool) -> None:
     lines = [f"{name:<9} {value}" for name, value in summary(installation).items() if value]
     lines += [f"{channel:<9} {reason}" for channel, reason in installation.not_ready.items()]
     print("\n".join(["", "Ada is up. Ctrl-C stops it.", *(f"  {line}" for line in lines), ""]), flush=True)
+    print(NEXT, flush=True)
+
+
+NEXT = """Open the api address in a browser and paste the key, or send from another terminal:
+  ./ada send --to 7=telegram:100001,sms:+79990000001 --text Hello --wait
+"""
 
 
 def summary(installation: Installation) -> dict[str, str | None]:

@@ -83,6 +83,7 @@ class SupervisedChild:
         self._stop_timeout = stop_timeout
         self._process: asyncio.subprocess.Process | None = None
         self._is_stopping = False
+        self._was_ready = False
         self._task = asyncio.create_task(self._run())
 
     @property
@@ -104,6 +105,7 @@ class SupervisedChild:
 
     async def _run_once(self) -> int:
         """Runs one process to its end; returns its exit code."""
+        self._was_ready = False
         process = self._process = await asyncio.create_subprocess_exec(
             *die_with_parent(self.spec.command),
             stdin=asyncio.subprocess.PIPE,
@@ -134,6 +136,9 @@ class SupervisedChild:
             if self.spec.is_shown(line):
                 self._print(line)
             return
+        if self._was_ready:  # Valkey reports once for each socket
+            return
+        self._was_ready = True
         self._print("ready")
         if not self.ready.done():
             self.ready.set_result(announcement)

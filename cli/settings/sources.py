@@ -54,8 +54,10 @@ def resolve_file(setting: RawSetting) -> RawSetting:
         return setting
     try:
         text = Path(setting.text).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SetupError(f"{setting.name} names a file that cannot be read: {error}") from None
+    except OSError as error:
+        raise SetupError(f"{setting.name} names a file that cannot be read: {setting.text}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SetupError(f"{setting.name} names a file that is not text in UTF-8: {setting.text}") from None
     return RawSetting(setting.name.removesuffix("_FILE"), text, setting.text)
 
 

@@ -64,8 +64,10 @@ class ApiKeys:
         self, name: str, scopes: Iterable[str], tenant: str = "default", secret: str = ""
     ) -> tuple[ApiKey, str]:
         """Create a key; return it with its secret, which is not stored. `secret`: one chosen by the operator. Raises
-        Invalid UNKNOWN_SCOPE, TENANT_MALFORMED.
+        Invalid KEY_NAME_MALFORMED, UNKNOWN_SCOPE, TENANT_MALFORMED.
         """
+        if not name.strip() or not name.isprintable() or len(name) > 128:
+            raise Invalid("KEY_NAME_MALFORMED", "A key has a name of 1 to 128 printable characters.", "name")
         chosen = frozenset(scopes)
         if not chosen or chosen - SCOPES:
             raise Invalid("UNKNOWN_SCOPE", f"Scopes are {', '.join(sorted(SCOPES))}.", "scopes")

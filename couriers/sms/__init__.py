@@ -38,8 +38,8 @@ class Settings:
         """Return `url`, parsed. Raises SetupError if it is not an HTTP URL."""
         try:
             url = URL(self.url)
-        except ValueError as error:
-            raise SetupError(f"ADA_SMS_URL is not a URL: {error}") from None
+        except ValueError:
+            raise SetupError("ADA_SMS_URL is not a URL, for example http://127.0.0.1:13013/cgi-bin/sendsms") from None
         if url.scheme not in ("http", "https") or not url.host:
             raise SetupError("ADA_SMS_URL is not a URL: it must begin with http:// or https://")
         return url

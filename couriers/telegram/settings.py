@@ -42,4 +42,4 @@ class Settings:
         try:
             return Path(given).read_text(encoding="ascii")
         except (OSError, ValueError) as error:
-            raise SetupError(f"ADA_TELEGRAM_SERVER_KEY is neither a PEM text nor a readable file: {error}") from error
+            raise SetupError("ADA_TELEGRAM_SERVER_KEY is neither a PEM text nor a readable file") from error

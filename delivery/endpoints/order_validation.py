@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from msgspec import Struct, UnsetType
+from msgspec import Struct, UnsetType, ValidationError, convert
 
 from core.model.delivery import NewDelivery, Recipient, Sender
 from core.model.history_key import HistoryKey, Id
@@ -15,8 +15,8 @@ from delivery.http.context import Request
 from delivery.http.options import Options
 from delivery.http.problems import InvalidFields, invalid_field
 from delivery.http.timestamps import read_time
-from delivery.http.validation import MAX_ERRORS
-from delivery.schemas import requests
+from delivery.http.validation import MAX_ERRORS, field_errors
+from delivery.schemas import recipient_notation, requests
 from delivery.schemas.responses import FieldError
 
 Errors = list[FieldError]
@@ -37,25 +37,26 @@ class Rules(Struct, frozen=True):
 
 def make_delivery(given: requests.DeliveryRequest, rules: Rules) -> NewDelivery:
     """The delivery. Raises `InvalidFields` with all errors."""
-    delivery = _convert(given, rules)
+    recipients = _as_objects(given.recipients)
+    delivery = _convert(given, recipients, rules)
     errors: Errors = []
     if not _is_valid(delivery, rules):
         _check_size(delivery, rules, errors)
         _check_names(delivery, errors)
-        _check_recipients(given.recipients, rules, errors)
+        _check_recipients(recipients, rules, errors)
     _check_choices(delivery, given, rules, errors)
     if errors:
         raise InvalidFields(errors[:MAX_ERRORS])
     return delivery
 
 
-def _convert(given: requests.DeliveryRequest, rules: Rules) -> NewDelivery:
+def _convert(given: requests.DeliveryRequest, recipients: Sequence[requests.Recipient], rules: Rules) -> NewDelivery:
     sender, max_days_ahead = given.sender, rules.options.max_days_ahead
     return NewDelivery(
         tenant=rules.tenant,
         sender=Sender(sender.id, sender.name or None, sender.role or None),
         text=given.text,
-        recipients=_recipients(given.recipients),
+        recipients=_recipients(recipients),
         channels=given.channels or rules.channels,
         origin=given.origin or "api",
         deliver_at=read_time(given.deliver_at, "deliver_at", max_days_ahead) if given.deliver_at else None,
@@ -69,6 +70,24 @@ def _convert(given: requests.DeliveryRequest, rules: Rules) -> NewDelivery:
 
 
 # recipients
+
+
+def _as_objects(given: Sequence[requests.Recipient | str]) -> list[requests.Recipient]:
+    """Every recipient in the form of an object; a recipient may be given as a line of text."""
+    return [_read_line(one, number) if isinstance(one, str) else one for number, one in enumerate(given)]
+
+
+def _read_line(line: str, number: int) -> requests.Recipient:
+    path = f"recipients.{number}"
+    try:
+        value = recipient_notation.read(line)
+    except ValueError as error:
+        raise invalid_field(path, "RECIPIENT_MALFORMED", str(error)) from None
+    try:
+        return convert(value, requests.Recipient)
+    except ValidationError:
+        errors = field_errors(value, requests.Recipient)
+        raise InvalidFields([FieldError(f"{path}.{one.path}", one.code, one.message) for one in errors]) from None
 
 
 def _recipients(given: Sequence[requests.Recipient]) -> Sequence[Recipient]:

@@ -95,8 +95,11 @@ def parse(raw: bytes) -> Any:
         raise invalid_field("", "JSON_NOT_UTF8", f"Byte {error.start} is not UTF-8.") from None
     except RecursionError:
         raise invalid_field("", "JSON_TOO_DEEP", "The body is nested too deeply.") from None
-    except ValueError as error:  # also a number of more digits than Python converts
-        raise invalid_field("", "JSON_MALFORMED", f"The body is not JSON: {error}.") from None
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise invalid_field("", "JSON_MALFORMED", f"The body is not JSON from {place} on.") from None
+    except ValueError:  # more digits than Python converts
+        raise invalid_field("", "JSON_MALFORMED", "A number in the body has too many digits.") from None
 
 
 def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

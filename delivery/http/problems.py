@@ -69,6 +69,7 @@ CODES = {
     "TEXT_TOO_LONG": ProblemType(400, "The text is too long"),
     "NO_RECIPIENTS": ProblemType(400, "There is no recipient"),
     "TOO_MANY_RECIPIENTS": ProblemType(400, "There are too many recipients"),
+    "RECIPIENT_MALFORMED": ProblemType(400, "A recipient given as text is malformed"),
     "RECIPIENT_WITHOUT_ID": ProblemType(400, "A recipient has no id"),
     "RECIPIENT_AMBIGUOUS": ProblemType(400, "A recipient is a person or a group, not both"),
     "GROUP_NOT_FOUND": ProblemType(400, "Unknown group"),

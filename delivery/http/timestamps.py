@@ -31,5 +31,5 @@ def _parse(text: str, path: str) -> datetime:
         raise invalid_field(path, "TIME_WITHOUT_ZONE", "A time ends with its zone: Z or +03:00.")
     try:
         return datetime.fromisoformat(text.upper())
-    except ValueError as error:
-        raise invalid_field(path, "TIME_MALFORMED", f"There is no such time: {error}.") from None
+    except ValueError:
+        raise invalid_field(path, "TIME_MALFORMED", "There is no such day or time of day.") from None

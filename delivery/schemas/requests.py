@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.model.states import DeliveryState
+from delivery.schemas import recipient_notation
 
 INT64 = 2**63
 
@@ -65,8 +66,17 @@ Text = Annotated[
         extra={"short": "TEXT_EMPTY", "long": "TEXT_TOO_LONG"},
     ),
 ]
+RecipientLine = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=8192,
+        description="a recipient as on the command line: 7, 7=telegram:100001,sms:+79991112233, group:ИВТ-21",
+        extra_json_schema={"pattern": recipient_notation.PATTERN},
+    ),
+]
 Recipients = Annotated[
-    list[Recipient],
+    list[Recipient | RecipientLine],
     Meta(min_length=1, max_length=10_000, extra={"short": "NO_RECIPIENTS", "long": "TOO_MANY_RECIPIENTS"}),
 ]
 ChannelNames = Annotated[list[ShortText], Meta(min_length=1, max_length=32, description="default: every known channel")]

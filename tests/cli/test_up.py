@@ -173,6 +173,28 @@ def test_keys_are_created_listed_and_revoked(running: Installation) -> None:
     assert running.ada("key", "revoke", key["id"]).returncode == 1
 
 
+def test_a_key_without_a_name_is_refused(running: Installation) -> None:
+    for name in ("", "  ", "a\nb"):
+        done = running.ada("key", "create", name)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "A key has a name" in done.stderr
+
+
+def test_send_warns_if_no_recipient_has_a_contact(running: Installation) -> None:
+    done = running.ada("send", "--to", "7", "--to", "8", "--text", "x")
+    assert done.returncode == 0
+    assert "warning: no recipient has a contact" in done.stderr
+    assert running.ada("send", "--to", "7", "--to", "vk:200001", "--text", "x").stderr == ""
+
+
+def test_a_recipient_has_the_same_notation_on_the_command_line_and_in_the_api(running: Installation) -> None:
+    history = running.result("send", "--to", "7 = vk: 200001, sms: +79990000001", "--text", "x", "--wait")
+    assert history["recipients"][0]["id"] == 7
+    assert sorted(history["recipients"][0]["received_in"]) == ["sms", "vk"]
+    refused = running.ada("send", "--to", "7=vk", "--text", "x")
+    assert (refused.returncode, "“vk” is not channel:address" in refused.stderr) == (2, True)
+
+
 def test_doctor_reports_a_running_installation_as_good(running: Installation) -> None:
     done = running.ada("doctor", "--json")
     found = {one["what"]: one["is_good"] for one in map(json.loads, done.stdout.splitlines())}
@@ -196,6 +218,10 @@ def test_ctrl_c_stops_everything_in_seconds_and_the_data_is_kept(installation: I
     pids, began = installation.children(), time.monotonic()
     assert installation.end(signal.SIGINT) == 0
     assert time.monotonic() - began < 8
+    lines = installation.log.read_text().splitlines()
+    assert len(lines) == len(set(lines)), "each line is printed once"
+    assert "stopping: couriers finish what they are sending" in lines[-2]
+    assert "stopped" in lines[-1]
     await_sync(lambda: have_ended(pids), within=2, what="the end of all processes")
     again = installation.up()
     assert again["key"] == facts["key"]
@@ -256,3 +282,19 @@ def test_without_a_running_ada_a_verb_says_what_to_start(installation: Installat
     done = installation.ada("send", "--to", "1", "--text", "x")
     assert done.returncode == 2
     assert "./ada up" in done.stderr
+
+
+def test_an_unreachable_api_is_reported_in_plain_words(installation: Installation) -> None:
+    installation.environment["ADA_API_KEY"] = "ada_x"
+    done = installation.ada("send", "--to", "1", "--text", "x")
+    address = installation.environment["ADA_HTTP"]
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"ada: cannot reach Ada at http://{address} (connection refused); start `./ada up`, or set ADA_HTTP\n"
+    )
+
+
+def test_a_wrong_address_of_the_sandbox_is_reported_in_plain_words(installation: Installation) -> None:
+    done = installation.ada("sandbox", "--http", "nonsense")
+    assert done.returncode == 2
+    assert done.stderr == "ada: --http is nonsense, which is not host:port, for example 127.0.0.1:8080\n"
