@@ -20,7 +20,7 @@ T = TypeVar("T")
 EventsRequest = Request[None, requests.EventsQuery]
 
 _POLL = 10.0
-"""Seconds between two looks for a delivery that does not exist yet."""
+"""Seconds between two checks for a delivery that does not exist yet."""
 
 
 async def track(request: Request[requests.TrackRequest, NoParameters]) -> Response:

@@ -23,8 +23,7 @@ from delivery.http.options import Options
 from delivery.http.server import listening
 from delivery.services import Services
 from tests.support.servers import Server
-from tests.support.stack import QUICK, FakeCourier, sent
-from tests.support.stack import Answer as PlayedAnswer
+from tests.support.stack import QUICK, FakeCourier, Respond, sent
 from tests.support.waiting import until
 
 ADMIN = "ada_admin"
@@ -134,10 +133,10 @@ Couriers = Callable[..., Awaitable[FakeCourier]]
 
 @pytest.fixture
 async def courier(store: Store) -> AsyncIterator[Couriers]:
-    """`await courier("telegram", answer)`: a running courier whose provider answers as the test says."""
+    """`await courier("telegram", answer)`: a running courier whose provider returns what `answer` returns."""
     running: list[tuple[Runtime, asyncio.Task[None]]] = []
 
-    async def started(channel: str, answer: PlayedAnswer = sent) -> FakeCourier:
+    async def started(channel: str, answer: Respond = sent) -> FakeCourier:
         played = FakeCourier(channel, answer)
         runtime = Runtime(store, played, QUICK)
         running.append((runtime, asyncio.create_task(runtime.run())))

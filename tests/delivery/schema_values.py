@@ -1,4 +1,4 @@
-"""Values drawn from JSON schemas, as the OpenAPI document has them: those that fit, and those that nearly do."""
+"""Hypothesis strategies for values of a JSON schema: valid and almost valid."""
 
 from typing import Any
 
@@ -70,7 +70,7 @@ _OF_TYPE: dict[str, Any] = {
 
 @st.composite
 def almost_valid(draw: st.DrawFn, schema: Schema, components: Schema) -> Any:
-    """A value that the schema allows, with anything at all in one of its places."""
+    """A valid value with one part replaced by anything."""
     value = draw(valid(schema, components))
     place = value
     while isinstance(place, dict | list) and place:

@@ -1,4 +1,4 @@
-"""Who may ask what: keys, scopes, tenants, pace."""
+"""Authentication: keys, scopes, tenants, request rates."""
 
 import pytest
 
@@ -19,12 +19,12 @@ async def a_key(api: Api, *scopes: str, tenant: str = "default") -> Api:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
-async def test_every_call_needs_a_key_that_is_known_and_may_do_it(api: Api, route: Route) -> None:
+async def test_every_operation_needs_a_known_key_with_its_scope(api: Api, route: Route) -> None:
     wrong = {"send": "read", "read": "send", "admin": "manage"}[route.scope]
     for headers in ({"Authorization": ""}, {"Authorization": "Basic YTpi"}, {"Authorization": "Bearer"}):
-        answer = await api.call(route.method, address(route), headers=headers)
-        assert (answer.status, answer.code) == (401, "KEY_MISSING")
-        assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+        response = await api.call(route.method, address(route), headers=headers)
+        assert (response.status, response.code) == (401, "KEY_MISSING")
+        assert response.headers["WWW-Authenticate"].startswith("Bearer")
     stranger = await api.as_key("ada_nobody").call(route.method, address(route))
     assert (stranger.status, stranger.code) == (401, "KEY_UNKNOWN")
     other = await (await a_key(api, wrong)).call(route.method, address(route))
@@ -33,13 +33,13 @@ async def test_every_call_needs_a_key_that_is_known_and_may_do_it(api: Api, rout
     assert allowed.status not in (401, 403)
 
 
-def test_the_calls_without_a_key_are_these() -> None:
-    """Invariant: nothing here is about anybody, or it has a secret of its own."""
+def test_only_these_operations_need_no_key() -> None:
+    """Invariant: such an operation shows nothing of a tenant, or has a secret of its own."""
     paths = {route.path for route in OPEN_ROUTES}
     assert paths == {"/v1/receipts/sms", "/livez", "/readyz", "/metrics", "/openapi.json", "/docs", "/"}
 
 
-async def test_a_revoked_key_is_not_known_any_more(api: Api) -> None:
+async def test_a_revoked_key_is_unknown(api: Api) -> None:
     api_keys = api.services.api_keys
     key, secret = await api_keys.create("test", ["read"])
     await api_keys.revoke(key.id)
@@ -47,7 +47,7 @@ async def test_a_revoked_key_is_not_known_any_more(api: Api) -> None:
 
 
 @pytest.mark.row("D-27")
-async def test_what_belongs_to_another_tenant_is_not_there(api: Api) -> None:
+async def test_deliveries_of_another_tenant_are_not_found(api: Api) -> None:
     theirs = await a_key(api, "send", "read", tenant="theirs")
     made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z"))
     where, key = made.headers["Location"], made.json["history_key"]
@@ -60,19 +60,19 @@ async def test_what_belongs_to_another_tenant_is_not_there(api: Api) -> None:
         ("POST", "/v1/track", {"history_key": key, "timeout": 0}),
     ]
     for method, path, body in calls:
-        answer = await theirs.call(method, path, body)
-        assert (answer.status, answer.code) == (404, "HISTORY_NOT_FOUND"), (method, path)
+        response = await theirs.call(method, path, body)
+        assert (response.status, response.code) == (404, "HISTORY_NOT_FOUND"), (method, path)
     assert (await theirs.call("GET", "/v1/deliveries")).json["deliveries"] == []
     assert (await theirs.call("POST", "/v1/cancellations", {"sender": 42})).json == {"cancelled": 0}
     assert (await api.call("GET", where)).json["state"] == "scheduled"
 
 
-async def test_a_key_that_another_tenant_reserved_is_refused(api: Api) -> None:
+async def test_a_history_key_of_another_tenant_is_refused(api: Api) -> None:
     theirs = await a_key(api, "send", tenant="theirs")
     key = (await theirs.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).json["history_key"]
     before = await api.keys()
-    answer = await api.call("POST", "/v1/deliveries", delivery_body(history_key=key))
-    assert (answer.status, answer.code) == (403, "HISTORY_KEY_FOREIGN")
+    response = await api.call("POST", "/v1/deliveries", delivery_body(history_key=key))
+    assert (response.status, response.code) == (403, "HISTORY_KEY_FOREIGN")
     assert await api.keys() == before
 
 
@@ -81,11 +81,11 @@ class TestRateLimit:
     def options(self) -> Options:
         return Options(rate=0.01, burst=3)
 
-    async def test_who_asks_too_fast_is_told_when_to_come_back(self, api: Api) -> None:
-        answers = [await api.call("GET", "/v1/deliveries") for _ in range(4)]
-        assert [answer.status for answer in answers] == [200, 200, 200, 429]
-        assert answers[0].headers["RateLimit"] == '"key";r=2;t=100'
-        refused = answers[3]
+    async def test_requests_above_the_rate_are_refused_with_retry_after(self, api: Api) -> None:
+        responses = [await api.call("GET", "/v1/deliveries") for _ in range(4)]
+        assert [response.status for response in responses] == [200, 200, 200, 429]
+        assert responses[0].headers["RateLimit"] == '"key";r=2;t=100'
+        refused = responses[3]
         assert refused.code == "RATE_EXCEEDED"
         assert 1 <= int(refused.headers["Retry-After"]) <= 100
         assert refused.headers["RateLimit-Policy"] == '"key";q=3;w=300'
@@ -93,7 +93,7 @@ class TestRateLimit:
         assert (await other.call("GET", "/v1/deliveries")).status == 200
 
 
-def test_a_bucket_fills_again_with_time_and_not_beyond_its_brim() -> None:
+def test_a_token_bucket_refills_with_time_up_to_its_burst() -> None:
     limiter = RateLimiter(rate=10, burst=2)
     assert [limiter.take("a", 0.0), limiter.take("a", 0.0)] == [0.0, 0.0]
     assert limiter.take("a", 0.0) == pytest.approx(0.1)

@@ -1,4 +1,4 @@
-"""Bulk: NDJSON in, NDJSON out, line by line and in order, whatever one of them says."""
+"""Bulk: NDJSON in, NDJSON out, line by line and in order, also with invalid lines."""
 
 import asyncio
 import gzip
@@ -28,13 +28,13 @@ def ndjson(*bodies: object) -> bytes:
 
 
 async def bulk(api: Api, body: Any, **headers: str) -> list[dict[str, Any]]:
-    answer = await api.call("POST", BULK, body, headers={**LINES, **headers})
-    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/x-ndjson"), answer
-    return [json.loads(line) for line in answer.body.splitlines()]
+    response = await api.call("POST", BULK, body, headers={**LINES, **headers})
+    assert (response.status, response.headers["Content-Type"]) == (200, "application/x-ndjson"), response
+    return [json.loads(line) for line in response.body.splitlines()]
 
 
 @pytest.mark.row("D-01")
-async def test_many_deliveries_are_taken_in_one_request_and_answered_in_order(api: Api) -> None:
+async def test_many_deliveries_are_accepted_in_one_request_in_order(api: Api) -> None:
     result = await bulk(api, ndjson(*(delivery_body(text=f"number {n}", deliver_at=LATER) for n in range(1500))))
     assert [one["line"] for one in result] == list(range(1, 1501))
     assert {one["status"] for one in result} == {202}
@@ -44,7 +44,7 @@ async def test_many_deliveries_are_taken_in_one_request_and_answered_in_order(ap
 
 
 @pytest.mark.row("D-26", "D-27")
-async def test_a_bad_line_stops_no_other_and_leaves_nothing_behind(api: Api) -> None:
+async def test_an_invalid_line_stops_no_other_and_writes_nothing(api: Api) -> None:
     good = json.dumps(delivery_body()).encode()
     lines = [good, b"{", b"", b'{"text": "\xff"}', b"\xef\xbb\xbf" + good, good + b"\r", b"[]", b"  ", good]
     result = await bulk(api, b"\n".join(lines))
@@ -60,7 +60,7 @@ async def test_a_bad_line_stops_no_other_and_leaves_nothing_behind(api: Api) -> 
     assert len((await api.call("GET", "/v1/deliveries")).json["deliveries"]) == 3
 
 
-async def test_what_only_the_house_can_refuse_is_told_on_its_line(api: Api) -> None:
+async def test_a_refusal_of_core_is_reported_on_its_line(api: Api) -> None:
     key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).json["history_key"]
     body = delivery_body(history_key=key)
     result = await bulk(api, ndjson(body, body, delivery_body()))
@@ -69,7 +69,7 @@ async def test_what_only_the_house_can_refuse_is_told_on_its_line(api: Api) -> N
 
 
 @pytest.mark.row("D-39")
-async def test_a_repeated_bulk_is_answered_like_the_first(api: Api) -> None:
+async def test_a_repeated_bulk_request_gets_the_first_response(api: Api) -> None:
     body = ndjson(*(delivery_body(text=str(n), deliver_at=LATER) for n in range(20)))
     first = await bulk(api, body, **{"Idempotency-Key": "monday"})
     second = await bulk(api, body, **{"Idempotency-Key": "monday"})
@@ -81,7 +81,7 @@ async def test_a_repeated_bulk_is_answered_like_the_first(api: Api) -> None:
 
 
 @pytest.mark.row("D-39")
-async def test_a_line_may_have_a_key_of_its_own(api: Api) -> None:
+async def test_a_line_may_have_its_own_idempotency_key(api: Api) -> None:
     line = delivery_body(idempotency_key="a", deliver_at=LATER)
     result = await bulk(api, ndjson(line, delivery_body(deliver_at=LATER), line), **{"Idempotency-Key": "x"})
     assert result[0]["id"] == result[2]["id"] != result[1]["id"]
@@ -89,7 +89,7 @@ async def test_a_line_may_have_a_key_of_its_own(api: Api) -> None:
     assert bad[0]["code"] == "IDEMPOTENCY_KEY_MALFORMED"
 
 
-async def test_answers_come_while_lines_are_still_being_sent(api: Api) -> None:
+async def test_response_lines_arrive_while_the_request_is_still_sent(api: Api) -> None:
     first_is_answered = asyncio.Event()
 
     async def lines() -> AsyncIterator[bytes]:
@@ -105,7 +105,7 @@ async def test_answers_come_while_lines_are_still_being_sent(api: Api) -> None:
 
 
 @pytest.mark.row("D-01", "K-12")
-async def test_lines_of_one_lane_are_delivered_in_order_although_the_server_forgets_its_scripts(
+async def test_lines_of_one_lane_are_delivered_in_order_although_scripts_are_flushed(
     api: Api, courier: Couriers
 ) -> None:
     async def forget() -> None:
@@ -123,8 +123,8 @@ async def test_lines_of_one_lane_are_delivered_in_order_although_the_server_forg
     assert [message.text for message in played.attempted] == [str(number) for number in range(count)]
 
 
-async def test_who_sends_everything_before_he_reads_anything_is_not_left_hanging(api: Api) -> None:
-    """Regression: answers fill the buffers of the connection, and each side would wait for the other."""
+async def test_a_client_may_send_everything_before_it_reads_anything(api: Api) -> None:
+    """Regression: responses filled the buffers of the connection, and each side waited for the other."""
     count = 8000
     line = json.dumps(dict.fromkeys("abcdefghijklmnopqrstuvw", 0)).encode().ljust(2000) + b"\n"
     host, port = api.url.removeprefix("http://").split(":")
@@ -138,7 +138,7 @@ async def test_who_sends_everything_before_he_reads_anything_is_not_left_hanging
     writer.close()
 
 
-async def test_answers_pile_up_to_a_bound_and_then_wait_to_be_taken() -> None:
+async def test_the_response_buffer_makes_writers_wait_at_its_limit() -> None:
     backlog = ResponseBuffer(limit=10)
     await backlog.put(b"123456")
     await backlog.put(b"123456")
@@ -150,15 +150,15 @@ async def test_answers_pile_up_to_a_bound_and_then_wait_to_be_taken() -> None:
     assert await backlog.take() == b"late"
 
 
-async def test_a_compressed_bulk_is_read_and_a_broken_one_is_told_where_it_breaks(api: Api) -> None:
+async def test_a_compressed_bulk_is_read_and_a_corrupt_one_is_reported_where_it_breaks_off(api: Api) -> None:
     packed = gzip.compress(ndjson(*(delivery_body(text=str(n)) for n in range(3))))
     assert [one["status"] for one in await bulk(api, packed, **{"Content-Encoding": "gzip"})] == [202, 202, 202]
     broken = await bulk(api, b"\0\0not gzip", **{"Content-Encoding": "gzip"})
     assert broken[-1]["code"] == "BODY_MALFORMED"
 
 
-async def test_while_the_store_is_away_each_line_says_so(api: Api, server: Server) -> None:
-    await bulk(api, ndjson(delivery_body()))  # the key and the channels are known for a moment
+async def test_without_the_store_every_line_reports_it(api: Api, server: Server) -> None:
+    await bulk(api, ndjson(delivery_body()))  # now the API key and the channels are cached
     server.kill()
     result = await bulk(api, ndjson(delivery_body(), {}, delivery_body()))
     assert [(one["status"], one["code"]) for one in result] == [
@@ -172,7 +172,7 @@ async def test_while_the_store_is_away_each_line_says_so(api: Api, server: Serve
     server.start()
 
 
-async def test_on_a_full_store_each_line_says_that_nothing_was_written_and_nothing_was(api: Api) -> None:
+async def test_on_a_full_store_every_line_reports_that_nothing_was_written(api: Api) -> None:
     before = await api.keys()
     await api.store.redis.config_set("maxmemory", 1)
     result = await bulk(api, ndjson(delivery_body(), {}, delivery_body()))
@@ -192,15 +192,15 @@ class TestFault:
     def services(self, services: Services) -> Services:
         return replace(services, deliveries=cast(Deliveries, BrokenService()))
 
-    async def test_a_fault_of_ours_in_the_middle_breaks_the_answer_off_and_adds_nothing_to_it(self, api: Api) -> None:
+    async def test_an_internal_error_breaks_off_a_response_that_has_begun(self, api: Api) -> None:
         host, port = api.url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         body = ndjson(delivery_body())
         head = f"POST {BULK} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {api.secret}\r\n"
         writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-        answer = await asyncio.wait_for(reader.read(), 5)
-        assert answer.count(b"HTTP/1.1") == 1
-        assert not answer.endswith(b"0\r\n\r\n")
+        response = await asyncio.wait_for(reader.read(), 5)
+        assert response.count(b"HTTP/1.1") == 1
+        assert not response.endswith(b"0\r\n\r\n")
         writer.close()
 
 
@@ -209,35 +209,35 @@ class TestSmall:
     def options(self) -> Options:
         return Options(bulk_limit=3000, line_limit=1000)
 
-    async def test_a_line_that_is_too_long_is_refused_alone(self, api: Api) -> None:
+    async def test_only_the_line_that_is_too_long_is_refused(self, api: Api) -> None:
         result = await bulk(api, ndjson(delivery_body(), delivery_body(text="a" * 1000), delivery_body()))
         assert [(one["line"], one["status"]) for one in result] == [(1, 202), (2, 413), (3, 202)]
         assert result[1]["code"] == "BODY_TOO_LARGE"
 
-    async def test_a_body_that_says_it_is_too_long_is_refused_at_once(self, api: Api) -> None:
-        answer = await api.call("POST", BULK, b" " * 3001, headers=LINES)
-        assert (answer.status, answer.code) == (413, "BODY_TOO_LARGE")
+    async def test_a_body_announced_as_too_long_is_refused_at_once(self, api: Api) -> None:
+        response = await api.call("POST", BULK, b" " * 3001, headers=LINES)
+        assert (response.status, response.code) == (413, "BODY_TOO_LARGE")
 
-    async def test_a_stream_that_becomes_too_long_is_cut_off_with_a_word(self, api: Api) -> None:
+    async def test_a_stream_that_becomes_too_long_ends_with_an_error_line(self, api: Api) -> None:
         async def lines() -> AsyncIterator[bytes]:
             for _ in range(50):
                 yield ndjson(delivery_body())
 
-        answer = await api.call("POST", BULK, headers=LINES, data=lines())
-        result = [json.loads(line) for line in answer.body.splitlines()]
+        response = await api.call("POST", BULK, headers=LINES, data=lines())
+        result = [json.loads(line) for line in response.body.splitlines()]
         assert {one["status"] for one in result[:-1]} <= {202}
         assert len(result) < 50
         assert (result[-1]["status"], result[-1]["code"]) == (413, "BODY_TOO_LARGE")
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "multipart/form-data", "application/x-ndjson; charset=cp1251"])
-async def test_only_lines_of_json_are_taken(api: Api, kind: str) -> None:
-    answer = await api.call("POST", BULK, ndjson(delivery_body()), headers={"Content-Type": kind})
-    assert (answer.status, answer.code) == (415, "CONTENT_TYPE_UNSUPPORTED")
+async def test_only_ndjson_content_types_are_accepted(api: Api, kind: str) -> None:
+    response = await api.call("POST", BULK, ndjson(delivery_body()), headers={"Content-Type": kind})
+    assert (response.status, response.code) == (415, "CONTENT_TYPE_UNSUPPORTED")
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
-def test_lines_are_the_same_however_they_are_cut_into_chunks(size: int) -> None:
+def test_lines_do_not_depend_on_how_the_body_is_cut_into_chunks(size: int) -> None:
     text = b"one\n\ntwo\r\n" + b"x" * 30 + b"\nthree\n" + b"y" * 31 + b"\nlast"
     splitter = LineSplitter(limit=10)
     lines = [line for start in range(0, len(text), size) for line in splitter.feed(text[start : start + size])]

@@ -32,7 +32,7 @@ def posted(api: Api, *fields: str, version: str = "HTTP/1.1") -> bytes:
     return request(api, f"POST /v1/deliveries {version}", *fields, body=json.dumps(delivery_body()).encode())
 
 
-async def answer(reader: asyncio.StreamReader) -> tuple[str, dict[str, str], bytes]:
+async def read_response(reader: asyncio.StreamReader) -> tuple[str, dict[str, str], bytes]:
     """One response: status line, headers, body."""
     line, *fields = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)).decode().splitlines()
     result = dict(field.split(": ", 1) for field in fields if field)
@@ -42,7 +42,7 @@ async def answer(reader: asyncio.StreamReader) -> tuple[str, dict[str, str], byt
 async def test_a_response_has_a_date_a_length_and_a_content_type(api: Api) -> None:
     async with connected(api) as (reader, writer):
         writer.write(posted(api))
-        line, fields, body = await answer(reader)
+        line, fields, body = await read_response(reader)
     result = json.loads(body)
     assert line == "HTTP/1.1 202 Accepted"
     assert abs(parsedate_to_datetime(fields.pop("Date")) - datetime.now(UTC)) < timedelta(seconds=5)
@@ -57,7 +57,7 @@ async def test_a_response_has_a_date_a_length_and_a_content_type(api: Api) -> No
 async def test_pipelined_requests_get_their_responses_in_order(api: Api) -> None:
     async with connected(api) as (reader, writer):
         writer.write(posted(api) * 50)
-        keys = [json.loads((await answer(reader))[2])["id"] for _ in range(50)]
+        keys = [json.loads((await read_response(reader))[2])["id"] for _ in range(50)]
     assert len(set(keys)) == 50
     assert keys == sorted(keys, key=lambda key: int(key.rsplit(".", 1)[1]))
 
@@ -76,19 +76,19 @@ async def test_the_connection_is_kept_or_closed_as_the_client_asks(
 ) -> None:
     async with connected(api) as (reader, writer):
         writer.write(posted(api, *fields, version=version))
-        line, result, _ = await answer(reader)
+        line, result, _ = await read_response(reader)
         assert line == f"{version} 202 Accepted"
         assert result.get("Connection", "keep-alive" if version == "HTTP/1.1" else "close") == (
             "keep-alive" if stays else "close"
         )
         if stays:
             writer.write(posted(api, *fields, version=version))
-            assert (await answer(reader))[0] == line
+            assert (await read_response(reader))[0] == line
         else:
             assert await asyncio.wait_for(reader.read(), 5) == b""
 
 
-async def test_a_client_that_does_not_read_is_not_sent_more_and_more(api: Api) -> None:
+async def test_a_client_that_does_not_read_gets_no_more_responses(api: Api) -> None:
     """Otherwise its responses would fill the memory of the process."""
     asked = 1000
     people = [{"id": number, "contacts": {"telegram": str(number)}} for number in range(1, 101)]
@@ -99,7 +99,7 @@ async def test_a_client_that_does_not_read_is_not_sent_more_and_more(api: Api) -
         answered = await _settled(api)
         assert 0 < answered < asked / 2
         for _ in range(asked):
-            line, _, body = await answer(reader)
+            line, _, body = await read_response(reader)
             assert line == "HTTP/1.1 200 OK"
             assert len(json.loads(body)["recipients"]) == 100
     assert await _answered(api) == asked

@@ -1,4 +1,4 @@
-"""Deliveries over HTTP: taken, shown, listed, moved, cancelled, tried again."""
+"""Deliveries over HTTP: enqueue, show, list, reschedule, cancel, retry."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -25,16 +25,16 @@ async def finished(api: Api, where: str) -> dict[str, Any]:
 
 
 @pytest.mark.row("D-01")
-async def test_one_call_takes_a_delivery_and_says_where_it_is(api: Api) -> None:
-    answer = await api.call("POST", "/v1/deliveries", delivery_body())
-    assert answer.status == 202
-    assert answer.json.keys() == {"id", "history_key", "state", "deliver_at", "moved_from", "recipients"}
-    assert answer.headers["Location"] == f"/v1/deliveries/{answer.json['id']}"
-    assert (answer.json["state"], answer.json["recipients"], answer.json["moved_from"]) == ("released", 1, None)
+async def test_a_delivery_is_accepted_with_its_location(api: Api) -> None:
+    response = await api.call("POST", "/v1/deliveries", delivery_body())
+    assert response.status == 202
+    assert response.json.keys() == {"id", "history_key", "state", "deliver_at", "moved_from", "recipients"}
+    assert response.headers["Location"] == f"/v1/deliveries/{response.json['id']}"
+    assert (response.json["state"], response.json["recipients"], response.json["moved_from"]) == ("released", 1, None)
 
 
 @pytest.mark.row("D-03")
-async def test_the_history_says_who_sent_what_to_whom_and_who_got_it_how(api: Api, courier: Couriers) -> None:
+async def test_the_history_has_the_outcome_of_every_recipient(api: Api, courier: Couriers) -> None:
     await courier("telegram")
     await courier("sms", lambda message: Rejected(Reason.RECIPIENT_UNREACHABLE))
     people = [
@@ -69,7 +69,7 @@ async def test_the_history_says_who_sent_what_to_whom_and_who_got_it_how(api: Ap
 
 @pytest.mark.row("D-17")
 @pytest.mark.parametrize(
-    ("verdict", "contacts", "answers", "more"),
+    ("verdict", "contacts", "outcomes", "more"),
     [
         ("scheduled", {"telegram": "1"}, {}, {"deliver_at": LATER}),
         ("all_reached", {"telegram": "1"}, {"telegram": Sent("1")}, {}),
@@ -78,15 +78,15 @@ async def test_the_history_says_who_sent_what_to_whom_and_who_got_it_how(api: Ap
         ("nobody_to_reach", {}, {}, {}),
     ],
 )
-async def test_the_sender_is_told_which_of_five_things_happened(
+async def test_the_history_has_one_of_five_verdicts(
     api: Api,
     courier: Couriers,
     verdict: str,
     contacts: dict[str, str],
-    answers: dict[str, Outcome],
+    outcomes: dict[str, Outcome],
     more: dict[str, str],
 ) -> None:
-    for channel, outcome in answers.items():
+    for channel, outcome in outcomes.items():
         await courier(channel, lambda message, outcome=outcome: outcome)
     people = [{"id": 1, "contacts": contacts}, {"id": 2, "contacts": {name: "9" for name in contacts if name == "sms"}}]
     made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people, channels=BOTH, **more))
@@ -98,7 +98,7 @@ async def test_the_sender_is_told_which_of_five_things_happened(
 
 
 @pytest.mark.row("D-04")
-async def test_a_key_can_be_had_and_used_before_the_delivery(api: Api) -> None:
+async def test_a_history_key_can_be_reserved_before_the_delivery(api: Api) -> None:
     given = await api.call("POST", "/v1/history-keys", {"sender": {"id": "деканат: 1"}})
     assert given.status == 201
     assert given.json["history_key"].startswith("history:{0}:деканат: 1:")
@@ -110,21 +110,21 @@ async def test_a_key_can_be_had_and_used_before_the_delivery(api: Api) -> None:
     assert (await api.call("GET", f"/v1/deliveries/{given.json['id']}")).json["sender"] == {"id": "деканат: 1"}
 
 
-async def test_either_form_of_a_key_names_the_delivery(api: Api) -> None:
+async def test_a_delivery_is_found_by_its_id_and_by_its_history_key(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(sender={"id": "a.b:c"}))
     for name in (made.json["id"], made.json["history_key"]):
         assert (await api.call("GET", f"/v1/deliveries/{name}")).json["id"] == made.json["id"]
 
 
 @pytest.mark.parametrize("sender", ["a/b", "50%25", "%2F", "a%2Fb", "~.:{}", "Ёж", "1.2.3", "a b+c", "%", "history:"])
-async def test_an_id_can_be_put_into_an_address_as_it_is(api: Api, sender: str) -> None:
+async def test_an_id_can_be_put_into_a_url_unchanged(api: Api, sender: str) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(sender={"id": sender}))
     result = await api.call("GET", made.headers["Location"])
     assert (result.status, result.json["sender"]) == (200, {"id": sender})
 
 
 @pytest.mark.row("D-02")
-async def test_who_is_named_twice_is_one_recipient_with_all_his_contacts(api: Api, courier: Couriers) -> None:
+async def test_a_recipient_named_twice_is_one_recipient_with_all_contacts(api: Api, courier: Couriers) -> None:
     telegram, sms = await courier("telegram"), await courier("sms")
     people = [
         {"id": 1, "contacts": {"sms": "+71", "telegram": ["1", "1"]}},
@@ -139,8 +139,8 @@ async def test_who_is_named_twice_is_one_recipient_with_all_his_contacts(api: Ap
 
 
 @pytest.mark.row("D-02", "D-11")
-async def test_a_channel_that_is_named_twice_is_used_once(api: Api, courier: Couriers) -> None:
-    """It had two parcels of one name, was sent once and never came to its end."""
+async def test_a_channel_named_twice_is_used_once(api: Api, courier: Couriers) -> None:
+    """Regression: there were two parcels of one name; the delivery was sent once and never finished."""
     telegram = await courier("telegram")
     people = [{"id": 1, "contacts": {"telegram": "1"}}]
     made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people, channels=["telegram", "telegram"]))
@@ -149,7 +149,7 @@ async def test_a_channel_that_is_named_twice_is_used_once(api: Api, courier: Cou
 
 
 @pytest.mark.row("D-07")
-async def test_a_delivery_waits_for_its_time_and_can_be_moved_and_cancelled_before(api: Api) -> None:
+async def test_a_scheduled_delivery_can_be_rescheduled_and_cancelled(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2029-11-21T17:00:00.250+03:00"))
     assert (made.json["state"], made.json["deliver_at"]) == ("scheduled", "2029-11-21T14:00:00.250Z")
     where = made.headers["Location"]
@@ -160,26 +160,26 @@ async def test_a_delivery_waits_for_its_time_and_can_be_moved_and_cancelled_befo
     assert (await api.call("PATCH", where, {"deliver_at": LATER})).code == "ALREADY_RELEASED"
 
 
-async def test_what_is_told_beyond_milliseconds_is_left_off(api: Api) -> None:
+async def test_times_are_cut_to_milliseconds(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2029-12-31T23:59:59.999999999Z"))
     assert made.json["deliver_at"] == "2029-12-31T23:59:59.999Z"
 
 
 @pytest.mark.row("D-07")
-async def test_a_time_in_the_past_is_now_and_the_caller_is_told_so(api: Api) -> None:
+async def test_a_time_in_the_past_means_now_and_is_reported_as_moved(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2001-01-01T00:00:00+05:00"))
     assert (made.status, made.json["state"], made.json["moved_from"]) == (202, "released", "2000-12-31T19:00:00Z")
     assert datetime.now(UTC) - datetime.fromisoformat(made.json["deliver_at"]) < timedelta(seconds=10)
 
 
-async def test_a_delivery_on_its_way_can_not_be_moved(api: Api) -> None:
+async def test_a_released_delivery_cannot_be_rescheduled(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body())
     refused = await api.call("PATCH", made.headers["Location"], {"deliver_at": LATER})
     assert (refused.status, refused.code) == (409, "ALREADY_RELEASED")
 
 
 @pytest.mark.row("D-42")
-async def test_a_cancel_of_chosen_recipients_says_who_had_been_sent_to(api: Api, courier: Couriers) -> None:
+async def test_cancelling_chosen_recipients_reports_those_already_sent(api: Api, courier: Couriers) -> None:
     holding, held = asyncio.Event(), asyncio.Event()
 
     async def answer(message: Message) -> Outcome:
@@ -208,7 +208,7 @@ async def test_a_cancel_of_chosen_recipients_says_who_had_been_sent_to(api: Api,
 
 
 @pytest.mark.row("D-40")
-async def test_what_failed_is_tried_again_in_the_same_history(api: Api, courier: Couriers) -> None:
+async def test_failed_outcomes_are_retried_in_the_same_history(api: Api, courier: Couriers) -> None:
     blocked = [True]
     await courier("telegram", lambda message: Rejected(Reason.BLOCKED) if blocked[0] else Sent("2"))
     made = await api.call("POST", "/v1/deliveries", delivery_body(channels=["telegram"]))
@@ -221,7 +221,7 @@ async def test_what_failed_is_tried_again_in_the_same_history(api: Api, courier:
     assert (await finished(api, where))["verdict"] == "all_reached"
 
 
-async def test_deliveries_are_cancelled_by_what_they_have_in_common(api: Api) -> None:
+async def test_deliveries_are_cancelled_by_a_common_field(api: Api) -> None:
     for tag in ("exam", "exam", "party"):
         await api.call("POST", "/v1/deliveries", delivery_body(tags=[tag], deliver_at=LATER))
     assert (await api.call("POST", "/v1/cancellations", {"tag": "exam"})).json == {"cancelled": 2}
@@ -229,7 +229,7 @@ async def test_deliveries_are_cancelled_by_what_they_have_in_common(api: Api) ->
     assert [one["tags"] for one in left.json["deliveries"]] == [["party"]]
 
 
-async def test_deliveries_are_listed_newest_first_and_page_by_page(api: Api) -> None:
+async def test_deliveries_are_listed_newest_first_in_pages(api: Api) -> None:
     made = [(await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER))).json["id"] for _ in range(5)]
     await api.call("POST", "/v1/deliveries", delivery_body(sender={"id": 7}))
     seen, where = [], "/v1/deliveries?sender=42&limit=2"
@@ -244,7 +244,7 @@ async def test_deliveries_are_listed_newest_first_and_page_by_page(api: Api) -> 
     assert since.json == {"deliveries": [], "next": None} or since.code == "TIME_OUT_OF_RANGE"
 
 
-async def test_a_long_history_is_read_page_by_page(api: Api) -> None:
+async def test_a_long_history_is_read_in_pages(api: Api) -> None:
     people = [{"id": n} for n in range(250)]
     made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people))
     first = await api.call("GET", made.headers["Location"])
@@ -258,9 +258,9 @@ async def test_a_long_history_is_read_page_by_page(api: Api) -> None:
 
 
 @pytest.mark.row("D-33")
-async def test_ten_thousand_recipients_are_one_call(api: Api) -> None:
+async def test_one_request_takes_ten_thousand_recipients(api: Api) -> None:
     people = [{"id": n, "contacts": {"sms": f"+7999{n:07}"}} for n in range(10_000)]
     made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people, deliver_at=LATER))
     assert (made.status, made.json["recipients"]) == (202, 10_000)
-    whole = await api.call("GET", made.headers["Location"] + "?limit=10000")
-    assert len(whole.json["recipients"]) == 10_000
+    history = await api.call("GET", made.headers["Location"] + "?limit=10000")
+    assert len(history.json["recipients"]) == 10_000

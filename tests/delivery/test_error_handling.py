@@ -1,4 +1,4 @@
-"""Whatever is wrong with a request as HTTP, and whatever befalls us, is a problem document."""
+"""Malformed requests, unavailable stores and internal errors: each becomes a problem document."""
 
 import asyncio
 import gzip
@@ -24,10 +24,10 @@ pytestmark = pytest.mark.row("D-27")
 @pytest.mark.parametrize(
     "path", ["/nowhere", "/v1", "/v1/", "/v1/deliveries/", "/v2/deliveries", "/docs/", "//", "/%00"]
 )
-async def test_an_address_that_is_not_there_is_not_found(api: Api, path: str) -> None:
+async def test_an_unknown_address_is_not_found(api: Api, path: str) -> None:
     for method in ("GET", "POST", "PROPFIND"):
-        answer = await api.call(method, path)
-        assert (answer.status, answer.code) == (404, "ROUTE_NOT_FOUND")
+        response = await api.call(method, path)
+        assert (response.status, response.code) == (404, "ROUTE_NOT_FOUND")
 
 
 @pytest.mark.parametrize(
@@ -40,73 +40,73 @@ async def test_an_address_that_is_not_there_is_not_found(api: Api, path: str) ->
         ("OPTIONS", "/v1/queue/tasks/0.1:bury", "GET, POST"),
     ],
 )
-async def test_a_method_that_an_address_does_not_have_is_told_which_it_has(
+async def test_an_unsupported_method_is_refused_with_the_allowed_ones(
     api: Api, method: str, path: str, allowed: str
 ) -> None:
-    answer = await api.call(method, path)
-    assert (answer.status, answer.code, answer.headers["Allow"]) == (405, "METHOD_NOT_ALLOWED", allowed)
+    response = await api.call(method, path)
+    assert (response.status, response.code, response.headers["Allow"]) == (405, "METHOD_NOT_ALLOWED", allowed)
 
 
-async def test_a_huge_body_is_refused_whether_it_says_so_or_not(api: Api) -> None:
+async def test_a_body_that_is_too_large_is_refused_with_or_without_content_length(api: Api) -> None:
     before = await api.keys()
     body = json.dumps(delivery_body(text="a" * 2**20)).encode()
 
-    async def silent() -> Any:
+    async def chunks() -> Any:
         for start in range(0, len(body), 2**16):
             yield body[start : start + 2**16]
 
-    said = await api.call("POST", "/v1/deliveries", body)
-    unsaid = await api.call("POST", "/v1/deliveries", data=silent(), headers={"Content-Type": "application/json"})
+    announced = await api.call("POST", "/v1/deliveries", body)
+    streamed = await api.call("POST", "/v1/deliveries", data=chunks(), headers={"Content-Type": "application/json"})
     packed, bomb = [
         await api.call("POST", "/v1/deliveries", gzip.compress(body * times), headers={"Content-Encoding": "gzip"})
         for times in (1, 20)
     ]
-    for answer in (said, unsaid, packed, bomb):
-        assert (answer.status, answer.code) == (413, "BODY_TOO_LARGE")
+    for response in (announced, streamed, packed, bomb):
+        assert (response.status, response.code) == (413, "BODY_TOO_LARGE")
     assert await api.keys() == before
 
 
 class TestLimit:
-    """A body that came whole with its head is measured too, and as it is unpacked."""
+    """The limit also applies to a body that arrives with its head, and to the unpacked size."""
 
     @pytest.fixture
     def options(self) -> Options:
         return Options(body_limit=1000)
 
-    async def test_a_body_beyond_a_small_limit_is_refused(self, api: Api) -> None:
+    async def test_a_body_above_a_small_limit_is_refused(self, api: Api) -> None:
         body = json.dumps(delivery_body(text="a" * 1000)).encode()
         for sent, headers in ((body, {}), (gzip.compress(body), {"Content-Encoding": "gzip"})):
-            answer = await api.call("POST", "/v1/deliveries", sent, headers=headers)
-            assert (answer.status, answer.code) == (413, "BODY_TOO_LARGE")
+            response = await api.call("POST", "/v1/deliveries", sent, headers=headers)
+            assert (response.status, response.code) == (413, "BODY_TOO_LARGE")
         assert (await api.call("POST", "/v1/deliveries", delivery_body())).status == 202
 
 
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=cp1251"]
 )
-async def test_only_json_is_taken(api: Api, kind: str) -> None:
-    answer = await api.call(
+async def test_only_json_is_accepted(api: Api, kind: str) -> None:
+    response = await api.call(
         "POST", "/v1/deliveries", json.dumps(delivery_body()).encode(), headers={"Content-Type": kind}
     )
-    assert (answer.status, answer.code) == (415, "CONTENT_TYPE_UNSUPPORTED")
+    assert (response.status, response.code) == (415, "CONTENT_TYPE_UNSUPPORTED")
 
 
 @pytest.mark.parametrize("kind", ["application/json; charset=UTF-8", "Application/JSON"])
-async def test_json_may_be_said_in_other_ways(api: Api, kind: str) -> None:
-    answer = await api.call(
+async def test_json_content_types_may_have_a_charset_and_any_case(api: Api, kind: str) -> None:
+    response = await api.call(
         "POST", "/v1/deliveries", json.dumps(delivery_body()).encode(), headers={"Content-Type": kind}
     )
-    assert answer.status == 202
+    assert response.status == 202
 
 
 async def exchanged(api: Api, sent: bytes) -> tuple[bytes, bytes]:
-    """Bytes to the server as they are; the head and the body of its answer."""
+    """Sends raw bytes; returns the head and the body of the response."""
     host, port = api.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(sent)
-    answer = await asyncio.wait_for(reader.read(), 5)
+    response = await asyncio.wait_for(reader.read(), 5)
     writer.close()
-    head, _, body = answer.partition(b"\r\n\r\n")
+    head, _, body = response.partition(b"\r\n\r\n")
     return head, body
 
 
@@ -120,19 +120,19 @@ async def exchanged(api: Api, sent: bytes) -> tuple[bytes, bytes]:
         (b"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: tea\r\n\r\n", 417, "EXPECTATION_FAILED"),
     ],
 )
-async def test_what_is_no_http_is_a_problem_all_the_same(api: Api, sent: bytes, status: int, code: str) -> None:
+async def test_malformed_http_gets_a_problem_document(api: Api, sent: bytes, status: int, code: str) -> None:
     head, body = await exchanged(api, sent)
     assert head.split(b" ")[1] == str(status).encode()
     assert b"application/problem+json" in head
     assert json.loads(body)["code"] == code
 
 
-async def test_a_caller_may_wait_for_leave_to_send_his_body(api: Api) -> None:
-    answer = await api.call("POST", "/v1/deliveries", delivery_body(), expect100=True)
-    assert answer.status == 202
+async def test_a_client_may_wait_for_100_continue(api: Api) -> None:
+    response = await api.call("POST", "/v1/deliveries", delivery_body(), expect100=True)
+    assert response.status == 202
 
 
-async def test_a_body_that_breaks_off_is_no_fault_of_ours(api: Api, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_body_that_breaks_off_is_not_logged_as_an_error(api: Api, caplog: pytest.LogCaptureFixture) -> None:
     head = f"POST /v1/deliveries HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {api.secret}\r\n"
     host, port = api.url.removeprefix("http://").split(":")
     _, writer = await asyncio.open_connection(host, int(port))
@@ -145,22 +145,22 @@ async def test_a_body_that_breaks_off_is_no_fault_of_ours(api: Api, caplog: pyte
 
 
 class TestFault:
-    """A fault of ours: the caller learns that there was one, and nothing of our insides."""
+    """The client learns that there was an internal error, and nothing else."""
 
     @pytest.fixture
     def services(self, services: Services) -> Services:
         return replace(services, deliveries=cast(Deliveries, BrokenService()))
 
-    async def test_it_is_told_without_its_cause_and_logged_with_it(
+    async def test_an_internal_error_is_logged_and_its_cause_stays_hidden(
         self, api: Api, caplog: pytest.LogCaptureFixture
     ) -> None:
-        answer = await api.call("GET", "/v1/deliveries/0.42.1763712000000000000")
-        assert (answer.status, answer.code) == (500, "INTERNAL")
-        assert b"hunter2" not in answer.body
+        response = await api.call("GET", "/v1/deliveries/0.42.1763712000000000000")
+        assert (response.status, response.code) == (500, "INTERNAL")
+        assert b"hunter2" not in response.body
         assert "hunter2" in caplog.text
 
 
-async def test_while_the_store_is_away_every_call_says_so_and_the_process_lives(api: Api, server: Server) -> None:
+async def test_without_the_store_every_operation_reports_it(api: Api, server: Server) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body())
     server.kill()
     calls = [
@@ -174,10 +174,10 @@ async def test_while_the_store_is_away_every_call_says_so_and_the_process_lives(
         ("GET", "/readyz", None),
     ]
     headers = {"Idempotency-Key": "a"}
-    answers = await asyncio.gather(*(api.call(*call, headers=headers) for call in calls))
-    for call, answer in zip(calls, answers, strict=True):
-        assert (answer.status, answer.code) == (503, "STORE_UNAVAILABLE"), call
-        assert answer.headers["Retry-After"] == "1"
+    responses = await asyncio.gather(*(api.call(*call, headers=headers) for call in calls))
+    for call, response in zip(calls, responses, strict=True):
+        assert (response.status, response.code) == (503, "STORE_UNAVAILABLE"), call
+        assert response.headers["Retry-After"] == "1"
     assert (await api.call("GET", "/livez")).status == 200
     server.start()
     assert (await api.call("GET", "/readyz")).status == 200
@@ -185,7 +185,7 @@ async def test_while_the_store_is_away_every_call_says_so_and_the_process_lives(
 
 
 class TestCutOff:
-    """The store is behind a link that can be cut between what it did and its answer."""
+    """The link to the store can be cut between a command and its reply."""
 
     @pytest.fixture
     async def link(self, server: Server) -> AsyncIterator[CuttableLink]:
@@ -200,15 +200,15 @@ class TestCutOff:
         yield opened
         await opened.close()
 
-    async def test_who_is_told_that_it_may_have_been_done_may_repeat_it_and_it_was(
+    async def test_a_write_with_unknown_outcome_can_be_repeated_with_its_key(
         self, api: Api, server: Server, link: CuttableLink
     ) -> None:
-        """With “nothing was written” he would ask for it once more, under another key."""
+        """After “nothing was written” a client would send it again with another key."""
         words = {"body": delivery_body(text="tomorrow"), "headers": {"Idempotency-Key": "a"}}
         link.block_replies(trigger=b"tomorrow")
         asked = asyncio.create_task(api.call("POST", "/v1/deliveries", **words))
         await until(lambda: any(key.startswith("deliveries:") for key in server.all_keys()))
-        link.redirect(1)  # nobody is there
+        link.redirect(1)  # nothing listens there
         unclear = await asked
         assert (unclear.status, unclear.code) == (503, "STORE_UNAVAILABLE")
         assert unclear.json["detail"].startswith("It may have been done. A repeat with the same Idempotency-Key")
@@ -219,7 +219,7 @@ class TestCutOff:
         assert len((await api.call("GET", "/v1/deliveries")).json["deliveries"]) == 1
 
 
-async def test_on_a_full_store_a_write_is_told_that_nothing_was_written_and_nothing_was(api: Api) -> None:
+async def test_on_a_full_store_a_write_reports_that_nothing_was_written(api: Api) -> None:
     before = await api.keys()
     await api.store.redis.config_set("maxmemory", 1)
     for headers in ({}, {"Idempotency-Key": "a"}):
@@ -235,7 +235,7 @@ class TestLimits:
     def options(self) -> Options:
         return Options(max_recipients=2)
 
-    async def test_an_operator_may_allow_fewer_recipients(self, api: Api) -> None:
+    async def test_the_number_of_recipients_can_be_limited(self, api: Api) -> None:
         refused = await api.call("POST", "/v1/deliveries", delivery_body(recipients=[{"id": n} for n in range(3)]))
         assert refused.code == "TOO_MANY_RECIPIENTS"
         twice = await api.call("POST", "/v1/deliveries", delivery_body(recipients=[{"id": n % 2} for n in range(9)]))

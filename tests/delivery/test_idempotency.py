@@ -1,4 +1,4 @@
-"""Idempotency-Key: a repeat of a write is answered like the first call, and the write happens once."""
+"""Idempotency-Key: a repeated write is done once and gets the first response."""
 
 import asyncio
 from collections import Counter
@@ -19,13 +19,13 @@ LATER = "2030-01-01T00:00:00+03:00"
 KEY = {"Idempotency-Key": "one"}
 
 
-async def test_a_thousand_identical_calls_at_once_make_one_delivery(api: Api) -> None:
+async def test_a_thousand_identical_requests_at_once_make_one_delivery(api: Api) -> None:
     body = delivery_body(deliver_at=LATER)
-    answers = await asyncio.gather(*(api.call("POST", "/v1/deliveries", body, headers=KEY) for _ in range(1000)))
-    assert {answer.status for answer in answers} == {202}
-    assert len({answer.body for answer in answers}) == 1
-    assert len({answer.headers["Location"] for answer in answers}) == 1
-    assert Counter(answer.headers.get("Idempotency-Replayed") for answer in answers) == {"true": 999, None: 1}
+    responses = await asyncio.gather(*(api.call("POST", "/v1/deliveries", body, headers=KEY) for _ in range(1000)))
+    assert {response.status for response in responses} == {202}
+    assert len({response.body for response in responses}) == 1
+    assert len({response.headers["Location"] for response in responses}) == 1
+    assert Counter(response.headers.get("Idempotency-Replayed") for response in responses) == {"true": 999, None: 1}
     assert len((await api.call("GET", "/v1/deliveries")).json["deliveries"]) == 1
 
 
@@ -48,7 +48,7 @@ async def repeated(api: Api, method: str, path: str, body: object) -> list[ApiRe
 
 
 @pytest.mark.parametrize(("method", "path", "body", "status"), WRITES)
-async def test_every_other_write_is_answered_twice_and_done_once(
+async def test_every_other_write_is_done_once_and_its_response_repeated(
     api: Api, method: str, path: str, body: object, status: int
 ) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER, tags=["exam"]))
@@ -58,7 +58,7 @@ async def test_every_other_write_is_answered_twice_and_done_once(
     assert second.headers["Idempotency-Replayed"] == "true"
 
 
-async def test_a_key_of_another_write_is_not_taken_for_a_repeat(api: Api) -> None:
+async def test_a_key_used_with_another_write_is_refused(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER))
     body = {"deliver_at": "2031-01-01T00:00:00Z"}
     assert (await api.call("PATCH", made.headers["Location"], body, headers=KEY)).status == 200
@@ -68,7 +68,7 @@ async def test_a_key_of_another_write_is_not_taken_for_a_repeat(api: Api) -> Non
     assert (elsewhere.status, elsewhere.code) == (422, "IDEMPOTENCY_KEY_REUSED")
 
 
-async def test_a_refused_write_is_forgotten_so_that_its_repeat_is_tried_anew(api: Api) -> None:
+async def test_a_refused_write_is_forgotten_and_can_be_repeated(api: Api) -> None:
     body = {"deliver_at": "2031-01-01T00:00:00Z"}
     before = await api.keys()
     refused = await api.call("PATCH", "/v1/deliveries/0.42.1763712000000000000", body, headers=KEY)
@@ -97,7 +97,7 @@ class TestInProgress:
     def services(self, services: Services) -> Services:
         return replace(services, deliveries=SlowDeliveries(services.store))
 
-    async def test_while_the_first_is_under_way_its_repeat_is_told_to_wait(self, api: Api) -> None:
+    async def test_a_repeat_while_the_first_request_is_in_progress_is_refused(self, api: Api) -> None:
         slow = api.services.deliveries
         assert isinstance(slow, SlowDeliveries)
         body = {"sender": {"id": 1}}
@@ -109,7 +109,7 @@ class TestInProgress:
         assert (await first).status == 201
         assert (await api.call("POST", "/v1/history-keys", body, headers=KEY)).body == (await first).body
 
-    async def test_what_was_done_is_told_although_there_is_no_room_to_keep_the_answer(self, api: Api) -> None:
+    async def test_a_write_succeeds_although_a_full_store_cannot_keep_its_response(self, api: Api) -> None:
         slow = api.services.deliveries
         assert isinstance(slow, SlowDeliveries)
         first = asyncio.create_task(api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}, headers=KEY))
@@ -120,7 +120,7 @@ class TestInProgress:
 
 
 @pytest.mark.row("D-27")
-async def test_on_a_full_store_a_cancel_with_a_key_is_done_and_a_repeat_of_what_was_kept_is_answered(api: Api) -> None:
+async def test_on_a_full_store_cancelling_works_and_stored_responses_are_repeated(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER))
     kept = await api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}, headers=KEY)
     await api.store.redis.config_set("maxmemory", 1)
@@ -132,12 +132,12 @@ async def test_on_a_full_store_a_cancel_with_a_key_is_done_and_a_repeat_of_what_
 
 
 @pytest.mark.parametrize("key", ["", "я", "k" * 256, "a\tb"])
-async def test_a_key_that_is_none_is_refused(api: Api, key: str) -> None:
-    answer = await api.call("POST", "/v1/deliveries", delivery_body(), headers={"Idempotency-Key": key})
-    assert (answer.status, answer.code) == (400, "IDEMPOTENCY_KEY_MALFORMED")
+async def test_a_malformed_idempotency_key_is_refused(api: Api, key: str) -> None:
+    response = await api.call("POST", "/v1/deliveries", delivery_body(), headers={"Idempotency-Key": key})
+    assert (response.status, response.code) == (400, "IDEMPOTENCY_KEY_MALFORMED")
 
 
-async def test_tenants_do_not_share_their_keys(api: Api) -> None:
+async def test_tenants_do_not_share_idempotency_keys(api: Api) -> None:
     _, secret = await api.services.api_keys.create("other", ["send"], "other")
     mine = await api.call("POST", "/v1/deliveries", delivery_body(), headers=KEY)
     theirs = await api.as_key(secret).call("POST", "/v1/deliveries", delivery_body(), headers=KEY)

@@ -1,4 +1,4 @@
-"""What needs no API key: delivery reports with their own secret, health, figures, pages."""
+"""Operations without an API key: delivery reports with their own secret, health, metrics, pages."""
 
 import re
 from urllib.parse import urlencode
@@ -13,11 +13,11 @@ from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import until
 
-NOBODY = {"Authorization": ""}
+WITHOUT_KEY = {"Authorization": ""}
 
 
 async def sent_by_sms(api: Api, courier: Couriers) -> tuple[str, str]:
-    """A delivery that went out by SMS, and the token that its gateway was given."""
+    """A delivery sent by SMS, and the token for its delivery report."""
     await courier("sms")
     body = delivery_body(recipients=[{"id": 1, "contacts": {"sms": "+79990000001"}}], channels=["sms"])
     made = await api.call("POST", "/v1/deliveries", body)
@@ -29,10 +29,10 @@ async def sent_by_sms(api: Api, courier: Couriers) -> tuple[str, str]:
 
 
 async def report(api: Api, token: str, status: int, method: str = "GET") -> ApiResponse:
-    result = {"token": token, "status": str(status), "id": "77", "answer": "id:77 stat:DELIVRD"}
+    parameters = {"token": token, "status": str(status), "id": "77", "answer": "id:77 stat:DELIVRD"}
     if method == "POST":
-        return await api.call("POST", "/v1/receipts/sms", data=result, headers=NOBODY)
-    return await api.call("GET", f"/v1/receipts/sms?{urlencode(result)}", headers=NOBODY)
+        return await api.call("POST", "/v1/receipts/sms", data=parameters, headers=WITHOUT_KEY)
+    return await api.call("GET", f"/v1/receipts/sms?{urlencode(parameters)}", headers=WITHOUT_KEY)
 
 
 async def status_of(api: Api, where: str) -> str:
@@ -45,17 +45,15 @@ async def status_of(api: Api, where: str) -> str:
     ("bits", "status"),
     [(1, "delivered"), (2, "failed"), (16, "failed"), (8, "sent"), (4, "sent"), (9, "delivered"), (12, "sent")],
 )
-async def test_a_report_of_the_gateway_is_written_into_the_history(
-    api: Api, courier: Couriers, bits: int, status: str
-) -> None:
+async def test_a_delivery_report_changes_the_history(api: Api, courier: Couriers, bits: int, status: str) -> None:
     where, token = await sent_by_sms(api, courier)
-    answer = await report(api, token, bits)
-    assert (answer.status, answer.json) == (200, {"changed": status != "sent"})
+    response = await report(api, token, bits)
+    assert (response.status, response.json) == (200, {"changed": status != "sent"})
     assert await status_of(api, where) == status
 
 
 @pytest.mark.row("D-37", "D-13")
-async def test_reports_come_in_any_order_any_number_of_times_and_by_either_method(api: Api, courier: Couriers) -> None:
+async def test_delivery_reports_may_be_repeated_and_reordered_by_get_and_post(api: Api, courier: Couriers) -> None:
     where, token = await sent_by_sms(api, courier)
     result = [(await report(api, token, bits, method)).json["changed"] for bits, method in REPORTS]
     assert result == [False, True, False, False, False]
@@ -66,28 +64,28 @@ REPORTS = [(8, "GET"), (1, "POST"), (1, "GET"), (2, "POST"), (4, "GET")]
 
 
 @pytest.mark.row("D-27")
-async def test_a_report_without_our_token_changes_nothing(api: Api, courier: Couriers) -> None:
+async def test_a_delivery_report_without_a_valid_token_changes_nothing(api: Api, courier: Couriers) -> None:
     where, token = await sent_by_sms(api, courier)
     for wrong in (token[:-1] + ("0" if token[-1] != "0" else "1"), "x", "a.b", "я.я"):
-        answer = await report(api, wrong, 1)
-        assert (answer.status, answer.code) == (403, "RECEIPT_SECRET_WRONG"), wrong
-    assert (await api.call("GET", "/v1/receipts/sms?status=1", headers=NOBODY)).code == "REQUIRED"
+        response = await report(api, wrong, 1)
+        assert (response.status, response.code) == (403, "RECEIPT_SECRET_WRONG"), wrong
+    assert (await api.call("GET", "/v1/receipts/sms?status=1", headers=WITHOUT_KEY)).code == "REQUIRED"
     assert (await report(api, token, 0)).code == "REPORT_MALFORMED"
     assert (await report(api, token, 32)).code == "REPORT_MALFORMED"
     assert await status_of(api, where) == "sent"
 
 
-async def test_the_process_lives_without_its_store_and_is_ready_with_it(api: Api, server: Server) -> None:
-    assert (await api.call("GET", "/livez", headers=NOBODY)).json == {"status": "ok"}
-    assert (await api.call("GET", "/readyz", headers=NOBODY)).status == 200
+async def test_the_process_is_alive_without_the_store_and_ready_with_it(api: Api, server: Server) -> None:
+    assert (await api.call("GET", "/livez", headers=WITHOUT_KEY)).json == {"status": "ok"}
+    assert (await api.call("GET", "/readyz", headers=WITHOUT_KEY)).status == 200
     server.kill()
-    assert (await api.call("GET", "/livez", headers=NOBODY)).status == 200
-    away = await api.call("GET", "/readyz", headers=NOBODY)
+    assert (await api.call("GET", "/livez", headers=WITHOUT_KEY)).status == 200
+    away = await api.call("GET", "/readyz", headers=WITHOUT_KEY)
     assert (away.status, away.code, away.headers["Retry-After"]) == (503, "STORE_UNAVAILABLE", "1")
     server.start()
 
     async def is_ready() -> bool:
-        return (await api.call("GET", "/readyz", headers=NOBODY)).status == 200
+        return (await api.call("GET", "/readyz", headers=WITHOUT_KEY)).status == 200
 
     await until(is_ready)
 
@@ -95,36 +93,36 @@ async def test_the_process_lives_without_its_store_and_is_ready_with_it(api: Api
 SAMPLE = re.compile(r'[a-z_]+(\{[a-z]+="[^"\\]*"(,[a-z]+="[^"\\]*")*\})? -?[0-9.]+(e[+-][0-9]+)?')
 
 
-async def test_the_figures_are_prometheus_text_and_name_nobody(api: Api) -> None:
+async def test_metrics_are_prometheus_text_without_ids(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body())
     await api.call("GET", made.headers["Location"])
     await api.call("GET", "/v1/deliveries/nonsense")
     await api.call("PROPFIND", '/"quoted"')
-    answer = await api.call("GET", "/metrics", headers=NOBODY)
-    assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
-    lines = answer.body.decode().splitlines()
+    response = await api.call("GET", "/metrics", headers=WITHOUT_KEY)
+    assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    lines = response.body.decode().splitlines()
     assert all(line.startswith(("# HELP ", "# TYPE ")) or SAMPLE.fullmatch(line) for line in lines)
     assert 'ada_http_requests_total{method="POST",route="/v1/deliveries",status="202"} 1.0' in lines
     assert 'ada_http_requests_total{method="GET",route="/v1/deliveries/{id}",status="404"} 1.0' in lines
     assert "ada_deliveries_accepted_total 1.0" in lines
     assert 'ada_http_request_duration_seconds_count{route="/v1/deliveries/{id}"} 2.0' in lines
-    assert made.json["id"] not in answer.body.decode()
+    assert made.json["id"] not in response.body.decode()
 
 
-async def test_a_strange_method_is_not_a_series_of_its_own(api: Api) -> None:
+async def test_unusual_methods_share_one_series(api: Api) -> None:
     for method in ("LOCK", "PURGE", "MKCOL"):
         await api.call(method, "/nowhere")
-    figures = (await api.call("GET", "/metrics", headers=NOBODY)).body.decode()
+    figures = (await api.call("GET", "/metrics", headers=WITHOUT_KEY)).body.decode()
     assert 'ada_http_requests_total{method="other",route="/{rest}",status="404"} 3.0' in figures
 
 
 @pytest.mark.parametrize("path", ["/", "/docs"])
-async def test_a_page_is_whole_in_itself_and_may_ask_no_other_host(api: Api, path: str) -> None:
-    answer = await api.call("GET", path, headers=NOBODY)
-    page = answer.body.decode()
-    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+async def test_a_page_loads_nothing_from_other_hosts(api: Api, path: str) -> None:
+    response = await api.call("GET", path, headers=WITHOUT_KEY)
+    page = response.body.decode()
+    assert response.headers["Content-Type"] == "text/html; charset=utf-8"
     assert not re.search(r"https?://|//cdn|@import|url\(", page)
-    allowed = answer.headers["Content-Security-Policy"]
+    allowed = response.headers["Content-Security-Policy"]
     assert allowed == content_security_policy(page)
     assert "default-src 'none'" in allowed
     assert page.count("<script>") == allowed.split("script-src")[1].split(";")[0].count("'sha256-") == 1

@@ -1,4 +1,4 @@
-"""The OpenAPI document: every call is in it, and what is really answered is what it says."""
+"""The OpenAPI document: it has every operation, and real responses match it."""
 
 from collections import Counter
 from typing import Any
@@ -16,14 +16,12 @@ from tests.support.waiting import until
 
 @pytest.fixture
 async def document(api: Api) -> dict[str, Any]:
-    answer = await api.call("GET", "/openapi.json", headers={"Authorization": ""})
-    result: dict[str, Any] = answer.json
+    response = await api.call("GET", "/openapi.json", headers={"Authorization": ""})
+    result: dict[str, Any] = response.json
     return result
 
 
-async def test_every_call_that_is_registered_is_described_and_no_other(
-    services: Services, document: dict[str, Any]
-) -> None:
+async def test_exactly_the_registered_operations_are_described(services: Services, document: dict[str, Any]) -> None:
     registered = {
         (route.method.lower(), route.resource.canonical)
         for route in build(services).router.routes()
@@ -33,7 +31,7 @@ async def test_every_call_that_is_registered_is_described_and_no_other(
     assert registered == described
 
 
-async def test_the_document_holds_together(document: dict[str, Any]) -> None:
+async def test_the_document_is_valid(document: dict[str, Any]) -> None:
     assert document["openapi"] == "3.1.0"
     operations = [one for methods in document["paths"].values() for one in methods.values()]
     assert Counter(one["operationId"] for one in operations).most_common(1)[0][1] == 1
@@ -52,7 +50,7 @@ def references(value: Any) -> set[str]:
     return set().union(*(references(one) for one in value)) if isinstance(value, list) else set()
 
 
-async def test_every_call_needs_a_key_or_says_that_it_needs_none(document: dict[str, Any]) -> None:
+async def test_every_operation_declares_its_scope_or_that_it_needs_no_key(document: dict[str, Any]) -> None:
     assert document["security"] == [{"key": []}]
     for route in ROUTES:
         operation = document["paths"][route.path][route.method.lower()]
@@ -67,9 +65,7 @@ async def test_every_code_is_listed_with_its_status(document: dict[str, Any]) ->
     assert listed == {code: meaning.status for code, meaning in problems.CODES.items()}
 
 
-async def test_what_is_really_answered_fits_what_is_described(
-    api: Api, courier: Couriers, document: dict[str, Any]
-) -> None:
+async def test_real_responses_match_their_schemas(api: Api, courier: Couriers, document: dict[str, Any]) -> None:
     await courier("telegram")
     made = await api.call("POST", "/v1/deliveries", delivery_body(tags=["exam"], lane="a"))
     where = made.headers["Location"]
@@ -80,7 +76,7 @@ async def test_what_is_really_answered_fits_what_is_described(
 
     await until(is_sent)
     tasks = await api.call("GET", "/v1/queue/tasks")
-    answers: dict[tuple[str, str], ApiResponse] = {
+    responses: dict[tuple[str, str], ApiResponse] = {
         ("post", "/v1/deliveries"): made,
         ("get", "/v1/deliveries/{id}"): await api.call("GET", where),
         ("get", "/v1/deliveries"): await api.call("GET", "/v1/deliveries"),
@@ -96,16 +92,16 @@ async def test_what_is_really_answered_fits_what_is_described(
         ("delete", "/v1/deliveries/{id}"): await api.call("DELETE", where),
         ("post", "/v1/cancellations"): await api.call("POST", "/v1/cancellations", {"tag": "exam"}),
     }
-    for (method, path), answer in answers.items():
-        described = document["paths"][path][method]["responses"][str(answer.status)]["content"]["application/json"]
+    for (method, path), response in responses.items():
+        described = document["paths"][path][method]["responses"][str(response.status)]["content"]["application/json"]
         schema = {**described["schema"], "components": document["components"]}
-        Draft202012Validator(schema).validate(answer.json)
+        Draft202012Validator(schema).validate(response.json)
 
 
 class TestOperators:
-    """The queue's verbs, as an operator calls them."""
+    """The verbs of the queue, for operators."""
 
-    async def test_a_task_is_laid_aside_taken_up_again_and_ended(self, api: Api) -> None:
+    async def test_a_task_is_buried_kicked_and_cancelled(self, api: Api) -> None:
         await api.call("POST", "/v1/deliveries", delivery_body(channels=["sms"]))
         task = (await api.call("GET", "/v1/queue/tasks?tube=sms")).json["tasks"][0]
         where = f"/v1/queue/tasks/{task['id']}"

@@ -13,8 +13,10 @@ from tests.crash.process import AdaProcess
 from tests.support.servers import Server
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.timeout(180)  # it starts several interpreters
+
 WORKERS = 2
-ENDED = 'ada_http_requests_total{method="GET",route="/livez",status="200"} '
+COUNTER = 'ada_http_requests_total{method="GET",route="/livez",status="200"} '
 
 
 @pytest.fixture
@@ -57,7 +59,7 @@ async def counted(session: ClientSession, url: str) -> int:
     """Requests of all workers, as any one of them reports."""
     async with session.get(f"{url}/metrics") as response:
         lines = (await response.text()).splitlines()
-    return sum(int(float(line.removeprefix(ENDED))) for line in lines if line.startswith(ENDED))
+    return sum(int(float(line.removeprefix(COUNTER))) for line in lines if line.startswith(COUNTER))
 
 
 async def test_a_killed_worker_is_restarted_while_the_others_serve_and_all_end_on_sigterm(

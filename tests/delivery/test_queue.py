@@ -1,4 +1,4 @@
-"""The queue over HTTP: found, listed in pages and cancelled by what tasks have in common."""
+"""The queue over HTTP: search, list and cancel tasks."""
 
 import pytest
 
@@ -21,50 +21,50 @@ async def queue(api: Api) -> Queue:
 
 
 @pytest.mark.parametrize("by", ["user=u", "lane=l", "kind_prefix=timer", "tag=exam", ALL_MARKS])
-async def test_tasks_are_listed_by_what_they_have_a_page_at_a_time(api: Api, queue: Queue, by: str) -> None:
+async def test_tasks_are_found_by_each_field_in_pages(api: Api, queue: Queue, by: str) -> None:
     found, path = [], f"{TASKS}?{by}&limit=2"
     while path:
-        answer = await api.call("GET", path)
-        assert answer.status == 200
-        assert len(answer.json["tasks"]) <= 2
-        found += answer.json["tasks"]
-        path = answer.json["next"] and f"{TASKS}?{by}&limit=2&cursor={answer.json['next']}"
+        response = await api.call("GET", path)
+        assert response.status == 200
+        assert len(response.json["tasks"]) <= 2
+        found += response.json["tasks"]
+        path = response.json["next"] and f"{TASKS}?{by}&limit=2&cursor={response.json['next']}"
     assert [task["user"] for task in found] == ["u"] * 5
     assert len({task["id"] for task in found}) == 5
-    states = [task["state"] for task in found]  # by lane the first leads the last page of those behind it
+    states = [task["state"] for task in found]  # in a lane the first task comes with the last page of those behind it
     assert states == (["locked"] * 4 + ["ready"] if by == "lane=l" else ["ready", *["locked"] * 4])
     alone = (await api.call("GET", f"{TASKS}?{by}")).json["tasks"]
     assert [task["state"] for task in alone] == ["ready", *["locked"] * 4]
 
 
-async def test_pages_go_through_all_kinds_of_a_prefix(api: Api, queue: Queue) -> None:
+async def test_pages_cover_all_kinds_with_a_prefix(api: Api, queue: Queue) -> None:
     await queue.put_many("t", [NewTask("", kind=f"timer.{name}") for name in ("-", "b", "a-b", "ü")])
     kinds: list[str] = []
     cursor: str | None = ""
     while cursor is not None:
-        answer = await api.call("GET", f"{TASKS}?kind_prefix=timer.&limit=1{cursor}")
-        kinds += [task["kind"] for task in answer.json["tasks"]]
-        cursor = answer.json["next"] and f"&cursor={answer.json['next']}"
+        response = await api.call("GET", f"{TASKS}?kind_prefix=timer.&limit=1{cursor}")
+        kinds += [task["kind"] for task in response.json["tasks"]]
+        cursor = response.json["next"] and f"&cursor={response.json['next']}"
     assert sorted(kinds) == sorted(["timer.a"] * 5 + ["timer.-", "timer.b", "timer.a-b", "timer.ü"])
 
 
-async def test_a_cursor_that_is_none_is_refused(api: Api, queue: Queue) -> None:
+async def test_a_malformed_cursor_is_refused(api: Api, queue: Queue) -> None:
     assert (await api.call("GET", f"{TASKS}?user=u&cursor=nonsense")).code == "CURSOR_MALFORMED"
 
 
-async def test_all_tasks_of_a_user_are_cancelled_and_one_under_way_is_told(api: Api, queue: Queue) -> None:
-    answer = await api.call("POST", "/v1/queue/cancellations", {"user": "u", "kind_prefix": "timer."})
-    assert (answer.status, answer.json) == (200, {"cancelled": 5, "flagged": 0})
+async def test_all_tasks_of_a_user_are_cancelled(api: Api, queue: Queue) -> None:
+    response = await api.call("POST", "/v1/queue/cancellations", {"user": "u", "kind_prefix": "timer."})
+    assert (response.status, response.json) == (200, {"cancelled": 5, "flagged": 0})
     left = (await api.call("GET", TASKS)).json["tasks"]
     assert [task["user"] for task in left] == ["v"]
 
 
 @pytest.mark.parametrize("body", [{}, {"tube": "t"}])
-async def test_a_cancellation_that_chooses_nothing_is_refused(api: Api, queue: Queue, body: dict[str, str]) -> None:
+async def test_a_cancellation_without_a_selection_is_refused(api: Api, queue: Queue, body: dict[str, str]) -> None:
     assert (await api.call("POST", "/v1/queue/cancellations", body)).code == "SELECTION_EMPTY"
 
 
 @pytest.mark.row("K-35")
-async def test_stats_tell_the_states(api: Api, queue: Queue) -> None:
+async def test_stats_count_the_states(api: Api, queue: Queue) -> None:
     result = (await api.call("GET", "/v1/queue")).json["tubes"]["t"]
     assert result["states"] == {"waiting": 0, "ready": 2, "locked": 4, "taken": 0, "buried": 0}

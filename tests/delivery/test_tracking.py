@@ -1,4 +1,4 @@
-"""The tracker and the stream: whoever waits for a delivery is told."""
+"""Tracking: the wait for reported channels, and the stream of events."""
 
 import asyncio
 import time
@@ -22,13 +22,13 @@ EVERYWHERE = delivery_body(recipients=[{"id": 1, "contacts": CONTACTS}])
 
 
 async def track(api: Api, key: str, **more: Any) -> Any:
-    answer = await api.call("POST", "/v1/track", {"history_key": key, **more})
-    assert answer.status == 200, answer
-    return answer.json
+    response = await api.call("POST", "/v1/track", {"history_key": key, **more})
+    assert response.status == 200, response
+    return response.json
 
 
 @pytest.mark.row("D-15")
-async def test_it_returns_as_soon_as_so_many_channels_have_reported(api: Api, courier: Couriers) -> None:
+async def test_track_returns_when_touch_count_channels_have_reported(api: Api, courier: Couriers) -> None:
     made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).json
     waiting = asyncio.create_task(track(api, made["id"], touch_count=2))
     await courier("telegram")
@@ -42,7 +42,7 @@ async def test_it_returns_as_soon_as_so_many_channels_have_reported(api: Api, co
 
 
 @pytest.mark.row("D-15")
-async def test_it_counts_from_the_start_so_that_attaching_late_misses_nothing(api: Api, courier: Couriers) -> None:
+async def test_track_counts_from_the_start_of_the_delivery(api: Api, courier: Couriers) -> None:
     await courier("telegram")
     made = (await api.call("POST", "/v1/deliveries", delivery_body(channels=["telegram"]))).json
     await track(api, made["id"])
@@ -50,14 +50,14 @@ async def test_it_counts_from_the_start_so_that_attaching_late_misses_nothing(ap
 
 
 @pytest.mark.row("D-15")
-async def test_it_returns_when_all_have_reported_though_more_were_asked_for(api: Api, courier: Couriers) -> None:
+async def test_track_returns_when_all_channels_have_reported(api: Api, courier: Couriers) -> None:
     await courier("telegram")
     made = (await api.call("POST", "/v1/deliveries", delivery_body(channels=["telegram"]))).json
     assert (await track(api, made["id"], touch_count=16))["timed_out"] is False
 
 
 @pytest.mark.row("D-15")
-async def test_with_no_time_it_just_reads_and_with_little_it_says_that_it_was_over(api: Api) -> None:
+async def test_track_reports_a_timeout_and_with_zero_only_reads(api: Api) -> None:
     made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).json
     result = await track(api, made["id"], timeout=0)
     assert (result["timed_out"], result["history"]["verdict"]) == (True, "partly")
@@ -80,22 +80,22 @@ async def test_with_no_time_it_just_reads_and_with_little_it_says_that_it_was_ov
         ("timeout", 1e999, "JSON_NOT_A_NUMBER"),
     ],
 )
-async def test_what_is_out_of_range_is_refused(api: Api, field: str, value: object, code: str) -> None:
-    answer = await api.call("POST", "/v1/track", {"history_key": "0.42.1763712000000000000", field: value})
-    assert (answer.status, answer.code) == (400, code)
+async def test_track_refuses_values_out_of_range(api: Api, field: str, value: object, code: str) -> None:
+    response = await api.call("POST", "/v1/track", {"history_key": "0.42.1763712000000000000", field: value})
+    assert (response.status, response.code) == (400, code)
 
 
 @pytest.mark.row("D-15")
 @pytest.mark.parametrize(
     "key", ["history:{0}:42:1763712000000000000", "history:{7}:42:1763712000000000000", "nonsense"]
 )
-async def test_an_unknown_key_is_not_found(api: Api, key: str) -> None:
-    answer = await api.call("POST", "/v1/track", {"history_key": key})
-    assert (answer.status, answer.code) == (404, "HISTORY_NOT_FOUND")
+async def test_track_of_an_unknown_key_is_not_found(api: Api, key: str) -> None:
+    response = await api.call("POST", "/v1/track", {"history_key": key})
+    assert (response.status, response.code) == (404, "HISTORY_NOT_FOUND")
 
 
 @pytest.mark.row("D-16")
-async def test_it_can_be_attached_before_the_delivery(api: Api, courier: Couriers) -> None:
+async def test_track_can_start_before_the_delivery_exists(api: Api, courier: Couriers) -> None:
     await courier("telegram")
     key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).json["history_key"]
     assert await track(api, key, timeout=0) == {"history": None, "timed_out": True}
@@ -125,7 +125,7 @@ async def stream(api: Api, name: str, **headers: str) -> AsyncIterator[ClientRes
 
 
 async def events(response: ClientResponse) -> AsyncIterator[Event]:
-    """Until the stream ends. Comments are passed over."""
+    """Until the stream ends, without comments."""
     fields: dict[str, str] = {}
     async for raw in response.content:
         line = raw.decode().rstrip("\n")
@@ -138,7 +138,7 @@ async def events(response: ClientResponse) -> AsyncIterator[Event]:
 
 
 @pytest.mark.row("D-16")
-async def test_the_stream_tells_every_outcome_and_ends_with_the_delivery(api: Api, courier: Couriers) -> None:
+async def test_the_stream_has_every_outcome_and_ends_with_the_delivery(api: Api, courier: Couriers) -> None:
     made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).json
     async with stream(api, made["id"]) as response:
         for channel in CONTACTS:
@@ -153,13 +153,13 @@ async def test_the_stream_tells_every_outcome_and_ends_with_the_delivery(api: Ap
 
 
 @pytest.mark.row("D-16")
-async def test_a_lost_stream_resumes_after_the_last_event_that_was_seen(api: Api, courier: Couriers) -> None:
+async def test_a_lost_stream_resumes_after_the_last_event_id(api: Api, courier: Couriers) -> None:
     for channel in CONTACTS:
         await courier(channel)
     made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).json
     async with stream(api, made["id"]) as response:
-        whole = [event async for event in events(response)]
-    seen = whole[0].id
+        all_events = [event async for event in events(response)]
+    seen = all_events[0].id
     async with stream(api, made["id"], **{"Last-Event-ID": str(seen)}) as response:
         rest = [event async for event in events(response)]
     assert rest
@@ -173,14 +173,14 @@ async def test_a_lost_stream_resumes_after_the_last_event_that_was_seen(api: Api
 
 @pytest.mark.row("D-27")
 @pytest.mark.parametrize("seen", ["x", "-1", "1.5", "9" * 30, "²"])
-async def test_a_last_event_id_that_is_none_is_refused(api: Api, seen: str) -> None:
+async def test_a_malformed_last_event_id_is_refused(api: Api, seen: str) -> None:
     made = (await api.call("POST", "/v1/deliveries", delivery_body())).json
-    answer = await api.call("GET", f"/v1/deliveries/{made['id']}/events", headers={"Last-Event-ID": seen})
-    assert (answer.status, answer.code) == (400, "LAST_EVENT_ID_MALFORMED")
+    response = await api.call("GET", f"/v1/deliveries/{made['id']}/events", headers={"Last-Event-ID": seen})
+    assert (response.status, response.code) == (400, "LAST_EVENT_ID_MALFORMED")
 
 
 @pytest.mark.row("D-16")
-async def test_a_stream_can_be_attached_before_the_delivery(api: Api, courier: Couriers) -> None:
+async def test_a_stream_can_start_before_the_delivery_exists(api: Api, courier: Couriers) -> None:
     await courier("telegram")
     key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).json
     async with stream(api, key["id"]) as response:
@@ -196,14 +196,14 @@ class TestSilence:
     def options(self) -> Options:
         return Options(heartbeat=timedelta(seconds=0.02))
 
-    async def test_a_silent_stream_has_a_comment_now_and_then(self, api: Api) -> None:
+    async def test_a_silent_stream_has_heartbeats(self, api: Api) -> None:
         made = (await api.call("POST", "/v1/deliveries", delivery_body())).json
         async with stream(api, made["id"]) as response:
             assert await response.content.readuntil(b"\n\n") == b": still here\n\n"
             assert await response.content.readuntil(b"\n\n") == b": still here\n\n"
 
 
-async def test_streams_and_trackers_end_at_once_when_the_process_does(api: Api) -> None:
+async def test_streams_and_trackers_end_at_once_at_shutdown(api: Api) -> None:
     made = (await api.call("POST", "/v1/deliveries", EVERYWHERE)).json
     async with stream(api, made["id"]) as response:
         waiting = asyncio.create_task(api.call("POST", "/v1/track", {"history_key": made["id"]}))
@@ -221,13 +221,11 @@ async def test_streams_and_trackers_end_at_once_when_the_process_does(api: Api) 
 
 
 @pytest.mark.row("D-34")
-async def test_a_process_that_ends_while_it_is_followed_warns_of_nothing(
-    api: Api, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Its reader of events, told to end, met the end of the connection first and told of a lost one."""
+async def test_shutdown_during_a_stream_logs_no_warning(api: Api, caplog: pytest.LogCaptureFixture) -> None:
+    """Regression: the event reader, while it was being stopped, saw the closed connection and logged it as lost."""
     made = (await api.call("POST", "/v1/deliveries", delivery_body())).json
     async with stream(api, made["id"]) as response:
-        await asyncio.sleep(0.3)  # it reads
+        await asyncio.sleep(0.3)  # now it reads
         await api.close()
         await api.store.close()
         assert [event async for event in events(response)] == []
