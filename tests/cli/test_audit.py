@@ -49,7 +49,7 @@ def test_a_violation_is_printed_with_its_remedy(damaged: Server) -> None:
     assert "VIOLATED  I6 queue:{0}:due: names nothing" in done.stdout
     assert "--repair repairs it" in done.stdout
     assert "no safe repair: its owner is unknown" in done.stdout
-    assert damaged.all_keys() == ["queue:{0}:due", "foreign"]
+    assert damaged.all_keys() == ["foreign", "queue:{0}:due"]
 
 
 def test_repair_repairs_what_is_safe_and_checks_again(damaged: Server) -> None:
