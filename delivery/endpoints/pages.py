@@ -36,7 +36,7 @@ def front(context: Context) -> Handler:
 
 
 def _page(name: str) -> Handler:
-    text = resources.files("delivery").joinpath("web", name).read_text(encoding="utf-8")
+    text = read_page(name)
     headers = {
         hdrs.CONTENT_TYPE: HTML,
         hdrs.CONTENT_SECURITY_POLICY: content_security_policy(text),
@@ -48,6 +48,11 @@ def _page(name: str) -> Handler:
         return web.Response(body=text.encode(), headers=headers)
 
     return handle
+
+
+def read_page(name: str) -> str:
+    """A page of `delivery/web/`."""
+    return resources.files("delivery").joinpath("web", name).read_text(encoding="utf-8")
 
 
 def content_security_policy(page: str) -> str:
