@@ -1,0 +1,74 @@
+"""Which tests run which lines, and how long each takes: one run of the suite under coverage, a context per test.
+
+`measure()` needs minutes and writes its result to a file; `CoverageMap.load` reads it.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from coverage import CoverageData
+
+from tests.mutation.mutants import PACKAGES, ROOT
+
+# What plays whole installations, measures or mutates: slow, or with code that runs in processes of its own.
+LEFT_OUT = ("tests/bench", "tests/deploy", "tests/model_checking", "tests/mutation", "tests/soak")
+
+
+@dataclass(frozen=True)
+class CoverageMap:
+    """`tests`: file → line → test ids; `seconds`: how long each test takes."""
+
+    tests: dict[str, dict[int, list[str]]]
+    seconds: dict[str, float]
+
+    def covering(self, file: str, line: int, budget: float) -> list[str]:
+        """The tests that run this line, the quickest first, as many as take `budget` seconds together."""
+        found = sorted(self.tests.get(file, {}).get(line, ()), key=lambda test: self.seconds.get(test, 1.0))
+        chosen, spent = list[str](), 0.0
+        for test in found:
+            spent += self.seconds.get(test, 1.0)
+            if chosen and spent > budget:
+                break
+            chosen.append(test)
+        return chosen
+
+    def save(self, path: Path) -> None:
+        path.write_text(json.dumps({"tests": self.tests, "seconds": self.seconds}))
+
+    @classmethod
+    def load(cls, path: Path) -> "CoverageMap":
+        read = json.loads(path.read_text())
+        tests = {file: {int(line): ids for line, ids in lines.items()} for file, lines in read["tests"].items()}
+        return cls(tests, read["seconds"])
+
+
+def measure(chosen: list[str] | None = None) -> CoverageMap:
+    """Run the suite (or the chosen tests) once under coverage. Raises CalledProcessError if pytest cannot run."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, durations = Path(folder) / "coverage", Path(folder) / "durations.json"
+        words = [*(f"--cov={package}" for package in PACKAGES), "--cov-context=test", "--cov-report="]
+        words += ["-p", "tests.mutation.durations", f"--durations-to={durations}", "-n", "2", "-q", "--no-header"]
+        words += [f"--ignore={path}" for path in LEFT_OUT]
+        command = [sys.executable, "-m", "pytest", *words, *(chosen or ())]
+        environment = {"COVERAGE_FILE": str(data)}
+        subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, stdout=sys.stderr, check=False)
+        return CoverageMap(_contexts(data), json.loads(durations.read_text()))
+
+
+def _contexts(path: Path) -> dict[str, dict[int, list[str]]]:
+    data = CoverageData(str(path))
+    data.read()
+    found: dict[str, dict[int, list[str]]] = {}
+    for file in data.measured_files():
+        lines = defaultdict[int, set[str]](set)
+        for line, contexts in data.contexts_by_lineno(file).items():
+            lines[line] |= {context.rpartition("|")[0] for context in contexts if "|" in context}
+        relative = Path(file).relative_to(ROOT).as_posix()
+        found[relative] = {line: sorted(tests) for line, tests in lines.items() if tests}
+    return found
