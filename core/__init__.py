@@ -1,4 +1,12 @@
-"""The house: words, keys, scripts, queue, histories, tracker, sight, runtime.
+"""The core of Ada: deliveries, their histories and the queue that carries them out, on Redis/Valkey and Lua.
 
-Services → stores → scripts, keys → words.
+Packages, each importing only from those below it (docs/architecture.md):
+
+    courier · audit                  execute parcels; prove the invariants
+    history · queue · admission      deliveries and outcomes; tasks; API keys and idempotency
+    redis                            keys, scripts, pipelining, keyspace events, streams
+    model → errors                   pure values and rules
+
+Guarantee: every change of state is one Lua script, so a crash leaves all of it or nothing. Neighbours: `delivery`,
+`couriers`, `cli` and `bench` import from here; nothing here imports them.
 """

@@ -1,6 +1,6 @@
 """Delivery reports: the token by which a provider reports on a message, and what a report changes.
 
-The token names one entry of one delivery and is signed with a secret of this installation, so that nobody else can mark
+The token names one entry of one delivery and is signed with a secret of this installation, so that no one else can mark
 a message as delivered. Reports may come early, late, twice and in any order (`core.model.states.supersedes`).
 
 `core.courier.parcel_executor` puts the token into the message's report address; `delivery/` passes the provider's

@@ -120,7 +120,7 @@ class WebServer(HttpListener):
         fields = await read_body(request)
         user = _user(fields)
         fields.check()
-        return web.json_response({"told": self._telegram.mark_read(user)})
+        return web.json_response({"notified": self._telegram.mark_read(user)})
 
     async def _write_sms(self, request: web.Request) -> web.Response:
         fields = await read_body(request)

@@ -206,7 +206,7 @@ async def test_a_terminated_courier_finishes_the_attempts_under_way_and_releases
     accepted = await installation.deliver(*(person(number, channel) for number in range(100)))
     await until(lambda: installation.copies(channel).total() == CONCURRENT_ATTEMPTS, within=20)
     courier.terminate()
-    for _ in range(2):  # the courier has received the signal before the second renewal
+    for _ in range(2):  # the courier has received the signal before the second heartbeat
         await installation.lease_renewed()
     link.release()
     assert await courier.wait() == 0

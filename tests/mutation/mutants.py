@@ -1,7 +1,7 @@
 """Mutants of the Python code: one small change each, by its place in the source.
 
 Kinds: a comparison with its boundary moved or turned round; an integer or boolean constant changed; a call or await
-whose value nobody uses left out; a condition negated, `and` and `or` exchanged. Log calls, type annotations, docstrings
+whose value is not used left out; a condition negated, `and` and `or` exchanged. Log calls, type annotations, docstrings
 and `assert`s are left alone: changing them changes no behaviour.
 """
 

@@ -35,7 +35,7 @@ async def test_a_recipient_reads_and_writes_on_telegram(web_client: WebClient, s
     assert await web_client.call("POST", "write/telegram", {"address": 100_001, "text": "Здравствуйте"}) == (204, None)
     await until(lambda: received == ["Здравствуйте"])
     status, body = await web_client.call("POST", "read/telegram", {"address": "100001"})
-    assert (status, body["told"]) == (200, 0)
+    assert (status, body["notified"]) == (200, 0)
     await client.disconnect()
 
 
