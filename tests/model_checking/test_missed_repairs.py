@@ -56,8 +56,8 @@ async def test_the_repair_scripts_change_nothing_that_is_intact(stack: Stack) ->
         "offered": await queue.put("t", "", lane="o", priority=9),
         "kept": kept,
     }
-    (held,) = await stack.take()
-    assert held.task_id == names["taken"]
+    (claimed,) = await stack.take()
+    assert claimed.task_id == names["taken"]
     await queue.bury(names["buried"])
     stack.advance_clock(timedelta(minutes=1))
     for name in names.values():
@@ -67,10 +67,10 @@ async def test_the_repair_scripts_change_nothing_that_is_intact(stack: Stack) ->
     for member in ("@o", names["ready"].partition(".")[2]):
         assert await run("repair_offer", 0, "t", "default", member) == []
     assert await run("repair_tenant", 0, "t", "default") == []
-    assert await run("repair_tenant", 0, "t", "nobody") == []
+    assert await run("repair_tenant", 0, "t", "unknown") == []
     assert await run("repair_kind", 0, "k") == []
     assert await run("repair_index", 0, at("finished"), 1, kept.partition(".")[2]) == []
-    assert await run("repair_index", 0, at("lease"), 0, held.id) == []
+    assert await run("repair_index", 0, at("lease"), 0, claimed.id) == []
     keys = [await finished(stack), (await stack.deliver(*people(1), deliver_at=stack.now() + HOUR)).key]
     keys.append((await stack.deliver(*people(1))).key)
     for key in keys:
@@ -80,7 +80,7 @@ async def test_the_repair_scripts_change_nothing_that_is_intact(stack: Stack) ->
 async def test_a_delivery_missing_from_the_list_is_listed_again(stack: Stack) -> None:
     key = await finished(stack)
     await stack.redis.zrem(at("listed", TENANT), key.suffix)
-    assert await repaired(stack) == ["put into the list"]
+    assert await repaired(stack) == ["added to the listed"]
     assert (await stack.history(key)).state is DeliveryState.FINISHED
 
 
@@ -90,7 +90,7 @@ async def test_a_key_without_a_ttl_gets_the_ttl_of_its_delivery(stack: Stack) ->
     drop_at = (await stack.redis.zscore(at("retained"), member)) or 0
     await stack.redis.persist(at("outcomes", key.suffix))
     stack.advance_clock(HOUR)
-    assert await repaired(stack) == ["given an end"]
+    assert await repaired(stack) == ["TTL set"]
     assert await stack.redis.zscore(at("retained"), member) == drop_at, "its retention is unchanged"
     assert await stack.redis.pexpiretime(at("outcomes", key.suffix)) == drop_at + DAY_MS
 
@@ -104,7 +104,7 @@ async def test_a_delivery_missing_from_the_retained_is_kept_as_long_as_the_setti
         kept = ((await stack.redis.zscore(at("retained"), member)) or 0) - now
         assert 2 * DAY_MS <= kept < 2 * DAY_MS + 60_000
         await stack.redis.zrem(at("retained"), member)
-        assert await repaired(stack) == ["put into the retained"]
+        assert await repaired(stack) == ["added to the retained"]
 
 
 @pytest.mark.parametrize("damage", ["wrong", "gone"])
@@ -116,17 +116,17 @@ async def test_the_reached_bitmap_of_a_finished_delivery_is_rebuilt_with_its_ttl
         await stack.redis.setbit(reached, 1, 0)
     else:
         await stack.redis.delete(reached)
-    assert await repaired(stack) == ["counted anew"]
+    assert await repaired(stack) == ["recounted"]
     assert abs(await stack.redis.pexpiretime(reached) - ends) < 1000
 
 
 async def test_a_deferred_task_that_is_wrongly_in_a_lane_leaves_it_to_the_taken_one(stack: Stack) -> None:
     deferred = (await stack.queue.put("t", "later", lane="x", due=stack.now() + HOUR)).partition(".")[2]
     await stack.queue.put("t", "now", lane="x")
-    (held,) = await stack.take()
+    (claimed,) = await stack.take()
     await stack.redis.zadd(at("lane", "t", "x"), {deferred: 1})
     await repaired(stack)
-    assert await stack.redis.hget(at("front", "t"), "x") == held.id
+    assert await stack.redis.hget(at("front", "t"), "x") == claimed.id
     assert await stack.redis.zrange(at("lane", "t", "x"), 0, -1) == []
 
 
@@ -134,15 +134,15 @@ async def test_a_taken_task_becomes_first_again_and_the_wrong_first_goes_behind_
     first = (await stack.queue.put("t", "first", lane="x")).partition(".")[2]
     second = (await stack.queue.put("t", "second", lane="x")).partition(".")[2]
     third = (await stack.queue.put("t", "third", lane="x")).partition(".")[2]
-    (held,) = await stack.take()
-    assert held.id == first
+    (claimed,) = await stack.take()
+    assert claimed.id == first
     await stack.redis.hset(at("front", "t"), "x", second)
     await stack.redis.zrem(at("lane", "t", "x"), second)
     await stack.store.run("repair_task", 0, first)
     assert await stack.redis.zrange(at("lane", "t", "x"), 0, -1) == [second, third]
     await repaired(stack)
     assert await stack.redis.hget(at("front", "t"), "x") == first
-    assert await stack.queue.settle(held) == "done"
+    assert await stack.queue.settle(claimed) == "done"
     assert await stack.finish_all() == ["second", "third"]
 
 
@@ -163,8 +163,8 @@ async def test_a_lost_first_task_is_first_again(stack: Stack, lane_first: bool) 
 async def test_of_two_tasks_without_a_place_the_taken_one_gets_it(stack: Stack) -> None:
     """A task that backs off can wait as a deferred one; no task of the lane starts beside a taken one."""
     backing = await stack.queue.put("t", "backing off", lane="x")
-    (held,) = await stack.take()
-    await stack.queue.settle(held, result=SettleResult.RETRY, due=int((stack.now() + HOUR).timestamp() * 1000))
+    (claimed,) = await stack.take()
+    await stack.queue.settle(claimed, result=SettleResult.RETRY, due=int((stack.now() + HOUR).timestamp() * 1000))
     await stack.redis.hdel(at("front", "t"), "x")
     await stack.queue.put("t", "taken", lane="x")
     (taken,) = await stack.take()
@@ -179,9 +179,9 @@ async def test_of_two_tasks_without_a_place_the_taken_one_gets_it(stack: Stack) 
 async def test_a_task_that_backs_off_gets_its_place_in_the_lane_back(stack: Stack) -> None:
     await stack.queue.put("t", "first", lane="x")
     await stack.queue.put("t", "second", lane="x")
-    (held,) = await stack.take()
+    (claimed,) = await stack.take()
     due = int((stack.now() + HOUR).timestamp() * 1000)
-    await stack.queue.settle(held, result=SettleResult.RETRY, due=due)
+    await stack.queue.settle(claimed, result=SettleResult.RETRY, due=due)
     await stack.redis.hdel(at("front", "t"), "x")
     await repaired(stack)
     assert await stack.take() == [], "it is still the turn of the first"

@@ -71,7 +71,7 @@ async def test_a_courier_that_takes_over_the_first_parcel_skips_the_retried_reci
 
 
 async def test_a_courier_that_continues_a_parcel_skips_a_recipient_reported_as_failed_meanwhile(stack: Stack) -> None:
-    """Ben was deferred, then a delivery report says that the first message failed: no retry was asked for."""
+    """Ben was deferred, then a delivery report marks the first message as failed: no retry was asked for."""
     key = (await stack.deliver(*people(2))).key
     (first,) = await stack.take("echo")
     _, ben = Parcel.of(first).entries
@@ -85,7 +85,7 @@ async def test_a_courier_that_continues_a_parcel_skips_a_recipient_reported_as_f
 
 
 async def test_a_retried_recipient_of_a_cancelled_delivery_is_cancelled(stack: Stack) -> None:
-    """The bug: the record said `queued` for ever, while the counts said `cancelled`."""
+    """The bug: the record stayed `queued` for ever, while the counts had `cancelled`."""
     key = (await stack.deliver(*people(2))).key
     (first,) = await stack.take("echo")
     both = Parcel.of(first).entries

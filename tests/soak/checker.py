@@ -148,7 +148,7 @@ class _JournalReader:
     def _settled(self, line: Line) -> None:
         """Calls settle too; they are checked by their answers."""
         if run := self.runs.get(line["token"]):
-            run.replies.append((line["sent"], line["told"]))
+            run.replies.append((line["sent"], line["reply"]))
 
     def _releasing(self, line: Line) -> None:
         """Written before the call is sent, so the server may not have received it."""

@@ -58,7 +58,7 @@ class WrittenJournal:
 
     def end(self, token: int, result: str = "Done", reply: str = "done") -> None:
         self.write("end", token=token, result=result)
-        self.write("settled", token=token, result="", sent=len(self._lines), told=reply)
+        self.write("settled", token=token, result="", sent=len(self._lines), reply=reply)
 
     def ended(self, n: str, token: int, state: str = "done") -> None:
         self.write("ended", task=f"0.{n}", state=state, answer=str(token))

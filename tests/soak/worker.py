@@ -38,7 +38,7 @@ class JournalingStore(Store):
             width = len(arguments) // len(answer)
             for n, reply in enumerate(answer):
                 _, token, result, *_ = arguments[n * width : (n + 1) * width]
-                self.journal.write("settled", token=int(token), result=result, sent=sent, told=reply)
+                self.journal.write("settled", token=int(token), result=result, sent=sent, reply=reply)
         return answer
 
 

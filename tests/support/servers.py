@@ -147,10 +147,10 @@ class Server:
             return False
 
 
-def await_sync(holds: Callable[[], bool], within: float, what: str) -> None:
+def await_sync(condition: Callable[[], bool], within: float, what: str) -> None:
     """`until` without an event loop, for the start of processes."""
     limit = time.monotonic() + within
-    while not holds():
+    while not condition():
         if time.monotonic() > limit:
             raise TimeoutError(f"waited {within} s for {what}")
         time.sleep(0.005)
