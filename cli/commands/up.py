@@ -219,11 +219,14 @@ def print_summary(installation: Installation, as_json: bool) -> None:
     lines = [f"{name:<9} {value}" for name, value in summary(installation).items() if value]
     lines += [f"{channel:<9} {reason}" for channel, reason in installation.not_ready.items()]
     print("\n".join(["", "Ada is up. Ctrl-C stops it.", *(f"  {line}" for line in lines), ""]), flush=True)
-    print(NEXT, flush=True)
+    print(SANDBOX_HINT if installation.inbox else ACCOUNTS_HINT, flush=True)
 
 
-NEXT = """Open the api address in a browser and paste the key, or send from another terminal:
+SANDBOX_HINT = """Open the api address in a browser and paste the key, or send from another terminal:
   ./ada send --to 7=telegram:100001,sms:+79990000001 --text Hello --wait
+Telegram, VK and SMS are simulated: what was sent is on the inbox page. The README says how to connect real accounts.
+"""
+ACCOUNTS_HINT = """Open the api address in a browser and paste the key, or see ./ada send --help.
 """
 
 
