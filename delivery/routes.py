@@ -57,7 +57,7 @@ OPEN_ROUTES = (
     OpenRoute("POST", "/v1/receipts/sms", "The same as a form",
               delivery_reports.receive_sms, responses.DeliveryReportResponse, requests.DeliveryReportQuery),
     OpenRoute("GET", "/livez", "Whether the process is alive", health.live, responses.HealthResponse),
-    OpenRoute("GET", "/readyz", "Whether the process can serve requests", health.ready, responses.HealthResponse),
+    OpenRoute("GET", "/readyz", "Whether the process can serve requests", health.ready, responses.ReadinessResponse),
     OpenRoute("GET", "/metrics", "Metrics for Prometheus", health.show_metrics, metrics.CONTENT_TYPE),
     OpenRoute("GET", "/openapi.json", "This document", pages.openapi, dict),
     OpenRoute("GET", "/docs", "This document as a page", pages.docs, pages.HTML),

@@ -13,7 +13,7 @@ def get_or_create_api_key(settings: Settings) -> str:
         return settings.api_key
     file = key_file(settings)
     if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file.touch(mode=0o600)
         file.write_text(f"ada_{secrets.token_urlsafe(32)}\n")
     return file.read_text().strip()

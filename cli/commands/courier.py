@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
+from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.startup import configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
+from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, channels, courier_module, load
 from core.courier.interface import Courier
 from core.courier.options import CourierOptions
@@ -35,12 +37,13 @@ def declare(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    configuration = load()
+    configuration = load(may_receive=receiver(arguments.channel))
     directory = courier_directory(configuration, arguments.channel)
     if arguments.healthy:
         return SUCCESS if is_healthy(directory / HEALTH_FILE) else FAILURE
     configure_logging(configuration.settings)
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    prepare_data_directory(configuration.settings.data)
+    private_directory(private_directory(directory.parent) / directory.name)
     return asyncio.run(run_courier(configuration, arguments.channel, directory))
 
 
@@ -54,8 +57,8 @@ def is_healthy(health_file: Path) -> bool:
 
 async def run_courier(configuration: Configuration, channel: str, directory: Path) -> int:
     settings = configuration.channel(channel)
-    stop = stop_requested()
-    async with open_store(configuration) as store:
+    async with open_store(configuration, waits=True) as store:
+        stop = stop_requested()  # before, a signal simply ends the process
         courier = await open_courier(channel, settings, directory)
         try:
             options = courier_options(channel, settings, configuration.settings.lease)

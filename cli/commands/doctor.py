@@ -12,9 +12,11 @@ from pathlib import Path
 from cli.command import FAILURE, SUCCESS, Command
 from cli.processes.startup import redis_url
 from cli.settings.settings import Configuration, channels, courier_module, load
-from core.errors import LayoutUnknown, SetupError
+from core.errors import LayoutUnknown, SetupError, StoreUnavailable
 from core.redis.keys import LAYOUT
-from core.redis.server_checks import check, check_layout
+from core.redis.notifications import SETTING, ensure_notifications
+from core.redis.refusals import grant
+from core.redis.server_checks import check_channels, check_layout, check_settings, notification_problem
 from core.redis.store import Store
 
 CLOCK_TOLERANCE = 1.0
@@ -81,18 +83,40 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
         return
     try:
         store = await Store.open(url, configuration.settings.shards)
-    except SetupError as error:
+    except (SetupError, StoreUnavailable) as error:
         yield Finding("redis", False, str(error))
         return
     try:
         yield await check_version(store)
-        for problem in await check(store):
+        for problem in await check_settings(store):
             text = f"{problem.setting} is {problem.found or 'empty'}, not {problem.wanted}: {problem.why}"
             yield Finding("redis", False if problem.fatal else None, text, problem.correction)
+        yield await check_notifications(store)
         yield await check_data_layout(store)
         yield await check_clock(store)
     finally:
         await store.close()
+
+
+async def check_notifications(store: Store) -> Finding:
+    """Whether sleeping couriers are woken. Sets the server's flags if they are missing, and says so."""
+    state = await ensure_notifications(store.command)
+    if problem := notification_problem(state):
+        return Finding(
+            "wake-up", False, f"{problem.setting} is {problem.found or 'empty'}: {problem.why}", problem.correction
+        )
+    try:
+        await check_channels(store)
+    except (SetupError, StoreUnavailable) as error:
+        return Finding("wake-up", False, str(error))
+    if state.found is None:
+        detail = f"{SETTING} is hidden from this user ({state.refusal}); it must contain K, g and x"
+        return Finding("wake-up", None, detail, grant(store.address))
+    if state.changed:
+        return Finding(
+            "wake-up", True, f"CHANGED: {state.changed}", "redis-cli CONFIG REWRITE, so that a restart keeps it"
+        )
+    return Finding("wake-up", True, f"{SETTING} is {state.found}")
 
 
 async def check_version(store: Store) -> Finding:

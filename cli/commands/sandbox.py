@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
+from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.embedded_valkey import free_port, is_free
 from cli.processes.startup import configure_logging, stop_requested
 from cli.processes.supervisor import announce
@@ -28,7 +29,7 @@ def declare(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     settings = load().settings
     configure_logging(settings)
-    return asyncio.run(run_sandbox(settings.data.absolute() / "sandbox", arguments))
+    return asyncio.run(run_sandbox(prepare_data_directory(settings.data) / "sandbox", arguments))
 
 
 async def run_sandbox(directory: Path, arguments: Namespace) -> int:
@@ -60,7 +61,7 @@ def last_ports(file: Path) -> dict[str, int]:
     """The ports of the last run if they are still free, so that addresses in use stay valid; else free ports."""
     last = json.loads(file.read_text()) if file.exists() else {}
     ports = {name: last[name] if name in last and is_free(last[name]) else free_port() for name in PORTS}
-    file.parent.mkdir(parents=True, exist_ok=True)
+    private_directory(file.parent)
     file.write_text(json.dumps(ports))
     return ports
 

@@ -23,6 +23,7 @@ from cli.commands.up import ada_child, run_until, start_required
 from cli.processes.startup import configure_logging, open_store, stop_requested
 from cli.processes.supervisor import ChildSpec, Supervisor, announce
 from cli.settings.parsing import Address
+from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
@@ -50,7 +51,7 @@ def declare(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     if arguments.processes < 1:
         raise CommandFailed("--processes must be at least 1")
-    configuration = load()
+    configuration = load(may_receive=receiver("serve"))
     configure_logging(configuration.settings)
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)  # a line per request costs as much as the request
     if arguments.processes == 1:
@@ -62,9 +63,10 @@ def run(arguments: Namespace) -> int:
 
 
 async def serve(configuration: Configuration, share_port: bool) -> int:
-    stop, settings = stop_requested(), configuration.settings
+    settings = configuration.settings
     address, options = settings.http, Options(rate=settings.http_rate, burst=settings.http_burst)
-    async with open_store(configuration) as store, open_services(store, settings) as services:
+    async with open_store(configuration, waits=True) as store, open_services(store, settings) as services:
+        stop = stop_requested()  # before, a signal simply ends the process
         app = build(services, options)
         with cannot_listen(address):
             async with listening(
@@ -119,7 +121,7 @@ async def supervise(configuration: Configuration, processes: int) -> int:
 
 async def run_workers(configuration: Configuration, processes: int) -> int:
     """Keeps the workers running until cancelled. Raises CommandFailed if they cannot start."""
-    async with open_store(configuration):
+    async with open_store(configuration, waits=True):
         pass  # a wrong setting or server is reported here once, not by every worker
     supervisor = Supervisor(print_line)
     with reserve_port(configuration.settings.http) as address, tempfile.TemporaryDirectory("-ada-metrics") as metrics:

@@ -21,11 +21,14 @@ from cli.client.first_api_key import get_or_create_api_key
 from cli.command import SUCCESS, Command, CommandFailed, no_arguments
 from cli.processes import embedded_valkey
 from cli.processes.aof_fsync import fsync_periodically
+from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey
 from cli.processes.startup import stop_requested
 from cli.processes.supervisor import Announcement, ChildFailed, ChildSpec, PrintLine, Supervisor
+from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.connection import ServerAddress
 
 CHANNELS = ("telegram", "vk", "sms")
 """The channels of a usual installation. The sandbox simulates all of them."""
@@ -61,7 +64,7 @@ class Installation:
 async def start_everything(configuration: Configuration, print_line: PrintLine) -> AsyncIterator[Installation]:
     """Starts all children, yields when they are ready, stops them. Raises CommandFailed if a needed one fails."""
     settings = configuration.settings
-    data = settings.data.absolute()
+    data = prepare_data_directory(settings.data)
     supervisor = Supervisor(print_line)
     try:
         with embedded_valkey.locked(data / "valkey") as lock:
@@ -99,6 +102,7 @@ async def start_valkey(supervisor: Supervisor, directory: Path, lock: int) -> Em
         pass_fds=(lock,),
         final_exit_codes=frozenset(),
         is_shown=embedded_valkey.is_warning,
+        may_receive=receiver("valkey"),
     )
     await start_required(supervisor, spec)
     return server
@@ -141,8 +145,12 @@ async def start_couriers(supervisor: Supervisor, installation: Installation) -> 
 
 
 def ada_child(name: str, stage: int, environment: Mapping[str, str], *args: str) -> ChildSpec:
-    """A child that runs a verb of Ada. The environment is copied: later changes are for later children."""
-    return ChildSpec(name, (sys.executable, "-P", "-m", "cli", *args), stage, dict(environment))
+    """A child that runs a verb of Ada, with its own secrets only.
+
+    The environment is copied: later changes are for later children.
+    """
+    command = (sys.executable, "-P", "-m", "cli", *args)
+    return ChildSpec(name, command, stage, dict(environment), may_receive=receiver(name.split()[0]))
 
 
 async def start_required(supervisor: Supervisor, spec: ChildSpec) -> Announcement:
@@ -236,7 +244,7 @@ def summary(installation: Installation) -> dict[str, str | None]:
         "key": installation.api_key,
         "inbox": installation.inbox,
         "couriers": ", ".join(name for name in installation.channels if name not in installation.not_ready),
-        "redis": installation.redis_url,
+        "redis": str(ServerAddress.parse(installation.redis_url)),
         "data": str(installation.data),
     }
 

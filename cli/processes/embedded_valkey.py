@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from cli.processes.data_directory import make_files_private, private_directory
+
 READY = "Ready to accept connections"
 """The server logs this line when it accepts connections."""
 
@@ -91,7 +93,7 @@ def locked(directory: Path) -> Iterator[int]:
     The lock is held as long as any process has the descriptor open. If we are killed, no second server can start on the
     files before the first one has ended. Raises DirectoryInUse.
     """
-    directory.mkdir(parents=True, exist_ok=True)
+    private_directory(directory)
     lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         acquire(lock, directory)
@@ -113,8 +115,11 @@ def acquire(lock: int, directory: Path) -> None:
 
 
 def prepare(directory: Path) -> EmbeddedValkey:
-    """Writes the configuration; returns the server's address. Keeps the last port if it is free, and the password."""
-    directory.mkdir(parents=True, exist_ok=True)
+    """Writes the configuration; returns the server's address. Keeps the last port if it is free, and the password.
+
+    Only the owner can read the server's files, also those of an earlier version of Ada.
+    """
+    make_files_private(private_directory(directory))
     port, password = last_port_and_password(directory / "valkey.conf")
     if port is None or not is_free(port):
         port = free_port()

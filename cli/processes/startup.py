@@ -9,11 +9,14 @@ from contextlib import asynccontextmanager
 
 from cli.processes.embedded_valkey import running_url
 from cli.settings.settings import Configuration, Settings
-from core.errors import SetupError
+from core.errors import SetupError, StoreUnavailable
 from core.redis.server_checks import check, configure, sign_layout
 from core.redis.store import Store
 
 log = logging.getLogger(__name__)
+
+RETRY_OPEN = 1.0
+"""Seconds between two attempts to reach the server."""
 
 
 def configure_logging(settings: Settings) -> None:
@@ -49,14 +52,15 @@ def redis_url(settings: Settings) -> str:
 
 
 @asynccontextmanager
-async def open_store(configuration: Configuration) -> AsyncIterator[Store]:
-    """Opens the store and checks the server.
+async def open_store(configuration: Configuration, waits: bool = False) -> AsyncIterator[Store]:
+    """Opens the store and checks the server. A server that cannot be reached is waited for, or StoreUnavailable raised.
 
     Raises SetupError, with the command that repairs it, if the server could lose messages or holds data of a version
     that this version cannot work beside.
     """
     settings = configuration.settings
-    store = await Store.open(redis_url(settings), settings.shards)
+    url = redis_url(settings)
+    store = await (open_when_reachable(url, settings.shards) if waits else Store.open(url, settings.shards))
     try:
         await sign_layout(store)
         await refuse_unsafe_server(store)
@@ -64,6 +68,23 @@ async def open_store(configuration: Configuration) -> AsyncIterator[Store]:
         yield store
     finally:
         await store.close()
+
+
+async def open_when_reachable(url: str, shards: int) -> Store:
+    """For processes that serve: an outage of the server is no reason to give up. Logged once."""
+    waited = False
+    while True:
+        try:
+            store = await Store.open(url, shards)
+        except StoreUnavailable as fault:
+            if not waited:
+                log.warning("%s Waiting for it.", fault)
+            waited = True
+            await asyncio.sleep(RETRY_OPEN)
+        else:
+            if waited:
+                log.warning("Redis can be reached again")
+            return store
 
 
 async def refuse_unsafe_server(store: Store) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cli.command import OPERATOR_NEEDED, SUCCESS, WRONG_USAGE
+from cli.processes.data_directory import PRIVATE_UMASK
 from cli.processes.die_with_parent import die_with_parent
 
 Announcement = Mapping[str, Any]
@@ -59,8 +60,9 @@ def read_announcement(line: str) -> Announcement | None:
 class ChildSpec:
     """How to run one child process. Children of the highest `stage` are stopped first, those of one stage together.
 
-    `environment` is added to ours. `pass_fds` are inherited file descriptors. A child that exits with one of
-    `final_exit_codes` is not restarted. Lines for which `is_shown` is false are dropped.
+    `environment` is added to ours; a variable for whose name `may_receive` is false is withheld. `pass_fds` are
+    inherited file descriptors. A child that exits with one of `final_exit_codes` is not restarted. Lines for which
+    `is_shown` is false are dropped.
     """
 
     name: str
@@ -71,6 +73,11 @@ class ChildSpec:
     pass_fds: tuple[int, ...] = ()
     final_exit_codes: frozenset[int] = frozenset({SUCCESS, WRONG_USAGE, OPERATOR_NEEDED})
     is_shown: Callable[[str], bool] = bool
+    may_receive: Callable[[str], bool] = bool
+
+    def whole_environment(self) -> dict[str, str]:
+        found = {**os.environ, "PYTHONUNBUFFERED": "1", **self.environment}
+        return {name: value for name, value in found.items() if self.may_receive(name)}
 
 
 class SupervisedChild:
@@ -111,7 +118,8 @@ class SupervisedChild:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **self.spec.environment},
+            env=self.spec.whole_environment(),
+            umask=PRIVATE_UMASK,
             pass_fds=self.spec.pass_fds,
             start_new_session=True,
             limit=MAX_LINE_BYTES,

@@ -7,7 +7,7 @@ read only when that courier is used, because importing a courier imports its pro
 
 import os
 import pkgutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import UTC, time, timedelta, tzinfo
 from importlib import import_module
@@ -71,9 +71,16 @@ class Configuration:
         return any(key.startswith(section_prefix(name)) for key in self.raw)
 
 
-def load(environment: Mapping[str, str] | None = None, directory: Path | None = None) -> Configuration:
-    """Reads all sources. Raises SetupError for an unknown name or a value of the wrong type."""
-    raw = collect(os.environ if environment is None else environment, directory or Path.cwd())
+def load(
+    environment: Mapping[str, str] | None = None,
+    directory: Path | None = None,
+    may_receive: Callable[[str], bool] = bool,
+) -> Configuration:
+    """Reads all sources, without the settings for whose name `may_receive` is false.
+
+    Raises SetupError for an unknown name or a value of the wrong type.
+    """
+    raw = collect(os.environ if environment is None else environment, directory or Path.cwd(), may_receive)
     sections = tuple(section_prefix(channel) for channel in channels())
     common = [setting for setting in raw.values() if not setting.name.startswith(sections)]
     refuse_unknown(common, setting_names(Settings, PREFIX))

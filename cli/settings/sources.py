@@ -4,7 +4,7 @@ In settings.yaml a section is a mapping: `telegram: {api_id: 1}` is ADA_TELEGRAM
 a file that contains the value, as containers pass secrets. An empty value counts as not set.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,13 @@ class RawSetting:
     source: str
 
 
-def collect(environment: Mapping[str, str], directory: Path) -> dict[str, RawSetting]:
-    """All settings of all sources by name, without _FILE; later sources override earlier ones. Raises SetupError."""
+def collect(
+    environment: Mapping[str, str], directory: Path, may_receive: Callable[[str], bool] = bool
+) -> dict[str, RawSetting]:
+    """All settings of all sources by name, without _FILE; later sources override earlier ones. Raises SetupError.
+
+    A file with a secret is not opened if `may_receive` is false for its setting.
+    """
     dotenv = dict(read_dotenv(directory / ".env"))
     named = {**dotenv, **environment}.get(f"{PREFIX}SETTINGS")
     file = named or "settings.yaml"
@@ -34,7 +39,7 @@ def collect(environment: Mapping[str, str], directory: Path) -> dict[str, RawSet
         (".env", dotenv),
         ("the environment", environment),
     ):
-        found |= raw_settings(values, source)
+        found |= raw_settings({name: text for name, text in values.items() if may_receive(name)}, source)
     found.pop(f"{PREFIX}SETTINGS", None)
     return found
 

@@ -21,6 +21,7 @@ from core.queue.replies import Replies, TaskEnd
 from core.queue.task import NewTask
 from core.queue.tubes import Tubes
 from core.queue.worker import Worker, WorkerOptions
+from core.redis.notifications import ensure_notifications
 from core.redis.server_checks import sign_layout
 from core.redis.store import Store
 
@@ -169,10 +170,14 @@ class QueueClient:
 
 @asynccontextmanager
 async def connect(url: str, shards: int = 1, client: str = "") -> AsyncIterator[QueueClient]:
-    """Open a connection and yield its client. Raises SetupError; LayoutUnknown if the data are of another version."""
+    """Open a connection and yield its client; set `notify-keyspace-events` if the server lacks our flags.
+
+    Raises StoreUnavailable; SetupError; LayoutUnknown if the data are of another version.
+    """
     store = await Store.open(url, shards)
     try:
         await sign_layout(store)
+        await ensure_notifications(store.command)
         queue_client = QueueClient(store, client)
         try:
             yield queue_client

@@ -6,8 +6,9 @@ Replies are passed to callbacks as they arrive, so no task is scheduled for a re
 import asyncio
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 import hiredis
 from redis.asyncio.connection import SSLConnection, parse_url
@@ -62,13 +63,13 @@ class ServerAddress:
     path: str
     database: int
     username: str
-    password: str
+    password: str = field(repr=False)
     tls: ssl.SSLContext | None
 
     @classmethod
     def parse(cls, url: str) -> "ServerAddress":
-        """From a URL as redis-py takes it: redis://, rediss:// or unix://. Raises ValueError."""
-        parts: dict[str, Any] = {**parse_url(url)}
+        """From a URL as redis-py takes it: redis://, rediss:// or unix://. Raises ValueError, which names no secret."""
+        parts = _url_parts(url)
         is_tls = parts.pop("connection_class", None) is SSLConnection
         return cls(
             host=parts.get("host", "localhost"),
@@ -79,6 +80,30 @@ class ServerAddress:
             password=parts.get("password", ""),
             tls=SSLConnection(**parts).ssl_context.get() if is_tls else None,
         )
+
+    def __str__(self) -> str:
+        """The URL without the password, for people."""
+        user = "" if self.username == "default" else f"{quote(self.username)}@"
+        if self.path:
+            return f"unix://{user}{self.path}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'rediss' if self.tls else 'redis'}://{user}{host}:{self.port}/{self.database}"
+
+
+def _url_parts(url: str) -> dict[str, Any]:
+    """`parse_url`, which takes database 0 if the path is not a number, and quotes parts of a password in its errors."""
+    scheme, path = url.partition(":")[0], url.partition("?")[0].partition("://")[2].partition("/")[2]
+    if scheme not in ("redis", "rediss", "unix"):
+        raise ValueError("it begins with none of redis://, rediss:// and unix://")
+    if scheme != "unix" and path and not path.isdecimal() and "@" not in path:
+        raise ValueError(f"after the port it has {path!r}, which is not the number of a database")
+    try:
+        parts: dict[str, Any] = {**parse_url(url)}
+    except ValueError:
+        raise ValueError(
+            "its port or an option is wrong, or a special character of the password is not quoted (/ is %2F)"
+        ) from None
+    return parts
 
 
 def _ignore(reply: Reply) -> None:

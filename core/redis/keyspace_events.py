@@ -1,7 +1,8 @@
 """Keyspace events: wakes sleepers when their keys vanish. One connection and one loop per process.
 
-Events are only a wake-up signal. They are lost at every disconnect and every restart of the server, so every listener
-is also called at each (re)connect. A lost event costs at most a worker's floor, never a message.
+Events are only a wake-up signal. They are lost at every disconnect and every restart of the server, so at each
+(re)connect every listener is also called, after the server's `notify-keyspace-events` was checked and set. A lost event
+costs at most a worker's floor, never a message.
 
 Called by core.queue.worker. redis-py's own loop is not used: it ends 5 s into an outage, and after a short outage it
 subscribes again without a notice.
@@ -15,6 +16,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from core.redis.connection import Connection, Reply, encoded
+from core.redis.notifications import ensure_notifications
+from core.redis.refusals import is_about_rights, missing_rights
 from core.redis.store import Store
 
 log = logging.getLogger(__name__)
@@ -37,13 +40,21 @@ class KeyspaceEvents:
 
     async def run(self) -> None:
         """Listen until cancelled."""
-        pause = _FIRST_PAUSE
+        pause, logged = _FIRST_PAUSE, ""
         while True:
             self._unconfirmed = len(self._listeners)
             reason = await self._listen()
             pause = min(pause * 2, _LONGEST_PAUSE) if self._unconfirmed else _FIRST_PAUSE
-            log.warning("no keyspace events, again in %.2f s: %s", pause, str(reason) or type(reason).__name__)
+            text = self._explained(reason)
+            if text != logged or not self._unconfirmed:
+                log.warning("no keyspace events, retrying every %.2f s at most: %s", _LONGEST_PAUSE, text)
+            logged = text
             await asyncio.sleep(pause)
+
+    def _explained(self, reason: Exception) -> str:
+        if is_about_rights(reason):
+            return str(missing_rights(str(reason), self._address))
+        return str(reason) or type(reason).__name__
 
     async def _listen(self) -> Exception:
         """Listen on one connection; returns the reason of its end."""
@@ -52,8 +63,11 @@ class KeyspaceEvents:
         except (RedisError, OSError, TimeoutError) as fault:
             return fault
         try:
+            await ensure_notifications(self._connection.request)
             self._connection.write(encoded("SUBSCRIBE", *self._listeners))
             return await self._connection.lost
+        except RedisError as fault:
+            return fault
         finally:
             self._connection.close()
 

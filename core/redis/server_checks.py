@@ -1,21 +1,22 @@
 """Checks the settings and the data layout of a Redis/Valkey server at every start.
 
-`notify-keyspace-events` is set: our flags are merged into the existing ones. All other wrong settings are only
+`notify-keyspace-events` is set (`core.redis.notifications`). All other wrong settings are only
 reported, with the command that corrects them, because the operator decides about the server's memory and disk.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from redis.exceptions import ResponseError
+from redis.exceptions import RedisError
 
-from core.errors import LayoutUnknown, StoreFull
+from core.errors import LayoutUnknown, ScriptFault, StoreFull
+from core.redis.connection import Connection, Reply, encoded
 from core.redis.keys import KEYS, LAYOUT
+from core.redis.notifications import SETTING, Notifications, ensure_notifications, merged_flags
+from core.redis.refusals import explained
 from core.redis.store import Store
-
-# K: keyspace channels; g: del, expire, …; x: expired.
-_NOTIFY = "Kgx"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +53,50 @@ def setting_problems(settings: Mapping[str, str]) -> list[SettingProblem]:
     return problems
 
 
-def merged_flags(found: str) -> str:
-    """The notify flags with ours added; none is removed. `A` means all classes, `g` and `x` included."""
-    missing = [flag for flag in _NOTIFY if flag not in found and not (flag in "gx" and "A" in found)]
-    return found + "".join(missing)
-
-
 async def check(store: Store) -> list[SettingProblem]:
-    """Return the wrong settings, and switch our notifications on. A hosted server that hides CONFIG is not judged."""
+    """`check_settings`; also switch our notifications on."""
+    problem = notification_problem(await ensure_notifications(store.command))
+    return await check_settings(store) + ([problem] if problem else [])
+
+
+async def check_settings(store: Store) -> list[SettingProblem]:
+    """Return the wrong settings. Those that the server hides are not judged."""
     try:
-        answer = await store.redis.config_get(
-            "maxmemory-policy", "appendonly", "hash-max-*-value", "notify-keyspace-events"
-        )
-    except ResponseError:
+        answer = await store.command("CONFIG", "GET", "maxmemory-policy", "appendonly", "hash-max-*-value")
+    except ScriptFault:
         return []
     settings = {str(name): str(value) for name, value in answer.items()}
-    problems = setting_problems(_renamed(settings))
-    found = settings.get("notify-keyspace-events", "")
-    if merged_flags(found) != found:
-        problems += await _set_flags(store, found)
-    return problems
+    return setting_problems(_renamed(settings))
+
+
+def notification_problem(state: Notifications) -> SettingProblem | None:
+    """The problem that sleeping workers are not woken, if they are not."""
+    if not state.missing:
+        return None
+    found = state.found or ""
+    why = f"without it sleeping couriers are not woken; they only look for work every few seconds ({state.refusal})"
+    return SettingProblem(SETTING, found, merged_flags(found), why, False)
+
+
+async def check_channels(store: Store) -> None:
+    """Raises SetupError if the user may not subscribe to keyspace events; StoreUnavailable."""
+    first: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+
+    def take(reply: Reply) -> None:
+        if not first.done():
+            first.set_result(reply)
+
+    channel = f"__keyspace@{store.address.database}__:{KEYS['timer'].at(0)}"
+    try:
+        connection = await Connection.open(store.address, take, take)
+        connection.lost.add_done_callback(lambda lost: take(lost.result()))
+        connection.write(encoded("SUBSCRIBE", channel))
+        reply = await first
+        connection.close()
+        if isinstance(reply, RedisError):
+            raise reply
+    except (RedisError, OSError, TimeoutError) as fault:
+        raise explained(fault, store.address) from None
 
 
 def _renamed(settings: Mapping[str, str]) -> dict[str, str]:
@@ -116,12 +141,3 @@ async def configure(store: Store, retention: timedelta) -> None:
         name = KEYS["settings"].at(shard)
         if await store.command("HGET", name, "retention_ms") != str(retention_ms):
             await store.command("HSET", name, "retention_ms", retention_ms)
-
-
-async def _set_flags(store: Store, found: str) -> list[SettingProblem]:
-    try:
-        await store.redis.config_set("notify-keyspace-events", merged_flags(found))
-    except ResponseError:
-        why = "without them sleeping couriers are not woken; they only look for work every few seconds"
-        return [SettingProblem("notify-keyspace-events", found, merged_flags(found), why, False)]
-    return []

@@ -14,9 +14,10 @@ from redis.exceptions import NoScriptError, OutOfMemoryError, RedisError, Respon
 
 from core.errors import ScriptFault, SetupError, StoreError, StoreFull, StoreUnavailable
 from core.redis import scripts
-from core.redis.connection import PROTOCOL, ServerAddress, Word, encoded
+from core.redis.connection import PROTOCOL, Connection, ServerAddress, Word, encoded
 from core.redis.keys import KEYS
 from core.redis.pipeline import Pipeline
+from core.redis.refusals import explained, malformed_url
 
 log = logging.getLogger(__name__)
 
@@ -47,28 +48,38 @@ class Store:
 
     @classmethod
     async def open(cls, url: str, shards: int = 1, *, patience: float = 30.0) -> Self:
-        """Connect. `url`: redis://, rediss:// (TLS) or unix://, with user and password. Raises SetupError if the server
-        refuses.
+        """Connect. `url`: redis://, rediss:// (TLS) or unix://, with user and password.
+
+        Raises StoreUnavailable if waiting may help; SetupError if the URL is wrong or the server refuses it.
         """
         try:
             store = cls(url, shards, patience=patience)
         except ValueError as fault:
-            raise SetupError(
-                f"ADA_REDIS_URL cannot be read: {fault}. It looks like redis://user:password@host:6379/0."
-            ) from None
+            raise malformed_url(fault) from None
         try:
-            await store._check_version()
-        except (RedisError, OSError) as fault:
+            async with asyncio.timeout(_TIMEOUT):
+                await store._check_server()
+        except (RedisError, OSError, TimeoutError) as fault:
             await store.close()
-            raise SetupError(
-                f"No Redis at ADA_REDIS_URL: {fault}. Start it, or unset ADA_REDIS_URL to use the embedded one."
-            ) from None
+            raise explained(fault, store.address) from None
         return store
 
-    async def _check_version(self) -> None:
-        # HELLO and not INFO: a user without rights over the server may send it.
-        hello = await self.redis.execute_command("HELLO")  # type: ignore[no-untyped-call]
-        version = str(hello["version"])
+    async def _check_server(self) -> None:
+        """Raises SetupError for an old version; RedisError if the user may not use our keys or run scripts.
+
+        HELLO and not INFO: a user without rights over the server may send it.
+        """
+        connection = await Connection.open(self.address)
+        try:
+            hello = await connection.request("HELLO")
+            self._check_version(str(hello["version"]))
+            anchor = KEYS["counters"].at(0)
+            await connection.request("EXISTS", anchor)
+            await connection.request("EVAL", "return redis.call('EXISTS', KEYS[1])", 1, anchor)
+        finally:
+            connection.close()
+
+    def _check_version(self, version: str) -> None:
         major, minor, *_ = (int(part) for part in version.split("."))
         if (major, minor) < (6, 2):
             raise SetupError(f"Redis {version} is too old: 6.2 or Valkey is needed.")

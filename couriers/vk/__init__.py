@@ -66,6 +66,11 @@ class Vk:
         body: Any = await self._api.request("groups.getById", {})
         found = body.get("response") if isinstance(body, dict) else None
         groups = found.get("groups") if isinstance(found, dict) else found
+        code = answers.error_code(body)
+        if code in answers.THROTTLES or code in answers.AMBIGUOUS:
+            raise SetupError(
+                f"VK does not sign in this community now ({_reason(body)}). {answers.sign_in_remedy(code)}"
+            )
         if not groups:
             raise SetupError(f"VK does not accept this token for a community ({_reason(body)}): check ADA_VK_TOKEN")
         self.account = f"club{groups[0]['id']}"

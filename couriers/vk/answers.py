@@ -55,6 +55,13 @@ FINAL = {
 }
 
 
+def sign_in_remedy(code: int) -> str:
+    """What an operator does after an error of the sign-in that says nothing about the token."""
+    if code in THROTTLES and THROTTLES[code].reason is Reason.ACCOUNT_STOPPED:
+        return "Confirm the account in a browser."
+    return "The token may be right; the courier tries again. Other programs that use this token share its limit."
+
+
 def peer_outcome(code: int) -> Outcome:
     """Return the outcome that an error in a peer's own entry means for its message."""
     detail = f"VK error {code}"
@@ -101,7 +108,7 @@ def outcomes_of(body: Any, calls: Sequence[Call]) -> dict[MessageKey, Outcome]:
     What the answer does not state clearly is `Unknown`; a repeat is safe, because it has the same random id.
     """
     keys = [key for call in calls for key in call.messages()]
-    if isinstance(code := _error_code(body), int):
+    if isinstance(code := error_code(body), int):
         return dict.fromkeys(keys, request_outcome(code, len(keys)))
     answers = body.get("response") if isinstance(body, dict) else None
     if not isinstance(answers, list) or len(answers) != len(calls):
@@ -114,7 +121,7 @@ def outcomes_of(body: Any, calls: Sequence[Call]) -> dict[MessageKey, Outcome]:
     }
 
 
-def _error_code(body: Any) -> int | None:
+def error_code(body: Any) -> int | None:
     error = body.get("error") if isinstance(body, dict) else None
     return error.get("error_code") if isinstance(error, dict) else None
 

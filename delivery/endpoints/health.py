@@ -3,6 +3,8 @@
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
+from core.redis.notifications import Notifications, ensure_notifications
+from core.redis.server_checks import notification_problem
 from delivery.http import metrics
 from delivery.http.context import Context, Response
 from delivery.http.problems import problem, respond
@@ -21,16 +23,26 @@ def live(context: Context) -> Handler:
 
 
 def ready(context: Context) -> Handler:
-    """Whether requests should be sent here: the store answers, and the process is not shutting down."""
+    """Whether requests should be sent here: the store answers, and the process is not shutting down.
+
+    Also sets the server's `notify-keyspace-events` if it was lost, and reports that.
+    """
 
     async def handle(request: web.Request) -> web.Response:
         if context.closing.is_set():
             return respond(problem("SHUTTING_DOWN", "Use another process."))
         if not await context.services.store.ping():
             return respond(problem("STORE_UNAVAILABLE", "The store does not answer."), {hdrs.RETRY_AFTER: "1"})
-        return _OK.encode()
+        return _readiness(await ensure_notifications(context.services.store.command)).encode()
 
     return handle
+
+
+def _readiness(state: Notifications) -> Response:
+    problem = notification_problem(state)
+    if problem is None:
+        return Response(responses.ReadinessResponse("ok", changed=state.changed))
+    return Response(responses.ReadinessResponse("degraded", missing=str(problem)))
 
 
 def show_metrics(context: Context) -> Handler:

@@ -1,7 +1,7 @@
 """The types of all responses. The encoder and the OpenAPI document use them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, json
 
@@ -231,6 +231,17 @@ class HealthResponse(Struct):
     """The process is alive, or ready."""
 
     status: str
+
+
+class ReadinessResponse(Struct, omit_defaults=True):
+    """The process can serve requests. `degraded`: it can, but couriers start late, because the server lacks a setting.
+
+    `missing` says which setting and why; `changed` what this check has set.
+    """
+
+    status: Literal["ok", "degraded"]
+    missing: str = ""
+    changed: str = ""
 
 
 class FieldError(Struct):

@@ -6,9 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -16,82 +15,13 @@ import pytest
 from redis import Redis
 from redis.exceptions import ConnectionError as Unreachable
 
-from cli.processes.embedded_valkey import ENVIRONMENT, free_port, running_url
+from cli.processes.embedded_valkey import ENVIRONMENT, running_url
+from tests.cli.installation import ADA, Installation, have_ended, new_installation
 from tests.support.servers import await_sync
 
-ROOT = Path(__file__).parents[2]
-ADA = [sys.executable, "-P", "-m", "cli"]
 PEOPLE = ["--to", "1=telegram:100001,vk:200001,sms:+79990000001", "--to", "2=vk:200002"]
 
 pytestmark = pytest.mark.timeout(120)
-
-
-class Installation:
-    """One data directory and one port; `./ada up` can be started and stopped on it."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        own = {"ADA_HTTP": f"127.0.0.1:{free_port()}", "ADA_DATA": str(directory / "data"), "ADA_QUIET_HOURS": "off"}
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADA_")}
-        self.environment = {**inherited, "PYTHONPATH": str(ROOT), **own}
-        self.process: subprocess.Popen[bytes] | None = None
-        self.log = directory / "up.log"
-
-    def up(self) -> dict[str, Any]:
-        """Starts `./ada up`; returns what it prints when it is ready."""
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [*ADA, "up", "--json"], cwd=self.directory, env=self.environment, stdout=log
-            )
-        await_sync(lambda: self.facts() is not None, within=60, what=f"the start ({self.log})")
-        return self.facts() or {}
-
-    def facts(self) -> dict[str, Any] | None:
-        assert self.process is not None
-        assert self.process.poll() is None, self.log.read_text()
-        ready = [json.loads(line)["ready"] for line in self.log.read_text().splitlines() if line.startswith('{"ready"')]
-        return ready[0] if ready else None
-
-    def ada(self, *args: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*ADA, *args], cwd=self.directory, env=self.environment, capture_output=True, text=True)
-
-    def result(self, *args: str) -> Any:
-        done = self.ada(*args, "--json")
-        assert done.returncode == 0, done.stderr + self.log.read_text()[-5000:]
-        return json.loads(done.stdout.splitlines()[-1])
-
-    def children(self) -> dict[int, str]:
-        """Process id and command of `up` and of all its descendants."""
-        assert self.process is not None
-        found, table = {self.process.pid}, processes()
-        while new := {pid for pid, (parent, _) in table.items() if parent in found} - found:
-            found |= new
-        return {pid: table[pid][1] for pid in found}
-
-    def child(self, text: str) -> int:
-        return next(
-            pid for pid, command in self.children().items() if text in command and "die-with-parent" not in command
-        )
-
-    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
-        assert self.process is not None
-        self.process.send_signal(how)
-        code = self.process.wait(timeout=30)
-        self.process = None
-        return code
-
-
-def processes() -> dict[int, tuple[int, str]]:
-    """Process id → id of the parent, and the command. Zombies are left out."""
-    shown = subprocess.run(
-        ["ps", "-A", "-ww", "-o", "pid=,ppid=,stat=,command="], capture_output=True, text=True
-    ).stdout
-    rows = [line.split(None, 3) for line in shown.splitlines()]
-    return {int(row[0]): (int(row[1]), row[-1]) for row in rows if not row[2].startswith("Z")}
-
-
-def have_ended(pids: Iterable[int]) -> bool:
-    return not set(pids) & processes().keys()
 
 
 @pytest.fixture
@@ -105,13 +35,6 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     for installation in new_installation(tmp_path_factory.mktemp("running")):
         installation.up()
         yield installation
-
-
-def new_installation(directory: Path) -> Iterator[Installation]:
-    installation = Installation(directory)
-    yield installation
-    if installation.process is not None:
-        installation.end()
 
 
 def test_demo_delivers_over_every_channel_and_succeeds(installation: Installation) -> None:

@@ -4,6 +4,7 @@ import re
 from urllib.parse import urlencode
 
 import pytest
+from redis.asyncio import Redis
 
 from core.history.delivery_reports import DeliveryReports
 from core.history.parcels import Entry
@@ -88,6 +89,23 @@ async def test_the_process_is_alive_without_the_store_and_ready_with_it(api: Api
         return (await api.call("GET", "/readyz", headers=WITHOUT_KEY)).status == 200
 
     await until(is_ready)
+
+
+async def test_readiness_reports_notifications_that_were_lost_and_those_it_may_not_set(
+    api: Api, server: Server, client: Redis
+) -> None:
+    await client.config_set("notify-keyspace-events", "")
+    found = (await api.call("GET", "/readyz", headers=WITHOUT_KEY)).json
+    assert found == {"status": "ok", "changed": "notify-keyspace-events was empty and was set to Kgx"}
+    assert (await api.call("GET", "/readyz", headers=WITHOUT_KEY)).json == {"status": "ok"}
+    await client.config_set("notify-keyspace-events", "")
+    await client.execute_command("ACL", "SETUSER", "default", "-config|set")  # type: ignore[no-untyped-call]
+    try:
+        found = (await api.call("GET", "/readyz", headers=WITHOUT_KEY)).json
+        assert found["status"] == "degraded"
+        assert "CONFIG SET notify-keyspace-events Kgx" in found["missing"]
+    finally:
+        await client.execute_command("ACL", "SETUSER", "default", "+@all")  # type: ignore[no-untyped-call]
 
 
 SAMPLE = re.compile(r'[a-z_]+(\{[a-z]+="[^"\\]*"(,[a-z]+="[^"\\]*")*\})? -?[0-9.]+(e[+-][0-9]+)?')

@@ -164,8 +164,8 @@ async def test_a_server_that_does_not_come_back_raises_store_unavailable(own_ser
     await store.close()
 
 
-async def test_an_absent_server_raises_a_setup_error_that_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="ADA_REDIS_URL"):
+async def test_an_absent_server_is_unavailable_and_a_wrong_url_is_a_setup_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="ADA_REDIS_URL"):
         await Store.open("redis://127.0.0.1:1/0")
     with pytest.raises(SetupError, match="redis://"):
         await Store.open("nonsense")

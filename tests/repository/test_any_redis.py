@@ -18,7 +18,8 @@ from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
 from core.model.delivery import NewDelivery, Recipient, Sender
 from core.model.history_key import HistoryKey
-from core.redis.server_checks import check, merged_flags, setting_problems
+from core.redis.notifications import merged_flags
+from core.redis.server_checks import check, setting_problems
 from core.redis.store import Store
 from tests.support.servers import DEBIAN_REDIS, Server, await_sync, lacking, needs_package
 

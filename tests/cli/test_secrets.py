@@ -1,0 +1,131 @@
+"""Secrets and files: private directories, each process with its own secrets only, no printed passwords."""
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from cli.processes.data_directory import prepare_data_directory
+from cli.processes.embedded_valkey import last_port_and_password, prepare
+from cli.settings.secrets import READERS, may_receive, receiver
+from cli.settings.settings import Settings, load, setting_name
+from core.errors import SetupError
+from tests.cli.installation import Installation, new_installation
+
+pytestmark = pytest.mark.timeout(240)
+
+CHANNEL_SECRETS = {"ADA_TELEGRAM_API_HASH": "telegram", "ADA_VK_TOKEN": "vk", "ADA_SMS_PASSWORD": "sms"}
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """An installation that is up, started by a user whose files are readable by all."""
+    for installation in new_installation(tmp_path_factory.mktemp("running")):
+        installation.environment |= {"ADA_BOT_TOKEN": "secret-of-the-bot", "ADA_SMTP_URL": "smtp://u:secret@host"}
+        installation.up()
+        yield installation
+
+
+def test_only_the_owner_can_read_what_ada_stores(running: Installation) -> None:
+    running.result("send", "--to", "sms:+79990000001", "--text", "private", "--wait")
+    data = Path(running.environment["ADA_DATA"])
+    assert mode(data) == 0o700
+    files = [path for path in data.rglob("*") if not path.is_symlink()]
+    assert any(path.name.endswith(".aof") for path in files)
+    assert [str(path) for path in files if mode(path) & 0o077] == []
+
+
+def test_up_prints_no_password_of_the_server(running: Installation) -> None:
+    _, password = last_port_and_password(Path(running.environment["ADA_DATA"]) / "valkey" / "valkey.conf")
+    assert password
+    facts = running.facts()
+    assert facts is not None
+    assert facts["redis"].startswith("redis://127.0.0.1:")
+    assert password not in running.log.read_text()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment of a process")
+def test_each_process_receives_only_its_own_secrets(running: Installation) -> None:
+    key = (running.facts() or {})["key"]
+    for process in ("serve", "sandbox", "courier telegram", "courier vk", "courier sms", "valkey-server"):
+        shown = environment_of(running.child(process))
+        expected = {name for name, channel in CHANNEL_SECRETS.items() if process == f"courier {channel}"}
+        assert {name for name in CHANNEL_SECRETS if f"{name}=" in shown} == expected, process
+        assert "ADA_BOT_TOKEN" not in shown
+        assert "ADA_SMTP_URL" not in shown
+        assert (key in shown) == (process == "serve"), process
+        assert ("ADA_REDIS_URL" in shown) == (process == "serve" or process.startswith("courier")), process
+
+
+def environment_of(pid: int) -> str:
+    """Of a process, and of the shell beside it: the server overwrites its own with its title."""
+    shells = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return "".join(Path(f"/proc/{one}/environ").read_text() for one in [str(pid), *shells])
+
+
+def test_every_secret_among_the_common_settings_has_declared_readers() -> None:
+    hidden = {setting_name(field, "ADA_") for field in fields(Settings) if not field.repr}
+    assert hidden == set(READERS)
+
+
+def test_a_process_reads_no_secret_of_another_from_the_files_either(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("ADA_VK_TOKEN=a\nADA_SMS_PASSWORD_FILE=/nonexistent\nADA_API_KEY=k\nADA_LEASE=5s\n")
+    (tmp_path / "settings.yaml").write_text("telegram: {api_hash: b}\n")
+    assert set(load({}, tmp_path, receiver("vk")).raw) == {"ADA_VK_TOKEN", "ADA_LEASE"}
+    assert set(load({}, tmp_path, receiver("serve")).raw) == {"ADA_API_KEY", "ADA_LEASE"}
+    assert may_receive("sms", "PATH")
+    assert not may_receive("sms", "ADA_VK_TOKEN_FILE")
+
+
+def test_files_of_an_earlier_version_become_private(tmp_path: Path) -> None:
+    files = tmp_path / "valkey" / "appendonlydir" / "appendonly.aof.1.incr.aof"
+    files.parent.mkdir(parents=True, mode=0o755)
+    files.touch(mode=0o644)
+    tmp_path.chmod(0o755)
+    prepare(prepare_data_directory(tmp_path) / "valkey")
+    assert (mode(tmp_path), mode(files.parent), mode(files)) == (0o700, 0o700, 0o600)
+
+
+def test_a_directory_with_files_of_others_keeps_its_mode(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").touch()
+    (tmp_path / "couriers").mkdir(mode=0o755)
+    tmp_path.chmod(0o755)
+    prepare_data_directory(tmp_path)
+    assert (mode(tmp_path), mode(tmp_path / "couriers")) == (0o755, 0o700)
+
+
+def test_an_unusable_data_directory_is_reported_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for data in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/ada")):
+        with pytest.raises(SetupError, match=r"ADA_DATA is .* cannot be used \(.*or set ADA_DATA to another"):
+            prepare_data_directory(data)
+
+
+@pytest.mark.parametrize("verb", [["up"], ["sandbox"], ["courier", "echo"]])
+def test_every_verb_reports_an_unusable_data_directory_in_one_line(tmp_path: Path, verb: list[str]) -> None:
+    (tmp_path / "file").touch()
+    installation = Installation(tmp_path)
+    installation.environment["ADA_DATA"] = str(tmp_path / "file")
+    done = installation.ada(*verb)
+    assert done.returncode == 2
+    assert done.stderr.startswith("ada: ADA_DATA is ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to act as another user")
+def test_a_directory_that_this_user_may_not_write_is_reported(tmp_path: Path) -> None:
+    script = (
+        "import os, pathlib; from cli.processes.data_directory import prepare_data_directory as prepare; "
+        "os.setuid(65534); prepare(pathlib.Path('/'))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "SetupError: ADA_DATA is /, which cannot be used (Permission denied)" in done.stderr
