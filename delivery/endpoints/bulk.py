@@ -24,10 +24,11 @@ from core.errors import Refused, StoreFull, StoreUnavailable
 from core.model.delivery import Accepted, NewDelivery, Repeat
 from delivery.endpoints.order_validation import Rules, make_delivery
 from delivery.http.context import Request
-from delivery.http.decoding import NDJSON_TYPES, BodyReader, check_content_length, check_content_type
+from delivery.http.decoding import NDJSON_TYPES, BodyReader, check_content_type
 from delivery.http.idempotency import IDEMPOTENCY_KEY, check_key, fingerprint
 from delivery.http.ndjson import CONTENT_TYPE, Line, ResponseBuffer, read_lines
 from delivery.http.problems import NOTHING_WRITTEN, OUTCOME_UNKNOWN, problem, problem_of_refusal
+from delivery.http.receiving import Unpacker, check_content_length, chunks, unpacker_of
 from delivery.http.route import NoParameters
 from delivery.schemas import requests, responses
 
@@ -50,7 +51,8 @@ async def enqueue_many(request: BulkRequest) -> web.StreamResponse:
     """Accept deliveries as their lines arrive."""
     check_content_type(request.http, NDJSON_TYPES)
     check_content_length(request.http, request.options.bulk_limit)
-    work = BulkWork(request, await Rules.of(request), _idempotency_key(request))
+    unpacker = unpacker_of(request.http)
+    work = BulkWork(request, await Rules.of(request), _idempotency_key(request), unpacker)
     response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: CONTENT_TYPE})
     await response.prepare(request.http)
     await _run(work, response)
@@ -83,7 +85,7 @@ async def _read(work: "BulkWork", orders: "asyncio.Queue[Numbered | None]") -> N
     async for lines in work.lines():
         batch: list[tuple[int, Order]] = []
         for line in lines:
-            batch.append((line.number, work.order(line)))
+            batch.append((line.number, await work.order(line)))
             if not len(batch) % SLICE:
                 await asyncio.sleep(0)
         await orders.put(batch)
@@ -123,18 +125,19 @@ class BulkWork:
     request: BulkRequest
     rules: Rules
     idempotency_key: str | None
+    unpacker: Unpacker | None
 
     def lines(self) -> AsyncIterator[Sequence[Line]]:
         options = self.request.options
-        content = self.request.http.content
-        return read_lines(content, body_limit=options.bulk_limit, line_limit=options.line_limit, batch=BATCH)
+        body = chunks(self.request.http.content, options.body_timeout, self.unpacker)
+        return read_lines(body, body_limit=options.bulk_limit, line_limit=options.line_limit, batch=BATCH)
 
-    def order(self, line: Line) -> Order:
+    async def order(self, line: Line) -> Order:
         """The delivery that a line orders, or why it is refused."""
         try:
             if line.refused:
                 return line.refused
-            given = _reader.read(line.raw)
+            given = await _reader.read(line.raw)
             return make_delivery(given, self.rules), self._repeat(given, line)
         except Refused as refused:
             return refused

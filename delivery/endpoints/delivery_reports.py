@@ -3,13 +3,17 @@
 A report has no API key. The opaque token in its address is the secret; core checks it.
 """
 
+from urllib.parse import parse_qsl
+
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from core.model.states import Status
 from delivery.http.context import Context, Response
 from delivery.http.decoding import QueryReader
+from delivery.http.options import Options
 from delivery.http.problems import invalid_field
+from delivery.http.receiving import receive
 from delivery.schemas import requests, responses
 
 # Kannel's dlr-mask, user guide 3.6.3. A report may have several bits; the first one here decides.
@@ -21,6 +25,9 @@ STATUS_BITS = (
     (4, Status.SENT),  # buffered in the SMSC
 )
 
+FORM_LIMIT = 2**14
+"""Bytes."""
+
 _query = QueryReader(requests.DeliveryReportQuery)
 
 
@@ -28,7 +35,7 @@ def receive_sms(context: Context) -> Handler:
     """The handler of SMS delivery reports. A report may be repeated any number of times."""
 
     async def handle(request: web.Request) -> web.Response:
-        report = _query.read(await _pairs(request))
+        report = _query.read(await _pairs(request, context.options))
         status = status_of(report.status)
         changed = await context.services.deliveries.record_report(report.token, status, report.id or "")
         return Response(responses.DeliveryReportResponse(changed)).encode()
@@ -36,11 +43,12 @@ def receive_sms(context: Context) -> Handler:
     return handle
 
 
-async def _pairs(request: web.Request) -> list[tuple[str, str]]:
-    """The parameters of the address and, with POST, of the form."""
+async def _pairs(request: web.Request, options: Options) -> list[tuple[str, str]]:
+    """The parameters of the address and, with POST, of the form. There is no API key, so nothing is unpacked."""
     pairs = list(request.rel_url.query.items())
-    if request.method == hdrs.METH_POST:
-        pairs += [(name, value) for name, value in (await request.post()).items() if isinstance(value, str)]
+    if request.method == hdrs.METH_POST and request.content_type == "application/x-www-form-urlencoded":
+        form = await receive(request, FORM_LIMIT, options.body_timeout)
+        pairs += parse_qsl(form.decode(errors="replace"), keep_blank_values=True)
     return pairs
 
 

@@ -179,6 +179,8 @@ def _check_printable(path: str, value: Id, errors: Errors) -> None:
 def _check_recipients(given: Sequence[requests.Recipient], rules: Rules, errors: Errors) -> None:
     """The paths are those of the request."""
     for number, one in enumerate(given):
+        if len(errors) >= MAX_ERRORS:
+            return
         _check_printable(f"recipients.{number}.id", one.id or 0, errors)
         for channel, addresses in (one.contacts or {}).items():
             path = f"recipients.{number}.contacts.{channel}"

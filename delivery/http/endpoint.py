@@ -3,7 +3,7 @@
 Called inside `delivery.http.error_handling`; calls the endpoint of the route.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
@@ -12,8 +12,10 @@ from msgspec import Struct
 
 from delivery.http.authentication import authenticate
 from delivery.http.context import Context, Request, Response
-from delivery.http.decoding import JSON_TYPES, BodyReader, QueryReader, check_content_type, read_body
+from delivery.http.decoding import JSON_TYPES, BodyReader, QueryReader, check_content_type
 from delivery.http.idempotency import IDEMPOTENCY_KEY, repeat_of, respond_once
+from delivery.http.options import Options
+from delivery.http.receiving import read_body
 from delivery.http.route import Repeats, Route
 
 
@@ -23,8 +25,8 @@ def make_handler(route: Route, context: Context) -> Handler:
 
     async def handle(http: web.Request) -> web.StreamResponse:
         key = await authenticate(http, route.scope, context)
-        raw = await _raw_body(http, route, context.options.body_limit)
-        request = Request(http, context, key, decode_body(raw), decode_query(http))
+        raw = await _raw_body(http, route, context.options)
+        request = Request(http, context, key, await decode_body(raw), decode_query(http))
         response = await _respond(route, request, raw)
         if not response.prepared:
             response.headers.update(context.rate_limiter.headers(key.id))
@@ -33,18 +35,22 @@ def make_handler(route: Route, context: Context) -> Handler:
     return handle
 
 
-async def _raw_body(http: web.Request, route: Route, limit: int) -> bytes:
+async def _raw_body(http: web.Request, route: Route, options: Options) -> bytes:
     if route.body is None:
         return b""
     check_content_type(http, JSON_TYPES)
-    return await read_body(http, limit)
+    return await read_body(http, options.body_limit, options.body_timeout)
 
 
-def _body_decoder(route: Route) -> Callable[[bytes], Struct | None]:
-    if route.body is None:
-        return lambda raw: None
-    decode = BodyReader(route.body).read
-    return (lambda raw: decode(raw) if raw else None) if route.body_is_optional else decode
+def _body_decoder(route: Route) -> Callable[[bytes], Awaitable[Struct | None]]:
+    reader = BodyReader(route.body) if route.body else None
+
+    async def decode(raw: bytes) -> Struct | None:
+        if reader is None or (route.body_is_optional and not raw):
+            return None
+        return await reader.read(raw)
+
+    return decode
 
 
 def _query_decoder(route: Route) -> Callable[[web.Request], Struct]:

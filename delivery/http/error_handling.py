@@ -78,6 +78,10 @@ def _refusal(refused: Refused) -> web.Response:
     document = problem_of_refusal(refused)
     if document.status == 401:
         return respond(document, {hdrs.WWW_AUTHENTICATE: 'Bearer realm="ada"'})
+    if document.status == 408:
+        response = respond(document)
+        response.force_close()  # the rest of the body is not read
+        return response
     if isinstance(refused, RateExceeded):
         return respond(document, {hdrs.RETRY_AFTER: str(math.ceil(refused.wait)), **refused.headers})
     return respond(document)

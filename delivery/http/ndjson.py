@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from aiohttp import StreamReader, web
+from aiohttp import web
 
 from core.errors import Refused
 
@@ -21,12 +21,12 @@ class Line:
 
 
 async def read_lines(
-    content: StreamReader, *, body_limit: int, line_limit: int, batch: int
+    chunks: AsyncIterable[bytes], *, body_limit: int, line_limit: int, batch: int
 ) -> AsyncIterator[Sequence[Line]]:
     """Lines as they arrive, at most `batch` at once. After `body_limit` bytes the last line is a refusal."""
     splitter = LineSplitter(line_limit)
     try:
-        async for chunk in _limited(content.iter_any(), body_limit):
+        async for chunk in _limited(chunks, body_limit):
             for lines in _batches(splitter.feed(chunk), batch):
                 yield lines
     except Refused as refused:

@@ -13,6 +13,7 @@ class Options:
     max_recipients: int = 10_000
     max_days_ahead: int = 5 * 366  # how far ahead a delivery may be scheduled
     body_limit: int = MiB
+    body_timeout: timedelta = timedelta(seconds=30)  # for a body, and for each chunk of a bulk request
     bulk_limit: int = 64 * MiB
     line_limit: int = MiB  # one line of a bulk request
     bulk_backlog: int = 64 * MiB  # bulk responses that may wait for a slow client

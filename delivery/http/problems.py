@@ -32,6 +32,8 @@ CODES = {
     "EXPECTATION_FAILED": ProblemType(417, "The expectation cannot be met"),
     "BODY_TOO_LARGE": ProblemType(413, "The body is too large"),
     "BODY_MALFORMED": ProblemType(400, "The body could not be received"),
+    "BODY_TOO_SLOW": ProblemType(408, "The body did not arrive in time"),
+    "CONTENT_ENCODING_UNSUPPORTED": ProblemType(415, "The encoding of the body is not supported"),
     "CONTENT_TYPE_UNSUPPORTED": ProblemType(415, "The content type of the body is not supported"),
     "REQUEST_MALFORMED": ProblemType(400, "The request is not valid HTTP"),
     "INTERNAL": ProblemType(500, "Internal error"),

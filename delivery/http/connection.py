@@ -1,0 +1,151 @@
+"""One HTTP connection, and the limits that keep clients without a key from taking all of them.
+
+A connection waits (for the head of a request) or is busy (with a request). A waiting one has limited time. If there are
+too many, the one that has waited longest is closed, so clients that only wait cannot shut the others out.
+"""
+
+import asyncio
+import logging
+import resource
+from dataclasses import dataclass, field
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from delivery.http.problems import problem_of_status, respond
+
+log = logging.getLogger(__name__)
+
+_RESERVED_FILES = 64
+"""Open files that are not connections of clients: the store, logs, the program itself."""
+
+
+def _share_of_files() -> tuple[int, int]:
+    """(connections, backlog). asyncio accepts up to `backlog` connections in one go before any can be refused, so both
+    together stay below the limit of open files.
+    """
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = 65_536 if files == resource.RLIM_INFINITY else files
+    backlog = max(1, min(1024, (files - _RESERVED_FILES) // 4))
+    return max(1, min(10_000, files - _RESERVED_FILES - backlog)), backlog
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Times are in seconds. `head`: from the first byte of a request's head to its last; `idle`: between two requests,
+    longer than reverse proxies keep an idle connection; `rest`: for the rest of a body that is not read.
+    """
+
+    head: float = 10.0
+    idle: float = 75.0
+    rest: float = 5.0
+    connections: int = field(default_factory=lambda: _share_of_files()[0])
+    backlog: int = field(default_factory=lambda: _share_of_files()[1])
+
+
+class Connection(web.RequestHandler):
+    """One connection. Bodies are not decompressed here: that waits until the client is authenticated."""
+
+    __slots__ = ("_head_timer", "_limits", "_others", "_requests")
+
+    def __init__(self, manager: web.Server, others: "OpenConnections") -> None:
+        limits = others.limits
+        super().__init__(
+            manager,
+            loop=asyncio.get_running_loop(),
+            auto_decompress=False,
+            keepalive_timeout=limits.idle,
+            lingering_time=limits.rest,
+        )
+        self._others, self._limits = others, limits
+        self._requests = 0
+        self._head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._others.add(self)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._stop_head_timer()
+        self._others.remove(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._requests and self._head_timer is None:
+            self._head_timer = asyncio.get_running_loop().call_later(self._limits.head, self.abort)
+        super().data_received(data)
+
+    def request_started(self) -> None:
+        """The head of a request has arrived."""
+        self._stop_head_timer()
+        self._requests += 1
+        self._others.set_busy(self)
+
+    def request_finished(self) -> None:
+        """There is a response; the next request may come."""
+        self._requests -= 1
+        self._others.set_waiting(self)
+
+    def abort(self) -> None:
+        """Close the connection at once, whatever is still to be written."""
+        self._others.remove(self)
+        if isinstance(self.transport, asyncio.Transport):
+            self.transport.abort()
+
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def handle_error(
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        """The response to a request that could not be handled; the connection ends after it."""
+        if isinstance(exc, ConnectionError) or request.writer.output_size:
+            raise ConnectionAbortedError("the client is gone, or has a part of the response") from exc
+        log.log(logging.ERROR if status >= 500 else logging.INFO, "%s from %s: %s", status, request.remote, exc)
+        response = respond(problem_of_status(status))
+        response.force_close()
+        return response
+
+
+class OpenConnections:
+    """The open connections of one listener: at most `limits.connections`."""
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self.limits = limits
+        self._open: set[Connection] = set()
+        self._waiting: dict[Connection, None] = {}  # in the order in which they began to wait
+
+    def add(self, connection: Connection) -> None:
+        """Add a new connection. If there are too many, close the one that has waited longest: if all others are busy,
+        the new one.
+        """
+        self._open.add(connection)
+        self._waiting[connection] = None
+        if len(self._open) > self.limits.connections:
+            log.warning("more than %d connections: the one that waited longest is closed", self.limits.connections)
+            next(iter(self._waiting)).abort()
+
+    def remove(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        self._waiting.pop(connection, None)
+
+    def set_busy(self, connection: Connection) -> None:
+        self._waiting.pop(connection, None)
+
+    def set_waiting(self, connection: Connection) -> None:
+        if connection in self._open:
+            self._waiting[connection] = None
+
+
+@web.middleware
+async def track_requests(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """The outermost middleware: a connection is busy while its request is handled."""
+    connection = request.protocol
+    assert isinstance(connection, Connection), "only `delivery.http.server` listens"
+    connection.request_started()
+    try:
+        return await handler(request)
+    finally:
+        connection.request_finished()
