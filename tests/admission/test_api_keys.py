@@ -1,0 +1,53 @@
+"""API keys as several processes of one installation see them."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from core.admission.api_keys import ApiKeys
+from core.errors import NotFound
+from core.redis.store import Store
+from tests.support.stack import Stack
+from tests.support.waiting import until
+
+
+@pytest.fixture
+async def second_process(stack: Stack) -> AsyncIterator[ApiKeys]:
+    store = await Store.open(stack.server.url)
+    yield ApiKeys(store)
+    await store.close()
+
+
+async def test_a_revoked_key_is_unknown_in_a_second_process_that_has_just_used_it(
+    stack: Stack, second_process: ApiKeys
+) -> None:
+    keys = ApiKeys(stack.store)
+    key, secret = await keys.create("one", ["send"])
+    _, other_secret = await keys.create("other", ["send"])
+    assert await second_process.find(secret) == key
+    await keys.revoke(key.id)
+    assert await keys.find(secret) is None
+    await until(lambda: is_unknown(second_process, secret), within=2)
+    assert await second_process.find(other_secret)
+
+
+async def is_unknown(keys: ApiKeys, secret: str) -> bool:
+    return await keys.find(secret) is None
+
+
+async def test_a_new_key_is_known_in_a_second_process_that_has_just_refused_it(
+    stack: Stack, second_process: ApiKeys
+) -> None:
+    secret = "chosen by the operator"
+    assert await second_process.find(secret) is None
+    await ApiKeys(stack.store).create("one", ["send"], secret=secret)
+    assert await until(lambda: second_process.find(secret), within=2)
+
+
+async def test_a_key_is_revoked_in_one_process_and_no_other_key_with_it(stack: Stack, second_process: ApiKeys) -> None:
+    keys = ApiKeys(stack.store)
+    made = [(await keys.create(name, ["read"], tenant))[0] for name in "ab" for tenant in ("one", "two")]
+    await second_process.revoke(made[0].id)
+    assert {key.id for key in await keys.list()} == {key.id for key in made[1:]}
+    with pytest.raises(NotFound):
+        await keys.revoke(made[0].id)

@@ -1,0 +1,187 @@
+"""A queue over several shards behaves as one queue: throttles, cancelling, search, pace, weights, statistics."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from core.errors import Invalid, NotFound
+from core.queue import CancelResult, Claim, NewTask, Settlement, Task, TaskFilter, Tube, Tubes
+from tests.support.servers import Server
+from tests.support.stack import FLOOR, HOUR, LEASE, Stack
+
+SHARDS = (0, 1, 2)
+MINUTE = timedelta(minutes=1)
+SELECTED = [TaskFilter(user="u"), TaskFilter(lane="l"), TaskFilter(kind="k"), TaskFilter(tag="x")]
+
+
+@pytest.fixture
+async def stack(clean_server: Server) -> AsyncIterator[Stack]:
+    opened = await Stack.open(clean_server, shards=len(SHARDS))
+    yield opened
+    try:
+        await opened.end_everything()
+    finally:
+        await opened.close()
+
+
+async def put(stack: Stack, count: int = 1, **fields: Any) -> list[str]:
+    """Put `count` tasks in each shard. A task's body is its shard. Returns the ids."""
+    return [
+        task_id
+        for shard in SHARDS
+        for task_id in await stack.queue.put_many("t", [NewTask(str(shard), **fields)] * count, shard=shard)
+    ]
+
+
+async def claim(stack: Stack, shard: int, limit: int = 100, account: str = "") -> Claim:
+    return await stack.queue.claim(
+        "t", "worker", shard=shard, limit=limit, lease=LEASE, max_sleep=FLOOR, account=account
+    )
+
+
+async def take(stack: Stack, limit: int = 100) -> list[Task]:
+    """Take up to `limit` tasks from each shard."""
+    return [task for shard in SHARDS for task in (await claim(stack, shard, limit)).tasks]
+
+
+async def finish(stack: Stack, tasks: Sequence[Task]) -> None:
+    assert set(await stack.queue.settle_many([(task, Settlement()) for task in tasks])) <= {"done"}
+
+
+@pytest.mark.row("D-22")
+@pytest.mark.parametrize("scope", ["account", "method"])
+async def test_a_throttle_of_an_account_applies_in_every_shard(stack: Stack, scope: str) -> None:
+    await put(stack)
+    await stack.queue.throttle("t", f"{scope}:ada", MINUTE)
+    for shard in SHARDS:
+        found = await claim(stack, shard, account="ada")
+        assert (list(found.tasks), found.throttles) == ([], 1)
+        assert 50_000 < found.opens_at - found.now <= 60_000
+    stack.advance_clock(MINUTE)
+    assert [len((await claim(stack, shard, account="ada")).tasks) for shard in SHARDS] == [1, 1, 1]
+
+
+@pytest.mark.row("D-22")
+async def test_a_throttle_of_a_chat_is_visible_in_every_shard(stack: Stack) -> None:
+    await stack.queue.throttle("t", "chat:5", MINUTE)
+    assert [list(await stack.queue.throttles("t", shard, ["chat:5"])) for shard in SHARDS] == [["chat:5"]] * 3
+
+
+@pytest.mark.row("K-08")
+async def test_a_task_is_found_and_cancelled_by_its_id_in_its_shard(stack: Stack) -> None:
+    ids = await put(stack, 2)
+    for task_id in ids[::2]:
+        assert (await stack.queue.peek(task_id)).id == task_id
+        assert await stack.queue.cancel(task_id) == CancelResult(1, 0)
+        with pytest.raises(NotFound):
+            await stack.queue.peek(task_id)
+    assert [task.task_id for task in await take(stack)] == ids[1::2]
+
+
+@pytest.mark.row("K-34")
+async def test_a_task_is_buried_and_kicked_by_its_id_in_its_shard(stack: Stack) -> None:
+    for task_id in await put(stack):
+        assert (await stack.queue.bury(task_id)).state == "buried"
+        assert (await stack.queue.kick(task_id)).state == "ready"
+
+
+@pytest.mark.row("K-09")
+@pytest.mark.parametrize(
+    "selected", [TaskFilter(user="u"), TaskFilter(lane="l"), TaskFilter(kind="k"), TaskFilter(tag="x")], ids=str
+)
+async def test_cancel_by_ends_and_flags_the_selected_tasks_of_every_shard(stack: Stack, selected: TaskFilter) -> None:
+    await put(stack, 3, user="u", lane="l", kind="k", tags=["x"])
+    others = await put(stack, user="v", lane="m", kind="j", tags=["y"], priority=9)
+    taken = await take(stack, 1)
+    assert await stack.queue.cancel_by(selected) == CancelResult(6, 3)
+    assert [(await stack.queue.extend(task, LEASE)).cancelled for task in taken] == [True] * 3
+    assert [task.task_id for task in await take(stack)] == others
+
+
+@pytest.mark.row("K-10")
+async def test_a_search_returns_the_tasks_of_every_shard(stack: Stack) -> None:
+    ids = await put(stack, 3, user="u")
+    await put(stack, user="v")
+    assert [task.id for task in await stack.queue.select(TaskFilter(user="u"))] == ids
+
+
+@pytest.mark.row("K-10")
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 9, 10])
+async def test_the_pages_of_a_search_neither_overlap_nor_skip_where_a_shard_ends(stack: Stack, size: int) -> None:
+    ids = await put(stack, 3, user="u")
+    found, cursor = list[str](), None
+    while True:
+        tasks, cursor = await stack.queue.page(TaskFilter(user="u"), cursor, size)
+        assert len(tasks) <= size
+        found += [task.id for task in tasks]
+        if cursor is None:
+            break
+    assert found == ids
+
+
+@pytest.mark.row("K-10")
+async def test_the_pages_of_the_list_cover_every_shard(stack: Stack) -> None:
+    ids, found, cursor = await put(stack, 20), set[str](), None
+    while True:
+        page = await stack.queue.list(tube="t", state=None, tenant=None, cursor=cursor, limit=10)
+        found |= {task.id for task in page.tasks}
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert found == set(ids)
+
+
+async def test_a_cursor_of_a_shard_that_does_not_exist_is_refused(stack: Stack) -> None:
+    assert (await stack.queue.list(tube=None, state=None, tenant=None, cursor="2-0", limit=10)).cursor is None
+    with pytest.raises(Invalid):
+        await stack.queue.list(tube=None, state=None, tenant=None, cursor="3-0", limit=10)
+
+
+@pytest.mark.row("K-26")
+async def test_the_pace_of_a_tube_applies_to_all_shards_together(stack: Stack) -> None:
+    """At 30 tasks per second. Each shard may save up one task, and loses what it is not asked for in time."""
+    await Tubes(stack.store).create(Tube("t", pace=30))
+    assert (await Tubes(stack.store).get("t")).pace == 30
+    await put(stack, 100)
+    started, ended, taken = 0, 0, Counter[int]()
+    for _ in range(200):
+        for shard in SHARDS:
+            found = await claim(stack, shard)
+            taken[shard] += len(found.tasks)
+            started, ended = started or found.now, found.now
+            await finish(stack, found.tasks)
+        stack.advance_clock(timedelta(milliseconds=10))
+    allowed = 30 * (ended - started) / 1000
+    assert 0.5 * allowed <= taken.total() <= allowed + len(SHARDS)
+    assert max(taken.values()) - min(taken.values()) <= 2
+
+
+@pytest.mark.row("K-05")
+async def test_the_weight_of_a_tenant_applies_in_every_shard(stack: Stack) -> None:
+    await Tubes(stack.store).set_weight("heavy", 3)
+    for tenant in ("heavy", "light"):
+        await put(stack, 40, tenant=tenant)
+    for shard in SHARDS:
+        tenants = Counter(task.tenant for task in (await claim(stack, shard, 40)).tasks)
+        assert abs(tenants["heavy"] - 30) <= 2, shard
+
+
+@pytest.mark.row("K-34", "K-35")
+async def test_statistics_kick_and_purge_cover_every_shard(stack: Stack) -> None:
+    await Tubes(stack.store).create(Tube("t", keep=HOUR))
+    ids = await put(stack, 4)
+    for task_id in ids[::4]:
+        await stack.queue.bury(task_id)
+    await finish(stack, await take(stack, 2))
+    await put(stack, due=stack.now() + HOUR)
+    stats = await stack.queue.stats()
+    assert (stats.buried, stats.finished, stats.due, stats.taken) == (3, 6, 3, 0)
+    tube = stats.tubes["t"]
+    assert (tube.put, tube.done, tube.live, tube.states.ready, tube.states.waiting) == (15, 6, 9, 3, 3)
+    assert await stack.queue.kick_some("t", 2) == 2
+    assert await stack.queue.kick_some("t", 2) == 1
+    assert await stack.queue.purge("t") == 6
+    assert (await stack.queue.stats()).finished == 0
