@@ -7,22 +7,25 @@ from tests.support.every_verb import call_every_verb
 from tests.support.servers import on_both_servers
 from tests.support.stack import Stack
 
-pytestmark = [pytest.mark.row("K-44"), on_both_servers]
+pytestmark = on_both_servers
 
 
 def name_of(value: object) -> str:
     return "+".join("-".join(command[:2]) for command in value) if isinstance(value, list) else str(value)
 
 
+@pytest.mark.row("K-44")
 async def test_a_server_in_every_state_has_no_violation(stack: Stack) -> None:
     await call_every_verb(stack)
     assert await Scene(stack).violations() == []
 
 
+@pytest.mark.row("K-44")
 async def test_the_scene_has_no_violation(damaged: Scene) -> None:
     assert await damaged.violations() == []
 
 
+@pytest.mark.row("K-44")
 @pytest.mark.parametrize(("rule", "commands", "is_repairable"), DAMAGES, ids=name_of)
 async def test_a_damage_is_found_and_repaired_where_that_is_safe(
     damaged: Scene, rule: str, commands: list[list[str]], is_repairable: bool

@@ -20,7 +20,7 @@ from tests.support.every_verb import report_token
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import FLOOR, HOUR, LEASE, FakeCourier, Stack, people
 
-pytestmark = [pytest.mark.row("K-44"), on_both_servers]
+pytestmark = on_both_servers
 
 BUSY_SECONDS = 5.0
 
@@ -97,6 +97,7 @@ async def traffic(stack: Stack) -> AsyncIterator[Traffic]:
         await stack.stop(courier)
 
 
+@pytest.mark.row("K-44")
 async def test_a_busy_server_causes_no_false_alarm(server: Server) -> None:
     stack = await Stack.open(server)
     other = await Store.open(server.url)
@@ -111,6 +112,7 @@ async def test_a_busy_server_causes_no_false_alarm(server: Server) -> None:
     await stack.close()
 
 
+@pytest.mark.row("K-44")
 async def test_a_damage_on_a_busy_server_is_found_and_repaired(server: Server) -> None:
     stack = await Stack.open(server)
     scene = Scene(stack)
@@ -126,6 +128,7 @@ async def test_a_damage_on_a_busy_server_is_found_and_repaired(server: Server) -
     await stack.close()
 
 
+@pytest.mark.row("K-44")
 async def test_lost_tasks_are_counted_exactly_in_a_tube_without_changes(stack: Stack) -> None:
     """I7. Other tubes may change: the count of this one is exact and is corrected."""
     await stack.queue.put_many("still", [NewTask(str(n)) for n in range(30)])
@@ -139,6 +142,7 @@ async def test_lost_tasks_are_counted_exactly_in_a_tube_without_changes(stack: S
     assert await Audit(stack.store).repair(found) == ["put from 33 to 30"]
 
 
+@pytest.mark.row("K-44")
 async def test_a_count_is_not_repaired_after_its_tube_has_changed(stack: Stack) -> None:
     await stack.queue.put("t", "a")
     await stack.redis.hincrby("queue:{0}:counters", "t:put", 1)
@@ -148,6 +152,7 @@ async def test_a_count_is_not_repaired_after_its_tube_has_changed(stack: Stack) 
     await stack.redis.hincrby("queue:{0}:counters", "t:put", -1)
 
 
+@pytest.mark.row("K-44")
 async def test_a_repair_changes_nothing_that_is_right_by_now(damaged: Scene) -> None:
     """A repair looks again before it writes."""
     await damaged.damage(["ZADD", "queue:{0}:lease", "1", "<a>"])
@@ -171,6 +176,7 @@ async def test_a_task_whose_lease_was_lost_is_reclaimed_later(damaged: Scene) ->
     assert [task.body for task in await damaged.stack.take(limit=10)].count("f") == 1
 
 
+@pytest.mark.row("K-44")
 async def test_a_stuck_lane_goes_on_after_the_repair(damaged: Scene) -> None:
     await damaged.damage(
         ["HSET", "queue:{0}:front:t", "lane", "unserved"], ["ZREM", "queue:{0}:ready:t:default", "@lane"]
@@ -184,6 +190,7 @@ async def calls(client: Redis) -> dict[str, int]:
     return {name: facts["calls"] for name, facts in (await client.info("commandstats")).items()}
 
 
+@pytest.mark.row("K-44")
 async def test_steps_are_bounded_and_write_nothing(stack: Stack, client: Redis, server: Server) -> None:
     """A thousand tasks in one lane, a thousand deferred: no script reads more than a page, none takes long."""
     await stack.queue.put_many("t", [NewTask(str(n), lane="long") for n in range(1000)])

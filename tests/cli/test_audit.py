@@ -11,8 +11,6 @@ from redis import Redis
 
 from tests.support.servers import Server
 
-pytestmark = pytest.mark.row("K-44")
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -36,6 +34,7 @@ def damaged(server: Server) -> Server:
     return server
 
 
+@pytest.mark.row("K-44")
 def test_a_sound_server_exits_0_and_lists_what_is_not_checked(server: Server) -> None:
     done = audit(server)
     assert done.returncode == 0, done.stderr
@@ -43,6 +42,7 @@ def test_a_sound_server_exits_0_and_lists_what_is_not_checked(server: Server) ->
     assert all(rule in done.stdout for rule in ("I14", "I15", "I17"))
 
 
+@pytest.mark.row("K-44")
 def test_a_violation_is_printed_with_its_remedy(damaged: Server) -> None:
     done = audit(damaged)
     assert done.returncode == 1
@@ -52,6 +52,7 @@ def test_a_violation_is_printed_with_its_remedy(damaged: Server) -> None:
     assert damaged.all_keys() == ["foreign", "queue:{0}:due"]
 
 
+@pytest.mark.row("K-44")
 def test_repair_repairs_what_is_safe_and_checks_again(damaged: Server) -> None:
     done = audit(damaged, "--repair")
     assert done.returncode == 1
@@ -62,6 +63,7 @@ def test_repair_repairs_what_is_safe_and_checks_again(damaged: Server) -> None:
     assert audit(damaged).returncode == 0
 
 
+@pytest.mark.row("K-44")
 def test_json_has_a_row_for_each_violation_and_a_summary(damaged: Server) -> None:
     done = audit(damaged, "--repair", "--json")
     repaired, foreign, total = [json.loads(line) for line in done.stdout.splitlines()]

@@ -101,14 +101,12 @@ class Contract:
     async def test_an_attempt_without_messages_has_no_outcomes(self, provider: Provider) -> None:
         assert list(await (await provider.open()).attempt([])) == []
 
-    @pytest.mark.row("D-25")
     @pytest.mark.parametrize("text", UNUSUAL_TEXTS)
     async def test_unusual_text_is_received_unchanged(self, provider: Provider, text: str) -> None:
         outcomes = await (await provider.open()).attempt([message(provider.address(1), text)])
         assert isinstance(outcomes[0], Sent)
         assert provider.received(provider.address(1)) == [text]
 
-    @pytest.mark.row("D-25", "D-26")
     async def test_the_longest_text_is_received_unchanged(self, provider: Provider) -> None:
         text = (
             "".join(chr(0x410 + number % 64) + (" " if number % 9 == 0 else "") for number in range(5000))[:4095] + "я"
@@ -117,7 +115,6 @@ class Contract:
         assert isinstance(outcomes[0], Sent)
         assert provider.received(provider.address(1)) == [text]
 
-    @pytest.mark.row("D-19", "D-21")
     async def test_a_repeat_with_the_same_seed_is_received_once_if_the_provider_remembers(
         self, provider: Provider
     ) -> None:
@@ -135,7 +132,6 @@ class Contract:
             await courier.attempt([message(provider.address(1), seed=seed)])
         assert provider.received(provider.address(1)) == ["hello"] * 2
 
-    @pytest.mark.row("D-34")
     async def test_concurrent_attempts_do_not_mix_up_messages(self, provider: Provider) -> None:
         courier = await provider.open()
         addresses = [provider.address(number) for number in range(64)]
@@ -169,7 +165,6 @@ class Contract:
 class OutageContract(Contract):
     """For channels whose provider is reached over a network."""
 
-    @pytest.mark.row("D-18", "D-20")
     async def test_an_outage_uses_up_no_attempts_and_the_courier_recovers(self, provider: Provider) -> None:
         courier = await provider.open()
         await provider.stop()

@@ -8,8 +8,6 @@ import pytest
 
 from core.courier import Courier, Outcome
 
-pytestmark = pytest.mark.row("D-19")
-
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "add-a-courier.md").read_text(encoding="utf-8")
 
@@ -20,6 +18,7 @@ def first_column(heading: str) -> list[str]:
     return re.findall(r"^\| `(\w+)", section, re.MULTILINE)
 
 
+@pytest.mark.row("D-19")
 def test_the_example_is_the_echo_courier() -> None:
     example = PAGE.split("```python\n", 1)[1].split("\n```", 1)[0]
     assert example == (ROOT / "couriers" / "echo.py").read_text(encoding="utf-8").rstrip()

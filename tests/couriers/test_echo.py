@@ -9,8 +9,6 @@ from core.courier import SetupError
 from couriers import echo
 from tests.couriers.contract import Contract, Provider, message
 
-pytestmark = pytest.mark.row("D-19")
-
 
 class EchoProvider(Provider):
     module = echo

@@ -6,8 +6,6 @@ import pytest
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown
 from couriers.sms import answers
 
-pytestmark = pytest.mark.row("D-22", "D-38")
-
 DENIED = "Number(s) has/have been denied by white- and/or black-lists."
 LINE_TOO_LONG = "Got more than 8190 bytes when reading: '/cgi-bin/sendsms?username=ada&password=hidden"
 
@@ -49,6 +47,7 @@ HALTS = [
 ]
 
 
+@pytest.mark.row("D-22", "D-38")
 @pytest.mark.parametrize(("status", "body", "outcome"), OUTCOMES)
 def test_each_answer_has_its_outcome(status: int, body: str, outcome: Outcome) -> None:
     assert answers.outcome_of(status, body) == outcome
@@ -66,6 +65,7 @@ def test_an_answer_that_contains_the_password_is_not_quoted(status: int) -> None
     assert "hidden" not in str(answers.outcome_of(status, LINE_TOO_LONG))
 
 
+@pytest.mark.row("D-38")
 def test_only_a_failed_connect_has_surely_sent_nothing() -> None:
     safe = answers.outcome_of_error(aiohttp.ConnectionTimeoutError())
     assert safe == Deferred(Reason.PROVIDER_DOWN, answers.RECONNECT_AFTER, Scope.ACCOUNT, "ConnectionTimeoutError")

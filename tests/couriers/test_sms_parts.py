@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 from couriers.sms.numbers import e164
 from couriers.sms.parts import CONCATENATED, SINGLE, Coding, coding_of, parts, size
 
-pytestmark = pytest.mark.row("D-24")
-
 PARTS: list[tuple[str, Coding, int]] = [
     ("", Coding.GSM, 1),
     ("a" * 160, Coding.GSM, 1),

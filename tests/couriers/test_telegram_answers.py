@@ -11,8 +11,6 @@ from telethon.tl.functions.messages import SendMessageRequest
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
 from couriers.telegram import answers
 
-pytestmark = pytest.mark.row("D-20", "D-22")
-
 REQUEST = SendMessageRequest(types.InputPeerUser(1, 0), "hello", random_id=1)
 
 
@@ -63,11 +61,13 @@ OUTCOMES: list[tuple[int, str, Outcome]] = [
 ]
 
 
+@pytest.mark.row("D-20", "D-22")
 @pytest.mark.parametrize(("code", "name", "outcome"), OUTCOMES, ids=[name for _, name, _ in OUTCOMES])
 def test_each_error_has_its_outcome(code: int, name: str, outcome: Outcome) -> None:
     assert answers.send_outcome(rpc_error(code, name)) == outcome
 
 
+@pytest.mark.row("D-22")
 def test_a_flood_wait_raised_by_telethon_itself_counts_as_telegrams() -> None:
     """Telethon refuses further calls during a flood wait itself, with the same class."""
     local = errors.FloodWaitError(request=REQUEST, capture=61)
@@ -80,6 +80,7 @@ def test_a_lost_answer_is_unknown(error: Exception) -> None:
     assert answers.send_outcome(error) == Unknown(type(error).__name__)
 
 
+@pytest.mark.row("D-20")
 def test_a_forgotten_key_halts() -> None:
     assert isinstance(answers.send_outcome(errors.AuthKeyNotFound()), Halted)
 
@@ -97,6 +98,7 @@ def test_a_lookup_without_an_answer_has_sent_nothing() -> None:
     assert isinstance(answers.lookup_outcome(rpc_error(400, "USERNAME_INVALID")), Rejected)
 
 
+@pytest.mark.row("D-20")
 def test_a_failed_connect_defers_the_account_without_counting_an_attempt() -> None:
     down = answers.connect_outcome(TimeoutError())
     assert down == Deferred(Reason.PROVIDER_DOWN, answers.RECONNECT_AFTER, Scope.ACCOUNT, "TimeoutError")

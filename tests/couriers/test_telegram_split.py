@@ -6,14 +6,13 @@ from hypothesis import strategies as st
 
 from couriers.telegram.split import split, utf16_length
 
-pytestmark = pytest.mark.row("D-20", "D-25")
-
 FAMILY = "👩‍👩‍👧‍👦"
 TEXTS = st.text(
     st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from("aя \n😀\u0306\u200d🏽")), max_size=90
 )
 
 
+@pytest.mark.row("D-25")
 @given(TEXTS, st.integers(2, 20))
 def test_the_parts_join_to_the_text_and_each_fits(text: str, longest: int) -> None:
     parts = split(text, longest)
@@ -33,6 +32,7 @@ def test_a_text_that_fits_is_one_part() -> None:
     assert list(split("")) == [""]
 
 
+@pytest.mark.row("D-25")
 def test_a_surrogate_pair_is_not_cut() -> None:
     assert list(split("a" * 4095 + "😀")) == ["a" * 4095, "😀"]
     assert [len(part) for part in split("😀" * 2049)] == [2048, 1]

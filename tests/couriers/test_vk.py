@@ -27,7 +27,7 @@ from couriers import vk
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState
 from sandbox.vk import VkServer
-from tests.couriers.contract import OutageContract, Provider, message
+from tests.couriers.contract import UNUSUAL_TEXTS, OutageContract, Provider, message
 
 MAGIC_ADDRESSES = {(fault.name, fault.value): address for address, fault in MAGIC_RECIPIENTS["vk"].items()}
 TOKEN = "vk1.a.sandbox"
@@ -85,7 +85,20 @@ async def send_one(courier: Courier, address: str) -> Any:
 
 
 class TestVk(OutageContract):
-    pass
+    @pytest.mark.row("D-25")
+    @pytest.mark.parametrize("text", UNUSUAL_TEXTS)
+    async def test_unusual_text_is_received_unchanged(self, provider: Provider, text: str) -> None:
+        await super().test_unusual_text_is_received_unchanged(provider, text)
+
+    @pytest.mark.row("D-25", "D-26")
+    async def test_the_longest_text_is_received_unchanged(self, provider: Provider) -> None:
+        await super().test_the_longest_text_is_received_unchanged(provider)
+
+    @pytest.mark.row("D-21")
+    async def test_a_repeat_with_the_same_seed_is_received_once_if_the_provider_remembers(
+        self, provider: Provider
+    ) -> None:
+        await super().test_a_repeat_with_the_same_seed_is_received_once_if_the_provider_remembers(provider)
 
 
 @pytest.mark.row("D-21", "D-33")
@@ -238,6 +251,19 @@ async def test_a_wrong_url_is_a_setup_error_that_does_not_show_the_token(url: st
     with pytest.raises(SetupError, match="ADA_VK_API_URL") as error:
         await vk.open(vk.Settings(TOKEN, url), tmp_path)
     assert TOKEN not in "".join(traceback.format_exception(error.value))
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"), [(6, "tries again"), (9, "tries again"), (10, "tries again"), (14, "browser")]
+)
+async def test_a_sign_in_refused_for_a_while_does_not_blame_the_token(
+    provider: VkProvider, code: int, remedy: str
+) -> None:
+    provider.inject_fault("request_error", code, method="groups.getById")
+    with pytest.raises(SetupError, match=f"error {code}") as error:
+        await provider.open()
+    assert remedy in str(error.value)
+    assert "ADA_VK_TOKEN" not in str(error.value)
 
 
 async def test_a_token_of_no_community_is_a_setup_error(provider: VkProvider) -> None:

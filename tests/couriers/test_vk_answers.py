@@ -11,8 +11,6 @@ from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sen
 from couriers.vk import answers
 from couriers.vk.calls import Call, MessageKey
 
-pytestmark = pytest.mark.row("D-21", "D-22")
-
 
 def rejected(reason: Reason, code: int) -> Rejected:
     return Rejected(reason, f"VK error {code}")
@@ -38,6 +36,7 @@ THROTTLES = {
 }
 
 
+@pytest.mark.row("D-21")
 @pytest.mark.parametrize(("code", "outcome"), [(code, rejected(why, code)) for code, why in FINAL.items()])
 def test_an_error_final_for_one_recipient_splits_a_call(code: int, outcome: Rejected) -> None:
     assert answers.peer_outcome(code) == outcome
@@ -50,11 +49,13 @@ def test_a_refused_text_is_rejected_for_all_peers_of_the_call(code: int) -> None
     assert answers.peer_outcome(code) == answers.call_outcome(code, 100) == rejected(Reason.CONTENT_REFUSED, code)
 
 
+@pytest.mark.row("D-22")
 @pytest.mark.parametrize(("code", "outcome"), THROTTLES.items())
 def test_a_throttle_means_the_same_at_each_level(code: int, outcome: Deferred) -> None:
     assert answers.peer_outcome(code) == answers.call_outcome(code, 100) == outcome
 
 
+@pytest.mark.row("D-22")
 def test_flood_control_of_a_whole_request_throttles_the_account() -> None:
     assert answers.request_outcome(9, 1) == deferred(Reason.THROTTLED, TEN_MINUTES, Scope.ACCOUNT, 9)
     assert answers.request_outcome(29, 9) == THROTTLES[29]
@@ -157,6 +158,7 @@ BODIES: list[tuple[str, Any, Mapping[int, Outcome]]] = [
 ]
 
 
+@pytest.mark.row("D-21")
 @pytest.mark.parametrize(("body", "outcomes"), [case[1:] for case in BODIES], ids=[case[0] for case in BODIES])
 def test_each_message_gets_its_own_outcome(body: Any, outcomes: Mapping[int, Outcome]) -> None:
     keys = {peer: MessageKey(call.text, call.random_id, peer) for call in CALLS for peer in call.peers}

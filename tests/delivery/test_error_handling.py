@@ -18,9 +18,8 @@ from tests.delivery.conftest import Api, BrokenService, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.row("D-27")
 
-
+@pytest.mark.row("D-27")
 @pytest.mark.parametrize(
     "path", ["/nowhere", "/v1", "/v1/", "/v1/deliveries/", "/v2/deliveries", "/docs/", "//", "/%00"]
 )
@@ -30,6 +29,7 @@ async def test_an_unknown_address_is_not_found(api: Api, path: str) -> None:
         assert (response.status, response.code) == (404, "ROUTE_NOT_FOUND")
 
 
+@pytest.mark.row("D-27")
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
@@ -47,6 +47,7 @@ async def test_an_unsupported_method_is_refused_with_the_allowed_ones(
     assert (response.status, response.code, response.headers["Allow"]) == (405, "METHOD_NOT_ALLOWED", allowed)
 
 
+@pytest.mark.row("D-27")
 async def test_a_body_that_is_too_large_is_refused_with_or_without_content_length(api: Api) -> None:
     before = await api.keys()
     body = json.dumps(delivery_body(text="a" * 2**20)).encode()
@@ -73,6 +74,7 @@ class TestLimit:
     def options(self) -> Options:
         return Options(body_limit=1000)
 
+    @pytest.mark.row("D-27")
     async def test_a_body_above_a_small_limit_is_refused(self, api: Api) -> None:
         body = json.dumps(delivery_body(text="a" * 1000)).encode()
         for sent, headers in ((body, {}), (gzip.compress(body), {"Content-Encoding": "gzip"})):
@@ -81,6 +83,7 @@ class TestLimit:
         assert (await api.call("POST", "/v1/deliveries", delivery_body())).status == 202
 
 
+@pytest.mark.row("D-27")
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=cp1251"]
 )
@@ -110,6 +113,7 @@ async def exchanged(api: Api, sent: bytes) -> tuple[bytes, bytes]:
     return head, body
 
 
+@pytest.mark.row("D-27")
 @pytest.mark.parametrize(
     ("sent", "status", "code"),
     [
@@ -160,6 +164,7 @@ class TestFault:
         assert "hunter2" in caplog.text
 
 
+@pytest.mark.row("D-27")
 async def test_without_the_store_every_operation_reports_it(api: Api, server: Server) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body())
     server.kill()
@@ -219,6 +224,7 @@ class TestCutOff:
         assert len((await api.call("GET", "/v1/deliveries")).json["deliveries"]) == 1
 
 
+@pytest.mark.row("D-27")
 async def test_on_a_full_store_a_write_reports_that_nothing_was_written(api: Api) -> None:
     before = await api.keys()
     await api.store.redis.config_set("maxmemory", 1)
@@ -235,6 +241,7 @@ class TestLimits:
     def options(self) -> Options:
         return Options(max_recipients=2)
 
+    @pytest.mark.row("D-27")
     async def test_the_number_of_recipients_can_be_limited(self, api: Api) -> None:
         refused = await api.call("POST", "/v1/deliveries", delivery_body(recipients=[{"id": n} for n in range(3)]))
         assert refused.code == "TOO_MANY_RECIPIENTS"

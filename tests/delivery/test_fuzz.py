@@ -19,7 +19,7 @@ from delivery.routes import OPEN_ROUTES, ROUTES
 from tests.delivery.conftest import Api, ApiResponse, delivery_body
 from tests.delivery.schema_values import ANYTHING, almost_valid, valid
 
-pytestmark = [pytest.mark.row("D-27"), pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 DOCUMENT = openapi.build((*ROUTES, *OPEN_ROUTES), "test")
 COMPONENTS = DOCUMENT["components"]["schemas"]
@@ -96,6 +96,7 @@ async def over(api: Api) -> str:
     return str(made.json["id"])
 
 
+@pytest.mark.row("D-27")
 @pytest.mark.parametrize("route", ALL, ids=lambda route: f"{route.method} {route.path}")
 @given(data=st.data())
 @patient

@@ -13,12 +13,11 @@ from core.redis.store import Store
 from delivery.services import Services
 from tests.delivery.conftest import Api, ApiResponse, delivery_body
 
-pytestmark = pytest.mark.row("D-39")
-
 LATER = "2030-01-01T00:00:00+03:00"
 KEY = {"Idempotency-Key": "one"}
 
 
+@pytest.mark.row("D-39")
 async def test_a_thousand_identical_requests_at_once_make_one_delivery(api: Api) -> None:
     body = delivery_body(deliver_at=LATER)
     responses = await asyncio.gather(*(api.call("POST", "/v1/deliveries", body, headers=KEY) for _ in range(1000)))
@@ -29,6 +28,7 @@ async def test_a_thousand_identical_requests_at_once_make_one_delivery(api: Api)
     assert len((await api.call("GET", "/v1/deliveries")).json["deliveries"]) == 1
 
 
+@pytest.mark.row("D-39")
 async def test_the_same_key_with_another_request_is_refused(api: Api) -> None:
     await api.call("POST", "/v1/deliveries", delivery_body(), headers=KEY)
     other = await api.call("POST", "/v1/deliveries", delivery_body(text="another"), headers=KEY)
@@ -47,6 +47,7 @@ async def repeated(api: Api, method: str, path: str, body: object) -> list[ApiRe
     return [await api.call(method, path, body, headers={"Idempotency-Key": "two"}) for _ in range(2)]
 
 
+@pytest.mark.row("D-39")
 @pytest.mark.parametrize(("method", "path", "body", "status"), WRITES)
 async def test_every_other_write_is_done_once_and_its_response_repeated(
     api: Api, method: str, path: str, body: object, status: int
@@ -58,6 +59,7 @@ async def test_every_other_write_is_done_once_and_its_response_repeated(
     assert second.headers["Idempotency-Replayed"] == "true"
 
 
+@pytest.mark.row("D-39")
 async def test_a_key_used_with_another_write_is_refused(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER))
     body = {"deliver_at": "2031-01-01T00:00:00Z"}
@@ -68,6 +70,7 @@ async def test_a_key_used_with_another_write_is_refused(api: Api) -> None:
     assert (elsewhere.status, elsewhere.code) == (422, "IDEMPOTENCY_KEY_REUSED")
 
 
+@pytest.mark.row("D-39")
 async def test_a_refused_write_is_forgotten_and_can_be_repeated(api: Api) -> None:
     body = {"deliver_at": "2031-01-01T00:00:00Z"}
     before = await api.keys()
@@ -97,6 +100,7 @@ class TestInProgress:
     def services(self, services: Services) -> Services:
         return replace(services, deliveries=SlowDeliveries(services.store))
 
+    @pytest.mark.row("D-39")
     async def test_a_repeat_while_the_first_request_is_in_progress_is_refused(self, api: Api) -> None:
         slow = api.services.deliveries
         assert isinstance(slow, SlowDeliveries)
@@ -119,7 +123,7 @@ class TestInProgress:
         assert (await first).status == 201
 
 
-@pytest.mark.row("D-27")
+@pytest.mark.row("D-39", "D-27")
 async def test_on_a_full_store_cancelling_works_and_stored_responses_are_repeated(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER))
     kept = await api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}, headers=KEY)
@@ -137,6 +141,7 @@ async def test_a_malformed_idempotency_key_is_refused(api: Api, key: str) -> Non
     assert (response.status, response.code) == (400, "IDEMPOTENCY_KEY_MALFORMED")
 
 
+@pytest.mark.row("D-39")
 async def test_tenants_do_not_share_idempotency_keys(api: Api) -> None:
     _, secret = await api.services.api_keys.create("other", ["send"], "other")
     mine = await api.call("POST", "/v1/deliveries", delivery_body(), headers=KEY)

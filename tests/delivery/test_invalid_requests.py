@@ -14,8 +14,6 @@ from tests.support.servers import Server
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.row("D-26", "D-27")
-
 
 def ahead(**by: float) -> str:
     return (datetime.now(UTC) + timedelta(**by)).isoformat()
@@ -94,6 +92,7 @@ BODIES = [
 ]
 
 
+@pytest.mark.row("D-26", "D-27")
 @pytest.mark.parametrize(("code", "path", "body"), BODIES, ids=lambda value: value if isinstance(value, str) else "")
 async def test_an_invalid_delivery_is_refused_with_code_and_path(api: Api, code: str, path: str, body: object) -> None:
     before = await api.keys()
@@ -136,6 +135,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.row("D-27")
 @pytest.mark.parametrize(("code", "body"), BROKEN, ids=lambda value: value if isinstance(value, str) else "")
 async def test_a_body_that_is_not_strict_json_is_refused_with_its_code(api: Api, code: str, body: bytes) -> None:
     before = await api.keys()
@@ -154,6 +154,7 @@ async def test_an_escaped_colon_or_backslash_is_valid(api: Api) -> None:
     assert history.json["text"] == ": \\u0000 é 😀"
 
 
+@pytest.mark.row("D-27")
 async def test_all_errors_of_a_body_are_reported_at_once(api: Api) -> None:
     body = {"sender": {"id": []}, "text": "", "recipients": [{"id": 1, "x": 1}, {"name": 5}], "y": 1}
     response = await api.call("POST", "/v1/deliveries", body)
@@ -195,6 +196,7 @@ CALLS = [
 ]
 
 
+@pytest.mark.row("D-27")
 @pytest.mark.parametrize(("method", "path", "body", "code"), CALLS)
 async def test_other_operations_refuse_invalid_requests(
     api: Api, method: str, path: str, body: object, code: str
@@ -208,6 +210,7 @@ async def test_other_operations_refuse_invalid_requests(
 NONSENSE = ["nonsense", "0", "0.42", "0.42.1", "99999.42.1763712000000000000", "%00", "%FF", "..%2F", "1" * 3000]
 
 
+@pytest.mark.row("D-27")
 @pytest.mark.parametrize("name", NONSENSE)
 async def test_anything_but_a_known_delivery_is_not_found(api: Api, name: str) -> None:
     for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/events"), ("POST", "/retry")):
@@ -215,6 +218,7 @@ async def test_anything_but_a_known_delivery_is_not_found(api: Api, name: str) -
         assert (response.status, response.code) == (404, "HISTORY_NOT_FOUND"), (method, path)
 
 
+@pytest.mark.row("D-27")
 async def test_a_malformed_cursor_of_a_history_is_refused(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body())
     for cursor in ("nonsense", "-1", "9" * 40, "%F0%9F%98%80", "1.5"):
@@ -222,6 +226,7 @@ async def test_a_malformed_cursor_of_a_history_is_refused(api: Api) -> None:
         assert response.code == "CURSOR_MALFORMED", cursor
 
 
+@pytest.mark.row("D-04")
 async def test_a_history_key_is_used_by_one_delivery(api: Api) -> None:
     key = (await api.call("POST", "/v1/history-keys", {"sender": {"id": 42}})).json["history_key"]
     assert (await api.call("POST", "/v1/deliveries", delivery_body(history_key=key))).status == 202
@@ -244,6 +249,7 @@ def codes_in_source() -> set[str]:
     return {code for text in texts for pattern in CODE_PATTERNS for code in pattern.findall(text)}
 
 
+@pytest.mark.row("D-27")
 def test_every_error_code_has_a_status_and_a_title(server: Server) -> None:
     assert {"TEXT_EMPTY", "JSON_MALFORMED", "HISTORY_NOT_FOUND"} <= codes_in_source(), "the search finds codes"
     elsewhere = {

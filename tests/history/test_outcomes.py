@@ -17,12 +17,11 @@ from tests.support.every_verb import entry_of, report_token
 from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, TENANT, FakeCourier, Stack, people, person
 
-pytestmark = pytest.mark.row("D-13")
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @on_both_servers
-@pytest.mark.row("D-37")
+@pytest.mark.row("D-13", "D-37")
 async def test_reports_in_any_order_and_any_number_give_the_same_history(stack: Stack) -> None:
     reports = [Status.SENT, Status.DELIVERED, Status.READ]
     orders = [*permutations(reports), *permutations([*reports, Status.DELIVERED, Status.READ], 5)]
@@ -65,6 +64,7 @@ async def test_all_contacts_of_a_channel_get_the_message_and_count_as_one_recipi
     assert (history.counts["recipients"], history.counts["reached"], history.counts[Status.SENT]) == (2, 2, 2)
 
 
+@pytest.mark.row("D-13")
 @on_both_servers
 async def test_a_recipient_reached_in_two_channels_stays_reached_when_one_of_them_reports_a_failure(
     stack: Stack,
@@ -81,6 +81,7 @@ async def test_a_recipient_reached_in_two_channels_stays_reached_when_one_of_the
     assert [list(record.received_in) for record in history.recipients] == [["vk"], []]
 
 
+@pytest.mark.row("D-13")
 @on_both_servers
 async def test_the_same_items_twice_in_one_report_count_once(stack: Stack) -> None:
     key = (await stack.deliver(*people(3))).key
@@ -93,6 +94,7 @@ async def test_the_same_items_twice_in_one_report_count_once(stack: Stack) -> No
     assert (history.counts[Status.SENT], history.counts["reached"], history.verdict) == (3, 3, Verdict.ALL_REACHED)
 
 
+@pytest.mark.row("D-13")
 async def test_ids_that_look_alike_are_kept_apart(stack: Stack) -> None:
     """`1:vk` could be recipient 1 in vk, or recipient `1:vk`; `1` in `vk:1` and so on."""
     odd = ["1", "1:vk", "11", "1:", ":1", "vk", "1|2"]
@@ -144,6 +146,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.row("D-13")
 async def test_many_processes_report_concurrently_and_no_outcome_is_lost(stack: Stack) -> None:
     channels = ("vk", "sms")
     recipients = [person(number, vk=[f"{number}a", f"{number}b"], sms=["s"]) for number in range(60)]

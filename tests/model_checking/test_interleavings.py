@@ -20,7 +20,7 @@ from tests.model_checking.task_operations import STARTS, TubeVariant, start_oper
 from tests.model_checking.tasks import Tasks
 from tests.support.servers import Server
 
-pytestmark = [pytest.mark.row("K-12", "K-15", "K-17", "K-30", "K-44"), pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 TUBE_VARIANTS = {
     "a lane that keeps its place": TubeVariant(),
@@ -55,11 +55,13 @@ async def explored_delivery(shards: ManyShards, variant: DeliveryVariant, depth:
     return explorer
 
 
+@pytest.mark.row("K-12", "K-15", "K-17", "K-30")
 @every_tube_variant
 async def test_no_single_script_in_any_state_leaves_a_task_stuck(shards: ManyShards, variant: TubeVariant) -> None:
     assert (await explored(shards, variant, 1)).steps > 300, "so many scripts were really tried"
 
 
+@pytest.mark.row("K-12", "K-15", "K-17", "K-30")
 @every_tube_variant
 async def test_no_order_of_scripts_leaves_a_task_stuck(
     shards: ManyShards, variant: TubeVariant, long_form: bool
@@ -68,6 +70,7 @@ async def test_no_order_of_scripts_leaves_a_task_stuck(
     assert (await explored(shards, variant, depth)).steps > least, "so many scripts were really tried"
 
 
+@pytest.mark.row("K-12", "K-15", "K-17", "K-30")
 @every_tube_variant
 @pytest.mark.parametrize("server", ["redis"], indirect=True)
 async def test_no_order_of_scripts_leaves_a_task_stuck_on_debians_redis(

@@ -14,8 +14,6 @@ from tests.model_checking.task_operations import STARTS, TubeVariant, start_oper
 from tests.model_checking.tasks import Tasks
 from tests.support.servers import Server
 
-pytestmark = pytest.mark.row("K-17", "K-30", "K-44")
-
 SAMPLE = (
     ("queue/claim.lua", "redis.call(unpack(leases))"),
     ("shared/lane.lua", "redis.call('ZPOPMIN', lane_key(tube, lane))"),

@@ -15,8 +15,6 @@ from core.redis.server_checks import sign_layout
 from tests.support.servers import Server
 from tests.support.stack import HOUR, Stack
 
-pytestmark = pytest.mark.row("K-34", "K-35")
-
 ROOT = Path(__file__).parents[2]
 Completed = subprocess.CompletedProcess[str]
 
@@ -54,6 +52,7 @@ async def ada(stack: Stack) -> CommandLine:
     return CommandLine(stack)
 
 
+@pytest.mark.row("K-35")
 async def test_stats_show_counts_by_state_and_tube(ada: CommandLine) -> None:
     await ada.stack.queue.put("reports", "", lane="l")
     await ada.stack.queue.put("reports", "", lane="l")
@@ -65,6 +64,7 @@ async def test_stats_show_counts_by_state_and_tube(ada: CommandLine) -> None:
     assert "reports" not in (await ada("stats", "other")).stdout
 
 
+@pytest.mark.row("K-11")
 async def test_list_and_peek_show_tasks(ada: CommandLine) -> None:
     first = await ada.stack.queue.put("t", "body", user="u", lane="l", tags=["exam"])
     second = await ada.stack.queue.put("t", "", user="v", lane="l")
@@ -92,6 +92,7 @@ async def test_json_of_a_task_has_exactly_the_fields_that_it_has(ada: CommandLin
     }
 
 
+@pytest.mark.row("K-35")
 async def test_json_of_stats_has_exactly_the_counters_that_are_not_zero(ada: CommandLine) -> None:
     await ada.stack.queue.put("t", "")
     await ada.stack.finish_all()
@@ -116,6 +117,7 @@ async def test_json_of_stats_has_exactly_the_counters_that_are_not_zero(ada: Com
     }
 
 
+@pytest.mark.row("K-34")
 async def test_bury_kick_and_cancel_by_id(ada: CommandLine) -> None:
     one = await ada.stack.queue.put("t", "")
     assert "buried" in (await ada("bury", one)).stdout
@@ -124,6 +126,7 @@ async def test_bury_kick_and_cancel_by_id(ada: CommandLine) -> None:
     assert await ada.json("cancel", one) == [{"cancelled": 1, "flagged": 0}]
 
 
+@pytest.mark.row("K-34")
 async def test_kick_some_of_a_tube_cancel_by_user_and_purge(ada: CommandLine) -> None:
     stack = ada.stack
     await Tubes(stack.store).create(Tube("t", keep=timedelta(minutes=30)))
@@ -141,6 +144,7 @@ async def test_a_command_that_selects_no_task_is_wrong_usage(ada: CommandLine, w
     assert (await ada(*words)).returncode == 2
 
 
+@pytest.mark.row("K-35")
 async def test_stats_warn_if_no_worker_takes_due_tasks(ada: CommandLine) -> None:
     await ada.stack.queue.put("t", "", due=ada.stack.now() + timedelta(milliseconds=10))
     await ada.stack.redis.zadd("queue:{0}:due", {"order:1:unknown": 1})

@@ -10,8 +10,6 @@ from tests.queue.test_machine import Machine
 from tests.support.recorded_run import RecordedRun, drawn
 from tests.support.servers import Server
 
-pytestmark = pytest.mark.row("K-06", "K-17")
-
 TASK: dict[str, Any] = {
     "body": "",
     "lane": "",

@@ -10,8 +10,6 @@ from sandbox.sms.alphabet import BASIC, EXTENSION, GSM, UCS2, as_gsm, parts
 from tests.sandbox.conftest import CallbackServer, Sms
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.row("D-43")
-
 ACCEPTED = (202, "0: Accepted for delivery")
 
 
@@ -28,6 +26,7 @@ async def reported_states(sms: Sms, callbacks: CallbackServer, count: int) -> li
 # messages
 
 
+@pytest.mark.row("D-43")
 async def test_a_message_is_received(sms: Sms) -> None:
     assert await sms.send("+79990000001", "hello") == ACCEPTED
     assert [(one.address, one.text, one.random_id) for one in sms.state.inbox("sms")] == [
@@ -35,6 +34,7 @@ async def test_a_message_is_received(sms: Sms) -> None:
     ]
 
 
+@pytest.mark.row("D-43")
 async def test_several_numbers_receive_one_message_each(sms: Sms) -> None:
     assert await sms.send("+79990000001 79990000002 nonsense") == ACCEPTED
     assert [one.address for one in sms.state.inbox("sms")] == ["+79990000001", "+79990000002"]
@@ -50,6 +50,7 @@ async def test_wrong_credentials_are_refused(sms: Sms, user: dict[str, str]) -> 
     assert sms.state.inbox() == []
 
 
+@pytest.mark.row("D-43")
 @pytest.mark.parametrize(
     ("more", "refusal"),
     [
@@ -153,6 +154,7 @@ async def test_parts_are_counted_for_every_number(sms: Sms) -> None:
 # delivery reports
 
 
+@pytest.mark.row("D-43")
 @pytest.mark.parametrize(("mask", "states"), [(31, [8, 1]), (1, [1]), (8, [8]), (9, [8, 1])])
 async def test_the_mask_selects_the_delivery_reports(
     sms: Sms, callbacks: CallbackServer, mask: int, states: list[int]
@@ -168,6 +170,7 @@ async def test_states_outside_the_mask_are_not_reported(sms: Sms, callbacks: Cal
     assert await reported_states(sms, callbacks, 1) == [1]
 
 
+@pytest.mark.row("D-43")
 async def test_a_delivery_report_has_the_reference_of_the_inbox(sms: Sms, callbacks: CallbackServer) -> None:
     await sms.send(**report_parameters(callbacks, 1))
     await reported_states(sms, callbacks, 1)
@@ -198,6 +201,7 @@ async def test_a_lost_delivery_report_is_counted_and_ignored(sms: Sms) -> None:
 # incoming SMS
 
 
+@pytest.mark.row("D-24")
 async def test_an_incoming_sms_calls_the_url(sms: Sms, callbacks: CallbackServer) -> None:
     url = f"{callbacks.url}/in?from=%p&to=%P&text=%a&at=%t&id=%I"
     callbacks.answer = 204

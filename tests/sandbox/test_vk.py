@@ -14,13 +14,12 @@ from sandbox.state import SandboxState
 from sandbox.vk.community import Community
 from tests.sandbox.conftest import Vk
 
-pytestmark = pytest.mark.row("D-43")
-
 
 def call(**parameters: Any) -> str:
     return f"API.messages.send({json.dumps({'random_id': 1, 'message': 'hello', **parameters})})"
 
 
+@pytest.mark.row("D-43")
 async def test_one_recipient_gets_one_message_and_the_response_is_its_id(vk: Vk) -> None:
     first, second = await vk.send(peer_id=5), await vk.send(user_id=6, random_id=2)
     received = vk.state.inbox("vk")
@@ -29,6 +28,7 @@ async def test_one_recipient_gets_one_message_and_the_response_is_its_id(vk: Vk)
     assert second > first
 
 
+@pytest.mark.row("D-43")
 @pytest.mark.parametrize("peers", [[5, 6], "5,6"])
 @pytest.mark.parametrize("name", ["peer_ids", "user_ids"])
 async def test_several_recipients_get_an_entry_each(vk: Vk, name: str, peers: Any) -> None:
@@ -36,6 +36,7 @@ async def test_several_recipients_get_an_entry_each(vk: Vk, name: str, peers: An
     assert [one.address for one in vk.state.inbox("vk")] == ["5", "6"]
 
 
+@pytest.mark.row("D-43")
 async def test_typed_calls_of_vkbottle_work(vk: Vk) -> None:
     assert await vk.api.messages.send(peer_id=5, random_id=3, message="typed") == 1
     users = await vk.api.users.get(user_ids=[5])
@@ -47,6 +48,7 @@ async def test_typed_calls_of_vkbottle_work(vk: Vk) -> None:
     assert [bool(one.is_allowed) for one in allowed] == [True, False]
 
 
+@pytest.mark.row("D-43")
 async def test_a_known_random_id_is_the_same_message(vk: Vk) -> None:
     assert await vk.send(peer_id=5) == await vk.send(peer_id=5, message="another text") == 1
     assert await vk.send(peer_id=6) == 2
@@ -186,6 +188,7 @@ async def test_a_file_instead_of_a_text_counts_as_absent(vk: Vk, session: Client
 # execute
 
 
+@pytest.mark.row("D-43")
 async def test_execute_runs_the_posted_code(vk: Vk) -> None:
     answer = await vk.execute(
         f'return {{"users": API.users.get({{"user_ids": "5"}}), "sent": {call(peer_ids=[5, 6])}}};'

@@ -18,8 +18,6 @@ from sandbox.sandbox import Sandbox
 from sandbox.state import Fault
 from tests.sandbox.conftest import WebClient
 
-pytestmark = pytest.mark.row("D-43")
-
 PAGE = Path(web.__file__).with_name("page.html").read_text()
 
 
@@ -58,6 +56,7 @@ def test_the_page_requests_existing_paths() -> None:
 # the inbox
 
 
+@pytest.mark.row("D-43")
 async def test_the_inbox_shows_received_messages(web_client: WebClient) -> None:
     web_client.state.receive("vk", "5", "<b>Привет</b> 😀\u2028", reference="77", random_id=9)
     web_client.state.receive("sms", "+7999", "two", reference="x")
@@ -76,6 +75,7 @@ async def test_the_inbox_shows_received_messages(web_client: WebClient) -> None:
     assert (second["number"], second["random_id"]) == (2, None)
 
 
+@pytest.mark.row("D-43")
 @pytest.mark.parametrize(
     ("query", "numbers"),
     [
@@ -131,6 +131,7 @@ async def test_the_state(web_client: WebClient) -> None:
     }
 
 
+@pytest.mark.row("D-43")
 async def test_the_magic_recipients(web_client: WebClient) -> None:
     shown = await web_client.get("magic.json")
     assert {
