@@ -63,7 +63,7 @@ class Connection:
         answers = self._answers
         try:
             async with asyncio.timeout(self._timeout):
-                answer = await _raising_connection_errors(call)
+                answer = await _raising_connection_errors(self._while_connected(call))
         except TimeoutError:
             self._is_dead = answers == self._answers
             raise
@@ -72,6 +72,22 @@ class Connection:
             raise
         self._answers += 1
         return answer
+
+    async def _while_connected(self, call: Awaitable[Any]) -> Any:
+        """Wait for a call at most until the connection ends.
+
+        Telethon forgets a request that is made while it closes the connection, and its answer would never come.
+        """
+        calling, ended = asyncio.ensure_future(call), self._client.disconnected
+        try:
+            await asyncio.wait({calling, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if not calling.done():
+                raise ConnectionError("the connection ended before the answer")
+            return calling.result()
+        finally:
+            calling.cancel()
+            ended.cancel()
+            _retrieve_exception(ended)
 
     async def close(self) -> None:
         if self._connecting is not None:
