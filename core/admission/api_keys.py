@@ -7,7 +7,7 @@ import json
 import secrets
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
@@ -16,21 +16,34 @@ from core.errors import Invalid, NotFound
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
-SCOPES = frozenset({"send", "read", "manage", "admin"})
+SCOPES = frozenset({"send", "read", "manage", "urgent", "admin", "operator"})
 # How long a process that has just seen a key may still accept it after it was revoked.
-_CACHED_SECONDS = 1.0
+_CACHED_SECONDS = 0.5
 _CACHE_SIZE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """The identity of a caller. `scopes`: a subset of `SCOPES`; admin implies all."""
+    """The identity of a caller. `scopes`: a subset of `SCOPES`. admin permits everything within its tenant, operator
+    everything in the installation.
+    """
 
     id: str
     tenant: str
     scopes: frozenset[str]
     name: str
     created_at: datetime
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether the key may see and change what belongs to other tenants."""
+        return "operator" in self.scopes
+
+    def permits(self, scope: str) -> bool:
+        """Whether the key may do what needs `scope`."""
+        if scope == "operator":
+            return self.is_operator
+        return scope in self.scopes or "admin" in self.scopes or self.is_operator
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -50,7 +63,7 @@ class ApiKeys:
         self._cache: dict[str, tuple[float, ApiKey | None]] = {}  # secret → until when, key
 
     async def find(self, secret: str) -> ApiKey | None:
-        """The key with this secret, at most a second old; None if there is none."""
+        """The key with this secret, at most half a second old; None if there is none."""
         cached = self._cache.get(secret)
         if cached and time.monotonic() < cached[0]:
             return cached[1]
@@ -92,8 +105,16 @@ class ApiKeys:
         self._cache.clear()
 
     async def ensure(self, secret: str, name: str = "first admin key") -> ApiKey:
-        """Create the operator's first key (ADA_API_KEY) unless it exists."""
-        return await self.find(secret) or (await self.create(name, SCOPES, secret=secret))[0]
+        """Create the operator's first key (ADA_API_KEY) unless it exists. One made by an earlier version gets the
+        scopes that came later.
+        """
+        key = await self.find(secret)
+        if key is None:
+            return (await self.create(name, SCOPES, secret=secret))[0]
+        if not key.scopes >= SCOPES:
+            key = replace(key, scopes=SCOPES)
+            await self._write(key, _hash(secret))
+        return key
 
     async def list(self) -> list[ApiKey]:
         hashes = await self._store.command("HGETALL", KEYS["accesses"].at(0))

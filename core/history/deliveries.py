@@ -157,6 +157,8 @@ class Deliveries:
         reply = await self._store.run("reschedule", key.shard, key.suffix, tenant, to_ms(deliver_at))
         if reply[0] == "missing":
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
+        if reply[0] == "released" and reply[1] == DeliveryState.CANCELLED:
+            raise Conflict("CANCELLED", "The delivery was cancelled.")
         if reply[0] == "released":
             raise Conflict("ALREADY_RELEASED", f"The delivery is {reply[1]}; only a scheduled one can be moved.")
         if reply[0] == "expires":

@@ -1,11 +1,18 @@
-"""The queue, for operators: stats, search, and the verbs on one task."""
+"""The queue: stats, search, and the verbs on one task. A key without the scope operator reaches only the tasks of its
+own tenant; others do not exist for it.
+"""
 
 from msgspec import to_builtins
 
-from core.queue import TaskFilter
+from core.admission.api_keys import ApiKey
+from core.errors import Forbidden, NotFound
+from core.queue import TaskFilter, TaskPage, TaskView
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.route import NoParameters
 from delivery.schemas import requests, responses
+
+_MOST_READS = 1000
+"""Reads of the queue for one page. Beyond it the page ends early, with a cursor."""
 
 PlainRequest = Request[None, NoParameters]
 
@@ -17,46 +24,67 @@ async def stats(request: PlainRequest) -> Response:
 
 async def list_tasks(request: Request[None, requests.TaskQuery]) -> Response:
     """One page of tasks: from an index if a field of the query has one, else from a scan of all tasks."""
-    query, queue = request.query, request.services.queue
-    cursor, limit = query.cursor or None, query.limit or 100
-    if query.user or query.lane or query.kind_prefix or query.tag:
-        page = await queue.page(_filter(query), cursor, limit)
-    else:
-        tube, state, tenant = query.tube or None, query.state or None, query.tenant or None
-        page = await queue.list(tube=tube, state=state, tenant=tenant, cursor=cursor, limit=limit)
-    body = responses.TaskPage(to_builtins(page.tasks), page.cursor)
-    return Response(body, headers=next_page_link(request.http, page.cursor))
+    selected, limit = _filter(request.query, request.key), request.query.limit or 100
+    tasks: list[TaskView] = []
+    cursor = request.query.cursor or None
+    for _ in range(_MOST_READS):
+        page = await _page(request, selected, cursor, limit - len(tasks))
+        tasks += page.tasks
+        cursor = page.cursor
+        if cursor is None or len(tasks) >= limit:
+            break
+    return Response(responses.TaskPage(to_builtins(tasks), cursor), headers=next_page_link(request.http, cursor))
+
+
+async def _page(
+    request: Request[None, requests.TaskQuery], selected: TaskFilter, cursor: str | None, limit: int
+) -> TaskPage:
+    queue = request.services.queue
+    if selected.user or selected.lane or selected.kind or selected.tag:
+        return await queue.page(selected, cursor, limit)
+    tube, state, tenant = selected.tube or None, selected.state or None, selected.tenant or None
+    return await queue.list(tube=tube, state=state, tenant=tenant, cursor=cursor, limit=limit)
 
 
 async def peek(request: PlainRequest) -> Response:
     """Show one task."""
-    return Response(await request.services.queue.peek(_task_id(request)))
+    return Response(await _task(request))
 
 
 async def bury(request: PlainRequest) -> Response:
     """Set a task aside until it is kicked."""
-    return Response(await request.services.queue.bury(_task_id(request)))
+    return Response(await request.services.queue.bury((await _task(request)).id))
 
 
 async def kick(request: PlainRequest) -> Response:
     """Make a buried task ready again."""
-    return Response(await request.services.queue.kick(_task_id(request)))
+    return Response(await request.services.queue.kick((await _task(request)).id))
 
 
 async def cancel(request: PlainRequest) -> Response:
     """Cancel a task."""
-    return Response(await request.services.queue.cancel(_task_id(request)))
+    return Response(await request.services.queue.cancel((await _task(request)).id))
 
 
 async def cancel_by(request: Request[requests.TaskCancellationRequest, NoParameters]) -> Response:
     """Cancel all tasks that have something in common."""
-    return Response(await request.services.queue.cancel_by(_filter(request.body)))
+    _chosen(request.body, request.body.tenant or "").index()  # the tenant of the key alone is no selection
+    return Response(await request.services.queue.cancel_by(_filter(request.body, request.key)))
 
 
-def _filter(given: requests.TaskQuery | requests.TaskCancellationRequest) -> TaskFilter:
+def _filter(given: requests.TaskQuery | requests.TaskCancellationRequest, key: ApiKey) -> TaskFilter:
+    """What the client selects, within what its key may reach. Raises `Forbidden` SCOPE_MISSING."""
+    if key.is_operator:
+        return _chosen(given, given.tenant or "")
+    if given.tenant and given.tenant != key.tenant:
+        raise Forbidden("SCOPE_MISSING", "Tasks of another tenant need an API key with the scope operator.")
+    return _chosen(given, key.tenant)
+
+
+def _chosen(given: requests.TaskQuery | requests.TaskCancellationRequest, tenant: str) -> TaskFilter:
     return TaskFilter(
         user=given.user or "",
-        tenant=given.tenant or "",
+        tenant=tenant,
         lane=given.lane or "",
         kind=given.kind_prefix or "",
         tag=given.tag or "",
@@ -65,5 +93,9 @@ def _filter(given: requests.TaskQuery | requests.TaskCancellationRequest) -> Tas
     )
 
 
-def _task_id(request: PlainRequest) -> str:
-    return request.http.match_info["task_id"]
+async def _task(request: PlainRequest) -> TaskView:
+    """The task that the address names. Raises `NotFound` TASK_NOT_FOUND, also for a task of another tenant."""
+    task = await request.services.queue.peek(request.http.match_info["task_id"])
+    if task.tenant != request.key.tenant and not request.key.is_operator:
+        raise NotFound("TASK_NOT_FOUND", "There is no such task.")
+    return task

@@ -2,15 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from aiohttp import web
 from msgspec import UnsetType
 
-from core.errors import Refused
+from core.errors import Refused, StoreUnavailable
 from core.model.history import Change
 from core.model.history_key import HistoryKey
 from delivery.http import sse
+from delivery.http.authentication import bearer_token
 from delivery.http.context import Context, Request, Response, parse_history_key
 from delivery.http.problems import invalid_field
 from delivery.http.route import NoParameters
@@ -21,6 +23,9 @@ EventsRequest = Request[None, requests.EventsQuery]
 
 _POLL = 10.0
 """Seconds between two checks for a delivery that does not exist yet."""
+
+_KEY_CHECK = 0.3
+"""Seconds between two checks whether the key of a stream still exists. With the cache of keys, less than a second."""
 
 
 async def track(request: Request[requests.TrackRequest, NoParameters]) -> Response:
@@ -52,7 +57,7 @@ async def follow(request: EventsRequest) -> web.StreamResponse:
     response = web.StreamResponse(headers=sse.HEADERS)
     await response.prepare(request.http)
     with request.context.metrics.streams.track_inprogress():
-        await _stream(_changes(request, key, after), request.context, response)
+        await _stream(_changes(request, key, after), request, response)
     return response
 
 
@@ -77,9 +82,21 @@ async def _changes(request: EventsRequest, key: HistoryKey, after: int) -> Async
         yield change
 
 
-async def _stream(changes: AsyncGenerator[Change, None], context: Context, response: web.StreamResponse) -> None:
-    async for change in sse.with_heartbeats(changes, context.options.heartbeat, context.closing):
+async def _stream(changes: AsyncGenerator[Change, None], request: EventsRequest, response: web.StreamResponse) -> None:
+    async for change in sse.with_heartbeats(changes, request.options.heartbeat, _forced_end(request)):
         await response.write(sse.HEARTBEAT if change is None else event(change))
+
+
+async def _forced_end(request: EventsRequest) -> None:
+    """Return when the process ends or the key of the stream is revoked."""
+    secret, api_keys, closing = bearer_token(request.http), request.services.api_keys, request.context.closing
+    while not closing.is_set():
+        with suppress(StoreUnavailable):  # a key stays valid while the store is away
+            if await api_keys.find(secret) is None:
+                return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_KEY_CHECK):
+                await closing.wait()
 
 
 def event(change: Change) -> bytes:

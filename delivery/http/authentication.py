@@ -15,7 +15,7 @@ async def authenticate(request: web.Request, scope: str, context: Context) -> Ap
     key = await api_keys.find(secret)
     if key is None:
         raise Forbidden("KEY_UNKNOWN", "This API key is unknown or revoked.")
-    if scope not in key.scopes and "admin" not in key.scopes:
+    if not key.permits(scope):
         raise Forbidden("SCOPE_MISSING", f"This needs an API key with the scope {scope}.")
     context.rate_limiter.check(key.id, time.monotonic())
     return key

@@ -1,7 +1,7 @@
 """Server-sent events (HTML Standard, section 9.2): the format, heartbeats on a silent stream, the end at shutdown."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -24,10 +24,10 @@ def encode_event(event_id: int, name: str, data: bytes) -> bytes:
 
 
 async def with_heartbeats(
-    items: AsyncGenerator[T, None], interval: timedelta, closing: asyncio.Event
+    items: AsyncGenerator[T, None], interval: timedelta, end: Awaitable[object]
 ) -> AsyncIterator[T | None]:
-    """The items, and None after every `interval` without one. Ends with the items, or when `closing` is set."""
-    ending = asyncio.ensure_future(closing.wait())
+    """The items, and None after every `interval` without one. Ends with the items, or with `end`."""
+    ending = asyncio.ensure_future(end)
     upcoming = asyncio.ensure_future(anext(items, None))
     try:
         while not ending.done():

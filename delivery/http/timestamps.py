@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from delivery.http.problems import invalid_field
 
 _RFC3339 = re.compile(
-    r"\d{4}-\d\d-\d\d [Tt\ ] \d\d:\d\d (:\d\d (\.\d{1,9})?)? (?P<zone> [Zz] | [+-]\d\d:?\d\d)?", re.ASCII | re.VERBOSE
+    r"\d{4}-\d\d-\d\d [Tt\ ] \d\d:\d\d (:((?P<leap>60)|\d\d) (\.\d+)?)? (?P<zone> [Zz] | [+-]\d\d:?\d\d)?",
+    re.ASCII | re.VERBOSE,
 )
 _DAY = 86_400
 _EARLIEST = _DAY  # Unix seconds: one day of room for time zones
@@ -30,6 +31,9 @@ def _parse(text: str, path: str) -> datetime:
     if shape["zone"] is None:
         raise invalid_field(path, "TIME_WITHOUT_ZONE", "A time ends with its zone: Z or +03:00.")
     try:
+        if shape["leap"]:  # RFC 3339, section 5.6: 23:59:60 is the second before the next day
+            start, end = shape.span("leap")
+            return datetime.fromisoformat(f"{text[:start]}59{text[end:]}".upper()) + timedelta(seconds=1)
         return datetime.fromisoformat(text.upper())
     except ValueError:
         raise invalid_field(path, "TIME_MALFORMED", "There is no such day or time of day.") from None

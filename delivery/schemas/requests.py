@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.model.states import DeliveryState
+from core.model.states import DeliveryState, TaskState
 from delivery.schemas import recipient_notation
 
 INT64 = 2**63
@@ -185,7 +185,7 @@ class TaskQuery(RequestModel, frozen=True):
     """The filter and the page of a list of tasks."""
 
     tube: Name | UnsetType = UNSET
-    state: ShortText | UnsetType = UNSET
+    state: TaskState | UnsetType = UNSET
     tenant: Name | UnsetType = UNSET
     user: Name | UnsetType = UNSET
     lane: Name | UnsetType = UNSET
@@ -204,7 +204,7 @@ class TaskCancellationRequest(RequestModel, frozen=True):
     kind_prefix: ShortText | UnsetType = UNSET
     tag: ShortText | UnsetType = UNSET
     tube: Name | UnsetType = UNSET
-    state: ShortText | UnsetType = UNSET
+    state: TaskState | UnsetType = UNSET
 
 
 class DeliveryReportQuery(Struct, frozen=True):

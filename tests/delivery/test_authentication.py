@@ -1,7 +1,12 @@
 """Authentication: keys, scopes, tenants, request rates."""
 
+import asyncio
+import time
+
 import pytest
 
+from core.admission.api_keys import ApiKeys
+from core.queue import NewTask, Queue
 from delivery.http.options import Options
 from delivery.http.rate_limit import RateLimiter
 from delivery.http.route import Route
@@ -18,9 +23,53 @@ async def a_key(api: Api, *scopes: str, tenant: str = "default") -> Api:
     return api.as_key(secret)
 
 
+RULES = [
+    ("POST", "/v1/history-keys", "send", "stored"),
+    ("POST", "/v1/deliveries", "send", "own"),
+    ("POST", "/v1/deliveries/bulk", "send", "own"),
+    ("GET", "/v1/deliveries", "read", "none"),
+    ("GET", "/v1/deliveries/{id}", "read", "none"),
+    ("PATCH", "/v1/deliveries/{id}", "send", "stored"),
+    ("DELETE", "/v1/deliveries/{id}", "send", "stored"),
+    ("POST", "/v1/deliveries/{id}/retry", "send", "stored"),
+    ("GET", "/v1/deliveries/{id}/events", "read", "none"),
+    ("POST", "/v1/cancellations", "send", "stored"),
+    ("POST", "/v1/track", "read", "none"),
+    ("GET", "/v1/queue", "operator", "none"),
+    ("GET", "/v1/queue/tasks", "admin", "none"),
+    ("POST", "/v1/queue/cancellations", "admin", "stored"),
+    ("GET", "/v1/queue/tasks/{task_id}", "admin", "none"),
+    ("POST", "/v1/queue/tasks/{task_id}:bury", "admin", "stored"),
+    ("POST", "/v1/queue/tasks/{task_id}:kick", "admin", "stored"),
+    ("POST", "/v1/queue/tasks/{task_id}:cancel", "admin", "stored"),
+]
+
+
+def test_scope_and_repeats_of_every_operation_are_as_listed_by_hand() -> None:
+    found = [(route.method, route.path, route.scope, route.repeats.name.lower()) for route in ROUTES]
+    assert found == RULES
+
+
+PERMITTED = {
+    "send": {"send", "admin", "operator"},
+    "read": {"read", "admin", "operator"},
+    "admin": {"admin", "operator"},
+    "operator": {"operator"},
+}
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), [rule[:3] for rule in RULES])
+async def test_an_operation_is_permitted_to_exactly_these_scopes(api: Api, method: str, path: str, scope: str) -> None:
+    target = path.replace("{id}", "0.42.1763712000000000000").replace("{task_id}", "0.1")
+    for given in ("send", "read", "manage", "urgent", "admin", "operator"):
+        response = await (await a_key(api, given)).call(method, target)
+        assert response.status != 401
+        assert (response.status != 403) == (given in PERMITTED[scope]), given
+
+
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 async def test_every_operation_needs_a_known_key_with_its_scope(api: Api, route: Route) -> None:
-    wrong = {"send": "read", "read": "send", "admin": "manage"}[route.scope]
+    wrong = {"send": "read", "read": "send", "admin": "manage", "operator": "admin"}[route.scope]
     for headers in ({"Authorization": ""}, {"Authorization": "Basic YTpi"}, {"Authorization": "Bearer"}):
         response = await api.call(route.method, address(route), headers=headers)
         assert (response.status, response.code) == (401, "KEY_MISSING")
@@ -44,6 +93,68 @@ async def test_a_revoked_key_is_unknown(api: Api) -> None:
     key, secret = await api_keys.create("test", ["read"])
     await api_keys.revoke(key.id)
     assert (await api.as_key(secret).call("GET", "/v1/deliveries")).code == "KEY_UNKNOWN"
+
+
+async def test_a_revoked_key_ends_its_event_streams_within_a_second(api: Api) -> None:
+    """The key is revoked in another process: here only the store knows."""
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z"))
+    key, secret = await api.services.api_keys.create("test", ["read"])
+    other = {"Authorization": f"Bearer {secret}"}
+    kept = {"Authorization": f"Bearer {api.secret}"}
+    url = f"{api.url}{made.headers['Location']}/events"
+    async with api.session.get(url, headers=other) as stream, api.session.get(url, headers=kept) as untouched:
+        await asyncio.gather(stream.content.readany(), untouched.content.readany())
+        await ApiKeys(api.store).revoke(key.id)
+        start = time.monotonic()
+        await asyncio.wait_for(stream.content.read(), 5)
+        assert time.monotonic() - start < 1.0
+        assert not untouched.content.at_eof()
+    assert (await api.as_key(secret).call("GET", "/v1/deliveries")).code == "KEY_UNKNOWN"
+
+
+async def test_the_first_key_of_an_earlier_version_gets_the_scopes_that_came_later(api: Api) -> None:
+    api_keys = api.services.api_keys
+    old, _ = await api_keys.create("first admin key", ["send", "read", "manage", "admin"], secret="ada_old")
+    ensured = await api_keys.ensure("ada_old")
+    assert (ensured.id, ensured.is_operator) == (old.id, True)
+    assert [key.id for key in await api_keys.list()].count(old.id) == 1
+    assert (await api.as_key("ada_old").call("GET", "/v1/queue")).status == 200
+
+
+@pytest.fixture
+async def tasks(api: Api) -> dict[str, str]:
+    """Tenant → the id of its task."""
+    queue = Queue(api.store)
+    return {tenant: await queue.put_task("t", NewTask("", tenant, user="u")) for tenant in ("mine", "theirs")}
+
+
+@pytest.mark.parametrize("query", ["", "?tube=t", "?user=u", "?tenant=mine"])
+async def test_an_admin_lists_only_the_tasks_of_its_tenant(api: Api, tasks: dict[str, str], query: str) -> None:
+    mine = await a_key(api, "admin", tenant="mine")
+    found = (await mine.call("GET", f"/v1/queue/tasks{query}")).json["tasks"]
+    assert [task["id"] for task in found] == [tasks["mine"]]
+
+
+async def test_an_admin_selects_no_tasks_of_another_tenant(api: Api, tasks: dict[str, str]) -> None:
+    mine = await a_key(api, "admin", tenant="mine")
+    listed = await mine.call("GET", "/v1/queue/tasks?tenant=theirs")
+    cancelled = await mine.call("POST", "/v1/queue/cancellations", {"tenant": "theirs"})
+    for response in (listed, cancelled, await mine.call("GET", "/v1/queue")):
+        assert (response.status, response.code) == (403, "SCOPE_MISSING")
+    assert (await mine.call("POST", "/v1/queue/cancellations", {"tube": "t"})).code == "SELECTION_EMPTY"
+    assert (await mine.call("POST", "/v1/queue/cancellations", {"user": "u"})).json["cancelled"] == 1
+    assert (await Queue(api.store).peek(tasks["theirs"])).state == "ready"
+
+
+async def test_a_task_of_another_tenant_does_not_exist_for_an_admin(api: Api, tasks: dict[str, str]) -> None:
+    mine, operator = await a_key(api, "admin", tenant="mine"), await a_key(api, "operator", tenant="mine")
+    path = f"/v1/queue/tasks/{tasks['theirs']}"
+    for method, verb in (("GET", ""), ("POST", ":bury"), ("POST", ":kick"), ("POST", ":cancel")):
+        response = await mine.call(method, path + verb)
+        assert (response.status, response.code) == (404, "TASK_NOT_FOUND"), verb
+    assert (await operator.call("GET", path)).json["state"] == "ready"
+    assert (await operator.call("POST", path + ":bury")).json["state"] == "buried"
+    assert (await mine.call("POST", f"/v1/queue/tasks/{tasks['mine']}:bury")).json["state"] == "buried"
 
 
 @pytest.mark.row("D-27")

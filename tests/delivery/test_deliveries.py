@@ -52,7 +52,7 @@ async def test_the_history_has_the_outcome_of_every_recipient(api: Api, courier:
         "web",
         ["exam"],
     )
-    assert (result["state"], result["verdict"], result["lane"], result["next"]) == ("finished", "partly", None, None)
+    assert (result["state"], result["verdict"], result["lane"], result["next"]) == ("finished", "some_reached", None, None)
     first, second, third = result["recipients"]
     assert (first["id"], first["name"], first["received_in"]) == (1, "Петя", ["telegram"])
     assert first["outcomes"]["telegram"].items() >= {"status": "sent", "reference": "ref-100001", "attempts": 1}.items()
@@ -74,11 +74,13 @@ async def test_the_history_has_the_outcome_of_every_recipient(api: Api, courier:
         ("scheduled", {"telegram": "1"}, {}, {"deliver_at": LATER}),
         ("all_reached", {"telegram": "1"}, {"telegram": Sent("1")}, {}),
         ("partly", {"telegram": "1", "sms": "2"}, {"telegram": Sent("1")}, {}),
+        ("in_progress", {"telegram": "1", "sms": "2"}, {"telegram": Rejected(Reason.BLOCKED)}, {}),
+        ("some_reached", {"telegram": "1", "sms": "2"}, {"telegram": Sent("1"), "sms": Rejected(Reason.BLOCKED)}, {}),
         ("nothing_worked", {"telegram": "1"}, {"telegram": Rejected(Reason.BLOCKED)}, {}),
         ("nobody_to_reach", {}, {}, {}),
     ],
 )
-async def test_the_history_has_one_of_five_verdicts(
+async def test_the_history_has_one_verdict_for_each_situation(
     api: Api,
     courier: Couriers,
     verdict: str,
@@ -264,3 +266,23 @@ async def test_one_request_takes_ten_thousand_recipients(api: Api) -> None:
     assert (made.status, made.json["recipients"]) == (202, 10_000)
     history = await api.call("GET", made.headers["Location"] + "?limit=10000")
     assert len(history.json["recipients"]) == 10_000
+
+
+async def test_a_cancelled_delivery_cannot_be_moved(api: Api) -> None:
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z"))
+    await api.call("DELETE", made.headers["Location"])
+    refused = await api.call("PATCH", made.headers["Location"], {"deliver_at": "2030-01-02T00:00:00Z"})
+    assert (refused.status, refused.code) == (409, "CANCELLED")
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("2028-12-31T23:59:60Z", "2029-01-01T00:00:00Z"),
+        ("2029-01-01T02:59:60.5+03:00", "2029-01-01T00:00:00.500Z"),
+        ("2028-12-31T23:59:59.123456789012345Z", "2028-12-31T23:59:59.123Z"),
+    ],
+)
+async def test_leap_seconds_and_long_fractions_are_accepted(api: Api, given: str, read: str) -> None:
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=given))
+    assert (made.status, made.json["deliver_at"]) == (202, read)

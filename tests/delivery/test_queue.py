@@ -5,8 +5,6 @@ import pytest
 from core.queue import NewTask, Queue
 from tests.delivery.conftest import Api
 
-pytestmark = pytest.mark.row("K-09", "K-10")
-
 TASKS = "/v1/queue/tasks"
 ALL_MARKS = "user=u&tenant=uni&lane=l&kind_prefix=timer.&tag=exam&tube=t"
 
@@ -20,6 +18,7 @@ async def queue(api: Api) -> Queue:
     return queue
 
 
+@pytest.mark.row("K-10")
 @pytest.mark.parametrize("by", ["user=u", "lane=l", "kind_prefix=timer", "tag=exam", ALL_MARKS])
 async def test_tasks_are_found_by_each_field_in_pages(api: Api, queue: Queue, by: str) -> None:
     found, path = [], f"{TASKS}?{by}&limit=2"
@@ -37,6 +36,7 @@ async def test_tasks_are_found_by_each_field_in_pages(api: Api, queue: Queue, by
     assert [task["state"] for task in alone] == ["ready", *["locked"] * 4]
 
 
+@pytest.mark.row("K-10")
 async def test_pages_cover_all_kinds_with_a_prefix(api: Api, queue: Queue) -> None:
     await queue.put_many("t", [NewTask("", kind=f"timer.{name}") for name in ("-", "b", "a-b", "ü")])
     kinds: list[str] = []
@@ -52,6 +52,7 @@ async def test_a_malformed_cursor_is_refused(api: Api, queue: Queue) -> None:
     assert (await api.call("GET", f"{TASKS}?user=u&cursor=nonsense")).code == "CURSOR_MALFORMED"
 
 
+@pytest.mark.row("K-09")
 async def test_all_tasks_of_a_user_are_cancelled(api: Api, queue: Queue) -> None:
     response = await api.call("POST", "/v1/queue/cancellations", {"user": "u", "kind_prefix": "timer."})
     assert (response.status, response.json) == (200, {"cancelled": 5, "flagged": 0})
@@ -68,3 +69,25 @@ async def test_a_cancellation_without_a_selection_is_refused(api: Api, queue: Qu
 async def test_stats_count_the_states(api: Api, queue: Queue) -> None:
     result = (await api.call("GET", "/v1/queue")).json["tubes"]["t"]
     assert result["states"] == {"waiting": 0, "ready": 2, "locked": 4, "taken": 0, "buried": 0}
+
+
+async def test_an_unknown_state_is_refused(api: Api, queue: Queue) -> None:
+    response = await api.call("GET", f"{TASKS}?state=zzz")
+    assert (response.status, response.code) == (400, "WRONG_VALUE")
+    assert (await api.call("POST", "/v1/queue/cancellations", {"user": "u", "state": "zzz"})).code == "WRONG_VALUE"
+    assert len((await api.call("GET", f"{TASKS}?state=ready")).json["tasks"]) == 2
+
+
+@pytest.mark.parametrize("by", ["tube=t", "user=u", "tag=exam", "lane=l", "kind_prefix=timer"])
+async def test_every_page_but_the_last_is_full(api: Api, by: str) -> None:
+    """The tasks found lie far apart, among others that do not match."""
+    other = NewTask("", user="u", lane="l", kind="timer.a", tags=["exam"])
+    tasks = [NewTask("", "uni", "l", user="u", kind="timer.b", tags=["exam"]), *[other] * 9]
+    await Queue(api.store).put_many("t", tasks * 30)
+    sizes, cursor = [], ""
+    while cursor is not None:
+        page = (await api.call("GET", f"{TASKS}?{by}&tenant=uni&limit=7{cursor}")).json
+        sizes.append(len(page["tasks"]))
+        cursor = page["next"] and f"&cursor={page['next']}"
+    assert sum(sizes) == 30
+    assert all(size >= 7 for size in sizes[:-1])
