@@ -37,7 +37,7 @@ ROUTES = (
           repeats=Repeats.STORED),
     Route("POST", "/v1/track", "Wait until a number of channels have reported", "read", tracking.track,
           200, responses.TrackResponse, body=requests.TrackRequest),
-    Route("GET", "/v1/queue", "Numbers of tasks by tube and state", "admin", queue.stats, 200, dict),
+    Route("GET", "/v1/queue", "Numbers of tasks by tube and state", "operator", queue.stats, 200, dict),
     Route("GET", "/v1/queue/tasks", "List tasks", "admin", queue.list_tasks,
           200, responses.TaskPage, query=requests.TaskQuery, headers=_LINK),
     Route("POST", "/v1/queue/cancellations", "Cancel all tasks that have something in common", "admin",

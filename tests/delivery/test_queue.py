@@ -84,7 +84,8 @@ async def test_every_page_but_the_last_is_full(api: Api, by: str) -> None:
     other = NewTask("", user="u", lane="l", kind="timer.a", tags=["exam"])
     tasks = [NewTask("", "uni", "l", user="u", kind="timer.b", tags=["exam"]), *[other] * 9]
     await Queue(api.store).put_many("t", tasks * 30)
-    sizes, cursor = [], ""
+    sizes: list[int] = []
+    cursor: str | None = ""
     while cursor is not None:
         page = (await api.call("GET", f"{TASKS}?{by}&tenant=uni&limit=7{cursor}")).json
         sizes.append(len(page["tasks"]))
