@@ -5,8 +5,10 @@ Deliveries do not use it: `lua/delivery/enqueue.lua` stores their result in the 
 
 import json
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
+from zlib import crc32
 
 from core.errors import Conflict, StoreFull
 from core.redis.keys import KEYS
@@ -42,11 +44,11 @@ class Idempotency:
         mark = json.dumps({"fingerprint": fingerprint, "call": secrets.token_hex(8)})
         full: StoreFull | None = None
         try:
-            if await self._store.command("SET", _name(tenant, key), mark, "NX", "PX", _IN_PROGRESS_MS):
+            if await self._store.command("SET", self._name(tenant, key), mark, "NX", "PX", _IN_PROGRESS_MS):
                 return None
         except StoreFull as fault:
             full = fault  # raised also if the key exists, so look first
-        found = await self._store.command("GET", _name(tenant, key))
+        found = await self._store.command("GET", self._name(tenant, key))
         if found is None and full:
             raise full
         if found == mark:
@@ -61,13 +63,27 @@ class Idempotency:
     async def finish(self, tenant: str, key: str, fingerprint: str, status: int, body: bytes) -> None:
         """Store the response for a day."""
         stored = json.dumps({"fingerprint": fingerprint, "status": status, "body": body.decode()})
-        await self._store.command("SET", _name(tenant, key), stored, "PX", _RETENTION_MS)
+        await self._store.command("SET", self._name(tenant, key), stored, "PX", _RETENTION_MS)
+
+    async def bind(self, tenant: str, key: str, fingerprint: str) -> None:
+        """Bind the key to an operation whose parts are repeated one by one. Raises Conflict IDEMPOTENCY_KEY_REUSED if
+        another one has it.
+        """
+        name, mark = self._name(tenant, key), json.dumps({"fingerprint": fingerprint, "status": 0, "body": ""})
+        with suppress(StoreFull):  # raised also if the key exists, so look
+            if await self._store.command("SET", name, mark, "NX", "PX", _RETENTION_MS):
+                return
+        found = await self._store.command("GET", name)
+        if found is not None and json.loads(found)["fingerprint"] != fingerprint:
+            raise Conflict("IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key was used with another request.")
 
     async def forget(self, tenant: str, key: str) -> None:
         """The write was refused and changed nothing: the key may be used again, with another request."""
-        await self._store.command("DEL", _name(tenant, key))
+        await self._store.command("DEL", self._name(tenant, key))
 
-
-def _name(tenant: str, key: str) -> str:
-    """The caller's key is hashed because it may contain anything. The prefix `w` separates it from deliveries' keys."""
-    return KEYS["idempotency"].at(0, tenant, "w" + blake2b(key.encode(), digest_size=16).hexdigest())
+    def _name(self, tenant: str, key: str) -> str:
+        """The caller's key is hashed because it may contain anything. Name and shard are those of a delivery with this
+        key, so that a key of one operation is refused by every other.
+        """
+        shard = crc32(key.encode()) % self._store.shards
+        return KEYS["idempotency"].at(shard, tenant, blake2b(key.encode(), digest_size=16).hexdigest())

@@ -52,7 +52,7 @@ async def enqueue_many(request: BulkRequest) -> web.StreamResponse:
     check_content_type(request.http, NDJSON_TYPES)
     check_content_length(request.http, request.options.bulk_limit)
     unpacker = unpacker_of(request.http)
-    work = BulkWork(request, await Rules.of(request), _idempotency_key(request), unpacker)
+    work = BulkWork(request, await Rules.of(request), await _idempotency_key(request), unpacker)
     response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: CONTENT_TYPE})
     await response.prepare(request.http)
     await _run(work, response)
@@ -60,9 +60,12 @@ async def enqueue_many(request: BulkRequest) -> web.StreamResponse:
     return response
 
 
-def _idempotency_key(request: BulkRequest) -> str | None:
+async def _idempotency_key(request: BulkRequest) -> str | None:
+    """The key of the request. Each line has a key of its own made of it, so a repeat may have other lines."""
     key = request.http.headers.get(IDEMPOTENCY_KEY)
-    return None if key is None else check_key(key)
+    if key is not None:
+        await request.services.idempotency.bind(request.tenant, check_key(key), fingerprint(b"bulk"))
+    return key
 
 
 # the four tasks

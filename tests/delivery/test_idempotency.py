@@ -148,3 +148,31 @@ async def test_tenants_do_not_share_idempotency_keys(api: Api) -> None:
     theirs = await api.as_key(secret).call("POST", "/v1/deliveries", delivery_body(), headers=KEY)
     assert theirs.status == 202
     assert mine.json["id"] != theirs.json["id"]
+
+
+OPERATIONS = [
+    ("POST", "/v1/history-keys", {"sender": {"id": 42}}),
+    ("POST", "/v1/deliveries", delivery_body()),
+    ("POST", "/v1/deliveries/bulk", None),
+    ("PATCH", "{delivery}", {"deliver_at": "2031-01-01T00:00:00Z"}),
+    ("DELETE", "{delivery}", None),
+    ("POST", "{delivery}/retry", None),
+    ("POST", "/v1/cancellations", {"tag": "none"}),
+    ("POST", "/v1/queue/cancellations", {"tag": "none"}),
+]
+
+
+@pytest.mark.parametrize("first", OPERATIONS[:-3], ids=lambda one: f"{one[0]} {one[1]}")
+async def test_a_key_used_with_one_operation_is_refused_by_every_other(
+    api: Api, first: tuple[str, str, object]
+) -> None:
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER))
+
+    async def call(method: str, path: str, body: object) -> ApiResponse:
+        return await api.call(method, path.format(delivery=made.headers["Location"]), body, headers=KEY)
+
+    assert (await call(*first)).status < 300
+    for other in OPERATIONS:
+        if other is not first:
+            response = await call(*other)
+            assert (response.status, response.code) == (422, "IDEMPOTENCY_KEY_REUSED"), other
