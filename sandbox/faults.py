@@ -35,6 +35,9 @@ TELEGRAM = {
     "stored_then_silence": FaultKind("the message is stored, there is no response"),
     "disconnect_before": FaultKind("the connection is closed, nothing is stored"),
     "disconnect_after": FaultKind("the message is stored, then the connection is closed"),
+    "rate_limit": FaultKind("FLOOD_WAIT_1 for what exceeds n messages within a second", "messages per second"),
+    "stored_then_refused": FaultKind("the message is stored, the response is error 500; the repeat is USER_IS_BLOCKED"),
+    "second_refused": FaultKind("the first message is stored, each later one is USER_IS_BLOCKED"),
 }
 
 VK = {
@@ -50,6 +53,8 @@ VK = {
     "timeout": FaultKind("no response, nothing is stored"),
     "disconnect_before": FaultKind("the connection is closed, nothing is stored"),
     "disconnect_after": FaultKind("the messages are stored, then the connection is closed"),
+    "rate_limit": FaultKind("error 6 for what exceeds n HTTP requests within a second", "requests per second"),
+    "stored_then_refused": FaultKind("the message is stored, the response is HTTP 500; the repeat is error 901"),
 }
 
 SMS = {

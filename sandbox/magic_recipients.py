@@ -29,6 +29,9 @@ _TELEGRAM = [
     Fault("session_revoked"),
     Fault("deactivated_ban"),
     Fault("auth_key_duplicated"),
+    Fault("rate_limit", 20),
+    Fault("stored_then_refused"),
+    Fault("second_refused"),
 ]
 
 _VK_CODES = [901, 902, 900, 7, 15, 18, 100, 113, 917, 936, 945, 983, 913, 914, 911, 912, 9, 1, 10, 950]
@@ -48,6 +51,8 @@ _VK = [
     Fault("timeout"),
     Fault("disconnect_before"),
     Fault("disconnect_after"),
+    Fault("rate_limit", 20),
+    Fault("stored_then_refused"),
 ]
 
 _SMS = [

@@ -3,16 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from core.model.states import VERDICT_MEANINGS, Verdict
+
 History = Mapping[str, Any]
 """A history as the API returns it."""
 
-VERDICTS = {
-    "scheduled": "scheduled",
-    "all_reached": "all recipients were reached",
-    "partly": "some recipients were reached, but a courier has not reported yet",
-    "nothing_worked": "no recipient was reached",
-    "nobody_to_reach": "there was no recipient to reach",
-}
+
+def verdict_text(verdict: str) -> str:
+    """The verdict in words; its name, if a newer server returned it."""
+    return VERDICT_MEANINGS[Verdict(verdict)] if verdict in list(Verdict) else verdict
 
 
 def format_history(history: History) -> str:
@@ -21,7 +20,7 @@ def format_history(history: History) -> str:
 
 def header_lines(history: History) -> Iterator[str]:
     sender = history["sender"]
-    yield f"{history['id']}  {history['state']}: {VERDICTS.get(history['verdict'], history['verdict'])}"
+    yield f"{history['id']}  {history['state']}: {verdict_text(history['verdict'])}"
     yield f"from  {sender.get('name') or sender['id']}, by {history['origin']}"
     yield f"text  {shorten(history['text'])}"
     for name in ("created_at", "deliver_at", "moved_from", "released_at", "finished_at", "expires_at"):

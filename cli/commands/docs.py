@@ -6,7 +6,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from cli.command import FAILURE, SUCCESS, Command
-from core.model.states import NEXT, RANK, DeliveryState, Reason, Status, TaskState, Verdict
+from core.model.states import NEXT, RANK, VERDICT_MEANINGS, DeliveryState, Reason, Status, TaskState
 from core.redis import scripts
 from core.redis.keys import KEYS
 
@@ -74,7 +74,7 @@ def states_page() -> str:
         + "\n## Reasons\n\n"
         + _words(Reason)
         + "\n## Verdicts\n\n"
-        + _words(Verdict)
+        + _table(("verdict", "meaning"), [(str(verdict), meaning) for verdict, meaning in VERDICT_MEANINGS.items()])
     )
 
 

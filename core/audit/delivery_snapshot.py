@@ -84,7 +84,7 @@ class SnapshotReader:
         numbers = range(len(plan.parcels))
         texts = await self._fields(suffix, [f"parcel:{plan.channel}:{n}" for n in numbers])
         names = [KEYS["task"].at(self._shard, f"{ns}.{sender}.{plan.channel}.{n}") for n in numbers]
-        tasks = await asyncio.gather(*(self._store.command("HMGET", name, "history", "left") for name in names))
+        tasks = await asyncio.gather(*(self._store.read_hash(name, "history", "left") for name in names))
         found = []
         for text, (history, left) in zip(texts, tasks, strict=True):
             if text is None:

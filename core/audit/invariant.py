@@ -23,6 +23,8 @@ _TTL_MS = {
     "timer": _MINUTE,
     "pace": _MINUTE,
     "waits": 60 * _MINUTE,
+    "rate": 60 * _MINUTE,
+    "signal": _MINUTE,
     "puts": 60 * _MINUTE,
     "reply": REPLY_MS,
     "reserved": DAY_MS,
@@ -79,13 +81,39 @@ def key_violations(name: str, kind: str, ttl: int) -> Iterator[Violation]:
         yield Violation("I16", name, f"a {kind}", "a key that core/redis/keys.py declares", why=why)
         return
     key = parsed[0]
-    if kind != key.type:
-        why = "its former content is unknown"
-        yield Violation("I16", name, f"a {kind}", f"a {key.type}", why=why)
+    if key.name == "damaged":
+        if ttl == -1:
+            yield _damaged(name, kind, parsed[2][0])
+    elif kind != key.type:
+        yield _of_wrong_type(name, kind, key)
     elif key.lifetime is Lifetime.TTL and ttl == -1:
         yield _without_ttl(name, key)
     elif key.lifetime in (Lifetime.FOREVER, Lifetime.WORK) and ttl >= 0 and key.name != "task":
         yield Violation("I16", name, f"ends in {ttl} ms", "no TTL", Repair("repair_lifetime", (name, 0)))
+
+
+# Keys without which Ada goes on. To lose another one can have effects that no repair sees.
+_REPLACEABLE = ("task", "history", "outcomes", "reached")
+
+
+def _of_wrong_type(name: str, kind: str, key: Key) -> Violation:
+    repair = _damage_repair(name) if key.name in _REPLACEABLE else None
+    why = "its former content is unknown"
+    return Violation("I16", name, f"a {kind} in the place of a {key.type}", f"a {key.type}", repair, why)
+
+
+def _damaged(name: str, kind: str, replaced: str) -> Violation:
+    """A key that a script has set aside."""
+    found = f"a {kind} in the place of {replaced}"
+    return Violation("I16", name, found, "an end of what was lost", _damage_repair(replaced))
+
+
+def _damage_repair(name: str) -> Repair | None:
+    parsed = parse_key(name)
+    if parsed is None:
+        return None
+    key, _, parts = parsed
+    return Repair("repair_damaged", (name, key.type, parts[0] if key.name == "task" else ""))
 
 
 def _without_ttl(name: str, key: Key) -> Violation:

@@ -5,8 +5,8 @@ Guarantees: all recipients who can be served now are served before those who mus
 scope. A crash doubles no message where the provider recognises a repeat, and otherwise ends as `unknown`. After an
 attempt that may have sent the message, no status claims that it was not sent.
 
-This package exports all that a courier may import of core: `Message` in, `Outcome` out, reasons, `SetupError`. The
-process is `core.courier.runtime.Runtime`.
+This package exports all that a courier may import of core: `Message` in, `Outcome` out, reasons, `SetupError`,
+`e164`. The process is `core.courier.runtime.Runtime`.
 
 Neighbours: `core.queue` (claims), `core.history` (outcomes, delivery reports), `couriers/` (the channels), `cli`
 (starts the processes).
@@ -20,6 +20,7 @@ from core.courier.interface import (
     Halted,
     Message,
     Outcome,
+    Partly,
     Rejected,
     Scope,
     Sent,
@@ -27,6 +28,7 @@ from core.courier.interface import (
     Unknown,
 )
 from core.errors import SetupError
+from core.model.phone_numbers import e164
 from core.model.states import Reason
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "Halted",
     "Message",
     "Outcome",
+    "Partly",
     "Reason",
     "Rejected",
     "Scope",
@@ -44,4 +47,5 @@ __all__ = [
     "SetupError",
     "Split",
     "Unknown",
+    "e164",
 ]

@@ -32,6 +32,10 @@ class Scope(StrEnum):
     RECIPIENT = "recipient"  # this one recipient's message
 
 
+ACCOUNT_WIDE = frozenset({Scope.ACCOUNT, Scope.METHOD})
+"""Scopes of a wait during which a courier attempts nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One text for one address.
@@ -80,7 +84,8 @@ class Sent:
 class Deferred:
     """Certainly not sent; try again. `after`: the wait named by the provider; None leaves it to the back-off.
 
-    An attempt with a wait named by the provider does not count; one without does.
+    An attempt with a wait named by the provider does not count, unless it triggered a throttle of the whole account;
+    one without a wait does.
     """
 
     reason: Reason
@@ -107,6 +112,18 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
+class Partly:
+    """The first parts of a long message were accepted, and `rest` is the outcome of the next part.
+
+    The recipient has a part of the message, so its status is never `failed`. `reference`: the provider's ids of the
+    accepted parts, "" if they are not known.
+    """
+
+    rest: "Outcome"  # Deferred, Rejected, Unknown or Halted
+    reference: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """The provider refused the whole batch because of its size or of one message. The runtime attempts each half."""
 
@@ -121,7 +138,7 @@ class Halted:
     detail: str
 
 
-Outcome = Sent | Deferred | Rejected | Unknown | Split | Halted
+Outcome = Sent | Deferred | Rejected | Unknown | Partly | Split | Halted
 
 
 class Courier(Protocol):

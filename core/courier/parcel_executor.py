@@ -14,13 +14,14 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 
+from core.courier.account_throttle import AccountThrottle
 from core.courier.attempt_pool import AttemptPool
-from core.courier.interface import NEVER, Courier, Deferred, Halted, Message, Outcome, Scope, Split, Unknown
+from core.courier.interface import NEVER, Courier, Deferred, Halted, Message, Outcome, Partly, Scope, Split, Unknown
 from core.courier.options import CourierOptions
 from core.courier.outcome_writer import OutcomeWriter
 from core.courier.parcel import Parcel
@@ -48,17 +49,21 @@ class ParcelServices:
     reader: HistoryReader
     delivery_reports: DeliveryReports
     attempt_pool: AttemptPool
+    account: AccountThrottle
     is_stopping: Callable[[], bool]
     release_capacity: Callable[[Task, int], None]
     halt: Callable[[str], Awaitable[None]]
 
 
 class _AttemptTimes(NamedTuple):
-    """Start and end of an attempt in server ms, and one jitter for its batch, so that its retries stay together."""
+    """Start and end of an attempt in server ms, and one jitter for its batch, so that its retries stay together.
+    `triggered`: it triggered a throttle of the account.
+    """
 
     started: int
     ended: int
     jitter: float
+    triggered: bool = False
 
 
 class ParcelExecutor:
@@ -76,7 +81,6 @@ class ParcelExecutor:
         self._writer = OutcomeWriter(services.queue, task, services.options.lease)
         self._ready: deque[PendingEntry] = deque()
         self._postponed: list[PendingEntry] = []
-        self._throttled_until = 0
 
     @property
     def _now(self) -> int:
@@ -100,7 +104,8 @@ class ParcelExecutor:
         throttled = await self._throttled_chats()
         for pending in self._entries.open:
             not_before = max(pending.not_before, throttled.get(pending.entry.address, 0))
-            if not_before > self._now:
+            # As of the claim: after a crash this shows which entries may have been attempted.
+            if not_before > self._task.claimed:
                 self._postponed.append(pending._replace(not_before=not_before))
             else:
                 self._ready.append(pending)
@@ -126,9 +131,11 @@ class ParcelExecutor:
         while self._ready and len(batch) < (limit := min(limit, self._batch_limit(self._ready[0]))):
             pending = self._ready.popleft()
             if self._task.expires and self._now >= self._task.expires:
-                self._close(pending, _unattempted(pending, Final(Status.EXPIRED, Reason.TOO_LATE)), pending.attempts)
+                self._close(
+                    pending, self._unattempted(pending, Final(Status.EXPIRED, Reason.TOO_LATE)), pending.attempts
+                )
             elif str(pending.entry.id) in self._writer.skip:
-                self._close(pending, _unattempted(pending, Final(Status.CANCELLED)), pending.attempts)
+                self._close(pending, self._unattempted(pending, Final(Status.CANCELLED)), pending.attempts)
             else:
                 batch.append(pending)
         return batch
@@ -136,17 +143,25 @@ class ParcelExecutor:
     def _batch_limit(self, pending: PendingEntry) -> int:
         """The largest batch this entry may join. After an unclear end the limit is halved with each attempt, because
         one message may be the reason why a whole batch gets no response. The random id does not depend on the batch.
+        After a refusal it is quartered: a refused batch may be retried fewer times.
         """
-        return max(1, self._courier.batch >> pending.attempts) if pending.unclear_since else self._courier.batch
+        largest = min(self._courier.batch, len(self._parcel.entries))
+        return max(1, largest >> pending.attempts * (1 if pending.unclear_since else 2))
 
     def _must_stop(self) -> bool:
         if self._writer.lost or self._writer.cancelled or self._services.is_stopping():
             return True
-        return self._throttled_until > self._now
+        return self._services.account.is_throttled
 
     async def attempt(self, batch: Sequence[PendingEntry]) -> None:
         """Attempt one batch. A fault of the store ends this run, and the parcel is left until its lease ends."""
         try:
+            if await self._services.account.wait_for_turn():
+                # What was right before may have changed meanwhile.
+                self._ready.extendleft(reversed(batch))
+                batch = self.next_batch()
+            if not batch:
+                return
             if await self._announce(batch):
                 await self._send(batch)
             else:
@@ -156,18 +171,18 @@ class ParcelExecutor:
         self._services.release_capacity(self._task, len(batch))
 
     async def _announce(self, batch: Sequence[PendingEntry]) -> bool:
-        """Write `sending` first where a repeat could double a message. Returns False if the lease was lost or the
-        parcel was cancelled.
+        """Write `sending` first where a repeat could double a message. Returns False if nothing may be attempted any
+        more by then.
         """
         if self._courier.remembers != NEVER:
             return True
         items = [pending.entry.item(Status.SENDING, attempts=pending.attempts + 1) for pending in batch]
         await self._writer.write(items)
-        return not self._writer.lost and not self._writer.cancelled
+        return not self._writer.lost and not self._writer.cancelled and not self._services.account.is_throttled
 
     def _put_back(self, batch: Sequence[PendingEntry]) -> None:
         """These entries were announced and then not attempted."""
-        self._postponed.extend(batch)
+        self._postponed.extend(self._until_throttle_ends(batch))
         for pending in batch:
             self._writer.note(pending.entry.item(Status.QUEUED, attempts=pending.attempts))
 
@@ -179,7 +194,9 @@ class ParcelExecutor:
         except Exception as fault:  # whatever a courier raises, its messages may have been sent
             log.exception("%s: an attempt failed", self._courier.channel)
             outcomes = [Unknown(f"{type(fault).__name__}: {fault}")] * len(batch)
-        times = _AttemptTimes(started, self._now, random.random())
+        is_first = any(pending.attempts == 0 for pending in batch)
+        triggered = await self._services.account.learn(outcomes, is_first=is_first)
+        times = _AttemptTimes(started, self._now, random.random(), triggered)
         to_split: list[tuple[PendingEntry, Split]] = []
         for pending, outcome in zip(batch, outcomes, strict=True):
             if isinstance(outcome, Split):
@@ -209,21 +226,31 @@ class ParcelExecutor:
             return
         middle = (len(refused) + 1) // 2
         for half in (refused[:middle], refused[middle:]):
-            if half:
-                await self._send([pending for pending, _ in half])
+            await self._send_half([pending for pending, _ in half])
+
+    async def _send_half(self, half: Sequence[PendingEntry]) -> None:
+        await self._services.account.wait_for_turn()
+        if self._must_stop():
+            self._put_back(half)
+        elif half:
+            await self._send(half)
 
     # What follows from an outcome
 
     async def _apply(self, pending: PendingEntry, outcome: Outcome, times: _AttemptTimes) -> None:
-        if isinstance(outcome, Halted):
-            self._postponed.append(pending)
-            await self._services.halt(outcome.detail)
-            return
-        if isinstance(outcome, Deferred) and outcome.after is not None:
-            await self._throttle(pending, outcome.scope, outcome.after)
         since = pending.unclear_since or times.started
+        rest = outcome.rest if isinstance(outcome, Partly) else outcome
+        if isinstance(rest, Halted):
+            self._postponed.append(pending if rest is outcome else pending._replace(unclear_since=since))
+            await self._services.halt(rest.detail)
+            return
+        if isinstance(rest, Deferred) and rest.after is not None and rest.scope is Scope.CHAT:
+            scope = f"{Scope.CHAT}:{pending.entry.address}"
+            await self._services.queue.throttle(self._courier.channel, scope, rest.after)
         age, backoff = timedelta(milliseconds=times.ended - since), self._services.options.backoff
-        decision = decide(outcome, pending.attempts, age, self._courier.remembers, backoff, times.jitter)
+        unclear, remembers = pending.unclear_since > 0, self._courier.remembers
+        flags = {"unclear": unclear, "triggered": times.triggered}
+        decision = decide(outcome, pending.attempts, age, remembers, backoff, times.jitter, **flags)
         if isinstance(decision, Final):
             self._close(pending, decision, pending.attempts + 1)
             return
@@ -235,26 +262,20 @@ class ParcelExecutor:
         if self._courier.remembers == NEVER:
             self._writer.note(pending.entry.item(Status.QUEUED, decision.reason, attempts=decision.attempts))
 
-    async def _throttle(self, pending: PendingEntry, scope: Scope, wait: timedelta) -> None:
-        """A wait with a scope beyond this recipient applies in all processes."""
-        if scope is Scope.RECIPIENT:
-            return
-        if scope is Scope.CHAT:
-            name = f"{scope}:{pending.entry.address}"
-        else:
-            self._throttled_until = max(self._throttled_until, self._now + int(wait.total_seconds() * 1000))
-            name = f"{scope}:{self._courier.account}"
-        await self._services.queue.throttle(self._courier.channel, name, wait)
+    def _until_throttle_ends(self, unserved: Iterable[PendingEntry]) -> list[PendingEntry]:
+        if not self._services.account.is_throttled:
+            return list(unserved)
+        until = int(self._clock_offset + self._services.account.until * 1000)
+        return [pending._replace(not_before=max(pending.not_before, until)) for pending in unserved]
 
     def _close(self, pending: PendingEntry, final: Final, attempts: int) -> None:
         self._writer.note(pending.entry.item(final.status, final.reason, final.reference, attempts))
 
     async def _settle(self) -> None:
-        unserved = [one._replace(not_before=max(one.not_before, self._throttled_until)) for one in self._ready]
-        postponed = [*self._postponed, *unserved]
+        postponed = [*self._postponed, *self._until_throttle_ends(self._ready)]
         due = min((pending.not_before for pending in postponed), default=0)
         unclear = [
-            pending.entry.item(Status.UNKNOWN, Reason.PROVIDER_DOWN, attempts=pending.attempts)
+            pending.entry.item(Status.UNKNOWN, self._unclear_reason(pending), attempts=pending.attempts)
             for pending in postponed
             if pending.unclear_since
         ]
@@ -262,7 +283,10 @@ class ParcelExecutor:
             due=due, postponed=len(postponed), checkpoint=checkpoint_of(postponed), unclear=unclear
         )
 
+    def _unattempted(self, pending: PendingEntry, final: Final) -> Final:
+        """The end of an entry that is not attempted again: unknown if an attempt may have sent the message (D-38)."""
+        return Final(Status.UNKNOWN, self._unclear_reason(pending)) if pending.unclear_since else final
 
-def _unattempted(pending: PendingEntry, final: Final) -> Final:
-    """The end of an entry that is not attempted again: unknown if its last attempt may have sent the message (D-38)."""
-    return Final(Status.UNKNOWN, Reason.PROVIDER_DOWN) if pending.unclear_since else final
+    def _unclear_reason(self, pending: PendingEntry) -> Reason:
+        crashed = self._task.crashed and pending.unclear_since == self._task.started
+        return Reason.CRASHED if crashed else Reason.PROVIDER_DOWN

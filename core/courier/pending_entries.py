@@ -3,8 +3,14 @@
 The previous claim left them in the task's checkpoint as `[place, not before ms, attempts, unclear since ms]`, so that
 the next claim continues exactly there.
 
+After a crash every entry that the lost claim may have attempted counts as unclear. With `sending` announced before each
+attempt (`NEVER`) these are the announced ones; otherwise all whose next attempt was due by now.
+`lua/shared/unclear.lua` has the same rule for parcels that are not claimed again.
+
 Invariant I17: where a repeat could double the message, an entry found as `sending` after a crash becomes `unknown` and
 is never repeated. Tests: tests/crash/test_couriers.py.
+Invariant I18: an entry that may have been sent never ends as `failed`, `cancelled` or `expired`. Tests:
+tests/courier/test_ambiguous_ends.py.
 """
 
 import json
@@ -56,10 +62,13 @@ class PendingEntries:
         resumed = [PendingEntry(row[0], parcel.entries[row[0]], *row[1:]) for row in rows]
         self.open = resumed or [PendingEntry(place, entry) for place, entry in enumerate(parcel.entries)]
         self.unclear: list[PendingEntry] = []
-        self._may_be_outdated = task.crashed or parcel.closed or task.left < len(self.open)
+        is_unclear = any(pending.unclear_since for pending in self.open)
+        self._may_be_outdated = task.crashed or is_unclear or parcel.closed or task.left < len(self.open)
 
     async def compare(self, reader: HistoryReader) -> None:
-        """Remove the entries that are final in the history, after a crash, a cancellation or a delivery report."""
+        """Remove the entries that are final in the history, after a crash, a cancellation or a delivery report, and
+        those whose random id the provider may have forgotten.
+        """
         if not self._may_be_outdated or not self.open:
             return
         key = self._parcel.history_key
@@ -69,12 +78,19 @@ class PendingEntries:
         open_entries, self.open = self.open, []
         for pending, field in zip(open_entries, fields, strict=True):
             status = Status((stored[field] or Status.QUEUED).split("|")[0])
-            if status in OPEN and field not in retried:
-                (self.unclear if self._is_unclear(pending, status) else self.open).append(pending)
+            if status not in OPEN or field in retried:
+                continue
+            since = self._task.started if self._may_have_been_attempted(pending, status) else 0
+            known = pending._replace(unclear_since=pending.unclear_since or since)
+            (self.open if self._is_repeatable(known) else self.unclear).append(known)
 
-    def _is_unclear(self, pending: PendingEntry, status: Status) -> bool:
-        """Whether repeating an attempt that was cut off could double the message."""
-        since = pending.unclear_since or (self._task.started if self._task.crashed else 0)
-        age = timedelta(milliseconds=max(0, self._task.claimed - since))
-        may_have_been_sent = status is Status.SENDING if self._remembers == NEVER else since > 0
-        return may_have_been_sent and not still_remembered(age, self._remembers)
+    def _may_have_been_attempted(self, pending: PendingEntry, status: Status) -> bool:
+        """Whether the claim that was lost may have attempted this entry."""
+        if self._remembers == NEVER:
+            return status is Status.SENDING
+        return self._task.crashed and pending.not_before <= self._task.claimed
+
+    def _is_repeatable(self, pending: PendingEntry) -> bool:
+        """Whether another attempt cannot double the message."""
+        age = timedelta(milliseconds=max(0, self._task.claimed - pending.unclear_since))
+        return not pending.unclear_since or still_remembered(age, self._remembers)

@@ -3,18 +3,26 @@ where this is decided.
 
 Sent                     final: sent
 Rejected                 final: failed + reason
-Deferred with a wait     postponed until then; does not count as an attempt
+Deferred with a wait     postponed until then; does not count as an attempt. If it triggered a throttle of the account,
+                         it may be the cause: it counts, and waits longer than the others each time
 Deferred without a wait  postponed by the back-off; after the last attempt final: failed + reason
+Partly                   as the outcome of its rest; the recipient has a part of the message
 Unknown                  postponed while the provider remembers our random id, as a repeat is then the same message;
                          otherwise, or after the last attempt, final: unknown
+
+Invariant I18: after an attempt that may have sent the message, whole or in part, an entry ends as sent or unknown,
+never as failed; the reason of a later refusal is kept. Test: tests/courier/test_ambiguous_ends.py.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from core.courier.interface import FOREVER, NEVER, Deferred, Outcome, Rejected, Sent, Unknown
+from core.courier.interface import ACCOUNT_WIDE, FOREVER, NEVER, Deferred, Outcome, Partly, Rejected, Sent, Unknown
 from core.model.backoff import Backoff
 from core.model.states import Reason, Status
+
+# Of an entry that triggered throttles.
+_LONGEST_OWN_PAUSE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +47,63 @@ class Postponed:
 
 
 def decide(
-    outcome: Outcome, attempts: int, age: timedelta, remembers: timedelta, backoff: Backoff, jitter: float | None = None
+    outcome: Outcome,
+    attempts: int,
+    age: timedelta,
+    remembers: timedelta,
+    backoff: Backoff,
+    jitter: float | None = None,
+    *,
+    unclear: bool = False,
+    triggered: bool = False,
 ) -> Final | Postponed:
     """`attempts`: those that counted before this one. `age`: since the first attempt with an unclear end. `jitter`:
-    from 0 to 1, the same for entries that are to be attempted together again; None: random.
+    from 0 to 1, the same for entries that are to be attempted together again; None: random. `unclear`: an earlier
+    attempt may have sent the message. `triggered`: this attempt triggered a throttle.
     """
+    not_sent = Status.UNKNOWN if unclear else Status.FAILED
     match outcome:
         case Sent(reference):
             return Final(Status.SENT, reference=reference)
         case Rejected(reason):
-            return Final(Status.FAILED, reason)
-        case Deferred(reason, after) if after is not None:
-            return Postponed(after, attempts, reason)
-        case Deferred(reason):
-            if backoff.spent(attempts + 1):
-                return Final(Status.FAILED, reason)
-            return Postponed(backoff.pause(attempts + 1, jitter), attempts + 1, reason)
+            return Final(not_sent, reason)
+        case Deferred():
+            return _decide_deferred(outcome, attempts, backoff, jitter, not_sent, triggered=triggered)
         case Unknown():
             return _decide_unclear(attempts, age, remembers, backoff, jitter)
+        case Partly(rest, reference):
+            decision = decide(rest, attempts, age, remembers, backoff, jitter, unclear=True, triggered=triggered)
+            return _decide_partly(decision, reference, age, remembers)
         case _:
             raise TypeError(f"{outcome!r} is for the runtime, not for one entry")
+
+
+def _decide_deferred(
+    deferred: Deferred, attempts: int, backoff: Backoff, jitter: float | None, not_sent: Status, *, triggered: bool
+) -> Final | Postponed:
+    """After a throttle that it triggered, an entry also waits for a pause of its own, which doubles each time: the
+    others go first, and one recipient stops an account for a part of the time only, and not for ever.
+    """
+    reason, wait = deferred.reason, deferred.after
+    is_trigger = triggered and deferred.scope in ACCOUNT_WIDE and reason != Reason.PROVIDER_DOWN
+    if wait is not None and not is_trigger:
+        return Postponed(wait, attempts, reason)
+    if backoff.spent(attempts + 1):
+        return Final(not_sent, reason)
+    pause, wait = backoff.pause(attempts + 1, jitter), wait or NEVER
+    own_pause = max(pause, min(wait * (2**attempts - 1), _LONGEST_OWN_PAUSE))
+    return Postponed(wait + own_pause, attempts + 1, reason)
+
+
+def _decide_partly(
+    decision: Final | Postponed, reference: str, age: timedelta, remembers: timedelta
+) -> Final | Postponed:
+    """Keep the reference of the parts that arrived. Postpone only while a repeat would not double them."""
+    if isinstance(decision, Final):
+        return replace(decision, reference=reference)
+    if not still_remembered(age + decision.pause, remembers):
+        return Final(Status.UNKNOWN, decision.reason, reference)
+    return replace(decision, unclear=True)
 
 
 def _decide_unclear(

@@ -12,8 +12,9 @@ to its scope.
 
 import logging
 
+from core.courier.account_throttle import AccountThrottle
 from core.courier.attempt_pool import AttemptPool
-from core.courier.interface import Courier
+from core.courier.interface import NEVER, Courier
 from core.courier.options import CourierOptions
 from core.courier.parcel_executor import ParcelExecutor, ParcelServices
 from core.history.channels import ChannelFacts, Channels
@@ -36,16 +37,24 @@ class Runtime:
         self.halted = ""
         self._options = options or CourierOptions()
         self._channels = Channels(store)
+        queue = Queue(store)
+        self._account = AccountThrottle(queue, courier.channel, courier.account, lambda: self._worker.stopping)
         self._worker = Worker(
-            store, courier.channel, self._deliver, options=self._worker_options(), account=courier.account
+            store,
+            courier.channel,
+            self._deliver,
+            options=self._worker_options(),
+            account=courier.account,
+            on_throttle=self._account.signal,
         )
         self._services = ParcelServices(
             courier=courier,
             options=self._options,
-            queue=Queue(store),
+            queue=queue,
             reader=HistoryReader(store),
             delivery_reports=DeliveryReports(store),
             attempt_pool=AttemptPool(max(2, self._options.concurrency // courier.batch)),
+            account=self._account,
             is_stopping=lambda: self._worker.stopping,
             release_capacity=self._worker.release_capacity,
             halt=self._halt,
@@ -65,12 +74,13 @@ class Runtime:
 
     async def run(self) -> None:
         """Deliver until `stop()`, or until the account is halted: then the tasks stay queued."""
-        await self._channels.register(self.courier.channel, ChannelFacts(self.courier.parcel))
+        await self._register(ChannelFacts(self.courier.parcel))
         await self._worker.run()
 
     def stop(self) -> None:
         """Finish the attempts under way and return the other entries to the queue."""
         self._worker.stop()
+        self._account.interrupt()
 
     @property
     def claims(self) -> int:
@@ -84,7 +94,10 @@ class Runtime:
         self.halted = detail
         log.error("%s stopped, an operator is needed: %s", self.courier.channel, detail)
         self.stop()
-        await self._channels.register(self.courier.channel, ChannelFacts(self.courier.parcel, halted=detail))
+        await self._register(ChannelFacts(self.courier.parcel, halted=detail))
+
+    async def _register(self, facts: ChannelFacts) -> None:
+        await self._channels.register(self.courier.channel, facts, announces=self.courier.remembers == NEVER)
 
     async def _deliver(self, task: Task, claim: Claim) -> None:
         await ParcelExecutor(self._services, task, claim).run()

@@ -11,6 +11,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 
 from core.errors import Invalid, NotFound
+from core.history.parcels import parcel_task
 from core.history.projection import HistoryFields
 from core.history.reader import HistoryReader
 from core.model.compact_json import compact_json
@@ -48,15 +49,22 @@ class Canceller:
         before = await self._reader.records(key, fields, chosen)
         entries = await self._entries(key, fields, set(recipients)) if recipients else []
         whole = 0 if recipients else 1
-        reply = await self._store.run("cancel", key.shard, key.suffix, tenant, whole, compact_json(entries))
+        reply = await self._run(key, tenant, whole, compact_json(entries))
         if reply[0] == "missing":
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
         if reply[0] == "over":
-            return Cancelled(0, _already_sent(before))
+            return Cancelled(0, _already_sent(before), _in_flight(before))
         if reply[1:]:
             await self._wait_for_attempts(key, fields)
         after = await self._reader.records(key, await self._reader.fields(key, tenant), chosen)
         return _result(before, after)
+
+    async def _run(self, key: HistoryKey, tenant: str, whole: int, entries: str) -> list[str]:
+        """Run `lua/delivery/cancel.lua`, as often as it has more to do than one call may."""
+        reply = ["more"]
+        while reply[0] == "more":
+            reply = await self._store.run("cancel", key.shard, key.suffix, tenant, whole, entries)
+        return reply
 
     async def _entries(self, key: HistoryKey, fields: HistoryFields, recipients: set[str]) -> list[list[object]]:
         """[channel, parcel, item] of each entry of these recipients."""
@@ -80,11 +88,9 @@ class Canceller:
     async def _attempts_under_way(self, key: HistoryKey, fields: HistoryFields) -> bool:
         """Whether a courier still has a parcel with cancelled entries."""
         parcels = self._reader.parcels(key, fields)
-        ids = [f"{key.ns}.{key.sender}.{parcel.channel}.{parcel.number}" async for parcel in parcels]
+        ids = [parcel_task(key, parcel.channel, parcel.number) async for parcel in parcels]
         names = [KEYS["task"].at(key.shard, task_id) for task_id in ids]
-        replies = await asyncio.gather(
-            *(self._store.command("HMGET", name, "state", "cancel", "skip") for name in names)
-        )
+        replies = await asyncio.gather(*(self._store.read_hash(name, "state", "cancel", "skip") for name in names))
         return any(state == "taken" and (cancel or skip) for state, cancel, skip in replies)
 
     async def cancel_by(self, tenant: str, selector: str, value: str) -> int:
@@ -95,7 +101,7 @@ class Canceller:
         for shard in range(self._store.shards):
             async for key, fields in self._unfinished(shard, tenant):
                 if await self._matches(key, fields, selector, value):
-                    reply = await self._store.run("cancel", shard, key.suffix, tenant, 1, "[]")
+                    reply = await self._run(key, tenant, 1, "[]")
                     cancelled += reply[0] == "cancelled"
         return cancelled
 
@@ -137,15 +143,19 @@ def _already_sent(records: Sequence[RecipientRecord]) -> list[Id]:
 
 
 def _result(before: Sequence[RecipientRecord], after: Sequence[RecipientRecord]) -> Cancelled:
-    already_sent = _already_sent(after)
-    sent = set(already_sent)
-    in_flight = [record.id for record in after if record.id not in sent and _may_still_be_sent(record)]
-    excluded = sent.union(in_flight)
+    already_sent, in_flight = _already_sent(after), _in_flight(after)
+    excluded = {*already_sent, *in_flight}
     cancelled = sum(new.id not in excluded and _was_cancelled(old, new) for old, new in zip(before, after, strict=True))
     return Cancelled(cancelled, already_sent, in_flight)
 
 
-def _may_still_be_sent(record: RecipientRecord) -> bool:
+def _in_flight(records: Sequence[RecipientRecord]) -> list[Id]:
+    """Those that may have been sent to, and nothing shows that they were."""
+    sent = set(_already_sent(records))
+    return [record.id for record in records if record.id not in sent and _may_have_been_sent(record)]
+
+
+def _may_have_been_sent(record: RecipientRecord) -> bool:
     return any(outcome.status in OPEN or outcome.status is Status.UNKNOWN for outcome in record.outcomes.values())
 
 

@@ -52,13 +52,16 @@ class Channels:
         self._cached: ChannelRegister | None = None
         self._cached_until = float("-inf")
 
-    async def register(self, channel: str, facts: ChannelFacts) -> None:
-        """Register a channel, or update it, in every shard. On a full server only a warning is logged: couriers must be
-        able to start there, because they make room.
+    async def register(self, channel: str, facts: ChannelFacts, *, announces: bool = False) -> None:
+        """Register a channel, or update it, in every shard. `announces`: its couriers write `sending` before each
+        attempt; `lua/shared/unclear.lua` reads it. On a full server only a warning is logged: couriers must be able to
+        start there, because they make room.
         """
         try:
             for shard in range(self._store.shards):
                 await self._store.command("HSET", KEYS["channels"].at(shard), channel, json.dumps(asdict(facts)))
+                option, field = KEYS["options"].at(shard), f"{channel}:announces"
+                await self._store.command(*(("HSET", option, field, 1) if announces else ("HDEL", option, field)))
         except StoreFull as fault:
             log.warning("channel %s not registered: %s", channel, fault)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from core.model.compact_json import compact_json
-from core.model.history_key import Id
+from core.model.history_key import HistoryKey, Id
 from core.model.states import Status
 
 T = TypeVar("T")
@@ -52,6 +52,11 @@ class Entry(NamedTuple):
 def outcome_field(recipient: Id, channel: str, contact: int = 0) -> str:
     """The field of one contact in the hash of outcomes."""
     return f"{recipient}:{channel}" if contact == 0 else f"{recipient}:{channel}:{contact}"
+
+
+def parcel_task(key: HistoryKey, channel: str, number: int) -> str:
+    """The id of the task that a parcel becomes (`parcel_id` in lua/shared/plan.lua)."""
+    return f"{key.ns}.{key.sender}.{channel}.{number}"
 
 
 class StoredParcel(NamedTuple):

@@ -2,10 +2,13 @@
 
 An outcome that was never written is `queued` while the delivery is scheduled or released. Afterwards it shares the end
 of the delivery (`cancelled`, `expired`). It is `no_contact` where the recipient has no contact in that channel.
+
+A cancelled delivery is over when the last worker has returned its parcel. Until then the entries that are *under way*
+keep their status, because a worker may send to them at this moment.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -26,8 +29,6 @@ FIELDS = (
 )
 
 _COUNTED: tuple[Status, ...] = tuple(status for status in Status if status not in (Status.QUEUED, Status.NO_CONTACT))
-_OVER = frozenset({DeliveryState.FINISHED, DeliveryState.CANCELLED, DeliveryState.EXPIRED})
-
 HistoryFields = Mapping[str, str | None]
 """Field → value; None where the field is missing."""
 
@@ -43,14 +44,20 @@ def counter_fields(channels: Sequence[str]) -> list[str]:
     return [*per_status, *(f"left:{channel}" for channel in channels)]
 
 
+def is_being_cancelled(fields: HistoryFields) -> bool:
+    """Whether the delivery was cancelled and workers still have parcels of it."""
+    return fields["state"] == DeliveryState.CANCELLED and fields["finished"] is None
+
+
 def unwritten_status(fields: HistoryFields) -> Status:
-    """The status of an outcome that was never written, in a channel where the recipient has a contact."""
-    state = DeliveryState(fields["state"] or "")
-    if state is DeliveryState.CANCELLED:
+    """The status of an outcome that was never written, of an entry that is not under way, in a channel where the
+    recipient has a contact.
+    """
+    if fields["state"] == DeliveryState.CANCELLED:
         return Status.CANCELLED
-    if fields.get("lapsed") and state in _OVER:
-        return Status.EXPIRED
-    return Status.CANCELLED if state in _OVER else Status.QUEUED
+    if fields["finished"] is None:
+        return Status.QUEUED
+    return Status.EXPIRED if fields.get("lapsed") else Status.CANCELLED
 
 
 def read_outcome(text: str, over: bool) -> OutcomeRecord:
@@ -71,12 +78,16 @@ def channel_records(fields: HistoryFields, counters: HistoryFields) -> dict[str,
 
 
 def _channel_record(plan: ChannelPlan, total: int, fields: HistoryFields, counters: HistoryFields) -> ChannelRecord:
-    over = DeliveryState(fields["state"] or "") in _OVER
+    over = fields["finished"] is not None
     counts: dict[Status, int] = {status: int(counters.get(f"n:{plan.channel}:{status}") or 0) for status in _COUNTED}
     if over:
         counts[Status.UNKNOWN] += counts[Status.SENDING]
         counts[Status.SENDING] = 0
     unwritten = plan.recipients - sum(counts.values())
+    if is_being_cancelled(fields):
+        left = int(counters.get(f"left:{plan.channel}") or 0)
+        counts[Status.QUEUED] = min(unwritten, max(0, left - counts[Status.SENDING]))
+        unwritten -= counts[Status.QUEUED]
     if unwritten:
         status = unwritten_status(fields)
         counts[status] = counts.get(status, 0) + unwritten
@@ -105,18 +116,27 @@ def outcome_fields(recipients: Iterable[StoredRecipient], channels: Sequence[str
 
 
 def recipient_records(
-    recipients: Iterable[StoredRecipient], fields: HistoryFields, outcomes: HistoryFields
+    recipients: Iterable[StoredRecipient],
+    fields: HistoryFields,
+    outcomes: HistoryFields,
+    under_way: Collection[str] = frozenset(),
 ) -> list[RecipientRecord]:
-    """One record per recipient. `outcomes`: outcome field → stored text."""
+    """One record per recipient. `outcomes`: outcome field → stored text. `under_way`: the outcome fields of the entries
+    that are under way although the delivery was cancelled.
+    """
     channels = channels_of(fields)
-    return [_recipient_record(recipient, channels, fields, outcomes) for recipient in recipients]
+    return [_recipient_record(recipient, channels, fields, outcomes, under_way) for recipient in recipients]
 
 
 def _recipient_record(
-    recipient: StoredRecipient, channels: Sequence[str], fields: HistoryFields, outcomes: HistoryFields
+    recipient: StoredRecipient,
+    channels: Sequence[str],
+    fields: HistoryFields,
+    outcomes: HistoryFields,
+    under_way: Collection[str],
 ) -> RecipientRecord:
     records = {
-        channel: _outcome_in_channel(recipient.id, channel, contacts, fields, outcomes)
+        channel: _outcome_in_channel(recipient.id, channel, contacts, fields, outcomes, under_way)
         for channel, contacts in zip(channels, recipient.contacts, strict=True)
     }
     received_in = [channel for channel, record in records.items() if record.status in REACHED]
@@ -124,19 +144,28 @@ def _recipient_record(
 
 
 def _outcome_in_channel(
-    recipient: Id, channel: str, contacts: int, fields: HistoryFields, outcomes: HistoryFields
+    recipient: Id,
+    channel: str,
+    contacts: int,
+    fields: HistoryFields,
+    outcomes: HistoryFields,
+    under_way: Collection[str],
 ) -> OutcomeRecord:
     """One outcome for a recipient in a channel: the best one of its contacts there."""
     if contacts == 0:
         return OutcomeRecord(Status.NO_CONTACT)
-    over = DeliveryState(fields["state"] or "") in _OVER
-    texts = [outcomes.get(outcome_field(recipient, channel, contact)) for contact in range(contacts)]
-    written = [read_outcome(text, over) if text else OutcomeRecord(Status.QUEUED) for text in texts]
-    # An entry that was queued again and never attempted shares the end of the delivery, like one never written.
-    unwritten = unwritten_status(fields)
-    records = [replace(record, status=unwritten) if record.status is Status.QUEUED else record for record in written]
+    names = [outcome_field(recipient, channel, contact) for contact in range(contacts)]
+    records = [_outcome_of_entry(outcomes.get(name), fields, is_under_way=name in under_way) for name in names]
     status = best([record.status for record in records])
     return next(record for record in records if record.status is status)
+
+
+def _outcome_of_entry(text: str | None, fields: HistoryFields, *, is_under_way: bool) -> OutcomeRecord:
+    record = read_outcome(text, fields["finished"] is not None) if text else OutcomeRecord(Status.QUEUED)
+    # An entry that was queued again and never attempted shares the end of the delivery, like one never written.
+    if record.status is Status.QUEUED and not is_under_way:
+        return replace(record, status=unwritten_status(fields))
+    return record
 
 
 def assemble(
@@ -165,7 +194,7 @@ def assemble(
         finished_at=_optional_time(fields["finished"]),
         expires_at=_optional_time(fields["expires"]),
         moved_from=_optional_time(fields["asked"]),
-        verdict=verdict(state, reachable, reached),
+        verdict=verdict(state, reachable, reached, is_over=fields["finished"] is not None),
         counts=_totals(total, reached, channels),
         channels=channels,
         kind=fields["kind"] or DEFAULT_KIND,

@@ -10,7 +10,7 @@ from itertools import count
 from core.errors import NotFound
 from core.history import projection
 from core.history.encoding import PAGE, StoredRecipient, load_plan, load_recipients
-from core.history.parcels import StoredParcel, load_parcel
+from core.history.parcels import StoredParcel, load_parcel, parcel_task
 from core.history.projection import HistoryFields
 from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey
@@ -55,15 +55,33 @@ class HistoryReader:
         """
         immutable = await self._immutable_fields(key, tenant)
         recipients = await self.recipients(key, immutable, start, limit)
+        under_way = await self._under_way(key, immutable)
         fields, outcomes = await self._snapshot(key, tenant, immutable, recipients)
+        if projection.is_being_cancelled(fields) and not projection.is_being_cancelled(immutable):
+            return await self.page(key, tenant, start, limit)
         end = start + len(recipients)
         cursor = str(end) if recipients and end < int(fields["recipients"] or 0) else None
-        records = projection.recipient_records(recipients, fields, outcomes)
+        records = projection.recipient_records(recipients, fields, outcomes, under_way)
         return projection.assemble(key, fields, fields, records, cursor)
 
     async def _immutable_fields(self, key: HistoryKey, tenant: str) -> HistoryFields:
         """The fields that tell which other fields exist. Of the plan only the channels are used; they never change."""
-        return await self._fields_of_tenant(key, tenant, ("tenant", "plan", "recipients"))
+        return await self._fields_of_tenant(key, tenant, ("tenant", "plan", "recipients", "state", "finished"))
+
+    async def _under_way(self, key: HistoryKey, fields: HistoryFields) -> set[str]:
+        """The outcome fields of the entries that workers still have of a cancelled delivery."""
+        if not projection.is_being_cancelled(fields):
+            return set()
+        plans = load_plan(fields["plan"] or "")
+        parcels = [(plan.channel, number) for plan in plans for number in range(len(plan.parcels))]
+        tasks = [KEYS["task"].at(key.shard, parcel_task(key, *parcel)) for parcel in parcels]
+        alive = await asyncio.gather(*(self._store.command("EXISTS", task) for task in tasks))
+        names = {
+            f"parcel:{channel}:{n}": channel for (channel, n), is_alive in zip(parcels, alive, strict=True) if is_alive
+        }
+        texts = await self.read_fields(key, list(names)) if names else {}
+        entries = ((names[name], entry) for name, text in texts.items() for entry in load_parcel(text or "[0,[]]")[1])
+        return {entry.field(channel) for channel, entry in entries}
 
     async def _snapshot(
         self, key: HistoryKey, tenant: str, immutable: HistoryFields, recipients: Sequence[StoredRecipient]
@@ -101,7 +119,8 @@ class HistoryReader:
     ) -> list[RecipientRecord]:
         """What became of these recipients."""
         names = projection.outcome_fields(recipients, projection.channels_of(fields))
-        return projection.recipient_records(recipients, fields, await self.outcomes(key, names))
+        under_way = await self._under_way(key, fields)
+        return projection.recipient_records(recipients, fields, await self.outcomes(key, names), under_way)
 
     async def parcels(self, key: HistoryKey, fields: HistoryFields) -> AsyncIterator[StoredParcel]:
         """Every parcel of the delivery."""

@@ -79,24 +79,29 @@ class Tracker:
         return await self._reader.page(key, tenant, 0, _RECIPIENTS)
 
     async def follow(self, key: HistoryKey, tenant: str, after: int = 0) -> AsyncIterator[Change]:
-        """Yield every change with a version over `after`, in order; the end of the delivery is the last one. Raises
-        NotFound HISTORY_NOT_FOUND.
+        """Yield every change with a version over `after`, in order; the end of the delivery is the last one. Each has a
+        version of its own. A delivery report after the end moves the end behind itself. Raises NotFound
+        HISTORY_NOT_FOUND.
         """
         events: asyncio.Queue[HistoryEvent | None] = asyncio.Queue()
         async with self._events.subscribe(key, events.put_nowait):
             fields = await self._reader.fields(key, tenant)
             while True:
-                for change in await self._changes_so_far(key, fields, after):
+                changes, version = await self._changes_so_far(key, fields, after), int(fields["version"] or 0)
+                for change in changes:
                     after = change.version
                     yield change
-                if fields["finished"]:
-                    yield _end(fields)
+                # The outcomes were read after the fields: what came between is not part of `version`.
+                is_current = not changes or after <= version
+                if fields["finished"] and is_current:
+                    if version > after:
+                        yield _end(fields)
                     return
-                async for change in _changes_from(events, int(fields["version"] or 0)):
-                    # The outcomes were read after the fields, so some of these changes have been yielded already.
-                    if change.version > after:
-                        after = change.version
-                        yield change
+                if not fields["finished"]:
+                    async for change in _changes_from(events, version):
+                        if change.version > after:
+                            after = change.version
+                            yield change
                 # The delivery has ended, or events were missed: read the history again.
                 fields = await self._reader.fields(key, tenant)
 

@@ -76,8 +76,8 @@ class Accepted(Struct, frozen=True):
 
 class Cancelled(Struct, frozen=True):
     """The result of a cancellation. `cancelled`: how many recipients will not receive the message. `already_sent`:
-    recipients it was sent to before, in any channel. `in_flight`: recipients whose attempt was under way and whose
-    outcome was not reported in time.
+    recipients it was sent to before, in any channel. `in_flight`: recipients that may have been sent to: their
+    attempt is still under way, or what became of it is unknown.
     """
 
     cancelled: int

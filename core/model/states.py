@@ -48,13 +48,28 @@ class Reason(StrEnum):
 
 
 class Verdict(StrEnum):
-    """The summary of a delivery for its sender (D-17)."""
+    """The summary of a delivery for its sender (D-17): one for each situation (docs/decisions/0034)."""
 
     SCHEDULED = "scheduled"
-    ALL_REACHED = "all_reached"
+    IN_PROGRESS = "in_progress"
     PARTLY = "partly"
+    ALL_REACHED = "all_reached"
+    SOME_REACHED = "some_reached"
     NOTHING_WORKED = "nothing_worked"
+    CANCELLED = "cancelled"
     NOBODY_TO_REACH = "nobody_to_reach"
+
+
+VERDICT_MEANINGS = {
+    Verdict.SCHEDULED: "its time has not come",
+    Verdict.IN_PROGRESS: "no recipient is reached yet, and a courier has not reported",
+    Verdict.PARTLY: "some recipients are reached, and a courier has not reported",
+    Verdict.ALL_REACHED: "every recipient with a contact was reached",
+    Verdict.SOME_REACHED: "it is over; some recipients were reached, the others were not",
+    Verdict.NOTHING_WORKED: "it is over, and no recipient is known to be reached",
+    Verdict.CANCELLED: "it was cancelled before any recipient was reached",
+    Verdict.NOBODY_TO_REACH: "no recipient has a contact",
+}
 
 
 class TaskState(StrEnum):
@@ -139,14 +154,22 @@ def best(statuses: list[Status]) -> Status:
     return statuses[0]
 
 
-def verdict(state: DeliveryState, reachable: int, reached: int) -> Verdict:
-    """The verdict. `reachable`: recipients with a contact in any channel. `reached`: those who received the message."""
+def verdict(state: DeliveryState, reachable: int, reached: int, *, is_over: bool) -> Verdict:
+    """The verdict. `reachable`: recipients with a contact in any channel. `reached`: those who received the message.
+    `is_over`: every courier has reported. A cancelled delivery is not over while attempts are under way.
+    """
     if reachable == 0:
         return Verdict.NOBODY_TO_REACH
-    if state is DeliveryState.SCHEDULED:
-        return Verdict.SCHEDULED
     if reached == reachable:
         return Verdict.ALL_REACHED
-    if reached or state is DeliveryState.RELEASED:
-        return Verdict.PARTLY
-    return Verdict.NOTHING_WORKED
+    if reached:
+        return Verdict.SOME_REACHED if is_over else Verdict.PARTLY
+    match state:
+        case DeliveryState.SCHEDULED:
+            return Verdict.SCHEDULED
+        case DeliveryState.RELEASED:
+            return Verdict.IN_PROGRESS
+        case DeliveryState.CANCELLED:
+            return Verdict.CANCELLED
+        case _:
+            return Verdict.NOTHING_WORKED

@@ -148,7 +148,7 @@ class Inspector:
     async def _member_ready_since(self, shard: int, tube: str, member: str) -> float:
         if member.startswith("@"):
             member = await self._store.command("HGET", KEYS["front"].at(shard, tube), member[1:]) or ""
-        due = await self._store.command("HGET", KEYS["task"].at(shard, member), "due")
+        (due,) = await self._store.read_hash(KEYS["task"].at(shard, member), "due")
         return max(put_ms(member) or self._now_ms(), float(due or 0))
 
     async def peek(self, task_id: str) -> TaskView:
@@ -156,7 +156,7 @@ class Inspector:
         return await self._view(*split_id(task_id))
 
     async def _view(self, shard: int, name: str) -> TaskView:
-        values = await self._store.command("HMGET", KEYS["task"].at(shard, name), *VIEW_FIELDS)
+        values = await self._store.read_hash(KEYS["task"].at(shard, name), *VIEW_FIELDS)
         stored = {field: value for field, value in zip(VIEW_FIELDS, values, strict=True) if value is not None}
         if "state" not in stored:
             raise NotFound("TASK_NOT_FOUND", "There is no such task.")
@@ -222,7 +222,8 @@ class Inspector:
 
     async def _tubes_of(self, shard: int, names: Sequence[str]) -> list[str | None]:
         keys = [KEYS["task"].at(shard, name) for name in names]
-        return list(await asyncio.gather(*(self._store.command("HGET", key, "tube") for key in keys)))
+        rows = await asyncio.gather(*(self._store.read_hash(key, "tube") for key in keys))
+        return [tube for (tube,) in rows]
 
     async def list(
         self, *, tube: str | None, state: str | None, tenant: str | None, cursor: str | None, limit: int

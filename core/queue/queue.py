@@ -181,11 +181,27 @@ class Queue(Inspector):
         """Release the timer, so that another worker keeps it at once."""
         await self._store.run("release_timer", shard, owner)
 
-    async def throttle(self, tube: str, scope: str, wait: timedelta) -> None:
-        """Throttle a scope (an account, a method, a chat) for this time, in every process."""
+    async def throttle(self, tube: str, scope: str, wait: timedelta) -> bool:
+        """Throttle a scope (an account, a method, a chat) for this time, in every process. Returns whether it was
+        throttled before.
+        """
         wait_ms = max(1, int(wait.total_seconds() * 1000))
-        for shard in range(self._store.shards):
-            await self._store.run("throttle", shard, tube, scope, wait_ms)
+        shards = range(self._store.shards)
+        replies = [await self._store.run("throttle", shard, tube, scope, wait_ms) for shard in shards]
+        return any(was_throttled for _, was_throttled in replies)
+
+    async def learn_rate(self, tube: str, account: str, calls: int) -> None:
+        """Slow an account down in every process, after its provider refused it for its speed. `calls`: how many of this
+        process were accepted in the second before.
+        """
+        await self._store.run("learn_rate", 0, tube, account, calls)
+
+    async def reserve_call(self, tube: str, account: str) -> tuple[int, int]:
+        """Reserve the next moment for a call of an account. Returns (ms until its throttle ends or 0, ms until the call
+        or -1 if its rate is not limited).
+        """
+        throttled, wait = await self._store.run("reserve_call", 0, tube, account)
+        return throttled, wait
 
     async def throttles(self, tube: str, shard: int, scopes: Sequence[str]) -> dict[str, int]:
         """Return scope → the server's ms until which it is throttled, for those of `scopes` that are."""
@@ -235,7 +251,7 @@ class Queue(Inspector):
         """
         shard, name = split_id(task_id)
         await self._view(shard, name)
-        return CancelResult(*await self._store.run("cancel_tasks", shard, name))
+        return await self._cancel_page(shard, [name])
 
     async def cancel_by(self, selected: TaskFilter) -> CancelResult:
         """End all tasks that the filter selects and that were there at the call, a page at a time, so that other
@@ -244,9 +260,19 @@ class Queue(Inspector):
         cancelled = flagged = 0
         async for position, tasks in self._pages(selected, SearchPosition(), _CANCELS):
             names = [split_id(task.id)[1] for task in tasks]
-            ended, running = await self._store.run("cancel_tasks", position.shard, *names)
+            page = await self._cancel_page(position.shard, names)
+            cancelled += page.cancelled
+            flagged += page.flagged
+        return CancelResult(cancelled, flagged)
+
+    async def _cancel_page(self, shard: int, names: Sequence[str]) -> CancelResult:
+        """Cancel all of these tasks; the script leaves some to a further call if that is much work."""
+        cancelled = flagged = 0
+        while names:
+            ended, running, left = await self._store.run("cancel_tasks", shard, *names)
             cancelled += ended
             flagged += running
+            names = names[len(names) - left :]
         return CancelResult(cancelled, flagged)
 
 

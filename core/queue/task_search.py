@@ -124,7 +124,9 @@ class TaskSearch:
     async def _first(self, shard: int, tube: str, lane: str, end: int) -> str | None:
         """Return the first task of a lane; None if the lane is empty, or was, and got its first task after `end`."""
         first = await self._store.command("HGET", KEYS["front"].at(shard, tube), lane)
-        order = first and await self._store.command("HGET", KEYS["task"].at(shard, first), "order")
+        if not first:
+            return None
+        (order,) = await self._store.read_hash(KEYS["task"].at(shard, first), "order")
         return str(first) if order and int(order) <= end else None
 
     def _without(self, aside: str, source: Read) -> Read:

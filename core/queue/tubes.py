@@ -100,7 +100,8 @@ class Tubes:
         tubes: dict[str, dict[str, str]] = {}
         for field_, value in flat.items():
             name, _, option = field_.rpartition(":")
-            tubes.setdefault(name, {})[option] = value
+            if option in _OPTIONS:
+                tubes.setdefault(name, {})[option] = value
         return [Tube.read(name, options, self._store.shards) for name, options in sorted(tubes.items())]
 
     async def set_weight(self, tenant: str, weight: int) -> None:

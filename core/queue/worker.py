@@ -70,7 +70,8 @@ TaskHandler = Callable[[Task, Claim], Awaitable[Settlement | None]]
 class Worker:
     """`handler` gets a task and the claim it came with. It returns how the attempt ended, or None if it has settled the
     task itself; if it raises, the fault is logged and the lease runs out. `on_extension`: see `Heartbeat`. `account`:
-    a throttle of this account stops the worker's claims.
+    a throttle of this account stops the worker's claims. `on_throttle` is called when an account or method of the tube
+    was throttled, and at every (re)connect.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Worker:
         options: WorkerOptions = WorkerOptions(),
         account: str = "",
         on_extension: OnExtension | None = None,
+        on_throttle: Callable[[], None] | None = None,
     ) -> None:
         self._store = store
         self._queue = Queue(store)
@@ -89,6 +91,7 @@ class Worker:
         self._handler = handler
         self._options = options
         self._account = account
+        self._on_throttle = on_throttle
         self._settles: Batcher[int, tuple[Task, Settlement], Settled] = Batcher(self._queue.settle_page, SETTLES)
         self._heartbeat = Heartbeat(store, options.lease, options.max_runtime, on_extension)
         self.owner = f"{tube}-{secrets.token_hex(4)}"
@@ -141,6 +144,8 @@ class Worker:
         for shard in range(self._store.shards):
             found[KEYS["bell"].at(shard, self._tube)] = self._wake.set
             found[KEYS["timer"].at(shard)] = partial(self._on_timer, shard)
+        if self._on_throttle:
+            found[KEYS["signal"].at(0, self._tube)] = self._on_throttle
         return found
 
     def _on_timer(self, shard: int) -> None:

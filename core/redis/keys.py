@@ -190,6 +190,20 @@ _TABLE = [
         Lifetime.TTL,
         "throttled scopes (account, method) by the ms at which the throttle ends",
     ),
+    Key(
+        "rate",
+        "queue:{s}:rate:<tube>:<account>",
+        "hash",
+        Lifetime.TTL,
+        "how fast an account may call its provider: the learned rate per second, the one refused last, the next call",
+    ),
+    Key(
+        "signal",
+        "queue:{s}:signal:<tube>",
+        "string",
+        Lifetime.TTL,
+        "set and deleted at once at each throttle: the event stops the attempts of all processes of the tube",
+    ),
     Key("counters", "queue:{s}:counters", "hash", Lifetime.FOREVER, "submit and token counters, transitions by tube"),
     Key("states", "queue:{s}:states", "hash", Lifetime.FOREVER, "`<tube>:<state>` → number of tasks in it now"),
     Key(
@@ -218,6 +232,13 @@ _TABLE = [
         "an API key by the hash of its secret: id, tenant, scopes, name",
     ),
     Key("accesses", "access:{s}", "hash", Lifetime.FOREVER, "API key id → hash of its secret"),
+    Key(
+        "damaged",
+        "damaged:{s}:<key>",
+        "any",
+        Lifetime.TTL,
+        "a key in whose place was something of another type; the audit reports it, and its repair lets it expire",
+    ),
     Key("channels", "channels:{s}", "hash", Lifetime.FOREVER, "channel → facts its courier reported at its last start"),
     Key(
         "layout",

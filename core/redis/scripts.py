@@ -56,7 +56,19 @@ _CLOCK = (
 # Scripts that only read or free memory. They may run when the server's memory is full (Redis ≥ 7).
 DRAINS = frozenset(
     {
-        *("claim", "settle", "extend", "release", "throttle", "release_timer", "cancel", "cancel_tasks", "bury"),
+        *(
+            "claim",
+            "settle",
+            "extend",
+            "release",
+            "throttle",
+            "learn_rate",
+            "reserve_call",
+            "release_timer",
+            "cancel",
+            "cancel_tasks",
+            "bury",
+        ),
         *("record_report", "read_history"),
     }
 )

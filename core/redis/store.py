@@ -162,6 +162,17 @@ class Store:
         except ResponseError as refusal:
             raise _fault_of(refusal) from None
 
+    async def read_hash(self, key: str, *fields: str) -> list[str | None]:
+        """Read fields of a hash; each None if there is no such key, or one of another type: the next script that meets
+        it sets it aside (`lua/shared/damaged.lua`). Raises StoreError.
+        """
+        try:
+            return list(await self.pipeline.call("HMGET", key, *fields))
+        except ResponseError as refusal:
+            if not str(refusal).startswith("WRONGTYPE"):
+                raise _fault_of(refusal) from None
+            return [None] * len(fields)
+
     async def ping(self) -> bool:
         """Whether the server answers within a second."""
         try:

@@ -11,9 +11,8 @@ from pathlib import Path
 import aiohttp
 from yarl import URL
 
-from core.courier import NEVER, Halted, Message, Outcome, Reason, Rejected, SetupError
+from core.courier import NEVER, Halted, Message, Outcome, Reason, Rejected, SetupError, e164
 from couriers.sms import answers
-from couriers.sms.numbers import e164
 from couriers.sms.parts import coding_of, parts
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a phone number")

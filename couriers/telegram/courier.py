@@ -6,7 +6,7 @@ from typing import Any
 from telethon.errors import PeerIdInvalidError, RandomIdDuplicateError
 from telethon.tl.functions.messages import SendMessageRequest
 
-from core.courier import FOREVER, Message, Outcome, Sent
+from core.courier import FOREVER, Message, Outcome, Partly, Reason, Rejected, Sent
 from couriers.telegram import answers
 from couriers.telegram.connection import FAILURES, Connection
 from couriers.telegram.peers import Peers
@@ -56,14 +56,18 @@ class Telegram:
         """
         if isinstance(peer, Outcome):
             return peer
+        ids: list[str] = []
         try:
-            parts = enumerate(split(message.text))
-            ids = [await self._send_part(peer, text, message.random_id(part)) for part, text in parts]
+            for part, text in enumerate(split(message.text)):
+                ids.append(await self._send_part(peer, text, message.random_id(part)))
         except PeerIdInvalidError:
-            raise
+            if not ids:
+                raise
+            return Partly(Rejected(Reason.RECIPIENT_UNREACHABLE, answers.PEER_INVALID), _reference(ids))
         except FAILURES as error:
-            return answers.send_outcome(error)
-        return Sent(",".join(message_id for message_id in ids if message_id))
+            outcome = answers.send_outcome(error)
+            return Partly(outcome, _reference(ids)) if ids else outcome
+        return Sent(_reference(ids))
 
     async def _send_part(self, peer: Any, text: str, random_id: int) -> str:
         """Return the message id, "" if Telegram only confirms that it has the message."""
@@ -83,3 +87,8 @@ class Telegram:
             self._is_closed = True
             await self._connection.close()
             self._session.release()
+
+
+def _reference(ids: Sequence[str]) -> str:
+    """The message ids that are known, of the parts in their order."""
+    return ",".join(message_id for message_id in ids if message_id)

@@ -13,7 +13,7 @@ from typing import Any
 from telethon import TelegramClient, utils
 from telethon.tl import functions, types
 
-from core.courier import Deferred, Outcome, Reason, Rejected, Scope
+from core.courier import Deferred, Outcome, Reason, Rejected, Scope, e164
 from couriers.telegram import answers
 from couriers.telegram.connection import FAILURES
 from couriers.telegram.phone_cache import PhoneCache, PhoneOwner
@@ -34,7 +34,8 @@ class Peers:
 
     async def find(self, address: str) -> Found:
         if address.startswith("+"):
-            return await self._find_phone(address)
+            phone = e164(address)
+            return await self._find_phone(phone) if phone else unreachable("not a phone number")
         if address.startswith("@"):
             return self._stored_by_name(address[1:].lower()) or await self.look_up(address)
         if not _ID.fullmatch(address):
@@ -48,7 +49,7 @@ class Peers:
         """Ask Telegram for the peer of an address that has a valid form."""
         try:
             if address.startswith("+"):
-                return await self._import_contact(address)
+                return await self._import_contact(e164(address) or address)
             if address.startswith("@"):
                 return await self._resolve_username(address)
             return await self._resolve_id(int(address))

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct, UnsetType, ValidationError, convert
 
+from core.model.addresses import without_duplicates
 from core.model.delivery import NewDelivery, Recipient, Sender
 from core.model.history_key import HistoryKey, Id
 from delivery.http.context import Request
@@ -95,21 +96,24 @@ def _recipients(given: Sequence[requests.Recipient]) -> Sequence[Recipient]:
     if len(given) == 1:
         return (_recipient(given[0], 0),)
     merged: dict[str, Recipient] = {}
+    repeated: dict[str, list[Recipient]] = {}
     for number, item in enumerate(given):
         one = _recipient(item, number)
-        known = merged.setdefault(str(one.id), one)
-        if known is not one:
-            merged[str(one.id)] = _merged(known, one)
+        name = str(one.id)
+        if merged.setdefault(name, one) is not one:
+            repeated.setdefault(name, [merged[name]]).append(one)
+    for name, parts in repeated.items():
+        merged[name] = _merged(parts)
     return list(merged.values())
 
 
 def _recipient(given: requests.Recipient, number: int) -> Recipient:
     if isinstance(given.id, UnsetType) or given.group or given.supergroup:
         raise _not_a_person(given, f"recipients.{number}")
-    contacts = {}
+    contacts: dict[str, Sequence[str]] = {}
     for channel, addresses in (given.contacts or {}).items():
         if addresses:
-            contacts[channel] = (addresses,) if isinstance(addresses, str) else tuple(dict.fromkeys(addresses))
+            contacts[channel] = (addresses,) if isinstance(addresses, str) else _unique(channel, addresses)
     return Recipient(given.id, given.name or None, contacts)
 
 
@@ -123,14 +127,18 @@ def _not_a_person(given: requests.Recipient, path: str) -> InvalidFields:
     return invalid_field(f"{path}.{named[0]}", f"{named[0].upper()}_NOT_FOUND", f"There is no {named[0]} {name!r}.")
 
 
-def _merged(one: Recipient, other: Recipient) -> Recipient:
-    channels = dict.fromkeys([*one.contacts, *other.contacts])
-    contacts = {name: _unique(one.contacts.get(name, ()), other.contacts.get(name, ())) for name in channels}
-    return Recipient(one.id, one.name or other.name, contacts)
+def _merged(parts: Sequence[Recipient]) -> Recipient:
+    """One recipient from several with the same id: all contacts, the first name."""
+    addresses: dict[str, list[str]] = {}
+    for part in parts:
+        for channel, of_part in part.contacts.items():
+            addresses.setdefault(channel, []).extend(of_part)
+    contacts = {channel: _unique(channel, found) for channel, found in addresses.items()}
+    return Recipient(parts[0].id, next((part.name for part in parts if part.name), None), contacts)
 
 
-def _unique(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([*one, *other]))
+def _unique(channel: str, addresses: Sequence[str]) -> Sequence[str]:
+    return addresses if len(addresses) == 1 else without_duplicates(channel, addresses)
 
 
 # checks

@@ -1,6 +1,7 @@
 -- audit_lanes: reads lanes of a tube, the first task of each and its offer, in one atomic read
 -- ARGV    tube, tenant, lanes:rest
 --         tenant: the tenant under which a lane is offered; "" for the tenant of its first task
+-- USES    damaged
 -- RETURNS for each [lane, its first task, number of tasks behind it, tube, lane, tenant, priority, order and state of the first,
 --         score under that tenant, score under `tenant`]
 -- EVENTS  none
@@ -9,7 +10,7 @@ local function offer_of(owner, lane) return owner and redis.call('ZSCORE', ready
 
 local function row_of(lane)
   local first = redis.call('HGET', front_key(tube), lane)
-  local facts = redis.call('HMGET', task_key(first or ''), 'tube', 'lane', 'tenant', 'priority', 'order', 'state')
+  local facts = peek_hash(task_key(first or ''), 'tube', 'lane', 'tenant', 'priority', 'order', 'state')
   return {
     lane, first, redis.call('ZCARD', lane_key(tube, lane)), facts[1], facts[2], facts[3], facts[4], facts[5], facts[6],
     offer_of(facts[3], lane), tenant ~= '' and offer_of(tenant, lane),

@@ -16,7 +16,7 @@ local function add_missing(row, id, task)
 end
 
 local function row_of(id)
-  if redis.call('EXISTS', task_key(id)) == 0 then return { id } end
+  if redis.call('TYPE', task_key(id)).ok ~= 'hash' then return { id } end
   local facts = redis.call('HMGET', task_key(id), unpack(TASK_FACTS))
   local task = {}
   for n, name in ipairs(TASK_FACTS) do task[name] = facts[n] end

@@ -3,7 +3,7 @@
 --         entries: [[channel, parcel, item], …] of the chosen recipients; item as in outcome.lua, with status cancelled
 -- USES    task, plan, outcome, delivery_end, parcels
 -- RETURNS ["cancelled", parcels (or recipients) with an attempt under way, which end with the next extend or settle, …] or ["missing"]
---         ["over"]
+--         ["over"] or ["more"]: entries that may have been sent were ended as unknown; call again
 -- EVENTS  del of the order key; outcomes, reported, cancelled, finished
 -- INVARIANT I11 cancelled before the claim: never claimed; while taken: not retried. A final outcome is kept (D-42); an entry that may
 --         have been sent is unknown (D-38)
@@ -25,6 +25,31 @@ local function cancel_parcel(channel, n)
   else
     close_parcel(id, task, 'cancelled')
   end
+end
+
+local function lost_parcels()
+  local found, entries = {}, 0
+  for _, channel_plan in ipairs(plan) do
+    for n = 1, #channel_plan.parcels do
+      local id = parcel_id(suffix, channel_plan.channel, n - 1)
+      local task = read_task(id)
+      if task and task.state ~= 'taken' and redis.call('HEXISTS', task_key(id), 'lost') == 1 then
+        found[#found + 1] = { id, task }
+        entries = entries + task.left
+      end
+    end
+  end
+  return found, entries
+end
+
+-- Ends entries of lost workers before the delivery is cancelled, if they are too many for one call. Returns whether it did.
+local function closed_a_page()
+  local lost, entries = lost_parcels()
+  if entries <= closable or #lost == 1 then return false end
+  for n = 1, #lost - 1 do
+    if may_close() then close_unclear(lost[n][1], lost[n][2]) end
+  end
+  return true
 end
 
 local function cancel_whole()
@@ -52,7 +77,7 @@ local function cancel_entry(channel, parcel, item)
   local task = read_task(id)
   if fields.state == 'released' and (not task or latest_parcel(suffix, plan, channel, parcel, item) ~= parcel) then return end
   if task and task.state == 'taken' then return skip_in_flight(id, channel, item) end
-  local closed = record(suffix, channel, { task and cancelled_item(id, channel, suffix, item) or item })
+  local closed = record(suffix, channel, { task and cancelled_item(id, task, item) or item })
   if closed == 0 then return end
   if task then
     task.left = redis.call('HINCRBY', task_key(id), 'left', 0 - closed)
@@ -65,6 +90,7 @@ local function cancel_entry(channel, parcel, item)
 end
 
 if whole == 1 then
+  if fields.state == 'released' and closed_a_page() then return { 'more' } end
   cancel_whole()
 else
   if fields.state == 'scheduled' then open_channels(suffix, plan) end

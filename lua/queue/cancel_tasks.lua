@@ -1,13 +1,17 @@
 -- cancel_tasks: end the tasks with these ids; flag those that are taken
 -- ARGV    ids:rest
 -- USES    write_buffer, task, parcels
--- RETURNS [ended, flagged]
+-- RETURNS [ended, flagged, ids that are left because the work would take too long]
 -- EVENTS  cancelled; for parcels also outcomes, reported and finished
 -- INVARIANT I11
 
-local ended, flagged = 0, 0
+local ended, flagged, left = 0, 0, 0
 gather()
-for _, id in ipairs(ids) do
+for n, id in ipairs(ids) do
+  if not may_close() then
+    left = #ids - n + 1
+    break
+  end
   local task = read_task(id)
   if task and task.state == 'taken' then
     redis.call('HSET', task_key(id), 'cancel', 1)
@@ -23,4 +27,4 @@ for _, id in ipairs(ids) do
   end
 end
 write_gathered()
-return { ended, flagged }
+return { ended, flagged, left }

@@ -1,8 +1,8 @@
 -- claim: give up to `limit` ready tasks of a tube to a worker; first leases end, tasks expire and deferred tasks become ready
 -- ARGV    tube, owner, account, limit:int, budget:int, lease_ms:int, max_sleep_ms:int
 --         budget: claim no further task once the claimed ones have this many entries (a task without entries counts as one)
--- USES    write_buffer, counts, timers, fairness, task, due
--- LATE    work_off
+-- USES    write_buffer, damaged, counts, timers, fairness, lane, task, due
+-- LATE    work_off, move_up
 -- RETURNS [now, µs since then, when something is due next or -1, 1 if this owner keeps the timer, throttles in force, when a throttle
 --         or the pace allows the next task or -1, task, …]
 --         task: [id, token, attempts, started, body, checkpoint, left, kind, lane, expires, user, tenant] and for parcels
@@ -70,7 +70,7 @@ end
 
 local function attach_parcel(task, id, suffix)
   local channel, n = string.match(id, '%.([^.]+)%.(%d+)$')
-  local fields = redis.call('HMGET', history_key(suffix), 'parcel:' .. channel .. ':' .. n, 'text', 'closed')
+  local fields = read_hash(history_key(suffix), 'parcel:' .. channel .. ':' .. n, 'text', 'closed')
   task[13], task[14], task[15], task[16] = suffix, fields[1] or '', fields[2] or '', fields[3] or ''
 end
 
@@ -86,12 +86,13 @@ local token = 0
 local FIELDS = { 'started', 'body', 'checkpoint', 'left', 'kind', 'lane', 'expires', 'user', 'tenant', 'history', 'attempts' }
 local function take(id)
   local key = task_key(id or '')
-  local fields = redis.call('HMGET', key, unpack(FIELDS))
-  if not fields[9] then return nil end
+  local fields = read_hash(key, unpack(FIELDS))
+  if not fields[9] then return nil, 1, true end
   if fields[7] then
     if tonumber(fields[7]) <= now then
       work_off({}, { id }, {})
-      return nil
+      -- A ready parcel that was started lost its worker: to end it may be much work.
+      return nil, fields[1] and PAGE or 1
     end
     add_words(disarmed, id)
   end
@@ -109,10 +110,11 @@ local opens_at = throttled_until()
 local tasks, entries, expired = {}, 0, 0
 if opens_at <= now then
   local most, opens = allowed_by_pace(limit)
-  local function add_task(id)
-    local task = take(id)
+  local function add_task(id, member)
+    local task, work, is_lost = take(id)
     if not task then
-      expired = expired + 1
+      expired = expired + work
+      if is_lost and string.sub(member, 1, 1) == '@' then move_up(tube, string.sub(member, 2)) end
       return
     end
     entries = entries + (tonumber(task[7]) or 1)
@@ -127,11 +129,11 @@ if opens_at <= now then
     token = redis.call('HINCRBY', counters_key(), 'token', #members / 2) - #members / 2
     local ids = tasks_behind(members)
     for n = 1, #members, 2 do
-      if entries < budget then add_task(ids[members[n]]) else offer(tube, tenant, members[n], members[n + 1]) end
+      if entries < budget and expired < PAGE then add_task(ids[members[n]], members[n]) else offer(tube, tenant, members[n], members[n + 1]) end
     end
   end
   write_taken()
-  more = more or expired == PAGE
+  more = more or expired >= PAGE
   if #tasks > 0 then
     count(tube, 'claimed', #tasks)
     tally(tube, 'ready', 0 - #tasks)

@@ -1,11 +1,11 @@
 -- extend: extend the lease of a task, write its checkpoint and, for a parcel, its outcomes so far
 -- ARGV    id, token, lease_ms:int, checkpoint, outcomes:json
--- USES    parcels
+-- USES    damaged, parcels
 -- RETURNS ["ok", 1 if cancelled, recipients cancelled meanwhile, one per line] or ["stale"]
 -- EVENTS  outcomes, reported, finished
 -- INVARIANT I8 an old token changes nothing
 
-local fields = redis.call('HMGET', task_key(id), 'token', 'state', 'cancel', 'skip', 'history', 'tube')
+local fields = read_hash(task_key(id), 'token', 'state', 'cancel', 'skip', 'history', 'tube')
 if fields[1] ~= token or fields[2] ~= 'taken' then return { 'stale' } end
 redis.call('ZADD', lease_key(), now + lease_ms, id)
 if checkpoint ~= '' then redis.call('HSET', task_key(id), 'checkpoint', checkpoint) end

@@ -10,7 +10,9 @@ local task = read_task(id)
 if not task or task.state ~= 'buried' then return 0 end
 local crowded = task.lane and overdue(due_key(), 1)[1] and tick()
 redis.call('ZREM', buried_key(), id)
-redis.call('HDEL', task_key(id), 'attempts', 'allowed', 'token', 'owner', 'started', 'due')
+redis.call('HDEL', task_key(id), 'attempts', 'allowed', 'token', 'owner', 'due')
+-- After the loss of a worker the next one must know it, and since when.
+if redis.call('HEXISTS', task_key(id), 'lost') == 0 then redis.call('HDEL', task_key(id), 'started') end
 if crowded then
   put_off(id, task, now + 1)
 else

@@ -1,9 +1,10 @@
 -- notify_end: have a client notified when a task ends
 -- ARGV    id, client
+-- USES    damaged
 -- RETURNS ["live"]: the client will be notified; [state, answer] of an ended task that is kept; ["gone"] if there is none
 -- EVENTS  none; the end is an entry of the client's reply stream
 
-local fields = redis.call('HMGET', task_key(id), 'state', 'answer', 'ended', 'reply')
+local fields = read_hash(task_key(id), 'state', 'answer', 'ended', 'reply')
 if not fields[1] then return { 'gone' } end
 if fields[3] then return { fields[1], fields[2] or '' } end
 local clients = ' ' .. (fields[4] or '') .. ' '

@@ -12,12 +12,14 @@ if redis.call('HEXISTS', task_key(id), 'cancel') == 1 then
   cancel_task(id, task)
   return 'cancelled'
 end
-if task.history then close_skipped(id, task, 'cancelled', '') end
+if task.history then close_skipped(id, task) end
 if task.history and task.left == 0 then
   end_task(id, task, 'cancelled')
   return 'cancelled'
 end
-redis.call('HDEL', task_key(id), 'token', 'owner', 'started')
+redis.call('HDEL', task_key(id), 'token', 'owner')
+-- After the loss of a worker the next one must know it, and since when.
+if redis.call('HEXISTS', task_key(id), 'lost') == 0 then redis.call('HDEL', task_key(id), 'started') end
 if body ~= '' then redis.call('HSET', task_key(id), 'body', body) end
 if redis.call('HINCRBY', task_key(id), 'attempts', -1) <= 0 then redis.call('HDEL', task_key(id), 'attempts') end
 count(task.tube, 'released')

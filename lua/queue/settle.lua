@@ -14,7 +14,7 @@ local WIDTH = 9
 
 local function settle_parcel(id, task, outcomes)
   close_items(id, task, outcomes)
-  if task.left > 0 then close_skipped(id, task, 'cancelled', '') end
+  if task.left > 0 then close_skipped(id, task) end
 end
 
 -- Whether a task has had all its attempts. A parcel has no limit of its own: each of its entries has one.
@@ -31,9 +31,9 @@ local function put_back(id, task, attempt)
   local key = task_key(id)
   if task.history or attempt.checkpoint ~= '' then redis.call('HSET', key, 'checkpoint', attempt.checkpoint) end
   if attempt.body ~= '' then redis.call('HSET', key, 'body', attempt.body) end
-  redis.call('HDEL', key, 'token', 'owner')
-  if attempt.unclear == '' then redis.call('HDEL', key, 'started', 'unclear') end
-  if attempt.unclear == '' and task.history then redis.call('HDEL', key, 'attempts') end
+  redis.call('HDEL', key, 'token', 'owner', 'started')
+  if attempt.unclear == '' then redis.call('HDEL', key, 'unclear') end
+  if task.history then redis.call('HDEL', key, 'attempts') end
   count(task.tube, 'retried')
   if attempt.due > now then new_moment(attempt.due) end
   if not task.history and option(task.tube, 'retry') == 'park' then
@@ -47,6 +47,8 @@ local function put_back(id, task, attempt)
 end
 
 local function retry_or_bury(id, task, attempt)
+  -- What a lost worker may have sent is among the unclear entries of this attempt.
+  if task.history then redis.call('HDEL', task_key(id), 'lost') end
   if redis.call('HEXISTS', task_key(id), 'cancel') == 1 then
     cancel_task(id, task)
     return 'cancelled'

@@ -1,11 +1,16 @@
 -- throttle: a provider asked to wait: no task of this scope is attempted before the throttle ends
 -- ARGV    tube, scope, wait_ms:int
--- RETURNS the ms at which the throttle ends (a longer one in force stays)
--- EVENTS  none
+-- RETURNS [the ms at which the throttle ends (a longer one in force stays), 1 if one was in force before]
+-- EVENTS  del of the signal key, which stops the attempts of all processes of the tube; none for a chat
 
-local until_ms = now + wait_ms
-redis.call('ZADD', waits_key(tube), 'GT', until_ms, scope)
-until_ms = tonumber(redis.call('ZSCORE', waits_key(tube), scope))
-local last = tonumber(redis.call('ZRANGE', waits_key(tube), -1, -1, 'WITHSCORES')[2])
-redis.call('PEXPIREAT', waits_key(tube), last + 1000)
-return until_ms
+local key, until_ms = waits_key(tube), now + wait_ms
+local before = tonumber(redis.call('ZSCORE', key, scope) or '0')
+redis.call('ZADD', key, 'GT', until_ms, scope)
+local last = tonumber(redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])
+redis.call('PEXPIREAT', key, last + 1000)
+if string.sub(scope, 1, 5) ~= 'chat:' then
+  -- Set and deleted at once: only the deletion of a key that exists is an event.
+  redis.call('SET', signal_key(tube), 1, 'PX', 1000)
+  redis.call('DEL', signal_key(tube))
+end
+return { math.max(until_ms, before), before > now and 1 or 0 }

@@ -30,26 +30,45 @@ local function promote(member)
   return 1
 end
 
+-- A member whose data are damaged stops no other: it is tried again later, and the audit reports it.
+local AGAIN_MS = 60000
+local failed = {}
+local function attempt(step, index, member)
+  local is_done, result = pcall(step, member)
+  if is_done then return result end
+  redis.log(redis.LOG_WARNING, 'Ada: ' .. member .. ' fails: ' .. tostring(type(result) == 'table' and result.err or result))
+  failed[#failed + 1] = { index, member }
+  return false
+end
+
+local function put_off_failed()
+  for _, one in ipairs(failed) do redis.call('ZADD', one[1], now + AGAIN_MS, one[2]) end
+end
+
 -- Returns whether something due is left.
 local function promote_page(page)
   local made = 0
   for n, member in ipairs(page) do
-    made = made + promote(member)
+    made = made + (attempt(promote, due_key(), member) or 0)
     if made >= PARCELS and n < #page then return true end
   end
   return #page == PAGE
 end
 
--- Takes a task back whose lease ran out: its worker died or froze. After its last attempt it is buried (K-43).
+-- Takes a task back whose lease ran out: its worker died or froze. After its last attempt it is buried (K-43). Returns whether it is left
+-- for the next tick.
 local function reclaim(id)
   local task = read_task(id)
   if not task then
     redis.call('ZREM', lease_key(), id)
     return
   end
+  if not may_close() then return true end
   count(task.tube, 'lost')
-  -- It is unknown whether its worker had sent to the recipients that were cancelled meanwhile.
-  if task.history then close_skipped(id, task, 'unknown', 'crashed') end
+  if task.history then
+    mark_lost(id)
+    close_skipped(id, task)
+  end
   local facts = redis.call('HMGET', task_key(id), 'attempts', 'max', 'cancel')
   local most = most_attempts(task.tube, facts[2])
   if facts[3] then
@@ -64,12 +83,14 @@ local function reclaim(id)
   end
 end
 
+-- Returns whether it is left for the next tick.
 local function expire(id)
   local task = read_task(id)
   if not task then
     redis.call('ZREM', expires_key(), id)
     return
   end
+  if not may_close() then return true end
   if task.history then
     redis.call('HSET', history_key(task.history), 'lapsed', 1)
     close_parcel(id, task, 'expired')
@@ -95,14 +116,16 @@ end
 -- left.
 local function work_off(late, stale, ripe)
   gather()
-  for _, id in ipairs(late) do reclaim(id) end
-  for _, id in ipairs(stale) do expire(id) end
-  local more = promote_page(ripe)
+  local is_left = false
+  for _, id in ipairs(late) do is_left = attempt(reclaim, lease_key(), id) or is_left end
+  for _, id in ipairs(stale) do is_left = attempt(expire, expires_key(), id) or is_left end
+  local more = promote_page(ripe) or is_left
   for tube, lag in pairs(lags) do
     count(tube, 'promoted', lag[1])
     count(tube, 'lag_ms', lag[2])
   end
   write_gathered()
+  put_off_failed()
   return more
 end
 

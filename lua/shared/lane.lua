@@ -1,5 +1,5 @@
 -- lane: which task stands first in a lane, and which are locked behind it
--- USES    write_buffer, counts, fairness
+-- USES    write_buffer, damaged, counts, fairness
 
 -- Returns the first task of a lane: ready, taken or backing off (I2). All behind it are locked.
 local function front_of(tube, lane)
@@ -20,18 +20,22 @@ local function set_front(tube, lane, id)
   end
 end
 
+-- Returns false if the task is lost or damaged.
 local function offer_front(tube, lane, id)
-  local facts = redis.call('HMGET', task_key(id), 'tenant', 'priority', 'order')
+  local facts = read_hash(task_key(id), 'tenant', 'priority', 'order')
+  if not facts[1] then return false end
   offer(tube, facts[1], '@' .. lane, score_of(facts[2], facts[3]))
+  return true
 end
 
 -- The next task of the lane becomes its first. Invariant I3: a lane is offered iff its first task is ready, with that task's score.
 local function move_up(tube, lane)
-  local id = redis.call('ZPOPMIN', lane_key(tube, lane))[1] or false
+  local id
+  repeat
+    id = redis.call('ZPOPMIN', lane_key(tube, lane))[1] or false
+    if id then tally(tube, 'locked', -1) end
+  until not id or offer_front(tube, lane, id)
   set_front(tube, lane, id)
-  if not id then return end
-  tally(tube, 'locked', -1)
-  offer_front(tube, lane, id)
 end
 
 -- Returns whether the task stands first.

@@ -113,7 +113,8 @@ local function record(suffix, channel, raw_items, forced)
   if #raw_items == 0 or redis.call('EXISTS', history) == 0 then return 0 end
   local items = read_items(raw_items)
   local stored = stored_outcomes(suffix, channel, items)
-  local version = tonumber(redis.call('HGET', history, 'version') or '0')
+  local facts = redis.call('HMGET', history, 'version', 'finished')
+  local version = tonumber(facts[1] or '0')
   local fields, changes, written, by_status, closed, reached = {}, {}, {}, {}, 0, 0
   for n, item in ipairs(items) do
     local field = field_of(item.recipient, channel, item.contact)
@@ -147,5 +148,7 @@ local function record(suffix, channel, raw_items, forced)
   end
   redis.call('HSET', history, 'version', version)
   announce(suffix, 'outcomes', table.concat(changes, '\n'))
+  -- The version of a finished history belongs to its end: a later report moves the end behind itself, so no two events have one version.
+  if facts[2] then redis.call('HINCRBY', history, 'version', 1) end
   return closed
 end

@@ -1,5 +1,5 @@
 -- parcels: the parts of a delivery for one channel, as tasks
--- USES    counts, lane, task, plan, outcome, delivery_end
+-- USES    damaged, counts, lane, task, plan, outcome, unclear, delivery_end
 
 local function add_parcel(suffix, facts, channel, n, size)
   local id = parcel_id(suffix, channel, n)
@@ -18,17 +18,17 @@ local function add_parcel(suffix, facts, channel, n, size)
 end
 
 local function facts_of(suffix)
-  local facts = redis.call('HMGET', history_key(suffix), 'tenant', 'lane', 'priority', 'expires', 'state')
+  local facts = read_hash(history_key(suffix), 'tenant', 'lane', 'priority', 'expires', 'state')
   return { tenant = facts[1], lane = facts[2], priority = tonumber(facts[3] or '5'), expires = facts[4], state = facts[5] }
 end
 
 -- Writes the number of open entries of each channel. Until a delivery is released only its plan has these numbers.
 local function open_channels(suffix, plan)
   local reported = 0
-  for _, leg in ipairs(plan) do
+  for _, channel_plan in ipairs(plan) do
     local entries = 0
-    for _, size in ipairs(leg.parcels) do entries = entries + size end
-    if entries > 0 then redis.call('HSETNX', history_key(suffix), 'left:' .. leg.channel, entries) else reported = reported + 1 end
+    for _, size in ipairs(channel_plan.parcels) do entries = entries + size end
+    if entries > 0 then redis.call('HSETNX', history_key(suffix), 'left:' .. channel_plan.channel, entries) else reported = reported + 1 end
   end
   redis.call('HSETNX', history_key(suffix), 'reported', reported)
 end
@@ -44,10 +44,10 @@ local function release_delivery(suffix)
   redis.call('HINCRBY', history, 'version', 1)
   announce(suffix, 'released')
   local made = 0
-  for _, leg in ipairs(plan) do
-    for n, size in ipairs(leg.parcels) do
+  for _, channel_plan in ipairs(plan) do
+    for n, size in ipairs(channel_plan.parcels) do
       if size > 0 then
-        add_parcel(suffix, facts, leg.channel, n - 1, size)
+        add_parcel(suffix, facts, channel_plan.channel, n - 1, size)
         made = made + 1
       end
     end
@@ -60,8 +60,8 @@ end
 -- `[group, [[id, number, contact, …], …]]`; group 0 is the first attempt.
 local function latest_parcel(suffix, plan, channel, parcel, item)
   local last = -1
-  for _, leg in ipairs(plan) do
-    if leg.channel == channel then last = #leg.parcels - 1 end
+  for _, channel_plan in ipairs(plan) do
+    if channel_plan.channel == channel then last = #channel_plan.parcels - 1 end
   end
   for n = last, parcel + 1, -1 do
     local blob = redis.call('HGET', history_key(suffix), 'parcel:' .. channel .. ':' .. n)
@@ -101,41 +101,31 @@ local function close_items(id, task, items)
   close_entries(task.history, task.tube, closed)
 end
 
--- Returns outcomes for the open entries whose last attempt may have been sent: the next attempt was to find out (same random id).
-local function unclear_items(id)
-  local text = redis.call('HGET', task_key(id), 'unclear')
-  return text and cjson.decode(text) or {}
+-- The unclear entries that a script may still close. Once they are used up, it leaves further parcels to the next call.
+local closable = 500
+local function may_close() return closable > 0 end
+
+-- Ends the entries that may have been sent.
+local function close_unclear(id, task)
+  local items = unclear_items(id, task)
+  if #items == 0 then return end
+  closable = closable - #items
+  close_items(id, task, items)
 end
 
--- Ends a parcel that will not be attempted any more, with its open entries. An entry that may have been sent is unknown (D-38).
+-- Ends a parcel that will not be attempted any more, with its open entries.
 local function close_parcel(id, task, final)
-  local unclear = unclear_items(id)
-  if #unclear > 0 then close_items(id, task, unclear) end
+  close_unclear(id, task)
   end_task(id, task, final)
   close_entries(task.history, task.tube, task.left)
 end
 
--- Returns the outcome of a cancelled entry: unknown where it may have been sent.
-local function cancelled_item(id, channel, suffix, item)
-  for _, unclear in ipairs(unclear_items(id)) do
-    if unclear[1] == item[1] and unclear[4] == item[4] then return unclear end
-  end
-  -- Its attempt was recorded, and its worker was lost.
-  local stored = redis.call('HGET', outcomes_key(suffix), field_of(item[1], channel, item[4]))
-  if status_in(stored) == 'sending' then item[6], item[7] = 'unknown', 'crashed' end
-  return item
-end
-
 -- Closes recipients that were cancelled while their parcel was taken and that it did not send to: they are not retried (I11).
-local function close_skipped(id, task, status, reason)
+local function close_skipped(id, task)
   local skipped = redis.call('HGET', task_key(id), 'skipped')
   if not skipped then return end
   local items = {}
-  for line in string.gmatch(skipped, '[^\n]+') do
-    local item = cjson.decode(line)
-    item[6], item[7] = status, reason
-    items[#items + 1] = status == 'cancelled' and cancelled_item(id, task.tube, task.history, item) or item
-  end
+  for line in string.gmatch(skipped, '[^\n]+') do items[#items + 1] = cancelled_item(id, task, cjson.decode(line)) end
   redis.call('HDEL', task_key(id), 'skip', 'skipped')
   close_items(id, task, items)
 end

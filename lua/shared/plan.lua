@@ -21,7 +21,9 @@ end
 
 local function save_plan(suffix, plan)
   local parts = {}
-  for _, leg in ipairs(plan) do parts[#parts + 1] = leg.channel .. ' ' .. leg.people .. ' ' .. table.concat(leg.parcels, ',') end
+  for _, channel_plan in ipairs(plan) do
+    parts[#parts + 1] = channel_plan.channel .. ' ' .. channel_plan.people .. ' ' .. table.concat(channel_plan.parcels, ',')
+  end
   redis.call('HSET', history_key(suffix), 'plan', table.concat(parts, ';'))
 end
 

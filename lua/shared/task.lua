@@ -1,5 +1,5 @@
 -- task: reads a task and moves it from one state to another
--- USES    write_buffer, counts, fairness, lane, index
+-- USES    write_buffer, damaged, counts, fairness, lane, index
 
 local options = {}
 local function option(tube, name)
@@ -18,8 +18,8 @@ local function allow(id, most) redis.call('HSET', task_key(id), 'allowed', most)
 -- Returns nil if there is no such task. An ended task that is kept counts as none.
 local function read_task(id)
   if gathered and gathered.gone[id] then return nil end
-  local facts = redis.call('HMGET', task_key(id), 'tube', 'tenant', 'lane', 'priority', 'order', 'state', 'history', 'left', 'token',
-    'kind', 'user', 'tags', 'reply')
+  local facts = read_hash(task_key(id), 'tube', 'tenant', 'lane', 'priority', 'order', 'state', 'history', 'left', 'token', 'kind',
+    'user', 'tags', 'reply')
   if not facts[1] or TASK_ENDS[facts[6]] then return nil end
   return {
     tube = facts[1], tenant = facts[2], lane = facts[3], priority = tonumber(facts[4]), order = tonumber(facts[5]), state = facts[6],

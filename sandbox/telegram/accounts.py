@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
+from sandbox.rate_limit import RateLimit
 from sandbox.telegram.key_store import KeyStore, SavedAccount
 
 RESERVED_IDS = 10_000
@@ -41,6 +42,7 @@ class Account:
     newest_message_to: dict[str, int] = field(default_factory=dict)  # by address: the id of the newest message
     throttled_until: dict[str, float] = field(default_factory=dict)  # by method or "to <address>"
     disconnected_messages: set[tuple[str, int]] = field(default_factory=set)  # (address, random id)
+    rate_limit: RateLimit = field(default_factory=RateLimit)
     pushed: deque[PushedUpdate] = field(default_factory=lambda: deque(maxlen=MAX_UPDATES))
 
     @property

@@ -50,7 +50,13 @@ def send_message(call: Call) -> Reply:
     sending = prepare(call)
     if isinstance(sending, Refusal):
         return sending
-    return repeated_reply(sending) or _send(sending)
+    return _refused_repeat(sending) or repeated_reply(sending) or _send(sending)
+
+
+def _refused_repeat(sending: SendRequest) -> Refusal | None:
+    """The only fault that applies to a known random id: the recipient may block the account meanwhile."""
+    is_refused = sending.is_known and sending.fault(frozenset({"stored_then_refused"}))
+    return REFUSALS["blocked"] if is_refused else None
 
 
 def _send(sending: SendRequest) -> Reply:
@@ -71,6 +77,14 @@ def flood_wait(sending: SendRequest, seconds: int | None) -> Reply:
     """FLOOD_WAIT_n: until it ends, calls of the method by this account are refused with the remaining seconds."""
     sending.throttle(sending.call.method, _or_default(seconds, _DEFAULT_WAIT))
     return Refusal(420, f"FLOOD_WAIT_{_or_default(seconds, _DEFAULT_WAIT)}")
+
+
+def rate_limit(sending: SendRequest, messages_per_second: int | None) -> Reply:
+    """FLOOD_WAIT_1 beyond the rate."""
+    if sending.is_within_rate(_or_default(messages_per_second, 1)):
+        return store(sending)
+    sending.call.hub.state.count("telegram", "refused")
+    return flood_wait(sending, 1)
 
 
 def slow_mode(sending: SendRequest, seconds: int | None) -> Reply:
@@ -131,6 +145,16 @@ def disconnect_after(sending: SendRequest, _: int | None) -> Reply:
     return Disconnect()
 
 
+def stored_then_refused(sending: SendRequest, code: int | None) -> Reply:
+    """The message is stored, the answer is a server error; `_refused_repeat` refuses the repeat."""
+    return stored_then_error(sending, code)
+
+
+def second_refused(sending: SendRequest, _: int | None) -> Reply:
+    """The first message to this address is stored, each later one is refused."""
+    return REFUSALS["blocked"] if sending.address in sending.account.newest_message_to else store(sending)
+
+
 def slow(sending: SendRequest, seconds: int | None) -> Reply:
     """The message is stored and answered late. Until then its random id counts as being processed."""
     remember_random_id(sending)
@@ -141,6 +165,7 @@ ACTIONS: dict[str, Action] = {
     action.__name__: action
     for action in (
         flood_wait,
+        rate_limit,
         slow_mode,
         payment_required,
         random_id_duplicate,
@@ -150,6 +175,8 @@ ACTIONS: dict[str, Action] = {
         stored_then_silence,
         disconnect_before,
         disconnect_after,
+        stored_then_refused,
+        second_refused,
         slow,
     )
 }

@@ -32,11 +32,19 @@ class SendRequest:
     def key(self) -> tuple[str, int]:
         return self.address, self.call.request.random_id
 
+    @property
+    def is_known(self) -> bool:
+        """Whether its random id was seen before."""
+        return self.key in self.account.sent_messages
+
     def fault(self, names: frozenset[str]) -> Fault | None:
         return self.call.hub.state.fault("telegram", self.address, self.call.method, names)
 
     def throttle(self, key: str, seconds: int) -> None:
         self.account.throttled_until[key] = self.call.hub.clock() + seconds
+
+    def is_within_rate(self, messages_per_second: int) -> bool:
+        return self.account.rate_limit.accepts(messages_per_second, self.call.hub.clock())
 
     def throttle_seconds(self, key: str) -> int:
         return self.account.throttle_seconds(key, self.call.hub.clock())

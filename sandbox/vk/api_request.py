@@ -14,6 +14,7 @@ REQUEST_FAULTS = frozenset(
     {
         "request_error",
         "too_fast",
+        "rate_limit",
         "bad_gateway",
         "not_json",
         "stored_then_error",
@@ -23,7 +24,8 @@ REQUEST_FAULTS = frozenset(
     }
 )
 CALL_FAULTS = frozenset({"call_error", "peer_poison", "execute_errors_mismatch"})
-_AFTER_COMMIT = frozenset({"stored_then_error", "disconnect_after"})
+_AFTER_COMMIT = frozenset({"stored_then_error", "stored_then_refused", "disconnect_after"})
+_NOT_PERMITTED = 901
 _CODES = {"too_fast": 6, "peer_poison": 100, "execute_errors_mismatch": 10}
 
 GROUP = 1  # the id of the sandbox's community
@@ -37,6 +39,7 @@ class ApiRequest:
         self._state = state
         self._community = community
         self.fault_after_commit: Fault | None = None
+        self._is_counted = False
         self._errors: list[Value] = []
         self._methods: dict[str, Callable[[Parameters], Value]] = {
             "messages.send": self._send,
@@ -87,6 +90,9 @@ class ApiRequest:
         if fault is None:
             return
         code = fault.value or _CODES.get(fault.name, 1)
+        if fault.name == "rate_limit":
+            self._check_rate(fault.value or 1)
+            return
         if fault.name in CALL_FAULTS:
             raise CallFailed(code, listed=fault.name != "execute_errors_mismatch")
         if fault.name in ("request_error", "too_fast"):
@@ -96,13 +102,22 @@ class ApiRequest:
         elif fault.name in REQUEST_FAULTS:
             raise ConnectionFault(fault)
 
-    def _peer_error(self, peer: int) -> int | None:
+    def _check_rate(self, requests_per_second: int) -> None:
+        """Raise error 6 beyond the rate. A request counts once, whatever its number of peers."""
+        if not self._is_counted and not self._community.accepts_request(requests_per_second):
+            self._state.count("vk", "refused")
+            raise RequestFailed(6)
+        self._is_counted = True
+
+    def _peer_error(self, peer: int, random_id: int) -> int | None:
         """Return the error code of this peer's entry. Raises the faults of the call or the request."""
         # At most one connection fault per request: a rule for all addresses must not count down for each peer.
         only = ("error",) if self.fault_after_commit is not None else VK
         fault = self._state.fault("vk", str(peer), "messages.send", only)
         if fault is not None and fault.name == "error":
             return fault.value or 1
+        if fault is not None and fault.name == "stored_then_refused" and self._community.knows(str(peer), random_id):
+            return _NOT_PERMITTED
         self._inject(fault)
         return None
 
@@ -111,7 +126,7 @@ class ApiRequest:
     def _send(self, parameters: Parameters) -> Value:
         message = read_message(parameters)
         # Check all peers before the first message is sent: a call that is refused as a whole sends none.
-        errors = [self._peer_error(peer) for peer in message.peers]
+        errors = [self._peer_error(peer, message.random_id) for peer in message.peers]
         if not message.many:
             return self._send_to_one(message, errors[0])
         return [self._entry(peer, message, error) for peer, error in zip(message.peers, errors, strict=True)]

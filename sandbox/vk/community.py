@@ -9,6 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sandbox.rate_limit import RateLimit
 from sandbox.state import SandboxState
 
 REMEMBERED_SECONDS = 3600
@@ -38,6 +39,7 @@ class Community:
     def __init__(self, state: SandboxState, clock: Callable[[], float] = time.time) -> None:
         self._state = state
         self._clock = clock
+        self._rate_limit = RateLimit()
         self._last = 0
         self._drafts: dict[tuple[str, int], _Draft] = {}
         self._sent: dict[tuple[str, int], RememberedMessage] = {}
@@ -54,11 +56,19 @@ class Community:
         self._drafts[peer, random_id] = _Draft(self._last, peer, text, random_id)
         return self._last
 
+    def knows(self, peer: str, random_id: int) -> bool:
+        """Whether a message with this random id is a repeat."""
+        return self._remembered(peer, random_id) is not None
+
     def _remembered(self, peer: str, random_id: int) -> RememberedMessage | None:
         sent = self._sent.get((peer, random_id))
         if sent is None or self._clock() - sent.at >= REMEMBERED_SECONDS:
             return None
         return sent if self._message_counts[peer] - sent.position < REMEMBERED_MESSAGES else None
+
+    def accepts_request(self, per_second: int) -> bool:
+        """Return whether one more request is within this rate, and count it if so."""
+        return self._rate_limit.accepts(per_second, self._clock())
 
     def commit(self) -> None:
         """Deliver the drafts to the inbox."""

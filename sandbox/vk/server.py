@@ -72,6 +72,6 @@ async def _inject(request: web.Request, fault: Fault) -> web.StreamResponse:
         return html_page(502, "502 Bad Gateway")
     if fault.name == "not_json":
         return html_page(200, "Technical works")
-    if fault.name == "stored_then_error":
+    if fault.name in ("stored_then_error", "stored_then_refused"):
         return html_page(500, "500 Internal Server Error")
     return await (no_response() if fault.name == "timeout" else disconnect(request))

@@ -110,6 +110,7 @@ async def damage_everything(stack: Stack) -> Scene:
         ["ZADD", "deliveries:{0}:live:university", "1", "7:1795240000000000000"],
         ["HINCRBY", "<history>", "reached", "7"],
         ["HINCRBY", Q + "counters", "t:put", "1"],
+        ["SET", Q + "task:overwritten", "not a task"],
     )
     return made
 
@@ -234,6 +235,11 @@ DAMAGES: list[tuple[str, list[list[str]], bool]] = [
     ("I16", [["EXPIRE", Q + "lane:t:lane", "1000"]], True),
     ("I16", [["EXPIRE", Q + "task:<a>", "1000"]], True),
     ("I16", [["PERSIST", Q + "task:<k>"]], True),
+    ("I16", [["DEL", Q + "task:<parcel>"], ["SET", Q + "task:<parcel>", "x"]], True),
+    ("I16", [["DEL", Q + "task:<c>"], ["RPUSH", Q + "task:<c>", "x"]], True),
+    ("I16", [["DEL", "<over>:outcomes"], ["SET", "<over>:outcomes", "x"]], False),
+    ("I16", [["DEL", "<over>"], ["SET", "<over>", "x"]], True),
+    ("I16", [["DEL", "<later>"], ["SET", "<later>", "x"]], True),
     ("I16", [["SET", "stranger:{0}", "x"]], False),
     ("I16", [["SET", Q + "finished:", "x"]], False),
     ("I16", [["SET", "channels:{0}", "no hash"]], False),

@@ -10,33 +10,35 @@ import pytest
 from core.courier.interface import NEVER, Deferred, Halted, Message, Outcome, Rejected, Sent, Split, Unknown
 from core.model.backoff import Backoff
 from core.model.delivery import Recipient
+from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState, Reason, Verdict
 from tests.support.delivery_progress import GONE, SECOND, by_address, has_reported, statuses
-from tests.support.stack import HOUR, QUICK, FakeCourier, Stack, people, person, sent
+from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, Stack, people, person, sent
 from tests.support.waiting import until
 
 
 class TestVerdicts:
-    """D-17: the five verdicts."""
+    """D-17: one verdict for each situation."""
 
-    pytestmark = pytest.mark.row("D-17")
-
+    @pytest.mark.row("D-17")
     async def test_a_delivery_that_is_not_due_is_scheduled(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
         assert (await stack.history(key)).verdict is Verdict.SCHEDULED
 
+    @pytest.mark.row("D-17")
     async def test_all_recipients_were_reached(self, stack: Stack) -> None:
         await stack.courier(FakeCourier())
         key = (await stack.deliver(*people(3))).key
         assert (await stack.finished(key)).verdict is Verdict.ALL_REACHED
 
-    @pytest.mark.row("D-11")
+    @pytest.mark.row("D-17", "D-11")
     async def test_recipients_without_contacts_do_not_count(self, stack: Stack) -> None:
         await stack.courier(FakeCourier("vk"))
         await stack.courier(FakeCourier("sms"))
         key = (await stack.deliver(person(1, "vk"), person(2, "sms"), Recipient(3), channels=("vk", "sms"))).key
         assert (await stack.finished(key)).verdict is Verdict.ALL_REACHED
 
+    @pytest.mark.row("D-17")
     async def test_some_recipients_were_reached_and_a_channel_has_not_reported(self, stack: Stack) -> None:
         await stack.courier(FakeCourier("vk"))
         key = (await stack.deliver(person(1, "vk", "sms"), person(2, "sms"), channels=("vk", "sms"))).key
@@ -44,12 +46,44 @@ class TestVerdicts:
         history = await stack.history(key)
         assert (history.verdict, history.channels["sms"].state) == (Verdict.PARTLY, "pending")
 
+    @pytest.mark.row("D-17")
+    async def test_no_recipient_is_reached_yet(self, stack: Stack) -> None:
+        """Regression: it was `partly`."""
+        key = (await stack.deliver(*people(2, "vk", "sms"), channels=("vk", "sms"))).key
+        assert (await stack.history(key)).verdict is Verdict.IN_PROGRESS
+        await stack.courier(FakeCourier("vk", respond=lambda message: GONE))
+        await until(lambda: has_reported(stack, key, 1))
+        assert (await stack.history(key)).verdict is Verdict.IN_PROGRESS
+
+    @pytest.mark.row("D-17")
+    async def test_it_is_over_and_some_recipients_were_not_reached(self, stack: Stack) -> None:
+        """Regression: it was `partly`, as if a courier had not reported."""
+        await stack.courier(FakeCourier(respond=by_address(p2=GONE)))
+        key = (await stack.deliver(*people(2))).key
+        assert (await stack.finished(key)).verdict is Verdict.SOME_REACHED
+
+    @pytest.mark.row("D-17", "D-42")
+    async def test_it_was_cancelled_before_any_recipient_was_reached(self, stack: Stack) -> None:
+        """Regression: it was `nothing_worked`."""
+        for deliver_at in (None, stack.now() + HOUR):
+            key = (await stack.deliver(*people(2), deliver_at=deliver_at)).key
+            await stack.deliveries.cancel(key, TENANT)
+            assert (await stack.finished(key)).verdict is Verdict.CANCELLED
+
+    @pytest.mark.row("D-17", "D-42")
+    async def test_it_was_cancelled_after_some_recipients_were_reached(self, stack: Stack) -> None:
+        await stack.courier(FakeCourier(respond=by_address(p2=Deferred(Reason.THROTTLED, HOUR))))
+        key = (await stack.deliver(*people(2))).key
+        await until(lambda: is_reached(stack, key))
+        await stack.deliveries.cancel(key, TENANT)
+        assert (await stack.finished(key)).verdict is Verdict.SOME_REACHED
+
     async def test_nothing_worked(self, stack: Stack) -> None:
         await stack.courier(FakeCourier(respond=lambda message: GONE))
         key = (await stack.deliver(*people(2))).key
         assert (await stack.finished(key)).verdict is Verdict.NOTHING_WORKED
 
-    @pytest.mark.row("D-12")
+    @pytest.mark.row("D-17", "D-12")
     async def test_no_recipient_has_a_contact(self, stack: Stack) -> None:
         accepted = await stack.deliver(Recipient(1), Recipient(2, contacts={"vk": ["1"]}))
         history = await stack.history(accepted.key)
@@ -69,7 +103,7 @@ class TestOutcomes:
         assert reasons == {1: None, 2: "recipient_unreachable", 3: "privacy", 4: "crashed", 5: "throttled", 6: None}
         assert courier.addresses.count("p5") == QUICK.backoff.attempts
         assert history.recipients[4].outcomes["echo"].attempts == QUICK.backoff.attempts
-        assert history.verdict is Verdict.PARTLY
+        assert history.verdict is Verdict.SOME_REACHED
 
     @pytest.mark.row("D-38")
     async def test_an_unclear_attempt_is_unknown_at_once_where_a_repeat_could_double_the_message(
@@ -170,3 +204,7 @@ class TestOutcomes:
             await stack.finished((await stack.deliver(*recipients, channels=("vk", "sms"))).key)
         ids = [message.random_id() for courier in couriers for message in courier.attempted]
         assert len(ids) == len(set(ids)) == 10
+
+
+async def is_reached(stack: Stack, key: HistoryKey) -> bool:
+    return (await stack.history(key)).counts["reached"] == 1

@@ -1,6 +1,7 @@
 """Throttles: what a wait named by a provider applies to, what is served meanwhile, which attempts count."""
 
 import asyncio
+import time
 from dataclasses import replace
 from datetime import timedelta
 
@@ -8,6 +9,7 @@ import pytest
 
 from core.courier.interface import Deferred, Message, Outcome, Scope
 from core.model.states import Reason, Verdict
+from core.redis.store import Store
 from tests.support.delivery_progress import SECOND, statuses
 from tests.support.servers import on_both_servers
 from tests.support.stack import QUICK, FakeCourier, Stack, people, person, sent
@@ -91,6 +93,110 @@ class TestThrottles:
         history = await stack.finished((await stack.deliver(person(1))).key)
         assert statuses(history) == {1: "sent"}
         assert history.recipients[0].outcomes["echo"].attempts == 1
+
+
+class TestIsolation:
+    """One refusal of the whole account stops its attempts everywhere; one recipient stops nobody else."""
+
+    @pytest.mark.row("D-22")
+    @pytest.mark.parametrize("flags", ["Kgx", ""], ids=["with events", "without events"])
+    async def test_a_refusal_stops_all_parcels_of_all_processes(self, stack: Stack, flags: str) -> None:
+        """Regression: up to 199 calls followed the first refusal, one for each parcel that was already claimed."""
+        provider = Provider(refuse_from=40, wait=2 * SECOND)
+        await stack.redis.config_set("notify-keyspace-events", flags)
+        for _ in range(2):
+            store = await Store.open(stack.server.url)
+            await stack.courier(FakeCourier(respond=provider.respond), replace(QUICK, concurrency=2), store)
+        keys = [(await stack.deliver(person(number))).key for number in range(150)]
+        for key in keys:
+            await stack.finished(key, within=30)
+        # With events, only what was under way meets the refusal; without, a process asks four times a second.
+        assert provider.refused <= (4 if flags else 4 + 2 * provider.calls_per_second / 4)
+        assert provider.accepted == 150
+
+    @pytest.mark.row("D-22", "D-23")
+    async def test_only_the_attempt_that_triggers_a_throttle_counts(self, stack: Stack) -> None:
+        """The others that were under way are refused as well, and are no cause of it."""
+        refused: list[str] = []
+
+        async def respond(message: Message) -> Outcome:
+            if message.address in refused:
+                return sent(message)
+            refused.append(message.address)
+            await until(lambda: len(refused) == 3)
+            return Deferred(Reason.THROTTLED, 0.2 * SECOND, Scope.ACCOUNT)
+
+        await stack.courier(FakeCourier(respond=respond))
+        history = await stack.finished((await stack.deliver(*people(3))).key)
+        assert sorted(record.outcomes["echo"].attempts for record in history.recipients) == [1, 1, 2]
+
+    @pytest.mark.row("D-23", "D-20")
+    async def test_a_recipient_who_always_triggers_a_throttle_goes_behind_the_others_and_ends(
+        self, stack: Stack
+    ) -> None:
+        def respond(message: Message) -> Outcome:
+            return Deferred(Reason.THROTTLED, 0.1 * SECOND, Scope.METHOD) if message.address == "p1" else sent(message)
+
+        courier = FakeCourier(respond=respond)
+        await stack.courier(courier, replace(QUICK, concurrency=2))
+        bad, *others = [(await stack.deliver(person(number))).key for number in range(1, 52)]
+        for key in others:
+            assert (await stack.finished(key)).verdict is Verdict.ALL_REACHED
+        assert statuses(await stack.finished(bad)) == {1: "failed"}
+        assert courier.addresses.count("p1") == QUICK.backoff.attempts
+
+    @pytest.mark.row("D-23")
+    async def test_an_unreachable_provider_uses_up_no_attempts(self, stack: Stack) -> None:
+        outages = iter(range(10))
+
+        def respond(message: Message) -> Outcome:
+            if next(outages, None) is not None:
+                return Deferred(Reason.PROVIDER_DOWN, timedelta(milliseconds=10), Scope.ACCOUNT)
+            return sent(message)
+
+        await stack.courier(FakeCourier(respond=respond))
+        history = await stack.finished((await stack.deliver(person(1))).key)
+        assert history.recipients[0].outcomes["echo"].attempts == 1
+
+    async def test_a_stopped_process_does_not_wait_for_the_next_call_of_a_slow_account(self, stack: Stack) -> None:
+        await stack.queue.learn_rate("echo", "ada", 1)
+        courier = FakeCourier()
+        runtime = await stack.courier(courier)
+        for number in range(3):
+            await stack.deliver(person(number))
+        await until(lambda: courier.attempted)
+        started = stack.now()
+        await stack.stop(runtime)
+        assert stack.now() - started < 0.5 * SECOND
+        assert len(courier.attempted) < 3
+
+
+class Provider:
+    """Refuses all calls from the n-th until `wait` has passed."""
+
+    def __init__(self, refuse_from: int, wait: timedelta) -> None:
+        self.accepted = self.refused = 0
+        self._refuse_from = refuse_from
+        self._wait = wait
+        self._started = 0.0
+        self._ends = 0.0
+
+    @property
+    def calls_per_second(self) -> float:
+        """How fast calls were made until the refusal."""
+        return self._refuse_from / (self._ends - self._wait.total_seconds() - self._started)
+
+    async def respond(self, message: Message) -> Outcome:
+        self._started = self._started or time.monotonic()
+        await asyncio.sleep(0.01)  # the provider's own time
+        now = time.monotonic()
+        if self.accepted == self._refuse_from:
+            self._ends = self._ends or now + self._wait.total_seconds()
+            if now < self._ends:
+                self.refused += 1
+                return Deferred(Reason.THROTTLED, timedelta(seconds=self._ends - now), Scope.ACCOUNT)
+        self.accepted += 1
+        return sent(message)
 
 
 async def has_throttles(stack: Stack, tube: str = "echo") -> bool:

@@ -1,7 +1,7 @@
 """The Telegram sandbox as a provider for the courier's tests; `provider` is the fixture."""
 
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ class TelegramProvider(Provider):
     def __init__(self, directory: Path, key: Path) -> None:
         super().__init__(directory / "couriers")
         self.state, self.time = SandboxState(), 1000.0
+        self.clock: Callable[[], float] = lambda: self.time
         self._server_directory = directory / "telegram"
         self._server_directory.mkdir()
         shutil.copy(key, self._server_directory)
@@ -49,7 +50,7 @@ class TelegramProvider(Provider):
         return [received.text for received in self.state.inbox("telegram", address)]
 
     async def start(self) -> None:
-        self.server = TelegramServer(self.state, self._server_directory, port=self.port, clock=lambda: self.time)
+        self.server = TelegramServer(self.state, self._server_directory, port=self.port, clock=self.clock)
         await self.server.start()
         self.port = self.server.port
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from couriers.sms.numbers import e164
+from core.model.phone_numbers import e164
 from couriers.sms.parts import CONCATENATED, SINGLE, Coding, coding_of, parts, size
 
 PARTS: list[tuple[str, Coding, int]] = [
@@ -64,6 +64,7 @@ NUMBERS = [
     ("8\u00a0999.111.22.33", "+79991112233"),
     ("0049 30 1234567", "+49301234567"),
     ("+49 (30) 1234567", "+49301234567"),
+    ("+44 (0)20 7946 0958", "+442079460958"),
     ("+15551234567", "+15551234567"),
 ]
 

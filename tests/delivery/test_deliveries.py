@@ -52,7 +52,12 @@ async def test_the_history_has_the_outcome_of_every_recipient(api: Api, courier:
         "web",
         ["exam"],
     )
-    assert (result["state"], result["verdict"], result["lane"], result["next"]) == ("finished", "some_reached", None, None)
+    assert (result["state"], result["verdict"], result["lane"], result["next"]) == (
+        "finished",
+        "some_reached",
+        None,
+        None,
+    )
     first, second, third = result["recipients"]
     assert (first["id"], first["name"], first["received_in"]) == (1, "Петя", ["telegram"])
     assert first["outcomes"]["telegram"].items() >= {"status": "sent", "reference": "ref-100001", "attempts": 1}.items()

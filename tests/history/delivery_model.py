@@ -11,7 +11,8 @@ from core.queue import Task
 @dataclass
 class Delivery:
     """By (recipient, channel): `written`, the outcome of an entry, and `since`, the parcel that has the entry after a
-    retry. `stopped`: entries that must not be attempted any more.
+    retry. `stopped`: entries that must not be attempted any more. `lost`: open entries whose worker was lost, which may
+    have sent them.
     """
 
     key: HistoryKey
@@ -21,6 +22,7 @@ class Delivery:
     stopped: set[str] = field(default_factory=set)
     cancelled: bool = False
     since: dict[tuple[str, str], int] = field(default_factory=dict)
+    lost: set[tuple[str, str]] = field(default_factory=set)
 
     def is_open(self, recipient: str, channel: str, parcel: int) -> bool:
         """Whether this parcel has to attempt the entry."""
@@ -34,7 +36,8 @@ class Delivery:
 
     def stop(self, recipient: str, channel: str, status: Status) -> None:
         """The entry is not attempted any more. It is `unknown` if it may have been sent (D-38)."""
-        may_be_sent = self.written.get((recipient, channel)) is Status.SENDING
+        name = recipient, channel
+        may_be_sent = self.written.get(name) is Status.SENDING or name in self.lost
         self.write(recipient, channel, Status.UNKNOWN if may_be_sent else status)
 
 
@@ -48,6 +51,12 @@ class ClaimedParcel:
     lease: int
     entries: list[Entry]
     skip: set[str] = field(default_factory=set)
+
+    def names(self) -> set[tuple[str, str]]:
+        return {(str(entry.id), self.channel) for entry in self.entries}
+
+    def open_names(self) -> set[tuple[str, str]]:
+        return {name for name in self.names() if self.delivery.written.get(name, Status.QUEUED) in OPEN}
 
     def lose(self, recipients: set[str]) -> None:
         """These recipients are retried: a later parcel has their entries now."""

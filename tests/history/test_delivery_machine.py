@@ -117,25 +117,32 @@ class Machine(RuleBasedStateMachine):
             claim.lease = self.time + 1
             return
         result = self.wait(self.stack.queue.settle(claim.task, outcomes=items))
-        self.end(claim, Status.CANCELLED)
+        self.end(claim)
+        claim.delivery.lost -= claim.names()  # a settle names the entries that may have been sent; here there are none
         left = any(claim.delivery.written.get((str(e.id), claim.channel), Status.QUEUED) in OPEN for e in claim.entries)
         wanted = "done" if not left else "cancelled" if claim.delivery.cancelled else "ready"
         assert result == wanted
 
-    def end(self, claim: ClaimedParcel, status: Status) -> None:
+    def end(self, claim: ClaimedParcel) -> None:
         """The claim has ended; entries cancelled during it are closed."""
         self.claims.remove(claim)
-        for entry in claim.entries:
-            name = (str(entry.id), claim.channel)
-            if str(entry.id) in claim.skip and claim.delivery.written.get(name, Status.QUEUED) in OPEN:
-                claim.delivery.stop(*name, status)
+        for name in claim.open_names():
+            if name[0] in claim.skip:
+                claim.delivery.stop(*name, Status.CANCELLED)
+
+    def end_lost(self, delivery: Delivery, names: set[tuple[str, str]]) -> None:
+        """These entries are not attempted again; they are unknown if they may have been sent."""
+        for name in names & delivery.lost:
+            delivery.write(*name, Status.UNKNOWN)
 
     @precondition(lambda self: self.claims)
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
         claim = data.draw(st.sampled_from(self.claims))
         state = self.wait(self.stack.queue.release(claim.task))
-        self.end(claim, Status.CANCELLED)
+        self.end(claim)
+        if claim.delivery.cancelled:
+            self.end_lost(claim.delivery, claim.open_names())
         assert state in {"ready", "cancelled"}
 
     @precondition(lambda self: self.deliveries)
@@ -167,6 +174,8 @@ class Machine(RuleBasedStateMachine):
         assert (reply[0] == "over") == (before in OVER)
         if reply[0] == "cancelled":
             delivery.cancelled = True
+            under_way = {name for claim in self.claims if claim.delivery is delivery for name in claim.names()}
+            self.end_lost(delivery, delivery.lost - under_way)
 
     @precondition(lambda self: self.deliveries)
     @rule(data=st.data())
@@ -215,6 +224,7 @@ class Machine(RuleBasedStateMachine):
         assert self.wait(self.stack.deliveries.retry(delivery.key, TENANT, [status])) == len(chosen)
         for name in chosen:
             delivery.written[name], delivery.since[name] = Status.QUEUED, made[name[1]]
+        delivery.lost -= set(chosen)
         for claim in self.claims:
             if claim.delivery is delivery:
                 claim.lose({recipient for recipient, channel in chosen if channel == claim.channel})
@@ -229,7 +239,10 @@ class Machine(RuleBasedStateMachine):
         self.time += time
         self.wait(self.stack.tick())
         for claim in [claim for claim in self.claims if claim.lease < self.time]:
-            self.end(claim, Status.UNKNOWN)
+            claim.delivery.lost |= claim.open_names()
+            self.end(claim)
+            if claim.delivery.cancelled:
+                self.end_lost(claim.delivery, claim.open_names())
 
     @invariant()
     def the_audit_is_clean(self) -> None:
@@ -245,7 +258,10 @@ class Machine(RuleBasedStateMachine):
 
     def compare(self, delivery: Delivery, recipient: str, channel: str, actual: Status, state: DeliveryState) -> None:
         written = delivery.written.get((recipient, channel), Status.QUEUED)
-        if channel not in delivery.people[int(recipient)]:
+        if written is Status.QUEUED and (recipient, channel) in delivery.lost and actual is not written:
+            delivery.write(recipient, channel, Status.UNKNOWN)  # its parcel expired
+            assert actual is Status.UNKNOWN
+        elif channel not in delivery.people[int(recipient)]:
             assert actual is Status.NO_CONTACT
         elif state not in OVER and not delivery.cancelled:
             assert actual is written

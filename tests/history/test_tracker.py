@@ -20,8 +20,7 @@ from tests.support.waiting import until
 
 
 class TestWaiting:
-    pytestmark = pytest.mark.row("D-15")
-
+    @pytest.mark.row("D-15")
     @on_both_servers
     async def test_waiting_ends_as_soon_as_enough_channels_have_reported(self, stack: Stack) -> None:
         gates = {channel: Gate() for channel in ("vk", "sms")}
@@ -40,6 +39,7 @@ class TestWaiting:
         assert history
         assert (history.state, timed_out) == (DeliveryState.FINISHED, False)
 
+    @pytest.mark.row("D-15")
     async def test_waiting_ends_at_its_timeout_with_the_history_so_far(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1))).key
         began = time.monotonic()
@@ -48,12 +48,14 @@ class TestWaiting:
         assert history
         assert (timed_out, history.state) == (True, DeliveryState.RELEASED)
 
+    @pytest.mark.row("D-15")
     async def test_a_timeout_of_zero_only_reads(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1))).key
         history, timed_out = await stack.tracker.wait(key, TENANT, 1, 0)
         assert history
         assert timed_out
 
+    @pytest.mark.row("D-15")
     async def test_waiting_for_more_reports_than_channels_waits_for_all_channels(self, stack: Stack) -> None:
         await stack.courier(FakeCourier())
         key = (await stack.deliver(person(1))).key
@@ -61,7 +63,7 @@ class TestWaiting:
         assert history
         assert (history.state, timed_out) == (DeliveryState.FINISHED, False)
 
-    @pytest.mark.row("D-12")
+    @pytest.mark.row("D-15", "D-12")
     async def test_a_channel_without_recipients_counts_as_reported(self, stack: Stack) -> None:
         await stack.courier(FakeCourier("vk"))
         key = (await stack.deliver(person(1, "vk"), channels=("vk", "sms"))).key
@@ -102,6 +104,7 @@ class TestWaiting:
         assert all(history and not timed_out for history, timed_out in results)
         await until(lambda: not_reading(stack))
 
+    @pytest.mark.row("D-15")
     async def test_waiting_ends_although_the_connection_is_killed(self, stack: Stack) -> None:
         gate = Gate()
         await stack.courier(FakeCourier(respond=gate))
@@ -114,6 +117,7 @@ class TestWaiting:
         assert history
         assert not timed_out
 
+    @pytest.mark.row("D-15")
     async def test_waiting_ends_although_the_stream_was_trimmed_while_the_connection_was_lost(
         self, stack: Stack
     ) -> None:
@@ -149,8 +153,6 @@ async def kill_readers(stack: Stack) -> None:
 
 
 class TestFollowing:
-    pytestmark = pytest.mark.row("D-16")
-
     @on_both_servers
     async def test_changes_come_in_order_and_the_end_last(self, stack: Stack) -> None:
         await stack.courier(FakeCourier(respond=slowly, parcel=5))
@@ -199,6 +201,25 @@ class TestFollowing:
         await stack.deliveries.record_report(await report_token(stack, key), Status.DELIVERED, "r")
         changes = await collect(stack, key, version)
         assert [change.outcome.status for change in changes if change.outcome] == [Status.DELIVERED]
+
+    @pytest.mark.row("D-16")
+    async def test_the_end_comes_once_and_has_a_version_of_its_own(self, stack: Stack) -> None:
+        """Regression: after a late delivery report the end had the report's version, and it was always repeated."""
+        await stack.courier(FakeCourier())
+        key = (await stack.deliver(*people(2))).key
+        end = (await stack.finished(key)).version
+        assert await collect(stack, key, end) == []
+        for status in (Status.DELIVERED, Status.READ):
+            await stack.deliveries.record_report(await report_token(stack, key), status, "r")
+            changes = await collect(stack, key)
+            versions = [change.version for change in changes]
+            assert versions == sorted(set(versions))
+            assert [change.recipient for change in changes] == [2, 1, None]
+            late = await collect(stack, key, end)
+            assert [change.outcome and change.outcome.status for change in late] == [status, None]
+            end = late[-1].version
+            assert await collect(stack, key, end) == []
+            assert (await stack.history(key)).version == end
 
     async def test_a_cancelled_delivery_ends_the_stream(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.model.states import RANK, Status
+from core.model.states import OPEN, RANK, Status
 from tests.model_checking.delivery_operations import (
     BOTH,
     CHANNEL,
@@ -13,6 +13,7 @@ from tests.model_checking.delivery_operations import (
     SECOND,
     TOKEN_CALLS,
     DeliveryVariant,
+    latest_parcel_of,
     status_of,
 )
 from tests.model_checking.invariants import changed, token_decides
@@ -72,6 +73,7 @@ class Deliveries:
         if call.script != "retry":
             yield from _later_evidence(before, after)
         yield from _versions_increase(before, after)
+        yield from _lost_attempts_end_unknown(before, after)
 
     async def drain(self, shards: ManyShards, states: Sequence[ShardState]) -> list[ShardState]:
         """Time passes until everything is due and every lease is over; then a courier sends to every recipient."""
@@ -99,6 +101,18 @@ def _later_evidence(before: ShardState, after: ShardState) -> Iterator[str]:
         old, new = status_of(before, entry), status_of(after, entry)
         if RANK[new] < RANK[old] and (old, new) != (Status.SENDING, Status.QUEUED):
             yield f"{entry.address} went from {old} to {new}"
+
+
+def _lost_attempts_end_unknown(before: ShardState, after: ShardState) -> Iterator[str]:
+    """I18: a parcel whose worker was lost and that ends without another claim leaves its open entries unknown."""
+    for number, task in enumerate((FIRST, SECOND)):
+        facts = before.task(task) or {}
+        if "lost" not in facts or facts["state"] == "taken" or after.task(task):
+            continue
+        for entry in BOTH:
+            was_open = status_of(before, entry) in OPEN and latest_parcel_of(before, entry) == number
+            if was_open and status_of(after, entry) is not Status.UNKNOWN:
+                yield f"{entry.address} may have been sent to, and ended as {status_of(after, entry)}"
 
 
 def _versions_increase(before: ShardState, after: ShardState) -> Iterator[str]:

@@ -111,6 +111,11 @@ def _entries(state: ShardState) -> list[tuple[int, Entry]]:
     return [(n, entry) for n, text in texts.items() if text for entry in load_parcel(text)[1]]
 
 
+def latest_parcel_of(state: ShardState, entry: Entry) -> int:
+    """The parcel of the entry's latest attempt."""
+    return max((number for number, found in _entries(state) if found == entry), default=-1)
+
+
 def _report(entry: Entry, status: Status) -> Operation:
     """A delivery report. It is possible once a worker had the parcel, which may have sent the message."""
     item = compact_json(entry.item(status, reference="ref"))

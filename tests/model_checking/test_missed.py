@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from core.courier.parcel import Parcel
+from core.history.channels import ChannelFacts, Channels
 from core.model.compact_json import compact_json
 from core.model.states import DeliveryState, Status
 from core.queue import NewTask, SettleResult, Tube, Tubes
@@ -41,7 +42,12 @@ async def test_two_recipients_cancelled_one_by_one_in_a_taken_parcel_are_both_sk
 
 
 @pytest.mark.row("D-38", "D-42")
-async def test_a_recipient_who_may_have_been_sent_to_before_a_crash_is_unknown_after_a_cancel(stack: Stack) -> None:
+@pytest.mark.parametrize("announces", [True, False])
+async def test_a_recipient_who_may_have_been_sent_to_before_a_crash_is_unknown_after_a_cancel(
+    stack: Stack, announces: bool
+) -> None:
+    """Where attempts are announced, a recipient that is not `sending` was not sent to."""
+    await Channels(stack.store, ()).register("echo", ChannelFacts(100), announces=announces)
     key = (await stack.deliver(*people(2))).key
     (task,) = await stack.take("echo")
     anna, ben = Parcel.of(task).entries
@@ -52,7 +58,8 @@ async def test_a_recipient_who_may_have_been_sent_to_before_a_crash_is_unknown_a
         row = compact_json([["echo", 0, entry.item(Status.CANCELLED)]])
         assert await stack.store.run("cancel", 0, key.suffix, TENANT, 0, row) == ["cancelled"]
     outcomes = [record.outcomes["echo"] for record in (await stack.history(key)).recipients]
-    assert [(one.status, one.reason) for one in outcomes] == [("unknown", "crashed"), ("cancelled", None)]
+    unannounced = ("cancelled", None) if announces else ("unknown", "crashed")
+    assert [(one.status, one.reason) for one in outcomes] == [("unknown", "crashed"), unannounced]
 
 
 @pytest.mark.row("D-42", "K-08")
@@ -80,9 +87,10 @@ async def test_each_claim_adds_to_the_used_pace_of_a_tube(stack: Stack) -> None:
 @pytest.mark.row("K-26")
 async def test_a_throttle_returns_its_end_and_does_not_shorten_a_longer_one(stack: Stack) -> None:
     now = (await stack.claim()).now
-    longer = await stack.store.run("throttle", 0, "t", "account:a", 60_000)
+    longer, was_throttled = await stack.store.run("throttle", 0, "t", "account:a", 60_000)
     assert longer >= now + 60_000
-    assert await stack.store.run("throttle", 0, "t", "account:a", 1_000) == longer
+    assert not was_throttled
+    assert await stack.store.run("throttle", 0, "t", "account:a", 1_000) == [longer, 1]
 
 
 @pytest.mark.row("D-16")

@@ -9,9 +9,6 @@ from sandbox.telegram.faults import NAMES
 from tests.sandbox.telegram_clients import USER, TelegramSandbox, assert_no_answer, request_once, rpc_error, send
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.row("D-43")
-
-
 REFUSALS = {
     "privacy": (403, "USER_PRIVACY_RESTRICTED", errors.UserPrivacyRestrictedError),
     "premium_required": (406, "PRIVACY_PREMIUM_REQUIRED", errors.AuthKeyError),
@@ -40,13 +37,18 @@ OTHER_FAULTS = {
     "disconnect_before",
     "disconnect_after",
     "slow",
+    "rate_limit",
+    "stored_then_refused",
+    "second_refused",
 }
 
 
 class TestFaults:
+    @pytest.mark.row("D-43")
     def test_every_fault_has_a_test(self) -> None:
         assert set(REFUSALS) | OTHER_FAULTS == NAMES
 
+    @pytest.mark.row("D-43")
     @pytest.mark.parametrize("name", REFUSALS)
     async def test_a_refusal_has_telegrams_code_and_text_and_stores_nothing(
         self, telegram: TelegramSandbox, name: str
@@ -64,11 +66,13 @@ class TestFaults:
         telegram.time += 100
         assert await request_once(client, send("works again", random_id=1))
 
+    @pytest.mark.row("D-43")
     async def test_a_magic_recipient_has_its_fault_every_time(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot()
         for _ in range(3):
             assert await rpc_error(client, send(to=900_003)) == (403, "USER_PRIVACY_RESTRICTED")
 
+    @pytest.mark.row("D-43")
     async def test_a_flood_wait_throttles_the_account_and_counts_down(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot()
         other = await telegram.bot("1001:sandbox-token")
@@ -82,6 +86,35 @@ class TestFaults:
         assert await request_once(client, send("afterwards", random_id=3))
         assert telegram.texts() == ["of another account", "afterwards"]
 
+    async def test_messages_beyond_a_rate_limit_are_refused_for_a_second(self, telegram: TelegramSandbox) -> None:
+        client = await telegram.bot()
+        telegram.inject_fault("rate_limit", 2, times=None)
+        for number in (1, 2):
+            await request_once(client, send(random_id=number, to=number))
+        assert await rpc_error(client, send(random_id=3, to=3)) == (420, "FLOOD_WAIT_1")
+        assert await rpc_error(client, send(random_id=4, to=4)) == (420, "FLOOD_WAIT_1")
+        telegram.time += 1
+        assert await request_once(client, send(random_id=3, to=3))
+        assert telegram.state.counter("telegram", "refused") == 1
+
+    @pytest.mark.row("D-43")
+    async def test_a_stored_message_is_refused_when_it_is_repeated(self, telegram: TelegramSandbox) -> None:
+        client = await telegram.bot()
+        telegram.inject_fault("stored_then_refused", times=None)
+        assert await rpc_error(client, send(random_id=1)) == (500, "INTERNAL_SERVER_ERROR")
+        assert await rpc_error(client, send(random_id=1)) == (400, "USER_IS_BLOCKED")
+        assert len(telegram.texts()) == 1
+
+    @pytest.mark.row("D-43")
+    async def test_only_the_first_message_to_a_recipient_is_stored(self, telegram: TelegramSandbox) -> None:
+        client = await telegram.bot()
+        telegram.inject_fault("second_refused", times=None)
+        for _ in range(2):
+            assert await request_once(client, send("first", random_id=1))
+        assert await rpc_error(client, send("second", random_id=2)) == (400, "USER_IS_BLOCKED")
+        assert telegram.texts() == ["first"]
+
+    @pytest.mark.row("D-43")
     async def test_slow_mode_throttles_one_chat(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot()
         telegram.inject_fault("slow_mode", 10)
@@ -149,6 +182,7 @@ class TestFaults:
         assert str((await request_once(client, send(random_id=7))).id) == telegram.state.inbox()[0].reference
         assert len(telegram.texts()) == 1
 
+    @pytest.mark.row("D-43")
     async def test_disconnect_before_stores_nothing(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot(auto_reconnect=False)
         telegram.inject_fault("disconnect_before")
@@ -163,6 +197,7 @@ class TestFaults:
         assert all(isinstance(answer, BaseException) for answer in await both)
         assert telegram.texts() == []
 
+    @pytest.mark.row("D-43")
     async def test_disconnect_after_stores_the_message(self, telegram: TelegramSandbox) -> None:
         client = await telegram.bot(auto_reconnect=False)
         telegram.inject_fault("disconnect_after")

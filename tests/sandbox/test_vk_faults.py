@@ -1,6 +1,7 @@
 """Every fault of the VK sandbox, by magic recipient and by rule."""
 
 import asyncio
+import contextlib
 import json
 
 import pytest
@@ -11,8 +12,6 @@ from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule
 from tests.sandbox.conftest import NotJson, Vk
 from tests.support.waiting import until
-
-pytestmark = pytest.mark.row("D-43")
 
 NEVER = 0.3  # seconds; a normal answer takes less than a hundredth of it
 BY_FAULT = {fault: int(address) for address, fault in MAGIC_RECIPIENTS["vk"].items()}
@@ -39,6 +38,7 @@ def recipients(vk: Vk) -> list[str]:
     return [received.address for received in vk.state.inbox("vk")]
 
 
+@pytest.mark.row("D-43")
 @pytest.mark.parametrize("code", codes("error"))
 async def test_error_is_in_the_entry_of_its_peer_only(vk: Vk, code: int) -> None:
     magic = peer("error", code)
@@ -50,6 +50,7 @@ async def test_error_is_in_the_entry_of_its_peer_only(vk: Vk, code: int) -> None
     assert recipients(vk) == ["5", "6"]
 
 
+@pytest.mark.row("D-43")
 @pytest.mark.parametrize("code", codes("error"))
 async def test_error_fails_a_call_with_a_single_peer(vk: Vk, code: int) -> None:
     with pytest.raises(VKAPIError) as refused:
@@ -57,6 +58,7 @@ async def test_error_fails_a_call_with_a_single_peer(vk: Vk, code: int) -> None:
     assert refused.value.code == code
 
 
+@pytest.mark.row("D-43")
 @pytest.mark.parametrize("code", codes("call_error"))
 async def test_call_error_fails_its_call_as_a_whole(vk: Vk, code: int) -> None:
     answer = await vk.execute(code_of(send(5), send(6, peer("call_error", code)), send(7)))
@@ -80,6 +82,7 @@ async def test_execute_errors_mismatch_leaves_a_false_without_its_entry(vk: Vk) 
     assert [one["error_code"] for one in answer["execute_errors"]] == [9]
 
 
+@pytest.mark.row("D-43")
 @pytest.mark.parametrize("code", codes("request_error"))
 async def test_request_error_fails_the_whole_request(vk: Vk, code: int) -> None:
     with pytest.raises(VKAPIError) as refused:
@@ -95,10 +98,29 @@ async def test_a_captcha_has_a_picture(vk: Vk) -> None:
     assert refused.value.captcha_img
 
 
+@pytest.mark.row("D-43")
 async def test_too_fast_is_error_6(vk: Vk) -> None:
     with pytest.raises(VKAPIError[6], match="Too many requests per second"):
         await vk.execute(code_of(send(5, peer("too_fast"))))
     assert recipients(vk) == []
+
+
+async def test_requests_beyond_a_rate_limit_are_refused_and_do_not_count(vk: Vk) -> None:
+    vk.state.add_rule(Rule("vk", Fault("rate_limit", 3)))
+    for number in range(3):
+        await vk.execute(code_of(send(5, 6, random_id=number + 1), send(7, random_id=number + 1)))
+    for _ in range(2):
+        with pytest.raises(VKAPIError[6], match="Too many requests per second"):
+            await vk.execute(code_of(send(5, random_id=9)))
+    assert len(recipients(vk)) == 9
+    assert vk.state.counter("vk", "refused") == 2
+
+    async def is_accepted() -> bool:
+        with contextlib.suppress(VKAPIError[6]):
+            return bool(await vk.execute(code_of(send(8))))
+        return False
+
+    await until(is_accepted)
 
 
 @pytest.mark.parametrize(("name", "status"), [("bad_gateway", 502), ("not_json", 200), ("stored_then_error", 500)])
@@ -112,6 +134,7 @@ async def test_html_pages_instead_of_a_response(vk: Vk, name: str, status: int) 
     assert recipients(vk) == (["5", str(peer(name))] if name == "stored_then_error" else [])
 
 
+@pytest.mark.row("D-43")
 async def test_disconnect_before_stores_nothing(vk: Vk) -> None:
     with pytest.raises((ServerDisconnectedError, ClientPayloadError, ConnectionError)):
         await vk.execute(code_of(send(5), send(peer("disconnect_before"))))
@@ -131,6 +154,18 @@ async def test_disconnect_after_stores_all_and_a_repeat_stores_nothing_twice(vk:
     assert vk.state.counter("vk", "repeated") == 3
 
 
+@pytest.mark.row("D-43")
+async def test_a_stored_message_is_refused_when_it_is_repeated(vk: Vk) -> None:
+    magic = peer("stored_then_refused")
+    with pytest.raises(NotJson):
+        await vk.send(peer_ids=[5, magic])
+    assert recipients(vk) == ["5", str(magic)]
+    good, bad = await vk.send(peer_ids=[5, magic])
+    assert (good["message_id"], bad["error"]["code"]) == (1, 901)
+    assert recipients(vk) == ["5", str(magic)]
+
+
+@pytest.mark.row("D-43")
 async def test_the_magic_disconnect_after_stores(vk: Vk) -> None:
     with pytest.raises((ClientError, ConnectionError)):
         await vk.send(peer_ids=[5, peer("disconnect_after")])
@@ -204,7 +239,9 @@ async def test_a_rule_precedes_a_magic_recipient(vk: Vk) -> None:
     assert [(await vk.send(peer_ids=[900_001]))[0]["error"]["code"] for _ in range(2)] == [7, 901]
 
 
+@pytest.mark.row("D-43")
 async def test_every_magic_recipient_is_tested_here() -> None:
     tested = {"error", "call_error", "peer_poison", "execute_errors_mismatch", "request_error", "too_fast"}
     tested |= {"bad_gateway", "not_json", "stored_then_error", "disconnect_before", "disconnect_after", "timeout"}
+    tested |= {"rate_limit", "stored_then_refused"}
     assert {fault.name for fault in BY_FAULT} == tested

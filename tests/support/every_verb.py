@@ -55,6 +55,8 @@ async def _call_queue_verbs(stack: Stack) -> None:
     await stack.finish_all("kept")
     await queue.purge()
     await queue.throttle("t", "account:somebody", timedelta(minutes=1))
+    await queue.learn_rate("t", "somebody", 20)
+    await queue.reserve_call("t", "somebody")
     await queue.release_timer("worker", 0)
 
 

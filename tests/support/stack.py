@@ -161,6 +161,11 @@ class Stack:
         self.deliveries = Deliveries(self.store, Channels(self.store, ()))
         return runtime
 
+    @property
+    def runtimes(self) -> list[Runtime]:
+        """The couriers that run."""
+        return list(self._couriers)
+
     async def stop(self, runtime: Runtime) -> None:
         """Stop a courier; wait until it has ended."""
         runtime.stop()
