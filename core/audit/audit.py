@@ -22,7 +22,7 @@ _KEYS = 500
 UNSEEN = {
     "I14": "that takeable work and an idle courier meet in time: measured by ./ada bench, checked by tests",
     "I15": "that each tenant gets its share over time: checked by tests; the ring itself is I4",
-    "I17": "that the provider's user got one message: no server of ours has this fact; checked by the couriers' tests",
+    "I17": "that the provider's user got one message: no server of Ada has this fact; checked by the couriers' tests",
 }
 """Invariants that the data in Redis cannot show."""
 

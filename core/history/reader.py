@@ -65,7 +65,7 @@ class HistoryReader:
         return projection.assemble(key, fields, fields, records, cursor)
 
     async def _immutable_fields(self, key: HistoryKey, tenant: str) -> HistoryFields:
-        """The fields that tell which other fields exist. Of the plan only the channels are used; they never change."""
+        """The fields that show which other fields exist. Of the plan only the channels are used; they never change."""
         return await self._fields_of_tenant(key, tenant, ("tenant", "plan", "recipients", "state", "finished"))
 
     async def _under_way(self, key: HistoryKey, fields: HistoryFields) -> set[str]:

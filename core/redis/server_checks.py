@@ -39,7 +39,7 @@ class SettingProblem:
 
 
 def setting_problems(settings: Mapping[str, str]) -> list[SettingProblem]:
-    """The wrong ones among a server's settings. A setting that the server does not report is not judged. Pure."""
+    """The wrong ones among a server's settings. A setting that the server does not report is left out. Pure."""
     wanted = [
         ("maxmemory-policy", "noeviction", "another policy may evict accepted messages", True),
         ("appendonly", "yes", "without it a restart loses accepted messages", False),
@@ -60,7 +60,7 @@ async def check(store: Store) -> list[SettingProblem]:
 
 
 async def check_settings(store: Store) -> list[SettingProblem]:
-    """Return the wrong settings. Those that the server hides are not judged."""
+    """Return the wrong settings. Those that the server hides are left out."""
     try:
         answer = await store.command("CONFIG", "GET", "maxmemory-policy", "appendonly", "hash-max-*-value")
     except ScriptFault:

@@ -96,7 +96,7 @@ class TestThrottles:
 
 
 class TestIsolation:
-    """One refusal of the whole account stops its attempts everywhere; one recipient stops nobody else."""
+    """One refusal of the whole account stops its attempts everywhere; one recipient stops no other."""
 
     @pytest.mark.row("D-22")
     @pytest.mark.parametrize("flags", ["Kgx", ""], ids=["with events", "without events"])

@@ -40,6 +40,11 @@ class Delivery:
         may_be_sent = self.written.get(name) is Status.SENDING or name in self.lost
         self.write(recipient, channel, Status.UNKNOWN if may_be_sent else status)
 
+    def end_lost(self, names: set[tuple[str, str]]) -> None:
+        """These entries are not attempted again; they are unknown if they may have been sent."""
+        for name in names & self.lost:
+            self.write(*name, Status.UNKNOWN)
+
 
 @dataclass
 class ClaimedParcel:

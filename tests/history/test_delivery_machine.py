@@ -130,10 +130,9 @@ class Machine(RuleBasedStateMachine):
             if name[0] in claim.skip:
                 claim.delivery.stop(*name, Status.CANCELLED)
 
-    def end_lost(self, delivery: Delivery, names: set[tuple[str, str]]) -> None:
-        """These entries are not attempted again; they are unknown if they may have been sent."""
-        for name in names & delivery.lost:
-            delivery.write(*name, Status.UNKNOWN)
+    def under_way(self, delivery: Delivery) -> set[tuple[str, str]]:
+        """Entries that a worker has; a cancellation does not end them."""
+        return {name for claim in self.claims if claim.delivery is delivery for name in claim.names()}
 
     @precondition(lambda self: self.claims)
     @rule(data=st.data())
@@ -142,7 +141,7 @@ class Machine(RuleBasedStateMachine):
         state = self.wait(self.stack.queue.release(claim.task))
         self.end(claim)
         if claim.delivery.cancelled:
-            self.end_lost(claim.delivery, claim.open_names())
+            claim.delivery.end_lost(claim.open_names())
         assert state in {"ready", "cancelled"}
 
     @precondition(lambda self: self.deliveries)
@@ -174,8 +173,7 @@ class Machine(RuleBasedStateMachine):
         assert (reply[0] == "over") == (before in OVER)
         if reply[0] == "cancelled":
             delivery.cancelled = True
-            under_way = {name for claim in self.claims if claim.delivery is delivery for name in claim.names()}
-            self.end_lost(delivery, delivery.lost - under_way)
+            delivery.end_lost(delivery.lost - self.under_way(delivery))
 
     @precondition(lambda self: self.deliveries)
     @rule(data=st.data())
@@ -242,7 +240,7 @@ class Machine(RuleBasedStateMachine):
             claim.delivery.lost |= claim.open_names()
             self.end(claim)
             if claim.delivery.cancelled:
-                self.end_lost(claim.delivery, claim.open_names())
+                claim.delivery.end_lost(claim.open_names())
 
     @invariant()
     def the_audit_is_clean(self) -> None:
@@ -263,7 +261,7 @@ class Machine(RuleBasedStateMachine):
             assert actual is Status.UNKNOWN
         elif channel not in delivery.people[int(recipient)]:
             assert actual is Status.NO_CONTACT
-        elif state not in OVER and not delivery.cancelled:
+        elif (state not in OVER and not delivery.cancelled) or (recipient, channel) in self.under_way(delivery):
             assert actual is written
         elif written is Status.SENDING:
             assert actual is Status.UNKNOWN

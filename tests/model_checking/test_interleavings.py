@@ -58,7 +58,7 @@ async def explored_delivery(shards: ManyShards, variant: DeliveryVariant, depth:
 @pytest.mark.row("K-12", "K-15", "K-17", "K-30")
 @every_tube_variant
 async def test_no_single_script_in_any_state_leaves_a_task_stuck(shards: ManyShards, variant: TubeVariant) -> None:
-    assert (await explored(shards, variant, 1)).steps > 300, "so many scripts were really tried"
+    assert (await explored(shards, variant, 1)).steps > 300, "this many scripts were really tried"
 
 
 @pytest.mark.row("K-12", "K-15", "K-17", "K-30")
@@ -67,7 +67,7 @@ async def test_no_order_of_scripts_leaves_a_task_stuck(
     shards: ManyShards, variant: TubeVariant, long_form: bool
 ) -> None:
     depth, least = (3, 10_000) if long_form else (2, 2_000)
-    assert (await explored(shards, variant, depth)).steps > least, "so many scripts were really tried"
+    assert (await explored(shards, variant, depth)).steps > least, "this many scripts were really tried"
 
 
 @pytest.mark.row("K-12", "K-15", "K-17", "K-30")
@@ -77,7 +77,7 @@ async def test_no_order_of_scripts_leaves_a_task_stuck_on_debians_redis(
     shards: ManyShards, variant: TubeVariant, long_form: bool
 ) -> None:
     depth, least = (2, 2_000) if long_form else (1, 300)
-    assert (await explored(shards, variant, depth)).steps > least, "so many scripts were really tried"
+    assert (await explored(shards, variant, depth)).steps > least, "this many scripts were really tried"
 
 
 @pytest.mark.row("D-42", "D-40")
@@ -85,7 +85,7 @@ async def test_no_order_of_scripts_leaves_a_task_stuck_on_debians_redis(
 async def test_no_single_script_in_any_state_leaves_a_delivery_stuck(
     shards: ManyShards, variant: DeliveryVariant
 ) -> None:
-    assert (await explored_delivery(shards, variant, 1)).steps > 200, "so many scripts were really tried"
+    assert (await explored_delivery(shards, variant, 1)).steps > 200, "this many scripts were really tried"
 
 
 @pytest.mark.row("D-42", "D-40")
@@ -94,4 +94,4 @@ async def test_no_order_of_scripts_leaves_a_delivery_stuck(
     shards: ManyShards, variant: DeliveryVariant, long_form: bool
 ) -> None:
     depth, least = (3, 10_000) if long_form else (2, 1_500)
-    assert (await explored_delivery(shards, variant, depth)).steps > least, "so many scripts were really tried"
+    assert (await explored_delivery(shards, variant, depth)).steps > least, "this many scripts were really tried"
