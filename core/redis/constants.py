@@ -20,6 +20,11 @@ REPLY_MS = 3_600_000
 COUNTED = tuple(str(status) for status in Status if status is not Status.QUEUED)
 """Statuses that a history counts by channel; `queued` is what is left."""
 
+RELATIONS = 2000
+"""The most groups of a person or supergroup, supergroups of a group, ownerships of a person, owners of a group: a script
+that follows all of them takes the server a few milliseconds.
+"""
+
 TASK_FACTS = (
     *("state", "tube", "tenant", "lane", "priority", "order", "due", "expires"),
     *("attempts", "allowed", "token", "started"),
@@ -45,6 +50,7 @@ CONSTANTS: Mapping[str, Constant] = {
     "PRIORITY_STEP": PRIORITY_STEP,
     "RANK": RANK,
     "REACHED": REACHED,
+    "RELATIONS": RELATIONS,
     "REPLY_MS": REPLY_MS,
     "TASK_ENDS": TASK_ENDS,
     "TASK_FACTS": TASK_FACTS,

@@ -70,6 +70,7 @@ DRAINS = frozenset(
             "bury",
         ),
         *("record_report", "read_history"),
+        *("delete_user", "delete_group", "delete_supergroup", "remove_member", "remove_from_supergroup", "disown"),
     }
 )
 

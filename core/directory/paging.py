@@ -1,0 +1,58 @@
+"""Pages of sorted ids. A cursor names the last id of the page before, so pages neither overlap nor skip what stays.
+
+Ids are sorted as text, by their bytes in UTF-8 (10 before 9).
+"""
+
+import base64
+import binascii
+from collections.abc import AsyncIterator, Sequence
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from core.directory.records import PAGE
+from core.errors import malformed_cursor
+from core.redis.store import Store
+
+T = TypeVar("T")
+
+
+class Page(Struct, Generic[T], frozen=True):
+    """A part of a list. `next`: the cursor of the next page, None on the last."""
+
+    items: Sequence[T]
+    next: str | None = None
+
+
+async def pages_of_ids(store: Store, key: str, after: str = "", size: int = PAGE) -> AsyncIterator[list[str]]:
+    """The ids of a sorted set after an id, at most `size` at a time."""
+    while True:
+        start = f"({after}" if after else "-"
+        page: list[str] = await store.command("ZRANGEBYLEX", key, start, "+", "LIMIT", 0, size)
+        if page:
+            yield page
+        if len(page) < size:
+            return
+        after = page[-1]
+
+
+async def all_ids(store: Store, key: str) -> list[str]:
+    """All ids of a sorted set, read in pages."""
+    return [one async for page in pages_of_ids(store, key) for one in page]
+
+
+def write_cursor(last: str) -> str:
+    return base64.urlsafe_b64encode(last.encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str | None) -> str:
+    """The id after which a page begins; "" for the first page. Raises Invalid CURSOR_MALFORMED."""
+    if cursor is None:
+        return ""
+    try:
+        last = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
+    except (ValueError, binascii.Error):
+        raise malformed_cursor() from None
+    if not last or not last.isprintable():
+        raise malformed_cursor()
+    return last

@@ -1,0 +1,208 @@
+"""The people of the directory: create, change, delete, find by id, e-mail address, contact, group and role."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from core.directory.paging import Page, pages_of_ids, read_cursor, write_cursor
+from core.directory.records import PAGE, SHARD, Records, decode_record, encode_record, raise_first, version_of
+from core.errors import Conflict, NotFound, Refused
+from core.model.addresses import canonical
+from core.model.history_key import Id
+from core.model.people import (
+    MAX_ADDRESSES,
+    User,
+    UserChange,
+    canonical_email,
+    canonical_user,
+    faults_of_contacts,
+    faults_of_user,
+    id_text,
+)
+from core.redis.keys import KEYS
+
+# People read for one page of a filtered list. Beyond it the page ends early, with a cursor.
+_MOST_READ = 5000
+
+
+class _Filter(NamedTuple):
+    """What people of a list have in common; None: anything."""
+
+    email: str | None
+    contact: tuple[str, str] | None
+    group: Id | None
+    role: str | None
+
+
+class Users(Records):
+    """People: a part of the directory."""
+
+    async def create_user(self, tenant: str, user: User) -> User:
+        """Store a new person; return it as it was stored, with canonical addresses.
+
+        Raises Invalid, Conflict USER_EXISTS, EMAIL_TAKEN, CONTACT_TAKEN.
+        """
+        raise_first(faults_of_user(user))
+        stored = canonical_user(user)
+        reply = await self._store.run("create_user", SHARD, tenant, id_text(user.id), encode_record(stored))
+        if reply[0] == "exists":
+            raise Conflict("USER_EXISTS", "There is a person with this id.", "id")
+        _raise_taken(reply)
+        return stored
+
+    async def update_user(self, tenant: str, user: Id, change: UserChange) -> User:
+        """Change some fields of a person; return it as it is now.
+
+        Raises NotFound USER_NOT_FOUND, Invalid, Conflict EMAIL_TAKEN, CONTACT_TAKEN.
+        """
+        given = {name: value for name in change.__struct_fields__ if (value := getattr(change, name)) is not UNSET}
+        return await self._change(tenant, user, lambda old: replace(old, **given))
+
+    async def delete_user(self, tenant: str, user: Id) -> None:
+        """Delete a person with its contacts, memberships and ownerships. Histories stay as they are.
+
+        Raises NotFound USER_NOT_FOUND.
+        """
+        await self.find_user(tenant, user)
+        await self._store.run("delete_user", SHARD, tenant, id_text(user))
+
+    async def find_user(self, tenant: str, user: Id) -> User:
+        """The person with this id. Raises NotFound USER_NOT_FOUND."""
+        record = await self._record(tenant, User, user)
+        if record is None:
+            raise user_not_found(user)
+        return decode_record(record, User)
+
+    async def lookup(self, tenant: str, ids: Sequence[Id]) -> list[User | None]:
+        """The people with these ids, in their order; None for an unknown one."""
+        return await self._values(tenant, User, [id_text(one) for one in ids])
+
+    async def user_by_email(self, tenant: str, email: str) -> User | None:
+        """The person with this e-mail address, in any case of letters."""
+        return await self._indexed(tenant, "emails", canonical_email(email))
+
+    async def user_by_contact(self, tenant: str, channel: str, address: str) -> User | None:
+        """The person with this contact, in any written form of the address."""
+        return await self._indexed(tenant, "contacts", f"{channel}:{canonical(channel, address)}")
+
+    async def add_contact(self, tenant: str, user: Id, channel: str, address: str) -> User:
+        """Add a contact to a person, who may have it already; return the person as it is now.
+
+        Raises NotFound USER_NOT_FOUND, Invalid, Conflict CONTACT_TAKEN, LIMIT_REACHED (16 addresses of a channel).
+        """
+        raise_first(faults_of_contacts({channel: [address]}, None))
+
+        def add(old: User) -> User:
+            addresses = [*old.contacts.get(channel, ()), canonical(channel, address)]
+            if len(set(addresses)) > MAX_ADDRESSES:
+                raise limit_reached(f"A person has at most {MAX_ADDRESSES} addresses of a channel.")
+            return replace(old, contacts={**old.contacts, channel: addresses})
+
+        return await self._change(tenant, user, add)
+
+    async def remove_contact(self, tenant: str, user: Id, channel: str, address: str) -> User:
+        """Remove this one contact of a person; return the person as it is now.
+
+        Raises NotFound USER_NOT_FOUND, CONTACT_NOT_FOUND.
+        """
+        unwanted = canonical(channel, address)
+
+        def remove(old: User) -> User:
+            addresses = old.contacts.get(channel, ())
+            if unwanted not in addresses:
+                raise NotFound("CONTACT_NOT_FOUND", "The person does not have this contact.")
+            return replace(old, contacts={**old.contacts, channel: [one for one in addresses if one != unwanted]})
+
+        return await self._change(tenant, user, remove)
+
+    async def users(
+        self,
+        tenant: str,
+        *,
+        email: str | None = None,
+        contact: tuple[str, str] | None = None,
+        group: Id | None = None,
+        role: str | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> Page[User]:
+        """A page of people, sorted by id as text. `contact`: channel and address. Several conditions must all be true.
+        An unknown group has no members. A page may end early, with a cursor.
+
+        Raises Invalid CURSOR_MALFORMED.
+        """
+        wanted = _Filter(email, contact, group, role)
+        after = read_cursor(cursor)
+        if email is not None or contact is not None:
+            return Page([one for one in await self._by_index(tenant, wanted) if id_text(one.id) > after])
+        found: list[User] = []
+        read = 0
+        async for page in pages_of_ids(self._store, _index_of(tenant, wanted), after, min(limit + 1, PAGE)):
+            for user_id, user in zip(page, await self.lookup(tenant, page), strict=True):
+                if len(found) == limit or read == _MOST_READ:
+                    return Page(found, write_cursor(after))
+                after, read = user_id, read + 1
+                if user and (role is None or user.role == role):
+                    found.append(user)
+        return Page(found)
+
+    async def _by_index(self, tenant: str, wanted: _Filter) -> list[User]:
+        """The one person with this e-mail address or contact, if the other conditions are true too."""
+        found = [await self.user_by_email(tenant, wanted.email)] if wanted.email is not None else []
+        found += [await self.user_by_contact(tenant, *wanted.contact)] if wanted.contact is not None else []
+        user = found[0]
+        if user is None or any(other != user for other in found) or wanted.role not in (None, user.role):
+            return []
+        return [user] if wanted.group is None or await self.is_member(tenant, wanted.group, user.id) else []
+
+    async def is_member(self, tenant: str, group: Id, user: Id) -> bool:
+        """Whether a person is in a group."""
+        key = KEYS["members"].at(SHARD, tenant, id_text(group))
+        return await self._store.command("ZSCORE", key, id_text(user)) is not None
+
+    async def _indexed(self, tenant: str, index: str, field: str) -> User | None:
+        """The person that an index names. None if it is deleted meanwhile."""
+        user_id = await self._store.command("HGET", KEYS[index].at(SHARD, tenant), field)
+        return (await self.lookup(tenant, [user_id]))[0] if user_id is not None else None
+
+    async def _change(self, tenant: str, user: Id, changed: Callable[[User], User]) -> User:
+        """Write what `changed` makes of the person; again from its new state if another caller was faster."""
+        while True:
+            record = await self._record(tenant, User, user)
+            if record is None:
+                raise user_not_found(user)
+            new = changed(decode_record(record, User))
+            raise_first(faults_of_user(new))
+            new = canonical_user(new)
+            arguments = (tenant, id_text(user), version_of(record), encode_record(new))
+            reply = await self._store.run("update_user", SHARD, *arguments)
+            _raise_taken(reply)
+            if reply[0] == "updated":
+                return new
+
+
+def _index_of(tenant: str, wanted: _Filter) -> str:
+    """The sorted set with the fewest people that may be wanted."""
+    if wanted.group is not None:
+        return KEYS["members"].at(SHARD, tenant, id_text(wanted.group))
+    if wanted.role is not None:
+        return KEYS["role"].at(SHARD, tenant, wanted.role)
+    return KEYS["userids"].at(SHARD, tenant)
+
+
+def _raise_taken(reply: Sequence[str]) -> None:
+    if reply[0] == "email":
+        raise Conflict("EMAIL_TAKEN", "Another person has this e-mail address.", "email")
+    if reply[0] == "contact":
+        channel = reply[1].partition(":")[0]
+        raise Conflict("CONTACT_TAKEN", "Another person has this contact.", f"contacts.{channel}")
+
+
+def user_not_found(user: Id) -> NotFound:
+    return NotFound("USER_NOT_FOUND", f"There is no person {user!r}.")
+
+
+def limit_reached(detail: str) -> Refused:
+    return Conflict("LIMIT_REACHED", detail)

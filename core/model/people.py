@@ -1,0 +1,212 @@
+"""People and groups of the directory: frozen values and their rules. Pure.
+
+`faults_of_…` return every fault of a value, so that the HTTP API and the CSV import can report all of them at once;
+`core.directory` raises the first. 7 and "7" are the same id (`id_text`); an id comes back as it was given.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Literal, get_args
+
+from msgspec import UNSET, Struct, UnsetType
+
+from core.errors import Invalid
+from core.model.addresses import without_duplicates
+from core.model.addresses import canonical as canonical_address
+from core.model.history_key import Id
+
+Role = Literal["student", "trainer", "staff", "admin"]
+Locale = Literal["ru", "en"]
+ObjectKind = Literal["group", "supergroup"]
+
+ROLES: tuple[str, ...] = get_args(Role)
+LOCALES: tuple[str, ...] = get_args(Locale)
+OBJECT_KINDS: tuple[str, ...] = get_args(ObjectKind)
+DEFAULT_LOCALE = "ru"
+
+MAX_ADDRESSES = 16
+"""Addresses of one person in one channel."""
+MAX_CHANNELS = 32
+_MAX_NAME = 256
+_MAX_EMAIL = 254  # RFC 5321, section 4.5.3.1.3, without the brackets
+_INT64 = 2**63
+_ADDRESS_LENGTH = 256
+# The local part is a dot-atom of RFC 5321; the domain has two labels or more, in ASCII (xn-- for others).
+_EMAIL = re.compile(
+    r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
+    r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])"
+)
+
+
+class User(Struct, frozen=True, omit_defaults=True):
+    """A person. `contacts`: channel → addresses; no channel has an empty list. `opt_out`: channels in which the person
+    wants no messages.
+    """
+
+    id: Id
+    name: str | None = None
+    email: str | None = None
+    role: str | None = None
+    locale: str = DEFAULT_LOCALE
+    contacts: Mapping[str, Sequence[str]] = {}
+    opt_out: Sequence[str] = ()
+
+
+class UserChange(Struct, frozen=True):
+    """New values of a person's fields. A field that is UNSET stays; the others are replaced as a whole."""
+
+    name: str | UnsetType | None = UNSET
+    email: str | UnsetType | None = UNSET
+    role: str | UnsetType | None = UNSET
+    locale: str | UnsetType = UNSET
+    contacts: Mapping[str, Sequence[str]] | UnsetType = UNSET
+    opt_out: Sequence[str] | UnsetType = UNSET
+
+
+class Group(Struct, frozen=True, omit_defaults=True):
+    """A group of people. A virtual group is used to address people and is never shown as their origin."""
+
+    id: Id
+    title: str | None = None
+    virtual: bool = False
+
+
+class GroupChange(Struct, frozen=True):
+    """New values of a group's fields. A field that is UNSET stays."""
+
+    title: str | UnsetType | None = UNSET
+    virtual: bool | UnsetType = UNSET
+
+
+class Supergroup(Struct, frozen=True, omit_defaults=True):
+    """A set of groups."""
+
+    id: Id
+    title: str | None = None
+    groups: Sequence[Id] = ()
+
+
+class Ownership(Struct, frozen=True):
+    """The person `user` may write to the group or supergroup `id`."""
+
+    user: Id
+    kind: ObjectKind
+    id: Id
+
+
+class Member(Struct, frozen=True):
+    """A person that was found through groups. `origin`: the ids of its non-virtual groups among them, as text."""
+
+    user: User
+    origin: Sequence[str]
+
+
+class Expansion(Struct, frozen=True):
+    """The people of groups and supergroups, each once."""
+
+    members: Sequence[Member]
+
+
+def id_text(given: Id) -> str:
+    """The form in which ids are compared and stored: 7 and "7" are the same."""
+    return str(given)
+
+
+# canonical forms
+
+
+def canonical_user(user: User) -> User:
+    """The form in which a person is stored: one form of each address and of the e-mail address, no repetition."""
+    contacts = canonical_contacts(user.contacts)
+    email = canonical_email(user.email) if user.email else None
+    return User(user.id, user.name, email, user.role, user.locale, contacts, tuple(dict.fromkeys(user.opt_out)))
+
+
+def canonical_contacts(contacts: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Each address once and in its canonical form; no empty lists."""
+    found = {channel: without_duplicates(channel, addresses) for channel, addresses in contacts.items()}
+    return {channel: [canonical_address(channel, one) for one in some] for channel, some in found.items() if some}
+
+
+def canonical_email(email: str) -> str:
+    """In lower case: no mail system that people use tells addresses apart by case."""
+    return email.lower()
+
+
+# faults
+
+
+def faults_of_user(user: User, channels: Collection[str] | None = None) -> Iterator[Invalid]:
+    """Every fault of a person. `channels`: the known ones; None if they are not checked here."""
+    yield from faults_of_id(user.id)
+    yield from faults_of_name(user.name, "name")
+    if user.email is not None:
+        yield from faults_of_email(user.email)
+    if user.role is not None and user.role not in ROLES:
+        yield Invalid("UNKNOWN_ROLE", f"A role is one of {', '.join(ROLES)}.", "role")
+    if user.locale not in LOCALES:
+        yield Invalid("UNKNOWN_LOCALE", f"A locale is one of {', '.join(LOCALES)}.", "locale")
+    yield from faults_of_contacts(user.contacts, channels)
+    for number, channel in enumerate(user.opt_out):
+        yield from _faults_of_channel(channel, f"opt_out.{number}", channels)
+
+
+def faults_of_id(given: Id, path: str = "id") -> Iterator[Invalid]:
+    """An id is a whole number of 64 bits, or 1 to 128 printable characters."""
+    if isinstance(given, int):
+        if not -_INT64 <= given < _INT64:
+            yield Invalid("OUT_OF_RANGE", "A number has at most 64 bits.", path)
+    elif not given or len(given) > 128:
+        yield Invalid("TOO_LONG" if given else "TOO_SHORT", "An id has 1 to 128 characters.", path)
+    elif not given.isprintable():
+        yield Invalid("NOT_PRINTABLE", "Only printable characters are allowed.", path)
+
+
+def faults_of_name(name: str | None, path: str) -> Iterator[Invalid]:
+    """A name or title is at most 256 printable characters."""
+    if name is not None and len(name) > _MAX_NAME:
+        yield Invalid("TOO_LONG", f"The maximum length is {_MAX_NAME}.", path)
+    elif name is not None and not name.isprintable():
+        yield Invalid("NOT_PRINTABLE", "Only printable characters are allowed.", path)
+
+
+def faults_of_email(email: str, path: str = "email") -> Iterator[Invalid]:
+    """An e-mail address has the form name@domain, in ASCII, without blanks and line breaks."""
+    if len(email) > _MAX_EMAIL or len(email.partition("@")[0]) > 64 or not _EMAIL.fullmatch(email):
+        yield Invalid("EMAIL_MALFORMED", "An e-mail address looks like name@example.org.", path)
+
+
+def faults_of_contacts(contacts: Mapping[str, Sequence[str]], channels: Collection[str] | None) -> Iterator[Invalid]:
+    """Contacts are printable addresses in known channels, at most 16 in each."""
+    if len(contacts) > MAX_CHANNELS:
+        yield Invalid("TOO_LONG", f"At most {MAX_CHANNELS} channels are allowed.", "contacts")
+    for channel, addresses in contacts.items():
+        path = f"contacts.{channel}"
+        yield from _faults_of_channel(channel, path, channels)
+        if len(addresses) > MAX_ADDRESSES:
+            yield Invalid("TOO_LONG", f"At most {MAX_ADDRESSES} addresses of a channel are allowed.", path)
+        for number, address in enumerate(addresses):
+            yield from faults_of_address(address, f"{path}.{number}")
+
+
+def faults_of_address(address: str, path: str = "address") -> Iterator[Invalid]:
+    """An address has 1 to 256 printable characters."""
+    if not address or len(address) > _ADDRESS_LENGTH:
+        yield Invalid("TOO_LONG" if address else "TOO_SHORT", "An address has 1 to 256 characters.", path)
+    elif not address.isprintable():
+        yield Invalid("NOT_PRINTABLE", "Only printable characters are allowed.", path)
+
+
+def _faults_of_channel(channel: str, path: str, channels: Collection[str] | None) -> Iterator[Invalid]:
+    if channels is None:
+        known = channel.isprintable() and ":" not in channel and 0 < len(channel) <= 64
+    else:
+        known = channel in channels
+    if not known:
+        yield Invalid("UNKNOWN_CHANNEL", f"The channel {channel!r} is unknown.", path)
+
+
+def faults_of_group(group: Group | Supergroup) -> Iterator[Invalid]:
+    """Every fault of a group or supergroup."""
+    yield from faults_of_id(group.id)
+    yield from faults_of_name(group.title, "title")

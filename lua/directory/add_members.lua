@@ -1,0 +1,14 @@
+-- add_members: add people to a group, all or none
+-- ARGV    tenant, group, users:rest
+--         users: at most 500
+-- USES    groups
+-- RETURNS ["added"] or ["group"] (there is none) ["user", id] (there is none) ["limit", user] (it is in too many groups)
+-- EVENTS  none
+-- INVARIANT I20 members and memberships agree; a refusal writes nothing
+
+if redis.call('HEXISTS', groups_key(tenant), group) == 0 then return { 'group' } end
+local refusal = refused_member(tenant, group, users)
+if refusal then return refusal end
+
+add_members_to(tenant, group, users)
+return { 'added' }
