@@ -1,4 +1,5 @@
-"""Creates `.venv` and installs the libraries of a lock file. Called by the script `ada`, with any Python >= 3.11.
+"""Creates `.venv` and installs the libraries of a lock file. Called by the script `ada`, with any Python >= 3.11; by
+`./ada check` also for an environment of another Python.
 
 Uses only the standard library. Guarantees: exit code 0 means that all libraries are installed. After an interruption
 the next call creates the environment anew. Of two calls at the same time the second one waits for the first.
@@ -17,8 +18,8 @@ DEVELOPMENT = "requirements-dev.lock"
 PIP_INSTALL = ("-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--require-hashes", "-r")
 
 
-def main(root: Path, lock: str) -> int:
-    """Returns 0, or 2 after a message on stderr."""
+def main(root: Path, lock: str, name: str = ".venv") -> int:
+    """Installs into the environment `name` in `root`. Returns 0, or 2 after a message on stderr."""
     # The lock on the folder is released when this process and its children, which inherit it, have ended.
     folder = os.open(root, os.O_RDONLY)
     try:
@@ -26,10 +27,11 @@ def main(root: Path, lock: str) -> int:
     except BlockingIOError:
         log("another call is installing; waiting for it")
         fcntl.flock(folder, fcntl.LOCK_EX)
-    if is_installed(root, lock) or is_installed(root, DEVELOPMENT):
+    venv = root / name
+    if is_installed(venv, root, lock) or is_installed(venv, root, DEVELOPMENT):
         return 0
     try:
-        install(root, lock, folder)
+        install(venv, root, lock, folder)
     except (OSError, subprocess.CalledProcessError) as error:
         log(f"cannot install the libraries: {error}")
         log("see the output above; the first call needs a network connection to the package index")
@@ -37,21 +39,21 @@ def main(root: Path, lock: str) -> int:
     return 0
 
 
-def is_installed(root: Path, lock: str) -> bool:
-    copy = root / ".venv" / lock
-    return python_of(root).exists() and copy.exists() and copy.read_bytes() == (root / lock).read_bytes()
+def is_installed(venv: Path, root: Path, lock: str) -> bool:
+    copy = venv / lock
+    return python_of(venv).exists() and copy.exists() and copy.read_bytes() == (root / lock).read_bytes()
 
 
-def python_of(root: Path) -> Path:
-    return root / ".venv" / "bin" / "python"
+def python_of(venv: Path) -> Path:
+    return venv / "bin" / "python"
 
 
-def install(root: Path, lock: str, folder: int) -> None:
-    """Creates `.venv`, or updates a complete one in place: a running `./ada up` keeps its files."""
-    venv, python = root / ".venv", python_of(root)
+def install(venv: Path, root: Path, lock: str, folder: int) -> None:
+    """Creates the environment, or updates a complete one in place: a running `./ada up` keeps its files."""
+    python = python_of(venv)
     copies = list(venv.glob("requirements*.lock"))
     if not (copies and python.exists()):
-        log(f"creating .venv with Python {sys.version.split()[0]}")
+        log(f"creating {venv.name} with Python {sys.version.split()[0]}")
         run([sys.executable, "-m", "venv", "--clear", venv], folder)
     for copy in copies:
         copy.unlink(missing_ok=True)
@@ -71,4 +73,4 @@ def log(line: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2]))
+    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))

@@ -14,7 +14,7 @@ from typing import Any
 
 from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
 from cli.processes.data_directory import prepare_data_directory, private_directory
-from cli.processes.startup import configure_logging, open_store, stop_requested
+from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, channels, courier_module, load
@@ -60,6 +60,7 @@ async def run_courier(configuration: Configuration, channel: str, directory: Pat
     async with open_store(configuration, waits=True) as store:
         stop = stop_requested()  # before, a signal simply ends the process
         courier = await open_courier(channel, settings, directory)
+        collect_garbage_less_often()
         try:
             options = courier_options(channel, settings, configuration.settings.lease)
             return await deliver(Runtime(store, courier, options), stop, directory / HEALTH_FILE)

@@ -13,6 +13,7 @@ from typing import TextIO
 from xml.etree import ElementTree
 
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, no_arguments
+from cli.python_versions import environment_of, further_pythons
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKERS = ("-n", "2", "--dist", "worksteal")
@@ -25,6 +26,9 @@ STEPS: Sequence[tuple[str, Sequence[str]]] = (
     ("types", ("-m", "mypy", ".")),
     ("layers", ("-c", "from importlinter.cli import import_linter as run; run()", "lint")),
 )
+
+FURTHER_TESTS = ("tests/courier", "tests/couriers", "tests/crash", "tests/history", "tests/queue")
+"""Run on each further Python. The whole suite runs on one."""
 
 
 def declare_test(parser: ArgumentParser) -> None:
@@ -68,28 +72,35 @@ def totals(report: Path) -> dict[str, float]:
     return {name: float(found.get(name, 0)) for name in ("tests", "failures", "errors", "skipped", "time")}
 
 
-def run_python(words: Sequence[str], output: TextIO | None = None) -> int:
+def run_python(words: Sequence[str], output: TextIO | None = None, python: str | Path = sys.executable) -> int:
     """Runs Python in the directory of the clone. Returns its exit code."""
     sys.stdout.flush()
-    return subprocess.run([sys.executable, *words], cwd=ROOT, stdout=output, check=False).returncode
+    return subprocess.run([python, *words], cwd=ROOT, stdout=output, check=False).returncode
 
 
 def check(arguments: Namespace) -> int:
-    """Runs every step, also after a failure. pytest is last, so the output ends with its summary."""
+    """Runs every step, also after a failure, and some tests on each further Python of this machine. The whole suite is
+    last, so the output ends with its summary.
+    """
     need_clone()
     failed = [name for name, words in STEPS if not passes(name, words, arguments.json)]
+    words = ["-m", "pytest", "-q", *WORKERS, *FURTHER_TESTS]
+    for version, program in further_pythons().items():
+        python = environment_of(version, program, ROOT)
+        if not python or not passes(f"tests on Python {version}", words, arguments.json, python):
+            failed.append(f"tests on Python {version}")
     if not arguments.json:
         print_step("test …")
-    if run_tests(["--no-skips"], arguments.json) != SUCCESS:
+    if run_tests(["--no-skips", "--durations=20"], arguments.json) != SUCCESS:
         failed.append("test")
     if failed and not arguments.json:
         print(f"ada: check failed: {', '.join(failed)}", flush=True)
     return FAILURE if failed else SUCCESS
 
 
-def passes(name: str, words: Sequence[str], as_json: bool) -> bool:
+def passes(name: str, words: Sequence[str], as_json: bool, python: str | Path = sys.executable) -> bool:
     began = time.monotonic()
-    good = run_python(words, sys.stderr if as_json else None) == 0
+    good = run_python(words, sys.stderr if as_json else None, python) == 0
     took = round(time.monotonic() - began, 1)
     if as_json:
         print(json.dumps({"step": name, "passed": good, "time": took}), flush=True)

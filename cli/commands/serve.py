@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from cli.command import SUCCESS, Command, CommandFailed
 from cli.commands.up import ada_child, run_until, start_required
-from cli.processes.startup import configure_logging, open_store, stop_requested
+from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import ChildSpec, Supervisor, announce
 from cli.settings.parsing import Address
 from cli.settings.secrets import receiver
@@ -68,6 +68,7 @@ async def serve(configuration: Configuration, share_port: bool) -> int:
     async with open_store(configuration, waits=True) as store, open_services(store, settings) as services:
         stop = stop_requested()  # before, a signal simply ends the process
         app = build(services, options)
+        collect_garbage_less_often()
         with cannot_listen(address):
             async with listening(
                 app, address.host, address.port, share_port=share_port, shutdown_timeout=SHUTDOWN_TIMEOUT

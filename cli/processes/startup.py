@@ -1,6 +1,7 @@
 """What each process does at its start: logging, signal handlers, and opening the store."""
 
 import asyncio
+import gc
 import logging
 import signal
 import sys
@@ -39,6 +40,17 @@ def stop_requested() -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, request, number)
     return event
+
+
+def collect_garbage_less_often() -> None:
+    """Leaves the modules out of every collection, and lets more objects live between two.
+
+    Requests and attempts leave hardly any cycles behind. With Python's defaults the collections took a third of a busy
+    process's time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def redis_url(settings: Settings) -> str:

@@ -86,7 +86,8 @@ class Response(Struct):
 
     def with_body(self, body: bytes) -> web.Response:
         """The response whose body was encoded before."""
-        return web.Response(status=self.status, body=body, headers=JSON_HEADERS | dict(self.headers or {}))
+        headers = {**JSON_HEADERS, **self.headers} if self.headers else JSON_HEADERS
+        return web.Response(status=self.status, body=body, headers=headers)
 
 
 def next_page_link(request: web.Request, cursor: str | None) -> Mapping[str, str] | None:

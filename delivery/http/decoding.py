@@ -10,7 +10,7 @@ where json.loads alone takes 4; a bulk request has thousands of them.
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -113,10 +113,14 @@ class QueryReader(Generic[T]):
 
     def __init__(self, shape: type[T]) -> None:
         self._shape = shape
-        self._lists = frozenset(field.name for field in msgspec.structs.fields(shape) if "list[" in str(field.type))
+        fields = msgspec.structs.fields(shape)
+        self._may_be_empty = not any(field.required for field in fields)
+        self._lists = frozenset(field.name for field in fields if "list[" in str(field.type))
 
-    def read(self, pairs: Iterable[tuple[str, str]]) -> T:
+    def read(self, pairs: Collection[tuple[str, str]]) -> T:
         """The query. Raises `InvalidFields`."""
+        if not pairs and self._may_be_empty:
+            return self._shape()
         values = self._collect(pairs)
         if errors := field_errors(values, self._shape, numbers_are_text=True):
             raise InvalidFields(errors)

@@ -43,12 +43,21 @@ class Metrics:
         )
         self.streams = Gauge("ada_http_streams", "Open event streams.", registry=own, multiprocess_mode="livesum")
         self.accepted = Counter("ada_deliveries_accepted", "Accepted deliveries, repeats included.", registry=own)
+        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         ProcessCollector(registry=own)
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one response."""
-        self._requests.labels(method if method in METHODS else "other", route, status).inc()
-        self._duration.labels(route).observe(seconds)
+        requests, duration = self._series(method if method in METHODS else "other", route, status)
+        requests.inc()
+        duration.observe(seconds)
+
+    def _series(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+        """The counter and the histogram of these labels. They are kept, because `labels` checks them at each call."""
+        labels = method, route, status
+        if labels not in self._known:
+            self._known[labels] = self._requests.labels(*labels), self._duration.labels(route)
+        return self._known[labels]
 
     def render(self) -> bytes:
         """All metrics in the text format."""
