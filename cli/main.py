@@ -31,6 +31,10 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "cli.commands.queue",
         "show what waits to be sent, and change it: stats, list, peek, kick, bury, purge, cancel",
     ),
+    "webhook": (
+        "cli.commands.webhooks",
+        "notify HTTP addresses of outcomes and ends: add, list, remove, test, attempts, replay",
+    ),
     "audit": (
         "cli.commands.audit",
         "check that no message is lost, stuck or miscounted; --repair repairs what is safe",
@@ -56,7 +60,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
 GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("demo", "up", "doctor"),
     "Send and follow messages": ("send", "track", "show", "cancel", "reschedule"),
-    "Look after an installation": ("key", "queue", "audit"),
+    "Look after an installation": ("key", "webhook", "queue", "audit"),
     "Run one part by itself": ("serve", "courier", "sandbox"),
     "Develop Ada": ("test", "check", "bench", "prove", "soak", "docs", "lock"),
 }

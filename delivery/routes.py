@@ -1,12 +1,13 @@
 """The table of all operations. Registration, scopes, the OpenAPI document and the tests read it."""
 
-from delivery.endpoints import bulk, deliveries, delivery_reports, health, pages, queue, tracking
+from delivery.endpoints import bulk, deliveries, delivery_reports, health, pages, queue, tracking, webhooks
 from delivery.http import metrics, ndjson, sse
 from delivery.http.route import OpenRoute, Repeats, Route
 from delivery.schemas import requests, responses
 
 Delivery = "/v1/deliveries/{id}"
 Task = "/v1/queue/tasks/{task_id}"
+Webhook = "/v1/webhooks/{id}"
 
 _LOCATION = {"Location": "The address of the delivery."}
 _LINK = {"Link": "The next page, rel=next (RFC 8288); absent on the last."}
@@ -48,6 +49,17 @@ ROUTES = (
     Route("POST", Task + ":kick", "Make a buried task ready again", "admin", queue.kick,
           200, dict, repeats=Repeats.STORED),
     Route("POST", Task + ":cancel", "Cancel a task", "admin", queue.cancel, 200, dict, repeats=Repeats.STORED),
+    Route("POST", "/v1/webhooks", "Notify an HTTP address of outcomes and ends of deliveries", "manage",
+          webhooks.create, 201, responses.WebhookCreated, body=requests.WebhookRequest, repeats=Repeats.STORED),
+    Route("GET", "/v1/webhooks", "List the webhooks", "manage", webhooks.list_all, 200, responses.WebhookList),
+    Route("DELETE", Webhook, "Delete a webhook and the messages that wait for it", "manage", webhooks.delete,
+          200, responses.WebhookDeleted, repeats=Repeats.STORED),
+    Route("POST", Webhook + "/test", "Send a test message to a webhook at once", "manage", webhooks.test,
+          200, responses.WebhookAttempt, repeats=Repeats.STORED),
+    Route("GET", Webhook + "/attempts", "What waits for a webhook, and the last attempts", "manage",
+          webhooks.attempts, 200, responses.WebhookAttempts),
+    Route("POST", Webhook + "/replay", "Send the messages again that were given up", "manage", webhooks.replay,
+          202, responses.WebhookReplayed, repeats=Repeats.STORED),
 )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
 from core.queue import Queue
 from core.redis.store import Store
+from core.webhooks.registry import Webhooks
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +23,4 @@ class Services:
     queue: Queue
     channels: Channels
     store: Store
+    webhooks: Webhooks

@@ -1,4 +1,4 @@
-"""The verb serve: the HTTP API, in one process or in several on one port.
+"""The verb serve: the HTTP API, in one process or in several on one port. Each also sends webhooks.
 
     serve                     one process
     serve --processes N       a supervisor and N workers: `serve --share-port`, each with its own store connection and
@@ -31,12 +31,19 @@ from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
 from core.queue import Queue
+from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
+from core.webhooks.http_client import WebhookClient
+from core.webhooks.registry import Webhooks
+from core.webhooks.runtime import WebhookRuntime
 from delivery.app import build
 from delivery.http.options import Options
 from delivery.http.server import listening
 from delivery.services import Services
 
+log = logging.getLogger(__name__)
+
+RESTART_PAUSE = 1.0
 SHUTDOWN_TIMEOUT = 3.0
 """Seconds that requests in progress have at the end; streams end at once."""
 
@@ -84,18 +91,34 @@ async def open_services(store: Store, settings: Settings) -> AsyncIterator[Servi
     api_keys, channels, tracker = ApiKeys(store), Channels(store), Tracker(store)
     if settings.api_key:
         await api_keys.ensure(settings.api_key)
+    queue, client = Queue(store), WebhookClient(allow_private=settings.webhook_allow_private)
+    webhooks = Webhooks(store, queue, client)
+    sending = asyncio.create_task(send_webhooks(WebhookRuntime(store, webhooks, client)), name="webhooks")
     try:
         yield Services(
             deliveries=Deliveries(store, channels),
             tracker=tracker,
             api_keys=api_keys,
             idempotency=Idempotency(store),
-            queue=Queue(store),
+            queue=queue,
             channels=channels,
             store=store,
+            webhooks=webhooks,
         )
     finally:
+        await cancel_and_wait(sending)
+        await client.close()
         await tracker.close()
+
+
+async def send_webhooks(runtime: WebhookRuntime) -> None:
+    """Sends until cancelled. A fault of it does not end the API."""
+    while True:
+        try:
+            await runtime.run()
+        except Exception:  # the API goes on, whatever it is
+            log.exception("the sending of webhooks failed, it starts again")
+        await asyncio.sleep(RESTART_PAUSE)
 
 
 @contextmanager

@@ -44,6 +44,7 @@ class Settings:
     bot_token: str | None = field(default=None, repr=False)
     bot_api_url: str | None = None
     smtp_url: str | None = field(default=None, repr=False)
+    webhook_allow_private: bool = False
 
     def __post_init__(self) -> None:
         if self.lease < MIN_LEASE:

@@ -80,7 +80,7 @@ class EventStream:
     async def _read(self, shard: int, last: str) -> None:
         def pass_on(_: str, fields: Mapping[str, str]) -> None:
             if subscribers := self._subscribers[shard].get(fields["history"]):
-                event = _event(fields)
+                event = history_event(fields)
                 for on_event in list(subscribers):
                     on_event(event)
 
@@ -92,6 +92,7 @@ class EventStream:
         await StreamReader(self._store, KEYS["events"].at(shard), last, pass_on, report_gap).run()
 
 
-def _event(fields: Mapping[str, str]) -> HistoryEvent:
+def history_event(fields: Mapping[str, str]) -> HistoryEvent:
+    """The event in an entry of the stream."""
     numbers = int(fields["version"]), int(fields["reported"])
     return HistoryEvent(fields["event"], fields["state"], *numbers, fields["finished"] == "1", fields["changes"])

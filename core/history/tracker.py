@@ -105,6 +105,14 @@ class Tracker:
                 # The delivery has ended, or events were missed: read the history again.
                 fields = await self._reader.fields(key, tenant)
 
+    async def changes(self, key: HistoryKey, tenant: str) -> list[Change]:
+        """The latest change of each outcome and, if the delivery has ended, its end; the oldest first. Raises NotFound
+        HISTORY_NOT_FOUND.
+        """
+        fields = await self._reader.fields(key, tenant)
+        changes = await self._changes_so_far(key, fields, 0)
+        return [*changes, _end(fields)] if fields["finished"] else changes
+
     async def _changes_so_far(self, key: HistoryKey, fields: HistoryFields, after: int) -> list[Change]:
         recipients = await self._reader.recipients(key, fields) if int(fields["version"] or 0) > after else []
         channels = projection.channels_of(fields)
@@ -150,7 +158,7 @@ async def _changes_from(events: "asyncio.Queue[HistoryEvent | None]", version: i
         lines = event.changes.split("\n") if event and event.changes else []
         if event is None or event.version - max(1, len(lines)) > version:
             return
-        for change in (_change(line, event) for line in lines):
+        for change in (read_change(line, event) for line in lines):
             if change.version > version:
                 yield change
         version = max(version, event.version)
@@ -158,7 +166,8 @@ async def _changes_from(events: "asyncio.Queue[HistoryEvent | None]", version: i
             return
 
 
-def _change(line: str, event: HistoryEvent) -> Change:
+def read_change(line: str, event: HistoryEvent) -> Change:
+    """One line of `HistoryEvent.changes`."""
     recipient, channel, text = line.split("\t", 2)
     outcome = read_outcome(text, over=False)
     return Change(outcome.version, _typed_id(recipient), channel, outcome, DeliveryState(event.state))

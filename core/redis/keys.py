@@ -294,6 +294,29 @@ _TABLE = [
     ),
     Key("settings", "settings:{s}", "hash", Lifetime.FOREVER, "settings that scripts read: retention_ms, max_attempts"),
     Key(
+        "webhooks",
+        "webhooks:{s}",
+        "hash",
+        Lifetime.FOREVER,
+        "`<tenant>/<id>` → a webhook with its secret, as JSON; `version` → how often a webhook was changed",
+    ),
+    Key("reader", "webhooks:{s}:reader", "string", Lifetime.TTL, "the process that reads the events for the webhooks"),
+    Key(
+        "position",
+        "webhooks:{s}:position",
+        "hash",
+        Lifetime.FOREVER,
+        "how far the events were read for the webhooks: `entry`, `read` (ms), `behind:<id>` → the last message put",
+    ),
+    Key("attempts", "webhooks:{s}:attempts:<id>", "list", Lifetime.TTL, "the last attempts to call a webhook, as JSON"),
+    Key(
+        "health",
+        "webhooks:{s}:health:<id>",
+        "hash",
+        Lifetime.FOREVER,
+        "of a webhook: `succeeded` and `replayed`, the ms of its last success and replay",
+    ),
+    Key(
         "secret", "secret:{s}:<purpose>", "string", Lifetime.FOREVER, "a secret of this installation, made at first use"
     ),
 ]

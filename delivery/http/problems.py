@@ -87,6 +87,13 @@ CODES = {
     "LAST_EVENT_ID_MALFORMED": ProblemType(400, "Last-Event-ID is not a number"),
     "REPORT_MALFORMED": ProblemType(400, "The delivery report has no known status"),
     "ONE_FIELD_WANTED": ProblemType(400, "Exactly one field is required"),
+    # a webhook
+    "WEBHOOK_NOT_FOUND": ProblemType(404, "No such webhook"),
+    "WEBHOOK_URL_MALFORMED": ProblemType(400, "The URL of the webhook is malformed"),
+    "WEBHOOK_HOST_UNKNOWN": ProblemType(400, "The host of the webhook has no address"),
+    "WEBHOOK_TARGET_FORBIDDEN": ProblemType(400, "The address of the webhook is not public"),
+    "WEBHOOK_WITHOUT_EVENTS": ProblemType(400, "The webhook has no event"),
+    "TOO_MANY_WEBHOOKS": ProblemType(409, "There are too many webhooks"),
     # keys
     "HISTORY_KEY_MALFORMED": ProblemType(400, "The history key is malformed"),
     "HISTORY_KEY_OF_ANOTHER_SENDER": ProblemType(400, "The history key was made for another sender"),

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.model.states import DeliveryState, TaskState
+from core.webhooks.webhook import EventType
 from delivery.schemas import recipient_notation
 
 INT64 = 2**63
@@ -205,6 +206,16 @@ class TaskCancellationRequest(RequestModel, frozen=True):
     tag: ShortText | UnsetType = UNSET
     tube: Name | UnsetType = UNSET
     state: TaskState | UnsetType = UNSET
+
+
+class WebhookRequest(RequestModel, frozen=True):
+    """The address that is notified, and of what."""
+
+    url: Annotated[str, Meta(min_length=1, max_length=2048, description="http or https, with a public address")]
+    events: Annotated[
+        list[EventType],
+        Meta(min_length=1, max_length=8, description="outcome: each outcome; finished: the end of each delivery"),
+    ]
 
 
 class DeliveryReportQuery(Struct, frozen=True):

@@ -6,8 +6,10 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, UnsetType, json
 
 from core.model import delivery, history
+from core.model.clock import from_ms
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState, Status, Verdict
+from core.webhooks import webhook
 from delivery.schemas.timestamps import write_optional_time, write_time
 
 encode = json.Encoder().encode
@@ -219,6 +221,86 @@ class TaskPage(Struct):
 
     tasks: Sequence[Mapping[str, Any]]
     next: str | None
+
+
+class Webhook(Struct):
+    """A webhook. `disabled_at`: when its receiver answered 410 Gone; a replay enables it again."""
+
+    id: str
+    url: str
+    events: list[webhook.EventType]
+    created_at: str
+    disabled_at: str | None
+
+    @classmethod
+    def of(cls, found: webhook.Webhook) -> "Webhook":
+        disabled_at = write_time(from_ms(found.disabled)) if found.disabled else None
+        return cls(found.id, found.url, list(found.events), write_time(from_ms(found.created)), disabled_at)
+
+
+class WebhookCreated(Webhook):
+    """A new webhook. `secret` verifies the signatures (Standard Webhooks); it is shown only here."""
+
+    secret: str
+
+    @classmethod
+    def of(cls, found: webhook.Webhook) -> "WebhookCreated":
+        shown = Webhook.of(found)
+        return cls(shown.id, shown.url, shown.events, shown.created_at, shown.disabled_at, found.secret)
+
+
+class WebhookList(Struct):
+    """All webhooks of the tenant, the oldest first."""
+
+    webhooks: list[Webhook]
+
+
+class WebhookDeleted(Struct):
+    """`dropped`: how many messages waited for the webhook and are not sent."""
+
+    id: str
+    dropped: int
+
+
+class WebhookAttempt(Struct):
+    """One call of a webhook. `status`: of the response, null if there was none. `error`: null if it succeeded, else
+    status, redirect, timeout, connection, certificate or target_forbidden.
+    """
+
+    webhook_id: str
+    type: str
+    attempt: int
+    at: str
+    duration_ms: int
+    succeeded: bool
+    status: int | None
+    error: str | None
+
+    @classmethod
+    def of(cls, made: webhook.AttemptRecord) -> "WebhookAttempt":
+        at = write_time(from_ms(made.at))
+        error = made.error or None
+        return cls(made.message, made.type, made.attempt, at, made.duration_ms, made.succeeded, made.status, error)
+
+
+class WebhookAttempts(Struct):
+    """`waiting`: messages still to be sent; `dead_letters`: messages that were given up; the last attempts, the latest
+    first.
+    """
+
+    waiting: int
+    dead_letters: int
+    attempts: list[WebhookAttempt]
+
+    @classmethod
+    def of(cls, state: webhook.WebhookState) -> "WebhookAttempts":
+        return cls(state.waiting, state.dead, [WebhookAttempt.of(one) for one in state.attempts])
+
+
+class WebhookReplayed(Struct):
+    """How many messages are sent again."""
+
+    replayed: int
 
 
 class DeliveryReportResponse(Struct):

@@ -18,6 +18,8 @@ from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
 from core.queue import Queue
 from core.redis.store import Store
+from core.webhooks.http_client import WebhookClient
+from core.webhooks.registry import Webhooks
 from delivery.app import build
 from delivery.http.options import Options
 from delivery.http.server import listening
@@ -111,7 +113,10 @@ async def store(server: Server) -> AsyncIterator[Store]:
 async def services(store: Store) -> AsyncIterator[Services]:
     channels, tracker, api_keys = Channels(store), Tracker(store), ApiKeys(store)
     await api_keys.ensure(ADMIN)
-    yield Services(Deliveries(store, channels), tracker, api_keys, Idempotency(store), Queue(store), channels, store)
+    queue, client = Queue(store), WebhookClient(allow_private=True)
+    webhooks = Webhooks(store, queue, client)
+    yield Services(Deliveries(store, channels), tracker, api_keys, Idempotency(store), queue, channels, store, webhooks)
+    await client.close()
     await tracker.close()
 
 

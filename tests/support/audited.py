@@ -18,6 +18,7 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   local value
   if kind == 'hash' then value = redis.call('HGETALL', key)
   elseif kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+  elseif kind == 'list' then value = redis.call('LRANGE', key, 0, -1)
   elseif kind == 'stream' then value = redis.call('XRANGE', key, '-', '+')
   else value = redis.call('GET', key) end
   found[#found + 1] = { key, kind, redis.call('PTTL', key), value }
@@ -28,7 +29,9 @@ return found
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """One key. `value`: a dict for a hash, member → score in order for a zset, entries for a stream, otherwise text."""
+    """One key. `value`: a dict for a hash, member → score in order for a zset, entries for a stream or a list,
+    otherwise text.
+    """
 
     kind: str
     pttl: int
@@ -59,6 +62,8 @@ def _value(kind: str, raw: Any) -> Any:
         return {_text(raw[n]): _text(raw[n + 1]) for n in range(0, len(raw), 2)}
     if kind == "zset":
         return {_text(raw[n]): float(raw[n + 1]) for n in range(0, len(raw), 2)}
+    if kind == "list":
+        return [_text(one) for one in raw]
     if kind == "stream":
         return [_value("hash", fields) for _, fields in raw]
     return _text(raw)

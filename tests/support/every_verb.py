@@ -10,6 +10,10 @@ from core.model.history_key import HistoryKey
 from core.model.states import Reason, Status
 from core.queue import Tube, Tubes
 from core.redis.store import Argument, Store
+from core.webhooks.event_reader import EventReader, Limits
+from core.webhooks.http_client import WebhookClient
+from core.webhooks.registry import Webhooks
+from core.webhooks.webhook import AttemptRecord, EventType
 from tests.support.servers import Server
 from tests.support.stack import HOUR, SENDER, TENANT, FakeCourier, Stack, person
 
@@ -34,6 +38,7 @@ async def call_every_verb(stack: Stack) -> None:
     """Call every verb at least once; at the end there are tasks in every state."""
     await _call_queue_verbs(stack)
     await _call_delivery_verbs(stack)
+    await _call_webhook_verbs(stack)
 
 
 async def _call_queue_verbs(stack: Stack) -> None:
@@ -88,3 +93,15 @@ async def report_token(stack: Stack, key: HistoryKey, channel: str = "echo", ind
 async def entry_of(stack: Stack, key: HistoryKey, channel: str, index: int, parcel: int) -> Entry:
     text = await stack.store.command("HGET", str(key), f"parcel:{channel}:{parcel}")
     return load_parcel(text)[1][index]
+
+
+async def _call_webhook_verbs(stack: Stack) -> None:
+    async with WebhookClient(allow_private=True) as client:
+        webhooks = Webhooks(stack.store, stack.queue, client)
+        webhook, deleted = [
+            await webhooks.create(TENANT, "http://127.0.0.1:9/", [EventType.FINISHED]) for _ in range(2)
+        ]
+        reader = EventReader(stack.store, 0, stack.queue, webhooks, Limits())
+        await reader.step()
+        await webhooks.record(webhook, AttemptRecord("msg_1", "finished", 1, 0, 0, 200))
+        await webhooks.delete(TENANT, deleted.id)

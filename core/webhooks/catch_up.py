@@ -1,0 +1,131 @@
+"""Finds the messages of a webhook that is behind, in the histories instead of the event stream.
+
+Of each outcome the latest is found, not every step between. The messages come ordered by time, and only a bounded
+number at a time, however many there are.
+"""
+
+import heapq
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import NamedTuple
+
+from core.errors import NotFound, StoreUnavailable
+from core.history.reader import HistoryReader
+from core.history.tracker import Tracker
+from core.model.clock import to_ms
+from core.model.history import Change, History
+from core.model.history_key import HistoryKey
+from core.redis.constants import DAY_MS
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from core.webhooks.messages import Message, finished_message, is_outcome, outcome_message
+from core.webhooks.webhook import EventType, Webhook
+
+# Delivery reports of a finished delivery are looked for this long after its creation.
+_REPORTS_MS = 3 * DAY_MS
+_PAGE = 500
+_RENEW_SECONDS = 1.0
+
+
+class Mark(NamedTuple):
+    """The place of a message among all of a shard, by time."""
+
+    at: int
+    version: int = 0
+    suffix: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.at} {self.version} {self.suffix}"
+
+    @classmethod
+    def read(cls, text: str) -> "Mark":
+        at, version, suffix = text.split(" ", 2)
+        return cls(int(at), int(version), suffix)
+
+
+Found = list[tuple[Mark, Message]]
+
+
+class CatchUp:
+    """`still_reads` extends the right to read the events of the shard, and returns False if it was lost."""
+
+    def __init__(self, store: Store, shard: int, still_reads: Callable[[], Awaitable[bool]]) -> None:
+        self._store = store
+        self._shard = shard
+        self._still_reads = still_reads
+        self._histories = HistoryReader(store)
+        self._tracker = Tracker(store)
+
+    async def next_messages(self, webhook: Webhook, mark: Mark, most: int) -> tuple[list[Message], Mark | None]:
+        """The `most` earliest messages behind the mark, and the mark of the last of them; None instead of the mark if
+        there are no more.
+        """
+        found: Found = []
+        extended = time.monotonic()
+        async for key in self._keys(webhook.tenant, mark.at):
+            found = heapq.nsmallest(most + 1, [*found, *await self._of_history(webhook, key, mark)], key=_mark_of)
+            if time.monotonic() - extended > _RENEW_SECONDS:
+                extended = time.monotonic()
+                if not await self._still_reads():
+                    raise StoreUnavailable("another process reads the events of webhooks now")
+        taken = found[:most]
+        return [message for _, message in taken], taken[-1][0] if len(found) > most else None
+
+    async def _keys(self, tenant: str, since: int) -> AsyncIterator[HistoryKey]:
+        """The deliveries that may have changed since then: the unfinished, the finished, and the recently created."""
+        seen: set[str] = set()
+        for index, lowest in (("live", 0), ("listed", since - _REPORTS_MS)):
+            async for suffix in self._page(KEYS[index].at(self._shard, tenant), lowest):
+                if suffix not in seen:
+                    seen.add(suffix)
+                    yield HistoryKey.of(self._shard, suffix)
+        async for member in self._page(KEYS["retained"].at(self._shard), since + await self._retention_ms()):
+            owner, _, suffix = member.partition("|")
+            if owner == tenant and suffix not in seen:
+                yield HistoryKey.of(self._shard, suffix)
+
+    async def _retention_ms(self) -> int:
+        return int(await self._store.command("HGET", KEYS["settings"].at(self._shard), "retention_ms") or 30 * DAY_MS)
+
+    async def _page(self, index: str, lowest: int) -> AsyncIterator[str]:
+        """The members from this score on. Members that are removed meanwhile hide no others."""
+        read = 0  # of those with the lowest score
+        while True:
+            page = await self._store.command("ZRANGEBYSCORE", index, lowest, "+inf", "WITHSCORES", "LIMIT", read, _PAGE)
+            for name, _ in page:
+                yield name
+            if len(page) < _PAGE:
+                return
+            last = int(page[-1][1])
+            read = sum(1 for _, score in page if score == last) + (read if last == lowest else 0)
+            lowest = last
+
+    async def _of_history(self, webhook: Webhook, key: HistoryKey, mark: Mark) -> Found:
+        try:
+            changes = await self._tracker.changes(key, webhook.tenant)
+            summary = await self._histories.summary(key, webhook.tenant)
+        except NotFound:  # its retention ended meanwhile
+            return []
+        placed = ((_place(webhook, summary, change), change) for change in changes)
+        return [(place, _message(webhook, summary, change)) for place, change in placed if place and place > mark]
+
+
+def _mark_of(found: tuple[Mark, Message]) -> Mark:
+    return found[0]
+
+
+def _place(webhook: Webhook, history: History, change: Change) -> Mark | None:
+    """None if the webhook does not want this change."""
+    if change.outcome is None:
+        wanted, at = EventType.FINISHED in webhook.events, history.finished_at
+    else:
+        wanted, at = EventType.OUTCOME in webhook.events and is_outcome(change), change.outcome.at
+    if not wanted or at is None or to_ms(at) < webhook.created:
+        return None
+    return Mark(to_ms(at), change.version, history.key.suffix)
+
+
+def _message(webhook: Webhook, history: History, change: Change) -> Message:
+    if change.outcome is None:
+        return finished_message(webhook, history, change.version)
+    return outcome_message(webhook, history.key, change)

@@ -1,0 +1,132 @@
+"""Calls a webhook: signs the message (Standard Webhooks) and posts it, within limits of time and size.
+
+Guarantees: no connection to an address that `core.webhooks.targets` refuses; no redirect is followed; of a response at
+most `_MOST_BYTES` are read, and no call takes longer than the time limit. Neither secrets nor bodies are logged.
+"""
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Self
+
+import aiohttp
+from standardwebhooks import Webhook as Signer
+
+from core.webhooks import targets
+from core.webhooks.messages import Message
+from core.webhooks.webhook import AttemptRecord, Webhook
+
+TIME_LIMIT = timedelta(seconds=15)
+_MOST_BYTES = 2**14
+_MOST_HEADER_BYTES = 2**13
+_MOST_WAIT = 3600
+
+
+class Response:
+    """What a receiver answered. `wait`: seconds that it asked for in Retry-After, 0 if it did not."""
+
+    def __init__(self, status: int | None, error: str, wait: int = 0) -> None:
+        self.status = status
+        self.error = error
+        self.wait = wait
+
+
+class WebhookClient:
+    """One per process. `close` it at the end."""
+
+    def __init__(self, *, allow_private: bool = False, time_limit: timedelta = TIME_LIMIT) -> None:
+        self.allow_private = allow_private
+        self._time_limit = aiohttp.ClientTimeout(total=time_limit.total_seconds())
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def call(self, webhook: Webhook, message: Message, attempt: int) -> tuple[AttemptRecord, int]:
+        """Send a message once. Returns the attempt, and how many seconds the receiver asks to wait."""
+        started, clock = time.time(), time.monotonic()
+        response = await self._post(webhook, message)
+        duration_ms = round((time.monotonic() - clock) * 1000)
+        record = AttemptRecord(
+            message.id, message.type, attempt, round(started * 1000), duration_ms, response.status, response.error
+        )
+        return record, response.wait
+
+    async def _post(self, webhook: Webhook, message: Message) -> Response:
+        """All faults of a call are values: none is a fault of Ada."""
+        try:
+            targets.host_of(webhook.url)
+            return await self._exchange(webhook, message)
+        except aiohttp.ClientConnectorCertificateError:
+            return Response(None, "certificate")
+        except aiohttp.ClientConnectorError as fault:
+            forbidden = isinstance(fault.os_error, targets.TargetForbidden)
+            return Response(None, "target_forbidden" if forbidden else "connection")
+        except TimeoutError:
+            return Response(None, "timeout")
+        except (aiohttp.ClientError, OSError, ValueError, targets.Invalid):
+            return Response(None, "connection")
+
+    async def _exchange(self, webhook: Webhook, message: Message) -> Response:
+        headers = signed_headers(webhook, message, datetime.now(UTC))
+        async with self._open().post(
+            webhook.url, data=message.body.encode(), headers=headers, allow_redirects=False
+        ) as response:
+            error = _error_of(response.status)
+            if not await _is_short(response):
+                response.close()
+            return Response(response.status, error, _wait_of(response))
+
+    def _open(self) -> aiohttp.ClientSession:
+        """The session is made at the first call: it belongs to the running event loop. Tenants share no cookies."""
+        if self._session is None:
+            make_socket = targets.plain_socket if self.allow_private else targets.guarded_socket
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, socket_factory=make_socket),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=self._time_limit,
+                auto_decompress=False,
+                max_line_size=_MOST_HEADER_BYTES,
+                max_field_size=_MOST_HEADER_BYTES,
+                headers={"User-Agent": "Ada-Webhooks/1", "Content-Type": "application/json"},
+            )
+        return self._session
+
+
+def signed_headers(webhook: Webhook, message: Message, now: datetime) -> dict[str, str]:
+    """The three headers of Standard Webhooks."""
+    return {
+        "webhook-id": message.id,
+        "webhook-timestamp": str(int(now.timestamp())),
+        "webhook-signature": Signer(webhook.secret).sign(message.id, now, message.body),
+    }
+
+
+def _error_of(status: int) -> str:
+    if 200 <= status < 300:
+        return ""
+    return "redirect" if 300 <= status < 400 else "status"
+
+
+async def _is_short(response: aiohttp.ClientResponse) -> bool:
+    """Read the body to its end, so that the connection can be used again, unless it is long or does not come."""
+    left = _MOST_BYTES
+    try:
+        async with asyncio.timeout(1):
+            while left > 0 and (chunk := await response.content.read(left)):
+                left -= len(chunk)
+    except (TimeoutError, aiohttp.ClientError):
+        return False
+    return left > 0
+
+
+def _wait_of(response: aiohttp.ClientResponse) -> int:
+    asked = response.headers.get("Retry-After", "")
+    return min(int(asked), _MOST_WAIT) if asked.isascii() and asked.isdecimal() and len(asked) < 10 else 0

@@ -1,0 +1,138 @@
+"""The messages that webhooks receive, as JSON. Pure.
+
+The id of a message is derived from the webhook, the history and the version of the change, so a message that is made
+again, also from the history instead of the event, has the same id.
+"""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from core.model.clock import from_ms
+from core.model.history import Change, History
+from core.model.history_key import HistoryKey
+from core.model.states import OPEN
+from core.webhooks.webhook import EventType, Webhook
+
+TEST = "test"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """`body`: the JSON that is sent, unchanged in each attempt. `subject`: messages about the same recipient of a
+    delivery have the same one and are sent in their order; "" of a message that was read from a task.
+    """
+
+    id: str
+    type: str
+    body: str
+    subject: str = ""
+
+    @classmethod
+    def make(cls, message_id: str, kind: str, at: datetime, data: object, subject: str = "") -> "Message":
+        content = {"type": kind, "id": message_id, "timestamp": at, "data": data}
+        return cls(message_id, kind, msgspec.json.encode(content).decode(), subject)
+
+    @classmethod
+    def read(cls, body: str) -> "Message":
+        """The message with this body."""
+        envelope = msgspec.json.decode(body, type=_Envelope)
+        return cls(envelope.id, envelope.type, body)
+
+
+class _Envelope(msgspec.Struct):
+    type: str
+    id: str
+
+
+class OutcomeData(msgspec.Struct):
+    """What became of one recipient in one channel. `delivery`: the id of the delivery."""
+
+    delivery: str
+    history_key: str
+    version: int
+    state: str
+    recipient: int | str
+    channel: str
+    status: str
+    reason: str | None
+    reference: str | None
+    attempts: int
+    at: datetime | None
+
+
+class FinishedData(msgspec.Struct):
+    """The end of a delivery. `counts`: recipients, reached, then one per status."""
+
+    delivery: str
+    history_key: str
+    version: int
+    state: str
+    verdict: str
+    counts: dict[str, int]
+    sender: dict[str, Any]
+    origin: str
+    kind: str
+    tags: list[str]
+    finished_at: datetime | None
+
+
+def is_outcome(change: Change) -> bool:
+    """Whether a change is an outcome; `queued` and `sending` are steps towards one."""
+    return change.outcome is not None and change.outcome.status not in OPEN
+
+
+def message_id(webhook: Webhook, key: HistoryKey, version: int) -> str:
+    text = f"{webhook.id} {key} {version}"
+    return f"msg_{blake2b(text.encode(), digest_size=16).hexdigest()}"
+
+
+def outcome_message(webhook: Webhook, key: HistoryKey, change: Change) -> Message:
+    """`change`: one for which `is_outcome` is true."""
+    outcome = change.outcome
+    assert outcome is not None
+    assert change.recipient is not None
+    assert change.channel is not None
+    data = OutcomeData(
+        delivery=key.id,
+        history_key=str(key),
+        version=change.version,
+        state=change.state,
+        recipient=change.recipient,
+        channel=change.channel,
+        status=outcome.status,
+        reason=outcome.reason,
+        reference=outcome.reference,
+        attempts=outcome.attempts,
+        at=outcome.at,
+    )
+    at, subject = outcome.at or from_ms(0), f"{key} {change.recipient}"
+    return Message.make(message_id(webhook, key, change.version), EventType.OUTCOME, at, data, subject)
+
+
+def finished_message(webhook: Webhook, history: History, version: int) -> Message:
+    """`version`: of the change that ended the delivery."""
+    data = FinishedData(
+        delivery=history.key.id,
+        history_key=str(history.key),
+        version=version,
+        state=history.state,
+        verdict=history.verdict,
+        counts=dict(history.counts),
+        sender=dict(history.sender),
+        origin=history.origin,
+        kind=history.kind,
+        tags=list(history.tags),
+        finished_at=history.finished_at,
+    )
+    at = history.finished_at or history.created_at
+    return Message.make(message_id(webhook, history.key, version), EventType.FINISHED, at, data, str(history.key))
+
+
+def test_message(webhook: Webhook, at: datetime) -> Message:
+    """A message without an event, to test a receiver."""
+    return Message.make(f"msg_{secrets.token_hex(16)}", TEST, at, {"webhook": webhook.id})

@@ -1,0 +1,157 @@
+"""The webhooks of each tenant: create, list, delete, test, attempts, replay. A webhook of another tenant looks like one
+that does not exist.
+
+Called by `delivery/endpoints/webhooks.py`; `core.webhooks.event_reader` and `core.webhooks.sender` read from here.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from core.errors import Conflict, Invalid, NotFound
+from core.model.clock import from_ms
+from core.queue import Queue, TaskFilter
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from core.webhooks import webhook as webhooks
+from core.webhooks.http_client import WebhookClient
+from core.webhooks.messages import test_message
+from core.webhooks.targets import check_target
+from core.webhooks.webhook import AttemptRecord, EventType, Webhook, WebhookState
+
+MOST_WEBHOOKS = 16
+"""Webhooks of one tenant."""
+
+ATTEMPTS_KEPT = 100
+_VERSION = "version"
+_KICKS = 50
+
+
+class Webhooks:
+    """One per process."""
+
+    def __init__(self, store: Store, queue: Queue, client: WebhookClient) -> None:
+        self._store = store
+        self._queue = queue
+        self._client = client
+        self._cached: tuple[str | None, list[Webhook]] = (None, [])
+
+    async def create(self, tenant: str, url: str, events: Sequence[EventType]) -> Webhook:
+        """Create a webhook; it receives the events from now on. Raises Invalid WEBHOOK_URL_MALFORMED,
+        WEBHOOK_HOST_UNKNOWN, WEBHOOK_TARGET_FORBIDDEN, WEBHOOK_WITHOUT_EVENTS; Conflict TOO_MANY_WEBHOOKS.
+        """
+        if not events:
+            raise Invalid("WEBHOOK_WITHOUT_EVENTS", "A webhook has at least one kind of event.", "events")
+        await check_target(url, allow_private=self._client.allow_private)
+        kinds = tuple(dict.fromkeys(events))
+        webhook = Webhook(webhooks.new_id(), tenant, url, kinds, await self._now(), webhooks.new_secret())
+        if not await self._save(webhook, MOST_WEBHOOKS):
+            raise Conflict("TOO_MANY_WEBHOOKS", f"A tenant has at most {MOST_WEBHOOKS} webhooks.")
+        return webhook
+
+    async def _save(self, webhook: Webhook, most: int) -> bool:
+        record = webhooks.encode(webhook)
+        return bool(await self._store.run("store_webhook", 0, webhook.tenant, webhook.id, record, most))
+
+    async def _now(self) -> int:
+        """The ms of the server's clock, which also numbers the events."""
+        seconds, micros = await self._store.command("TIME")
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    async def of_tenant(self, tenant: str) -> list[Webhook]:
+        """The webhooks of a tenant, the oldest first."""
+        return [webhook for webhook in await self.all() if webhook.tenant == tenant]
+
+    async def all(self) -> list[Webhook]:
+        """The webhooks of all tenants, the oldest first. They are read again only if one has changed."""
+        version = await self.version()
+        if version != self._cached[0]:
+            stored = await self._store.command("HGETALL", KEYS["webhooks"].at(0))
+            found = [webhooks.read_webhook(text) for name, text in stored.items() if name != _VERSION]
+            self._cached = stored.get(_VERSION), sorted(found, key=lambda one: (one.created, one.id))
+        return self._cached[1]
+
+    async def version(self) -> str | None:
+        """Changes with every change of a webhook; None if there never was one."""
+        version: str | None = await self._store.command("HGET", KEYS["webhooks"].at(0), _VERSION)
+        return version
+
+    async def find(self, tenant: str, webhook_id: str) -> Webhook:
+        """Raises NotFound WEBHOOK_NOT_FOUND."""
+        text = await self._store.command("HGET", KEYS["webhooks"].at(0), f"{tenant}/{webhook_id}")
+        if text is None:
+            raise NotFound("WEBHOOK_NOT_FOUND", "There is no such webhook.")
+        return webhooks.read_webhook(text)
+
+    async def delete(self, tenant: str, webhook_id: str) -> int:
+        """Delete a webhook and the messages that wait for it; return how many. Raises NotFound WEBHOOK_NOT_FOUND."""
+        if not await self._store.run("remove_webhook", 0, tenant, webhook_id):
+            raise NotFound("WEBHOOK_NOT_FOUND", "There is no such webhook.")
+        cancelled = await self._queue.cancel_by(TaskFilter(user=webhook_id, tube=webhooks.TUBE))
+        return cancelled.cancelled + cancelled.flagged
+
+    async def disable(self, webhook: Webhook) -> None:
+        """Send nothing more to this webhook until a replay."""
+        await self._save(replace(webhook, disabled=await self._now()), 0)
+
+    async def test(self, tenant: str, webhook_id: str) -> AttemptRecord:
+        """Send a test message at once, without retries. Raises NotFound WEBHOOK_NOT_FOUND."""
+        webhook = await self.find(tenant, webhook_id)
+        record, _ = await self._client.call(webhook, test_message(webhook, from_ms(await self._now())), 1)
+        await self.record(webhook, record)
+        return record
+
+    async def record(self, webhook: Webhook, attempt: AttemptRecord) -> tuple[int, int, int]:
+        """Note an attempt. Returns the server's ms now, of the last success and of the last replay (0: none)."""
+        arguments = webhook.tenant, webhook.id, webhooks.encode(attempt), int(attempt.succeeded), ATTEMPTS_KEPT
+        now, succeeded, replayed = await self._store.run("record_attempt", 0, *arguments)
+        return now, succeeded, replayed
+
+    async def state(self, tenant: str, webhook_id: str) -> WebhookState:
+        """What waits, and the last attempts. Raises NotFound WEBHOOK_NOT_FOUND."""
+        await self.find(tenant, webhook_id)
+        texts = await self._store.command("LRANGE", KEYS["attempts"].at(0, webhook_id), 0, -1)
+        pending = sum([await self.pending(shard, webhook_id) for shard in range(self._store.shards)])
+        dead = len(await self._dead(webhook_id))
+        return WebhookState(max(0, pending - dead), dead, [webhooks.read_attempt(text) for text in texts])
+
+    async def pending(self, shard: int, webhook_id: str) -> int:
+        """How many messages of a shard wait for a webhook, dead letters included."""
+        return int(await self._store.command("ZCARD", KEYS["by"].at(shard, "user", webhook_id)))
+
+    async def replay(self, tenant: str, webhook_id: str) -> int:
+        """Send all dead letters again, each with all its attempts, and enable a webhook that was disabled. Returns how
+        many. Raises NotFound WEBHOOK_NOT_FOUND.
+        """
+        webhook = await self.find(tenant, webhook_id)
+        now = str(await self._now())
+        await self._store.command("HSET", KEYS["health"].at(0, webhook_id), "replayed", now)
+        if webhook.disabled:
+            await self._save(replace(webhook, disabled=0), 0)
+        dead = await self._dead(webhook_id)
+        for start in range(0, len(dead), _KICKS):
+            await asyncio.gather(*(self._kick(task_id) for task_id in dead[start : start + _KICKS]))
+        return len(dead)
+
+    async def _kick(self, task_id: str) -> None:
+        with suppress(Conflict, NotFound):  # another replay was faster
+            await self._queue.kick(task_id)
+
+    async def _dead(self, webhook_id: str) -> list[str]:
+        """The ids of the dead letters, in the order of the messages."""
+        found = []
+        for shard in range(self._store.shards):
+            keys = KEYS["by"].at(shard, "user", webhook_id), KEYS["buried"].at(shard)
+            names = await self._store.command("ZINTER", 2, *keys, "WEIGHTS", 1, 0)
+            found += [f"{shard}.{name}" for name in names]
+        return found
+
+    async def drop_dead(self, webhook_id: str, kept: int) -> int:
+        """Drop the oldest dead letters, so that at most `kept` stay. Returns how many were dropped."""
+        dead = await self._dead(webhook_id)
+        dropped = dead[: max(0, len(dead) - kept)]
+        for task_id in dropped:
+            with suppress(NotFound):
+                await self._queue.cancel(task_id)
+        return len(dropped)

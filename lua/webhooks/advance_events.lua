@@ -1,0 +1,15 @@
+-- advance_events: store how far the events were read for the webhooks
+-- ARGV    owner, fields:rest
+--         fields: name, value, … of the position; "" removes a name
+-- RETURNS 1, or 0 if this process may not read any more: nothing was written
+-- EVENTS  none
+
+if redis.call('GET', reader_key()) ~= owner then return 0 end
+for n = 1, #fields, 2 do
+  if fields[n + 1] == '' then
+    redis.call('HDEL', position_key(), fields[n])
+  else
+    redis.call('HSET', position_key(), fields[n], fields[n + 1])
+  end
+end
+return 1
