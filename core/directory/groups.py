@@ -105,9 +105,7 @@ class Groups(Records):
         reply = await self._store.run("remove_member", SHARD, tenant, id_text(group), id_text(user))
         _raise_refused(reply, group)
 
-    async def members(
-        self, tenant: str, group: Id, *, cursor: str | None = None, limit: int = 100
-    ) -> Page[User]:
+    async def members(self, tenant: str, group: Id, *, cursor: str | None = None, limit: int = 100) -> Page[User]:
         """A page of the members of a group, sorted by id as text. Raises NotFound GROUP_NOT_FOUND, Invalid
         CURSOR_MALFORMED.
         """

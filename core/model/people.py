@@ -11,8 +11,8 @@ from typing import Literal, get_args
 from msgspec import UNSET, Struct, UnsetType
 
 from core.errors import Invalid
-from core.model.addresses import without_duplicates
 from core.model.addresses import canonical as canonical_address
+from core.model.addresses import without_duplicates
 from core.model.history_key import Id
 
 Role = Literal["student", "trainer", "staff", "admin"]

@@ -12,6 +12,7 @@ from typing import Self
 import aiohttp
 from standardwebhooks import Webhook as Signer
 
+from core.errors import Invalid
 from core.webhooks import targets
 from core.webhooks.messages import Message
 from core.webhooks.webhook import AttemptRecord, Webhook
@@ -71,7 +72,7 @@ class WebhookClient:
             return Response(None, "target_forbidden" if forbidden else "connection")
         except TimeoutError:
             return Response(None, "timeout")
-        except (aiohttp.ClientError, OSError, ValueError, targets.Invalid):
+        except (aiohttp.ClientError, OSError, ValueError, Invalid):
             return Response(None, "connection")
 
     async def _exchange(self, webhook: Webhook, message: Message) -> Response:
