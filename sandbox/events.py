@@ -10,7 +10,7 @@ class ReceivedMessage:
     """One message that a recipient received."""
 
     number: int  # 1, 2, 3 … over all channels
-    channel: str  # "telegram" | "vk" | "sms"
+    channel: str  # "telegram" | "vk" | "sms" | "telegram-bot"
     address: str  # of the recipient: user id as string / VK peer id / E.164 number
     text: str
     reference: str  # the provider's message id

@@ -74,6 +74,29 @@ _SMS = [
     Fault("queued"),
 ]
 
+_TELEGRAM_BOT = [
+    Fault("flood_wait", 2),
+    Fault("blocked"),
+    Fault("deactivated"),
+    Fault("cannot_initiate"),
+    Fault("kicked"),
+    Fault("chat_not_found"),
+    Fault("no_rights"),
+    Fault("migrated"),
+    Fault("unauthorized"),
+    Fault("server_error"),
+    Fault("bad_gateway"),
+    Fault("not_json"),
+    Fault("stored_then_error"),
+    Fault("stored_then_bad_gateway"),
+    Fault("stored_then_not_json"),
+    Fault("timeout"),
+    Fault("stored_then_silence"),
+    Fault("disconnect_before"),
+    Fault("disconnect_after"),
+    Fault("rate_limit", 20),
+]
+
 
 def _numbered(faults: list[Fault], first: int, prefix: str = "") -> dict[str, Fault]:
     return {f"{prefix}{first + position}": fault for position, fault in enumerate(faults)}
@@ -83,4 +106,5 @@ MAGIC_RECIPIENTS = {
     "telegram": _numbered(_TELEGRAM, 900_001),
     "vk": _numbered(_VK, 900_001),
     "sms": _numbered(_SMS, 70_000_000_001, "+"),
+    "telegram-bot": _numbered(_TELEGRAM_BOT, 900_001),
 }

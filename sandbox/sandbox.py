@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from sandbox.bot_api import BotApiServer
 from sandbox.sms.server import PASSWORD, SENDER, USERNAME, SmsServer
 from sandbox.state import SandboxState
 from sandbox.telegram import TelegramServer
@@ -28,6 +29,7 @@ class Sandbox:
         telegram_port: int = 0,
         vk_port: int = 0,
         sms_port: int = 0,
+        bot_api_port: int = 0,
         sms_inbound_url: str | None = None,
     ) -> None:
         self.state = SandboxState()
@@ -35,12 +37,15 @@ class Sandbox:
         self.telegram = TelegramServer(self.state, directory / "telegram", host, telegram_port)
         self.vk = VkServer(self.state, host, vk_port)
         self.sms = SmsServer(self.state, host, sms_port, inbound_url=sms_inbound_url)
-        self.web = WebServer(self.state, self.telegram, self.sms, lambda: self.environment, host, web_port)
+        self.bot_api = BotApiServer(self.state, host, bot_api_port)
+        self.web = WebServer(
+            self.state, self.telegram, self.sms, self.bot_api, lambda: self.environment, host, web_port
+        )
 
     async def start(self) -> None:
         """Listen on all ports. Raises OSError if one is taken; then it listens on none."""
         try:
-            for server in (self.telegram, self.vk, self.sms, self.web):
+            for server in (self.telegram, self.vk, self.sms, self.bot_api, self.web):
                 await server.start()
         except OSError:
             await self.stop()
@@ -48,7 +53,7 @@ class Sandbox:
 
     async def stop(self) -> None:
         """Close everything; safe to repeat."""
-        for server in (self.web, self.sms, self.vk, self.telegram):
+        for server in (self.web, self.bot_api, self.sms, self.vk, self.telegram):
             await server.stop()
 
     @property
@@ -71,4 +76,6 @@ class Sandbox:
             "ADA_SMS_USERNAME": USERNAME,
             "ADA_SMS_PASSWORD": PASSWORD,
             "ADA_SMS_FROM": SENDER,
+            "ADA_BOT_TOKEN": self.bot_api.token,
+            "ADA_BOT_API_URL": self.bot_api.url,
         }

@@ -27,7 +27,7 @@ PEOPLE: Mapping[str, Mapping[str, str]] = {
     "Анна": {"telegram": "100001", "vk": "200001", "sms": "+79990000001"},
     "Борис": {"telegram": "100002", "sms": "+79990000002"},
     "Вера": {"vk": "200003"},
-    "Глеб": {"sms": "+79990000004"},
+    "Глеб": {"sms": "+79990000004", "telegram-bot": "100004"},
 }
 
 
@@ -51,7 +51,7 @@ async def demo(configuration: Configuration, as_json: bool) -> int:
 
 async def deliver(configuration: Configuration, as_json: bool) -> int:
     print_line = print_nothing if as_json else print_text_line
-    print_line("demo", "starting Valkey, the sandbox, the API and three couriers")
+    print_line("demo", "starting Valkey, the sandbox, the API and a courier for each channel")
     async with (
         start_everything(configuration, print_line) as installation,
         connect(installation.http, installation.api_key) as api,

@@ -30,7 +30,7 @@ from cli.settings.settings import Configuration, Settings, load
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import ServerAddress
 
-CHANNELS = ("telegram", "vk", "sms")
+CHANNELS = ("telegram", "vk", "sms", "telegram-bot")
 """The channels of a usual installation. The sandbox simulates all of them."""
 
 START_TIMEOUT = 120.0
@@ -212,7 +212,7 @@ async def run_until(
 
 
 def print_text_line(process: str, line: str) -> None:
-    print(f"{process:>8} | {line}", flush=True)
+    print(f"{process:>12} | {line}", flush=True)
 
 
 def print_json_line(process: str, line: str) -> None:
@@ -225,14 +225,15 @@ def print_summary(installation: Installation, as_json: bool) -> None:
         print(json.dumps({"ready": summary(installation)}, ensure_ascii=False), flush=True)
         return
     lines = [f"{name:<9} {value}" for name, value in summary(installation).items() if value]
-    lines += [f"{channel:<9} {reason}" for channel, reason in installation.not_ready.items()]
+    lines += [f"{channel:<12} {reason}" for channel, reason in installation.not_ready.items()]
     print("\n".join(["", "Ada is up. Ctrl-C stops it.", *(f"  {line}" for line in lines), ""]), flush=True)
     print(SANDBOX_HINT if installation.inbox else ACCOUNTS_HINT, flush=True)
 
 
 SANDBOX_HINT = """Open the api address in a browser and paste the key, or send from another terminal:
   ./ada send --to 7=telegram:100001,sms:+79990000001 --text Hello --wait
-Telegram, VK and SMS are simulated: what was sent is on the inbox page. The README says how to connect real accounts.
+Telegram, its Bot API, VK and SMS are simulated: what was sent is on the inbox page.
+The README says how to connect real accounts.
 """
 ACCOUNTS_HINT = """Open the api address in a browser and paste the key, or see ./ada send --help.
 """

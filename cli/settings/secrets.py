@@ -6,7 +6,7 @@ A process is named as `./ada up` names it: `serve`, `sandbox`, `valkey`, or the 
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from cli.settings.settings import channels, section_prefix
+from cli.settings.settings import Settings, channels, section_prefix, setting_names
 from cli.settings.sources import PREFIX
 
 COURIERS = "couriers"
@@ -14,7 +14,7 @@ COURIERS = "couriers"
 READERS: Mapping[str, frozenset[str]] = {
     "ADA_REDIS_URL": frozenset({"serve", COURIERS}),
     "ADA_API_KEY": frozenset({"serve"}),
-    "ADA_BOT_TOKEN": frozenset(),
+    "ADA_BOT_TOKEN": frozenset({"telegram-bot"}),
     "ADA_SMTP_URL": frozenset(),
 }
 """The secrets among the common settings, with their readers. All processes receive the other common settings."""
@@ -32,8 +32,10 @@ def may_receive(process: str, name: str) -> bool:
     if not is_common(name):
         return process in channels() and name.startswith(section_prefix(process))
     readers = READERS.get(name.removesuffix("_FILE"))
-    return readers is None or (COURIERS if process in channels() else process) in readers
+    return readers is None or process in readers or (process in channels() and COURIERS in readers)
 
 
 def is_common(name: str) -> bool:
-    return not name.startswith(tuple(section_prefix(channel) for channel in channels()))
+    """Whether it is no setting of a channel. ADA_BOT_TOKEN and ADA_BOT_API_URL are both: bots use them, too."""
+    is_in_section = name.startswith(tuple(section_prefix(channel) for channel in channels()))
+    return not is_in_section or name.removesuffix("_FILE") in setting_names(Settings, PREFIX)

@@ -19,6 +19,9 @@ from cli.settings.sources import PREFIX, RawSetting, collect
 from cli.suggestion import did_you_mean
 from core.errors import SetupError
 
+SECTIONS = {"telegram-bot": "bot"}
+"""The names of sections that differ from their channel's: ADA_TELEGRAM_BOT_TOKEN is a setting of telegram."""
+
 MIN_LEASE = timedelta(seconds=1)
 
 
@@ -90,21 +93,24 @@ def load(
 
 
 def channels() -> list[str]:
-    """The names of all couriers, from the files in `couriers/`; no courier is imported."""
+    """The names of all couriers, from the files in `couriers/`; no courier is imported. telegram_bot.py would be
+    `telegram-bot`.
+    """
     import couriers
 
-    return sorted(module.name for module in pkgutil.iter_modules(couriers.__path__))
+    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(couriers.__path__))
 
 
 def courier_module(channel: str) -> Any:
     """The module of a courier, with `Settings` and `open`. Raises SetupError for an unknown channel."""
     if channel not in channels():
         raise SetupError(f"there is no courier for {channel!r}{did_you_mean(channel, channels())}")
-    return import_module(f"couriers.{channel}")
+    return import_module(f"couriers.{channel.replace('-', '_')}")
 
 
 def section_prefix(channel: str) -> str:
-    return f"{PREFIX}{channel.upper()}_"
+    """What the names of a channel's settings begin with."""
+    return f"{PREFIX}{SECTIONS.get(channel, channel).upper().replace('-', '_')}_"
 
 
 def setting_names(declared: type, prefix: str) -> list[str]:

@@ -21,7 +21,7 @@ def canonical(channel: str, address: str) -> str:
     match channel:
         case "sms":
             return e164(address) or address
-        case "telegram":
+        case "telegram" | "telegram-bot":
             return (e164(address) or address) if address.startswith("+") else _username(address)
         case _:
             return address

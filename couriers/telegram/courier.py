@@ -6,12 +6,11 @@ from typing import Any
 from telethon.errors import PeerIdInvalidError, RandomIdDuplicateError
 from telethon.tl.functions.messages import SendMessageRequest
 
-from core.courier import FOREVER, Message, Outcome, Partly, Reason, Rejected, Sent
+from core.courier import FOREVER, Message, Outcome, Partly, Reason, Rejected, Sent, split_text
 from couriers.telegram import answers
 from couriers.telegram.connection import FAILURES, Connection
 from couriers.telegram.peers import Peers
 from couriers.telegram.session import LockedSession
-from couriers.telegram.split import split
 
 MAX_REQUESTS = 3  # per attempt, while Telegram still processes an earlier one; Telethon pauses 2 s after each
 
@@ -58,7 +57,7 @@ class Telegram:
             return peer
         ids: list[str] = []
         try:
-            for part, text in enumerate(split(message.text)):
+            for part, text in enumerate(split_text(message.text)):
                 ids.append(await self._send_part(peer, text, message.random_id(part)))
         except PeerIdInvalidError:
             if not ids:

@@ -8,6 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
+from sandbox.bot_api import BotApiServer
 from sandbox.events import ReceivedMessage, Rule
 from sandbox.faults import FAULTS
 from sandbox.http_listener import HttpListener
@@ -15,6 +16,7 @@ from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.sms import SmsServer
 from sandbox.state import SandboxState
 from sandbox.telegram import TelegramServer
+from sandbox.web.bot_routes import BotRoutes
 from sandbox.web.input import Fields, InboxQuery, normalized_address, read_body, read_inbox_query, read_rule
 from sandbox.web.problems import Problem, problems
 
@@ -30,13 +32,14 @@ class WebServer(HttpListener):
         state: SandboxState,
         telegram: TelegramServer,
         sms: SmsServer,
+        bot_api: BotApiServer,
         environment: Callable[[], Mapping[str, str]],
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
         self._state, self._telegram, self._sms, self._environment = state, telegram, sms, environment
         app = web.Application(middlewares=[problems])
-        app.add_routes(self._routes())
+        app.add_routes([*self._routes(), *BotRoutes(bot_api.people).routes()])
         super().__init__(app, host, port, "/")
 
     def _routes(self) -> list[web.RouteDef]:

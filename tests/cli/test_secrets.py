@@ -19,7 +19,8 @@ from tests.cli.installation import Installation, new_installation
 
 pytestmark = pytest.mark.timeout(240)
 
-CHANNEL_SECRETS = {"ADA_TELEGRAM_API_HASH": "telegram", "ADA_VK_TOKEN": "vk", "ADA_SMS_PASSWORD": "sms"}
+CHANNEL_SECRETS = {"ADA_TELEGRAM_API_HASH": "telegram", "ADA_VK_TOKEN": "vk", "ADA_SMS_PASSWORD": "sms",
+                   "ADA_BOT_TOKEN": "telegram-bot"}  # fmt: skip
 
 
 def mode(path: Path) -> int:
@@ -30,7 +31,7 @@ def mode(path: Path) -> int:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """An installation that is up, started by a user whose files are readable by all."""
     for installation in new_installation(tmp_path_factory.mktemp("running")):
-        installation.environment |= {"ADA_BOT_TOKEN": "secret-of-the-bot", "ADA_SMTP_URL": "smtp://u:secret@host"}
+        installation.environment |= {"ADA_SMTP_URL": "smtp://u:secret@host"}
         installation.up()
         yield installation
 
@@ -56,11 +57,11 @@ def test_up_prints_no_password_of_the_server(running: Installation) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment of a process")
 def test_each_process_receives_only_its_own_secrets(running: Installation) -> None:
     key = (running.facts() or {})["key"]
-    for process in ("serve", "sandbox", "courier telegram", "courier vk", "courier sms", "valkey-server"):
+    couriers = [f"courier {channel}" for channel in ("telegram", "vk", "sms", "telegram-bot")]
+    for process in ("serve", "sandbox", *couriers, "valkey-server"):
         shown = environment_of(running.child(process))
         expected = {name for name, channel in CHANNEL_SECRETS.items() if process == f"courier {channel}"}
         assert {name for name in CHANNEL_SECRETS if f"{name}=" in shown} == expected, process
-        assert "ADA_BOT_TOKEN" not in shown
         assert "ADA_SMTP_URL" not in shown
         assert (key in shown) == (process == "serve"), process
         assert ("ADA_REDIS_URL" in shown) == (process == "serve" or process.startswith("courier")), process

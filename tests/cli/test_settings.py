@@ -140,6 +140,20 @@ def test_a_missing_or_unknown_setting_of_a_channel_is_reported_when_its_courier_
         loaded(tmp_path).channel("telegarm")
 
 
+def test_a_channel_with_a_hyphen_is_a_module_with_an_underscore_and_a_section_of_its_own(tmp_path: Path) -> None:
+    """ADA_TELEGRAM_BOT_TOKEN is a setting of `telegram`, so the section of `telegram-bot` is ADA_BOT_."""
+    assert "telegram-bot" in channels()
+    configuration = loaded(tmp_path, ADA_BOT_TOKEN="5:secret", ADA_BOT_API_URL="http://h", ADA_BOT_TIMEOUT="5s")
+    assert configuration.has_channel("telegram-bot")
+    assert not configuration.has_channel("telegram")
+    assert configuration.settings.bot_token == configuration.channel("telegram-bot").token == "5:secret"
+    assert configuration.settings.bot_api_url == configuration.channel("telegram-bot").api_url == "http://h"
+    assert "secret" not in repr(configuration.channel("telegram-bot"))
+    with pytest.raises(SetupError, match=r"ADA_BOT_TOKN .*did you mean ADA_BOT_TOKEN"):
+        loaded(tmp_path, ADA_BOT_TOKEN="5:x", ADA_BOT_TOKN="x").channel("telegram-bot")
+    assert not loaded(tmp_path, ADA_TELEGRAM_BOT_TOKEN="5:x").has_channel("telegram-bot")
+
+
 def test_every_setting_is_explained_in_the_docs() -> None:
     from cli.settings.settings import Settings, courier_module
 

@@ -124,7 +124,8 @@ class Contract:
             references += await courier.attempt([message(provider.address(1))])
         copies = 3 if first.remembers == NEVER else 1
         assert provider.received(provider.address(1)) == ["hello"] * copies
-        assert len(set(references)) == 1
+        known = {outcome.reference for outcome in references if outcome.reference}
+        assert len(known) in (0, copies)  # a reference names one message; some providers give none
 
     async def test_another_seed_is_another_message(self, provider: Provider) -> None:
         courier = await provider.open()
@@ -154,7 +155,7 @@ class Contract:
 
     async def test_the_module_implements_the_interface(self, provider: Provider) -> None:
         courier = await provider.open()
-        assert courier.channel == provider.module.__name__.rsplit(".", 1)[-1]
+        assert courier.channel == provider.module.__name__.rsplit(".", 1)[-1].replace("_", "-")
         assert courier.parcel % courier.batch == 0
         settings = provider.settings()
         assert isinstance(settings, provider.module.Settings)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from couriers.telegram.split import split, utf16_length
+from core.model.text_parts import split_text, utf16_length
 
 FAMILY = "👩‍👩‍👧‍👦"
 TEXTS = st.text(
@@ -15,7 +15,7 @@ TEXTS = st.text(
 @pytest.mark.row("D-25")
 @given(TEXTS, st.integers(2, 20))
 def test_the_parts_join_to_the_text_and_each_fits(text: str, longest: int) -> None:
-    parts = split(text, longest)
+    parts = split_text(text, longest)
     assert "".join(parts) == text
     assert all(utf16_length(part) <= longest for part in parts)
     assert text == "" or all(parts)
@@ -27,15 +27,15 @@ def test_the_length_is_counted_in_utf16_code_units(text: str) -> None:
 
 
 def test_a_text_that_fits_is_one_part() -> None:
-    assert list(split("я" * 4096)) == ["я" * 4096]
-    assert list(split("😀" * 2048)) == ["😀" * 2048]
-    assert list(split("")) == [""]
+    assert list(split_text("я" * 4096)) == ["я" * 4096]
+    assert list(split_text("😀" * 2048)) == ["😀" * 2048]
+    assert list(split_text("")) == [""]
 
 
 @pytest.mark.row("D-25")
 def test_a_surrogate_pair_is_not_cut() -> None:
-    assert list(split("a" * 4095 + "😀")) == ["a" * 4095, "😀"]
-    assert [len(part) for part in split("😀" * 2049)] == [2048, 1]
+    assert list(split_text("a" * 4095 + "😀")) == ["a" * 4095, "😀"]
+    assert [len(part) for part in split_text("😀" * 2049)] == [2048, 1]
 
 
 @pytest.mark.parametrize(
@@ -48,15 +48,15 @@ def test_a_surrogate_pair_is_not_cut() -> None:
     ],
 )
 def test_a_part_ends_after_a_line_or_word(text: str, parts: list[str]) -> None:
-    assert list(split(text, 12)) == parts
+    assert list(split_text(text, 12)) == parts
 
 
 @pytest.mark.parametrize("visible_character", [FAMILY, "й", "👍🏽", "e\u0301"])
 def test_what_is_visible_as_one_character_is_not_cut(visible_character: str) -> None:
     for before in range(13):
-        parts = split("a" * before + visible_character + "a" * 12, 12)
+        parts = split_text("a" * before + visible_character + "a" * 12, 12)
         assert sum(visible_character in part for part in parts) == 1
 
 
 def test_an_endless_run_of_accents_is_cut() -> None:
-    assert [len(part) for part in split("\u0306" * 5000)] == [4096, 904]
+    assert [len(part) for part in split_text("\u0306" * 5000)] == [4096, 904]

@@ -35,5 +35,14 @@ def test_the_document_shows_the_magic_recipients(channel: str) -> None:
 def test_the_document_names_every_call_and_setting() -> None:
     for call in ("GET /inbox.json", "DELETE /inbox", "GET /state.json", "GET /magic.json", "POST /rules"):
         assert f"`{call}" in DOCUMENT
-    for setting in ("TELEGRAM_SERVER_KEY", "TELEGRAM_BOT_TOKEN", "VK_API_URL", "VK_TOKEN", "SMS_URL", "SMS_FROM"):
+    for setting in (
+        "TELEGRAM_SERVER_KEY",
+        "TELEGRAM_BOT_TOKEN",
+        "VK_API_URL",
+        "VK_TOKEN",
+        "SMS_URL",
+        "SMS_FROM",
+        "BOT_TOKEN",
+        "BOT_API_URL",
+    ):
         assert f"`ADA_{setting}`" in DOCUMENT

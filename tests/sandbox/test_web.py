@@ -180,7 +180,10 @@ async def test_an_invalid_rule_is_refused_with_all_errors(
     assert web_client.state.rules() == {}
 
 
-@pytest.mark.parametrize("path", ["rules", "write/telegram", "write/sms", "read/telegram"])
+@pytest.mark.parametrize(
+    "path",
+    ["rules", "write/telegram", "write/sms", "read/telegram", "write/telegram-bot", "press/telegram-bot"],
+)
 @pytest.mark.parametrize(
     ("data", "status", "code"),
     [
@@ -236,13 +239,17 @@ anything = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-fields = st.sampled_from(["channel", "fault", "address", "method", "value", "times", "text"])
+fields = st.sampled_from(
+    ["channel", "fault", "address", "method", "value", "times", "text", "message", "button", "chat"]
+)
 known = st.sampled_from([*FAULTS, "error", "busy", "flood_wait", "*", "5", 1, 2**31, 2**64])
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    path=st.sampled_from(["rules", "write/telegram", "read/telegram", "write/sms"]),
+    path=st.sampled_from(
+        ["rules", "write/telegram", "read/telegram", "write/sms", "write/telegram-bot", "press/telegram-bot"]
+    ),
     body=st.dictionaries(fields, known | anything, max_size=6) | anything,
 )
 async def test_no_body_makes_the_sandbox_fail(web_client: WebClient, path: str, body: Any) -> None:

@@ -1,4 +1,4 @@
-"""Splits a text into parts that Telegram accepts: at most 4096 UTF-16 code units each.
+"""Splits a text into parts that a provider accepts: for Telegram at most 4096 UTF-16 code units each.
 
 Source: core.telegram.org/api/config, message_length_max; core.telegram.org/api/entities, "Entity length".
 """
@@ -18,7 +18,7 @@ def utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def split(text: str, max_length: int = MAX_LENGTH) -> Sequence[str]:
+def split_text(text: str, max_length: int = MAX_LENGTH) -> Sequence[str]:
     """Return the parts, in order. Joined they are the text; none is longer than `max_length` or empty.
 
     A part ends after a line or a word if one ends near its limit. Otherwise it ends between two visible characters.

@@ -1,0 +1,103 @@
+"""Every answer of the Bot API to sendMessage, with the outcome it means for the message.
+
+The Bot API does not detect repeats. So an answer that leaves open whether the message was accepted is `Unknown`; a
+message is known not to be sent only if Telegram refused it or the connection was never made.
+A 429 does not say what its wait applies to. A group has a limit of its own (20 messages per minute), so the wait is for
+that chat; so is it if the chat got a part of this message just before (1 per second). Otherwise it is for the bot.
+No text of a network error is shown: it can contain the URL and with it the token.
+Source: core.telegram.org/bots/api#making-requests, core.telegram.org/bots/faq#my-bot-is-hitting-limits.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from aiogram.exceptions import (
+    AiogramError,
+    TelegramAPIError,
+    TelegramBadRequest,
+    TelegramConflictError,
+    TelegramEntityTooLarge,
+    TelegramForbiddenError,
+    TelegramNetworkError,
+    TelegramNotFound,
+    TelegramRetryAfter,
+    TelegramServerError,
+    TelegramUnauthorizedError,
+)
+from aiohttp import ClientConnectorError, ConnectionTimeoutError
+
+from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
+
+# What a request may raise. aiogram lets an answer that is no text pass as ValueError, and fails with TypeError on an
+# error 5xx without a description.
+FAILURES = (AiogramError, OSError, ValueError, TypeError)
+
+RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
+TOKEN_REFUSED = "Telegram does not accept the token: check ADA_BOT_TOKEN"
+
+# The first text that the description contains decides.
+FORBIDDEN = {
+    "blocked by the user": Reason.BLOCKED,
+    "kicked": Reason.BLOCKED,
+    "user is deactivated": Reason.RECIPIENT_UNREACHABLE,
+    "can't initiate conversation": Reason.PRIVACY,
+}
+BAD_REQUEST = {
+    "message is too long": Reason.CONTENT_REFUSED,
+    "message text is empty": Reason.CONTENT_REFUSED,
+    "text must be non-empty": Reason.CONTENT_REFUSED,
+    "can't parse entities": Reason.CONTENT_REFUSED,
+    "chat not found": Reason.RECIPIENT_UNREACHABLE,
+    "not enough rights": Reason.RECIPIENT_UNREACHABLE,
+    "have no rights": Reason.RECIPIENT_UNREACHABLE,
+    "need administrator rights": Reason.RECIPIENT_UNREACHABLE,
+    "CHAT_WRITE_FORBIDDEN": Reason.RECIPIENT_UNREACHABLE,
+    "PEER_ID_INVALID": Reason.RECIPIENT_UNREACHABLE,
+}
+
+
+def outcome_of(error: Exception, chat: str, *, is_first_part: bool = True) -> Outcome:
+    """Return the outcome of a part of a message whose request raised this error."""
+    match error:
+        case TelegramRetryAfter():
+            scope = scope_of(chat, is_first_part=is_first_part)
+            return Deferred(Reason.THROTTLED, timedelta(seconds=error.retry_after), scope, "429")
+        case TelegramUnauthorizedError() | TelegramNotFound():
+            return Halted(TOKEN_REFUSED)
+        case TelegramForbiddenError():
+            return Rejected(_reason(FORBIDDEN, error.message), error.message)
+        case TelegramBadRequest():
+            return Rejected(_reason(BAD_REQUEST, error.message), error.message)
+        case TelegramEntityTooLarge():
+            return Rejected(Reason.CONTENT_REFUSED, "413")
+        case TelegramNetworkError():
+            return _outcome_of_connection(error)
+    return _other(error)
+
+
+def scope_of(chat: str, *, is_first_part: bool) -> Scope:
+    """Return what the wait of a 429 applies to."""
+    is_group = chat.startswith(("-", "@"))
+    return Scope.CHAT if is_group or not is_first_part else Scope.ACCOUNT
+
+
+def _reason(table: Mapping[str, Reason], description: str) -> Reason:
+    """Return the reason of a refusal; one that is not listed concerns the recipient."""
+    return next((reason for text, reason in table.items() if text in description), Reason.RECIPIENT_UNREACHABLE)
+
+
+def _outcome_of_connection(error: TelegramNetworkError) -> Outcome:
+    """Only a connection that was never made has surely sent nothing. aiogram keeps the reason as the cause."""
+    name = type(error.__cause__).__name__
+    if isinstance(error.__cause__, ClientConnectorError | ConnectionTimeoutError):
+        return Deferred(Reason.PROVIDER_DOWN, RECONNECT_AFTER, Scope.ACCOUNT, name)
+    return Unknown(name)
+
+
+def _other(error: Exception) -> Outcome:
+    """Decide for the errors that aiogram has no class for, and those after which the message may have been sent."""
+    if isinstance(error, TelegramServerError | TelegramConflictError) or not isinstance(error, TelegramAPIError):
+        return Unknown(type(error).__name__)
+    if error.message.startswith("Too Many Requests"):  # without retry_after
+        return Deferred(Reason.THROTTLED, None, Scope.ACCOUNT, "429")
+    return Unknown(error.message)

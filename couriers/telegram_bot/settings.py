@@ -1,0 +1,15 @@
+"""The settings of the Bot API. The fields are ADA_BOT_TOKEN and so on."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+TELEGRAM = "https://api.telegram.org"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The token is a part of each URL, so no URL may be shown."""
+
+    token: str = field(repr=False)
+    api_url: str = TELEGRAM
+    timeout: timedelta = timedelta(seconds=30)  # of one request; after it the outcome is unknown

@@ -1,0 +1,75 @@
+"""The chats with the bot and their messages: private ones with people, and groups."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from sandbox.bot_api.errors import CHAT_NOT_FOUND, bad_request
+from sandbox.bot_api.people import People
+from sandbox.telegram import identities
+
+KEPT_MESSAGES = 1000  # of one chat
+FIRST_SUPERGROUP = -1_000_000_000_000
+_LOWEST = -1_997_852_516_352  # core.telegram.org/api/bots/ids
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Chat:
+    """One chat. `messages`: objects Message by id, in their current state. `keyboard`: the reply keyboard shown."""
+
+    id: int
+    about: Json  # the object Chat
+    messages: dict[int, Json] = field(default_factory=dict)
+    last_message_id: int = 0
+    keyboard: list[list[Json]] = field(default_factory=list)
+    members: dict[int, Json] = field(default_factory=dict)  # ChatMember of those who are no ordinary members
+
+    @property
+    def is_private(self) -> bool:
+        return self.id > 0
+
+    def add(self, sender: Json, content: Json) -> Json:
+        """Store a new message and return it. At capacity the oldest one is dropped."""
+        self.last_message_id += 1
+        head = {"message_id": self.last_message_id, "date": int(time.time()), "chat": self.about, "from": sender}
+        message = self.messages[self.last_message_id] = {**head, **content}
+        if len(self.messages) > KEPT_MESSAGES:
+            del self.messages[next(iter(self.messages))]
+        return message
+
+
+class Chats:
+    """All chats, created when they are first used."""
+
+    def __init__(self, people: People) -> None:
+        self._people = people
+        self._all: dict[int, Chat] = {}
+
+    def get(self, chat_id: int) -> Chat:
+        """Return the chat. Raises ApiError for an id that no chat can have."""
+        if not (identities.exists(chat_id) or _LOWEST <= chat_id < 0):
+            raise bad_request(CHAT_NOT_FOUND)
+        if chat_id not in self._all:
+            self._all[chat_id] = Chat(chat_id, {})
+        chat = self._all[chat_id]
+        chat.about = self._about(chat_id)
+        return chat
+
+    def named(self, text: str) -> Chat:
+        """Return the chat of a parameter chat_id. Public names of channels do not exist here. Raises ApiError."""
+        if not text:
+            raise bad_request("chat_id is empty")
+        try:
+            return self.get(int(text[:20]))
+        except ValueError:
+            raise bad_request(CHAT_NOT_FOUND) from None
+
+    def _about(self, chat_id: int) -> Json:
+        if chat_id < 0:
+            kind = "supergroup" if chat_id < FIRST_SUPERGROUP else "group"
+            return {"id": chat_id, "type": kind, "title": f"Группа {-chat_id % -FIRST_SUPERGROUP}"}
+        user = self._people.get(chat_id).user()
+        about: Json = {"id": chat_id, "type": "private"}
+        return about | {name: user[name] for name in ("first_name", "last_name", "username") if name in user}

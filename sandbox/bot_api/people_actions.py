@@ -1,0 +1,145 @@
+"""What people do: write, press a button, share a contact, block the bot; and what their chat shows."""
+
+from typing import Any
+
+from sandbox.bot_api.bot import Bot
+from sandbox.bot_api.chats import Chat
+from sandbox.bot_api.errors import ApiError
+from sandbox.bot_api.people import Person
+
+Json = dict[str, Any]
+MAX_SHOWN_ANSWERS = 20
+
+
+class PeopleActions:
+    """The side of the people. Every method raises LookupError for a person, message or button that does not exist."""
+
+    def __init__(self, bot: Bot) -> None:
+        self._bot = bot
+
+    def set_person(self, user: int, *, name: str = "", username: str = "", language: str = "") -> Person:
+        """Set the name, username or language of a person."""
+        return self._bot.people.set(user, name=name, username=username, language=language)
+
+    def write(self, user: int, text: str, chat: int | None = None) -> int:
+        """Write to the bot, or in a group; return the message id."""
+        content: Json = {"text": text}
+        if text.startswith("/"):
+            command = text.split(maxsplit=1)[0]
+            content["entities"] = [{"type": "bot_command", "offset": 0, "length": len(command)}]
+        return self._send(user, content, chat)
+
+    def share_contact(self, user: int, phone: str = "") -> int:
+        """Share the person's own phone number, as a button with request_contact does; return the message id."""
+        person = self._bot.people.get(user)
+        contact = {"phone_number": (phone or person.phone).lstrip("+"), "first_name": person.first_name}
+        return self._send(user, {"contact": {**contact, "user_id": user}}, None)
+
+    def _send(self, user: int, content: Json, chat_id: int | None) -> int:
+        person = self._bot.people.get(user)
+        person.has_blocked = False  # who writes to a bot starts it again
+        message = self._chat(chat_id or user).add(person.user(), content)
+        self._bot.updates.add("message", message)
+        return int(message["message_id"])
+
+    def press(self, user: int, message_id: int, button: str, chat: int | None = None) -> str:
+        """Press the inline button with this callback data or text; return the id of the callback query."""
+        message = self._chat(chat or user).messages.get(message_id)
+        if message is None:
+            raise LookupError(f"there is no message {message_id}")
+        query = self._bot.new_query(user)
+        content = {
+            "id": query.id,
+            "from": self._bot.people.get(user).user(),
+            "message": message,
+            "chat_instance": str(chat or user),
+            "data": _callback_data(message, button),
+        }
+        self._bot.updates.add("callback_query", content)
+        return query.id
+
+    def block(self, user: int) -> None:
+        """Block the bot: it gets my_chat_member, and 403 for what it sends from now on."""
+        self._set_blocked(user, "member", "kicked")
+
+    def unblock(self, user: int) -> None:
+        self._set_blocked(user, "kicked", "member")
+
+    def _set_blocked(self, user: int, old: str, new: str) -> None:
+        person, chat = self._bot.people.get(user), self._chat(user)
+        person.has_blocked = new == "kicked"
+        bot_user = self._bot.user()
+        kicked = {"user": bot_user, "status": "kicked", "until_date": 0}
+        states = {"kicked": kicked, "member": {"user": bot_user, "status": "member"}}
+        content = {"chat": chat.about, "from": person.user(), "date": 0}
+        self._bot.updates.add(
+            "my_chat_member", {**content, "old_chat_member": states[old], "new_chat_member": states[new]}
+        )
+
+    # what they see
+
+    def messages(self, chat: int) -> list[Json]:
+        """Return the messages of a chat in their current state, oldest first, as objects Message."""
+        return list(self._chat(chat).messages.values())
+
+    def keyboard(self, chat: int) -> list[list[str]]:
+        """Return the texts of the reply keyboard that is shown; empty if none is."""
+        return [[button["text"] for button in row] for row in self._chat(chat).keyboard]
+
+    def answer(self, query: str) -> Json | None:
+        """Return what the bot answered to a callback query: text, alert, url. None if it has not answered."""
+        return self._bot.queries[query].answer
+
+    def shown(self, chat: int) -> Json:
+        """Return what the chat shows, for the inbox page."""
+        answers = [
+            {"query": query.id, **query.answer}
+            for query in self._bot.queries.values()
+            if query.user == chat and query.answer is not None
+        ]
+        return {
+            "messages": [_shown(message, self._bot.id) for message in self.messages(chat)],
+            "keyboard": self.keyboard(chat),
+            "answers": answers[-MAX_SHOWN_ANSWERS:],
+        }
+
+    def _chat(self, chat_id: int) -> Chat:
+        try:
+            return self._bot.chats.get(chat_id)
+        except ApiError as error:
+            raise LookupError(str(error)) from None
+
+
+def _buttons(message: Json) -> list[list[Json]]:
+    rows: list[list[Json]] = message.get("reply_markup", {}).get("inline_keyboard", [])
+    return rows
+
+
+def _callback_data(message: Json, wanted: str) -> str:
+    """Return the callback data of the button with this data, otherwise with this text. Raises LookupError."""
+    buttons = [button for row in _buttons(message) for button in row if "callback_data" in button]
+    for name in ("callback_data", "text"):
+        for button in buttons:
+            if button[name] == wanted:
+                return str(button["callback_data"])
+    raise LookupError(f"message {message['message_id']} has no button {wanted}")
+
+
+def _shown(message: Json, bot: int) -> Json:
+    kinds = [kind for kind in ("photo", "document", "voice", "contact") if kind in message]
+    text = message.get("text") or message.get("caption") or ""
+    return {
+        "id": message["message_id"],
+        "from": "bot" if message["from"]["id"] == bot else "person",
+        "kind": kinds[0] if kinds else "text",
+        "text": text,
+        "at": message["date"],
+        "edited": "edit_date" in message,
+        "buttons": [
+            [
+                {"text": button["text"], "data": button.get("callback_data", ""), "url": button.get("url", "")}
+                for button in row
+            ]
+            for row in _buttons(message)
+        ],
+    }

@@ -1,0 +1,115 @@
+"""The HTTP side of the Bot API: /bot<token>/METHOD and /file/bot<token>/PATH."""
+
+import inspect
+from hmac import compare_digest
+from typing import Any
+
+from aiohttp import web
+
+from sandbox.bot_api.bot import CHANNEL, Bot
+from sandbox.bot_api.chat_methods import CHAT_METHODS
+from sandbox.bot_api.editing import EDITING
+from sandbox.bot_api.errors import UNAUTHORIZED, ApiError
+from sandbox.bot_api.faults import CONNECTION, STORED, check_refused, respond
+from sandbox.bot_api.parameters import Parameters, read_parameters
+from sandbox.bot_api.people_actions import PeopleActions
+from sandbox.bot_api.sending import SENDING
+from sandbox.bot_api.update_methods import UPDATE_METHODS
+from sandbox.bot_api.updates import Updates
+from sandbox.bot_api.webhook import WebhookSender
+from sandbox.events import ANY, Fault
+from sandbox.http_listener import MAX_BODY, HttpListener
+from sandbox.state import SandboxState
+
+TOKEN = "4343:sandbox"
+QUERY_LIFETIME = 900.0  # seconds
+
+# By name in lower case: the names of methods are case-insensitive.
+METHODS = {
+    name.lower(): (name, method)
+    for table in (SENDING, EDITING, CHAT_METHODS, UPDATE_METHODS)
+    for name, method in table.items()
+}
+
+
+class BotApiServer(HttpListener):
+    """Simulates api.telegram.org for the bot with `token`. `url` replaces https://api.telegram.org.
+
+    `people` are the actions of the people who use the bot. `query_lifetime`: seconds in which a callback query can be
+    answered. `webhook_pause`: seconds before a failed post of an update is repeated; they double each time.
+    """
+
+    def __init__(
+        self,
+        state: SandboxState,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        token: str = TOKEN,
+        *,
+        query_lifetime: float = QUERY_LIFETIME,
+        webhook_pause: float = 1.0,
+    ) -> None:
+        self.token = token
+        updates = Updates()
+        self._state = state
+        self._bot = Bot(state, token, query_lifetime, updates, WebhookSender(updates, webhook_pause))
+        self.people = PeopleActions(self._bot)
+        app = web.Application(client_max_size=2 * MAX_BODY)
+        app.router.add_route("*", r"/bot{token}/{method}", self._handle)
+        app.router.add_get(r"/file/bot{token}/files/{file_id}", self._download)
+        super().__init__(app, host, port, "")
+
+    async def stop(self) -> None:
+        """Stop; updates that were not posted to the webhook are kept."""
+        self._bot.webhook_sender.stop()
+        await super().stop()
+
+    async def start(self) -> None:
+        await super().start()
+        if self._bot.webhook is not None:
+            self._bot.webhook_sender.start(self._bot.webhook)
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        self._state.count(CHANNEL, "http")
+        try:
+            return await self._call(request)
+        except ApiError as error:
+            return web.json_response(error.body(), status=error.code)
+
+    async def _call(self, request: web.Request) -> web.StreamResponse:
+        """Run one call. Raises ApiError."""
+        self._check_token(request)
+        name, method = METHODS.get(request.match_info["method"].lower(), ("", None))
+        if method is None:
+            raise ApiError(404, "Not Found: method not found")
+        parameters = await read_parameters(request)
+        self._state.count(CHANNEL, name)
+        fault = self._fault(name, parameters)
+        if fault is not None and fault.name in CONNECTION:
+            return await respond(request, fault)
+        result: Any = method(self._bot, parameters)
+        result = await result if inspect.isawaitable(result) else result
+        if fault is not None and fault.name in STORED:
+            return await respond(request, fault)
+        return web.json_response({"ok": True, "result": result})
+
+    def _check_token(self, request: web.Request) -> None:
+        if not compare_digest(request.match_info["token"].encode(), self.token.encode()):
+            raise ApiError(401, UNAUTHORIZED)
+
+    def _fault(self, method: str, parameters: Parameters) -> Fault | None:
+        """Return the fault of this call. Raises the ApiError of a fault that refuses it."""
+        address = parameters.text("chat_id") or ANY
+        fault = self._state.fault(CHANNEL, address, method)
+        check_refused(self._bot, fault, address)
+        return fault
+
+    async def _download(self, request: web.Request) -> web.StreamResponse:
+        try:
+            self._check_token(request)
+        except ApiError as error:
+            return web.json_response(error.body(), status=error.code)
+        upload = self._bot.files.get(request.match_info["file_id"])
+        if upload is None:
+            return web.json_response(ApiError(404, "Not Found").body(), status=404)
+        return web.Response(body=upload.content, content_type="application/octet-stream")

@@ -1,0 +1,90 @@
+"""The calls about people who use the bot: what they do, and what their chat shows."""
+
+from typing import Any
+
+from aiohttp import web
+
+from sandbox.bot_api.people_actions import PeopleActions
+from sandbox.web.input import Fields, read_body
+from sandbox.web.problems import Problem
+
+_LOWEST_CHAT, _HIGHEST_USER = -(2**52), 2**52
+
+
+class BotRoutes:
+    """`address` is the id of the person; `chat` is the id of a group, if the person acts there."""
+
+    def __init__(self, people: PeopleActions) -> None:
+        self._people = people
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/chat/telegram-bot", self._show),
+            web.post("/write/telegram-bot", self._write),
+            web.post("/press/telegram-bot", self._press),
+            web.post("/contact/telegram-bot", self._share_contact),
+            web.post("/block/telegram-bot", self._block),
+        ]
+
+    async def _show(self, request: web.Request) -> web.Response:
+        fields = Fields(request.query)
+        chat = _chat(fields, "address")
+        fields.check()
+        return web.json_response(_found(self._people.shown, chat))
+
+    async def _write(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        user, text, chat = _user(fields), fields.text("text"), _group(fields)
+        person = {name: fields.text(name) for name in ("name", "username", "language") if name in fields}
+        fields.check()
+        _found(self._people.set_person, user, **person)
+        return web.json_response({"message": _found(self._people.write, user, text, chat)})
+
+    async def _press(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        user, message, chat = _user(fields), fields.integer("message", 1, 2**31) or 0, _group(fields)
+        button = fields.text("button")
+        fields.check()
+        return web.json_response({"query": _found(self._people.press, user, message, button, chat)})
+
+    async def _share_contact(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        user, phone = _user(fields), fields.text("phone") if "phone" in fields else ""
+        fields.check()
+        return web.json_response({"message": _found(self._people.share_contact, user, phone)})
+
+    async def _block(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        user = _user(fields)
+        fields.check()
+        _found(self._people.block, user)
+        return web.Response(status=204)
+
+
+def _user(fields: Fields) -> int:
+    """Take the id of a person."""
+    if "address" not in fields:
+        fields.add_error("address", "missing", "must be a user id")
+        return 0
+    return fields.integer("address", 1, _HIGHEST_USER) or 0
+
+
+def _group(fields: Fields) -> int | None:
+    return fields.integer("chat", _LOWEST_CHAT, -1)
+
+
+def _chat(fields: Fields, name: str) -> int:
+    """Take the id of a chat from a query."""
+    text = fields.text(name)
+    if text and not text.removeprefix("-").isdecimal():
+        fields.add_error(name, "invalid", "must be a chat id")
+        return 0
+    return int(text[:20]) if text else 0
+
+
+def _found(action: Any, *arguments: Any, **named: Any) -> Any:
+    """Call an action of a person. Raises Problem if the person, message or button does not exist."""
+    try:
+        return action(*arguments, **named)
+    except LookupError as error:
+        raise Problem(404, "NOT_FOUND", str(error)) from None

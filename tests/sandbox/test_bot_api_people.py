@@ -1,0 +1,90 @@
+"""What people do with the bot, through the sandbox's HTTP API and its page."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiogram import Bot
+from aiogram.types import InlineKeyboardButton, InlineKeyboardMarkup, KeyboardButton, ReplyKeyboardMarkup
+
+from sandbox.sandbox import Sandbox
+from tests.sandbox.bot_api_clients import ANNA, session
+from tests.sandbox.conftest import WebClient
+
+KEYBOARD = InlineKeyboardMarkup(
+    inline_keyboard=[
+        [InlineKeyboardButton(text="Да", callback_data="yes"), InlineKeyboardButton(text="Сайт", url="http://x.org")]
+    ]
+)
+
+
+@pytest.fixture
+async def bot(sandbox: Sandbox) -> AsyncIterator[Bot]:
+    """A bot with the token that the sandbox names."""
+    assert sandbox.environment["ADA_BOT_API_URL"] == sandbox.bot_api.url
+    client = Bot(sandbox.environment["ADA_BOT_TOKEN"], session=session(sandbox.bot_api))
+    yield client
+    await client.session.close()
+
+
+@pytest.mark.row("D-43")
+async def test_a_person_writes_and_presses_a_button_and_sees_the_edited_message(
+    web_client: WebClient, bot: Bot
+) -> None:
+    person = {"address": ANNA, "text": "/start", "name": "Анна Ким", "language": "en"}
+    assert await web_client.call("POST", "write/telegram-bot", person) == (200, {"message": 1})
+    await bot.send_message(ANNA, "Отправить?", reply_markup=KEYBOARD)
+    press = {"address": ANNA, "message": 2, "button": "Да"}
+    status, pressed = await web_client.call("POST", "press/telegram-bot", press)
+    first, second = await bot.get_updates()
+    assert status == 200
+    assert first.message is not None
+    assert first.message.from_user is not None
+    assert first.message.from_user.full_name == "Анна Ким"
+    assert second.callback_query is not None
+    assert (second.callback_query.id, second.callback_query.data) == (pressed["query"], "yes")
+    await bot.answer_callback_query(pressed["query"], text="принято")
+    rows = [[KeyboardButton(text="Меню")]]
+    await bot.edit_message_text("Отправлено", chat_id=ANNA, message_id=2)
+    await bot.send_message(ANNA, "Что ещё?", reply_markup=ReplyKeyboardMarkup(keyboard=rows))
+    chat = await web_client.get("chat/telegram-bot", address=str(ANNA))
+    assert [(one["from"], one["text"], one["buttons"]) for one in chat["messages"]] == [
+        ("person", "/start", []),
+        ("bot", "Отправлено", []),
+        ("bot", "Что ещё?", []),
+    ]
+    assert chat["keyboard"] == [["Меню"]]
+    assert [(one["query"], one["text"]) for one in chat["answers"]] == [(pressed["query"], "принято")]
+
+
+async def test_a_contact_and_a_block_reach_the_bot(web_client: WebClient, bot: Bot) -> None:
+    assert (await web_client.call("POST", "contact/telegram-bot", {"address": ANNA, "phone": "+79991112233"}))[0] == 200
+    assert (await web_client.call("POST", "block/telegram-bot", {"address": ANNA}))[0] == 204
+    first, second = await bot.get_updates()
+    assert first.message is not None
+    assert first.message.contact is not None
+    assert (first.message.contact.phone_number, second.event_type) == ("79991112233", "my_chat_member")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("write/telegram-bot", {"text": "x"}, 422),
+        ("write/telegram-bot", {"address": -5, "text": "x"}, 422),
+        ("write/telegram-bot", {"address": 2**50, "text": "x"}, 404),
+        ("write/telegram-bot", {"address": 5, "text": ""}, 422),
+        ("write/telegram-bot", {"address": 5, "text": "x", "chat": 5}, 422),
+        ("press/telegram-bot", {"address": 5, "message": 99, "button": "x"}, 404),
+        ("press/telegram-bot", {"address": 5, "message": "x", "button": "x"}, 422),
+        ("contact/telegram-bot", {"address": 5, "phone": ""}, 422),
+        ("block/telegram-bot", {}, 422),
+    ],
+)
+async def test_a_wrong_action_is_a_problem(web_client: WebClient, path: str, body: dict[str, Any], status: int) -> None:
+    answer = await web_client.call("POST", path, body)
+    assert (answer[0], answer[1]["status"]) == (status, status)
+
+
+@pytest.mark.parametrize(("query", "status"), [({}, 422), ({"address": "x"}, 422), ({"address": "0"}, 404)])
+async def test_the_chat_of_nobody_is_a_problem(web_client: WebClient, query: dict[str, str], status: int) -> None:
+    assert (await web_client.call("GET", "chat/telegram-bot", **query))[0] == status
