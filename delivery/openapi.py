@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct, inspect
 
 from delivery.http import problems
+from delivery.http.context import NO_CONTENT
 from delivery.http.route import OpenRoute, Repeats, Route
 from delivery.schemas import responses
 
@@ -140,7 +141,9 @@ def _request_body(route: Route, schemas: Mapping[type, Schema]) -> Schema:
 
 
 def _response(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
-    response: Schema = {"description": route.summary, "content": _content(route, schemas)}
+    response: Schema = {"description": route.summary}
+    if _status(route) != NO_CONTENT:
+        response["content"] = _content(route, schemas)
     if isinstance(route, Route) and route.headers:
         response["headers"] = {name: {"description": text, **_TEXT} for name, text in route.headers.items()}
     return response

@@ -1,15 +1,22 @@
 """The table of all operations. Registration, scopes, the OpenAPI document and the tests read it."""
 
 from delivery.endpoints import bulk, deliveries, delivery_reports, health, pages, queue, tracking, webhooks
+from delivery.endpoints.directory import contacts, groups, ownerships, supergroups, users
 from delivery.http import metrics, ndjson, sse
 from delivery.http.route import OpenRoute, Repeats, Route
-from delivery.schemas import requests, responses
+from delivery.schemas import directory, requests, responses
 
 Delivery = "/v1/deliveries/{id}"
 Task = "/v1/queue/tasks/{task_id}"
 Webhook = "/v1/webhooks/{id}"
+User = "/v1/users/{id}"
+Group = "/v1/groups/{id}"
+Supergroup = "/v1/supergroups/{id}"
+Contact = "/v1/contacts/{user}/{channel}/{address}"
+Ownership = "/v1/ownerships/{user}/{kind}/{id}"
 
 _LOCATION = {"Location": "The address of the delivery."}
+_NEW = {"Location": "The address of the new object."}
 _LINK = {"Link": "The next page, rel=next (RFC 8288); absent on the last."}
 
 ROUTES = (
@@ -60,6 +67,55 @@ ROUTES = (
           webhooks.attempts, 200, responses.WebhookAttempts),
     Route("POST", Webhook + "/replay", "Send the messages again that were given up", "manage", webhooks.replay,
           202, responses.WebhookReplayed, repeats=Repeats.STORED),
+    Route("POST", "/v1/users", "Add a person", "manage", users.create,
+          201, directory.UserResponse, body=directory.UserRequest, repeats=Repeats.STORED, headers=_NEW),
+    Route("GET", "/v1/users", "List people: all, or by e-mail address, contact, group, role", "manage",
+          users.list_page, 200, directory.UserPage, query=directory.UserQuery, headers=_LINK),
+    Route("GET", User, "Show one person", "manage", users.show, 200, directory.UserResponse),
+    Route("PATCH", User, "Change some fields of a person", "manage", users.update,
+          200, directory.UserResponse, body=directory.UserPatch, repeats=Repeats.STORED),
+    Route("DELETE", User, "Delete a person with its contacts, memberships and ownerships", "manage", users.delete,
+          204, repeats=Repeats.STORED),
+    Route("POST", "/v1/contacts", "Add a contact to a person", "manage", contacts.add,
+          201, directory.ContactResponse, body=directory.ContactRequest, repeats=Repeats.STORED),
+    Route("GET", "/v1/contacts", "List the contacts of a person", "manage", contacts.list_all,
+          200, directory.ContactList, query=directory.OfUserQuery),
+    Route("DELETE", Contact, "Remove one contact of a person", "manage", contacts.remove,
+          204, repeats=Repeats.STORED),
+    Route("POST", "/v1/groups", "Add a group with its first members", "manage", groups.create,
+          201, directory.GroupResponse, body=directory.GroupRequest, repeats=Repeats.STORED, headers=_NEW),
+    Route("GET", "/v1/groups", "List groups", "manage", groups.list_page,
+          200, directory.GroupPage, query=directory.PageQuery, headers=_LINK),
+    Route("GET", Group, "Show one group", "manage", groups.show, 200, directory.GroupResponse),
+    Route("PATCH", Group, "Change some fields of a group", "manage", groups.update,
+          200, directory.GroupResponse, body=directory.GroupPatch, repeats=Repeats.STORED),
+    Route("DELETE", Group, "Delete a group; its members stay", "manage", groups.delete, 204, repeats=Repeats.STORED),
+    Route("GET", Group + "/members", "List the members of a group", "manage", groups.list_members,
+          200, directory.UserPage, query=directory.PageQuery, headers=_LINK),
+    Route("PUT", Group + "/members/{user}", "Add a person to a group", "manage", groups.add_member,
+          204, repeats=Repeats.STORED),
+    Route("DELETE", Group + "/members/{user}", "Take a person out of a group", "manage", groups.remove_member,
+          204, repeats=Repeats.STORED),
+    Route("POST", "/v1/supergroups", "Add a supergroup of existing groups", "manage", supergroups.create,
+          201, directory.SupergroupResponse, body=directory.SupergroupRequest, repeats=Repeats.STORED, headers=_NEW),
+    Route("GET", "/v1/supergroups", "List supergroups", "manage", supergroups.list_page,
+          200, directory.SupergroupPage, query=directory.PageQuery, headers=_LINK),
+    Route("GET", Supergroup, "Show one supergroup with its groups", "manage", supergroups.show,
+          200, directory.SupergroupResponse),
+    Route("PATCH", Supergroup, "Change the title of a supergroup", "manage", supergroups.update,
+          200, directory.SupergroupResponse, body=directory.SupergroupPatch, repeats=Repeats.STORED),
+    Route("DELETE", Supergroup, "Delete a supergroup; its groups stay", "manage", supergroups.delete,
+          204, repeats=Repeats.STORED),
+    Route("PUT", Supergroup + "/groups/{group}", "Add a group to a supergroup; each of its owners must own the group",
+          "manage", supergroups.add_group, 204, repeats=Repeats.STORED),
+    Route("DELETE", Supergroup + "/groups/{group}", "Take a group out of a supergroup", "manage",
+          supergroups.remove_group, 204, repeats=Repeats.STORED),
+    Route("GET", "/v1/ownerships", "List what a person owns", "manage", ownerships.list_all,
+          200, directory.OwnershipList, query=directory.OfUserQuery),
+    Route("PUT", Ownership, "Let a person write to a group or supergroup", "manage", ownerships.add,
+          204, repeats=Repeats.STORED),
+    Route("DELETE", Ownership, "Withdraw an ownership; for a group also supergroups that contain it", "manage",
+          ownerships.remove, 204, repeats=Repeats.STORED),
 )  # fmt: skip
 
 

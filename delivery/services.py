@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
+from core.directory import Directory
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
@@ -22,5 +23,6 @@ class Services:
     idempotency: Idempotency
     queue: Queue
     channels: Channels
+    directory: Directory
     store: Store
     webhooks: Webhooks

@@ -27,6 +27,7 @@ from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
+from core.directory import Directory
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
@@ -102,6 +103,7 @@ async def open_services(store: Store, settings: Settings) -> AsyncIterator[Servi
             idempotency=Idempotency(store),
             queue=queue,
             channels=channels,
+            directory=Directory(store),
             store=store,
             webhooks=webhooks,
         )

@@ -33,7 +33,6 @@ class _Versioned(Struct):
 
 
 _decode_version = msgspec.json.Decoder(_Versioned).decode
-_DECODERS = {shape: msgspec.json.Decoder(shape).decode for shape in (User, Group, Supergroup)}
 _HASHES: dict[type, str] = {User: "users", Group: "groups", Supergroup: "supergroups"}
 
 
@@ -49,8 +48,7 @@ def version_of(record: str) -> str:
 
 def decode_record(record: str, shape: type[T]) -> T:
     """The value of a record."""
-    value: T = _DECODERS[shape](record)
-    return value
+    return msgspec.json.decode(record, type=shape)
 
 
 def raise_first(faults: Iterable[Invalid]) -> None:

@@ -95,8 +95,8 @@ class Users(Records):
         raise_first(faults_of_contacts({channel: [address]}, None))
 
         def add(old: User) -> User:
-            addresses = [*old.contacts.get(channel, ()), canonical(channel, address)]
-            if len(set(addresses)) > MAX_ADDRESSES:
+            addresses = list(dict.fromkeys([*old.contacts.get(channel, ()), canonical(channel, address)]))
+            if len(addresses) > MAX_ADDRESSES:
                 raise limit_reached(f"A person has at most {MAX_ADDRESSES} addresses of a channel.")
             return replace(old, contacts={**old.contacts, channel: addresses})
 

@@ -21,8 +21,8 @@ COUNTED = tuple(str(status) for status in Status if status is not Status.QUEUED)
 """Statuses that a history counts by channel; `queued` is what is left."""
 
 RELATIONS = 2000
-"""The most groups of a person or supergroup, supergroups of a group, ownerships of a person, owners of a group: a script
-that follows all of them takes the server a few milliseconds.
+"""The most groups of a person or supergroup, supergroups of a group, ownerships of a person, owners of a group. A
+script that follows all of them takes the server a few milliseconds.
 """
 
 TASK_FACTS = (

@@ -22,6 +22,7 @@ from delivery.services import Services
 B = TypeVar("B")
 Q = TypeVar("Q")
 
+NO_CONTENT = 204
 JSON_HEADERS = {"Content-Type": "application/json"}
 
 
@@ -75,19 +76,29 @@ def parse_history_key(text: str) -> HistoryKey:
 
 
 class Response(Struct):
-    """A JSON response. `body` is anything that msgspec encodes."""
+    """A JSON response. `body` is anything that msgspec encodes; a response with status 204 has none."""
 
     body: object
     status: int = 200
     headers: Mapping[str, str] | None = None
 
     def encode(self) -> web.Response:
-        return self.with_body(encode(self.body))
+        return self.with_body(self.encoded_body())
+
+    def encoded_body(self) -> bytes:
+        return b"" if self.status == NO_CONTENT else encode(self.body)
 
     def with_body(self, body: bytes) -> web.Response:
         """The response whose body was encoded before."""
+        if self.status == NO_CONTENT:
+            return web.Response(status=NO_CONTENT, headers=self.headers)
         headers = {**JSON_HEADERS, **self.headers} if self.headers else JSON_HEADERS
         return web.Response(status=self.status, body=body, headers=headers)
+
+
+def no_content() -> Response:
+    """The response to a write that returns nothing."""
+    return Response(None, NO_CONTENT)
 
 
 def next_page_link(request: web.Request, cursor: str | None) -> Mapping[str, str] | None:

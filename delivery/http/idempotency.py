@@ -8,10 +8,9 @@ from aiohttp import web
 
 from core.errors import StoreFull
 from core.model.delivery import Repeat
-from delivery.http.context import JSON_HEADERS, Request, Response
+from delivery.http.context import Request, Response
 from delivery.http.problems import invalid_field
 from delivery.http.route import Endpoint
-from delivery.schemas.responses import encode
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +47,7 @@ async def respond_once(request: Request[Any, Any], repeat: Repeat, endpoint: End
     except StoreFull:
         return _json(await endpoint(request)).encode()
     if stored is not None:
-        return web.Response(status=stored.status, body=stored.body, headers=JSON_HEADERS | REPLAYED_HEADERS)
+        return Response(None, stored.status, REPLAYED_HEADERS).with_body(stored.body)
     return await _respond_and_store(request, repeat, endpoint)
 
 
@@ -56,7 +55,7 @@ async def _respond_and_store(request: Request[Any, Any], repeat: Repeat, endpoin
     idempotency = request.services.idempotency
     try:
         response = _json(await endpoint(request))
-        body = encode(response.body)
+        body = response.encoded_body()
     except BaseException:
         await idempotency.forget(request.tenant, repeat.key)
         raise

@@ -94,6 +94,20 @@ CODES = {
     "WEBHOOK_TARGET_FORBIDDEN": ProblemType(400, "The address of the webhook is not public"),
     "WEBHOOK_WITHOUT_EVENTS": ProblemType(400, "The webhook has no event"),
     "TOO_MANY_WEBHOOKS": ProblemType(409, "There are too many webhooks"),
+    # the directory
+    "USER_NOT_FOUND": ProblemType(404, "No such person"),
+    "CONTACT_NOT_FOUND": ProblemType(404, "The person does not have this contact"),
+    "USER_EXISTS": ProblemType(409, "There is a person with this id"),
+    "EMAIL_TAKEN": ProblemType(409, "Another person has this e-mail address"),
+    "CONTACT_TAKEN": ProblemType(409, "Another person has this contact"),
+    "GROUP_EXISTS": ProblemType(409, "There is a group with this id"),
+    "SUPERGROUP_EXISTS": ProblemType(409, "There is a supergroup with this id"),
+    "GROUP_NOT_OWNED": ProblemType(409, "The owner of a supergroup must own each of its groups"),
+    "LIMIT_REACHED": ProblemType(409, "The directory allows no more of these"),
+    "EMAIL_MALFORMED": ProblemType(400, "The e-mail address is malformed"),
+    "CONTACT_MALFORMED": ProblemType(400, "A contact is not channel:address"),
+    "UNKNOWN_ROLE": ProblemType(400, "Unknown role"),
+    "UNKNOWN_LOCALE": ProblemType(400, "Unknown locale"),
     # keys
     "HISTORY_KEY_MALFORMED": ProblemType(400, "The history key is malformed"),
     "HISTORY_KEY_OF_ANOTHER_SENDER": ProblemType(400, "The history key was made for another sender"),
@@ -163,6 +177,8 @@ def problem(code: str, detail: str) -> ProblemDocument:
 def problem_of_refusal(refused: Refused) -> ProblemDocument:
     """The problem for a refusal of core or of validation."""
     kind = CODES.get(refused.code) or _type_of_class(refused)
+    if isinstance(refused, NotFound):  # also a code that is 400 where a body names what does not exist
+        kind = ProblemType(404, kind.title)
     return _document(kind, refused.code, refused.detail, _errors(refused))
 
 

@@ -36,7 +36,7 @@ class Route:
     scope: str
     endpoint: Endpoint
     status: int = 200
-    response: type[Any] | str = ""  # a Struct, dict for no fixed fields, or the media type of a stream
+    response: type[Any] | str = ""  # a Struct, dict for no fixed fields, the media type of a stream; none with 204
     body: type[Struct] | None = None
     body_is_optional: bool = False
     query: type[Struct] = NoParameters

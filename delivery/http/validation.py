@@ -21,6 +21,7 @@ MAX_ERRORS = 20
 
 _TYPE_NAMES = {
     inspect.StrType: "string",
+    inspect.BoolType: "boolean",
     inspect.IntType: "integer",
     inspect.FloatType: "number",
     inspect.NoneType: "null",
@@ -91,7 +92,7 @@ def _has_type(value: object, expected: inspect.Type, numbers_are_text: bool) -> 
     return isinstance(value, _PYTHON_TYPES[_TYPE_NAMES[type(expected)]])
 
 
-_PYTHON_TYPES: dict[str, type] = {"string": str, "null": type(None), "array": list, "object": dict}
+_PYTHON_TYPES: dict[str, type] = {"string": str, "boolean": bool, "null": type(None), "array": list, "object": dict}
 
 
 def _is_integer(value: object) -> bool:
@@ -190,4 +191,5 @@ _CHECKS: dict[type, Callable[..., Errors]] = {
     inspect.LiteralType: _choice,
     inspect.EnumType: _choice,
     inspect.NoneType: _no_check,
+    inspect.BoolType: _no_check,
 }

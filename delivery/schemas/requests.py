@@ -30,6 +30,12 @@ HistoryKeyText = Annotated[
 ]
 
 
+Contacts = Annotated[
+    dict[ShortText, Address | Annotated[list[Address], Meta(max_length=16)]],
+    Meta(max_length=32, description="channel → address or addresses"),
+]
+
+
 class RequestModel(Struct, forbid_unknown_fields=True, frozen=True):
     """Base of bodies and queries: unknown fields are refused."""
 
@@ -47,13 +53,7 @@ class Recipient(RequestModel, frozen=True):
 
     id: Id | UnsetType = UNSET
     name: Label | UnsetType | None = UNSET
-    contacts: (
-        Annotated[
-            dict[ShortText, Address | Annotated[list[Address], Meta(max_length=16)]],
-            Meta(max_length=32, description="channel → address or addresses"),
-        ]
-        | UnsetType
-    ) = UNSET
+    contacts: Contacts | UnsetType = UNSET
     group: Name | UnsetType = UNSET
     supergroup: Name | UnsetType = UNSET
 

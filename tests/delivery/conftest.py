@@ -13,6 +13,7 @@ from aiohttp import ClientResponse, ClientSession
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
 from core.courier.runtime import Runtime
+from core.directory import Directory
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
@@ -114,8 +115,17 @@ async def services(store: Store) -> AsyncIterator[Services]:
     channels, tracker, api_keys = Channels(store), Tracker(store), ApiKeys(store)
     await api_keys.ensure(ADMIN)
     queue, client = Queue(store), WebhookClient(allow_private=True)
-    webhooks = Webhooks(store, queue, client)
-    yield Services(Deliveries(store, channels), tracker, api_keys, Idempotency(store), queue, channels, store, webhooks)
+    yield Services(
+        deliveries=Deliveries(store, channels),
+        tracker=tracker,
+        api_keys=api_keys,
+        idempotency=Idempotency(store),
+        queue=queue,
+        channels=channels,
+        directory=Directory(store),
+        store=store,
+        webhooks=Webhooks(store, queue, client),
+    )
     await client.close()
     await tracker.close()
 

@@ -1,6 +1,7 @@
 """Authentication: keys, scopes, tenants, request rates."""
 
 import asyncio
+import re
 import time
 
 import pytest
@@ -13,9 +14,12 @@ from delivery.http.route import Route
 from delivery.routes import OPEN_ROUTES, ROUTES
 from tests.delivery.conftest import Api, delivery_body
 
+PARTS = {"id": "0.42.1763712000000000000", "task_id": "0.1", "kind": "group"}
 
-def address(route: Route) -> str:
-    return route.path.replace("{id}", "0.42.1763712000000000000").replace("{task_id}", "0.1")
+
+def address(path: str) -> str:
+    """The path of a route with its parts filled."""
+    return re.sub(r"\{(\w+)\}", lambda part: PARTS.get(part[1], "x"), path)
 
 
 async def a_key(api: Api, *scopes: str, tenant: str = "default") -> Api:
@@ -42,6 +46,32 @@ RULES = [
     ("POST", "/v1/queue/tasks/{task_id}:bury", "admin", "stored"),
     ("POST", "/v1/queue/tasks/{task_id}:kick", "admin", "stored"),
     ("POST", "/v1/queue/tasks/{task_id}:cancel", "admin", "stored"),
+    ("POST", "/v1/users", "manage", "stored"),
+    ("GET", "/v1/users", "manage", "none"),
+    ("GET", "/v1/users/{id}", "manage", "none"),
+    ("PATCH", "/v1/users/{id}", "manage", "stored"),
+    ("DELETE", "/v1/users/{id}", "manage", "stored"),
+    ("POST", "/v1/contacts", "manage", "stored"),
+    ("GET", "/v1/contacts", "manage", "none"),
+    ("DELETE", "/v1/contacts/{user}/{channel}/{address}", "manage", "stored"),
+    ("POST", "/v1/groups", "manage", "stored"),
+    ("GET", "/v1/groups", "manage", "none"),
+    ("GET", "/v1/groups/{id}", "manage", "none"),
+    ("PATCH", "/v1/groups/{id}", "manage", "stored"),
+    ("DELETE", "/v1/groups/{id}", "manage", "stored"),
+    ("GET", "/v1/groups/{id}/members", "manage", "none"),
+    ("PUT", "/v1/groups/{id}/members/{user}", "manage", "stored"),
+    ("DELETE", "/v1/groups/{id}/members/{user}", "manage", "stored"),
+    ("POST", "/v1/supergroups", "manage", "stored"),
+    ("GET", "/v1/supergroups", "manage", "none"),
+    ("GET", "/v1/supergroups/{id}", "manage", "none"),
+    ("PATCH", "/v1/supergroups/{id}", "manage", "stored"),
+    ("DELETE", "/v1/supergroups/{id}", "manage", "stored"),
+    ("PUT", "/v1/supergroups/{id}/groups/{group}", "manage", "stored"),
+    ("DELETE", "/v1/supergroups/{id}/groups/{group}", "manage", "stored"),
+    ("GET", "/v1/ownerships", "manage", "none"),
+    ("PUT", "/v1/ownerships/{user}/{kind}/{id}", "manage", "stored"),
+    ("DELETE", "/v1/ownerships/{user}/{kind}/{id}", "manage", "stored"),
 ]
 
 
@@ -53,6 +83,7 @@ def test_scope_and_repeats_of_every_operation_are_as_listed_by_hand() -> None:
 PERMITTED = {
     "send": {"send", "admin", "operator"},
     "read": {"read", "admin", "operator"},
+    "manage": {"manage", "admin", "operator"},
     "admin": {"admin", "operator"},
     "operator": {"operator"},
 }
@@ -60,7 +91,7 @@ PERMITTED = {
 
 @pytest.mark.parametrize(("method", "path", "scope"), [rule[:3] for rule in RULES])
 async def test_an_operation_is_permitted_to_exactly_these_scopes(api: Api, method: str, path: str, scope: str) -> None:
-    target = path.replace("{id}", "0.42.1763712000000000000").replace("{task_id}", "0.1")
+    target = address(path)
     for given in ("send", "read", "manage", "urgent", "admin", "operator"):
         response = await (await a_key(api, given)).call(method, target)
         assert response.status != 401
@@ -69,16 +100,16 @@ async def test_an_operation_is_permitted_to_exactly_these_scopes(api: Api, metho
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 async def test_every_operation_needs_a_known_key_with_its_scope(api: Api, route: Route) -> None:
-    wrong = {"send": "read", "read": "send", "admin": "manage", "operator": "admin"}[route.scope]
+    wrong = {"send": "read", "read": "send", "manage": "read", "admin": "manage", "operator": "admin"}[route.scope]
     for headers in ({"Authorization": ""}, {"Authorization": "Basic YTpi"}, {"Authorization": "Bearer"}):
-        response = await api.call(route.method, address(route), headers=headers)
+        response = await api.call(route.method, address(route.path), headers=headers)
         assert (response.status, response.code) == (401, "KEY_MISSING")
         assert response.headers["WWW-Authenticate"].startswith("Bearer")
-    stranger = await api.as_key("ada_nobody").call(route.method, address(route))
+    stranger = await api.as_key("ada_nobody").call(route.method, address(route.path))
     assert (stranger.status, stranger.code) == (401, "KEY_UNKNOWN")
-    other = await (await a_key(api, wrong)).call(route.method, address(route))
+    other = await (await a_key(api, wrong)).call(route.method, address(route.path))
     assert (other.status, other.code) == (403, "SCOPE_MISSING")
-    allowed = await (await a_key(api, route.scope)).call(route.method, address(route))
+    allowed = await (await a_key(api, route.scope)).call(route.method, address(route.path))
     assert allowed.status not in (401, 403)
 
 

@@ -40,7 +40,31 @@ WRITES = [
     ("PATCH", "{delivery}", {"deliver_at": "2031-01-01T00:00:00Z"}, 200),
     ("DELETE", "{delivery}", None, 200),
     ("POST", "/v1/cancellations", {"tag": "exam"}, 200),
+    ("POST", "/v1/users", {"id": 8}, 201),
+    ("PATCH", "/v1/users/7", {"name": "Иванов"}, 200),
+    ("DELETE", "/v1/users/7", None, 204),
+    ("POST", "/v1/contacts", {"user": 7, "channel": "sms", "address": "+79990000007"}, 201),
+    ("DELETE", "/v1/contacts/7/telegram/100007", None, 204),
+    ("POST", "/v1/groups", {"id": "B"}, 201),
+    ("PATCH", "/v1/groups/A", {"title": "A group"}, 200),
+    ("DELETE", "/v1/groups/A", None, 204),
+    ("PUT", "/v1/groups/A/members/7", None, 204),
+    ("DELETE", "/v1/groups/A/members/7", None, 204),
+    ("POST", "/v1/supergroups", {"id": "all", "groups": ["A"]}, 201),
+    ("PATCH", "/v1/supergroups/S", {"title": "A supergroup"}, 200),
+    ("DELETE", "/v1/supergroups/S", None, 204),
+    ("PUT", "/v1/supergroups/S/groups/A", None, 204),
+    ("DELETE", "/v1/supergroups/S/groups/A", None, 204),
+    ("PUT", "/v1/ownerships/7/group/A", None, 204),
+    ("DELETE", "/v1/ownerships/7/group/A", None, 204),
 ]
+
+
+async def fill_directory(api: Api) -> None:
+    """A person, a group and a supergroup for the writes above."""
+    await api.call("POST", "/v1/users", {"id": 7, "contacts": {"telegram": "100007"}})
+    await api.call("POST", "/v1/groups", {"id": "A"})
+    await api.call("POST", "/v1/supergroups", {"id": "S"})
 
 
 async def repeated(api: Api, method: str, path: str, body: object) -> list[ApiResponse]:
@@ -53,6 +77,7 @@ async def test_every_other_write_is_done_once_and_its_response_repeated(
     api: Api, method: str, path: str, body: object, status: int
 ) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER, tags=["exam"]))
+    await fill_directory(api)
     first, second = await repeated(api, method, path.format(delivery=made.headers["Location"]), body)
     assert (first.status, second.status, second.body) == (status, status, first.body)
     assert "Idempotency-Replayed" not in first.headers

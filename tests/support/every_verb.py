@@ -3,10 +3,12 @@
 from datetime import timedelta
 
 from core.courier.interface import Message, Outcome, Rejected, Sent
+from core.directory import Directory
 from core.history.delivery_reports import DeliveryReports
 from core.history.parcels import Entry, load_parcel
 from core.model.delivery import Recipient
 from core.model.history_key import HistoryKey
+from core.model.people import Group, GroupChange, Supergroup, User, UserChange
 from core.model.states import Reason, Status
 from core.queue import Tube, Tubes
 from core.redis.store import Argument, Store
@@ -39,6 +41,7 @@ async def call_every_verb(stack: Stack) -> None:
     await _call_queue_verbs(stack)
     await _call_delivery_verbs(stack)
     await _call_webhook_verbs(stack)
+    await _call_directory_verbs(Directory(stack.store))
 
 
 async def _call_queue_verbs(stack: Stack) -> None:
@@ -81,6 +84,28 @@ async def _call_delivery_verbs(stack: Stack) -> None:
     await stack.deliveries.cancel(later, TENANT, ["1"])
     await stack.stop(courier)
     await stack.deliver(person(1, "nobody"), channels=("nobody",), lane="lane")
+
+
+async def _call_directory_verbs(directory: Directory) -> None:
+    await directory.create_user(TENANT, User(1, email="a@example.org", role="staff", contacts={"echo": ["p1"]}))
+    await directory.create_user(TENANT, User(2))
+    await directory.update_user(TENANT, 1, UserChange(name="Anna"))
+    for name in "AB":
+        await directory.create_group(TENANT, Group(name), [1])
+    await directory.update_group(TENANT, "A", GroupChange(virtual=True))
+    await directory.add_member(TENANT, "A", 2)
+    await directory.remove_member(TENANT, "A", 2)
+    for name in "ST":
+        await directory.create_supergroup(TENANT, Supergroup(name, groups=["A"]))
+    await directory.update_supergroup(TENANT, "S", GroupChange(title="All"))
+    await directory.add_to_supergroup(TENANT, "S", "B")
+    await directory.remove_from_supergroup(TENANT, "S", "B")
+    await directory.own(TENANT, 1, "group", "A")
+    await directory.own(TENANT, 1, "group", "B")
+    await directory.disown(TENANT, 1, "group", "B")
+    await directory.delete_supergroup(TENANT, "T")
+    await directory.delete_group(TENANT, "B")
+    await directory.delete_user(TENANT, 2)
 
 
 async def report_token(stack: Stack, key: HistoryKey, channel: str = "echo", index: int = 0, parcel: int = 0) -> str:

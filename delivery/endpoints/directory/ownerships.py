@@ -1,0 +1,38 @@
+"""Ownerships: who may write to which group or supergroup."""
+
+from typing import cast
+
+from core.model.people import OBJECT_KINDS, ObjectKind
+from delivery.endpoints.directory.reading import part
+from delivery.http.context import Request, Response, no_content
+from delivery.http.problems import invalid_field
+from delivery.http.route import NoParameters
+from delivery.schemas import directory as schemas
+
+PlainRequest = Request[None, NoParameters]
+
+
+async def add(request: PlainRequest) -> Response:
+    """Make a person an owner of a group or supergroup."""
+    await request.services.directory.own(request.tenant, part(request, "user"), _kind(request), part(request, "id"))
+    return no_content()
+
+
+async def remove(request: PlainRequest) -> Response:
+    """Withdraw an ownership; for a group also the person's supergroups that contain it."""
+    await request.services.directory.disown(request.tenant, part(request, "user"), _kind(request), part(request, "id"))
+    return no_content()
+
+
+async def list_all(request: Request[None, schemas.OfUserQuery]) -> Response:
+    """What a person owns."""
+    found = await request.services.directory.ownerships(request.tenant, request.query.user)
+    return Response(schemas.OwnershipList([schemas.OwnershipResponse(one.user, one.kind, one.id) for one in found]))
+
+
+def _kind(request: PlainRequest) -> ObjectKind:
+    """Raises `InvalidFields` WRONG_VALUE."""
+    kind = part(request, "kind")
+    if kind not in OBJECT_KINDS:
+        raise invalid_field("kind", "WRONG_VALUE", f"Allowed values: {', '.join(OBJECT_KINDS)}.")
+    return cast(ObjectKind, kind)
