@@ -43,7 +43,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "courier": ("cli.commands.courier", "run only one channel, for example `courier telegram`"),
     "sandbox": (
         "cli.commands.sandbox",
-        "run only the simulated Telegram, VK and SMS, with a page of received messages",
+        "run only the simulated Telegram, VK, SMS and e-mail, with a page of received messages",
     ),
     "test": (
         "cli.commands.development",
@@ -111,7 +111,7 @@ def parser_for(verb: str | None, command: Command | None) -> Parser:
     parser = Parser(
         prog="ada",
         usage="ada COMMAND [options]",
-        description="Ada sends one message to many people over Telegram, VK and SMS, and shows whom it has reached.",
+        description="Ada sends one message to many people over Telegram, VK, SMS, e-mail, and shows whom it reached.",
         epilog=overview(),
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,

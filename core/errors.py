@@ -6,6 +6,7 @@ AdaError
 │   ├── NotFound         the object does not exist, or belongs to another tenant (404)
 │   ├── Conflict         it is no longer possible, or another caller has done it (409)
 │   └── Forbidden        the key does not allow it (401/403)
+├── MailError            e-mail, in core.mail.errors: refused, deferred, unavailable, unclear
 ├── SetupError           the operator's mistake: a setting or a server; names the command that corrects it
 │   └── LayoutUnknown    the data on the server has a layout that this version cannot work with
 └── StoreError           Redis/Valkey

@@ -10,12 +10,13 @@ class ReceivedMessage:
     """One message that a recipient received."""
 
     number: int  # 1, 2, 3 … over all channels
-    channel: str  # "telegram" | "vk" | "sms" | "telegram-bot"
-    address: str  # of the recipient: user id as string / VK peer id / E.164 number
+    channel: str  # "telegram" | "vk" | "sms" | "telegram-bot" | "email"
+    address: str  # of the recipient: user id as string / VK peer id / E.164 number / e-mail address
     text: str
     reference: str  # the provider's message id
     random_id: int | None
     at: float  # unix seconds
+    subject: str = ""  # of a mail
 
 
 @dataclass(frozen=True, slots=True)

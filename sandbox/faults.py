@@ -10,6 +10,7 @@ class FaultKind:
     meaning: str
     value: str | None = None  # the meaning of the value; None: it takes no value
     account: bool = False  # it affects the whole account, not only the recipient
+    is_early: bool = False  # it comes before the recipient is known, so only a rule can inject it
 
 
 TELEGRAM = {
@@ -99,4 +100,26 @@ TELEGRAM_BOT = {
     "rate_limit": FaultKind("429 with retry_after 1 for what exceeds n calls within a second", "calls per second"),
 }
 
-FAULTS = {"telegram": TELEGRAM, "vk": VK, "sms": SMS, "telegram-bot": TELEGRAM_BOT}
+EMAIL = {
+    "refused": FaultKind("RCPT: 550 5.1.1, there is no such mailbox"),
+    "mailbox_full": FaultKind("RCPT: 452 4.2.2, the mailbox is full"),
+    "greylisted": FaultKind("RCPT: 451 4.7.1 for the first n attempts, then accepted", "attempts"),
+    "shutting_down": FaultKind("RCPT: 421 4.3.2, then the connection is closed"),
+    "disconnect_before": FaultKind("RCPT: the connection is closed, nothing is stored"),
+    "content_refused": FaultKind("DATA: 554 5.7.1, the message is taken for spam"),
+    "busy": FaultKind("DATA: 451 4.3.0, nothing is stored"),
+    "stored_then_cut": FaultKind("DATA: the message is stored, then the connection is closed"),
+    "cut_after_data": FaultKind("DATA: the connection is closed, nothing is stored"),
+    "stored_then_silence": FaultKind("DATA: the message is stored, there is no answer"),
+    "timeout": FaultKind("DATA: no answer, nothing is stored"),
+    "sender_refused": FaultKind("MAIL: 550 5.7.1, the sender is refused", account=True, is_early=True),
+    "rate_limit": FaultKind(
+        "MAIL: 451 4.7.0 for what exceeds n messages within a second", "messages per second", is_early=True
+    ),
+    "sign_in_refused": FaultKind("AUTH: 535 5.7.8, the password is wrong", account=True, is_early=True),
+    "sign_in_deferred": FaultKind(
+        "AUTH: 454 4.7.0, the server cannot check passwords now", account=True, is_early=True
+    ),
+}
+
+FAULTS = {"telegram": TELEGRAM, "vk": VK, "sms": SMS, "telegram-bot": TELEGRAM_BOT, "email": EMAIL}

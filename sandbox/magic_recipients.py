@@ -1,7 +1,7 @@
 """Magic recipients: a message to one of these addresses always meets with the fault of the address.
 
 docs/sandbox.md shows the tables and a test compares them. Append new faults at the end of a list: the position in the
-list determines the address.
+list determines the address. An e-mail address has the name of its fault.
 """
 
 from sandbox.events import Fault
@@ -97,6 +97,20 @@ _TELEGRAM_BOT = [
     Fault("rate_limit", 20),
 ]
 
+_EMAIL = [
+    Fault("refused"),
+    Fault("mailbox_full"),
+    Fault("greylisted", 1),
+    Fault("shutting_down"),
+    Fault("disconnect_before"),
+    Fault("content_refused"),
+    Fault("busy"),
+    Fault("stored_then_cut"),
+    Fault("cut_after_data"),
+    Fault("stored_then_silence"),
+    Fault("timeout"),
+]
+
 
 def _numbered(faults: list[Fault], first: int, prefix: str = "") -> dict[str, Fault]:
     return {f"{prefix}{first + position}": fault for position, fault in enumerate(faults)}
@@ -107,4 +121,5 @@ MAGIC_RECIPIENTS = {
     "vk": _numbered(_VK, 900_001),
     "sms": _numbered(_SMS, 70_000_000_001, "+"),
     "telegram-bot": _numbered(_TELEGRAM_BOT, 900_001),
+    "email": {f"{fault.name.replace('_', '-')}@sandbox.example": fault for fault in _EMAIL},
 }

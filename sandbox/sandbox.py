@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from sandbox.bot_api import BotApiServer
+from sandbox.mail import SmtpServer
 from sandbox.sms.server import PASSWORD, SENDER, USERNAME, SmsServer
 from sandbox.state import SandboxState
 from sandbox.telegram import TelegramServer
@@ -30,6 +31,7 @@ class Sandbox:
         vk_port: int = 0,
         sms_port: int = 0,
         bot_api_port: int = 0,
+        smtp_port: int = 0,
         sms_inbound_url: str | None = None,
     ) -> None:
         self.state = SandboxState()
@@ -38,6 +40,7 @@ class Sandbox:
         self.vk = VkServer(self.state, host, vk_port)
         self.sms = SmsServer(self.state, host, sms_port, inbound_url=sms_inbound_url)
         self.bot_api = BotApiServer(self.state, host, bot_api_port)
+        self.mail = SmtpServer(self.state, host, smtp_port)
         self.web = WebServer(
             self.state, self.telegram, self.sms, self.bot_api, lambda: self.environment, host, web_port
         )
@@ -45,7 +48,7 @@ class Sandbox:
     async def start(self) -> None:
         """Listen on all ports. Raises OSError if one is taken; then it listens on none."""
         try:
-            for server in (self.telegram, self.vk, self.sms, self.bot_api, self.web):
+            for server in (self.telegram, self.vk, self.sms, self.bot_api, self.mail, self.web):
                 await server.start()
         except OSError:
             await self.stop()
@@ -53,7 +56,7 @@ class Sandbox:
 
     async def stop(self) -> None:
         """Close everything; safe to repeat."""
-        for server in (self.web, self.bot_api, self.sms, self.vk, self.telegram):
+        for server in (self.web, self.mail, self.bot_api, self.sms, self.vk, self.telegram):
             await server.stop()
 
     @property
@@ -78,4 +81,5 @@ class Sandbox:
             "ADA_SMS_FROM": SENDER,
             "ADA_BOT_TOKEN": self.bot_api.token,
             "ADA_BOT_API_URL": self.bot_api.url,
+            "ADA_SMTP_URL": self.mail.url,
         }

@@ -29,11 +29,18 @@ class SandboxState:
     # messages
 
     def receive(
-        self, channel: str, address: str, text: str, *, reference: str, random_id: int | None = None
+        self,
+        channel: str,
+        address: str,
+        text: str,
+        *,
+        reference: str,
+        random_id: int | None = None,
+        subject: str = "",
     ) -> ReceivedMessage:
         """Put a message into the inbox and wake the tasks in `wait_for_message`."""
         number = self.messages.newest + 1
-        message = ReceivedMessage(number, channel, address, text, reference, random_id, time.time())
+        message = ReceivedMessage(number, channel, address, text, reference, random_id, time.time(), subject)
         self.messages.append(message)
         if self._next_message is not None:
             self._next_message.set()

@@ -22,6 +22,7 @@ from core.courier.interface import Courier
 from core.courier.options import CourierOptions
 from core.courier.runtime import Runtime
 from core.errors import SetupError
+from core.model.backoff import Backoff
 
 HEALTH_FILE = "pulse"
 HEALTH_INTERVAL = 10.0
@@ -78,9 +79,20 @@ async def open_courier(channel: str, settings: Any, directory: Path) -> Courier:
 
 
 def courier_options(channel: str, settings: Any, lease: timedelta) -> CourierOptions:
-    """A channel with the setting `callback_url` asks for delivery reports at that URL."""
+    """What a channel sets itself: `callback_url` for delivery reports, `connections` for the attempts at once,
+    `first_pause` and `attempts` for the back-off.
+    """
     base_url = getattr(settings, "callback_url", None)
-    return CourierOptions(lease=lease, report_url=f"{base_url.rstrip('/')}/v1/receipts/{channel}" if base_url else "")
+    usual = CourierOptions()
+    return CourierOptions(
+        lease=lease,
+        report_url=f"{base_url.rstrip('/')}/v1/receipts/{channel}" if base_url else "",
+        concurrency=getattr(settings, "connections", usual.concurrency),
+        backoff=Backoff(
+            first=getattr(settings, "first_pause", usual.backoff.first),
+            attempts=getattr(settings, "attempts", usual.backoff.attempts),
+        ),
+    )
 
 
 async def deliver(runtime: Runtime, stop: asyncio.Event, health_file: Path) -> int:

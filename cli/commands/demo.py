@@ -24,10 +24,11 @@ from cli.settings.sources import PREFIX
 TEXT = 'Моей пары сегодня не будет: «Сети», ауд. 42 {"замена": [1, 2]} 🙂'
 
 PEOPLE: Mapping[str, Mapping[str, str]] = {
-    "Анна": {"telegram": "100001", "vk": "200001", "sms": "+79990000001"},
+    "Анна": {"telegram": "100001", "vk": "200001", "sms": "+79990000001", "email": "anna@example.org"},
     "Борис": {"telegram": "100002", "sms": "+79990000002"},
     "Вера": {"vk": "200003"},
     "Глеб": {"sms": "+79990000004", "telegram-bot": "100004"},
+    "Дарья": {"email": "darya@example.org"},
 }
 
 

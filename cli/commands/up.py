@@ -30,7 +30,7 @@ from cli.settings.settings import Configuration, Settings, load
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import ServerAddress
 
-CHANNELS = ("telegram", "vk", "sms", "telegram-bot")
+CHANNELS = ("telegram", "vk", "sms", "telegram-bot", "email")
 """The channels of a usual installation. The sandbox simulates all of them."""
 
 START_TIMEOUT = 120.0
@@ -232,7 +232,7 @@ def print_summary(installation: Installation, as_json: bool) -> None:
 
 SANDBOX_HINT = """Open the api address in a browser and paste the key, or send from another terminal:
   ./ada send --to 7=telegram:100001,sms:+79990000001 --text Hello --wait
-Telegram, its Bot API, VK and SMS are simulated: what was sent is on the inbox page.
+Telegram, its Bot API, VK, SMS and e-mail are simulated: what was sent is on the inbox page.
 The README says how to connect real accounts.
 """
 ACCOUNTS_HINT = """Open the api address in a browser and paste the key, or see ./ada send --help.

@@ -15,7 +15,7 @@ READERS: Mapping[str, frozenset[str]] = {
     "ADA_REDIS_URL": frozenset({"serve", COURIERS}),
     "ADA_API_KEY": frozenset({"serve"}),
     "ADA_BOT_TOKEN": frozenset({"telegram-bot"}),
-    "ADA_SMTP_URL": frozenset(),
+    "ADA_SMTP_URL": frozenset({"serve", "email"}),
 }
 """The secrets among the common settings, with their readers. All processes receive the other common settings."""
 

@@ -22,6 +22,9 @@ from core.errors import SetupError
 SECTIONS = {"telegram-bot": "bot"}
 """The names of sections that differ from their channel's: ADA_TELEGRAM_BOT_TOKEN is a setting of telegram."""
 
+ACCOUNTS = {"email": "ADA_SMTP_URL"}
+"""The common settings that are the account of a channel."""
+
 MIN_LEASE = timedelta(seconds=1)
 
 
@@ -47,6 +50,8 @@ class Settings:
     bot_token: str | None = field(default=None, repr=False)
     bot_api_url: str | None = None
     smtp_url: str | None = field(default=None, repr=False)
+    smtp_ca: Path | None = None
+    mail_templates: Path | None = None
     webhook_allow_private: bool = False
 
     def __post_init__(self) -> None:
@@ -72,7 +77,7 @@ class Configuration:
 
     def has_channel(self, name: str) -> bool:
         """Whether any setting of this channel is set. `./ada up` starts the sandbox if no channel has one."""
-        return any(key.startswith(section_prefix(name)) for key in self.raw)
+        return ACCOUNTS.get(name) in self.raw or any(key.startswith(section_prefix(name)) for key in self.raw)
 
 
 def load(
@@ -118,7 +123,12 @@ def setting_names(declared: type, prefix: str) -> list[str]:
 
 
 def setting_name(field: Field[Any], prefix: str) -> str:
-    """A field may have another name than its setting: `sender: str = field(metadata={"name": "from"})`."""
+    """A field may have another name than its setting: `sender: str = field(metadata={"name": "from"})`.
+
+    `metadata={"setting": "ADA_SMTP_URL"}` names a common setting, which other processes read too.
+    """
+    if "setting" in field.metadata:
+        return str(field.metadata["setting"])
     return f"{prefix}{field.metadata.get('name', field.name).upper()}"
 
 

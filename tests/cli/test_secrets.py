@@ -21,6 +21,7 @@ pytestmark = pytest.mark.timeout(240)
 
 CHANNEL_SECRETS = {"ADA_TELEGRAM_API_HASH": "telegram", "ADA_VK_TOKEN": "vk", "ADA_SMS_PASSWORD": "sms",
                    "ADA_BOT_TOKEN": "telegram-bot"}  # fmt: skip
+SMTP_READERS = {"serve", "courier email"}
 
 
 def mode(path: Path) -> int:
@@ -31,7 +32,6 @@ def mode(path: Path) -> int:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """An installation that is up, started by a user whose files are readable by all."""
     for installation in new_installation(tmp_path_factory.mktemp("running")):
-        installation.environment |= {"ADA_SMTP_URL": "smtp://u:secret@host"}
         installation.up()
         yield installation
 
@@ -57,12 +57,12 @@ def test_up_prints_no_password_of_the_server(running: Installation) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment of a process")
 def test_each_process_receives_only_its_own_secrets(running: Installation) -> None:
     key = (running.facts() or {})["key"]
-    couriers = [f"courier {channel}" for channel in ("telegram", "vk", "sms", "telegram-bot")]
+    couriers = [f"courier {channel}" for channel in ("telegram", "vk", "sms", "telegram-bot", "email")]
     for process in ("serve", "sandbox", *couriers, "valkey-server"):
         shown = environment_of(running.child(process))
         expected = {name for name, channel in CHANNEL_SECRETS.items() if process == f"courier {channel}"}
         assert {name for name in CHANNEL_SECRETS if f"{name}=" in shown} == expected, process
-        assert "ADA_SMTP_URL" not in shown
+        assert ("ADA_SMTP_URL=" in shown) == (process in SMTP_READERS), process
         assert (key in shown) == (process == "serve"), process
         assert ("ADA_REDIS_URL" in shown) == (process == "serve" or process.startswith("courier")), process
 
@@ -85,6 +85,8 @@ def test_a_process_reads_no_secret_of_another_from_the_files_either(tmp_path: Pa
     assert set(load({}, tmp_path, receiver("serve")).raw) == {"ADA_API_KEY", "ADA_LEASE"}
     assert may_receive("sms", "PATH")
     assert not may_receive("sms", "ADA_VK_TOKEN_FILE")
+    assert may_receive("email", "ADA_SMTP_URL_FILE")
+    assert not may_receive("sms", "ADA_SMTP_URL")
 
 
 def test_files_of_an_earlier_version_become_private(tmp_path: Path) -> None:

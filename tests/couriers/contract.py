@@ -125,7 +125,7 @@ class Contract:
         copies = 3 if first.remembers == NEVER else 1
         assert provider.received(provider.address(1)) == ["hello"] * copies
         known = {outcome.reference for outcome in references if outcome.reference}
-        assert len(known) in (0, copies)  # a reference names one message; some providers give none
+        assert len(known) in (0, 1, copies)  # none, derived from the random id, or one for each copy
 
     async def test_another_seed_is_another_message(self, provider: Provider) -> None:
         courier = await provider.open()

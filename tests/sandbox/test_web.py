@@ -71,6 +71,7 @@ async def test_the_inbox_shows_received_messages(web_client: WebClient) -> None:
         "text": "<b>Привет</b> 😀\u2028",
         "reference": "77",
         "random_id": 9,
+        "subject": "",
     }
     assert (second["number"], second["random_id"]) == (2, None)
 

@@ -1,0 +1,35 @@
+"""E-mail over SMTP (RFC 5321): the server, messages with a text and an HTML part, templates in files.
+
+Guarantees: a line break in an address, a subject or a header is refused, so a caller cannot add headers. Texts and
+subjects in any language arrive letter for letter. A message is transferred once: it is repeated, on another
+connection, only if the server certainly does not have it.
+
+Neighbours: `core.directory` mails codes, `couriers/email` delivers messages, `cli` opens both. No Redis here.
+"""
+
+from core.errors import Invalid
+from core.mail.errors import MailDeferred, MailError, MailRefused, MailUnavailable, MailUnclear, Phase
+from core.mail.html import html_of
+from core.mail.mailer import Mailer
+from core.mail.message import MailMessage, checked_address, sender_address
+from core.mail.server import Encryption, MailServer
+from core.mail.template import Templates, beginning_of
+
+__all__ = [
+    "Encryption",
+    "Invalid",
+    "MailDeferred",
+    "MailError",
+    "MailMessage",
+    "MailRefused",
+    "MailServer",
+    "MailUnavailable",
+    "MailUnclear",
+    "Mailer",
+    "Phase",
+    "Templates",
+    "beginning_of",
+    "checked_address",
+    "html_of",
+    "sender_address",
+]

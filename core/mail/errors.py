@@ -1,0 +1,99 @@
+"""What can become of a message at a mail server, as errors. The phase names the step of SMTP that failed.
+
+MailError
+├── MailRefused      refused for good (5xx), or the server lacks what we need: not sent
+├── MailDeferred     refused for now (4xx): not sent, a later attempt may succeed
+├── MailUnavailable  no connection, or it ended before the message was transferred: not sent
+└── MailUnclear      the message was transferred and the answer is missing: it may have been sent
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+
+from aiosmtplib import SMTPException, SMTPResponseException
+
+from core.errors import AdaError
+
+SHUTTING_DOWN = 421
+_ENHANCED_STATUS = re.compile(r"\s*([245]\.\d{1,3}\.\d{1,3})\b")
+
+
+class Phase(StrEnum):
+    """A step of SMTP."""
+
+    CONNECT = "connect"  # the connection, the greeting, EHLO, STARTTLS
+    SIGN_IN = "sign_in"  # AUTH
+    SENDER = "sender"  # MAIL FROM
+    RECIPIENT = "recipient"  # RCPT TO
+    CONTENT = "content"  # DATA and the message
+
+
+class MailError(AdaError):
+    """A message was not sent, or may not have been. `code` is stable; `status` is the server's answer, 0 if none."""
+
+    code = "MAIL_FAILED"
+
+    def __init__(self, phase: Phase, status: int, text: str) -> None:
+        super().__init__(f"{phase}: {status or ''} {text}".replace("  ", " "))
+        self.phase = phase
+        self.status = status
+        self.text = text
+
+    @property
+    def enhanced_status(self) -> str:
+        """The status of RFC 3463 at the beginning of the answer, for example "5.1.1"; "" if there is none."""
+        found = _ENHANCED_STATUS.match(self.text)
+        return found[1] if found else ""
+
+
+class MailRefused(MailError):
+    """The server refused for good, or lacks what we need. Nothing was sent."""
+
+    code = "MAIL_REFUSED"
+
+
+class MailDeferred(MailError):
+    """The server refused for now. Nothing was sent."""
+
+    code = "MAIL_DEFERRED"
+
+
+class MailUnavailable(MailError):
+    """There was no connection, or it ended before the message was transferred. Nothing was sent."""
+
+    code = "MAIL_UNAVAILABLE"
+
+
+class MailUnclear(MailError):
+    """The message was transferred and the answer is missing. It may have been sent."""
+
+    code = "MAIL_UNCLEAR"
+
+
+@contextmanager
+def mail_errors(phase: Phase) -> Iterator[None]:
+    """Raise the errors of aiosmtplib as a MailError."""
+    try:
+        yield
+    except SMTPResponseException as error:
+        raise answered(phase, error.code, error.message) from None
+    except OSError as error:  # disconnections, time limits and failed TLS handshakes are OSErrors too
+        raise unanswered(phase, 0, str(error) or type(error).__name__) from None
+    except SMTPException as error:  # the server does not offer STARTTLS, AUTH or SMTPUTF8
+        raise MailRefused(phase, 0, error.message) from None
+
+
+def answered(phase: Phase, status: int, text: str) -> MailError:
+    """Return the error that an answer of the server means."""
+    if status == SHUTTING_DOWN:
+        return MailUnavailable(phase, status, text)
+    if 400 <= status < 600:
+        return (MailDeferred if status < 500 else MailRefused)(phase, status, text)
+    return unanswered(phase, status, text)
+
+
+def unanswered(phase: Phase, status: int, text: str) -> MailError:
+    """Return the error for a missing answer, or one that is not of SMTP."""
+    return (MailUnclear if phase is Phase.CONTENT else MailUnavailable)(phase, status, text)
