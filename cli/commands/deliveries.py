@@ -44,6 +44,11 @@ def declare_send(parser: ArgumentParser) -> None:
     add("--at", metavar="TIME", help="when to send, for example 2026-11-21T17:00:00+03:00 (default: at once)")
     add("--expires", metavar="TIME", help="do not send after this time")
     add("--strategy", choices=["all", "first"], help="all channels, or one after the other until one succeeds")
+    add(
+        "--fallback-after",
+        metavar="DURATION",
+        help="with --strategy first: try the next channel if no delivery report came, for example PT2M",
+    )
     add("--sender", default="ada", metavar="ID", help="the id of the sender (default: ada)")
     add("--lane", help="deliveries of one lane are sent strictly one after the other")
     add("--priority", type=int, help="a lower number is sent first")
@@ -80,6 +85,7 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
         "deliver_at": arguments.at,
         "expires_at": arguments.expires,
         "strategy": arguments.strategy,
+        "wait": arguments.fallback_after,
         "lane": arguments.lane,
         "priority": arguments.priority,
         "tags": arguments.tag,

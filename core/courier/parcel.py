@@ -12,7 +12,8 @@ from core.queue import Task
 class Parcel:
     """`number`: which of the channel's parcels, from 0. `group`: the attempt group, 0 for the first attempts and one
     more after each retry that a person asked for. `closed`: a cancellation or a delivery report has closed entries of
-    this delivery, so the history must be read before the first attempt.
+    this delivery, so the history must be read before the first attempt. `place`: of the channel in a delivery with the
+    strategy `first`, from 1; 0 in others.
     """
 
     history_key: HistoryKey
@@ -21,13 +22,14 @@ class Parcel:
     entries: Sequence[Entry]
     text: str
     closed: bool
+    place: int = 0
 
     @classmethod
     def of(cls, task: Task) -> "Parcel":
         """Decode a claimed task that `lua/delivery/enqueue.lua` or `lua/delivery/retry.lua` made. `lua/queue/claim.lua`
         attaches the history's suffix, the encoded parcel, the text and the closed flag.
         """
-        suffix, encoded, text, closed = task.attachment
+        suffix, encoded, text, closed, place = task.attachment
         group, entries = load_parcel(encoded)
         number = int(task.id.rpartition(".")[2])
-        return cls(HistoryKey.of(task.shard, suffix), number, group, entries, text, bool(closed))
+        return cls(HistoryKey.of(task.shard, suffix), number, group, entries, text, bool(closed), int(place or 0))

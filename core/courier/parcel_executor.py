@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from core.courier.account_throttle import AccountThrottle
 from core.courier.attempt_pool import AttemptPool
+from core.courier.earlier_channels import reached_earlier
 from core.courier.interface import NEVER, Courier, Deferred, Halted, Message, Outcome, Partly, Scope, Split, Unknown
 from core.courier.options import CourierOptions
 from core.courier.outcome_writer import OutcomeWriter
@@ -93,6 +94,7 @@ class ParcelExecutor:
         for pending in self._entries.unclear:
             self._close(pending, Final(Status.UNKNOWN, Reason.CRASHED), pending.attempts)
         await self._select_ready()
+        await self._skip_reached()
         async with self._writer.writing():
             await self._services.attempt_pool.attempt_all(self, -(-len(self._ready) // self._courier.batch))
         await self._settle()
@@ -107,6 +109,19 @@ class ParcelExecutor:
             # As of the claim: after a crash this shows which entries may have been attempted.
             if not_before > self._task.claimed:
                 self._postponed.append(pending._replace(not_before=not_before))
+            else:
+                self._ready.append(pending)
+
+    async def _skip_reached(self) -> None:
+        """Close the entries that were never attempted and whose recipients an earlier channel has reached (D-36)."""
+        fresh = {pending.entry.number for pending in self._ready if not pending.attempts and not pending.unclear_since}
+        reached = await reached_earlier(self._services.reader, self._parcel, self._courier.channel, fresh)
+        if not reached:
+            return
+        ready, self._ready = self._ready, deque()
+        for pending in ready:
+            if pending.entry.number in reached and not pending.attempts and not pending.unclear_since:
+                self._close(pending, Final(Status.SKIPPED, Reason.REACHED_ELSEWHERE), 0)
             else:
                 self._ready.append(pending)
 

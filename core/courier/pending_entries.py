@@ -26,6 +26,7 @@ from core.history.reader import HistoryReader
 from core.model.compact_json import compact_json
 from core.model.states import OPEN, Status
 from core.queue import Task
+from core.redis.constants import HELD_MS
 
 
 class PendingEntry(NamedTuple):
@@ -60,7 +61,9 @@ class PendingEntries:
         self._remembers = remembers
         rows = json.loads(task.checkpoint or "[]")
         resumed = [PendingEntry(row[0], parcel.entries[row[0]], *row[1:]) for row in rows]
-        self.open = resumed or [PendingEntry(place, entry) for place, entry in enumerate(parcel.entries)]
+        # Strategy `first`: of a later channel only what lua/shared/next_channel.lua has chosen is attempted.
+        not_before = HELD_MS if parcel.place > 1 else 0
+        self.open = resumed or [PendingEntry(place, entry, not_before) for place, entry in enumerate(parcel.entries)]
         self.unclear: list[PendingEntry] = []
         is_unclear = any(pending.unclear_since for pending in self.open)
         self._may_be_outdated = task.crashed or is_unclear or parcel.closed or task.left < len(self.open)

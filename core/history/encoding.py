@@ -10,13 +10,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 
-from core.history.parcels import EntryRow, cut, dump_parcel
+from core.history.parcels import EntryRow, cut, cut_aligned, dump_parcel
 from core.model.compact_json import compact_json
-from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, NewDelivery, Recipient
+from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, NewDelivery, Recipient, Strategy
 from core.model.history_key import Id
 
 FieldOrValue = str | int
@@ -56,15 +57,25 @@ def history_fields(delivery: NewDelivery, parcel_sizes: Mapping[str, int]) -> li
     for page, page_rows in enumerate(cut(recipients, PAGE)):
         fields += (f"people:{page}", compact_json(page_rows))
     plan = []
-    for channel, rows in entries.items():
-        parcels = cut(rows, parcel_sizes[channel])
+    for channel, parcels in _parcels(delivery, entries, parcel_sizes).items():
         for number, parcel in enumerate(parcels):
             fields += (f"parcel:{channel}:{number}", dump_parcel(0, parcel))
-        plan.append(_dump_channel_plan(channel, reached[channel], len(rows), parcels))
+        plan.append(_dump_channel_plan(channel, reached[channel], len(entries[channel]), parcels))
     fields += ("plan", ";".join(plan))
     if max(reached.values(), default=0) < len(recipients):
         fields += ("reachable", sum(any(contacts) for _, contacts, *_ in recipients))
     return fields
+
+
+def _parcels(
+    delivery: NewDelivery, entries: Mapping[str, Sequence[EntryRow]], sizes: Mapping[str, int]
+) -> dict[str, list[Sequence[EntryRow]]]:
+    """The entries of each parcel of each channel. With the strategy `first` the parcels with one number have the same
+    recipients in all channels, so that the outcomes of one parcel concern one parcel of each later channel.
+    """
+    if delivery.strategy is Strategy.FIRST:
+        return cut_aligned(entries, sizes[delivery.channels[0]])
+    return {channel: cut(rows, sizes[channel]) for channel, rows in entries.items()}
 
 
 def _rows(delivery: NewDelivery) -> tuple[list[list[Any]], dict[str, list[EntryRow]], dict[str, int]]:
@@ -92,7 +103,7 @@ def _recipient_row(recipient: Recipient, contacts: list[int]) -> list[Any]:
 
 
 def _dump_channel_plan(channel: str, reached: int, entries: int, parcels: Sequence[Sequence[EntryRow]]) -> str:
-    if len(parcels) < 2 and entries == reached:
+    if entries == reached and (not parcels or (len(parcels) == 1 and entries)):
         return f"{channel} {reached}"
     return f"{channel} {reached} {','.join(str(len(parcel)) for parcel in parcels)}"
 
@@ -109,6 +120,10 @@ def _options(delivery: NewDelivery) -> Iterator[FieldOrValue]:
         yield from ("kind", delivery.kind)
     if delivery.tags:
         yield from ("tags", compact_json(delivery.tags))
+    if delivery.strategy is Strategy.FIRST:
+        yield from ("strategy", "first")
+    if delivery.wait is not None:
+        yield from ("wait", delivery.wait // timedelta(milliseconds=1))
 
 
 def load_recipients(text: str, page: int) -> list[StoredRecipient]:

@@ -6,7 +6,7 @@ An *entry* is one contact of one recipient in one channel; `number` counts the r
 `contact` the contacts of that recipient in that channel from 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -59,6 +59,9 @@ def parcel_task(key: HistoryKey, channel: str, number: int) -> str:
     return f"{key.ns}.{key.sender}.{channel}.{number}"
 
 
+Row = TypeVar("Row", EntryRow, Entry)
+
+
 class StoredParcel(NamedTuple):
     """A parcel as it was cut. `number`: which of the channel's parcels. `group`: its attempt group."""
 
@@ -73,6 +76,21 @@ def cut(rows: Sequence[T], size: int) -> list[Sequence[T]]:
     if 0 < len(rows) <= size:
         return [rows]
     return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def cut_aligned(rows: Mapping[str, Sequence[Row]], recipients: int) -> dict[str, list[Sequence[Row]]]:
+    """By channel: parcels of at most `recipients` recipients, the same ones under the same number in each channel. A
+    parcel without entries is empty.
+    """
+    numbers = sorted({row[1] for of_channel in rows.values() for row in of_channel})
+    parcel_of = {number: place // recipients for place, number in enumerate(numbers)}
+    parcels: dict[str, list[Sequence[Row]]] = {}
+    for channel, of_channel in rows.items():
+        found: list[list[Row]] = [[] for _ in range(-(-len(numbers) // recipients))]
+        for row in of_channel:
+            found[parcel_of[row[1]]].append(row)
+        parcels[channel] = list(found)
+    return parcels
 
 
 def dump_parcel(group: int, entries: Sequence[EntryRow]) -> str:

@@ -9,14 +9,14 @@ keep their status, because a worker may send to them at this moment.
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
 from core.history.encoding import ChannelPlan, StoredRecipient, load_plan
 from core.history.parcels import outcome_field
 from core.model.clock import from_ms
-from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY
+from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, Strategy
 from core.model.history import ChannelRecord, History, OutcomeRecord, RecipientRecord
 from core.model.history_key import HistoryKey, Id
 from core.model.states import REACHED, DeliveryState, Reason, Status, best, verdict
@@ -25,7 +25,7 @@ from core.model.states import REACHED, DeliveryState, Reason, Status, best, verd
 FIELDS = (
     *("tenant", "sender", "text", "origin", "state", "version", "created", "due", "released", "finished", "expires"),
     *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
-    *("priority", "lapsed"),
+    *("priority", "lapsed", "strategy", "wait"),
 )
 
 _COUNTED: tuple[Status, ...] = tuple(status for status in Status if status not in (Status.QUEUED, Status.NO_CONTACT))
@@ -201,6 +201,8 @@ def assemble(
         tags=json.loads(fields["tags"] or "[]"),
         lane=fields["lane"],
         priority=int(fields["priority"] or DEFAULT_PRIORITY),
+        strategy=Strategy(fields["strategy"] or Strategy.ALL),
+        wait=timedelta(milliseconds=int(fields["wait"])) if fields["wait"] else None,
         reported=sum(1 for channel in channels.values() if channel.state == "reported"),
         recipients=recipients,
         next=cursor,

@@ -1,25 +1,33 @@
 """Retry the failed or unknown entries of a delivery, in the same history (D-40).
 
 The retried entries form a new attempt group. Their random ids differ from the first ones, so the provider accepts them
-as new messages: this is what a person wants when retrying an `unknown`.
+as new messages: this is what a person wants when retrying an `unknown`. With the strategy `first` they go through the
+channels in order again.
 
 Called by `core.history.deliveries`; `lua/delivery/retry.lua` queues the new parcels.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from core.errors import Conflict, Invalid, NotFound
 from core.history.channels import Channels
-from core.history.parcels import Entry, cut, dump_parcel
-from core.history.projection import HistoryFields
+from core.history.parcels import Entry, cut, cut_aligned, dump_parcel
+from core.history.projection import HistoryFields, channels_of
 from core.history.reader import HistoryReader
 from core.model.compact_json import compact_json
+from core.model.delivery import Strategy
 from core.model.history_key import HistoryKey
-from core.model.states import Status
+from core.model.states import OPEN, REACHED, Status
 from core.redis.store import Store
 
 RETRIABLE = (Status.FAILED, Status.UNKNOWN)
+
+
+class _KnownEntry(NamedTuple):
+    entry: Entry
+    status: Status
 
 
 class Retrier:
@@ -48,28 +56,64 @@ class Retrier:
 
     async def _new_parcels(self, key: HistoryKey, fields: HistoryFields, statuses: set[Status]) -> list[list[object]]:
         """[channel, encoded parcel, [item, …]] for `lua/delivery/retry.lua`."""
-        chosen, groups = await self._chosen(key, fields, statuses)
+        known, groups = await self._known(key, fields)
         sizes = (await self._channels.read()).parcel_sizes
+        if fields["strategy"] == Strategy.FIRST:
+            return _in_order(_once_more(known, statuses, is_over=fields["finished"] is not None), groups, sizes)
+        chosen = {channel: [one.entry for one in rows if one.status in statuses] for channel, rows in known.items()}
         return [
-            [channel, dump_parcel(groups[channel] + 1, part), [entry.item(Status.QUEUED) for entry in part]]
+            _parcel(channel, groups[channel], part)
             for channel, entries in chosen.items()
             for part in cut(entries, sizes[channel])
         ]
 
-    async def _chosen(
-        self, key: HistoryKey, fields: HistoryFields, statuses: set[Status]
-    ) -> tuple[dict[str, list[Entry]], dict[str, int]]:
-        """By channel: the entries with one of the statuses, each once, and the latest attempt group."""
-        chosen: dict[str, dict[str, Entry]] = defaultdict(dict)
+    async def _known(
+        self, key: HistoryKey, fields: HistoryFields
+    ) -> tuple[dict[str, list[_KnownEntry]], dict[str, int]]:
+        """By channel: the entries, each once, with their stored statuses, and the latest attempt group."""
+        known: dict[str, dict[str, _KnownEntry]] = {channel: {} for channel in channels_of(fields)}
         groups: dict[str, int] = defaultdict(int)
         async for parcel in self._reader.parcels(key, fields):
             channel = parcel.channel
             groups[channel] = max(groups[channel], parcel.group)
             stored = await self._reader.outcomes(key, [entry.field(channel) for entry in parcel.entries])
             for entry in parcel.entries:
-                if (stored[entry.field(channel)] or "").split("|")[0] in statuses:
-                    chosen[channel][entry.field(channel)] = entry
-        return {channel: list(entries.values()) for channel, entries in chosen.items()}, groups
+                status = Status((stored[entry.field(channel)] or Status.QUEUED).split("|")[0])
+                known[channel][entry.field(channel)] = _KnownEntry(entry, status)
+        return {channel: list(entries.values()) for channel, entries in known.items()}, groups
+
+
+def _once_more(
+    known: Mapping[str, Sequence[_KnownEntry]], statuses: set[Status], *, is_over: bool
+) -> dict[str, list[Entry]]:
+    """Strategy `first`: the entries of recipients that no channel has reached and that no channel may still reach. What
+    was skipped for an earlier channel comes again behind it.
+    """
+    of_recipient: dict[int, set[Status]] = defaultdict(set)
+    for rows in known.values():
+        for entry, status in rows:
+            of_recipient[entry.number].add(status)
+    barred = REACHED | {Status.UNKNOWN} - statuses | (frozenset() if is_over else OPEN)
+    chosen = {number for number, found in of_recipient.items() if found & statuses and not found & barred}
+    wanted = {*statuses, Status.SKIPPED}
+    return {
+        channel: [entry for entry, status in rows if entry.number in chosen and status in wanted]
+        for channel, rows in known.items()
+    }
+
+
+def _in_order(
+    chosen: Mapping[str, Sequence[Entry]], groups: Mapping[str, int], sizes: Mapping[str, int]
+) -> list[list[object]]:
+    """A parcel for each channel under each number, empty ones included (`core.history.encoding`)."""
+    aligned = cut_aligned(chosen, sizes[next(iter(chosen))])
+    return [
+        _parcel(channel, max(groups.values(), default=0), part) for channel, parts in aligned.items() for part in parts
+    ]
+
+
+def _parcel(channel: str, group: int, entries: Sequence[Entry]) -> list[object]:
+    return [channel, dump_parcel(group + 1, entries), [entry.item(Status.QUEUED) for entry in entries]]
 
 
 def _queued(reply: list[str]) -> int:

@@ -7,7 +7,8 @@ times as long.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -17,6 +18,13 @@ from core.model.states import DeliveryState
 DEFAULT_ORIGIN = "api"
 DEFAULT_PRIORITY = 5
 DEFAULT_KIND = "message"
+
+
+class Strategy(StrEnum):
+    """`all`: every channel at once. `first`: the channels in their order, until one reaches the recipient (D-36)."""
+
+    ALL = "all"
+    FIRST = "first"
 
 
 class Sender(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -37,7 +45,11 @@ class Recipient(Struct, frozen=True):
 
 
 class NewDelivery(Struct, frozen=True):
-    """One text for many recipients, each of them once. Times are aware; `deliver_at` None means now."""
+    """One text for many recipients, each of them once. Times are aware; `deliver_at` None means now.
+
+    `wait` (strategy `first`): how long after `sent` or `unknown` a recipient goes on to the next channel unless a
+    delivery report comes. None: `sent` is enough, and `unknown` leads to no other channel.
+    """
 
     tenant: str
     sender: Sender
@@ -52,6 +64,8 @@ class NewDelivery(Struct, frozen=True):
     priority: int = DEFAULT_PRIORITY
     kind: str = DEFAULT_KIND
     tags: Sequence[str] = ()
+    strategy: Strategy = Strategy.ALL
+    wait: timedelta | None = None
 
 
 class Repeat(Struct, frozen=True, gc=False):

@@ -1,11 +1,12 @@
 """A history: what became of a delivery. Frozen values, assembled by `core.history.projection`."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
 
+from core.model.delivery import Strategy
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState, Status, Verdict
 
@@ -66,6 +67,8 @@ class History(Struct, frozen=True):
     reported: int  # how many channels have reported
     recipients: Sequence[RecipientRecord] = ()
     next: str | None = None
+    strategy: Strategy = Strategy.ALL
+    wait: timedelta | None = None
 
 
 class Change(Struct, frozen=True):

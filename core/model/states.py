@@ -45,6 +45,9 @@ class Reason(StrEnum):
     CRASHED = "crashed"
     TOO_LATE = "too_late"
     REACHED_ELSEWHERE = "reached_elsewhere"
+    UNKNOWN_ELSEWHERE = "unknown_elsewhere"
+    FAILED_ELSEWHERE = "failed_elsewhere"
+    NO_RECEIPT = "no_receipt"
 
 
 class Verdict(StrEnum):

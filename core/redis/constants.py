@@ -28,7 +28,7 @@ script that follows all of them takes the server a few milliseconds.
 TASK_FACTS = (
     *("state", "tube", "tenant", "lane", "priority", "order", "due", "expires"),
     *("attempts", "allowed", "token", "started"),
-    *("cancel", "skip", "history", "kind", "user", "tags", "ended"),
+    *("cancel", "skip", "history", "place", "kind", "user", "tags", "ended"),
 )
 """Fields of a task that the audit reads, in the order of its rows."""
 
@@ -38,6 +38,9 @@ HISTORY_FACTS = (
 )
 """Fields of a history that the audit reads, in the order of its rows."""
 
+HELD_MS = 9_999_999_999_999
+"""In a checkpoint: the entry waits for an earlier channel (lua/shared/next_channel.lua)."""
+
 Constant = int | Mapping[Status, int] | Set[str] | Sequence[str]
 
 CONSTANTS: Mapping[str, Constant] = {
@@ -45,6 +48,7 @@ CONSTANTS: Mapping[str, Constant] = {
     "COUNTED": COUNTED,
     "DAY_MS": DAY_MS,
     "EVENTS_KEPT": EVENTS_KEPT,
+    "HELD_MS": HELD_MS,
     "HISTORY_FACTS": HISTORY_FACTS,
     "OPEN": OPEN,
     "PRIORITY_STEP": PRIORITY_STEP,

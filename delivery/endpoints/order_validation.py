@@ -4,13 +4,13 @@ Called by `delivery.endpoints.deliveries` and `delivery.endpoints.bulk`; its res
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from msgspec import Struct, UnsetType, ValidationError, convert
 
 from core.model.addresses import without_duplicates
-from core.model.delivery import NewDelivery, Recipient, Sender
+from core.model.delivery import NewDelivery, Recipient, Sender, Strategy
 from core.model.history_key import HistoryKey, Id
 from delivery.http.context import Request
 from delivery.http.options import Options
@@ -18,9 +18,12 @@ from delivery.http.problems import InvalidFields, invalid_field
 from delivery.http.timestamps import read_time
 from delivery.http.validation import MAX_ERRORS, field_errors
 from delivery.schemas import recipient_notation, requests
+from delivery.schemas.durations import read_duration
 from delivery.schemas.responses import FieldError
 
 Errors = list[FieldError]
+
+_SHORTEST_WAIT, _LONGEST_WAIT = timedelta(seconds=1), timedelta(days=30)
 
 
 class Rules(Struct, frozen=True):
@@ -67,6 +70,8 @@ def _convert(given: requests.DeliveryRequest, recipients: Sequence[requests.Reci
         priority=5 if isinstance(given.priority, UnsetType) else given.priority,
         kind=given.kind or "message",
         tags=tuple(dict.fromkeys(given.tags)) if given.tags else (),
+        strategy=Strategy(given.strategy or Strategy.ALL),
+        wait=read_duration(given.wait) if given.wait else None,
     )
 
 
@@ -201,7 +206,7 @@ def _check_choices(delivery: NewDelivery, given: requests.DeliveryRequest, rules
     if given.channels:
         _check_channels(given.channels, rules, errors)
     if given.strategy or given.wait:
-        _check_strategy(given, errors)
+        _check_strategy(delivery, given, errors)
     if delivery.expires_at:
         _check_expiry(delivery.expires_at, delivery.deliver_at, errors)
     if delivery.history_key:
@@ -218,11 +223,15 @@ def _check_channel(path: str, channel: str, rules: Rules, errors: Errors) -> Non
         errors.append(FieldError(path, "UNKNOWN_CHANNEL", f"The channel {channel!r} is unknown."))
 
 
-def _check_strategy(given: requests.DeliveryRequest, errors: Errors) -> None:
-    if given.strategy == "first":
-        errors.append(FieldError("strategy", "STRATEGY_NOT_AVAILABLE", "Only the strategy all is available."))
-    elif given.wait:
+def _check_strategy(delivery: NewDelivery, given: requests.DeliveryRequest, errors: Errors) -> None:
+    if not given.wait:
+        return
+    if delivery.strategy is not Strategy.FIRST:
         errors.append(FieldError("wait", "WAIT_WITHOUT_FIRST", "A wait belongs to the strategy first."))
+    elif delivery.wait is None:
+        errors.append(FieldError("wait", "WAIT_MALFORMED", "A wait is an ISO 8601 duration like PT2M or P1D."))
+    elif not _SHORTEST_WAIT <= delivery.wait <= _LONGEST_WAIT:
+        errors.append(FieldError("wait", "WAIT_OUT_OF_RANGE", "A wait is from one second to 30 days."))
 
 
 def _check_expiry(expires_at: datetime, deliver_at: datetime | None, errors: Errors) -> None:

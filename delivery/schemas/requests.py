@@ -81,7 +81,21 @@ Recipients = Annotated[
     Meta(min_length=1, max_length=10_000, extra={"short": "NO_RECIPIENTS", "long": "TOO_MANY_RECIPIENTS"}),
 ]
 ChannelNames = Annotated[list[ShortText], Meta(min_length=1, max_length=32, description="default: every known channel")]
-Strategy = Annotated[Literal["all", "first"], Meta(extra_json_schema={"default": "all"})]
+Strategy = Annotated[
+    Literal["all", "first"],
+    Meta(
+        description="all: every channel. first: the channels in their order; the next one after a failure or the wait",
+        extra_json_schema={"default": "all"},
+    ),
+]
+Wait = Annotated[
+    str,
+    Meta(
+        max_length=32,
+        description="strategy first: ISO 8601 duration, PT1S to P30D, after which the next channel is tried unless a "
+        "delivery report came; without it sent is enough",
+    ),
+]
 Priority = Annotated[
     int, Meta(ge=0, le=9, description="0 is first among the waiting tasks of a lane", extra_json_schema={"default": 5})
 ]
@@ -101,7 +115,7 @@ class DeliveryRequest(RequestModel, frozen=True):
     expires_at: Time | UnsetType | None = UNSET
     channels: ChannelNames | UnsetType = UNSET
     strategy: Strategy | UnsetType = UNSET
-    wait: Annotated[str, Meta(max_length=32, description="ISO 8601 duration")] | UnsetType | None = UNSET
+    wait: Wait | UnsetType | None = UNSET
     lane: Name | UnsetType | None = UNSET
     priority: Priority | UnsetType = UNSET
     kind: Annotated[ShortText, Meta(extra_json_schema={"default": "message"})] | UnsetType = UNSET

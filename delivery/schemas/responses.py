@@ -10,6 +10,7 @@ from core.model.clock import from_ms
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState, Status, Verdict
 from core.webhooks import webhook
+from delivery.schemas.durations import write_duration
 from delivery.schemas.timestamps import write_optional_time, write_time
 
 encode = json.Encoder().encode
@@ -117,6 +118,8 @@ class DeliverySummary(Struct, kw_only=True):
     tags: list[str]
     lane: str | None
     priority: int
+    strategy: delivery.Strategy
+    wait: str | None
 
     @classmethod
     def of(cls, history: history.History) -> "DeliverySummary":
@@ -137,6 +140,7 @@ class HistoryResponse(DeliverySummary, kw_only=True):
 
 _COPIED = (
     "sender", "text", "origin", "state", "version", "verdict", "counts", "reported", "kind", "lane", "priority",
+    "strategy",
 )  # fmt: skip
 _TIMES = ("created_at", "deliver_at", "moved_from", "expires_at", "released_at", "finished_at")
 
@@ -146,7 +150,8 @@ def _summary(history: history.History) -> dict[str, Any]:
     times = {name: write_optional_time(getattr(history, name)) for name in _TIMES}
     channels = {name: {"state": one.state, **one.counts} for name, one in history.channels.items()}
     further = {"id": history.key.id, "history_key": str(history.key), "tags": list(history.tags), "channels": channels}
-    return copied | times | further
+    wait = None if history.wait is None else write_duration(history.wait)
+    return copied | times | further | {"wait": wait}
 
 
 class DeliveryPage(Struct):

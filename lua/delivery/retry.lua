@@ -29,22 +29,24 @@ local function reopen()
 end
 
 local function channel_plan_of(plan, channel)
-  for _, channel_plan in ipairs(plan) do
-    if channel_plan.channel == channel then return channel_plan end
+  for place, channel_plan in ipairs(plan) do
+    if channel_plan.channel == channel then return channel_plan, place end
   end
 end
 
+-- In a delivery with the strategy `first` a parcel may be empty: the parcels with one number have the same recipients in all channels.
 local function add_retried_parcel(plan, channel, encoded, items)
-  local channel_plan = channel_plan_of(plan, channel)
+  local channel_plan, place = channel_plan_of(plan, channel)
   local n = #channel_plan.parcels
   channel_plan.parcels[n + 1] = #items
   redis.call('HSET', history, 'parcel:' .. channel .. ':' .. n, encoded)
+  if #items == 0 then return 0 end
   -- The number of the first retried parcel. An earlier parcel may still be taken and report outcomes for the same entries.
   redis.call('HSETNX', history, 'retried:' .. channel, n)
   if redis.call('HINCRBY', history, 'left:' .. channel, #items) == #items then redis.call('HINCRBY', history, 'reported', -1) end
   record(suffix, channel, items, true)
   fields.expires = nil
-  add_parcel(suffix, fields, channel, n, #items)
+  add_parcel(suffix, fields, channel, n, #items, place)
   return #items
 end
 

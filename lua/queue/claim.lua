@@ -6,7 +6,7 @@
 -- RETURNS [now, µs since then, when something is due next or -1, 1 if this owner keeps the timer, throttles in force, when a throttle
 --         or the pace allows the next task or -1, task, …]
 --         task: [id, token, attempts, started, body, checkpoint, left, kind, lane, expires, user, tenant] and for parcels
---         also [history suffix, parcel, text, closed]
+--         also [history suffix, parcel, text, closed, place of the channel in the strategy first]
 -- EVENTS  del of bells (for tasks that became ready); outcomes, reported, released and finished
 -- INVARIANT I2 of a lane only the first is taken; I10 nothing before due or after expiry; I12 attempts are counted here
 
@@ -68,10 +68,10 @@ local function tasks_behind(members)
   return ids
 end
 
-local function attach_parcel(task, id, suffix)
+local function attach_parcel(task, id, suffix, place)
   local channel, n = string.match(id, '%.([^.]+)%.(%d+)$')
   local fields = read_hash(history_key(suffix), 'parcel:' .. channel .. ':' .. n, 'text', 'closed')
-  task[13], task[14], task[15], task[16] = suffix, fields[1] or '', fields[2] or '', fields[3] or ''
+  task[13], task[14], task[15], task[16], task[17] = suffix, fields[1] or '', fields[2] or '', fields[3] or '', place or ''
 end
 
 -- What many tasks write to the same keys is written once, after the last.
@@ -83,7 +83,7 @@ end
 
 -- nil if the task has expired, beyond the page that the tick expired (I10), or if the lane is empty.
 local token = 0
-local FIELDS = { 'started', 'body', 'checkpoint', 'left', 'kind', 'lane', 'expires', 'user', 'tenant', 'history', 'attempts' }
+local FIELDS = { 'started', 'body', 'checkpoint', 'left', 'kind', 'lane', 'expires', 'user', 'tenant', 'history', 'attempts', 'place' }
 local function take(id)
   local key = task_key(id or '')
   local fields = read_hash(key, unpack(FIELDS))
@@ -102,7 +102,7 @@ local function take(id)
   add_words(leases, now + lease_ms, id)
   local task = { id, token, attempts, tostring(started) }
   for n = 2, 9 do task[n + 3] = fields[n] or '' end
-  if fields[10] then attach_parcel(task, id, fields[10]) end
+  if fields[10] then attach_parcel(task, id, fields[10], fields[12]) end
   return task
 end
 

@@ -2,6 +2,7 @@
 -- ARGV    id, token, due:int, body
 --         body: replaces the task's body in the same step; "" leaves it (K-37)
 -- USES    counts, timers, task, parcels
+-- LATE    wake_later
 -- RETURNS "ready", "waiting", "cancelled" or "stale"
 -- EVENTS  del of the bell; outcomes, reported, finished if recipients had been cancelled
 -- INVARIANT I8 an old token changes nothing; I11 a cancelled task is not made ready again; I12 a release counts no attempt

@@ -5,6 +5,7 @@
 --         checkpoint: for the next attempt; unclear: open entries that may have been sent to, as outcomes (JSON or "")
 --         body: replaces the task's body if it goes on, "" leaves it (K-37); answer: for the clients that wait for the end
 -- USES    write_buffer, counts, timers, task, parcels
+-- LATE    wake_later
 -- RETURNS for each "done", "failed", "waiting", "ready", "buried", "cancelled" or "stale"
 -- EVENTS  outcomes, reported, finished
 -- INVARIANT I8 an old token changes nothing; I11 a cancelled task is not retried; I12 a retry beyond the last attempt is
@@ -35,6 +36,12 @@ local function put_back(id, task, attempt)
   if attempt.unclear == '' then redis.call('HDEL', key, 'unclear') end
   if task.history then redis.call('HDEL', key, 'attempts') end
   count(task.tube, 'retried')
+  -- Some of its entries may wait for earlier channels: the next tick decides when the next of them are attempted (next_channel.lua).
+  if task.place and task.place > 1 then
+    new_moment(now)
+    put_off(id, task, now)
+    return 'waiting'
+  end
   if attempt.due > now then new_moment(attempt.due) end
   if not task.history and option(task.tube, 'retry') == 'park' then
     park(id, task, attempt.due)

@@ -81,9 +81,11 @@ local function put_behind(score)
   enter_index(lane, 'the lane ' .. task.lane, id, task.order)
 end
 
--- Returns whether the task has a place in its lane. A waiting task that is not in the index by lane backs off at its place.
+-- Returns whether the task has a place in its lane. A waiting task that is not in the index by lane backs off at its place. A later
+-- channel's parcel (strategy `first`) may wait outside its lane.
 local function has_place()
   if state ~= 'waiting' then return state ~= 'buried' end
+  if task.place and task.place > 1 then return false end
   return task.history or not redis.call('ZSCORE', aside, id)
 end
 

@@ -1,5 +1,5 @@
 -- due: does what is due by now, in bounded pages: promotes, expires, reclaims, drops
--- USES    write_buffer, counts, lane, task, parcels
+-- USES    write_buffer, counts, lane, task, parcels, next_channel
 
 local PAGE = 100
 local DROPS = 10
@@ -15,10 +15,11 @@ local function note_lag(tube, due)
 end
 
 local function promote(member)
-  write('ZREM', due_key(), member)
   local ns, sender = string.match(member, '^order:(%d+):(.*)$')
+  local task = not ns and read_task(member)
+  if task and task.place and task.place > 1 then return decide_next(member, task) end
+  write('ZREM', due_key(), member)
   if ns then return release_delivery(sender .. ':' .. ns) end
-  local task = read_task(member)
   if not task then return 0 end
   note_lag(task.tube, tonumber(redis.call('HGET', task_key(member), 'due')))
   -- A deferred task enters its lane now, behind the tasks already there; a task that backed off never left its place.

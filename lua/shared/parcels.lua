@@ -1,7 +1,18 @@
 -- parcels: the parts of a delivery for one channel, as tasks
--- USES    damaged, counts, lane, task, plan, outcome, unclear, delivery_end
+-- USES    damaged, counts, timers, lane, task, plan, outcome, unclear, delivery_end
 
-local function add_parcel(suffix, facts, channel, n, size)
+-- A parcel of a delivery with the strategy `first` knows the place of its channel, from 1. From the second on it waits: the next tick
+-- decides which of its entries are attempted (next_channel.lua).
+local function place_parcel(id, task, place)
+  redis.call('HSET', task_key(id), 'place', place)
+  if place == 1 then return end
+  redis.call('HSET', task_key(id), 'due', now)
+  turn_to(id, task, 'waiting')
+  await_moment(now, id)
+end
+
+-- `place`: of the channel in the order of the delivery.
+local function add_parcel(suffix, facts, channel, n, size, place)
   local id = parcel_id(suffix, channel, n)
   local order = next_order()
   local task = { tube = channel, tenant = facts.tenant, lane = facts.lane, priority = facts.priority, order = order }
@@ -14,12 +25,16 @@ local function add_parcel(suffix, facts, channel, n, size)
   end
   count(channel, 'put')
   tally(channel, 'ready', 1)
-  make_takeable(id, task)
+  task.state = 'ready'
+  if facts.strategy == 'first' then place_parcel(id, task, place) end
+  if task.state == 'ready' then make_takeable(id, task) end
 end
 
 local function facts_of(suffix)
-  local facts = read_hash(history_key(suffix), 'tenant', 'lane', 'priority', 'expires', 'state')
-  return { tenant = facts[1], lane = facts[2], priority = tonumber(facts[3] or '5'), expires = facts[4], state = facts[5] }
+  local facts = read_hash(history_key(suffix), 'tenant', 'lane', 'priority', 'expires', 'state', 'strategy')
+  return {
+    tenant = facts[1], lane = facts[2], priority = tonumber(facts[3] or '5'), expires = facts[4], state = facts[5], strategy = facts[6],
+  }
 end
 
 -- Writes the number of open entries of each channel. Until a delivery is released only its plan has these numbers.
@@ -44,10 +59,10 @@ local function release_delivery(suffix)
   redis.call('HINCRBY', history, 'version', 1)
   announce(suffix, 'released')
   local made = 0
-  for _, channel_plan in ipairs(plan) do
+  for place, channel_plan in ipairs(plan) do
     for n, size in ipairs(channel_plan.parcels) do
       if size > 0 then
-        add_parcel(suffix, facts, channel_plan.channel, n - 1, size)
+        add_parcel(suffix, facts, channel_plan.channel, n - 1, size, place)
         made = made + 1
       end
     end
@@ -93,12 +108,27 @@ local function own_items(id, task, items)
   return own
 end
 
+-- An outcome of this channel has changed, in a delivery with the strategy `first`. Its later channels have the same recipients in the
+-- parcel with the same number: where that one waits, the next tick decides again.
+local function wake_later(suffix, channel, n)
+  local is_later = false
+  for _, other in ipairs(channels_of(suffix)) do
+    local id = parcel_id(suffix, other, n)
+    if is_later and not (gathered and gathered.gone[id]) and redis.call('HGET', task_key(id), 'state') == 'waiting' then
+      redis.call('HSET', task_key(id), 'due', now)
+      await_moment(now, id)
+    end
+    is_later = is_later or other == channel
+  end
+end
+
 -- Closes entries of a parcel (0 - n, because Redis does not take Lua's -0 for a number).
 local function close_items(id, task, items)
   items = own_items(id, task, items)
   local closed = record(task.history, task.tube, items)
   task.left = redis.call('HINCRBY', task_key(id), 'left', 0 - closed)
   close_entries(task.history, task.tube, closed)
+  if task.place and closed ~= 0 then wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
 end
 
 -- The unclear entries that a script may still close. Once they are used up, it leaves further parcels to the next call.
@@ -118,6 +148,7 @@ local function close_parcel(id, task, final)
   close_unclear(id, task)
   end_task(id, task, final)
   close_entries(task.history, task.tube, task.left)
+  if task.place then wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
 end
 
 -- Closes recipients that were cancelled while their parcel was taken and that it did not send to: they are not retried (I11).

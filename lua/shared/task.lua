@@ -19,12 +19,12 @@ local function allow(id, most) redis.call('HSET', task_key(id), 'allowed', most)
 local function read_task(id)
   if gathered and gathered.gone[id] then return nil end
   local facts = read_hash(task_key(id), 'tube', 'tenant', 'lane', 'priority', 'order', 'state', 'history', 'left', 'token', 'kind',
-    'user', 'tags', 'reply')
+    'user', 'tags', 'reply', 'place')
   if not facts[1] or TASK_ENDS[facts[6]] then return nil end
   return {
     tube = facts[1], tenant = facts[2], lane = facts[3], priority = tonumber(facts[4]), order = tonumber(facts[5]), state = facts[6],
     history = facts[7], left = tonumber(facts[8] or '0'), token = facts[9], kind = facts[10], user = facts[11], tags = facts[12],
-    reply = facts[13],
+    reply = facts[13], place = tonumber(facts[14] or nil),
   }
 end
 
