@@ -26,6 +26,7 @@ _TTL_MS = {
     "rate": 60 * _MINUTE,
     "signal": _MINUTE,
     "puts": 60 * _MINUTE,
+    "seen": DAY_MS,
     "reply": REPLY_MS,
     "reserved": DAY_MS,
     "idempotency": DAY_MS,

@@ -76,6 +76,12 @@ class Queue(Inspector):
         await self.puts.add((shard, tube), row)
         return f"{shard}.{row[0]}"
 
+    async def put_once(self, tube: str, task: NewTask, *, source: str, name: str) -> bool:
+        """Add a task unless `source` has put one under the same name within a day, also if that has ended. Returns
+        whether it was added. Raises Invalid.
+        """
+        return await self._store.run("put_once", 0, source, name, tube, *task.row(self.ids.next())) != "known"
+
     async def put_many(self, tube: str, tasks: Sequence[NewTask], *, shard: int = 0) -> list[str]:
         """Add tasks in this order and return their ids. Of more than 200 tasks, each page of 200 is put as a whole or
         not at all. Raises Invalid before anything is written.

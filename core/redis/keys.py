@@ -173,6 +173,7 @@ _TABLE = [
     ),
     Key("kinds", "queue:{s}:kinds", "zset", Lifetime.WORK, "kinds of live tasks, for the search by prefix"),
     Key("puts", "queue:{s}:puts:<client>", "zset", Lifetime.TTL, "calls of put that their client may still repeat"),
+    Key("seen", "queue:{s}:seen:<source>", "zset", Lifetime.TTL, "names under which a source has put tasks, by ms"),
     Key("lease", "queue:{s}:lease", "zset", Lifetime.WORK, "taken tasks by the ms their lease ends"),
     Key("expires", "queue:{s}:expires", "zset", Lifetime.WORK, "tasks that expire, by ms"),
     Key("buried", "queue:{s}:buried", "zset", Lifetime.WORK, "buried tasks by the ms they were buried"),

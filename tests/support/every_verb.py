@@ -10,7 +10,7 @@ from core.model.delivery import Recipient
 from core.model.history_key import HistoryKey
 from core.model.people import Group, GroupChange, Supergroup, User, UserChange
 from core.model.states import Reason, Status
-from core.queue import Tube, Tubes
+from core.queue import NewTask, Tube, Tubes
 from core.redis.store import Argument, Store
 from core.webhooks.event_reader import EventReader, Limits
 from core.webhooks.http_client import WebhookClient
@@ -59,7 +59,7 @@ async def _call_queue_verbs(stack: Stack) -> None:
     await stack.take(limit=1)
     await queue.notify_end(ids[6], "somebody")
     await Tubes(stack.store).create(Tube("kept", keep=HOUR / 2))
-    await queue.put("kept", "")
+    await queue.put_once("kept", NewTask(""), source="bot", name="1")
     await stack.finish_all("kept")
     await queue.purge()
     await queue.throttle("t", "account:somebody", timedelta(minutes=1))

@@ -1,0 +1,81 @@
+-- new_tasks: adds tasks to a tube
+-- USES    write_buffer, counts, timers, lane, index, task, due
+-- A task is a row: id, tenant, lane, priority, due, expires, kind, attempts, user, tags (one per line), reply, body; "" for none.
+
+local NEW_TASK = { 'tenant', 'lane', 'priority', 'due', 'expires', 'kind', 'max', 'user', 'tags', 'reply', 'body' }
+
+local function new_task(tube, rows, n)
+  local task, fields = { tube = tube }, { 'tube', tube }
+  for m, name in ipairs(NEW_TASK) do
+    local value = rows[n + m]
+    if value ~= '' then
+      task[name] = value
+      fields[#fields + 1] = name
+      fields[#fields + 1] = value
+    end
+  end
+  return task, fields
+end
+
+local function arm(id, task, fields)
+  if not task.expires then
+    local lifetime = tonumber(option(task.tube, 'expires_ms') or '0')
+    if lifetime == 0 then return end
+    task.expires = string.format('%.0f', math.max(now, tonumber(task.due or '0')) + lifetime)
+    fields[#fields + 1] = 'expires'
+    fields[#fields + 1] = task.expires
+  end
+  write('ZADD', expires_key(), task.expires, id)
+end
+
+-- A task that would be ready at once waits its turn behind the tasks that fell due before.
+local function await_turn(task, fields)
+  if tonumber(task.due or '0') > now then return end
+  task.due = string.format('%.0f', now + 1)
+  fields[#fields + 1] = 'due'
+  fields[#fields + 1] = task.due
+end
+
+-- Returns "ready", "locked" or "waiting".
+local function add_task(id, task, fields, order)
+  task.order, task.state = order, tonumber(task.due or '0') > now and 'waiting' or 'ready'
+  arm(id, task, fields)
+  redis.call('HSET', task_key(id), 'state', task.state, 'order', order, unpack(fields))
+  index_task(id, task)
+  tally(task.tube, task.state, 1)
+  if task.state == 'ready' then return make_takeable(id, task) and 'ready' or 'locked' end
+  write('ZADD', due_key(), task.due, id)
+  return 'waiting'
+end
+
+-- The lanes that these tasks enter at once, in which they could overtake tasks that fell due while no worker was there.
+local function lanes_entered(rows)
+  local lanes = {}
+  for n = 1, #rows, #NEW_TASK + 1 do
+    if rows[n + 2] ~= '' and (tonumber(rows[n + 4]) or 0) <= now then lanes[#lanes + 1] = rows[n + 2] end
+  end
+  return lanes
+end
+
+-- Adds the tasks of the rows in their order. Returns the state of each.
+local function add_tasks(tube, rows)
+  local lanes, crowded = lanes_entered(rows), false
+  if lanes[1] and overdue(due_key(), 1)[1] then crowded = tick() end
+  local width = #NEW_TASK + 1
+  local many = #rows / width
+  local order = redis.call('HINCRBY', counters_key(), 'order', many) - many
+  gather()
+  if lanes[1] then learn_fronts(tube, lanes) end
+  local states, first_due = {}, nil
+  for n = 1, many do
+    local at = (n - 1) * width + 1
+    local task, fields = new_task(tube, rows, at)
+    if crowded and task.lane then await_turn(task, fields) end
+    states[n] = add_task(rows[at], task, fields, order + n)
+    if states[n] == 'waiting' then first_due = math.min(first_due or math.huge, tonumber(task.due)) end
+  end
+  if first_due then new_moment(first_due) end
+  count(tube, 'put', many)
+  write_gathered()
+  return states
+end
