@@ -11,8 +11,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from dataclasses import dataclass, field
 from itertools import islice
 
+from core.audit import directory_invariants
 from core.audit.conservation import Recount
 from core.audit.delivery_snapshot import SnapshotReader
+from core.audit.directory_scanner import DirectoryScanner
 from core.audit.event_log import EventLog
 from core.audit.history_invariants import (
     HistorySnapshot,
@@ -92,6 +94,7 @@ class Scanner:
             "retained": self._retained,
             "outcomes": self._of_history,
             "reached": self._of_history,
+            **dict.fromkeys(directory_invariants.KINDS, DirectoryScanner(store, shard).scan),
         }
 
     async def page(self, names: Sequence[str]) -> AsyncIterator[Violation]:

@@ -1,0 +1,60 @@
+"""Scans the directory: the entries of its keys in pages, each implication checked on one atomic read.
+
+Called by core.audit.scanner; calls core.audit.directory_invariants.
+"""
+
+from collections.abc import AsyncIterator, Iterable
+from itertools import islice
+
+from core.audit.directory_invariants import Entries, Implication, implications, rule_of_ownership
+from core.audit.invariant import Violation
+from core.redis.keys import KEYS, Key
+from core.redis.store import Store
+
+# Implications of one script call: it takes the server less than a millisecond.
+_PAGE = 100
+
+
+class DirectoryScanner:
+    """The directory of one shard."""
+
+    def __init__(self, store: Store, shard: int) -> None:
+        self._store = store
+        self._shard = shard
+
+    async def scan(self, name: str, key: Key, parts: list[str]) -> list[Violation]:
+        """Check all entries of one key."""
+        found: list[Violation] = []
+        async for entries in self._entries(name, key):
+            found += await self._check(implications(key.name, self._shard, parts, entries))
+            if key.name == "owned":
+                found += await self._check_rule(parts[0], parts[1], entries)
+        return found
+
+    async def _entries(self, name: str, key: Key) -> AsyncIterator[Entries]:
+        cursor, command = "0", "HSCAN" if key.type == "hash" else "ZSCAN"
+        while True:
+            cursor, flat = await self._store.command(command, name, cursor, "COUNT", _PAGE)
+            yield list(zip(flat[::2], flat[1::2], strict=True))
+            if str(cursor) == "0":
+                return
+
+    async def _check_rule(self, tenant: str, user: str, entries: Entries) -> list[Violation]:
+        found: list[Violation] = []
+        for owned, _ in entries:
+            kind, _, supergroup = owned.partition(":")
+            if kind == "supergroup":
+                parts = KEYS["parts"].at(self._shard, tenant, supergroup)
+                groups = await self._store.command("ZRANGE", parts, 0, -1)
+                found += await self._check(rule_of_ownership(self._shard, tenant, user, supergroup, groups))
+        return found
+
+    async def _check(self, some: Iterable[Implication]) -> list[Violation]:
+        found: list[Violation] = []
+        rest = iter(some)
+        while page := list(islice(rest, _PAGE)):
+            words = [word for one in page for read in one.reads for word in read.words]
+            values = iter(await self._store.run("audit_directory", self._shard, *words))
+            checked = (one.violation([next(values) for _ in one.reads]) for one in page)
+            found += [violation for violation in checked if violation]
+        return found
