@@ -2,7 +2,7 @@
 
 Packages, each importing only from those below it (docs/architecture.md):
 
-    courier · audit                  execute parcels; prove the invariants
+    courier · webhooks · audit       execute parcels; notify receivers; prove the invariants
     history · queue · admission      deliveries and outcomes; tasks; API keys and idempotency
     redis                            keys, scripts, pipelining, keyspace events, streams
     model → errors                   pure values and rules

@@ -94,7 +94,8 @@ async def open_services(store: Store, settings: Settings) -> AsyncIterator[Servi
         await api_keys.ensure(settings.api_key)
     queue, client = Queue(store), WebhookClient(allow_private=settings.webhook_allow_private)
     webhooks = Webhooks(store, queue, client)
-    sending = asyncio.create_task(send_webhooks(WebhookRuntime(store, webhooks, client)), name="webhooks")
+    runtime = WebhookRuntime(store, webhooks, client)
+    sending = asyncio.create_task(send_webhooks(runtime), name="webhooks")
     try:
         yield Services(
             deliveries=Deliveries(store, channels),
@@ -108,16 +109,18 @@ async def open_services(store: Store, settings: Settings) -> AsyncIterator[Servi
             webhooks=webhooks,
         )
     finally:
+        runtime.stop()
+        await asyncio.wait([sending], timeout=SHUTDOWN_TIMEOUT)
         await cancel_and_wait(sending)
         await client.close()
         await tracker.close()
 
 
 async def send_webhooks(runtime: WebhookRuntime) -> None:
-    """Sends until cancelled. A fault of it does not end the API."""
+    """Sends until the runtime is stopped. A fault of it does not end the API."""
     while True:
         try:
-            await runtime.run()
+            return await runtime.run()
         except Exception:  # the API goes on, whatever it is
             log.exception("the sending of webhooks failed, it starts again")
         await asyncio.sleep(RESTART_PAUSE)

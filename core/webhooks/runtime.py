@@ -21,7 +21,8 @@ from core.webhooks.webhook import TUBE
 
 log = logging.getLogger(__name__)
 
-_LEASE = timedelta(seconds=60)
+# After the death of a process the messages that it was sending wait so long.
+_LEASE = timedelta(seconds=10)
 _GRACE = timedelta(seconds=2)
 _NO_WEBHOOKS = 2.0
 _POLL = 0.25
@@ -38,7 +39,7 @@ class WebhookOptions:
 
 
 class WebhookRuntime:
-    """One per process. `run` it until it is cancelled."""
+    """One per process."""
 
     def __init__(
         self, store: Store, webhooks: Webhooks, client: WebhookClient, options: WebhookOptions = WebhookOptions()
@@ -48,24 +49,41 @@ class WebhookRuntime:
         self._options = options
         self._queue = Queue(store)
         self._sender = Sender(webhooks, client, options.rules)
+        self._stopping = asyncio.Event()
 
     async def run(self) -> None:
-        """Send until cancelled. Messages that are being sent have two seconds; the others stay in the queue."""
-        while not await self._is_needed():  # noqa: ASYNC110 - another process creates the first webhook
-            await asyncio.sleep(_NO_WEBHOOKS)
+        """Send until `stop`. Messages that are being sent then have two seconds; the others stay in the queue."""
+        while not await self._is_needed():
+            if await self._stops_within(_NO_WEBHOOKS):
+                return
         worker = self._worker()
-        working = asyncio.create_task(worker.run(), name="webhooks")
         readers = [EventReader(self._store, shard, self._queue, self._webhooks, self._options.limits)
                    for shard in range(self._store.shards)]  # fmt: skip
+        working = asyncio.create_task(worker.run(), name="webhooks")
         reading = asyncio.create_task(self._read(readers), name="events for webhooks")
+        stopping = asyncio.create_task(self._stopping.wait())
         try:
-            await asyncio.gather(working, reading)
-        finally:
+            done, _ = await asyncio.wait({working, reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            for ended in done:
+                ended.result()  # raises its fault
             await cancel_and_wait(reading)
             worker.stop(_GRACE)
-            await asyncio.wait([working], timeout=2 * _GRACE.total_seconds())
-            await cancel_and_wait(working)
             await self._release(readers)
+            await working
+        finally:
+            await cancel_and_wait(working, reading, stopping)
+
+    def stop(self) -> None:
+        """End `run`."""
+        self._stopping.set()
+
+    async def _stops_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def _is_needed(self) -> bool:
         """Whether there ever was a webhook."""

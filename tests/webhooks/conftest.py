@@ -8,7 +8,6 @@ from datetime import timedelta
 import pytest
 
 from core.model.backoff import Backoff
-from core.redis.cancel_and_wait import cancel_and_wait
 from core.webhooks import runtime as webhook_runtime
 from core.webhooks.event_reader import Limits
 from core.webhooks.http_client import WebhookClient
@@ -33,16 +32,17 @@ class Installation:
     stack: Stack
     client: WebhookClient
     webhooks: Webhooks
-    running: list["asyncio.Task[None]"] = field(default_factory=list)
+    running: dict[WebhookRuntime, "asyncio.Task[None]"] = field(default_factory=dict)
 
-    def start(self, rules: RetryRules = QUICK, limits: Limits = NO_LIMITS) -> "asyncio.Task[None]":
+    def start(self, rules: RetryRules = QUICK, limits: Limits = NO_LIMITS) -> None:
         options = WebhookOptions(rules, limits)
         runtime = WebhookRuntime(self.stack.store, self.webhooks, self.client, options)
-        self.running.append(asyncio.create_task(runtime.run()))
-        return self.running[-1]
+        self.running[runtime] = asyncio.create_task(runtime.run())
 
     async def stop(self) -> None:
-        await cancel_and_wait(*self.running)
+        for runtime in self.running:
+            runtime.stop()
+        await asyncio.gather(*self.running.values())
         self.running.clear()
 
     async def add(self, receiver: Receiver, events: Sequence[EventType] = BOTH, tenant: str = TENANT) -> Webhook:
