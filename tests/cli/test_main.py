@@ -106,6 +106,7 @@ NEEDED = {
     "reschedule": ("k", "--at", "x"),
     "queue": ("stats",),
     "key": ("list",),
+    "webhook": ("list",),
     "courier": ("vk",),
     "bench": ("lag",),
 }
