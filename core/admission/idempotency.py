@@ -3,21 +3,27 @@
 Deliveries do not use it: `lua/delivery/enqueue.lua` stores their result in the same step as the delivery.
 """
 
+import asyncio
 import json
 import secrets
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from hashlib import blake2b
 from zlib import crc32
 
-from core.errors import Conflict, StoreFull
+from core.errors import Conflict, StoreError, StoreFull
+from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
 _RETENTION_MS = 24 * 3600 * 1000
 # If a process died between begin and finish, its caller may repeat the request after this. Every write is safe to
 # repeat.
-_IN_PROGRESS_MS = 60 * 1000
+_IN_PROGRESS = timedelta(minutes=1)
+_RENEWALS = 3
+"""How often the mark of a request in progress is renewed before it would end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +35,11 @@ class StoredResponse:
 
 
 class Idempotency:
-    """One per process."""
+    """One per process. `in_progress`: how long the mark of a request outlives its process."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, in_progress: timedelta = _IN_PROGRESS) -> None:
         self._store = store
+        self._in_progress = in_progress
 
     async def begin(self, tenant: str, key: str, fingerprint: str) -> StoredResponse | None:
         """Return the stored response of a repeat; None for a first request, which must call `finish` or `forget`.
@@ -44,7 +51,7 @@ class Idempotency:
         mark = json.dumps({"fingerprint": fingerprint, "call": secrets.token_hex(8)})
         full: StoreFull | None = None
         try:
-            if await self._store.command("SET", self._name(tenant, key), mark, "NX", "PX", _IN_PROGRESS_MS):
+            if await self._store.command("SET", self._name(tenant, key), mark, "NX", "PX", self._in_progress_ms):
                 return None
         except StoreFull as fault:
             full = fault  # raised also if the key exists, so look first
@@ -59,6 +66,25 @@ class Idempotency:
         if "status" not in known:
             raise Conflict("IDEMPOTENCY_IN_PROGRESS", "The first request with this Idempotency-Key is still under way.")
         return StoredResponse(known["status"], known["body"].encode())
+
+    @asynccontextmanager
+    async def in_progress(self, tenant: str, key: str) -> AsyncIterator[None]:
+        """Within it the request stays in progress, however long it takes."""
+        renewing = asyncio.create_task(self._renew(tenant, key), name="renew idempotency key")
+        try:
+            yield
+        finally:
+            await cancel_and_wait(renewing)
+
+    async def _renew(self, tenant: str, key: str) -> None:
+        while True:
+            await asyncio.sleep(self._in_progress.total_seconds() / _RENEWALS)
+            with suppress(StoreError):  # the next renewal comes before the mark ends
+                await self._store.command("PEXPIRE", self._name(tenant, key), self._in_progress_ms)
+
+    @property
+    def _in_progress_ms(self) -> int:
+        return int(self._in_progress.total_seconds() * 1000)
 
     async def finish(self, tenant: str, key: str, fingerprint: str, status: int, body: bytes) -> None:
         """Store the response for a day."""

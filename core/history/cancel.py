@@ -3,14 +3,15 @@
 The result says exactly which recipients had been sent to before (D-42). Where an attempt is under way, the courier sees
 the cancellation in the reply to its next `extend`, and `cancel` waits for the outcome it reports.
 
-Called by `core.history.deliveries`; calls `lua/delivery/cancel.lua`.
+Called by `core.history.deliveries`; calls `lua/delivery/cancel.lua` and `cancel_scheduled.lua`.
 """
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
-from core.errors import Invalid, NotFound
+from core.errors import Invalid, NotFound, StoreError
 from core.history.parcels import parcel_task
 from core.history.projection import HistoryFields
 from core.history.reader import HistoryReader
@@ -25,7 +26,10 @@ from core.redis.store import Store
 # How long to wait for outcomes of attempts under way. A courier reports four times a second while it works.
 _OUTCOME_TIMEOUT = 3.0
 _POLL_INTERVAL = 0.05
+# Deliveries that are read at once.
 _PAGE = 500
+# Scheduled deliveries of one script call, which keeps the server busy for a few milliseconds.
+_CANCELS = 50
 _SELECTORS = ("sender", "user", "lane", "kind_prefix", "tag")
 _SELECTED_BY = ("tenant", "state", "sender", "recipients", "lane", "kind", "tags")
 
@@ -94,26 +98,49 @@ class Canceller:
         return any(state == "taken" and (cancel or skip) for state, cancel, skip in replies)
 
     async def cancel_by(self, tenant: str, selector: str, value: str) -> int:
-        """Cancel the unfinished deliveries with this value; return how many. Raises Invalid UNKNOWN_FIELD."""
+        """Cancel the unfinished deliveries with this value; return how many this call cancelled. Raises Invalid
+        UNKNOWN_FIELD, StoreError.
+
+        Deliveries are cancelled a page at a time. A call that is cut off leaves the rest as it is: a repeat cancels
+        the rest, and counts only that.
+        """
         if selector not in _SELECTORS:
             raise Invalid("UNKNOWN_FIELD", f"Deliveries are cancelled by one of {', '.join(_SELECTORS)}.", selector)
         cancelled = 0
         for shard in range(self._store.shards):
-            async for key, fields in self._unfinished(shard, tenant):
-                if await self._matches(key, fields, selector, value):
-                    reply = await self._run(key, tenant, 1, "[]")
-                    cancelled += reply[0] == "cancelled"
+            async for page in self._unfinished(shard, tenant):
+                chosen = await self._matching(page, selector, value)
+                cancelled += await self._cancel_page(shard, tenant, chosen)
         return cancelled
 
-    async def _unfinished(self, shard: int, tenant: str) -> AsyncIterator[tuple[HistoryKey, HistoryFields]]:
-        """All keys are read before the first is yielded, because cancelling removes deliveries from the index."""
+    async def _cancel_page(self, shard: int, tenant: str, keys: Sequence[HistoryKey]) -> int:
+        """Cancel these deliveries of one shard; return how many were cancelled."""
+        suffixes = [key.suffix for key in keys]
+        calls = [suffixes[start : start + _CANCELS] for start in range(0, len(suffixes), _CANCELS)]
+        replies = await self._run_each("cancel_scheduled", [(shard, (tenant, *call)) for call in calls])
+        released = [suffix for _, *rest in replies for suffix in rest]
+        states = await self._run_each("cancel", [(shard, (suffix, tenant, 1, "[]")) for suffix in released])
+        for suffix, (state, *_) in zip(released, states, strict=True):
+            if state == "more":
+                await self._run(HistoryKey.of(shard, suffix), tenant, 1, "[]")
+        return sum(int(done) for done, *_ in replies) + sum(state != "over" for state, *_ in states)
+
+    async def _run_each(self, name: str, calls: Sequence[tuple[int, Sequence[str | int]]]) -> list[list[Any]]:
+        """The replies, once all calls have ended. Raises the first StoreError of them."""
+        replies = await self._store.run_each(name, calls)
+        if faults := [reply for reply in replies if isinstance(reply, StoreError)]:
+            raise faults[0]
+        return replies
+
+    async def _unfinished(self, shard: int, tenant: str) -> AsyncIterator[list[tuple[HistoryKey, HistoryFields]]]:
+        """Pages. All keys are read before the first page is yielded, because cancelling removes deliveries from the
+        index.
+        """
         keys = await self._unfinished_keys(shard, tenant)
         for start in range(0, len(keys), _PAGE):
             page = keys[start : start + _PAGE]
             found = await asyncio.gather(*(self._reader.read_fields(key, _SELECTED_BY) for key in page))
-            for key, fields in zip(page, found, strict=True):
-                if fields["tenant"] == tenant:
-                    yield key, fields
+            yield [(key, fields) for key, fields in zip(page, found, strict=True) if fields["tenant"] == tenant]
 
     async def _unfinished_keys(self, shard: int, tenant: str) -> list[HistoryKey]:
         index, start, keys = KEYS["live"].at(shard, tenant), 0, list[HistoryKey]()
@@ -124,18 +151,29 @@ class Canceller:
             if len(suffixes) < _PAGE:
                 return keys
 
-    async def _matches(self, key: HistoryKey, fields: HistoryFields, selector: str, value: str) -> bool:
-        match selector:
-            case "sender":
-                return str(json.loads(fields["sender"] or "{}").get("id")) == value
-            case "lane":
-                return fields["lane"] == value
-            case "kind_prefix":
-                return (fields["kind"] or DEFAULT_KIND).startswith(value)
-            case "tag":
-                return value in json.loads(fields["tags"] or "[]")
-            case _:
-                return value in {str(recipient.id) for recipient in await self._reader.recipients(key, fields)}
+    async def _matching(
+        self, page: Sequence[tuple[HistoryKey, HistoryFields]], selector: str, value: str
+    ) -> list[HistoryKey]:
+        if selector != "user":
+            return [key for key, fields in page if _matches(fields, selector, value)]
+        recipients = await asyncio.gather(*(self._reader.recipients(key, fields) for key, fields in page))
+        return [
+            key
+            for (key, _), stored in zip(page, recipients, strict=True)
+            if any(str(recipient.id) == value for recipient in stored)
+        ]
+
+
+def _matches(fields: HistoryFields, selector: str, value: str) -> bool:
+    match selector:
+        case "sender":
+            return str(json.loads(fields["sender"] or "{}").get("id")) == value
+        case "lane":
+            return fields["lane"] == value
+        case "kind_prefix":
+            return (fields["kind"] or DEFAULT_KIND).startswith(value)
+        case _:
+            return value in json.loads(fields["tags"] or "[]")
 
 
 def _already_sent(records: Sequence[RecipientRecord]) -> list[Id]:

@@ -66,6 +66,7 @@ DRAINS = frozenset(
             "reserve_call",
             "release_timer",
             "cancel",
+            "cancel_scheduled",
             "cancel_tasks",
             "bury",
         ),

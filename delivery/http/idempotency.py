@@ -38,8 +38,10 @@ def fingerprint(content: bytes) -> str:
 async def respond_once(request: Request[Any, Any], repeat: Repeat, endpoint: Endpoint) -> web.StreamResponse:
     """Call the endpoint on the first request; return the stored response on a repeat.
 
-    A refusal wrote nothing, so it is forgotten and a repeat is a new attempt. A full store has no room for the first
-    response: an endpoint that frees memory (cancel) is called all the same, and is safe to repeat.
+    While the endpoint runs, however long, a repeat is refused as IDEMPOTENCY_IN_PROGRESS. A caller that disconnects
+    does not end it: aiohttp runs a handler to its end. A refusal wrote nothing, so it is forgotten and a repeat is a
+    new attempt. A full store has no room for the first response: an endpoint that frees memory (cancel) is called all
+    the same, and is safe to repeat.
     """
     idempotency = request.services.idempotency
     try:
@@ -54,7 +56,8 @@ async def respond_once(request: Request[Any, Any], repeat: Repeat, endpoint: End
 async def _respond_and_store(request: Request[Any, Any], repeat: Repeat, endpoint: Endpoint) -> web.StreamResponse:
     idempotency = request.services.idempotency
     try:
-        response = _json(await endpoint(request))
+        async with idempotency.in_progress(request.tenant, repeat.key):
+            response = _json(await endpoint(request))
         body = response.encoded_body()
     except BaseException:
         await idempotency.forget(request.tenant, repeat.key)

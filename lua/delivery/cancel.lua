@@ -53,9 +53,7 @@ local function closed_a_page()
 end
 
 local function cancel_whole()
-  redis.call('HSET', history, 'state', 'cancelled', 'withdrawn', 1)
-  redis.call('HINCRBY', history, 'version', 1)
-  announce(suffix, 'cancelled')
+  withdraw(suffix)
   if fields.state == 'scheduled' then return finish_history(suffix) end
   for _, channel_plan in ipairs(plan) do
     for n = 1, #channel_plan.parcels do cancel_parcel(channel_plan.channel, n - 1) end

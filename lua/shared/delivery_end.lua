@@ -25,6 +25,13 @@ local function finish_history(suffix)
   announce(suffix, 'finished')
 end
 
+-- Marks a whole delivery as cancelled. Its parcels, if it has any, end by themselves.
+local function withdraw(suffix)
+  redis.call('HSET', history_key(suffix), 'state', 'cancelled', 'withdrawn', 1)
+  redis.call('HINCRBY', history_key(suffix), 'version', 1)
+  announce(suffix, 'cancelled')
+end
+
 -- Closes `n` entries of a channel. With its last entry the channel has reported; with the last channel the delivery is finished.
 local function close_entries(suffix, channel, n)
   if n == 0 then return end

@@ -3,15 +3,19 @@
 import asyncio
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from core.admission.idempotency import Idempotency
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.model.history_key import HistoryKey, Id
+from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from delivery.services import Services
 from tests.delivery.conftest import Api, ApiResponse, delivery_body
+from tests.support.waiting import until
 
 LATER = "2030-01-01T00:00:00+03:00"
 KEY = {"Idempotency-Key": "one"}
@@ -112,8 +116,10 @@ class SlowDeliveries(Deliveries):
     def __init__(self, store: Store) -> None:
         super().__init__(store, Channels(store))
         self.reserved, self.proceed = asyncio.Event(), asyncio.Event()
+        self.calls = 0
 
     async def reserve(self, tenant: str, sender: Id) -> HistoryKey:
+        self.calls += 1
         key = await super().reserve(tenant, sender)
         self.reserved.set()
         await self.proceed.wait()
@@ -123,7 +129,13 @@ class SlowDeliveries(Deliveries):
 class TestInProgress:
     @pytest.fixture
     def services(self, services: Services) -> Services:
-        return replace(services, deliveries=SlowDeliveries(services.store))
+        idempotency = Idempotency(services.store, in_progress=timedelta(seconds=0.3))
+        return replace(services, deliveries=SlowDeliveries(services.store), idempotency=idempotency)
+
+    @pytest.fixture
+    def slow(self, services: Services) -> SlowDeliveries:
+        assert isinstance(services.deliveries, SlowDeliveries)
+        return services.deliveries
 
     @pytest.mark.row("D-39")
     async def test_a_repeat_while_the_first_request_is_in_progress_is_refused(self, api: Api) -> None:
@@ -137,6 +149,25 @@ class TestInProgress:
         slow.proceed.set()
         assert (await first).status == 201
         assert (await api.call("POST", "/v1/history-keys", body, headers=KEY)).body == (await first).body
+
+    @pytest.mark.row("D-39")
+    async def test_a_request_stays_in_progress_however_long_it_takes_and_without_its_caller(
+        self, api: Api, slow: SlowDeliveries
+    ) -> None:
+        """The mark of the request ends after 0.3 s if it is not renewed."""
+        body = {"sender": {"id": 1}}
+        first = asyncio.create_task(api.call("POST", "/v1/history-keys", body, headers=KEY))
+        await slow.reserved.wait()
+        await cancel_and_wait(first)  # the caller disconnects
+        await asyncio.sleep(0.8)
+        assert (await api.call("POST", "/v1/history-keys", body, headers=KEY)).code == "IDEMPOTENCY_IN_PROGRESS"
+        slow.proceed.set()
+
+        async def is_stored() -> bool:
+            return (await api.call("POST", "/v1/history-keys", body, headers=KEY)).status == 201
+
+        await until(is_stored)
+        assert slow.calls == 1
 
     async def test_a_write_succeeds_although_a_full_store_cannot_keep_its_response(self, api: Api) -> None:
         slow = api.services.deliveries
