@@ -2,19 +2,26 @@
 
 import asyncio
 import json
+import sys
+import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 
 from cli.command import FAILURE, SUCCESS, Command
 from cli.processes.startup import redis_url
 from cli.settings.settings import Configuration, load
 from core.audit import UNSEEN, Audit, Summary, Violation
+from core.errors import StoreError
+from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.server_checks import check_layout
 from core.redis.store import Store
 
 # A repair may reveal another violation, so the audit is repeated, at most this often.
 PASSES = 5
+PROGRESS_INTERVAL = 3.0
+"""Seconds between two lines of progress."""
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -42,10 +49,11 @@ async def repair(store: Store, as_json: bool) -> int:
     for _ in range(PASSES):
         repaired = 0
         audit = Audit(store)
-        async for violation in audit.find():
-            if changes := await audit.repair(violation):
-                repaired += 1
-                print_repair(violation, changes, as_json)
+        async with shown_progress(audit):
+            async for violation in audit.find():
+                if changes := await audit.repair(violation):
+                    repaired += 1
+                    print_repair(violation, changes, as_json)
         total += repaired
         if not repaired:
             break
@@ -62,14 +70,43 @@ def print_repair(violation: Violation, changes: list[str], as_json: bool) -> Non
 async def report(store: Store, as_json: bool) -> int:
     """Print each violation when it is found, and a summary of what was read at the end."""
     audit, count = Audit(store), 0
-    async for violation in audit.find():
-        count += 1
-        print_violation(violation, as_json)
+    async with shown_progress(audit):
+        async for violation in audit.find():
+            count += 1
+            print_violation(violation, as_json)
     if as_json:
         print(json.dumps({"violations": count, "seen": asdict(audit.summary), "unseen": UNSEEN}, ensure_ascii=False))
     else:
         print(summary_text(audit.summary, count))
     return FAILURE if count else SUCCESS
+
+
+@asynccontextmanager
+async def shown_progress(audit: Audit, interval: float = PROGRESS_INTERVAL) -> AsyncIterator[None]:
+    """Print on stderr how far the audit has come, at its start and every few seconds, also where no terminal is."""
+    began = time.monotonic()
+    await print_progress(audit, began)
+    printing = asyncio.create_task(print_often(audit, began, interval))
+    try:
+        yield
+    finally:
+        await cancel_and_wait(printing)
+
+
+async def print_often(audit: Audit, began: float, interval: float) -> None:
+    while True:
+        await asyncio.sleep(interval)
+        with suppress(StoreError):  # the audit itself meets the same fault
+            await print_progress(audit, began)
+
+
+async def print_progress(audit: Audit, began: float) -> None:
+    done = await audit.progress()
+    line = (
+        f"audit: {done.keys} of {done.all_keys} keys, {done.tasks} tasks, {done.deliveries} deliveries "
+        f"after {time.monotonic() - began:.0f} s"
+    )
+    print(line, file=sys.stderr, flush=True)
 
 
 def print_violation(violation: Violation, as_json: bool) -> None:

@@ -7,7 +7,7 @@ Guarantees: no false alarm while tasks flow; every step is bounded; without a re
 again and changes only what is still wrong. Used by `./ada audit` and the tests.
 """
 
-from core.audit.audit import UNSEEN, Audit, Summary
+from core.audit.audit import UNSEEN, Audit, Progress, Summary
 from core.audit.invariant import Repair, Violation
 
-__all__ = ["UNSEEN", "Audit", "Repair", "Summary", "Violation"]
+__all__ = ["UNSEEN", "Audit", "Progress", "Repair", "Summary", "Violation"]

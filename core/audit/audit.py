@@ -9,6 +9,7 @@ equal ones; core/audit/conservation.py explains how counting is exact while task
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from core.audit.conservation import Counts, count_violations, numbers_of, recount_violations, uncertainty
 from core.audit.invariant import Violation, parse_key
@@ -42,6 +43,15 @@ class Summary:
     moving: dict[str, int] = field(default_factory=dict)
 
 
+class Progress(NamedTuple):
+    """What was read so far. `all_keys`: the keys of the server now."""
+
+    keys: int
+    all_keys: int
+    tasks: int
+    deliveries: int
+
+
 class Audit:
     """One pass over a whole server."""
 
@@ -68,11 +78,23 @@ class Audit:
             yield violation
         after = [await self._counts(shard) for shard in range(self._store.shards)]
         for shard, scanner in enumerate(self._scanners):
+            async for violation in self._indexes(scanner):
+                yield violation
             async for violation in scanner.duplicate_numbers():
                 yield violation
             for violation in self._conservation(scanner, before[shard], after[shard]):
                 yield violation
             self._sum_up(scanner)
+
+    async def progress(self) -> Progress:
+        """How far `find` has come."""
+        seen = [scanner.seen for scanner in self._scanners]
+        return Progress(
+            sum(one.keys for one in seen),
+            int(await self._store.command("DBSIZE")),
+            sum(len(one.tasks) for one in seen),
+            sum(len(one.deliveries) for one in seen),
+        )
 
     def _conservation(self, scanner: Scanner, before: Counts | None, after: Counts | None) -> Iterator[Violation]:
         if before is None or after is None:
@@ -87,7 +109,7 @@ class Audit:
         summary.keys += seen.keys
         summary.tasks += len(seen.tasks)
         summary.lanes += len(seen.lanes)
-        summary.deliveries += seen.deliveries
+        summary.deliveries += len(seen.deliveries)
         summary.events += seen.events.entries
         summary.unread += seen.unread
 
@@ -109,10 +131,16 @@ class Audit:
                     async for violation in self._scanners[shard].page(page):
                         yield violation
                 except ScriptFault as fault:
-                    found, why = f"unreadable beside others: {fault}", "its former content is unknown"
-                    yield Violation("I16", page[0], found, "keys of their type", why=why)
+                    yield _unreadable(page[0], fault)
             if str(cursor) == "0":
                 return
+
+    async def _indexes(self, scanner: Scanner) -> AsyncIterator[Violation]:
+        try:
+            async for violation in scanner.indexes():
+                yield violation
+        except ScriptFault as fault:
+            yield _unreadable(KEYS["due"].at(scanner.shard), fault)
 
     def _by_shard(self, names: Sequence[str]) -> dict[int, list[str]]:
         """Keys by their shard; keys that are not Ada's go to the first shard."""
@@ -146,3 +174,8 @@ class Audit:
         parsed = parse_key(violation.key)
         shard = parsed[1] if parsed else 0
         return list(await self._store.run(violation.repair.script, shard, *violation.repair.arguments))
+
+
+def _unreadable(key: str, fault: ScriptFault) -> Violation:
+    found, why = f"unreadable beside others: {fault}", "its former content is unknown"
+    return Violation("I16", key, found, "keys of their type", why=why)

@@ -1,4 +1,5 @@
-"""Reads whole deliveries in pages, between two equal reads of the history: the pages then belong together.
+"""Reads whole deliveries: small ones many at once in one atomic read, large ones in pages between two equal reads of
+the history, so that the pages belong together.
 
 A delivery that changes during every read is counted as unread; the next audit checks it.
 """
@@ -7,6 +8,7 @@ import asyncio
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import islice
 
 from core.audit.event_log import EventChange
 from core.audit.history_invariants import DeliverySnapshot, HistorySnapshot, ParcelSnapshot, version_of
@@ -18,6 +20,9 @@ from core.redis.store import Store
 
 _READS = 5
 _FIELDS = 500
+# Recipients, entries and outcomes of one script call: it blocks the server for about a millisecond.
+_ENTRIES = 500
+_ROW = len(HistorySnapshot._fields)
 _GLOB = re.compile(r"[*?\[\]\\]")
 
 Read = tuple[HistorySnapshot, DeliverySnapshot, Sequence[ChannelPlan]]
@@ -32,8 +37,17 @@ class SnapshotReader:
 
     async def histories(self, tenant: str, suffixes: Sequence[str]) -> tuple[int, list[HistorySnapshot]]:
         """The server's time in ms, and a row for each history."""
-        now, *rows = await self._store.run("audit_histories", self._shard, tenant, *suffixes)
-        return int(now), [HistorySnapshot(*row) for row in rows]
+        now, *rows = await self._store.run("audit_histories", self._shard, tenant, 0, *suffixes)
+        return int(now), [HistorySnapshot(*row[:_ROW]) for row in rows]
+
+    async def deliveries(self, suffixes: Sequence[str]) -> tuple[int, list[HistorySnapshot], list[Read | None]]:
+        """The server's time in ms, a row for each history, and each delivery; None if it is gone or changed during
+        every read.
+        """
+        now, *rows = await self._store.run("audit_histories", self._shard, "", _ENTRIES, *suffixes)
+        seen = [HistorySnapshot(*row[:_ROW]) for row in rows]
+        found = [_read_of(one, row[_ROW]) or await self.read(one) for one, row in zip(seen, rows, strict=True)]
+        return int(now), seen, found
 
     async def read(self, seen: HistorySnapshot) -> Read | None:
         """A delivery's history, content and plans; None if it is gone or changed during every read."""
@@ -86,11 +100,10 @@ class SnapshotReader:
         names = [KEYS["task"].at(self._shard, f"{ns}.{sender}.{plan.channel}.{n}") for n in numbers]
         tasks = await asyncio.gather(*(self._store.read_hash(name, "history", "left") for name in names))
         found = []
-        for text, (history, left) in zip(texts, tasks, strict=True):
+        for text, task in zip(texts, tasks, strict=True):
             if text is None:
                 return None
-            fields = [entry.field(plan.channel) for entry in load_parcel(text)[1]]
-            found.append(ParcelSnapshot(int(left) if history == suffix and left is not None else None, fields))
+            found.append(_parcel(suffix, plan.channel, text, *task))
         return found
 
     async def lost(self, changes: Sequence[EventChange]) -> list[EventChange]:
@@ -98,7 +111,8 @@ class SnapshotReader:
         by_history: dict[str, list[EventChange]] = defaultdict(list)
         for change in changes:
             by_history[change[0]].append(change)
-        return [change for suffix, page in by_history.items() for change in await self._lost_of(suffix, page)]
+        found = await asyncio.gather(*(self._lost_of(suffix, page) for suffix, page in by_history.items()))
+        return [change for page in found for change in page]
 
     async def _lost_of(self, suffix: str, changes: Sequence[EventChange]) -> list[EventChange]:
         key, lost = KEYS["outcomes"].at(self._shard, suffix), list[EventChange]()
@@ -122,3 +136,33 @@ class SnapshotReader:
         if any(version_of(text) >= version for text in mine):
             return False
         return bool(await self._store.command("EXISTS", KEYS["history"].at(self._shard, suffix)))
+
+
+# one atomic read
+
+_Content = tuple[Sequence[str], Sequence[str], Sequence[tuple[str | None, str | None, str | None]]]
+"""The content of a small delivery as lua/audit/audit_histories.lua returns it."""
+
+
+def _read_of(seen: HistorySnapshot, content: _Content | None) -> Read | None:
+    """The delivery; None if it is too large for one read, or a part is missing."""
+    facts = dict(zip(HISTORY_FACTS, seen.facts, strict=True))
+    if content is None or facts["tenant"] is None:
+        return None
+    outcomes, pages, parcels = content
+    plans = load_plan(facts["plan"] or "")
+    found = DeliverySnapshot(outcomes=dict(zip(outcomes[::2], outcomes[1::2], strict=True)))
+    found.people = [one for page, text in enumerate(pages) for one in load_recipients(text, page)]
+    rest = iter(parcels)
+    for plan in plans:
+        rows = [(text, task) for text, *task in islice(rest, len(plan.parcels))]
+        if any(text is None for text, _ in rows):
+            return None
+        found.parcels[plan.channel] = [_parcel(seen.suffix, plan.channel, text or "", *task) for text, task in rows]
+    return (seen, found, plans) if len(found.people) == int(facts["recipients"] or 0) else None
+
+
+def _parcel(suffix: str, channel: str, text: str, history: str | None, left: str | None) -> ParcelSnapshot:
+    """`history`, `left`: of its task; None without a task."""
+    fields = [entry.field(channel) for entry in load_parcel(text)[1]]
+    return ParcelSnapshot(int(left) if history == suffix and left is not None else None, fields)

@@ -178,6 +178,8 @@ class _Recount:
         bits = bytes.fromhex(self.seen.bits)
         marked = {n for n in range(len(bits) * 8) if bits[n // 8] & (128 >> n % 8)}
         zeros = dict.fromkeys(stored.keys() - counted.keys(), 0)
+        if stored == counted and marked == reached and int(self.facts["reached"] or 0) == len(reached):
+            return
         fields = counted | zeros | {"reached": len(reached)}
         arguments = (self.seen.suffix, self.facts["version"] or "", compact_json(fields), compact_json(sorted(reached)))
         repair = Repair("repair_recount", arguments)
@@ -189,6 +191,8 @@ class _Recount:
 
     def _counted(self) -> dict[str, int]:
         counts: Counter[str] = Counter()
+        if not self.content.outcomes:
+            return counts
         for index, plan in enumerate(self.plans):
             for person in self.content.people:
                 status = best(
@@ -199,6 +203,8 @@ class _Recount:
         return dict(counts)
 
     def _reached(self) -> set[int]:
+        if not self.content.outcomes:
+            return set()
         return {
             person.number
             for person in self.content.people

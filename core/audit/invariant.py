@@ -6,8 +6,9 @@ indexes in lane_invariants.py, those of deliveries in history_invariants.py, I7 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from core.model.states import TASK_ENDS, TaskState
 from core.redis.constants import DAY_MS, PRIORITY_STEP, REPLY_MS
@@ -62,13 +63,19 @@ _PATTERNS = [
     (key, re.compile(re.sub(r"<(\w+)>", "(.+?)", re.escape(key.pattern).replace(r"\{s\}", r"\{(\d+)\}")), re.DOTALL))
     for key in sorted(KEYS.values(), key=lambda key: -len(key.pattern))
 ]
+# By the first word of the name, since an audit parses every key of the server.
+_PATTERNS_OF = {
+    word: [one for one in _PATTERNS if one[0].pattern.startswith(f"{word}:")]
+    for word in {key.pattern.partition(":")[0] for key in KEYS.values()}
+}
 
 
-def parse_key(name: str) -> tuple[Key, int, list[str]] | None:
+@lru_cache(1024)
+def parse_key(name: str) -> tuple[Key, int, Sequence[str]] | None:
     """The kind of a key, its shard and its parts; None if it is not one of Ada's keys."""
-    for key, pattern in _PATTERNS:
+    for key, pattern in _PATTERNS_OF.get(name.partition(":")[0], ()):
         if found := pattern.fullmatch(name):
-            return key, int(found[1]), list(found.groups()[1:])
+            return key, int(found[1]), found.groups()[1:]
     return None
 
 

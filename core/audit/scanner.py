@@ -2,22 +2,21 @@
 
     SCAN ─▶ kind of key ─▶ its members in pages ─▶ lua/audit/*.lua: one atomic read ─▶ core/audit/*_invariants.py
 
-Whatever moves meanwhile, a task or delivery that is there all the time is seen. Called by core.audit.audit.
+Whatever moves meanwhile, a task or delivery that is there all the time is seen. A task or delivery is read with all
+indexes that may name it, so the indexes come last, and of them only what names anything else is read once more.
+Called by core.audit.audit.
 """
 
 import asyncio
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 
 from core.audit import directory_invariants
-from core.audit.conservation import Recount
-from core.audit.delivery_snapshot import SnapshotReader
+from core.audit.delivery_snapshot import Read, SnapshotReader
 from core.audit.directory_scanner import DirectoryScanner
 from core.audit.event_log import EventLog
 from core.audit.history_invariants import (
-    HistorySnapshot,
     delivery_violations,
     history_index_violations,
     time_of,
@@ -33,43 +32,21 @@ from core.audit.lane_invariants import (
     task_index_violations,
     tenant_violations,
 )
+from core.audit.seen import PAGE, Seen, pages
 from core.audit.task_invariants import Numbers, facts_of, task_snapshot, task_violations
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store
 
-# Items of one script call: it blocks the server for about a millisecond.
-PAGE = 100
-_HISTORIES = 5
+_HISTORIES = 20
 # Steps at the same time: their calls go out together and take the server a few milliseconds at most.
 _AT_ONCE = 8
 
 Found = list[Violation]
 Step = Awaitable[Found]
 # A key, its kind and its parts.
-Place = tuple[str, Key, list[str]]
-
-
-@dataclass(slots=True)
-class Seen:
-    """What a scan saw of one shard. `numbers`: (order or token, number) → the task that has it. `duplicates`: two tasks
-    that have one number. `unread`: deliveries that changed during every read.
-    """
-
-    events: EventLog
-    keys: int = 0
-    tasks: set[str] = field(default_factory=set)
-    lanes: set[str] = field(default_factory=set)
-    deliveries: int = 0
-    unread: int = 0
-    recount: Recount = field(default_factory=Recount)
-    numbers: dict[tuple[str, str], str] = field(default_factory=dict)
-    duplicates: list[tuple[str, str, str]] = field(default_factory=list)
-
-
-def pages(items: Iterable[str], size: int = PAGE) -> Iterator[list[str]]:
-    rest = iter(items)
-    while page := list(islice(rest, size)):
-        yield page
+Place = tuple[str, Key, Sequence[str]]
+# Kinds of keys that are checked after all tasks and deliveries.
+_LATER = frozenset({*("lease", "expires", "buried", "finished", "due"), *("listed", "live", "retained")})
 
 
 class Scanner:
@@ -80,7 +57,9 @@ class Scanner:
         self.shard = shard
         self.snapshots = SnapshotReader(store, shard)
         self.seen = Seen(EventLog(store, shard))
-        self._steps: dict[str, Callable[[str, Key, list[str]], Step]] = {
+        self._later: list[Place] = []
+        self._orphans: set[str] = set()  # suffixes of keys whose history was not seen before
+        self._steps: dict[str, Callable[[str, Key, Sequence[str]], Step]] = {
             **dict.fromkeys(("lease", "expires", "buried", "finished"), self._index),
             "lane": self._lane,
             "front": self._front,
@@ -92,13 +71,11 @@ class Scanner:
             "listed": self._listed,
             "live": self._listed,
             "retained": self._retained,
-            "outcomes": self._of_history,
-            "reached": self._of_history,
             **dict.fromkeys(directory_invariants.KINDS, DirectoryScanner(store, shard).scan),
         }
 
     async def page(self, names: Sequence[str]) -> AsyncIterator[Violation]:
-        """Check keys of this shard and their contents."""
+        """Check keys of this shard and their contents, except what `indexes` checks."""
         self.seen.keys += len(names)
         rows = await self._store.run("audit_keys", self.shard, *names)
         places: dict[str, list[Place]] = defaultdict(list)
@@ -108,11 +85,36 @@ class Scanner:
             parsed = parse_key(name)
             if parsed is not None and kind == parsed[0].type:
                 places[parsed[0].name].append((name, parsed[0], parsed[2]))
-        steps = self._steps_for(places)
-        while some := list(islice(steps, _AT_ONCE)):
-            for found in await asyncio.gather(*some):
-                for violation in found:
+        for kind in _LATER & places.keys():
+            self._later += places.pop(kind)
+        for kind in ("outcomes", "reached"):
+            self._orphans.update(
+                parts[0] for _, _, parts in places.pop(kind, []) if parts[0] not in self.seen.deliveries
+            )
+        async for violation in self._run(self._steps_for(places)):
+            yield violation
+
+    async def indexes(self) -> AsyncIterator[Violation]:
+        """Check the indexes, and the keys that belong to a history, once all pages are checked."""
+        orphans = [self._history_indexes("", sorted(self._orphans - self.seen.deliveries.keys()))]
+        steps = (self._steps[key.name](name, key, parts) for name, key, parts in self._later)
+        async for violation in self._run(chain(orphans, steps)):
+            yield violation
+
+    async def _run(self, steps: Iterator[Step]) -> AsyncIterator[Violation]:
+        """The violations of each step in turn. While one is checked here, the server reads for the next ones."""
+        running: deque[asyncio.Future[Found]] = deque()
+        try:
+            while True:
+                running.extend(map(asyncio.ensure_future, islice(steps, _AT_ONCE - len(running))))
+                if not running:
+                    return
+                for violation in await running[0]:
                     yield violation
+                running.popleft()
+        finally:
+            for step in running:
+                step.cancel()
 
     def _steps_for(self, places: dict[str, list[Place]]) -> Iterator[Step]:
         for page in pages(parts[0] for _, _, parts in places.pop("task", [])):
@@ -140,7 +142,10 @@ class Scanner:
         found: Found = []
         for task in filter(None, map(task_snapshot, rows)):
             self._count(task.id, facts_of(task))
-            found += task_violations(self.shard, task, numbers)
+            violations = list(task_violations(self.shard, task, numbers))
+            if violations:
+                self.seen.broken.add(task.id)
+            found += violations
         return found
 
     def _count(self, task_id: str, facts: dict[str, str]) -> None:
@@ -168,14 +173,21 @@ class Scanner:
 
     # indexes of tasks
 
-    async def _index(self, name: str, key: Key, parts: list[str]) -> Found:
+    async def _index(self, name: str, key: Key, parts: Sequence[str]) -> Found:
         return [v async for page in self._members(name) for v in await self._indexed(name, key, parts, page)]
 
+    def _unseen(self, ids: Iterable[str]) -> list[str]:
+        """Of the members of an index of all tasks those that were not read, and found right, with their task."""
+        seen = self.seen
+        return [one for one in ids if one not in seen.tasks or one in seen.broken]
+
     async def _indexed(self, name: str, key: Key, parts: Sequence[str], ids: Sequence[str]) -> Found:
+        if key.name in _LATER:
+            ids = self._unseen(ids)
         rows = await self._store.run("audit_index", self.shard, name, *ids) if ids else []
         return [v for row in rows for v in task_index_violations(name, key, parts, MemberSnapshot(*row))]
 
-    async def _due(self, name: str, key: Key, parts: list[str]) -> Found:
+    async def _due(self, name: str, key: Key, parts: Sequence[str]) -> Found:
         found: Found = []
         async for page in self._members(name):
             orders = [member.split(":", 2) for member in page if member.startswith("order:")]
@@ -184,11 +196,11 @@ class Scanner:
             found += await self._history_indexes("", [f"{sender}:{ns}" for _, ns, sender in orders])
         return found
 
-    async def _by(self, name: str, key: Key, parts: list[str]) -> Found:
+    async def _by(self, name: str, key: Key, parts: Sequence[str]) -> Found:
         found = await self._index(name, key, parts)
         return found + (await self._kinds_of([parts[1]]) if parts[0] == "kind" else [])
 
-    async def _kinds(self, name: str, key: Key, parts: list[str]) -> Found:
+    async def _kinds(self, name: str, key: Key, parts: Sequence[str]) -> Found:
         return [v async for page in self._members(name) for v in await self._kinds_of(page)]
 
     async def _kinds_of(self, names: Sequence[str]) -> Found:
@@ -197,7 +209,7 @@ class Scanner:
 
     # lanes, offers, tenants
 
-    async def _lane(self, name: str, key: Key, parts: list[str]) -> Found:
+    async def _lane(self, name: str, key: Key, parts: Sequence[str]) -> Found:
         is_new = name not in self.seen.lanes  # SCAN may return a key twice
         self.seen.lanes.add(name)
         return await self._lanes(parts[0], "", [parts[1]], counted=is_new) + await self._index(name, key, parts)
@@ -212,10 +224,10 @@ class Scanner:
                 found += lane_violations(self.shard, tube, tenant, lane)
         return found
 
-    async def _front(self, name: str, key: Key, parts: list[str]) -> Found:
+    async def _front(self, name: str, key: Key, parts: Sequence[str]) -> Found:
         return [v async for page in self._members(name, "HSCAN") for v in await self._lanes(parts[0], "", page)]
 
-    async def _ready(self, name: str, key: Key, parts: list[str]) -> Found:
+    async def _ready(self, name: str, key: Key, parts: Sequence[str]) -> Found:
         tube, tenant = parts
         found = await self._tenants(tube, [tenant])
         async for page in self._members(name):
@@ -224,7 +236,7 @@ class Scanner:
             found += await self._indexed(name, key, parts, [one for one in page if not one.startswith("@")])
         return found
 
-    async def _ring(self, name: str, key: Key, parts: list[str]) -> Found:
+    async def _ring(self, name: str, key: Key, parts: Sequence[str]) -> Found:
         return [v async for page in self._members(name) for v in await self._tenants(parts[0], page)]
 
     async def _tenants(self, tube: str, tenants: Sequence[str]) -> Found:
@@ -234,23 +246,26 @@ class Scanner:
     # deliveries
 
     async def _histories(self, suffixes: Sequence[str]) -> Found:
-        now, rows = await self.snapshots.histories("", suffixes)
+        now, rows, reads = await self.snapshots.deliveries(suffixes)
         found: Found = []
-        for row in rows:
-            self.seen.deliveries += 1
-            found += history_index_violations(self.shard, "", row, now)
-            found += await self._delivery(row)
+        for row, read in zip(rows, reads, strict=True):
+            violations = list(history_index_violations(self.shard, "", row, now))
+            if violations:
+                self.seen.broken.add(row.suffix)
+            if row.facts[0] is not None:
+                self.seen.deliveries[row.suffix] = row.facts[0]
+            found += violations + await self._delivery(read)
         return found
 
-    async def _delivery(self, row: HistorySnapshot) -> Found:
-        read = await self.snapshots.read(row)
+    async def _delivery(self, read: Read | None) -> Found:
         if read is None:
             self.seen.unread += 1
             return []
         history, content, plans = read
         found = list(delivery_violations(self.shard, history, content, plans))
-        if self._without_event(history.suffix, content.outcomes):
-            await self.seen.events.catch_up()
+        if not self._without_event(history.suffix, content.outcomes):
+            return found
+        await self.seen.events.catch_up()
         key, why = KEYS["outcomes"].at(self.shard, history.suffix), "its listeners have gone on"
         return found + [
             Violation("I13", key, f"{name} is {text}, without an event", "an event for each outcome", why=why)
@@ -261,24 +276,30 @@ class Scanner:
         covers = self.seen.events.covers
         return [(name, text) for name, text in outcomes.items() if not covers(suffix, version_of(text), time_of(text))]
 
-    async def _history_indexes(self, tenant: str, suffixes: Sequence[str]) -> Found:
+    async def _history_indexes(self, tenant: str, suffixes: Iterable[str]) -> Found:
+        """Check what an index names under this tenant, "" for the delivery's own. What was read with its delivery, and
+        found right, is not read again.
+        """
         found: Found = []
-        for page in pages(suffixes):
+        for page in pages(one for one in suffixes if not self._was_seen(one, tenant)):
             now, rows = await self.snapshots.histories(tenant, page)
             found += [v for row in rows for v in history_index_violations(self.shard, tenant, row, now)]
         return found
 
-    async def _listed(self, name: str, key: Key, parts: list[str]) -> Found:
+    def _was_seen(self, suffix: str, tenant: str) -> bool:
+        owner = self.seen.deliveries.get(suffix)
+        return owner is not None and tenant in ("", owner) and suffix not in self.seen.broken
+
+    async def _listed(self, name: str, key: Key, parts: Sequence[str]) -> Found:
         return [v async for page in self._members(name) for v in await self._history_indexes(parts[0], page)]
 
-    async def _retained(self, name: str, key: Key, parts: list[str]) -> Found:
+    async def _retained(self, name: str, key: Key, parts: Sequence[str]) -> Found:
         found: Found = []
         async for page in self._members(name):
+            by_tenant: dict[str, list[str]] = defaultdict(list)
             for member in page:
                 tenant, _, suffix = member.partition("|")
-                found += await self._history_indexes(tenant, [suffix])
+                by_tenant[tenant].append(suffix)
+            for tenant, suffixes in by_tenant.items():
+                found += await self._history_indexes(tenant, suffixes)
         return found
-
-    async def _of_history(self, name: str, key: Key, parts: list[str]) -> Found:
-        """A key that belongs to a history."""
-        return await self._history_indexes("", parts)

@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
+from cli.commands.audit import shown_progress
+from core.audit import Audit
+from core.redis.store import Store
 from tests.support.servers import Server
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,6 +44,30 @@ def test_a_sound_server_exits_0_and_lists_what_is_not_checked(server: Server) ->
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("sound: 0 keys")
     assert all(rule in done.stdout for rule in ("I14", "I15", "I17"))
+
+
+@pytest.mark.row("K-44")
+@pytest.mark.parametrize("words", [(), ("--json",), ("--repair",)])
+def test_the_progress_is_shown_where_no_terminal_is(damaged: Server, words: tuple[str, ...]) -> None:
+    done = audit(damaged, *words)
+    assert done.stderr.startswith("audit: 0 of 2 keys, 0 tasks, 0 deliveries after 0 s\n")
+    assert "audit:" not in done.stdout
+
+
+async def test_a_long_audit_shows_its_progress_again_and_again(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = await Store.open(server.url)
+    lines = ""
+
+    def shown() -> int:
+        nonlocal lines
+        lines += capsys.readouterr().err
+        return lines.count("audit: 0 of 0 keys")
+
+    async with shown_progress(Audit(store), interval=0.05):
+        await until(lambda: shown() >= 3)
+    await store.close()
 
 
 @pytest.mark.row("K-44")
