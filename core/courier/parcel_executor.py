@@ -75,7 +75,7 @@ class ParcelExecutor:
         self._courier = services.courier
         self._task = task
         self._tube_has_throttles = claim.throttles > 0
-        self._clock_offset = task.claimed - time.monotonic() * 1000
+        self._clock_offset = task.claimed - claim.asked * 1000
         self._parcel = Parcel.of(task)
         self._seed = f"{self._parcel.history_key.id}:{self._courier.channel}:{self._parcel.group}"
         self._entries = PendingEntries(task, self._parcel, self._courier.channel, self._courier.remembers)
@@ -85,7 +85,7 @@ class ParcelExecutor:
 
     @property
     def _now(self) -> int:
-        """Server ms, counted by our clock since the claim."""
+        """Server ms, not behind the server's clock: nothing is sent after its expiry."""
         return int(self._clock_offset + time.monotonic() * 1000)
 
     async def run(self) -> None:
@@ -145,15 +145,20 @@ class ParcelExecutor:
         limit = self._courier.batch
         while self._ready and len(batch) < (limit := min(limit, self._batch_limit(self._ready[0]))):
             pending = self._ready.popleft()
-            if self._task.expires and self._now >= self._task.expires:
-                self._close(
-                    pending, self._unattempted(pending, Final(Status.EXPIRED, Reason.TOO_LATE)), pending.attempts
-                )
-            elif str(pending.entry.id) in self._writer.skip:
-                self._close(pending, self._unattempted(pending, Final(Status.CANCELLED)), pending.attempts)
-            else:
+            if not self._closed_early(pending):
                 batch.append(pending)
         return batch
+
+    def _closed_early(self, pending: PendingEntry) -> bool:
+        """Close an entry that has expired or was cancelled; return whether it was."""
+        if self._task.expires and self._now >= self._task.expires:
+            final = Final(Status.EXPIRED, Reason.TOO_LATE)
+        elif str(pending.entry.id) in self._writer.skip:
+            final = Final(Status.CANCELLED)
+        else:
+            return False
+        self._close(pending, self._unattempted(pending, final), pending.attempts)
+        return True
 
     def _batch_limit(self, pending: PendingEntry) -> int:
         """The largest batch this entry may join. After an unclear end the limit is halved with each attempt, because
@@ -201,7 +206,10 @@ class ParcelExecutor:
         for pending in batch:
             self._writer.note(pending.entry.item(Status.QUEUED, attempts=pending.attempts))
 
-    async def _send(self, batch: Sequence[PendingEntry]) -> None:
+    async def _send(self, chosen: Sequence[PendingEntry]) -> None:
+        """Attempt what is still wanted: the reply to the announcement may name entries cancelled before it."""
+        if not (batch := [pending for pending in chosen if not self._closed_early(pending)]):
+            return
         messages = [await self._message(pending.entry) for pending in batch]
         started = self._now
         try:

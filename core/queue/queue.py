@@ -5,6 +5,7 @@ task ids that methods take and return carry their shard: `<shard>.<id>`.
 """
 
 import itertools
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -35,6 +36,8 @@ from core.redis.store import Store
 _PUTS = 200
 SETTLES = 100
 _CANCELS = 100
+# Seconds. A reply that takes longer was delayed or repeated, so it says little about the server's clock.
+_LATENCY = 1.0
 
 Row = Sequence[str | int]
 
@@ -121,10 +124,12 @@ class Queue(Inspector):
         with limit 0. `max_sleep`: the longest time until this worker claims again.
         """
         lease_ms, sleep_ms = (int(span.total_seconds() * 1000) for span in (lease, max_sleep))
+        asked = time.monotonic()
         reply = await self._store.run("claim", shard, tube, owner, account, limit, budget or limit, lease_ms, sleep_ms)
         now, micros, next_at, keeper, throttles, opens_at, *rows = reply
+        asked = max(asked, time.monotonic() - _LATENCY)
         tasks = [Task.of(shard, now, row) for row in rows]
-        return Claim(now, now + micros / 1000, int(next_at), bool(keeper), throttles, int(opens_at), tasks)
+        return Claim(now, now + micros / 1000, int(next_at), bool(keeper), throttles, int(opens_at), tasks, asked)
 
     async def extend(
         self, task: Task, lease: timedelta, outcomes: Sequence[Any] = (), checkpoint: str = ""

@@ -109,7 +109,8 @@ class Claim:
 
     `clock`: `now` with its fraction. `next_at`: when a task falls due, a lease ends or a task expires; only the worker
     that is the `keeper` of the timer claims then. `throttles`: how many are in force in this tube. `opens_at`: when a
-    throttle or the tube's pace allows the next task.
+    throttle or the tube's pace allows the next task. `asked`: when the claim was sent, by time.monotonic, so before
+    `now`.
     """
 
     now: int
@@ -119,6 +120,7 @@ class Claim:
     throttles: int
     opens_at: int
     tasks: Sequence[Task]
+    asked: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -11,9 +11,12 @@ import pytest
 
 from core.courier.interface import FOREVER, NEVER, Deferred, Message, Outcome, Scope
 from core.courier.runtime import Runtime
+from core.history.parcels import Entry
+from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey
-from core.model.states import Reason
+from core.model.states import Reason, Status
 from core.queue import Task
+from core.redis.store import Argument
 from tests.support.delivery_progress import SECOND, Gate, statuses
 from tests.support.observed_store import ObservedStore
 from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, Stack, people, sent
@@ -151,6 +154,57 @@ async def test_after_its_expiry_a_delivery_is_sent_to_no_further_recipient(
     await interrupted.go_on()
     assert interrupted.addresses == ["p1", "p2"]
     assert statuses(await stack.finished(interrupted.key)) == {n: "sent" if n < 3 else "expired" for n in range(1, 7)}
+
+
+class SlowReplies(ObservedStore):
+    """The replies to claims arrive late."""
+
+    async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
+        reply = await super().run(name, shard, *arguments)
+        if name == "claim":
+            await asyncio.sleep(0.5)
+        return reply
+
+
+@pytest.mark.row("D-18")
+async def test_a_late_reply_to_the_claim_does_not_delay_the_expiry(stack: Stack) -> None:
+    store = await SlowReplies.open(stack.server.url)
+    found = Interrupted(stack, store, NEVER)
+    expires_at = stack.now() + 2 * SECOND
+    await found.start(expires_at=expires_at)
+    await until(lambda: stack.now() > expires_at)
+    await found.go_on()
+    assert found.addresses == ["p1", "p2"]
+    await found.stop()
+    await store.close()
+
+
+class CancelledAtTheLastMoment(ObservedStore):
+    """Just before the attempt on recipient 3 is announced, `cancel` runs."""
+
+    cancel: Callable[[], Awaitable[Any]]
+
+    async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
+        if name == "extend" and '["3","i",2,0,1,"sending"' in str(arguments[-1]):
+            await self.cancel()
+        return await super().run(name, shard, *arguments)
+
+
+@pytest.mark.row("D-42")
+async def test_without_repeat_protection_a_recipient_cancelled_before_its_announcement_is_not_sent_to(
+    stack: Stack,
+) -> None:
+    store = await CancelledAtTheLastMoment.open(stack.server.url)
+    found = Interrupted(stack, store, NEVER)
+    entries = compact_json([["echo", 0, Entry(3, 2, 0, 1, "p3").item(Status.CANCELLED)]])
+    store.cancel = lambda: stack.store.run("cancel", found.key.shard, found.key.suffix, TENANT, 0, entries)
+    await found.start()
+    await found.go_on()
+    assert sorted(found.addresses) == ["p1", "p2", "p4", "p5", "p6"]
+    wanted = {n: "cancelled" if n == 3 else "sent" for n in range(1, 7)}
+    assert statuses(await stack.finished(found.key)) == wanted
+    await found.stop()
+    await store.close()
 
 
 @pytest.mark.row("D-22")
