@@ -146,5 +146,5 @@ def parse(verb: str, command: Command, args: list[str]) -> Namespace:
     if command.takes_rest:
         arguments.rest = rest
     else:
-        declare(Parser(prog=f"ada {verb}"), command).refuse_unknown(rest)
+        declare(Parser(prog=f"ada {verb}"), command).refuse_unknown(rest, args)
     return arguments

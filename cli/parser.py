@@ -2,7 +2,8 @@
 
 import re
 from argparse import ArgumentParser
-from typing import NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
 from cli.command import WRONG_USAGE, CommandFailed
 from cli.suggestion import closest
@@ -13,13 +14,27 @@ _KINDS = {"int": "a whole number", "float": "a number"}
 class Parser(ArgumentParser):
     """Raises CommandFailed where argparse prints a message and exits. Its subcommands are of this class too."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._verbs: Mapping[str, Parser] = {}
+
+    def add_subparsers(self, **options: Any) -> Any:
+        verbs = super().add_subparsers(**options)
+        self._verbs = verbs.choices
+        return verbs
+
     def error(self, message: str) -> NoReturn:
         raise wrong_usage(explain(message), self.prog)
 
-    def refuse_unknown(self, unknown: list[str]) -> None:
-        """Raises CommandFailed if there are arguments that this command does not have."""
+    def refuse_unknown(self, unknown: Sequence[str], given: Sequence[str]) -> None:
+        """Raises CommandFailed if there are arguments that this command does not have. `given`: all arguments; a
+        subcommand among them is the one that does not have them.
+        """
         if not unknown:
             return
+        verb = next((word for word in given if word in self._verbs), None)
+        if verb is not None:
+            self._verbs[verb].refuse_unknown(unknown, ())
         name = unknown[0].partition("=")[0]
         options = sorted(set(re.findall(r"--[a-z][a-z-]*", self.format_help())))
         raise wrong_usage(f"{self.prog} does not know {name}{closest(name, options)}", self.prog)

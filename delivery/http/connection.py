@@ -33,12 +33,14 @@ def _share_of_files() -> tuple[int, int]:
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     """Times are in seconds. `head`: from the first byte of a request's head to its last; `idle`: between two requests,
-    longer than reverse proxies keep an idle connection; `rest`: for the rest of a body that is not read.
+    longer than reverse proxies keep an idle connection; `rest`: for the rest of a body that is not read; `unread`: for
+    a part of a response that the client does not read, while it sends nothing either.
     """
 
     head: float = 10.0
     idle: float = 75.0
     rest: float = 5.0
+    unread: float = 60.0
     connections: int = field(default_factory=lambda: _share_of_files()[0])
     backlog: int = field(default_factory=lambda: _share_of_files()[1])
 
@@ -46,7 +48,7 @@ class ConnectionLimits:
 class Connection(web.RequestHandler):
     """One connection. Bodies are not decompressed here: that waits until the client is authenticated."""
 
-    __slots__ = ("_head_timer", "_limits", "_others", "_requests")
+    __slots__ = ("_head_timer", "_limits", "_others", "_received", "_requests", "_socket", "_unread_timer")
 
     def __init__(self, manager: web.Server, others: "OpenConnections") -> None:
         limits = others.limits
@@ -59,18 +61,33 @@ class Connection(web.RequestHandler):
         )
         self._others, self._limits = others, limits
         self._requests = 0
+        self._received = 0  # how often something came
         self._head_timer: asyncio.TimerHandle | None = None
+        self._unread_timer: asyncio.TimerHandle | None = None
+        self._socket: asyncio.Transport  # `transport` is None as soon as the connection is to be closed
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport), "TCP"
+        self._socket = transport
         super().connection_made(transport)
         self._others.add(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._stop_head_timer()
+        self._stop_unread_timer()
         self._others.remove(self)
         super().connection_lost(exc)
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._start_unread_timer()
+
+    def resume_writing(self) -> None:
+        self._stop_unread_timer()
+        super().resume_writing()
+
     def data_received(self, data: bytes) -> None:
+        self._received += 1
         if not self._requests and self._head_timer is None:
             self._head_timer = asyncio.get_running_loop().call_later(self._limits.head, self.abort)
         super().data_received(data)
@@ -85,12 +102,30 @@ class Connection(web.RequestHandler):
         """There is a response; the next request may come."""
         self._requests -= 1
         self._others.set_waiting(self)
+        if self._socket.get_write_buffer_size():
+            self._start_unread_timer()
 
     def abort(self) -> None:
         """Close the connection at once, whatever is still to be written."""
         self._others.remove(self)
-        if isinstance(self.transport, asyncio.Transport):
-            self.transport.abort()
+        self._socket.abort()
+
+    def _start_unread_timer(self) -> None:
+        self._stop_unread_timer()
+        loop, received = asyncio.get_running_loop(), self._received
+        self._unread_timer = loop.call_later(self._limits.unread, self._check_unread, received)
+
+    def _check_unread(self, received: int) -> None:
+        """A client that sends a long body may read the response to it later."""
+        if self._received != received:
+            self._start_unread_timer()
+        elif self._socket.get_write_buffer_size():
+            self.abort()
+
+    def _stop_unread_timer(self) -> None:
+        if self._unread_timer is not None:
+            self._unread_timer.cancel()
+            self._unread_timer = None
 
     def _stop_head_timer(self) -> None:
         if self._head_timer is not None:

@@ -24,6 +24,14 @@ CHANNEL_SECRETS = {"ADA_TELEGRAM_API_HASH": "telegram", "ADA_VK_TOKEN": "vk", "A
 SMTP_READERS = {"serve", "courier email"}
 
 
+def test_the_page_of_settings_says_which_process_receives_a_secret() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
+    words = {"serve": "`serve`", "couriers": "every courier"}
+    for name, readers in READERS.items():
+        listed = ", ".join(words.get(one, f"`{one}`") for one in sorted(readers, reverse=True))
+        assert f"| {name} | {listed or 'no process of `up` yet'} |" in page
+
+
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 

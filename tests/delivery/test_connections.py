@@ -4,12 +4,16 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 import pytest
 
+from delivery.app import build
+from delivery.http.connection import ConnectionLimits
+from delivery.http.server import listening
+from delivery.services import Services
 from tests.delivery.conftest import Api, delivery_body
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -103,6 +107,37 @@ async def test_a_client_that_does_not_read_gets_no_more_responses(api: Api) -> N
             assert line == "HTTP/1.1 200 OK"
             assert len(json.loads(body)["recipients"]) == 100
     assert await _answered(api) == asked
+
+
+async def test_a_connection_whose_client_reads_nothing_is_closed_after_a_time(services: Services) -> None:
+    """Otherwise its responses would wait for ever, and the file stays open."""
+    asked = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n"
+    async with listening(build(services), "127.0.0.1", 0, limits=ConnectionLimits(unread=0.3)) as (host, port):
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(asked * 400)
+        await asyncio.sleep(1)
+        with suppress(ConnectionResetError):
+            async with asyncio.timeout(10):
+                await reader.read()  # to the end of the connection
+        writer.close()
+
+
+async def test_a_client_that_reads_late_is_served_while_it_sends(api: Api) -> None:
+    """A bulk request may be sent whole before its responses are read."""
+    line = json.dumps(delivery_body(deliver_at="2030-01-01T00:00:00Z")).encode() + b"\n"
+    lines, size = 40, 20_000
+    limits = ConnectionLimits(unread=0.3)
+    async with listening(build(api.services), "127.0.0.1", 0, limits=limits) as (host, port):
+        reader, writer = await asyncio.open_connection(host, port)
+        padded = line[:-1].ljust(size) + b"\n"
+        fields = (f"Content-Length: {lines * len(padded)}", "Content-Type: application/x-ndjson")
+        head = ["POST /v1/deliveries/bulk HTTP/1.1", "Host: a", f"Authorization: Bearer {api.secret}", *fields, "", ""]
+        writer.write("\r\n".join(head).encode())
+        for _ in range(lines):
+            writer.write(padded)
+            await asyncio.sleep(0.05)
+        assert (await asyncio.wait_for(reader.readline(), 5)).startswith(b"HTTP/1.1 200")
+        writer.close()
 
 
 async def _settled(api: Api) -> int:
