@@ -123,7 +123,7 @@ class Canceller:
         for suffix, (state, *_) in zip(released, states, strict=True):
             if state == "more":
                 await self._run(HistoryKey.of(shard, suffix), tenant, 1, "[]")
-        return sum(int(done) for done, *_ in replies) + sum(state != "over" for state, *_ in states)
+        return sum(int(done) for done, *_ in replies) + len([state for state, *_ in states if state != "over"])
 
     async def _run_each(self, name: str, calls: Sequence[tuple[int, Sequence[str | int]]]) -> list[list[Any]]:
         """The replies, once all calls have ended. Raises the first StoreError of them."""
