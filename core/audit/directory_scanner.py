@@ -3,7 +3,7 @@
 Called by core.audit.scanner; calls core.audit.directory_invariants.
 """
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import islice
 
 from core.audit.directory_invariants import Entries, Implication, implications, rule_of_ownership
@@ -22,7 +22,7 @@ class DirectoryScanner:
         self._store = store
         self._shard = shard
 
-    async def scan(self, name: str, key: Key, parts: list[str]) -> list[Violation]:
+    async def scan(self, name: str, key: Key, parts: Sequence[str]) -> list[Violation]:
         """Check all entries of one key."""
         found: list[Violation] = []
         async for entries in self._entries(name, key):

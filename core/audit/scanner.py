@@ -45,7 +45,7 @@ Found = list[Violation]
 Step = Awaitable[Found]
 # A key, its kind and its parts.
 Place = tuple[str, Key, Sequence[str]]
-# Kinds of keys that are checked after all tasks and deliveries.
+# Checked after all tasks and deliveries.
 _LATER = frozenset({*("lease", "expires", "buried", "finished", "due"), *("listed", "live", "retained")})
 
 
@@ -178,8 +178,7 @@ class Scanner:
 
     def _unseen(self, ids: Iterable[str]) -> list[str]:
         """Of the members of an index of all tasks those that were not read, and found right, with their task."""
-        seen = self.seen
-        return [one for one in ids if one not in seen.tasks or one in seen.broken]
+        return [one for one in ids if one not in self.seen.tasks or one in self.seen.broken]
 
     async def _indexed(self, name: str, key: Key, parts: Sequence[str], ids: Sequence[str]) -> Found:
         if key.name in _LATER:
@@ -277,9 +276,7 @@ class Scanner:
         return [(name, text) for name, text in outcomes.items() if not covers(suffix, version_of(text), time_of(text))]
 
     async def _history_indexes(self, tenant: str, suffixes: Iterable[str]) -> Found:
-        """Check what an index names under this tenant, "" for the delivery's own. What was read with its delivery, and
-        found right, is not read again.
-        """
+        """What was read with its delivery, and found right, is not read again. `tenant` "": the delivery's own."""
         found: Found = []
         for page in pages(one for one in suffixes if not self._was_seen(one, tenant)):
             now, rows = await self.snapshots.histories(tenant, page)

@@ -83,7 +83,7 @@ class Queue(Inspector):
         """Add a task unless `source` has put one under the same name within a day, also if that has ended. Returns
         whether it was added. Raises Invalid.
         """
-        return await self._store.run("put_once", 0, source, name, tube, *task.row(self.ids.next())) != "known"
+        return bool(await self._store.run("put_once", 0, source, name, tube, *task.row(self.ids.next())) != "known")
 
     async def put_many(self, tube: str, tasks: Sequence[NewTask], *, shard: int = 0) -> list[str]:
         """Add tasks in this order and return their ids. Of more than 200 tasks, each page of 200 is put as a whole or
