@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -59,8 +60,12 @@ class Installation:
         return {pid: table[pid][1] for pid in found}
 
     def child(self, text: str) -> int:
+        """Process id of the child whose command contains the text, up to the end of a word: `serve` is no server."""
+        words = re.compile(rf"\b{re.escape(text)}(?![\w-])")
         return next(
-            pid for pid, command in self.children().items() if text in command and "die-with-parent" not in command
+            pid
+            for pid, command in self.children().items()
+            if words.search(command) and "die-with-parent" not in command
         )
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:

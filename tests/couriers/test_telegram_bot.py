@@ -1,14 +1,16 @@
 """The courier of the Bot API, against the sandbox."""
 
 import logging
+import socket
 import traceback
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
+from aiohttp import ConnectionTimeoutError, web
 
 from core.courier import (
     Courier,
@@ -172,6 +174,27 @@ async def test_a_lost_answer_is_unknown_and_the_request_is_not_repeated(
     assert isinstance(await send_one(courier, MAGIC_ADDRESSES[fault]), Unknown)
     assert provider.requests == 1
     assert len(provider.received(MAGIC_ADDRESSES[fault])) == copies
+
+
+async def test_a_connection_that_is_not_made_in_time_is_repeated(provider: BotApiProvider) -> None:
+    """Nothing was sent: without a limit of its own this would look like a lost answer."""
+    provider.timeout = timedelta(seconds=1.5)
+    courier = await provider.open()
+    await provider.stop()
+    with socket.socket() as full, ExitStack() as waiting:
+        full.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        full.bind(("127.0.0.1", provider.port))
+        full.listen(0)
+        for _ in range(3):  # more than its queue holds
+            client = waiting.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(("127.0.0.1", provider.port))
+        outcome = await send_one(courier, provider.address(1))
+        if isinstance(outcome, Unknown):  # the connection kept from the sign-in was closed
+            outcome = await send_one(courier, provider.address(1))
+    assert outcome == Deferred(
+        Reason.PROVIDER_DOWN, timedelta(seconds=5), Scope.ACCOUNT, ConnectionTimeoutError.__name__
+    )
 
 
 async def test_a_group_that_became_a_supergroup_gets_the_message_there_and_later_ones_at_once(

@@ -1,0 +1,130 @@
+"""The courier of the Bot API in the real runtime, against the sandbox."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from core.courier.options import CourierOptions
+from core.model.backoff import Backoff
+from core.model.delivery import Recipient
+from core.model.history import History
+from core.model.states import Reason, Status
+from couriers import telegram_bot
+from sandbox.bot_api import BotApiServer
+from sandbox.magic_recipients import MAGIC_RECIPIENTS
+from sandbox.state import Fault, Rule, SandboxState
+from tests.support.servers import Server
+from tests.support.stack import FLOOR, Stack
+from tests.support.waiting import until
+
+OPTIONS = CourierOptions(max_sleep=FLOOR, backoff=Backoff(timedelta(milliseconds=20), timedelta(milliseconds=200), 4))
+MAGIC_ADDRESSES = {fault.name: address for address, fault in MAGIC_RECIPIENTS["telegram-bot"].items()}
+GROUP = "-1000000000123"
+RATE = 20  # calls per second
+
+
+@pytest.fixture
+async def stack(clean_server: Server) -> AsyncIterator[Stack]:
+    opened = await Stack.open(clean_server)
+    yield opened
+    try:
+        await opened.end_everything()
+    finally:
+        await opened.close()
+
+
+@dataclass
+class Running:
+    """A courier on the stack, and the server it sends to."""
+
+    stack: Stack
+    server: BotApiServer
+    state: SandboxState
+
+    def texts(self, address: str) -> list[str]:
+        return [received.text for received in self.state.inbox("telegram-bot", address)]
+
+    async def deliver(self, *addresses: str) -> History:
+        """Send to all, wait for the end, return the history."""
+        people = [Recipient(address, contacts={"telegram-bot": [address]}) for address in addresses]
+        accepted = await self.stack.deliver(*people, channels=("telegram-bot",))
+        await self.stack.finished(accepted.key, within=40)
+        return await self.stack.history(accepted.key, limit=1000)
+
+
+@pytest.fixture
+async def running(stack: Stack, tmp_path: Path) -> AsyncIterator[Running]:
+    state = SandboxState()
+    server = BotApiServer(state)
+    await server.start()
+    settings = telegram_bot.Settings(server.token, server.url, timedelta(seconds=2))
+    courier = await telegram_bot.open(settings, tmp_path)
+    await stack.courier(courier, OPTIONS)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
+    yield Running(stack, server, state)
+    await courier.close()
+    await server.stop()
+
+
+def outcome(history: History, address: str) -> tuple[Status, str]:
+    return next(
+        (one.outcomes["telegram-bot"].status, one.outcomes["telegram-bot"].reason or "")
+        for one in history.recipients
+        if one.id == address
+    )
+
+
+@pytest.mark.row("D-23", "D-38")
+async def test_every_magic_recipient_ends_as_its_answer_means_and_no_other_is_lost(running: Running) -> None:
+    good = [str(100_001 + number) for number in range(20)]
+    bad = [name for name in MAGIC_ADDRESSES if name not in ("unauthorized", "flood_wait", "rate_limit")]
+    history = await running.deliver(*good[:10], *(MAGIC_ADDRESSES[name] for name in bad), *good[10:])
+    assert {outcome(history, address)[0] for address in good} == {Status.SENT}
+    assert {len(running.texts(address)) for address in good} == {1}
+    ended = {name: outcome(history, MAGIC_ADDRESSES[name]) for name in bad}
+    assert ended["blocked"] == ended["kicked"] == (Status.FAILED, Reason.BLOCKED)
+    assert ended["cannot_initiate"] == (Status.FAILED, Reason.PRIVACY)
+    assert ended["deactivated"] == ended["chat_not_found"] == (Status.FAILED, Reason.RECIPIENT_UNREACHABLE)
+    assert ended["migrated"][0] == Status.SENT
+    refused = {"blocked", "kicked", "cannot_initiate", "deactivated", "chat_not_found", "no_rights", "migrated"}
+    assert {ended[name][0] for name in set(bad) - refused} == {Status.UNKNOWN}
+    assert max(len(running.texts(MAGIC_ADDRESSES[name])) for name in bad) == 1
+
+
+@pytest.mark.row("D-22")
+async def test_the_rate_of_the_bot_is_learned_from_429_and_nobody_is_lost(running: Running) -> None:
+    running.state.add_rule(Rule("telegram-bot", Fault("rate_limit", RATE), method="sendMessage"))
+    addresses = [str(100_001 + number) for number in range(100)]
+    history = await running.deliver(*addresses)
+    assert {outcome(history, address)[0] for address in addresses} == {Status.SENT}
+    assert {len(running.texts(address)) for address in addresses} == {1}
+    calls, refused = (running.state.counter("telegram-bot", name) for name in ("sendMessage", "refused"))
+    assert 0 < refused <= calls / 2
+
+
+@pytest.mark.row("D-22")
+async def test_a_group_that_must_wait_stops_no_other_chat(running: Running) -> None:
+    running.state.add_rule(Rule("telegram-bot", Fault("flood_wait", 3), GROUP, "sendMessage", times=1))
+    group = await running.stack.deliver(
+        Recipient(GROUP, contacts={"telegram-bot": [GROUP]}), channels=("telegram-bot",)
+    )
+    await until(lambda: running.state.counter("telegram-bot", "sendMessage") == 1)
+    await running.deliver("100001", "100002")
+    assert running.texts(GROUP) == []
+    await running.stack.finished(group.key)
+    assert len(running.texts(GROUP)) == 1
+
+
+async def test_a_revoked_token_stops_the_courier_and_the_tasks_stay(running: Running) -> None:
+    running.state.add_rule(Rule("telegram-bot", Fault("unauthorized"), method="sendMessage"))
+    people = [Recipient(address, contacts={"telegram-bot": [address]}) for address in ("100001", "100002")]
+    accepted = await running.stack.deliver(*people, channels=("telegram-bot",))
+    await until(lambda: _is_halted(running.stack), within=5)
+    history = await running.stack.history(accepted.key)
+    assert {outcome(history, one)[0] for one in ("100001", "100002")} <= {Status.QUEUED, Status.SENDING}
+
+
+async def _is_halted(stack: Stack) -> bool:
+    return b"ADA_BOT_TOKEN" in bytes(str(await stack.redis.hgetall("channels:{0}")), "utf-8")
