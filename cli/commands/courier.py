@@ -99,9 +99,8 @@ async def deliver(runtime: Runtime, stop: asyncio.Event, health_file: Path) -> i
     stopping = asyncio.create_task(stop.wait())
     stopping.add_done_callback(lambda _: runtime.stop())
     reporting = asyncio.create_task(report_health(runtime, health_file))
-    announce(channel=runtime.courier.channel, account=runtime.courier.account)
     try:
-        await runtime.run()
+        await runtime.run(lambda: announce(channel=runtime.courier.channel, account=runtime.courier.account))
     finally:
         stopping.cancel()
         reporting.cancel()

@@ -11,6 +11,7 @@ to its scope.
 """
 
 import logging
+from collections.abc import Callable
 
 from core.courier.account_throttle import AccountThrottle
 from core.courier.attempt_pool import AttemptPool
@@ -72,9 +73,13 @@ class Runtime:
             max_entries=entries,
         )
 
-    async def run(self) -> None:
-        """Deliver until `stop()`, or until the account is halted: then the tasks stay queued."""
+    async def run(self, on_registered: Callable[[], None] = lambda: None) -> None:
+        """Deliver until `stop()`, or until the account is halted: then the tasks stay queued.
+
+        `on_registered` is called when the channel is known, so that deliveries may name it.
+        """
         await self._register(ChannelFacts(self.courier.parcel))
+        on_registered()
         await self._worker.run()
 
     def stop(self) -> None:

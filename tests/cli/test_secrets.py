@@ -67,7 +67,7 @@ def test_each_process_receives_only_its_own_secrets(running: Installation) -> No
     key = (running.facts() or {})["key"]
     couriers = [f"courier {channel}" for channel in ("telegram", "vk", "sms", "telegram-bot", "email")]
     for process in ("serve", "sandbox", *couriers, "valkey-server"):
-        shown = environment_of(running.child(process))
+        shown = environment_of(running.child(process if process == "valkey-server" else f"cli {process}"))
         expected = {name for name, channel in CHANNEL_SECRETS.items() if process == f"courier {channel}"}
         assert {name for name in CHANNEL_SECRETS if f"{name}=" in shown} == expected, process
         assert ("ADA_SMTP_URL=" in shown) == (process in SMTP_READERS), process

@@ -6,9 +6,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from cli.commands.courier import courier_options
 from cli.settings.parsing import Address, QuietHours, Quota
 from cli.settings.settings import Configuration, channels, load, section_prefix, setting_names
+from core.courier.options import CourierOptions
 from core.errors import SetupError
+from core.model.backoff import Backoff
 
 
 def loaded(directory: Path, **environment: str) -> Configuration:
@@ -129,6 +132,27 @@ def test_the_section_of_a_channel_is_parsed_by_the_dataclass_of_its_courier(tmp_
     assert configuration.has_channel("telegram")
     assert not loaded(tmp_path).has_channel("telegram")
     assert configuration.channel("telegram").api_id == 17
+
+
+def test_a_channel_may_use_common_settings(tmp_path: Path) -> None:
+    configuration = loaded(tmp_path, ADA_SMTP_URL="smtp://u:geheim@h", ADA_EMAIL_LOCALE="en", ADA_MAIL_TEMPLATES="t")
+    assert configuration.has_channel("email")
+    settings = configuration.channel("email")
+    assert (settings.url, settings.locale, settings.templates) == ("smtp://u:geheim@h", "en", Path("t"))
+    assert configuration.settings.smtp_url == settings.url
+    assert "geheim" not in f"{configuration}{settings}"
+    with pytest.raises(SetupError, match="ADA_SMTP_URL must be set"):
+        loaded(tmp_path, ADA_EMAIL_LOCALE="en").channel("email")
+
+
+def test_a_channel_may_set_its_own_pauses_and_attempts(tmp_path: Path) -> None:
+    """A mail server that does greylisting wants minutes between the attempts; the usual ones are over after two."""
+    configuration = loaded(tmp_path, ADA_SMTP_URL="smtp://h", ADA_EMAIL_CONNECTIONS="3", ADA_EMAIL_ATTEMPTS="5")
+    options = courier_options("email", configuration.channel("email"), timedelta(seconds=9))
+    assert (options.concurrency, options.backoff) == (3, Backoff(timedelta(minutes=1), attempts=5))
+    assert options.lease == timedelta(seconds=9)
+    echo = courier_options("echo", loaded(tmp_path).channel("echo"), timedelta(seconds=9))
+    assert (echo.concurrency, echo.backoff) == (CourierOptions().concurrency, Backoff())
 
 
 def test_a_missing_or_unknown_setting_of_a_channel_is_reported_when_its_courier_starts(tmp_path: Path) -> None:

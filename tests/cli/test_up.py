@@ -42,7 +42,7 @@ def test_demo_delivers_over_every_channel_and_succeeds(installation: Installatio
     assert done.returncode == 0, done.stderr + done.stdout
     shown = json.loads(done.stdout)
     assert shown["history"]["verdict"] == "all_reached"
-    assert {one["channel"] for one in shown["received"]} == {"telegram", "vk", "sms", "telegram-bot"}
+    assert {one["channel"] for one in shown["received"]} == {"telegram", "vk", "sms", "telegram-bot", "email"}
 
 
 def test_requests_above_the_configured_rate_get_429(installation: Installation) -> None:

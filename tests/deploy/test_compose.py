@@ -29,7 +29,7 @@ def test_the_schema_detects_a_mistake() -> None:
     assert list(Draft201909Validator(schema).iter_errors({"services": {"serve": {"imagee": "ada"}}}))
 
 
-@pytest.mark.parametrize("channel", ["telegram", "vk", "sms", "telegram-bot"])
+@pytest.mark.parametrize("channel", ["telegram", "vk", "sms", "telegram-bot", "email"])
 def test_every_channel_has_its_own_service(channel: str) -> None:
     assert SERVICES[channel]["command"] == ["courier", channel]
     assert channel in channels()
