@@ -10,8 +10,11 @@ from core.model.delivery import Accepted
 from core.queue import NewTask, TaskFilter
 from core.redis.constants import EVENTS_KEPT
 from core.webhooks.event_reader import EventReader, Limits
+from core.webhooks.http_client import WebhookClient
+from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import EventType
-from tests.support.stack import TENANT, people
+from tests.support.servers import Server
+from tests.support.stack import TENANT, Stack, people
 from tests.support.waiting import until
 from tests.webhooks.conftest import NO_LIMITS, Installation
 from tests.webhooks.receiver import Receiver, status
@@ -111,6 +114,28 @@ async def test_one_process_reads_at_a_time_and_the_others_take_over(
     await deliver(installation, 1)
     await read_all(first)
     assert len(await waiting_ids(installation, webhook.id)) == 1
+
+
+async def test_a_process_that_was_frozen_while_another_took_over_does_not_move_the_position(
+    installation: Installation, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await installation.courier()
+    await installation.add(receiver, [EventType.FINISHED])
+    frozen, other = reader(installation), reader(installation)
+    await read_all(frozen)
+    await deliver(installation, 1)
+    put = frozen._put
+
+    async def put_late(found: object) -> None:
+        await installation.stack.redis.delete("webhooks:{0}:reader")
+        await deliver(installation, 1)
+        await read_all(other)
+        await put(found)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(frozen, "_put", put_late)
+    await frozen.step()
+    newest = await installation.stack.redis.xrevrange("events:{0}", count=1)
+    assert await installation.stack.redis.hget(POSITION, "entry") == newest[0][0]
 
 
 @pytest.mark.row("D-41")
@@ -243,3 +268,18 @@ async def test_without_webhooks_nothing_is_written_and_no_worker_runs(installati
     await asyncio.sleep(0.3)
     keys = installation.stack.server.all_keys()
     assert not [key for key in keys if "webhooks" in key]
+
+
+async def test_the_events_of_all_shards_are_sent(server: Server, receiver: Receiver) -> None:
+    stack = await Stack.open(server, shards=3)
+    async with WebhookClient(allow_private=True) as client:
+        installation = Installation(stack, client, Webhooks(stack.store, stack.queue, client))
+        await installation.add(receiver)
+        installation.start()
+        await installation.courier()
+        made = await deliver(installation, 12)
+        assert len({accepted.key.shard for accepted in made}) > 1
+        await until(lambda: receiver.finished() == ids(made), within=10)
+        await until(lambda: len(receiver.calls) == 24)
+        await installation.stop()
+    await stack.close()
