@@ -5,7 +5,9 @@ AdaError
 │   ├── Invalid          the request makes no sense (400/422)
 │   ├── NotFound         the object does not exist, or belongs to another tenant (404)
 │   ├── Conflict         it is no longer possible, or another caller has done it (409)
-│   └── Forbidden        the key does not allow it (401/403)
+│   ├── Forbidden        the key does not allow it (401/403)
+│   └── TooMany          a limit is reached; possible again later (429)
+│       └── QuotaExceeded the sender has used up its quota
 ├── MailError            e-mail, in core.mail.errors: refused, deferred, unavailable, unclear
 ├── SetupError           the operator's mistake: a setting or a server; names the command that corrects it
 │   └── LayoutUnknown    the data on the server has a layout that this version cannot work with
@@ -14,6 +16,8 @@ AdaError
     ├── StoreFull        the server's memory is full: nothing was written; accepted work continues
     └── ScriptFault      a Lua script failed; the message names the file and the line
 """
+
+from datetime import timedelta
 
 
 class AdaError(Exception):
@@ -44,6 +48,24 @@ class Conflict(Refused):
 
 class Forbidden(Refused):
     """The key does not allow it."""
+
+
+class TooMany(Refused):
+    """A limit is reached. `retry_after`: when it is possible again, counted from now."""
+
+    def __init__(self, code: str, detail: str, retry_after: timedelta) -> None:
+        super().__init__(code, detail)
+        self.retry_after = retry_after
+
+
+class QuotaExceeded(TooMany):
+    """The sender has used up its quota of `limit` deliveries per `period`."""
+
+    def __init__(self, limit: int, period: timedelta, retry_after: timedelta) -> None:
+        detail = f"The quota of {limit} deliveries in {period} is used up; the next one is possible in {retry_after}."
+        super().__init__("QUOTA_EXCEEDED", detail, retry_after)
+        self.limit = limit
+        self.period = period
 
 
 class SetupError(AdaError):

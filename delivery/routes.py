@@ -15,7 +15,11 @@ Supergroup = "/v1/supergroups/{id}"
 Contact = "/v1/contacts/{user}/{channel}/{address}"
 Ownership = "/v1/ownerships/{user}/{kind}/{id}"
 
-_LOCATION = {"Location": "The address of the delivery."}
+_ACCEPTED = {
+    "Location": "The address of the delivery.",
+    "RateLimit": "What is left of the sender's quota, if it has one.",
+    "RateLimit-Policy": "The sender's quota.",
+}
 _NEW = {"Location": "The address of the new object."}
 _LINK = {"Link": "The next page, rel=next (RFC 8288); absent on the last."}
 
@@ -24,7 +28,7 @@ ROUTES = (
           201, responses.HistoryKeyResponse, body=requests.HistoryKeyRequest, repeats=Repeats.STORED),
     Route("POST", "/v1/deliveries", "Send one text to many recipients, now or at a set time", "send",
           deliveries.enqueue, 202, responses.Accepted, body=requests.DeliveryRequest, repeats=Repeats.OWN,
-          headers=_LOCATION),
+          headers=_ACCEPTED),
     Route("POST", "/v1/deliveries/bulk", "Many deliveries, one JSON document per line; one response per line", "send",
           bulk.enqueue_many, 200, ndjson.CONTENT_TYPE, repeats=Repeats.OWN,
           lines=(requests.BulkLine, responses.LineAccepted)),
@@ -43,6 +47,8 @@ ROUTES = (
     Route("POST", "/v1/cancellations", "Cancel all deliveries that have something in common", "send",
           deliveries.cancel_by, 200, responses.CancelledMany, body=requests.CancellationRequest,
           repeats=Repeats.STORED),
+    Route("GET", "/v1/quota", "How much of its quota a sender has used", "read", deliveries.show_quota,
+          200, responses.QuotaResponse, query=requests.QuotaQuery),
     Route("POST", "/v1/track", "Wait until a number of channels have reported", "read", tracking.track,
           200, responses.TrackResponse, body=requests.TrackRequest),
     Route("GET", "/v1/queue", "Numbers of tasks by tube and state", "operator", queue.stats, 200, dict),

@@ -10,6 +10,7 @@ from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
 from core.queue import Queue
 from core.redis.store import Store
+from core.sending import Sending
 from core.webhooks.registry import Webhooks
 
 
@@ -18,6 +19,7 @@ class Services:
     """All services of one process. Their methods raise `core.errors`."""
 
     deliveries: Deliveries
+    sending: Sending
     tracker: Tracker
     api_keys: ApiKeys
     idempotency: Idempotency

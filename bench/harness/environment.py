@@ -47,6 +47,7 @@ class Environment:
             "ADA_DATA": str(directory),
             "ADA_API_KEY": API_KEY,
             "ADA_HTTP": "127.0.0.1:0",
+            "ADA_QUIET_HOURS": "off",
             "ADA_LOG_LEVEL": "warning",
         }
         self._children: list[ChildProcess] = []

@@ -43,6 +43,7 @@ def declare_send(parser: ArgumentParser) -> None:
     add("--channel", action="append", help="send only through this channel; repeat for several")
     add("--at", metavar="TIME", help="when to send, for example 2026-11-21T17:00:00+03:00 (default: at once)")
     add("--expires", metavar="TIME", help="do not send after this time")
+    add("--urgent", action="store_true", default=None, help="send also in quiet hours (needs the scope urgent)")
     add("--strategy", choices=["all", "first"], help="all channels, or one after the other until one succeeds")
     add(
         "--fallback-after",
@@ -63,15 +64,19 @@ async def send(api: HttpClient, arguments: Namespace) -> int:
         print("ada: warning: no recipient has a contact in any of the channels, so it reaches no one", file=sys.stderr)
     if arguments.wait:
         return await follow(api, accepted["id"], arguments.json)
-    print_result(accepted, arguments.json, f"{accepted['id']}  {accepted['state']} for {accepted['deliver_at']}")
+    print_result(accepted, arguments.json, format_accepted(accepted))
     return SUCCESS
+
+
+def format_accepted(accepted: JsonObject) -> str:
+    moved = f", moved from {accepted['moved_from']}" if accepted["moved_from"] else ""
+    return f"{accepted['id']}  {accepted['state']} for {accepted['deliver_at']}{moved}"
 
 
 async def reaches_no_recipient(api: HttpClient, delivery_id: str) -> bool:
     """Whether every recipient is without contact in every channel of the delivery."""
     history = await api.call("GET", delivery_path(delivery_id), query={"limit": "1"})
-    pairs = history["counts"]["recipients"] * len(history["channels"])
-    return bool(history["counts"].get("no_contact", 0) == pairs)
+    return bool(history["verdict"] == "nobody_to_reach")
 
 
 def new_delivery(arguments: Namespace) -> dict[str, Any]:
@@ -84,6 +89,7 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
         "channels": arguments.channel,
         "deliver_at": arguments.at,
         "expires_at": arguments.expires,
+        "urgent": arguments.urgent,
         "strategy": arguments.strategy,
         "wait": arguments.fallback_after,
         "lane": arguments.lane,
@@ -173,7 +179,7 @@ def declare_reschedule(parser: ArgumentParser) -> None:
 
 async def reschedule(api: HttpClient, arguments: Namespace) -> int:
     result = await api.call("PATCH", delivery_path(arguments.key), {"deliver_at": arguments.at})
-    print_result(result, arguments.json, f"{result['id']}  {result['state']} for {result['deliver_at']}")
+    print_result(result, arguments.json, format_accepted(result))
     return SUCCESS
 
 

@@ -27,6 +27,7 @@ from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
+from core.admission.quiet_hours import TenantQuietHours
 from core.directory import Directory
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
@@ -34,6 +35,7 @@ from core.history.tracker import Tracker
 from core.queue import Queue
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
+from core.sending import Rules, Sending
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.runtime import WebhookRuntime
@@ -92,28 +94,36 @@ async def open_services(store: Store, settings: Settings) -> AsyncIterator[Servi
     api_keys, channels, tracker = ApiKeys(store), Channels(store), Tracker(store)
     if settings.api_key:
         await api_keys.ensure(settings.api_key)
+    deliveries, directory = Deliveries(store, channels), Directory(store)
     queue, client = Queue(store), WebhookClient(allow_private=settings.webhook_allow_private)
     webhooks = Webhooks(store, queue, client)
     runtime = WebhookRuntime(store, webhooks, client)
-    sending = asyncio.create_task(send_webhooks(runtime), name="webhooks")
+    webhook_task = asyncio.create_task(send_webhooks(runtime), name="webhooks")
     try:
         yield Services(
-            deliveries=Deliveries(store, channels),
+            deliveries=deliveries,
+            sending=Sending(store, deliveries, directory, sending_rules(settings)),
             tracker=tracker,
             api_keys=api_keys,
             idempotency=Idempotency(store),
             queue=queue,
             channels=channels,
-            directory=Directory(store),
+            directory=directory,
             store=store,
             webhooks=webhooks,
         )
     finally:
         runtime.stop()
-        await asyncio.wait([sending], timeout=SHUTDOWN_TIMEOUT)
-        await cancel_and_wait(sending)
+        await asyncio.wait([webhook_task], timeout=SHUTDOWN_TIMEOUT)
+        await cancel_and_wait(webhook_task)
         await client.close()
         await tracker.close()
+
+
+def sending_rules(settings: Settings) -> Rules:
+    """The quotas and quiet hours of the settings."""
+    quiet_hours = settings.quiet_hours and replace(settings.quiet_hours, timezone=settings.timezone)
+    return Rules(settings.quotas, TenantQuietHours(quiet_hours, settings.tenant_timezones))
 
 
 async def send_webhooks(runtime: WebhookRuntime) -> None:

@@ -55,6 +55,7 @@ class Installation:
     data: Path
     http: str = ""
     inbox: str | None = None
+    night: str | None = None
     channels: Sequence[str] = ()
     not_ready: Mapping[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict, repr=False)
@@ -120,6 +121,9 @@ async def start_after_store(configuration: Configuration, supervisor: Supervisor
     installation.channels = [channel for channel in CHANNELS if configuration.has_channel(channel)]
     if not installation.channels:
         await start_sandbox(supervisor, installation)
+        if "ADA_QUIET_HOURS" not in configuration.raw:
+            installation.environment["ADA_QUIET_HOURS"] = "off"
+            installation.night = QUIET_HOURS_ARE_OFF
     serve = await start_required(supervisor, ada_child("serve", API, installation.environment, "serve"))
     installation.http = str(serve["http"])
     if "ADA_SMS_CALLBACK_URL" not in configuration.raw:
@@ -192,6 +196,8 @@ async def run_forever(configuration: Configuration, as_json: bool) -> int:
     return SUCCESS
 
 
+QUIET_HOURS_ARE_OFF = "quiet hours are off, because the providers are simulated; ADA_QUIET_HOURS sets them"
+
 STOPPING = "stopping: couriers finish what they are sending, then the API and the server end; all data are kept"
 
 
@@ -247,6 +253,7 @@ def summary(installation: Installation) -> dict[str, str | None]:
         "couriers": ", ".join(name for name in installation.channels if name not in installation.not_ready),
         "redis": str(ServerAddress.parse(installation.redis_url)),
         "data": str(installation.data),
+        "night": installation.night,
     }
 
 

@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 from zoneinfo import ZoneInfo
 
+from core.admission.quiet_hours import QuietHours
+from core.model.quota import Quota
+
 _UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 
@@ -26,23 +29,9 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-@dataclass(frozen=True)
-class QuietHours:
-    """Between `begin` and `end`, in ADA_TIMEZONE, nothing is sent. May cross midnight."""
-
-    begin: time
-    end: time
-
-
-@dataclass(frozen=True)
-class Quota:
-    """At most `limit` deliveries per `period`. The period starts with the first delivery."""
-
-    limit: int
-    period: timedelta
-
-
 Quotas = Mapping[str, Quota]
+Timezones = Mapping[str, tzinfo]
+"""Tenant → time zone."""
 
 
 def parse_int(text: str) -> int:
@@ -100,7 +89,17 @@ def parse_quiet_hours(text: str) -> QuietHours | None:
         begin, end = (time.fromisoformat(part.strip()) for part in text.split("-"))
     except ValueError:
         raise ValueError("which is neither off nor two times, for example 00:00-07:00") from None
+    if begin == end:
+        raise ValueError("which begins when it ends; off means no quiet hours")
     return QuietHours(begin, end)
+
+
+def parse_timezones(text: str) -> Timezones:
+    """`school-2=Asia/Vladivostok,north=Europe/Kaliningrad`."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(equals for _, equals, _ in pairs):
+        raise ValueError("which is not a list of tenants and time zones, for example school-2=Asia/Vladivostok")
+    return {tenant.strip(): parse_timezone(zone.strip()) for tenant, _, zone in pairs}
 
 
 def parse_quotas(text: str) -> Quotas:
@@ -114,7 +113,10 @@ def parse_quota(text: str) -> tuple[str, Quota]:
     found = re.fullmatch(r"(\w+)=(\d+)/(.+)", text)
     if not found:
         raise ValueError("which is not a list of quotas, for example trainer=4/24h,staff=16/24h")
-    return found[1], Quota(int(found[2]), parse_duration(found[3]))
+    quota = Quota(int(found[2]), parse_duration(found[3]))
+    if quota.limit == 0 or not quota.period:
+        raise ValueError("in which a quota allows nothing; a role that may not send needs no API key")
+    return found[1], quota
 
 
 PARSERS: Mapping[Any, Callable[[str], Any]] = {
@@ -128,6 +130,7 @@ PARSERS: Mapping[Any, Callable[[str], Any]] = {
     Address: parse_address,
     QuietHours: parse_quiet_hours,
     Quotas: parse_quotas,
+    Timezones: parse_timezones,
 }
 
 

@@ -14,10 +14,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from cli.settings.parsing import Address, QuietHours, Quota, Quotas, parse
+from cli.settings.parsing import Address, Quotas, Timezones, parse
 from cli.settings.sources import PREFIX, RawSetting, collect
 from cli.suggestion import did_you_mean
+from core.admission.quiet_hours import QuietHours
 from core.errors import SetupError
+from core.model.quota import Quota
 
 SECTIONS = {"telegram-bot": "bot"}
 """The names of sections that differ from their channel's: ADA_TELEGRAM_BOT_TOKEN is a setting of telegram."""
@@ -40,6 +42,7 @@ class Settings:
     api_key: str | None = field(default=None, repr=False)
     data: Path = Path("data")
     timezone: tzinfo = UTC
+    tenant_timezones: Timezones = field(default_factory=dict)
     quiet_hours: QuietHours | None = QuietHours(time(0), time(7))
     quotas: Quotas = field(
         default_factory=lambda: {"trainer": Quota(4, timedelta(days=1)), "staff": Quota(16, timedelta(days=1))}

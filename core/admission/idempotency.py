@@ -91,17 +91,18 @@ class Idempotency:
         stored = json.dumps({"fingerprint": fingerprint, "status": status, "body": body.decode()})
         await self._store.command("SET", self._name(tenant, key), stored, "PX", _RETENTION_MS)
 
-    async def bind(self, tenant: str, key: str, fingerprint: str) -> None:
-        """Bind the key to an operation whose parts are repeated one by one. Raises Conflict IDEMPOTENCY_KEY_REUSED if
-        another one has it.
+    async def bind(self, tenant: str, key: str, fingerprint: str) -> bool:
+        """Bind the key to an operation whose result is stored elsewhere; return whether it was free. Raises Conflict
+        IDEMPOTENCY_KEY_REUSED if another one has it.
         """
         name, mark = self._name(tenant, key), json.dumps({"fingerprint": fingerprint, "status": 0, "body": ""})
         with suppress(StoreFull):  # raised also if the key exists, so look
             if await self._store.command("SET", name, mark, "NX", "PX", _RETENTION_MS):
-                return
+                return True
         found = await self._store.command("GET", name)
         if found is not None and json.loads(found)["fingerprint"] != fingerprint:
             raise Conflict("IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key was used with another request.")
+        return False
 
     async def forget(self, tenant: str, key: str) -> None:
         """The write was refused and changed nothing: the key may be used again, with another request."""

@@ -6,25 +6,36 @@ behind. A repeated request gets the first response again (D-39).
 Called by `delivery/`, which validates requests. `lua/delivery/enqueue.lua` queues parcels for `core.courier.runtime`.
 """
 
-import hashlib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 
-from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused, StoreError, StoreFull, malformed_cursor
+from core.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    QuotaExceeded,
+    Refused,
+    StoreError,
+    StoreFull,
+    malformed_cursor,
+)
 from core.history.cancel import Canceller
 from core.history.channels import Channels
 from core.history.delivery_reports import DeliveryReports
 from core.history.encoding import history_fields
+from core.history.first_results import read_first_result, repeat_hash
 from core.history.listing import Listing
 from core.history.reader import HistoryReader
 from core.history.retry import Retrier
-from core.model.clock import from_ms, to_ms
+from core.model.clock import from_ms, in_ms, to_ms
 from core.model.delivery import Accepted, Cancelled, NewDelivery, Repeat
 from core.model.history import History
-from core.model.history_key import HistoryKey, Id
+from core.model.history_key import HistoryKey, Id, shard_of_sender
+from core.model.quota import Quota, QuotaState
 from core.model.states import DeliveryState, Status
 from core.redis.store import Argument, Store
 
@@ -60,9 +71,11 @@ class Deliveries:
         self.shards = store.shards
 
     async def reserve(self, tenant: str, sender: Id) -> HistoryKey:
-        """Return a key for a delivery that does not exist yet (D-04). It is reserved for a day."""
+        """Return a key for a delivery that does not exist yet (D-04). It is reserved for a day. It is in the shard of
+        the sender, so that a sender with a quota can use it.
+        """
         while True:
-            key = HistoryKey.new(sender, self.shards)
+            key = HistoryKey.new(sender, self.shards, str(sender))
             if await self._store.run("reserve", key.shard, key.suffix, tenant, _RESERVED_MS):
                 return key
 
@@ -70,14 +83,18 @@ class Deliveries:
         """Store the delivery and release it if it is due. One script call, however many recipients.
 
         Raises Conflict HISTORY_KEY_USED or IDEMPOTENCY_KEY_REUSED, Forbidden HISTORY_KEY_FOREIGN, Invalid
-        HISTORY_KEY_MALFORMED.
+        HISTORY_KEY_MALFORMED, QuotaExceeded.
         """
         sizes = (await self._channels.current()).parcel_sizes
         while True:
             key, arguments = self._call(delivery, repeat, sizes)
             reply = await self._store.run("enqueue", key.shard, *arguments)
             if not _clashed(delivery, reply):
-                return _accepted(key, reply)
+                return _accepted(key, reply, delivery.quota)
+
+    async def first_result(self, tenant: str, sender: Id, repeat: Repeat) -> Accepted | None:
+        """The result that the first request with this Idempotency-Key got; None if there was none."""
+        return await read_first_result(self._store, tenant, sender, repeat)
 
     async def enqueue_many(
         self, deliveries: Sequence[tuple[NewDelivery, Repeat | None]]
@@ -109,7 +126,9 @@ class Deliveries:
         if isinstance(reply, StoreError):
             raise reply
         try:
-            return await self.enqueue(delivery, repeat) if _clashed(delivery, reply) else _accepted(key, reply)
+            if _clashed(delivery, reply):
+                return await self.enqueue(delivery, repeat)
+            return _accepted(key, reply, delivery.quota)
         except Refused as refusal:
             return refusal
 
@@ -123,11 +142,19 @@ class Deliveries:
 
     def _call(self, delivery: NewDelivery, repeat: Repeat | None, sizes: Mapping[str, int]) -> EnqueueCall:
         """The key and the arguments of `lua/delivery/enqueue.lua`. Raises Invalid HISTORY_KEY_MALFORMED."""
-        key = delivery.history_key or HistoryKey.new(delivery.sender.id, self.shards, repeat.key if repeat else "")
+        key = delivery.history_key or self._new_key(delivery, repeat)
         if key.shard >= self.shards:
             raise Invalid("HISTORY_KEY_MALFORMED", "This history key names a shard that does not exist.", "history_key")
+        if delivery.quota and key.shard != shard_of_sender(delivery.sender.id, self.shards):
+            detail = "A sender with a quota can use only the keys that it has reserved."
+            raise Invalid("HISTORY_KEY_MALFORMED", detail, "history_key")
         call_name = f"{_PROCESS}{next(_CALL_NUMBERS):x}" if delivery.history_key else _PROCESS
         return key, _enqueue_arguments(key, delivery, repeat, call_name, sizes)
+
+    def _new_key(self, delivery: NewDelivery, repeat: Repeat | None) -> HistoryKey:
+        """In the shard of its sender if it has a quota, else in the one of its Idempotency-Key."""
+        shard_by = str(delivery.sender.id) if delivery.quota else repeat.key if repeat else ""
+        return HistoryKey.new(delivery.sender.id, self.shards, shard_by)
 
     async def read(self, key: HistoryKey, tenant: str, cursor: str | None = None, limit: int = 100) -> History:
         """The history with a page of recipients. Raises NotFound HISTORY_NOT_FOUND, Invalid CURSOR_MALFORMED."""
@@ -148,13 +175,16 @@ class Deliveries:
         """
         return await self._listing.page(tenant, sender, state, since, cursor, limit)
 
-    async def reschedule(self, key: HistoryKey, tenant: str, deliver_at: datetime) -> Accepted:
-        """Move a delivery that has not been released. Raises NotFound HISTORY_NOT_FOUND, Conflict ALREADY_RELEASED,
-        Invalid EXPIRES_BEFORE_DUE.
+    async def reschedule(
+        self, key: HistoryKey, tenant: str, deliver_at: datetime, moved_from: datetime | None = None
+    ) -> Accepted:
+        """Move a delivery that has not been released. `moved_from`: the requested time, if quiet hours have moved it.
+        Raises NotFound HISTORY_NOT_FOUND, Conflict ALREADY_RELEASED, Invalid EXPIRES_BEFORE_DUE.
         """
         if key.shard >= self.shards:
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
-        reply = await self._store.run("reschedule", key.shard, key.suffix, tenant, to_ms(deliver_at))
+        asked = to_ms(moved_from) if moved_from else 0
+        reply = await self._store.run("reschedule", key.shard, key.suffix, tenant, to_ms(deliver_at), asked)
         if reply[0] == "missing":
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
         if reply[0] == "released" and reply[1] == DeliveryState.CANCELLED:
@@ -163,9 +193,7 @@ class Deliveries:
             raise Conflict("ALREADY_RELEASED", f"The delivery is {reply[1]}; only a scheduled one can be moved.")
         if reply[0] == "expires":
             raise Invalid("EXPIRES_BEFORE_DUE", "The delivery would expire before it is due.", "deliver_at")
-        due = from_ms(reply[2])
-        asked = deliver_at if reply[1] != DeliveryState.SCHEDULED else None
-        return Accepted(key, DeliveryState(reply[1]), due, asked, int(reply[3]))
+        return Accepted(key, DeliveryState(reply[1]), from_ms(reply[2]), _optional_time(reply[4]), int(reply[3]))
 
     async def cancel(self, key: HistoryKey, tenant: str, recipients: Sequence[str] = ()) -> Cancelled:
         """Cancel a delivery, whole or for chosen recipients, as far as it has not been sent (D-42). Raises NotFound
@@ -197,12 +225,14 @@ def _enqueue_arguments(
 ) -> Sequence[Argument]:
     due = to_ms(delivery.deliver_at) if delivery.deliver_at else 0
     expires = to_ms(delivery.expires_at) if delivery.expires_at else 0
-    repeat_key = hashlib.blake2b(repeat.key.encode(), digest_size=16).hexdigest() if repeat else ""
+    repeat_key = repeat_hash(repeat.key) if repeat else ""
     fingerprint = repeat.fingerprint if repeat else ""
-    when = due, expires
+    asked = to_ms(delivery.moved_from) if delivery.moved_from else 0
+    limit, period_ms = (delivery.quota.limit, in_ms(delivery.quota.period)) if delivery.quota else (0, 0)
+    rules = due, expires, asked, limit, period_ms
     idempotency = repeat_key, fingerprint, _REPEAT_MS
     fields = history_fields(delivery, sizes)
-    return key.suffix, delivery.tenant, call_name, *when, *idempotency, len(delivery.recipients), fields
+    return key.suffix, delivery.tenant, call_name, *rules, *idempotency, len(delivery.recipients), fields
 
 
 def _clashed(delivery: NewDelivery, reply: list[str]) -> bool:
@@ -210,14 +240,24 @@ def _clashed(delivery: NewDelivery, reply: list[str]) -> bool:
     return reply[0] == "used" and delivery.history_key is None
 
 
-def _accepted(key: HistoryKey, reply: list[str]) -> Accepted:
+def _accepted(key: HistoryKey, reply: list[str], quota: Quota | None) -> Accepted:
     if reply[0] in _REFUSALS:
         raise _REFUSALS[reply[0]]
-    kind, suffix, state, due, asked, recipients = reply
+    if reply[0] == "quota" and quota:
+        raise QuotaExceeded(quota.limit, quota.period, timedelta(milliseconds=int(reply[1])))
+    kind, suffix, state, due, asked, recipients, *used = reply
     if kind == "repeated":
         key = HistoryKey.of(key.shard, suffix)
-    moved_from = from_ms(asked) if asked else None
-    return Accepted(key, DeliveryState(state), from_ms(due), moved_from, int(recipients), kind == "repeated")
+    result = key, DeliveryState(state), from_ms(due), _optional_time(asked), int(recipients), kind == "repeated"
+    return Accepted(*result, _quota_state(quota, *used) if quota and used else None)
+
+
+def _quota_state(quota: Quota, used: str, resets_in_ms: str) -> QuotaState:
+    return QuotaState(int(used), quota.limit, timedelta(milliseconds=int(resets_in_ms)), quota.period)
+
+
+def _optional_time(ms: str) -> datetime | None:
+    return from_ms(ms) if ms else None
 
 
 def _position(cursor: str | None) -> int:

@@ -2,6 +2,7 @@
 
     people:<page>          [[id, [number of contacts in each channel], name?, origin?], …]
     parcel:<channel>:<n>   see `core.history.parcels`
+    opted_out              {channel: [number of a recipient that wants no messages there, …]}; missing if there is none
     plan                   "telegram 90 100,57;sms 3;vk 0"   (channel, recipients with a contact, entries per parcel;
                            without sizes there is one parcel, with one entry for each of these recipients)
 
@@ -62,6 +63,8 @@ def history_fields(delivery: NewDelivery, parcel_sizes: Mapping[str, int]) -> li
             fields += (f"parcel:{channel}:{number}", dump_parcel(0, parcel))
         plan.append(_dump_channel_plan(channel, reached[channel], len(entries[channel]), parcels))
     fields += ("plan", ";".join(plan))
+    if opted_out := _opted_out(delivery):
+        fields += ("opted_out", compact_json(opted_out))
     if max(reached.values(), default=0) < len(recipients):
         fields += ("reachable", sum(any(contacts) for _, contacts, *_ in recipients))
     return fields
@@ -94,6 +97,18 @@ def _rows(delivery: NewDelivery) -> tuple[list[list[Any]], dict[str, list[EntryR
                 rows.append((recipient.id, number, contact, len(addresses), address))
         recipients.append(_recipient_row(recipient, contacts))
     return recipients, entries, reached
+
+
+def _opted_out(delivery: NewDelivery) -> dict[str, list[int]]:
+    """Channel → numbers of the recipients that want no messages there."""
+    leavers = [(number, one.opted_out) for number, one in enumerate(delivery.recipients) if one.opted_out]
+    numbers = {channel: [number for number, left in leavers if channel in left] for channel in delivery.channels}
+    return {channel: found for channel, found in numbers.items() if found}
+
+
+def load_opted_out(text: str | None) -> dict[str, set[int]]:
+    decoded: dict[str, set[int]] = msgspec.json.decode(text or "{}", type=dict[str, set[int]])
+    return decoded
 
 
 def _recipient_row(recipient: Recipient, contacts: list[int]) -> list[Any]:

@@ -1,7 +1,8 @@
 """Derives a `History` from the fields of its hash. Pure; the only place with these rules.
 
 An outcome that was never written is `queued` while the delivery is scheduled or released. Afterwards it shares the end
-of the delivery (`cancelled`, `expired`). It is `no_contact` where the recipient has no contact in that channel.
+of the delivery (`cancelled`, `expired`). It is `no_contact` where the recipient has no contact in that channel, and
+`skipped` (`opted_out`) where it wants no messages.
 
 A cancelled delivery is over when the last worker has returned its parcel. Until then the entries that are *under way*
 keep their status, because a worker may send to them at this moment.
@@ -13,7 +14,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from core.history.encoding import ChannelPlan, StoredRecipient, load_plan
+from core.history.encoding import ChannelPlan, StoredRecipient, load_opted_out, load_plan
 from core.history.parcels import outcome_field
 from core.model.clock import from_ms
 from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, Strategy
@@ -25,10 +26,11 @@ from core.model.states import REACHED, DeliveryState, Reason, Status, best, verd
 FIELDS = (
     *("tenant", "sender", "text", "origin", "state", "version", "created", "due", "released", "finished", "expires"),
     *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
-    *("priority", "lapsed", "strategy", "wait"),
+    *("priority", "lapsed", "strategy", "wait", "opted_out"),
 )
 
 _COUNTED: tuple[Status, ...] = tuple(status for status in Status if status not in (Status.QUEUED, Status.NO_CONTACT))
+_OPTED_OUT = OutcomeRecord(Status.SKIPPED, Reason.OPTED_OUT)
 HistoryFields = Mapping[str, str | None]
 """Field → value; None where the field is missing."""
 
@@ -74,10 +76,16 @@ def channel_records(fields: HistoryFields, counters: HistoryFields) -> dict[str,
     """State and counts of each channel. The counts of a channel add up to the recipients of the delivery."""
     total = int(fields["recipients"] or 0)
     plans = load_plan(fields["plan"] or "")
-    return {plan.channel: _channel_record(plan, total, fields, counters) for plan in plans}
+    opted_out = load_opted_out(fields["opted_out"])
+    return {
+        plan.channel: _channel_record(plan, total, len(opted_out.get(plan.channel, ())), fields, counters)
+        for plan in plans
+    }
 
 
-def _channel_record(plan: ChannelPlan, total: int, fields: HistoryFields, counters: HistoryFields) -> ChannelRecord:
+def _channel_record(
+    plan: ChannelPlan, total: int, opted_out: int, fields: HistoryFields, counters: HistoryFields
+) -> ChannelRecord:
     over = fields["finished"] is not None
     counts: dict[Status, int] = {status: int(counters.get(f"n:{plan.channel}:{status}") or 0) for status in _COUNTED}
     if over:
@@ -91,7 +99,8 @@ def _channel_record(plan: ChannelPlan, total: int, fields: HistoryFields, counte
     if unwritten:
         status = unwritten_status(fields)
         counts[status] = counts.get(status, 0) + unwritten
-    counts[Status.NO_CONTACT] = total - plan.recipients
+    counts[Status.SKIPPED] += opted_out
+    counts[Status.NO_CONTACT] = total - plan.recipients - opted_out
     state = _channel_state(plan, over, fields, counters)
     return ChannelRecord(state, {status: count for status, count in counts.items() if count})
 
@@ -124,19 +133,29 @@ def recipient_records(
     """One record per recipient. `outcomes`: outcome field → stored text. `under_way`: the outcome fields of the entries
     that are under way although the delivery was cancelled.
     """
-    channels = channels_of(fields)
-    return [_recipient_record(recipient, channels, fields, outcomes, under_way) for recipient in recipients]
+    channels, opted_out = channels_of(fields), load_opted_out(fields["opted_out"])
+    return [
+        _recipient_record(one, channels, _left_by(one, opted_out), fields, outcomes, under_way) for one in recipients
+    ]
+
+
+def _left_by(recipient: StoredRecipient, opted_out: Mapping[str, Collection[int]]) -> list[str]:
+    """The channels in which a recipient wants no messages."""
+    return [channel for channel, numbers in opted_out.items() if recipient.number in numbers]
 
 
 def _recipient_record(
     recipient: StoredRecipient,
     channels: Sequence[str],
+    opted_out: Collection[str],
     fields: HistoryFields,
     outcomes: HistoryFields,
     under_way: Collection[str],
 ) -> RecipientRecord:
     records = {
-        channel: _outcome_in_channel(recipient.id, channel, contacts, fields, outcomes, under_way)
+        channel: _OPTED_OUT
+        if channel in opted_out
+        else _outcome_in_channel(recipient.id, channel, contacts, fields, outcomes, under_way)
         for channel, contacts in zip(channels, recipient.contacts, strict=True)
     }
     received_in = [channel for channel, record in records.items() if record.status in REACHED]

@@ -14,3 +14,8 @@ def from_ms(ms: int | float | str) -> datetime:
 def to_ms(at: datetime) -> int:
     """An aware time as Unix milliseconds."""
     return round(at.timestamp() * 1000)
+
+
+def in_ms(duration: timedelta) -> int:
+    """A duration in milliseconds."""
+    return duration // _MILLISECOND

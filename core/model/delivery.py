@@ -13,6 +13,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from core.model.history_key import HistoryKey, Id
+from core.model.quota import Quota, QuotaState
 from core.model.states import DeliveryState
 
 DEFAULT_ORIGIN = "api"
@@ -36,16 +37,20 @@ class Sender(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Recipient(Struct, frozen=True):
-    """`contacts`: channel → addresses in the order of the request; no channel has an empty list."""
+    """`contacts`: channel → addresses in the order of the request; no channel has an empty list. `opted_out`: channels
+    in which the person wants no messages; `contacts` has none of them.
+    """
 
     id: Id
     name: str | None = None
     contacts: Mapping[str, Sequence[str]] = {}
     origin: Sequence[str] = ()
+    opted_out: Sequence[str] = ()
 
 
 class NewDelivery(Struct, frozen=True):
-    """One text for many recipients, each of them once. Times are aware; `deliver_at` None means now.
+    """One text for many recipients, each of them once. Times are aware; `deliver_at` None means now. `moved_from`: the
+    requested time, if quiet hours have moved it to `deliver_at`. `quota`: what the sender is held to.
 
     `wait` (strategy `first`): how long after `sent` or `unknown` a recipient goes on to the next channel unless a
     delivery report comes. None: `sent` is enough, and `unknown` leads to no other channel.
@@ -66,6 +71,8 @@ class NewDelivery(Struct, frozen=True):
     tags: Sequence[str] = ()
     strategy: Strategy = Strategy.ALL
     wait: timedelta | None = None
+    moved_from: datetime | None = None
+    quota: Quota | None = None
 
 
 class Repeat(Struct, frozen=True, gc=False):
@@ -76,8 +83,8 @@ class Repeat(Struct, frozen=True, gc=False):
 
 
 class Accepted(Struct, frozen=True):
-    """The result of enqueuing or rescheduling. `moved_from`: the requested time, if it had passed. `repeated`: this is
-    the first result again.
+    """The result of enqueuing or rescheduling. `moved_from`: the requested time, if it had passed or was in quiet
+    hours. `repeated`: this is the first result again. `quota`: the sender's, if this delivery counts towards one.
     """
 
     key: HistoryKey
@@ -86,6 +93,7 @@ class Accepted(Struct, frozen=True):
     moved_from: datetime | None
     recipients: int
     repeated: bool = False
+    quota: QuotaState | None = None
 
 
 class Cancelled(Struct, frozen=True):

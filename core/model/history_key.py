@@ -57,12 +57,17 @@ class HistoryKey(Struct, frozen=True, gc=False):
 
     @classmethod
     def new(cls, sender: Id, shards: int, shard_by: str = "") -> "HistoryKey":
-        """A new key for a delivery of `sender`. If `shard_by` (an Idempotency-Key) is given, it decides the shard, so
-        that a repeat meets the first request.
+        """A new key for a delivery of `sender`. If `shard_by` (an Idempotency-Key, or the sender) is given, it decides
+        the shard, so that a repeat meets the first request.
         """
         ns = _NANOSECONDS.next()
         shard = crc32(shard_by.encode()) % shards if shard_by else ns // 1000 % shards
         return cls(shard, str(sender), ns)
+
+
+def shard_of_sender(sender: Id, shards: int) -> int:
+    """The shard of all deliveries of a sender with a quota: one script checks the quota and stores the delivery."""
+    return crc32(str(sender).encode()) % shards
 
 
 def _escaped(sender: str) -> str:

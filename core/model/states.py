@@ -48,6 +48,7 @@ class Reason(StrEnum):
     UNKNOWN_ELSEWHERE = "unknown_elsewhere"
     FAILED_ELSEWHERE = "failed_elsewhere"
     NO_RECEIPT = "no_receipt"
+    OPTED_OUT = "opted_out"
 
 
 class Verdict(StrEnum):

@@ -106,6 +106,13 @@ _TABLE = [
         Lifetime.TTL,
         "a history key issued before its delivery: the tenant",
     ),
+    Key(
+        "quota",
+        "quota:{s}:<tenant>:<sender>",
+        "zset",
+        Lifetime.TTL,
+        "the last deliveries of a sender with a quota by ms: `<unix ns> <limit> <period ms>`",
+    ),
     Key("idempotency", "idempotency:{s}:<tenant>:<request>", "string", Lifetime.TTL, "the first response to a write"),
     Key(
         "listed",

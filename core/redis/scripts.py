@@ -70,7 +70,7 @@ DRAINS = frozenset(
             "cancel_tasks",
             "bury",
         ),
-        *("record_report", "read_history"),
+        *("record_report", "read_history", "read_quota"),
         *("delete_user", "delete_group", "delete_supergroup", "remove_member", "remove_from_supergroup", "disown"),
     }
 )

@@ -1,6 +1,6 @@
 """Bulk: many deliveries in one request. NDJSON in, NDJSON out, line by line and in order, of any length.
 
-    read:     chunks → lines → new deliveries, one batch ahead
+    read:     chunks → lines → orders, one batch ahead
     enqueue:  one pipeline per batch
     encode:   results → response lines                           into a bounded buffer
     write:    as fast as the client reads
@@ -21,8 +21,9 @@ from aiohttp import hdrs, web
 from msgspec import UnsetType, to_builtins
 
 from core.errors import Refused, StoreFull, StoreUnavailable
-from core.model.delivery import Accepted, NewDelivery, Repeat
-from delivery.endpoints.order_validation import Rules, make_delivery
+from core.model.delivery import Accepted, Repeat
+from core.sending import Order
+from delivery.endpoints.order_validation import Rules, make_order
 from delivery.http.context import Request
 from delivery.http.decoding import NDJSON_TYPES, BodyReader, check_content_type
 from delivery.http.idempotency import IDEMPOTENCY_KEY, check_key, fingerprint
@@ -38,10 +39,10 @@ SLICE = 20
 """Lines decoded or encoded before other requests of the process get their turn."""
 
 BulkRequest = Request[None, NoParameters]
-Order = tuple[NewDelivery, Repeat | None] | Refused
+Ordered = tuple[Order, Repeat | None] | Refused
 Failure = Refused | StoreFull | StoreUnavailable
 Result = Accepted | Failure
-Numbered = Sequence[tuple[int, Order]]
+Numbered = Sequence[tuple[int, Ordered]]
 """Orders by the number of their line."""
 
 _reader = BodyReader(requests.BulkLine)
@@ -86,7 +87,7 @@ async def _run(work: "BulkWork", response: web.StreamResponse) -> None:
 
 async def _read(work: "BulkWork", orders: "asyncio.Queue[Numbered | None]") -> None:
     async for lines in work.lines():
-        batch: list[tuple[int, Order]] = []
+        batch: list[tuple[int, Ordered]] = []
         for line in lines:
             batch.append((line.number, await work.order(line)))
             if not len(batch) % SLICE:
@@ -135,13 +136,13 @@ class BulkWork:
         body = chunks(self.request.http.content, options.body_timeout, self.unpacker)
         return read_lines(body, body_limit=options.bulk_limit, line_limit=options.line_limit, batch=BATCH)
 
-    async def order(self, line: Line) -> Order:
+    async def order(self, line: Line) -> Ordered:
         """The delivery that a line orders, or why it is refused."""
         try:
             if line.refused:
                 return line.refused
             given = await _reader.read(line.raw)
-            return make_delivery(given, self.rules), self._repeat(given, line)
+            return make_order(given, self.rules), self._repeat(given, line)
         except Refused as refused:
             return refused
 
@@ -159,9 +160,9 @@ class BulkWork:
         enqueued = iter(await self._enqueue(valid) if valid else ())
         return [(number, order if isinstance(order, Refused) else next(enqueued)) for number, order in batch]
 
-    async def _enqueue(self, orders: Sequence[tuple[NewDelivery, Repeat | None]]) -> Sequence[Result]:
+    async def _enqueue(self, orders: Sequence[tuple[Order, Repeat | None]]) -> Sequence[Result]:
         try:
-            results = await self.request.services.deliveries.enqueue_many(orders)
+            results = await self.request.services.sending.send_many(orders, self.request.caller)
         except StoreUnavailable as error:
             return [error] * len(orders)
         self.request.context.metrics.accepted.inc(sum(isinstance(one, Accepted) for one in results))

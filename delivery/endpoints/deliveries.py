@@ -5,10 +5,11 @@ from datetime import datetime
 from msgspec import UNSET, UnsetType
 
 from core.model.states import Status
-from delivery.endpoints.order_validation import Rules, make_delivery
+from delivery.endpoints.order_validation import Rules, make_order
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.idempotency import REPLAYED_HEADERS
 from delivery.http.problems import invalid_field
+from delivery.http.rate_limit import quota_headers
 from delivery.http.route import NoParameters
 from delivery.http.timestamps import read_time
 from delivery.schemas import requests, responses
@@ -29,12 +30,13 @@ def check_sender(sender: requests.Sender) -> None:
 
 async def enqueue(request: Request[requests.DeliveryRequest, NoParameters]) -> Response:
     """Accept one delivery."""
-    order = make_delivery(request.body, await Rules.of(request))
-    accepted = await request.services.deliveries.enqueue(order, request.repeat)
+    order = make_order(request.body, await Rules.of(request))
+    accepted = await request.services.sending.send(order, request.caller, request.repeat)
     request.context.metrics.accepted.inc()
     body = responses.Accepted.of(accepted)
     replayed = REPLAYED_HEADERS if accepted.repeated else {}
-    return Response(body, 202, {"Location": f"/v1/deliveries/{body.id}", **replayed})
+    quota = quota_headers(accepted.quota) if accepted.quota else {}
+    return Response(body, 202, {"Location": f"/v1/deliveries/{body.id}", **replayed, **quota})
 
 
 async def show(request: Request[None, requests.HistoryQuery]) -> Response:
@@ -68,7 +70,9 @@ def _since(request: Request[None, requests.DeliveryQuery]) -> datetime | None:
 async def reschedule(request: Request[requests.RescheduleRequest, NoParameters]) -> Response:
     """Move a scheduled delivery to another time."""
     deliver_at = read_time(request.body.deliver_at, "deliver_at", request.options.max_days_ahead)
-    accepted = await request.services.deliveries.reschedule(request.history_key, request.tenant, deliver_at)
+    accepted = await request.services.sending.reschedule(
+        request.history_key, request.caller, deliver_at, urgent=request.body.urgent is True
+    )
     return Response(responses.Accepted.of(accepted))
 
 
@@ -99,5 +103,20 @@ async def retry(request: Request[requests.RetryRequest | None, NoParameters]) ->
     """Retry failed or unknown outcomes, in the same history."""
     given = request.body.statuses if request.body else UNSET
     statuses = [Status.FAILED, Status.UNKNOWN] if isinstance(given, UnsetType) else [Status(one) for one in given]
-    queued = await request.services.deliveries.retry(request.history_key, request.tenant, list(dict.fromkeys(statuses)))
+    queued = await request.services.sending.retry(
+        request.history_key,
+        request.caller,
+        list(dict.fromkeys(statuses)),
+        urgent=request.body is not None and request.body.urgent is True,
+    )
     return Response(responses.Retried(queued), 202)
+
+
+async def show_quota(request: Request[None, requests.QuotaQuery]) -> Response:
+    """How much of its quota a sender has used."""
+    query = request.query
+    return Response(
+        responses.QuotaResponse.of(
+            await request.services.sending.quota(request.tenant, query.sender, query.role or None)
+        )
+    )

@@ -1,6 +1,6 @@
-"""Makes a new delivery of a validated body: the checks that a schema cannot state, and the merging of recipients.
+"""Makes an order of a validated body: the checks that a schema cannot state.
 
-Called by `delivery.endpoints.deliveries` and `delivery.endpoints.bulk`; its result goes to `core.history.deliveries`.
+Called by `delivery.endpoints.deliveries` and `delivery.endpoints.bulk`; its result goes to `core.sending`.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from msgspec import Struct, UnsetType, ValidationError, convert
 from core.model.addresses import without_duplicates
 from core.model.delivery import NewDelivery, Recipient, Sender, Strategy
 from core.model.history_key import HistoryKey, Id
+from core.sending import Addressee, GroupRef, Order, SupergroupRef, UserRef
 from delivery.http.context import Request
 from delivery.http.options import Options
 from delivery.http.problems import InvalidFields, invalid_field
@@ -39,28 +40,29 @@ class Rules(Struct, frozen=True):
         return cls(request.tenant, register.names, request.options)
 
 
-def make_delivery(given: requests.DeliveryRequest, rules: Rules) -> NewDelivery:
-    """The delivery. Raises `InvalidFields` with all errors."""
+def make_order(given: requests.DeliveryRequest, rules: Rules) -> Order:
+    """The order. Raises `InvalidFields` with all errors."""
     recipients = _as_objects(given.recipients)
-    delivery = _convert(given, recipients, rules)
+    delivery = _convert(given, rules)
+    addressees = [_addressee(one, number) for number, one in enumerate(recipients)]
     errors: Errors = []
-    if not _is_valid(delivery, rules):
-        _check_size(delivery, rules, errors)
+    if not _is_valid(delivery, addressees, rules):
+        _check_text(delivery, errors)
         _check_names(delivery, errors)
         _check_recipients(recipients, rules, errors)
     _check_choices(delivery, given, rules, errors)
     if errors:
         raise InvalidFields(errors[:MAX_ERRORS])
-    return delivery
+    return Order(delivery, addressees, given.urgent is True)
 
 
-def _convert(given: requests.DeliveryRequest, recipients: Sequence[requests.Recipient], rules: Rules) -> NewDelivery:
+def _convert(given: requests.DeliveryRequest, rules: Rules) -> NewDelivery:
     sender, max_days_ahead = given.sender, rules.options.max_days_ahead
     return NewDelivery(
         tenant=rules.tenant,
         sender=Sender(sender.id, sender.name or None, sender.role or None),
         text=given.text,
-        recipients=_recipients(recipients),
+        recipients=(),
         channels=given.channels or rules.channels,
         origin=given.origin or "api",
         deliver_at=read_time(given.deliver_at, "deliver_at", max_days_ahead) if given.deliver_at else None,
@@ -96,50 +98,30 @@ def _read_line(line: str, number: int) -> requests.Recipient:
         raise InvalidFields([FieldError(f"{path}.{one.path}", one.code, one.message) for one in errors]) from None
 
 
-def _recipients(given: Sequence[requests.Recipient]) -> Sequence[Recipient]:
-    """Each recipient once, with the contacts of all its mentions. Equal ids of different types (7, "7") are one."""
-    if len(given) == 1:
-        return (_recipient(given[0], 0),)
-    merged: dict[str, Recipient] = {}
-    repeated: dict[str, list[Recipient]] = {}
-    for number, item in enumerate(given):
-        one = _recipient(item, number)
-        name = str(one.id)
-        if merged.setdefault(name, one) is not one:
-            repeated.setdefault(name, [merged[name]]).append(one)
-    for name, parts in repeated.items():
-        merged[name] = _merged(parts)
-    return list(merged.values())
-
-
-def _recipient(given: requests.Recipient, number: int) -> Recipient:
+def _addressee(given: requests.Recipient, number: int) -> Addressee:
     if isinstance(given.id, UnsetType) or given.group or given.supergroup:
-        raise _not_a_person(given, f"recipients.{number}")
+        return _group(given, f"recipients.{number}")
+    if isinstance(given.contacts, UnsetType):
+        return UserRef(given.id, given.name or None)
     contacts: dict[str, Sequence[str]] = {}
-    for channel, addresses in (given.contacts or {}).items():
+    for channel, addresses in given.contacts.items():
         if addresses:
             contacts[channel] = (addresses,) if isinstance(addresses, str) else _unique(channel, addresses)
     return Recipient(given.id, given.name or None, contacts)
 
 
-def _not_a_person(given: requests.Recipient, path: str) -> InvalidFields:
+def _group(given: requests.Recipient, path: str) -> GroupRef | SupergroupRef:
+    """Raises `InvalidFields` RECIPIENT_AMBIGUOUS, RECIPIENT_WITHOUT_ID."""
     named = [name for name in ("id", "group", "supergroup") if not isinstance(getattr(given, name), UnsetType)]
-    if len(named) > 1:
-        return invalid_field(path, "RECIPIENT_AMBIGUOUS", f"Only one of {' and '.join(named)} is allowed.")
+    personal = [name for name in ("name", "contacts") if not isinstance(getattr(given, name), UnsetType)]
     if not named:
-        return invalid_field(f"{path}.id", "RECIPIENT_WITHOUT_ID", "A recipient needs an id.")
-    name = getattr(given, named[0])
-    return invalid_field(f"{path}.{named[0]}", f"{named[0].upper()}_NOT_FOUND", f"There is no {named[0]} {name!r}.")
-
-
-def _merged(parts: Sequence[Recipient]) -> Recipient:
-    """One recipient from several with the same id: all contacts, the first name."""
-    addresses: dict[str, list[str]] = {}
-    for part in parts:
-        for channel, of_part in part.contacts.items():
-            addresses.setdefault(channel, []).extend(of_part)
-    contacts = {channel: _unique(channel, found) for channel, found in addresses.items()}
-    return Recipient(parts[0].id, next((part.name for part in parts if part.name), None), contacts)
+        raise invalid_field(f"{path}.id", "RECIPIENT_WITHOUT_ID", "A recipient needs an id.")
+    if len(named) > 1:
+        raise invalid_field(path, "RECIPIENT_AMBIGUOUS", f"Only one of {' and '.join(named)} is allowed.")
+    if personal:
+        detail = f"A {named[0]} has no {' and '.join(personal)}; these belong to a person."
+        raise invalid_field(path, "RECIPIENT_AMBIGUOUS", detail)
+    return GroupRef(given.group) if given.group else SupergroupRef(given.supergroup or "")
 
 
 def _unique(channel: str, addresses: Sequence[str]) -> Sequence[str]:
@@ -149,29 +131,28 @@ def _unique(channel: str, addresses: Sequence[str]) -> Sequence[str]:
 # checks
 
 
-def _is_valid(delivery: NewDelivery, rules: Rules) -> bool:
-    """Whether size, names and recipients are valid, as in most deliveries; only if not, the errors are searched for.
-    Merging loses no contact, so an error of a recipient in the request is also in the delivery.
-    """
+def _is_valid(delivery: NewDelivery, addressees: Sequence[Addressee], rules: Rules) -> bool:
+    """Whether text, names and recipients are valid, as in most deliveries; only if not, the errors are searched for."""
     names = "".join((str(delivery.sender.id), delivery.kind, delivery.origin, delivery.lane or "", *delivery.tags))
-    if not names.isprintable() or delivery.text.isspace() or len(delivery.recipients) > rules.options.max_recipients:
+    if not names.isprintable() or delivery.text.isspace():
         return False
-    channels = rules.channels
-    for person in delivery.recipients:
-        if isinstance(person.id, str) and not person.id.isprintable():
+    return all(_is_valid_addressee(one, rules.channels) for one in addressees)
+
+
+def _is_valid_addressee(addressee: Addressee, channels: Sequence[str]) -> bool:
+    if isinstance(addressee.id, str) and not addressee.id.isprintable():
+        return False
+    if not isinstance(addressee, Recipient):
+        return True
+    for channel, addresses in addressee.contacts.items():
+        if channel not in channels or not "".join(addresses).isprintable():
             return False
-        for channel, addresses in person.contacts.items():
-            if channel not in channels or not "".join(addresses).isprintable():
-                return False
     return True
 
 
-def _check_size(delivery: NewDelivery, rules: Rules, errors: Errors) -> None:
+def _check_text(delivery: NewDelivery, errors: Errors) -> None:
     if delivery.text.isspace():
         errors.append(FieldError("text", "TEXT_EMPTY", "The text is only white space."))
-    limit = rules.options.max_recipients
-    if len(delivery.recipients) > limit:
-        errors.append(FieldError("recipients", "TOO_MANY_RECIPIENTS", f"At most {limit} recipients are allowed."))
 
 
 def _check_names(delivery: NewDelivery, errors: Errors) -> None:
@@ -195,6 +176,8 @@ def _check_recipients(given: Sequence[requests.Recipient], rules: Rules, errors:
         if len(errors) >= MAX_ERRORS:
             return
         _check_printable(f"recipients.{number}.id", one.id or 0, errors)
+        _check_printable(f"recipients.{number}.group", one.group or "", errors)
+        _check_printable(f"recipients.{number}.supergroup", one.supergroup or "", errors)
         for channel, addresses in (one.contacts or {}).items():
             path = f"recipients.{number}.contacts.{channel}"
             _check_channel(path, channel, rules, errors)

@@ -13,6 +13,7 @@ from core.admission.api_keys import ApiKey
 from core.errors import Invalid, NotFound
 from core.model.delivery import Repeat
 from core.model.history_key import HistoryKey
+from core.sending import Caller
 from delivery.http.metrics import Metrics
 from delivery.http.options import Options
 from delivery.http.rate_limit import RateLimiter
@@ -59,6 +60,11 @@ class Request(Struct, Generic[B, Q]):
     @property
     def tenant(self) -> str:
         return self.key.tenant
+
+    @property
+    def caller(self) -> Caller:
+        key = self.key
+        return Caller(key.tenant, is_admin=key.permits("admin"), may_be_urgent=key.permits("urgent"))
 
     @property
     def history_key(self) -> HistoryKey:

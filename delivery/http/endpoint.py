@@ -15,6 +15,7 @@ from delivery.http.context import Context, Request, Response
 from delivery.http.decoding import JSON_TYPES, BodyReader, QueryReader, check_content_type
 from delivery.http.idempotency import IDEMPOTENCY_KEY, repeat_of, respond_once
 from delivery.http.options import Options
+from delivery.http.rate_limit import add_rate_limit
 from delivery.http.receiving import read_body
 from delivery.http.route import Repeats, Route
 
@@ -29,7 +30,7 @@ def make_handler(route: Route, context: Context) -> Handler:
         request = Request(http, context, key, await decode_body(raw), decode_query(http))
         response = await _respond(route, request, raw)
         if not response.prepared:
-            response.headers.update(context.rate_limiter.headers(key.id))
+            add_rate_limit(response.headers, context.rate_limiter.headers(key.id))
         return response
 
     return handle

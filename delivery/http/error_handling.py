@@ -10,7 +10,8 @@ import time
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 
-from core.errors import Refused, StoreFull, StoreUnavailable
+from core.errors import QuotaExceeded, Refused, StoreFull, StoreUnavailable, TooMany
+from core.model.quota import QuotaState
 from delivery.http.metrics import Metrics
 from delivery.http.problems import (
     NOTHING_WRITTEN,
@@ -20,7 +21,7 @@ from delivery.http.problems import (
     problem_of_status,
     respond,
 )
-from delivery.http.rate_limit import RateExceeded
+from delivery.http.rate_limit import RateExceeded, quota_headers
 
 log = logging.getLogger(__name__)
 
@@ -82,9 +83,18 @@ def _refusal(refused: Refused) -> web.Response:
         response = respond(document)
         response.force_close()  # the rest of the body is not read
         return response
+    return respond(document, _limit_headers(refused) if isinstance(refused, TooMany) else None)
+
+
+def _limit_headers(refused: TooMany) -> dict[str, str]:
+    """When a refused request may be repeated, and which limit it has reached."""
+    headers: dict[str, str] = {hdrs.RETRY_AFTER: str(math.ceil(refused.retry_after.total_seconds()))}
     if isinstance(refused, RateExceeded):
-        return respond(document, {hdrs.RETRY_AFTER: str(math.ceil(refused.wait)), **refused.headers})
-    return respond(document)
+        return headers | dict(refused.headers)
+    if isinstance(refused, QuotaExceeded):
+        state = QuotaState(refused.limit, refused.limit, refused.retry_after, refused.period)
+        return headers | quota_headers(state)
+    return headers
 
 
 def _internal_error(error: Exception, request: web.Request) -> web.Response:

@@ -10,7 +10,6 @@ MiB = 2**20
 class Options:
     """Sizes are in bytes."""
 
-    max_recipients: int = 10_000
     max_days_ahead: int = 5 * 366  # how far ahead a delivery may be scheduled
     body_limit: int = MiB
     body_timeout: timedelta = timedelta(seconds=30)  # for a body, and for each chunk of a bulk request

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from aiohttp import hdrs, web
 from msgspec import UNSET, to_builtins
 
-from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused
+from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused, TooMany
 from delivery.schemas.responses import FieldError, ProblemDocument
 
 CONTENT_TYPE = "application/problem+json"
@@ -74,8 +74,11 @@ CODES = {
     "RECIPIENT_MALFORMED": ProblemType(400, "A recipient given as text is malformed"),
     "RECIPIENT_WITHOUT_ID": ProblemType(400, "A recipient has no id"),
     "RECIPIENT_AMBIGUOUS": ProblemType(400, "A recipient is a person or a group, not both"),
-    "GROUP_NOT_FOUND": ProblemType(400, "Unknown group"),
-    "SUPERGROUP_NOT_FOUND": ProblemType(400, "Unknown supergroup"),
+    "NOBODY_ADDRESSED": ProblemType(400, "The groups have no members"),
+    "NOT_OWNER": ProblemType(403, "The sender may not write to this group"),
+    "QUOTA_EXCEEDED": ProblemType(429, "The quota of the sender is used up"),
+    "URGENT_NOT_ALLOWED": ProblemType(403, "The API key may not send in quiet hours"),
+    "QUIET_HOURS": ProblemType(409, "These are quiet hours"),
     "UNKNOWN_CHANNEL": ProblemType(400, "Unknown channel"),
     "WAIT_MALFORMED": ProblemType(400, "This is not a duration"),
     "WAIT_OUT_OF_RANGE": ProblemType(400, "The wait is too short or too long"),
@@ -96,6 +99,8 @@ CODES = {
     "WEBHOOK_WITHOUT_EVENTS": ProblemType(400, "The webhook has no event"),
     "TOO_MANY_WEBHOOKS": ProblemType(409, "There are too many webhooks"),
     # the directory
+    "GROUP_NOT_FOUND": ProblemType(404, "No such group"),
+    "SUPERGROUP_NOT_FOUND": ProblemType(404, "No such supergroup"),
     "USER_NOT_FOUND": ProblemType(404, "No such person"),
     "CONTACT_NOT_FOUND": ProblemType(404, "The person does not have this contact"),
     "USER_EXISTS": ProblemType(409, "There is a person with this id"),
@@ -146,6 +151,7 @@ _BY_CLASS: dict[type[Refused], ProblemType] = {
     NotFound: ProblemType(404, "It does not exist"),
     Conflict: ProblemType(409, "The current state does not allow it"),
     Forbidden: ProblemType(403, "This API key does not allow it"),
+    TooMany: ProblemType(429, "A limit is reached"),
 }
 _REFUSED = ProblemType(400, "Refused")
 
@@ -178,8 +184,8 @@ def problem(code: str, detail: str) -> ProblemDocument:
 def problem_of_refusal(refused: Refused) -> ProblemDocument:
     """The problem for a refusal of core or of validation."""
     kind = CODES.get(refused.code) or _type_of_class(refused)
-    if isinstance(refused, NotFound):  # also a code that is 400 where a body names what does not exist
-        kind = ProblemType(404, kind.title)
+    if kind.status == 404 and isinstance(refused, Invalid):  # a field of the body names what does not exist
+        kind = ProblemType(400, kind.title)
     return _document(kind, refused.code, refused.detail, _errors(refused))
 
 

@@ -1,23 +1,40 @@
-"""Limits the request rate of each API key: a token bucket per key, in this process.
+"""Limits the request rate of each API key: a token bucket per key, in this process. Writes RateLimit fields.
 
 Each process counts by itself, so N processes allow N times the rate. That is enough to keep one client from starving
 the others. How many messages a sender may send is the business of quotas.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
+from datetime import timedelta
 
-from core.errors import Refused
+from core.errors import TooMany
+from core.model.quota import QuotaState
 
 
-class RateExceeded(Refused):
+class RateExceeded(TooMany):
     """The key sends requests too fast. `wait`: seconds until the next one is allowed; `headers`: RateLimit fields."""
 
     def __init__(self, wait: float, headers: Mapping[str, str]) -> None:
-        super().__init__("RATE_EXCEEDED", f"The next request is allowed in {wait:.3f} s.")
-        self.wait = wait
+        detail = f"The next request is allowed in {wait:.3f} s."
+        super().__init__("RATE_EXCEEDED", detail, timedelta(seconds=wait))
         self.headers = headers
+
+
+def quota_headers(quota: QuotaState) -> dict[str, str]:
+    """The RateLimit fields (draft-ietf-httpapi-ratelimit-headers-10) of a sender's quota; empty without one."""
+    if quota.limit is None:
+        return {}
+    left, reset = max(0, quota.limit - quota.used), math.ceil(quota.resets_in.total_seconds())
+    policy = f'"sender";q={quota.limit};w={math.ceil(quota.period.total_seconds())}'
+    return {"RateLimit-Policy": policy, "RateLimit": f'"sender";r={left};t={reset}'}
+
+
+def add_rate_limit(fields: MutableMapping[str, str], further: Mapping[str, str]) -> None:
+    """Add RateLimit fields to a response that may have some: they are lists."""
+    for name, value in further.items():
+        fields[name] = f"{fields[name]}, {value}" if name in fields else value
 
 
 @dataclass(slots=True)

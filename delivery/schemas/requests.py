@@ -49,7 +49,9 @@ class Sender(RequestModel, frozen=True):
 
 
 class Recipient(RequestModel, frozen=True):
-    """One person by `id`, with or without contacts; or all members of a `group` or `supergroup`."""
+    """One person by `id`: with `contacts`, or without the field, and then the directory knows the contacts. Or all
+    members of a `group` or `supergroup`.
+    """
 
     id: Id | UnsetType = UNSET
     name: Label | UnsetType | None = UNSET
@@ -101,6 +103,12 @@ Priority = Annotated[
 ]
 
 
+Urgent = Annotated[
+    bool,
+    Meta(description="send also in quiet hours; needs the scope urgent", extra_json_schema={"default": False}),
+]
+
+
 class DeliveryRequest(RequestModel, frozen=True):
     """One text for many recipients."""
 
@@ -120,6 +128,7 @@ class DeliveryRequest(RequestModel, frozen=True):
     priority: Priority | UnsetType = UNSET
     kind: Annotated[ShortText, Meta(extra_json_schema={"default": "message"})] | UnsetType = UNSET
     tags: Annotated[list[ShortText], Meta(max_length=16)] | UnsetType = UNSET
+    urgent: Urgent | UnsetType = UNSET
 
 
 class BulkLine(DeliveryRequest, frozen=True):
@@ -138,12 +147,14 @@ class RescheduleRequest(RequestModel, frozen=True):
     """The new time."""
 
     deliver_at: Time
+    urgent: Urgent | UnsetType = UNSET
 
 
 class RetryRequest(RequestModel, frozen=True):
     """The statuses of the outcomes to retry; default: both."""
 
     statuses: Annotated[list[Literal["failed", "unknown"]], Meta(min_length=1, max_length=2)] | UnsetType = UNSET
+    urgent: Urgent | UnsetType = UNSET
 
 
 class CancellationRequest(RequestModel, frozen=True):
@@ -182,6 +193,13 @@ class DeliveryQuery(RequestModel, frozen=True):
     since: Time | UnsetType = UNSET
     cursor: Cursor | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
+
+
+class QuotaQuery(RequestModel, frozen=True):
+    """The sender. `role`: of a sender that the directory does not know; default: as in its last delivery."""
+
+    sender: Name
+    role: Label | UnsetType = UNSET
 
 
 class CancelQuery(RequestModel, frozen=True):

@@ -1,5 +1,6 @@
 """The types of all responses. The encoder and the OpenAPI document use them."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -8,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType, json
 from core.model import delivery, history
 from core.model.clock import from_ms
 from core.model.history_key import HistoryKey, Id
+from core.model.quota import QuotaState
 from core.model.states import DeliveryState, Status, Verdict
 from core.webhooks import webhook
 from delivery.schemas.durations import write_duration
@@ -75,7 +77,7 @@ class Outcome(Struct):
     @classmethod
     def of(cls, record: history.OutcomeRecord) -> "Outcome":
         if not record.version and record.at is None:
-            return cls(record.status)
+            return cls(record.status, record.reason or UNSET)
         return cls(record.status, record.reason, record.reference, record.attempts, write_optional_time(record.at))
 
 
@@ -187,6 +189,20 @@ class Retried(Struct):
     """The number of queued retries: pairs of recipient and channel."""
 
     queued: int
+
+
+class QuotaResponse(Struct):
+    """`used`: deliveries that count towards the quota now. `limit` is null without a quota. `resets_in`: seconds until
+    the first of them no longer counts, 0 if there is none.
+    """
+
+    used: int
+    limit: int | None
+    resets_in: int
+
+    @classmethod
+    def of(cls, state: QuotaState) -> "QuotaResponse":
+        return cls(state.used, state.limit, math.ceil(state.resets_in.total_seconds()))
 
 
 class TrackResponse(Struct):

@@ -1,12 +1,14 @@
 -- enqueue: store a delivery in one step: its history, its order key and, if it is due, its parcels
--- ARGV    packed: suffix, tenant, request, due, expires, repeat_key, fingerprint, repeat_ms, recipients, fields
---         request: name of this call, by which its repeat after a lost connection is recognised; fields: history field, value, …
--- USES    timers, plan, parcels, due, turn
--- LATE    release_delivery, release_in_turn
--- RETURNS ["accepted" | "repeated", suffix, state, due, requested time if it had passed, recipients] or one of
---         ["used"] ["foreign"] ["payload"]
+-- ARGV    packed: suffix, tenant, request, due, expires, asked, limit, period, repeat_key, fingerprint, repeat_ms, recipients, fields
+--         request: name of this call, by which its repeat after a lost connection is recognised; asked: requested time if quiet hours have
+--         moved it, or 0; limit, period: quota of the sender, limit 0 for none; fields: history field, value, …
+-- USES    timers, plan, parcels, due, turn, quota
+-- LATE    release_delivery, release_in_turn, quota_wait, count_send
+-- RETURNS ["accepted" | "repeated", suffix, state, due, requested time if it had passed or was moved, recipients] or one of
+--         ["used"] ["foreign"] ["payload"] ["quota", ms until the next delivery is allowed]; "accepted" with a quota is followed by
+--         how many are used, and the ms until the first of them leaves the window
 -- EVENTS  set and, if due, del of the order key; released, finished; from what fell due before: outcomes, reported, del of bells
--- INVARIANT I13; a refusal writes nothing; a repeat returns what the first call returned
+-- INVARIANT I13; a refusal writes nothing; a repeat returns what the first call returned; at most limit deliveries in any period
 
 local function reply(kind, result) return { kind, result[1], result[2], result[3], result[4], result[5] } end
 
@@ -14,7 +16,7 @@ if repeat_key ~= '' then
   local first = redis.call('GET', idempotency_key(tenant, repeat_key))
   if first then
     local stored = cjson.decode(first)
-    if stored.fingerprint ~= fingerprint then return { 'payload' } end
+    if stored.fingerprint ~= fingerprint or not stored.answer then return { 'payload' } end
     return reply('repeated', stored.answer)
   end
 end
@@ -31,11 +33,16 @@ if redis.call('EXISTS', history, reserved_key(suffix)) > 0 then
   end
 end
 
+if limit > 0 then
+  local wait = quota_wait(suffix, limit, period)
+  if wait > 0 then return { 'quota', wait } end
+end
+
 -- All checks are done; only writes follow.
-local asked = ''
+asked = asked > 0 and string.format('%.0f', asked) or ''
 local state = due > now and 'scheduled' or 'released'
 if state == 'released' then
-  if due > 0 then asked = string.format('%.0f', due) end
+  if due > 0 and asked == '' then asked = string.format('%.0f', due) end
   due = now
 end
 redis.call('HSET', history, 'state', 'scheduled', 'tenant', tenant, 'request', request, 'created', now, 'due', due,
@@ -56,4 +63,6 @@ local result = { suffix, state, string.format('%.0f', due), asked, recipients }
 if repeat_key ~= '' then
   redis.call('SET', idempotency_key(tenant, repeat_key), cjson.encode({ fingerprint = fingerprint, answer = result }), 'PX', repeat_ms)
 end
-return reply('accepted', result)
+local accepted = reply('accepted', result)
+if limit > 0 then accepted[7], accepted[8] = count_send(suffix, limit, period) end
+return accepted

@@ -7,7 +7,7 @@ from typing import Any
 from aiohttp import ClientSession
 
 KEY = "ada_crash"
-SETTINGS = {"ADA_API_KEY": KEY}
+SETTINGS = {"ADA_API_KEY": KEY, "ADA_QUIET_HOURS": "off"}
 
 
 def delivery(contacts: Mapping[str, str], text: str = "Пары не будет", **more: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
 from core.queue import Queue
 from core.redis.store import Store
+from core.sending import Sending
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from delivery.app import build
@@ -114,15 +115,17 @@ async def store(server: Server) -> AsyncIterator[Store]:
 async def services(store: Store) -> AsyncIterator[Services]:
     channels, tracker, api_keys = Channels(store), Tracker(store), ApiKeys(store)
     await api_keys.ensure(ADMIN)
+    deliveries, directory = Deliveries(store, channels), Directory(store)
     queue, client = Queue(store), WebhookClient(allow_private=True)
     yield Services(
-        deliveries=Deliveries(store, channels),
+        deliveries=deliveries,
+        sending=Sending(store, deliveries, directory),
         tracker=tracker,
         api_keys=api_keys,
         idempotency=Idempotency(store),
         queue=queue,
         channels=channels,
-        directory=Directory(store),
+        directory=directory,
         store=store,
         webhooks=Webhooks(store, queue, client),
     )

@@ -38,6 +38,7 @@ RULES = [
     ("POST", "/v1/deliveries/{id}/retry", "send", "stored"),
     ("GET", "/v1/deliveries/{id}/events", "read", "none"),
     ("POST", "/v1/cancellations", "send", "stored"),
+    ("GET", "/v1/quota", "read", "none"),
     ("POST", "/v1/track", "read", "none"),
     ("GET", "/v1/queue", "operator", "none"),
     ("GET", "/v1/queue/tasks", "admin", "none"),

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from core.history.deliveries import Deliveries
+from core.sending import Sending
 from delivery.endpoints.bulk import BATCH
 from delivery.http.ndjson import LineSplitter, ResponseBuffer
 from delivery.http.options import Options
@@ -190,7 +190,7 @@ async def test_on_a_full_store_every_line_reports_that_nothing_was_written(api: 
 class TestFault:
     @pytest.fixture
     def services(self, services: Services) -> Services:
-        return replace(services, deliveries=cast(Deliveries, BrokenService()))
+        return replace(services, sending=cast(Sending, BrokenService()))
 
     async def test_an_internal_error_breaks_off_a_response_that_has_begun(self, api: Api) -> None:
         host, port = api.url.removeprefix("http://").split(":")

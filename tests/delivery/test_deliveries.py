@@ -40,7 +40,7 @@ async def test_the_history_has_the_outcome_of_every_recipient(api: Api, courier:
     people = [
         {"id": 1, "name": "Петя", "contacts": {"telegram": "100001", "sms": ["+79990000001"]}},
         {"id": "two", "contacts": {"sms": "+79990000002"}},
-        {"id": 3},
+        {"id": 3, "contacts": {}},
     ]
     sender = {"id": 42, "name": "Иванов И. И.", "role": "trainer"}
     body = delivery_body(sender=sender, recipients=people, channels=BOTH, origin="web", tags=["exam"])
@@ -252,7 +252,7 @@ async def test_deliveries_are_listed_newest_first_in_pages(api: Api) -> None:
 
 
 async def test_a_long_history_is_read_in_pages(api: Api) -> None:
-    people = [{"id": n} for n in range(250)]
+    people = [{"id": n, "contacts": {}} for n in range(250)]
     made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people))
     first = await api.call("GET", made.headers["Location"])
     assert len(first.json["recipients"]) == 100

@@ -3,14 +3,16 @@
 import asyncio
 import gzip
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
+from core.directory import Directory
 from core.history.deliveries import Deliveries
 from core.redis.store import Store
+from core.sending import Sending
 from delivery.http.options import Options
 from delivery.services import Services
 from tests.crash.cuttable_link import CuttableLink
@@ -238,12 +240,17 @@ async def test_on_a_full_store_a_write_reports_that_nothing_was_written(api: Api
 
 class TestLimits:
     @pytest.fixture
-    def options(self) -> Options:
-        return Options(max_recipients=2)
+    def services(self, services: Services) -> Services:
+        store, deliveries = services.store, services.deliveries
+        return replace(services, sending=Sending(store, deliveries, Directory(store), max_recipients=2))
 
     @pytest.mark.row("D-27")
     async def test_the_number_of_recipients_can_be_limited(self, api: Api) -> None:
-        refused = await api.call("POST", "/v1/deliveries", delivery_body(recipients=[{"id": n} for n in range(3)]))
+        refused = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people(range(3))))
         assert refused.code == "TOO_MANY_RECIPIENTS"
-        twice = await api.call("POST", "/v1/deliveries", delivery_body(recipients=[{"id": n % 2} for n in range(9)]))
+        twice = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people(n % 2 for n in range(9))))
         assert twice.json["recipients"] == 2
+
+
+def people(ids: Iterable[int]) -> list[dict[str, Any]]:
+    return [{"id": one, "contacts": {}} for one in ids]

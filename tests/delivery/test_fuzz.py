@@ -156,7 +156,7 @@ IDS = st.integers(-(2**63), 2**63 - 1) | st.text(min_size=1, max_size=128).filte
 @patient
 @pytest.mark.row("D-03")
 async def test_ids_are_returned_unchanged(api: Api, sender: int | str, recipients: list[int | str]) -> None:
-    body = delivery_body(sender={"id": sender}, recipients=[{"id": one} for one in recipients])
+    body = delivery_body(sender={"id": sender}, recipients=[{"id": one, "contacts": {}} for one in recipients])
     made = await api.call("POST", "/v1/deliveries", body)
     history = await api.call("GET", made.headers["Location"])
     assert history.status == 200, (made, history)

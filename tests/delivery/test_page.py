@@ -54,7 +54,7 @@ async def send(browser: Browser, recipients: str, **more: str) -> None:
 async def test_sent_becomes_delivered_while_the_page_is_open(api: Api, courier: Couriers, browser: Browser) -> None:
     await courier("sms")
     await browser.open(api.url, "en-US")
-    await send(browser, "1=sms:+79990000001\n2", channels="sms")
+    await send(browser, "1=sms:+79990000001\n2=vk:200002", channels="sms")
     await browser.wait_for("at('outcomes').innerText.includes('sent') && shown.state === 'finished'")
     assert "no contact" in await browser.text("#outcomes")
     assert await browser.text("#cancel") == await browser.text("#retry") == "", "there is nothing to cancel or retry"

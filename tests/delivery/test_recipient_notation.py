@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.model.people import User
 from delivery.schemas import recipient_notation
 from tests.delivery.conftest import Api, delivery_body
 
@@ -39,6 +40,8 @@ def test_the_pattern_of_the_schema_accepts_what_is_read(line: str) -> None:
 
 
 async def test_lines_and_objects_may_be_mixed(api: Api) -> None:
+    for number in (8, 9):
+        await api.services.directory.create_user("default", User(number))
     given = ["7=telegram:100001, sms: +79991112233", "telegram:100002", "8", "7=telegram:100003", {"id": 9}]
     accepted = await api.call("POST", "/v1/deliveries", delivery_body(recipients=given))
     assert (accepted.status, accepted.json["recipients"]) == (202, 4)

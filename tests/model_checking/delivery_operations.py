@@ -31,6 +31,8 @@ FIRST, SECOND = f"{NS}.7.{CHANNEL}.0", f"{NS}.7.{CHANNEL}.1"
 ANNA, BEN = (Entry(number + 1, number, 0, 1, f"p{number + 1}") for number in range(2))
 BOTH = (ANNA, BEN)
 _DAY_MS = 24 * HOUR_MS
+UNLIMITED = (0, 0, 0)
+"""Arguments of enqueue: quiet hours have not moved it; the sender has no quota."""
 
 Ends = Mapping[Entry, Status]
 
@@ -56,8 +58,8 @@ class DeliveryVariant:
         def operation(state: ShardState) -> Call:
             wanted = order(*people(2), lane=self.lane)
             due, expires = state.now + after if after else 0, state.now + HOUR_AFTER if self.expires else 0
-            call = (SUFFIX, TENANT, request, due, expires, repeat, fingerprint, _DAY_MS, len(wanted.recipients))
-            return Call("enqueue", (*call, history_fields(wanted, {CHANNEL: 100})))
+            call = (SUFFIX, TENANT, request, due, expires, *UNLIMITED, repeat, fingerprint, _DAY_MS)
+            return Call("enqueue", (*call, len(wanted.recipients), history_fields(wanted, {CHANNEL: 100})))
 
         return operation
 
@@ -93,7 +95,7 @@ def _exists(state: ShardState) -> bool:
 
 
 def _reschedule(after: int) -> Operation:
-    return lambda state: Call("reschedule", (SUFFIX, TENANT, state.now + after)) if _exists(state) else None
+    return lambda state: Call("reschedule", (SUFFIX, TENANT, state.now + after, 0)) if _exists(state) else None
 
 
 def _cancel(chosen: tuple[Entry, ...]) -> Operation:

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from core.admission.quotas import Quotas
 from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.directory import Directory
 from core.history.delivery_reports import DeliveryReports
@@ -9,6 +10,7 @@ from core.history.parcels import Entry, load_parcel
 from core.model.delivery import Recipient
 from core.model.history_key import HistoryKey
 from core.model.people import Group, GroupChange, Supergroup, User, UserChange
+from core.model.quota import Quota
 from core.model.states import Reason, Status
 from core.queue import NewTask, Tube, Tubes
 from core.redis.store import Argument, Store
@@ -74,7 +76,9 @@ async def _call_delivery_verbs(stack: Stack) -> None:
 
     courier = await stack.courier(FakeCourier(respond=respond))
     key = await stack.deliveries.reserve(TENANT, SENDER.id)
-    await stack.deliver(person(1), person(2), Recipient(3), history_key=key)
+    quota = Quota(4, HOUR)
+    await stack.deliver(person(1), person(2), Recipient(3), history_key=key, quota=quota)
+    await Quotas(stack.store).read(TENANT, SENDER.id, quota)
     await stack.finished(key)
     await stack.deliveries.retry(key, TENANT, [Status.FAILED])
     await stack.finished(key)

@@ -1,0 +1,37 @@
+"""Quotas: how many deliveries a sender may send, by its role (D-09, D-10).
+
+`lua/delivery/enqueue.lua` checks and counts in the same step as it stores the delivery, so racing senders never exceed
+a quota; here are the rules and the state.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from core.model.clock import in_ms
+from core.model.history_key import Id, shard_of_sender
+from core.model.quota import Quota, QuotaState
+from core.redis.store import Store
+
+ADMIN = "admin"
+"""The role that is held to no quota and no ownership."""
+
+
+class Quotas:
+    """One per process. `by_role`: the quotas of the settings; a role that is not in it has none."""
+
+    def __init__(self, store: Store, by_role: Mapping[str, Quota] | None = None) -> None:
+        self._store = store
+        self._by_role = by_role or {}
+
+    def of_role(self, role: str | None) -> Quota | None:
+        """The quota of a role; None if there is none."""
+        return None if role is None or role == ADMIN else self._by_role.get(role)
+
+    async def read(self, tenant: str, sender: Id, quota: Quota | None) -> QuotaState:
+        """How much a sender has used. `quota` None: the one that held for its last delivery."""
+        limit, period_ms = (quota.limit, in_ms(quota.period)) if quota else (0, 0)
+        shard = shard_of_sender(sender, self._store.shards)
+        reply = await self._store.run("read_quota", shard, tenant, str(sender), limit, period_ms)
+        used, limit, period_ms, resets_in_ms = (int(part) for part in reply)
+        period, resets_in = timedelta(milliseconds=period_ms), timedelta(milliseconds=resets_in_ms)
+        return QuotaState(used, limit or None, resets_in, period)

@@ -1,0 +1,15 @@
+"""The rules of an installation that hold for every delivery: quotas by role, quiet hours by tenant."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from core.admission.quiet_hours import TenantQuietHours
+from core.model.quota import Quota
+
+
+class Rules(Struct, frozen=True):
+    """`quotas`: role → quota; a role that is not in it has none. Without arguments nothing is limited."""
+
+    quotas: Mapping[str, Quota] = {}
+    quiet_hours: TenantQuietHours = TenantQuietHours()
