@@ -4,6 +4,7 @@ Packages, each importing only from those below it (docs/architecture.md):
 
     courier · webhooks · audit       execute parcels; notify receivers; prove the invariants
     history · queue · admission      deliveries and outcomes; tasks; API keys and idempotency
+    directory                        people, groups and who may write to them, beside the three above
     redis                            keys, scripts, pipelining, keyspace events, streams
     model → errors                   pure values and rules
 

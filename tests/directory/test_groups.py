@@ -218,5 +218,7 @@ async def test_the_number_of_relations_is_limited(directory: Directory, store: S
     ):
         assert (await code_of(attempt))[0] == "LIMIT_REACHED"
     await directory.add_member(TENANT, groups[0], 1)
+    await directory.add_to_supergroup(TENANT, "S", groups[0])
+    await directory.own(TENANT, 1, "group", groups[0])
     await directory.delete_user(TENANT, 1)
     assert await store.command("ZCARD", "directory:{0}:owners:university:group:g0") == 0
