@@ -36,7 +36,7 @@ class Finding:
 
     def __str__(self) -> str:
         mark = {True: "good", False: "BAD ", None: "    "}[self.is_good]
-        return f"{mark}  {self.what:<9} {self.detail}" + (f"\n                {self.repair}" if self.repair else "")
+        return f"{mark}  {self.what:<12} {self.detail}" + (f"\n                   {self.repair}" if self.repair else "")
 
 
 def declare(parser: ArgumentParser) -> None:

@@ -230,7 +230,7 @@ def print_summary(installation: Installation, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"ready": summary(installation)}, ensure_ascii=False), flush=True)
         return
-    lines = [f"{name:<9} {value}" for name, value in summary(installation).items() if value]
+    lines = [f"{name:<12} {value}" for name, value in summary(installation).items() if value]
     lines += [f"{channel:<12} {reason}" for channel, reason in installation.not_ready.items()]
     print("\n".join(["", "Ada is up. Ctrl-C stops it.", *(f"  {line}" for line in lines), ""]), flush=True)
     print(SANDBOX_HINT if installation.inbox else ACCOUNTS_HINT, flush=True)
