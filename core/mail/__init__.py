@@ -13,9 +13,10 @@ from core.mail.html import html_of
 from core.mail.mailer import Mailer
 from core.mail.message import MailMessage, checked_address, sender_address
 from core.mail.server import Encryption, MailServer
-from core.mail.template import Templates, beginning_of
+from core.mail.template import LOCALES, Templates, beginning_of
 
 __all__ = [
+    "LOCALES",
     "Encryption",
     "Invalid",
     "MailDeferred",

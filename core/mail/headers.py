@@ -24,9 +24,15 @@ class HeaderPolicy(EmailPolicy):
         if _fits(line) and (self.utf8 or line.isascii()):
             return line.encode() + b"\r\n"
         if hasattr(value, "addresses"):
-            return super().fold_binary(name, value)
-        words = Header(str(value), "utf-8", header_name=name).encode(linesep="\r\n")
-        return f"{name}: {words}\r\n".encode()
+            value = ", ".join(f"{_encoded(name, one.display_name)} <{one.addr_spec}>" for one in value.addresses)
+        else:
+            value = _encoded(name, str(value))
+        return f"{name}: {value}\r\n".encode()
+
+
+def _encoded(name: str, text: str) -> str:
+    """The encoded words of a text, in lines of the usual length."""
+    return Header(text, "utf-8", header_name=name).encode(linesep="\r\n")
 
 
 def _fits(line: str) -> bool:

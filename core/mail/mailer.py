@@ -30,6 +30,7 @@ class Mailer:
         self._tls: ssl.SSLContext | None = None if server.encryption is Encryption.OFF else server.tls_context()
         self._free = asyncio.Semaphore(connections)
         self._kept: list[tuple[Session, float]] = []
+        self._is_closed = False
 
     async def send(self, message: MailMessage) -> str:
         """Return the Message-ID, without brackets, when the server has accepted the message. Raises MailError."""
@@ -44,9 +45,10 @@ class Mailer:
             self._keep(await self._open())
 
     async def close(self) -> None:
-        """Close the kept connections; safe to repeat."""
+        """Close the kept connections, and those in use when they become free; safe to repeat."""
+        self._is_closed = True
         while self._kept:
-            self._kept.pop()[0].close()
+            await self._kept.pop()[0].quit()
 
     async def _send(self, mail: EncodedMail) -> None:
         kept = self._take_kept()
@@ -74,7 +76,9 @@ class Mailer:
         return await Session.open(self.server, self._timeout, self._tls)
 
     def _keep(self, session: Session) -> None:
-        if session.is_open:
+        if self._is_closed:
+            session.close()
+        elif session.is_open:
             self._kept.append((session, time.monotonic()))
 
     def _take_kept(self) -> Session | None:

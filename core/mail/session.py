@@ -9,6 +9,9 @@ from core.mail.errors import MailError, MailRefused, MailUnavailable, Phase, mai
 from core.mail.message import EncodedMail
 from core.mail.server import Encryption, MailServer
 
+_FAREWELL = 1.0
+"""Seconds that a server has to answer QUIT."""
+
 
 class Session:
     """Transfers one message at a time."""
@@ -30,6 +33,7 @@ class Session:
         try:
             with mail_errors(Phase.CONNECT):
                 await smtp.connect()
+                await smtp.ehlo()  # again after STARTTLS (RFC 3207, 4.2)
             if server.username:
                 with mail_errors(Phase.SIGN_IN):
                     await smtp.login(server.username, server.password)
@@ -65,6 +69,14 @@ class Session:
         try:
             with mail_errors(Phase.SENDER):
                 await self._smtp.rset()
+        except MailError:
+            self.close()
+
+    async def quit(self) -> None:
+        """Say goodbye and close, whether or not the server answers."""
+        try:
+            with mail_errors(Phase.CONNECT):
+                await self._smtp.quit(timeout=_FAREWELL)
         except MailError:
             self.close()
 

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from core.courier import NEVER, Message, Outcome, Reason, Rejected, Sent, SetupError
 from core.mail import (
+    LOCALES,
     Invalid,
     Mailer,
     MailError,
@@ -49,6 +50,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.connections < 1 or self.attempts < 1:
             raise SetupError("ADA_EMAIL_CONNECTIONS and ADA_EMAIL_ATTEMPTS must be at least 1")
+        if self.locale not in LOCALES:
+            raise SetupError(f"ADA_EMAIL_LOCALE must be one of {', '.join(LOCALES)}")
         if self.unsubscribe and not _UNSUBSCRIBE.fullmatch(self.unsubscribe):
             raise SetupError("ADA_EMAIL_UNSUBSCRIBE must be https://…, http://… or mailto:…, without spaces")
 

@@ -263,6 +263,7 @@ def server_context(authority: trustme.CA) -> ssl.SSLContext:
     ("wrong", "named"),
     [
         ({"connections": 0}, "ADA_EMAIL_CONNECTIONS"),
+        ({"locale": "de"}, "ADA_EMAIL_LOCALE"),
         ({"unsubscribe": "javascript:alert(1)"}, "ADA_EMAIL_UNSUBSCRIBE"),
         ({"unsubscribe": "https://example.org/\r\nBcc: x"}, "ADA_EMAIL_UNSUBSCRIBE"),
     ],

@@ -162,6 +162,16 @@ async def test_a_cancelled_transfer_closes_its_connection(mailer: Mailer, state:
     assert state.counter("email", "connections") == 2
 
 
+async def test_close_says_goodbye_and_a_transfer_under_way_ends_first(mailer: Mailer, state: SandboxState) -> None:
+    sending = asyncio.ensure_future(mailer.send(message()))
+    await until(lambda: state.counter("email", "sign-ins") == 1)
+    await mailer.close()
+    await sending
+    assert [mail.text for mail in state.inbox("email")] == ["hello"]
+    await mailer.check()
+    assert mailer._kept == []
+
+
 # addresses in other letters
 
 

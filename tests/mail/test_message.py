@@ -1,6 +1,7 @@
 """Messages on the wire: read back with the standard library, letter for letter; headers cannot be injected."""
 
 from email import message_from_bytes
+from email.header import decode_header, make_header
 from email.message import EmailMessage
 from email.policy import SMTPUTF8
 
@@ -102,6 +103,20 @@ def test_no_line_break_in_a_header_is_accepted(line_break: str) -> None:
 def test_only_further_headers_can_be_given(name: str) -> None:
     with pytest.raises(Invalid, match="header"):
         MailMessage("anna@example.org", "s", "t", headers={name: "x"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Деканат", "Деканат факультета прикладной математики и процессов управления, отдел по работе со студентами № 3"],
+)
+def test_the_name_of_the_sender_survives(name: str) -> None:
+    encoded = encode(MailMessage("anna@example.org", "s", "t", sender=f'"{name}" <dean@example.org>'), SENDER)
+    raw = message_from_bytes(encoded.content)[
+        "From"
+    ]  # the newer policy reads encoded names with spaces between the words
+    assert str(make_header(decode_header(raw))) == f"{name} <dean@example.org>"
+    assert parsed(encoded)["From"].addresses[0].addr_spec == "dean@example.org"
+    assert encoded.content.isascii()
 
 
 # addresses
