@@ -63,11 +63,14 @@ class CatchUp:
         found: Found = []
         extended = time.monotonic()
         async for key in self._keys(webhook.tenant, mark.at):
-            found = heapq.nsmallest(most + 1, [*found, *await self._of_history(webhook, key, mark)], key=_mark_of)
+            found += await self._of_history(webhook, key, mark)
+            if len(found) > 2 * most:
+                found = heapq.nsmallest(most + 1, found, key=_mark_of)
             if time.monotonic() - extended > _RENEW_SECONDS:
                 extended = time.monotonic()
                 if not await self._still_reads():
                     raise StoreUnavailable("another process reads the events of webhooks now")
+        found.sort(key=_mark_of)
         taken = found[:most]
         return [message for _, message in taken], taken[-1][0] if len(found) > most else None
 

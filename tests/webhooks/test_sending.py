@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from itertools import pairwise
 
@@ -168,6 +169,28 @@ async def test_a_response_that_trickles_or_never_comes_ends_at_the_time_limit(
     attempt = await installation.webhooks.test(webhook.tenant, webhook.id)
     assert (attempt.status, attempt.error) == (None, "timeout")
     assert time.monotonic() - started < 4
+
+
+@pytest.mark.parametrize("sent", [b"X-Filler: x\r\n", b"x" * 65536], ids=["many headers", "one long header"])
+async def test_a_head_without_an_end_is_cut(installation: Installation, sent: bytes) -> None:
+    written = 0
+
+    async def pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal written
+        writer.write(b"HTTP/1.1 200 OK\r\n")
+        with suppress(ConnectionError):
+            while True:
+                writer.write(sent)
+                await writer.drain()
+                written += len(sent)
+
+    server = await asyncio.start_server(pour, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    webhook = await installation.webhooks.create(TENANT, f"http://127.0.0.1:{port}/", [EventType.OUTCOME])
+    attempt = await installation.webhooks.test(TENANT, webhook.id)
+    assert not attempt.succeeded
+    assert written < 32 * 2**20
+    server.close()
 
 
 async def test_410_disables_a_webhook_and_a_replay_brings_all_that_it_missed(
