@@ -26,6 +26,12 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "cancel a message, for all or some of its recipients, or many messages at once",
     ),
     "reschedule": ("cli.commands.deliveries", "change the time of a message that is not due yet"),
+    "user": ("cli.commands.users", "list, show, add, change and remove the people of the directory"),
+    "contact": ("cli.commands.contacts", "list, add and remove the contacts of a person"),
+    "group": ("cli.commands.groups", "list, show, add, change and remove groups and their members"),
+    "supergroup": ("cli.commands.supergroups", "list, show, add, change and remove sets of groups"),
+    "owner": ("cli.commands.owners", "show and change who may write to which groups"),
+    "import": ("cli.commands.imports", "read people, groups and their relations from a CSV file: all of it or nothing"),
     "key": ("cli.commands.api_keys", "create, list and revoke API keys"),
     "queue": (
         "cli.commands.queue",
@@ -60,6 +66,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
 GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("demo", "up", "doctor"),
     "Send and follow messages": ("send", "track", "show", "cancel", "reschedule"),
+    "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import"),
     "Look after an installation": ("key", "webhook", "queue", "audit"),
     "Run one part by itself": ("serve", "courier", "sandbox"),
     "Develop Ada": ("test", "check", "bench", "prove", "soak", "docs", "lock"),

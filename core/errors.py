@@ -25,7 +25,11 @@ class AdaError(Exception):
 
 
 class Refused(AdaError):
-    """The caller's mistake. `code` is stable and upper case; `path` is the field ("recipients.0.id"), "" if none."""
+    """The caller's mistake. `code` is stable and upper case; `path` is the field ("recipients.0.id"), "" if none.
+    `retry_after`: when a repeat makes sense, counted from now; None if it never does.
+    """
+
+    retry_after: timedelta | None = None
 
     def __init__(self, code: str, detail: str, path: str = "") -> None:
         super().__init__(detail)
@@ -55,7 +59,7 @@ class TooMany(Refused):
 
     def __init__(self, code: str, detail: str, retry_after: timedelta) -> None:
         super().__init__(code, detail)
-        self.retry_after = retry_after
+        self.retry_after: timedelta = retry_after
 
 
 class QuotaExceeded(TooMany):

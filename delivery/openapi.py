@@ -83,7 +83,7 @@ def _operation(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
     }
     if isinstance(route, OpenRoute):
         return {**operation, "security": []}
-    if route.body or route.lines:
+    if route.body or route.lines or route.upload:
         operation["requestBody"] = _request_body(route, schemas)
     return {**operation, "x-scope": route.scope}
 
@@ -133,6 +133,8 @@ def _headers(route: AnyRoute) -> list[Schema]:
 
 
 def _request_body(route: Route, schemas: Mapping[type, Schema]) -> Schema:
+    if route.upload:
+        return {"required": True, "content": {route.upload: _TEXT}}
     if route.lines:
         line, _ = route.lines
         return {"required": True, "content": {str(route.response): {"schema": schemas[line]}}}

@@ -1,10 +1,23 @@
 """The table of all operations. Registration, scopes, the OpenAPI document and the tests read it."""
 
-from delivery.endpoints import bulk, deliveries, delivery_reports, health, pages, queue, tracking, webhooks
+from delivery.endpoints import (
+    bulk,
+    deliveries,
+    delivery_reports,
+    health,
+    imports,
+    links,
+    pages,
+    queue,
+    tracking,
+    webhooks,
+)
 from delivery.endpoints.directory import contacts, groups, ownerships, supergroups, users
 from delivery.http import metrics, ndjson, sse
 from delivery.http.route import OpenRoute, Repeats, Route
 from delivery.schemas import directory, requests, responses
+from delivery.schemas import imports as import_schemas
+from delivery.schemas import links as link_schemas
 
 Delivery = "/v1/deliveries/{id}"
 Task = "/v1/queue/tasks/{task_id}"
@@ -51,6 +64,15 @@ ROUTES = (
           200, responses.QuotaResponse, query=requests.QuotaQuery),
     Route("POST", "/v1/track", "Wait until a number of channels have reported", "read", tracking.track,
           200, responses.TrackResponse, body=requests.TrackRequest),
+    Route("POST", "/v1/import", "Import a CSV file into the directory, all of it or nothing", "manage",
+          imports.import_csv, 200, import_schemas.Imported, query=import_schemas.ImportQuery, repeats=Repeats.OWN,
+          upload=imports.CSV),
+    Route("GET", "/v1/import", "How far the running import is", "manage", imports.show_progress,
+          200, import_schemas.ImportProgress),
+    Route("POST", "/v1/links", "Mail a code that links a contact to the person with this e-mail address", "manage",
+          links.request_link, 202, link_schemas.LinkRequested, body=link_schemas.LinkBody, repeats=Repeats.STORED),
+    Route("POST", "/v1/links/{link_id}/confirm", "Link the contact, if the code is right", "manage",
+          links.confirm_link, 200, link_schemas.Linked, body=link_schemas.LinkCodeBody, repeats=Repeats.STORED),
     Route("GET", "/v1/queue", "Numbers of tasks by tube and state", "operator", queue.stats, 200, dict),
     Route("GET", "/v1/queue/tasks", "List tasks", "admin", queue.list_tasks,
           200, responses.TaskPage, query=requests.TaskQuery, headers=_LINK),

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
 from core.directory import Directory
+from core.directory.importing import Importing
+from core.directory.linking import Linking
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
@@ -26,5 +28,7 @@ class Services:
     queue: Queue
     channels: Channels
     directory: Directory
+    importing: Importing
+    linking: Linking
     store: Store
     webhooks: Webhooks

@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import aiohttp
@@ -24,6 +25,14 @@ class Event:
 
     name: str
     data: JsonObject
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A body that is not JSON."""
+
+    content: bytes
+    media_type: str
 
 
 class HttpClient:
@@ -48,6 +57,22 @@ class HttpClient:
                 method, self._base_url + path, json=body, params=query, headers=headers
             ) as response:
                 return await read_response(response)
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError) as error:
+            raise self._unreachable(error) from error
+
+    async def upload(
+        self, path: str, upload: Upload, query: Mapping[str, str], timeout: aiohttp.ClientTimeout
+    ) -> JsonObject:
+        """Returns the decoded body; with status 422 the problem document with its errors. Raises as `call`."""
+        headers = {"Content-Type": upload.media_type}
+        try:
+            async with self._session.post(
+                self._base_url + path, data=upload.content, params=query, headers=headers, timeout=timeout
+            ) as response:
+                if response.status != HTTPStatus.UNPROCESSABLE_ENTITY:
+                    return await read_response(response)
+                problem: JsonObject = json.loads(await response.text())
+                return problem
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError) as error:
             raise self._unreachable(error) from error
 

@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from cli.command import SUCCESS, Command, CommandFailed
 from cli.commands.up import ada_child, run_until, start_required
+from cli.processes.linking import open_linking
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import ChildSpec, Supervisor, announce
 from cli.settings.parsing import Address
@@ -29,6 +30,7 @@ from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
 from core.admission.quiet_hours import TenantQuietHours
 from core.directory import Directory
+from core.directory.importing import Importing
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
@@ -96,28 +98,33 @@ async def open_services(store: Store, settings: Settings) -> AsyncIterator[Servi
         await api_keys.ensure(settings.api_key)
     deliveries, directory = Deliveries(store, channels), Directory(store)
     queue, client = Queue(store), WebhookClient(allow_private=settings.webhook_allow_private)
-    webhooks = Webhooks(store, queue, client)
-    runtime = WebhookRuntime(store, webhooks, client)
-    webhook_task = asyncio.create_task(send_webhooks(runtime), name="webhooks")
-    try:
-        yield Services(
-            deliveries=deliveries,
-            sending=Sending(store, deliveries, directory, sending_rules(settings)),
-            tracker=tracker,
-            api_keys=api_keys,
-            idempotency=Idempotency(store),
-            queue=queue,
-            channels=channels,
-            directory=directory,
-            store=store,
-            webhooks=webhooks,
-        )
-    finally:
-        runtime.stop()
-        await asyncio.wait([webhook_task], timeout=SHUTDOWN_TIMEOUT)
-        await cancel_and_wait(webhook_task)
-        await client.close()
-        await tracker.close()
+    webhooks, importing = Webhooks(store, queue, client), Importing(store, directory)
+    async with open_linking(store, directory, settings) as linking:
+        runtime = WebhookRuntime(store, webhooks, client)
+        webhook_task = asyncio.create_task(send_webhooks(runtime), name="webhooks")
+        recovering = asyncio.create_task(importing.keep_recovering(), name="import recovery")
+        try:
+            yield Services(
+                deliveries=deliveries,
+                sending=Sending(store, deliveries, directory, sending_rules(settings)),
+                tracker=tracker,
+                api_keys=api_keys,
+                idempotency=Idempotency(store),
+                queue=queue,
+                channels=channels,
+                directory=directory,
+                importing=importing,
+                linking=linking,
+                store=store,
+                webhooks=webhooks,
+            )
+        finally:
+            runtime.stop()
+            await asyncio.wait([webhook_task], timeout=SHUTDOWN_TIMEOUT)
+            await cancel_and_wait(webhook_task)
+            await cancel_and_wait(recovering)
+            await client.close()
+            await tracker.close()
 
 
 def sending_rules(settings: Settings) -> Rules:

@@ -56,12 +56,15 @@ class Settings:
     smtp_ca: Path | None = None
     mail_templates: Path | None = None
     webhook_allow_private: bool = False
+    link_code_lifetime: timedelta = timedelta(minutes=24)
 
     def __post_init__(self) -> None:
         if self.lease < MIN_LEASE:
             raise SetupError(f"ADA_LEASE is too short: a busy courier needs {MIN_LEASE.seconds}s to renew it")
         if not self.http_rate >= 0 or self.http_burst < 1:
             raise SetupError("ADA_HTTP_RATE must be 0 or more, and ADA_HTTP_BURST at least 1")
+        if self.link_code_lifetime < timedelta(minutes=1):
+            raise SetupError("ADA_LINK_CODE_LIFETIME is too short: a mail needs 1m to arrive and to be read")
 
 
 @dataclass(frozen=True)

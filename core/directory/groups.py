@@ -26,7 +26,7 @@ class Groups(Records):
         users = _texts(members)
         record = encode_record(group)
         while True:
-            reply = await self._store.run("create_group", SHARD, tenant, id_text(group.id), record, *users)
+            reply = await self._write("create_group", tenant, id_text(group.id), record, *users)
             if reply[0] == "leaving":  # a group with this id was deleted and still has former members
                 await self._remove_group(tenant, group.id)
                 continue
@@ -45,7 +45,7 @@ class Groups(Records):
             new = replace(decode_record(record, Group), **given)
             raise_first(faults_of_group(new))
             arguments = (tenant, id_text(group), version_of(record), encode_record(new))
-            if await self._store.run("update_group", SHARD, *arguments):
+            if await self._write("update_group", *arguments):
                 return new
 
     async def delete_group(self, tenant: str, group: Id) -> None:
@@ -58,7 +58,7 @@ class Groups(Records):
 
     async def _remove_group(self, tenant: str, group: Id) -> None:
         """The first call deletes the group; each call takes a page of its members out of it."""
-        while await self._store.run("delete_group", SHARD, tenant, id_text(group)):
+        while await self._write("delete_group", tenant, id_text(group)):
             pass
 
     async def find_group(self, tenant: str, group: Id) -> Group:
@@ -96,13 +96,13 @@ class Groups(Records):
         texts = _texts(users)
         for start in range(0, max(len(texts), 1), PAGE):
             page = texts[start : start + PAGE]
-            _raise_refused(await self._store.run("add_members", SHARD, tenant, id_text(group), *page), group)
+            _raise_refused(await self._write("add_members", tenant, id_text(group), *page), group)
 
     async def remove_member(self, tenant: str, group: Id, user: Id) -> None:
         """Take a person out of a group; it is no error if it is not in it. Raises NotFound GROUP_NOT_FOUND,
         USER_NOT_FOUND.
         """
-        reply = await self._store.run("remove_member", SHARD, tenant, id_text(group), id_text(user))
+        reply = await self._write("remove_member", tenant, id_text(group), id_text(user))
         _raise_refused(reply, group)
 
     async def members(self, tenant: str, group: Id, *, cursor: str | None = None, limit: int = 100) -> Page[User]:

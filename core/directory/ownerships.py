@@ -27,7 +27,7 @@ class Ownerships(Records):
         Raises NotFound USER_NOT_FOUND, GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND, Conflict GROUP_NOT_OWNED (a group of the
         supergroup is not the person's), LIMIT_REACHED.
         """
-        reply = await self._store.run("own", SHARD, tenant, id_text(user), kind, id_text(object_id))
+        reply = await self._write("own", tenant, id_text(user), kind, id_text(object_id))
         match reply[0]:
             case "group":
                 raise Conflict("GROUP_NOT_OWNED", f"The supergroup has the group {reply[1]!r}, which is not owned.")
@@ -43,7 +43,7 @@ class Ownerships(Records):
         Raises NotFound USER_NOT_FOUND, GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND.
         """
         before = await self.ownerships(tenant, user)
-        reply = await self._store.run("disown", SHARD, tenant, id_text(user), kind, id_text(object_id))
+        reply = await self._write("disown", tenant, id_text(user), kind, id_text(object_id))
         if reply[0] != "withdrawn":
             raise _not_found(reply[0], user, kind, object_id)
         return [one for one in before if f"{one.kind}:{one.id}" in reply[1:]]

@@ -6,13 +6,14 @@ made from, and a script recognises its own write when a call is repeated after a
 
 import secrets
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from core.errors import Invalid
+from core.errors import Conflict, Invalid
 from core.model.compact_json import compact_json
 from core.model.history_key import Id
 from core.model.people import Group, Supergroup, User, id_text
@@ -57,6 +58,15 @@ def raise_first(faults: Iterable[Invalid]) -> None:
         raise fault
 
 
+class ImportRunning(Conflict):
+    """A file is imported into the directory of the tenant: until its end no other write is taken."""
+
+    retry_after = timedelta(seconds=5)
+
+    def __init__(self) -> None:
+        super().__init__("IMPORT_RUNNING", "An import into the directory is under way. Repeat this in a few seconds.")
+
+
 class Records:
     """What the parts of the directory have in common."""
 
@@ -67,6 +77,13 @@ class Records:
         """The record of one id, None if there is none."""
         record: str | None = await self._store.command("HGET", _hash_of(tenant, shape), id_text(given))
         return record
+
+    async def _write(self, script: str, tenant: str, *arguments: str) -> Any:
+        """Run a script that writes; return its reply. Raises ImportRunning."""
+        reply = await self._store.run(script, SHARD, tenant, *arguments)
+        if isinstance(reply, list) and reply[0] == "importing":
+            raise ImportRunning
+        return reply
 
     async def _values(self, tenant: str, shape: type[T], ids: Sequence[str]) -> list[T | None]:
         """The values of ids, in their order, in pages."""

@@ -26,7 +26,7 @@ class Supergroups(Records):
         raise_first(faults_of_group(supergroup))
         groups = list(dict.fromkeys(id_text(one) for one in supergroup.groups))
         record = encode_record(replace(supergroup, groups=()))
-        reply = await self._store.run("create_supergroup", SHARD, tenant, id_text(supergroup.id), record, *groups)
+        reply = await self._write("create_supergroup", tenant, id_text(supergroup.id), record, *groups)
         if reply[0] == "exists":
             raise Conflict("SUPERGROUP_EXISTS", "There is a supergroup with this id.", "id")
         _raise_refused(reply, supergroup.id)
@@ -42,14 +42,14 @@ class Supergroups(Records):
             new = new if change.title is UNSET else replace(new, title=change.title)
             raise_first(faults_of_group(new))
             arguments = (tenant, id_text(supergroup), version_of(record), encode_record(new))
-            if await self._store.run("update_supergroup", SHARD, *arguments):
+            if await self._write("update_supergroup", *arguments):
                 return await self._with_groups(tenant, new)
 
     async def delete_supergroup(self, tenant: str, supergroup: Id) -> None:
         """Delete a supergroup with its ownerships; its groups stay. Raises NotFound SUPERGROUP_NOT_FOUND."""
         if await self._record(tenant, Supergroup, supergroup) is None:
             raise supergroup_not_found(supergroup)
-        await self._store.run("delete_supergroup", SHARD, tenant, id_text(supergroup))
+        await self._write("delete_supergroup", tenant, id_text(supergroup))
 
     async def find_supergroup(self, tenant: str, supergroup: Id) -> Supergroup:
         """The supergroup with this id and its groups. Raises NotFound SUPERGROUP_NOT_FOUND."""
@@ -81,7 +81,7 @@ class Supergroups(Records):
 
         Raises NotFound SUPERGROUP_NOT_FOUND, GROUP_NOT_FOUND, Conflict GROUP_NOT_OWNED, LIMIT_REACHED.
         """
-        reply = await self._store.run("add_to_supergroup", SHARD, tenant, id_text(supergroup), id_text(group))
+        reply = await self._write("add_to_supergroup", tenant, id_text(supergroup), id_text(group))
         if reply[0] == "owner":
             raise Conflict("GROUP_NOT_OWNED", f"{reply[1]} owns this supergroup, but not the group {group!r}.")
         _raise_refused(reply, supergroup)
@@ -90,7 +90,7 @@ class Supergroups(Records):
         """Take a group out of a supergroup; it is no error if it is not in it. Raises NotFound SUPERGROUP_NOT_FOUND,
         GROUP_NOT_FOUND.
         """
-        reply = await self._store.run("remove_from_supergroup", SHARD, tenant, id_text(supergroup), id_text(group))
+        reply = await self._write("remove_from_supergroup", tenant, id_text(supergroup), id_text(group))
         _raise_refused(reply, supergroup)
 
     async def _with_groups(self, tenant: str, supergroup: Supergroup) -> Supergroup:

@@ -46,7 +46,7 @@ class Users(Records):
         """
         raise_first(faults_of_user(user))
         stored = canonical_user(user)
-        reply = await self._store.run("create_user", SHARD, tenant, id_text(user.id), encode_record(stored))
+        reply = await self._write("create_user", tenant, id_text(user.id), encode_record(stored))
         if reply[0] == "exists":
             raise Conflict("USER_EXISTS", "There is a person with this id.", "id")
         _raise_taken(reply)
@@ -66,7 +66,7 @@ class Users(Records):
         Raises NotFound USER_NOT_FOUND.
         """
         await self.find_user(tenant, user)
-        await self._store.run("delete_user", SHARD, tenant, id_text(user))
+        await self._write("delete_user", tenant, id_text(user))
 
     async def find_user(self, tenant: str, user: Id) -> User:
         """The person with this id. Raises NotFound USER_NOT_FOUND."""
@@ -177,7 +177,7 @@ class Users(Records):
             raise_first(faults_of_user(new))
             new = canonical_user(new)
             arguments = (tenant, id_text(user), version_of(record), encode_record(new))
-            reply = await self._store.run("update_user", SHARD, *arguments)
+            reply = await self._write("update_user", *arguments)
             _raise_taken(reply)
             if reply[0] == "updated":
                 return new

@@ -6,11 +6,12 @@ Called by aiohttp; calls `delivery.http.endpoint`, or the handler itself on a ro
 import logging
 import math
 import time
+from datetime import timedelta
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 
-from core.errors import QuotaExceeded, Refused, StoreFull, StoreUnavailable, TooMany
+from core.errors import QuotaExceeded, Refused, StoreFull, StoreUnavailable
 from core.model.quota import QuotaState
 from delivery.http.metrics import Metrics
 from delivery.http.problems import (
@@ -83,16 +84,16 @@ def _refusal(refused: Refused) -> web.Response:
         response = respond(document)
         response.force_close()  # the rest of the body is not read
         return response
-    return respond(document, _limit_headers(refused) if isinstance(refused, TooMany) else None)
+    return respond(document, None if refused.retry_after is None else _limit_headers(refused, refused.retry_after))
 
 
-def _limit_headers(refused: TooMany) -> dict[str, str]:
+def _limit_headers(refused: Refused, wait: timedelta) -> dict[str, str]:
     """When a refused request may be repeated, and which limit it has reached."""
-    headers: dict[str, str] = {hdrs.RETRY_AFTER: str(math.ceil(refused.retry_after.total_seconds()))}
+    headers: dict[str, str] = {hdrs.RETRY_AFTER: str(math.ceil(wait.total_seconds()))}
     if isinstance(refused, RateExceeded):
         return headers | dict(refused.headers)
     if isinstance(refused, QuotaExceeded):
-        state = QuotaState(refused.limit, refused.limit, refused.retry_after, refused.period)
+        state = QuotaState(refused.limit, refused.limit, wait, refused.period)
         return headers | quota_headers(state)
     return headers
 

@@ -11,6 +11,7 @@ from http import HTTPStatus
 from aiohttp import hdrs, web
 from msgspec import UNSET, to_builtins
 
+from core.directory.importing import ImportRefused, RowError
 from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused, TooMany
 from delivery.schemas.responses import FieldError, ProblemDocument
 
@@ -114,6 +115,33 @@ CODES = {
     "CONTACT_MALFORMED": ProblemType(400, "A contact is not channel:address"),
     "UNKNOWN_ROLE": ProblemType(400, "Unknown role"),
     "UNKNOWN_LOCALE": ProblemType(400, "Unknown locale"),
+    # linking
+    "EMAIL_UNKNOWN": ProblemType(404, "No person has this e-mail address"),
+    "CONTACT_LINKED": ProblemType(409, "The contact is linked already"),
+    "CONTACT_NOT_LINKED": ProblemType(404, "The contact belongs to no person"),
+    "CODE_MISSING": ProblemType(404, "No code was requested"),
+    "CODE_WRONG": ProblemType(403, "The code is wrong"),
+    "CODE_EXPIRED": ProblemType(410, "The code has expired"),
+    "TOO_MANY_GUESSES": ProblemType(429, "The code is void after too many wrong ones"),
+    "TOO_MANY_MAILS": ProblemType(429, "Too many codes were requested"),
+    "MAIL_NOT_SET_UP": ProblemType(409, "There is no mail server"),
+    "MAIL_REFUSED": ProblemType(502, "The mail server refused the mail"),
+    "MAIL_UNAVAILABLE": ProblemType(503, "The mail server cannot be reached"),
+    # CSV import; the codes of rows
+    "ROWS_INVALID": ProblemType(422, "The file has errors; nothing was imported"),
+    "IMPORT_RUNNING": ProblemType(409, "A file is being imported into the directory"),
+    "CSV_EMPTY": ProblemType(422, "The file is empty"),
+    "CSV_NOT_UTF8": ProblemType(422, "The file is not UTF-8"),
+    "CSV_QUOTE_UNCLOSED": ProblemType(422, "A quotation mark is not closed"),
+    "CSV_MALFORMED": ProblemType(422, "A row is not CSV"),
+    "CELL_TOO_LONG": ProblemType(422, "A cell is too long"),
+    "TOO_MANY_ROWS": ProblemType(422, "The file has too many rows"),
+    "COLUMN_MISSING": ProblemType(422, "A column is missing"),
+    "COLUMN_UNKNOWN": ProblemType(422, "A column is unknown"),
+    "COLUMN_REPEATED": ProblemType(422, "A column occurs more than once"),
+    "WRONG_NUMBER_OF_CELLS": ProblemType(422, "A row has more or fewer cells than the header"),
+    "DUPLICATE_ROW": ProblemType(422, "Two rows are about the same"),
+    "GROUP_LEAVING": ProblemType(409, "The group is being deleted"),
     # keys
     "HISTORY_KEY_MALFORMED": ProblemType(400, "The history key is malformed"),
     "HISTORY_KEY_OF_ANOTHER_SENDER": ProblemType(400, "The history key was made for another sender"),
@@ -194,9 +222,15 @@ def _type_of_class(refused: Refused) -> ProblemType:
 
 
 def _errors(refused: Refused) -> Sequence[FieldError]:
+    if isinstance(refused, ImportRefused):
+        return [_row_error(error) for error in refused.errors]
     if isinstance(refused, InvalidFields):
         return refused.errors
     return [FieldError(refused.path, refused.code, refused.detail)] if refused.path else ()
+
+
+def _row_error(error: RowError) -> FieldError:
+    return FieldError(f"{error.row}.{error.column}", error.code, error.message, error.row, error.column)
 
 
 def _document(kind: ProblemType, code: str, detail: str, errors: Sequence[FieldError] = ()) -> ProblemDocument:

@@ -42,6 +42,7 @@ class Route:
     query: type[Struct] = NoParameters
     repeats: Repeats = Repeats.NONE
     headers: Mapping[str, str] = field(default_factory=dict)  # of the response: name → description
+    upload: str = ""  # the media type of a body that the endpoint reads itself
     lines: tuple[type[Struct], type[Struct]] | None = None  # NDJSON: the type of a line, and of its response
 
 

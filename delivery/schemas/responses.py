@@ -348,11 +348,15 @@ class ReadinessResponse(Struct, omit_defaults=True):
 
 
 class FieldError(Struct):
-    """One error of the request. `path`: "recipients.0.id"."""
+    """One error of the request. `path`: "recipients.0.id". In a CSV file also `row`, as a spreadsheet shows it (the
+    header is row 1), and `column`, its name.
+    """
 
     path: str
     code: str
     message: str
+    row: int | UnsetType = UNSET
+    column: str | UnsetType = UNSET
 
 
 class ProblemDocument(Struct):

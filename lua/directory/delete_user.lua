@@ -1,10 +1,11 @@
 -- delete_user: delete a person with its contacts, memberships and ownerships
 -- ARGV    tenant, id
--- USES    people
--- RETURNS 1, or 0 if there is no such person
+-- USES    people, import_lock
+-- RETURNS ["importing"], or 1, or 0 if there is no such person
 -- EVENTS  none
 -- INVARIANT I19 no index names a deleted person
 
+if import_runs(tenant) then return { 'importing' } end
 local stored = redis.call('HGET', users_key(tenant), id)
 if not stored then return 0 end
 

@@ -1,11 +1,12 @@
 -- disown: withdraw an ownership; for a group, also the person's supergroups that contain it
 -- ARGV    tenant, user, kind, id
 --         kind: group or supergroup
--- USES    ownership
--- RETURNS ["withdrawn", <kind>:<id>, …] or ["user"] ["object"]: there is none
+-- USES    ownership, import_lock
+-- RETURNS ["withdrawn", <kind>:<id>, …] or ["importing"] ["user"] ["object"]: there is none
 -- EVENTS  none
 -- INVARIANT I21 the owner of a supergroup owns each of its groups
 
+if import_runs(tenant) then return { 'importing' } end
 local missing = missing_for_ownership(tenant, user, kind, id)
 if missing then return { missing } end
 

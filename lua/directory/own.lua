@@ -1,11 +1,13 @@
 -- own: make a person an owner of a group or supergroup
 -- ARGV    tenant, user, kind, id
 --         kind: group or supergroup
--- USES    ownership
--- RETURNS ["owned"] or ["user"] ["object"] (there is none) ["limit"] ["group", id]: a group of the supergroup that the person does not own
+-- USES    ownership, import_lock
+-- RETURNS ["owned"] or ["importing"] ["user"] ["object"] (there is none) ["limit"]
+--         ["group", id]: a group of the supergroup that the person does not own
 -- EVENTS  none
 -- INVARIANT I21 the owner of a supergroup owns each of its groups; a refusal writes nothing
 
+if import_runs(tenant) then return { 'importing' } end
 local missing = missing_for_ownership(tenant, user, kind, id)
 if missing then return { missing } end
 local object = kind .. ':' .. id

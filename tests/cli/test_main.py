@@ -108,6 +108,12 @@ NEEDED = {
     "queue": ("stats",),
     "key": ("list",),
     "webhook": ("list",),
+    "user": ("list",),
+    "contact": ("list", "7"),
+    "group": ("list",),
+    "supergroup": ("list",),
+    "owner": ("list", "7"),
+    "import": ("users", "people.csv"),
     "courier": ("vk",),
     "bench": ("lag",),
 }

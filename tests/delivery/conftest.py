@@ -14,6 +14,8 @@ from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
 from core.courier.runtime import Runtime
 from core.directory import Directory
+from core.directory.importing import Importing
+from core.directory.linking import Linking
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
@@ -26,6 +28,7 @@ from delivery.app import build
 from delivery.http.options import Options
 from delivery.http.server import listening
 from delivery.services import Services
+from tests.support.outbox import Outbox
 from tests.support.servers import Server
 from tests.support.stack import QUICK, FakeCourier, Respond, sent
 from tests.support.waiting import until
@@ -112,7 +115,13 @@ async def store(server: Server) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
-async def services(store: Store) -> AsyncIterator[Services]:
+def outbox() -> Outbox:
+    """Where the mails of the API go."""
+    return Outbox()
+
+
+@pytest.fixture
+async def services(store: Store, outbox: Outbox) -> AsyncIterator[Services]:
     channels, tracker, api_keys = Channels(store), Tracker(store), ApiKeys(store)
     await api_keys.ensure(ADMIN)
     deliveries, directory = Deliveries(store, channels), Directory(store)
@@ -126,6 +135,8 @@ async def services(store: Store) -> AsyncIterator[Services]:
         queue=queue,
         channels=channels,
         directory=directory,
+        importing=Importing(store, directory),
+        linking=Linking(store, directory, outbox),
         store=store,
         webhooks=Webhooks(store, queue, client),
     )

@@ -1,10 +1,15 @@
 """Calls every verb of core, for tests of rules that hold for all of them."""
 
+from contextlib import suppress
 from datetime import timedelta
+from io import BytesIO
 
 from core.admission.quotas import Quotas
 from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.directory import Directory
+from core.directory.importing import Importing, Kind
+from core.directory.importing.journal import Journal, roll_forward
+from core.directory.linking import Linking, NotMailed
 from core.history.delivery_reports import DeliveryReports
 from core.history.parcels import Entry, load_parcel
 from core.model.delivery import Recipient
@@ -18,6 +23,7 @@ from core.webhooks.event_reader import EventReader, Limits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import AttemptRecord, EventType
+from tests.support.outbox import Outbox
 from tests.support.servers import Server
 from tests.support.stack import HOUR, SENDER, TENANT, FakeCourier, Stack, person
 
@@ -44,6 +50,7 @@ async def call_every_verb(stack: Stack) -> None:
     await _call_delivery_verbs(stack)
     await _call_webhook_verbs(stack)
     await _call_directory_verbs(Directory(stack.store))
+    await _import_and_link(stack)
 
 
 async def _call_queue_verbs(stack: Stack) -> None:
@@ -110,6 +117,25 @@ async def _call_directory_verbs(directory: Directory) -> None:
     await directory.delete_supergroup(TENANT, "T")
     await directory.delete_group(TENANT, "B")
     await directory.delete_user(TENANT, 2)
+
+
+async def _import_and_link(stack: Stack) -> None:
+    """Imports a file, gives up another; mails a code, links a contact with another, withdraws the third."""
+    directory, outbox = Directory(stack.store), Outbox()
+    importing, linking = Importing(stack.store, directory), Linking(stack.store, directory, outbox)
+    await importing.run(TENANT, Kind.USERS, BytesIO(b"id,email\n5,five@example.org\n6,six@example.org\n"))
+    for address in ("f1", "f2"):
+        await linking.request(TENANT, "echo", address, "five@example.org")
+    await linking.confirm(TENANT, "echo", "f2", outbox.codes[-1])
+    outbox.is_down = True
+    with suppress(NotMailed):
+        await linking.request(TENANT, "echo", "f3", "five@example.org")
+    for ends in (Journal.abort, Journal.commit):
+        journal = Journal(stack.store, TENANT)
+        await journal.begin("members", 1)
+        await journal.add([("member", "A", "5")], 1)
+        await ends(journal)
+    await roll_forward(stack.store, TENANT)
 
 
 async def report_token(stack: Stack, key: HistoryKey, channel: str = "echo", index: int = 0, parcel: int = 0) -> str:

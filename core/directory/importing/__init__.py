@@ -1,0 +1,16 @@
+"""CSV import into the directory: all rows of a file or none.
+
+Guarantees: every error is reported by row and column, and then nothing is written. No script writes more than 250
+records, so others are served meanwhile. An import whose process dies is either not begun or completed by another
+process. Until the end of an import all other writes to the directory of its tenant are refused (IMPORT_RUNNING).
+
+Neighbours: `core.directory` (records, pages of ids), `core.model.people` (the rules of values).
+"""
+
+from core.directory.importing.errors import ImportRefused, RowError
+from core.directory.importing.importer import Imported, Importing
+from core.directory.importing.journal import Progress
+from core.directory.importing.kinds import Kind
+from core.directory.records import ImportRunning
+
+__all__ = ["ImportRefused", "ImportRunning", "Imported", "Importing", "Kind", "Progress", "RowError"]

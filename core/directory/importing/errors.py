@@ -1,0 +1,30 @@
+"""The errors of an import: by row and column."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from core.errors import Invalid
+
+
+class RowError(Struct, frozen=True):
+    """One error of a file. `row`: as a spreadsheet shows it, the header is row 1; `column`: its name, or ""."""
+
+    row: int
+    column: str
+    code: str
+    message: str
+
+
+class ImportRefused(Invalid):
+    """The file has errors; nothing was written. `errors`: the first ones, by row; `count`: of all."""
+
+    def __init__(self, errors: Sequence[RowError], count: int = 0) -> None:
+        self.errors = errors
+        self.count = max(count, len(errors))
+        super().__init__("ROWS_INVALID", f"Nothing was imported: {self.count} errors. The first: {_shown(errors[0])}")
+
+
+def _shown(error: RowError) -> str:
+    column = f", column {error.column}" if error.column else ""
+    return f"row {error.row}{column}: {error.message}"

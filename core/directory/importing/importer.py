@@ -1,0 +1,200 @@
+"""Imports a CSV file: all of it or nothing.
+
+    read the rows ─▶ lock the directory ─▶ check page by page, journal ─▶ commit ─▶ write page by page
+    in a thread      of the tenant         the writes                     one step
+
+The journal and what happens after a crash: `core.directory.importing.journal`, docs/decisions/0037.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import IO
+
+from msgspec import Struct
+
+from core.directory.directory import Directory
+from core.directory.importing import journal
+from core.directory.importing.csv_rows import MOST_ERRORS, Row, read_rows
+from core.directory.importing.errors import ImportRefused, RowError
+from core.directory.importing.groups import check_groups, check_members
+from core.directory.importing.journal import ImportLost, Journal, Step
+from core.directory.importing.kinds import COLUMNS, KEY_COLUMNS, Kind, form_errors, row_key
+from core.directory.importing.page import Check, Page
+from core.directory.importing.people import check_contacts, check_users
+from core.directory.importing.reader import Reader
+from core.directory.importing.relations import check_ownerships, check_supergroups
+from core.errors import StoreError, StoreUnavailable
+from core.redis.store import Store
+
+log = logging.getLogger(__name__)
+
+PAGE_STEPS = 250
+"""The most writes of one script: people, memberships, … (docs/performance.md)."""
+_PAGE_SIZE = 2**18
+"""Characters of one page of the journal; a page has one step at least."""
+_SECONDS_BETWEEN_RECOVERIES = 2.0
+
+CHECKS: Mapping[Kind, Check] = {
+    Kind.USERS: check_users,
+    Kind.CONTACTS: check_contacts,
+    Kind.GROUPS: check_groups,
+    Kind.MEMBERS: check_members,
+    Kind.SUPERGROUPS: check_supergroups,
+    Kind.OWNERSHIPS: check_ownerships,
+}
+
+
+class Imported(Struct, frozen=True):
+    """How many rows were new, and how many named something that existed."""
+
+    created: int
+    updated: int
+
+
+class Importing:
+    """Imports into the directory of any tenant; one per process."""
+
+    def __init__(self, store: Store, directory: Directory) -> None:
+        self._store = store
+        self._directory = directory
+
+    async def run(
+        self,
+        tenant: str,
+        kind: Kind,
+        file: IO[bytes],
+        *,
+        dry_run: bool = False,
+        channels: Collection[str] | None = None,
+    ) -> Imported:
+        """Import a file. With `dry_run` it is only checked. `channels`: the known ones; None if they are not checked.
+
+        Raises ImportRefused with the errors by row, ImportRunning, StoreError. After StoreUnavailable it is unknown
+        whether the file is imported; a repeat is safe.
+        """
+        rows, errors = await asyncio.to_thread(_read, kind, file)
+        reader = Reader(self._store, self._directory, tenant, channels)
+        checking = _Checking(kind, reader, rows)
+        if dry_run or errors:
+            await checking.run(None)
+            _refuse(errors + checking.errors)
+            return checking.result
+        return await self._write(tenant, checking)
+
+    async def _write(self, tenant: str, checking: "_Checking") -> Imported:
+        pages = Journal(self._store, tenant)
+        await pages.begin(checking.kind, len(checking.rows))
+        try:
+            await checking.run(pages)
+            _refuse(checking.errors)
+            await pages.commit()
+        except ImportLost:
+            raise StoreUnavailable("The import took too long, so it was given up. Nothing was written.") from None
+        except BaseException:
+            with suppress(StoreError):
+                await asyncio.shield(pages.abort())
+            raise
+        await journal.roll_forward(self._store, tenant)
+        return checking.result
+
+    async def progress(self, tenant: str) -> journal.Progress:
+        """How far the import of the tenant is."""
+        return await journal.progress(self._store, tenant)
+
+    async def recover(self) -> int:
+        """Complete the committed imports whose process is gone, for all tenants. Returns how many."""
+        return await journal.roll_forward_all(self._store)
+
+    async def keep_recovering(self) -> None:
+        """`recover` every 2 seconds, until cancelled."""
+        while True:
+            try:
+                if completed := await self.recover():
+                    log.warning("completed %d interrupted imports", completed)
+            except StoreError as fault:
+                log.warning("interrupted imports cannot be looked for: %s", fault)
+            await asyncio.sleep(_SECONDS_BETWEEN_RECOVERIES)
+
+
+# the form of the file
+
+
+def _read(kind: Kind, file: IO[bytes]) -> tuple[list[Row], list[RowError]]:
+    """The rows without errors of their own, and the errors of the others. Raises ImportRefused."""
+    rows = read_rows(file, COLUMNS[kind])
+    errors = [error for row in rows for error in form_errors(kind, row)]
+    wrong = {error.row for error in errors}
+    valid = [row for row in rows if row.number not in wrong]
+    repeated = list(_repeated(kind, valid))
+    wrong = {error.row for error in repeated}
+    return [row for row in valid if row.number not in wrong], errors + repeated
+
+
+def _repeated(kind: Kind, rows: Iterable[Row]) -> Iterator[RowError]:
+    first: dict[tuple[str, ...], int] = {}
+    for row in rows:
+        number = first.setdefault(row_key(kind, row), row.number)
+        if number != row.number:
+            yield row.error(KEY_COLUMNS[kind][-1], "DUPLICATE_ROW", f"Row {number} is the same {kind.singular}.")
+
+
+# the check against the directory
+
+
+class _Checking:
+    """Checks the rows of a file; puts what is to be written into a journal, until there is an error."""
+
+    def __init__(self, kind: Kind, reader: Reader, rows: Sequence[Row]) -> None:
+        self.kind = kind
+        self.rows = rows
+        self.errors: list[RowError] = []
+        self._reader = reader
+        self._total = Page()
+
+    @property
+    def result(self) -> Imported:
+        return Imported(self._total.created, self._total.updated)
+
+    async def run(self, pages: Journal | None) -> None:
+        """Check all rows. `pages` is aborted at the first error: what follows is checked for the report only."""
+        async for page in CHECKS[self.kind](self._reader, self.rows):
+            self._add(page)
+            if pages and self.errors:
+                await pages.abort()
+                pages = None
+            if pages:
+                await self._journal(pages, page)
+
+    def _add(self, page: Page) -> None:
+        self.errors += page.errors
+        self._total.rows += page.rows
+        self._total.created += page.created
+        self._total.updated += page.updated
+
+    async def _journal(self, pages: Journal, page: Page) -> None:
+        for steps in _parts(page.steps):
+            await pages.add(steps, self._total.rows)
+        if not page.steps:
+            await pages.add([], self._total.rows)
+
+
+def _parts(steps: Sequence[Step]) -> Iterator[list[Step]]:
+    """Steps in parts of bounded number and size."""
+    part: list[Step] = []
+    size = 0
+    for step in steps:
+        size += sum(map(len, step))
+        if part and (len(part) == PAGE_STEPS or size > _PAGE_SIZE):
+            yield part
+            part, size = [], sum(map(len, step))
+        part.append(step)
+    if part:
+        yield part
+
+
+def _refuse(errors: Sequence[RowError]) -> None:
+    """Raises ImportRefused with the first errors, by row."""
+    if errors:
+        raise ImportRefused(sorted(errors, key=lambda one: one.row)[:MOST_ERRORS], len(errors))

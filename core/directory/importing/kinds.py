@@ -1,0 +1,129 @@
+"""The kinds of files that can be imported, and their columns. Pure.
+
+A column that a file does not have leaves what exists as it is; an empty cell clears the field. A cell with several
+items separates them by semicolons.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+from core.directory.importing.csv_rows import Columns, Row, listed
+from core.directory.importing.errors import RowError
+from core.errors import Invalid
+from core.model.addresses import canonical
+from core.model.history_key import Id
+from core.model.people import DEFAULT_LOCALE, OBJECT_KINDS, faults_of_id, id_text
+
+_CONTACTS = "contacts."
+_YES = frozenset({"true", "yes", "1", "да"})
+_NO = frozenset({"false", "no", "0", "нет", ""})
+
+
+class Kind(StrEnum):
+    """What the rows of a file are."""
+
+    USERS = "users"
+    CONTACTS = "contacts"
+    GROUPS = "groups"
+    MEMBERS = "members"
+    SUPERGROUPS = "supergroups"
+    OWNERSHIPS = "ownerships"
+
+    @property
+    def singular(self) -> str:
+        """One of them, in words."""
+        return {"users": "person"}.get(self.value, self.value.removesuffix("s"))
+
+
+COLUMNS: Mapping[Kind, Columns] = {
+    Kind.USERS: Columns(("id",), ("name", "email", "role", "locale", "opt_out"), (_CONTACTS,)),
+    Kind.CONTACTS: Columns(("user", "channel", "address")),
+    Kind.GROUPS: Columns(("id",), ("title", "virtual")),
+    Kind.MEMBERS: Columns(("group", "user")),
+    Kind.SUPERGROUPS: Columns(("id",), ("title", "groups")),
+    Kind.OWNERSHIPS: Columns(("user", "kind", "id")),
+}
+
+KEY_COLUMNS: Mapping[Kind, tuple[str, ...]] = {
+    Kind.USERS: ("id",),
+    Kind.CONTACTS: ("user", "channel", "address"),
+    Kind.GROUPS: ("id",),
+    Kind.MEMBERS: ("group", "user"),
+    Kind.SUPERGROUPS: ("id",),
+    Kind.OWNERSHIPS: ("user", "kind", "id"),
+}
+"""The columns whose cells together may occur only once in a file."""
+
+
+def parse_id(text: str) -> Id:
+    """A whole number if the text is one in its usual form, else the text."""
+    digits = text.removeprefix("-")
+    if digits.isascii() and digits.isdecimal() and len(digits) <= 19 and str(int(text)) == text:
+        return int(text)
+    return text
+
+
+def form_errors(kind: Kind, row: Row) -> Iterator[RowError]:
+    """The errors of a row that show without the directory, except those that the model finds in a whole value."""
+    for column in KEY_COLUMNS[kind]:
+        if not row.cells[column]:
+            yield row.error(column, "REQUIRED", f"The cell {column!r} is empty.")
+        elif column in ("id", "user", "group"):
+            yield from as_row_errors(row, faults_of_id(parse_id(row.cells[column]), column))
+    if "virtual" in row.cells and row.cells["virtual"].lower() not in _YES | _NO:
+        yield row.error("virtual", "WRONG_VALUE", "Allowed values: true, false, or an empty cell.")
+    if kind is Kind.OWNERSHIPS and row.cells["kind"] not in OBJECT_KINDS:
+        yield row.error("kind", "WRONG_VALUE", f"Allowed values: {', '.join(OBJECT_KINDS)}.")
+
+
+def as_row_errors(row: Row, faults: Iterator[Invalid]) -> Iterator[RowError]:
+    """Faults of a value as errors of its row. The path "contacts.sms.0" is in the column contacts.sms."""
+    for fault in faults:
+        column = next((name for name in row.cells if f"{fault.path}.".startswith(f"{name}.")), fault.path)
+        yield row.error(column, fault.code, fault.detail)
+
+
+def row_key(kind: Kind, row: Row) -> tuple[str, ...]:
+    """What a row is about: two rows of a file may not be about the same."""
+    key = tuple(row.cells[column] for column in KEY_COLUMNS[kind])
+    if kind is Kind.CONTACTS:
+        user, channel, address = key
+        return user, channel, canonical(channel, address)
+    return key
+
+
+# the fields that a row sets
+
+
+def user_fields(row: Row) -> dict[str, Any]:
+    """The fields of a person that the file has, without contacts."""
+    found: dict[str, Any] = {name: row.cells[name] or None for name in ("name", "email", "role") if name in row.cells}
+    if "locale" in row.cells:
+        found["locale"] = row.cells["locale"] or DEFAULT_LOCALE
+    if "opt_out" in row.cells:
+        found["opt_out"] = listed(row.cells["opt_out"])
+    return found
+
+
+def contact_cells(row: Row) -> dict[str, list[str]]:
+    """Channel → addresses, for the channels that the file has."""
+    return {
+        name.removeprefix(_CONTACTS): listed(cell) for name, cell in row.cells.items() if name.startswith(_CONTACTS)
+    }
+
+
+def group_fields(row: Row) -> dict[str, Any]:
+    """The fields of a group or supergroup that the file has, without its groups."""
+    found: dict[str, Any] = {"title": row.cells["title"] or None} if "title" in row.cells else {}
+    if "virtual" in row.cells:
+        found["virtual"] = row.cells["virtual"].lower() in _YES
+    return found
+
+
+def group_ids(row: Row) -> list[Id] | None:
+    """The groups of a supergroup, each once; None if the file has no such column."""
+    if "groups" not in row.cells:
+        return None
+    ids = [parse_id(item) for item in listed(row.cells["groups"])]
+    return list({id_text(one): one for one in ids}.values())

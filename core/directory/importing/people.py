@@ -1,0 +1,155 @@
+"""Checks the rows of people and of contacts against the directory."""
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from core.directory.importing.csv_rows import Row
+from core.directory.importing.errors import RowError
+from core.directory.importing.kinds import as_row_errors, contact_cells, parse_id, user_fields
+from core.directory.importing.page import Page
+from core.directory.importing.reader import Reader, in_pages
+from core.directory.records import encode_record
+from core.errors import Invalid
+from core.model.addresses import canonical
+from core.model.people import User, canonical_user, faults_of_contacts, faults_of_user, id_text
+
+Candidate = tuple[Row, User | None, User]
+"""A row, the person as it is stored, and as it will be."""
+
+
+class Claims:
+    """Who gets which unique value in this file: e-mail addresses, or contacts."""
+
+    def __init__(self, column: str, code: str) -> None:
+        self._column = column
+        self._code = code
+        self._rows: dict[str, tuple[str, int]] = {}
+
+    def take(self, value: str, user: str, row: Row, page: Page, column: str = "") -> None:
+        """Note that the row gives the value to this person. An error if another row gave it to another one."""
+        other, number = self._rows.setdefault(value, (user, row.number))
+        if other != user:
+            message = f"Row {number} gives it to another person."
+            page.errors.append(row.error(column or self._column, self._code, message))
+
+    def refuse(self, row: Row, owner: str, page: Page, column: str = "") -> None:
+        """The error for a value that another person of the directory has."""
+        page.errors.append(row.error(column or self._column, self._code, f"The person {owner} has it already."))
+
+
+class Claimed:
+    """The unique values that the rows of a file give to people."""
+
+    def __init__(self) -> None:
+        self.emails = Claims("email", "EMAIL_TAKEN")
+        self.contacts = Claims("address", "CONTACT_TAKEN")
+
+
+# people
+
+
+async def check_users(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Page]:
+    """Each row creates a person or changes the fields that the file has."""
+    claimed = Claimed()
+    for some in in_pages(rows):
+        page = Page(len(some))
+        found = await reader.users([row.cells["id"] for row in some])
+        candidates = [
+            candidate for row, old in zip(some, found, strict=True) if (candidate := _candidate(row, old, reader, page))
+        ]
+        await _check_emails(reader, candidates, claimed.emails, page)
+        await _check_contacts(reader, candidates, claimed.contacts, page)
+        for _, old, new in candidates:
+            page.steps.append(("user", id_text(new.id), encode_record(new)))
+            page.count(old is None)
+        yield page
+
+
+def _candidate(row: Row, old: User | None, reader: Reader, page: Page) -> Candidate | None:
+    """The person that the row makes; None, with errors in the page, if it is not valid."""
+    base, fields, given = old or User(parse_id(row.cells["id"])), user_fields(row), contact_cells(row)
+    contacts = {channel: some for channel, some in {**base.contacts, **given}.items() if some}
+    new = replace(base, **fields, contacts=contacts)
+    errors = list(as_row_errors(row, faults_of_user(User(base.id, **fields, contacts=given), reader.channels)))
+    page.errors += errors
+    return None if errors else (row, old, canonical_user(new))
+
+
+async def _check_emails(reader: Reader, candidates: Sequence[Candidate], claims: Claims, page: Page) -> None:
+    mailed = [(row, id_text(new.id), new.email) for row, _, new in candidates if new.email]
+    owners = await reader.owners_of_emails([email for _, _, email in mailed])
+    for (row, user, email), owner in zip(mailed, owners, strict=True):
+        claims.take(email, user, row, page)
+        if owner not in (None, user):
+            claims.refuse(row, str(owner), page)
+
+
+async def _check_contacts(reader: Reader, candidates: Sequence[Candidate], claims: Claims, page: Page) -> None:
+    given = [
+        (row, id_text(new.id), f"{channel}:{address}", f"contacts.{channel}")
+        for row, _, new in candidates
+        for channel, addresses in new.contacts.items()
+        for address in addresses
+    ]
+    owners = await reader.owners_of_contacts([contact for _, _, contact, _ in given])
+    for (row, user, contact, column), owner in zip(given, owners, strict=True):
+        claims.take(contact, user, row, page, column)
+        if owner not in (None, user):
+            claims.refuse(row, str(owner), page, column)
+
+
+# contacts
+
+
+async def check_contacts(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Page]:
+    """Each row adds one contact to a person."""
+    by_user: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_user[row.cells["user"]].append(row)
+    claims = Claimed().contacts
+    for ids in in_pages(by_user):
+        some = {one: by_user[one] for one in ids}
+        page = Page(sum(map(len, some.values())))
+        await _check_owners(reader, some, claims, page)
+        for user_id, user in zip(ids, await reader.users(ids), strict=True):
+            _add_contacts(some[user_id], user, reader, page)
+        yield page
+
+
+async def _check_owners(reader: Reader, rows: Mapping[str, Sequence[Row]], claims: Claims, page: Page) -> None:
+    """No other person, in the directory or in the file, has any of these contacts."""
+    given = [(user, row, _contact(row)) for user, some in rows.items() for row in some]
+    owners = await reader.owners_of_contacts([contact for _, _, contact in given])
+    for (user, row, contact), owner in zip(given, owners, strict=True):
+        claims.take(contact, user, row, page)
+        if owner not in (None, user):
+            claims.refuse(row, str(owner), page)
+
+
+def _contact(row: Row) -> str:
+    channel = row.cells["channel"]
+    return f"{channel}:{canonical(channel, row.cells['address'])}"
+
+
+def _add_contacts(rows: Sequence[Row], user: User | None, reader: Reader, page: Page) -> None:
+    """Add the contacts of the rows to one person."""
+    if user is None:
+        page.errors += [row.error("user", "USER_NOT_FOUND", "There is no person with this id.") for row in rows]
+        return
+    contacts = {channel: list(addresses) for channel, addresses in user.contacts.items()}
+    for row in rows:
+        channel, address = row.cells["channel"], canonical(row.cells["channel"], row.cells["address"])
+        known = contacts.setdefault(channel, [])
+        page.count(address not in known)
+        if address not in known:
+            known.append(address)
+            faults = faults_of_contacts({channel: known}, reader.channels)
+            page.errors += [_contact_error(row, fault) for fault in faults]
+    page.steps.append(("user", id_text(user.id), encode_record(canonical_user(replace(user, contacts=contacts)))))
+
+
+def _contact_error(row: Row, fault: Invalid) -> RowError:
+    column = "channel" if fault.code == "UNKNOWN_CHANNEL" else "address"
+    return row.error(column, fault.code, fault.detail)

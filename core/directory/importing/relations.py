@@ -1,0 +1,143 @@
+"""Checks the rows of supergroups and of ownerships against the directory, and the rule that connects both: the owner of
+a supergroup owns each of its groups.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Iterable, Sequence
+
+from msgspec.structs import replace
+
+from core.directory.importing.csv_rows import Row
+from core.directory.importing.kinds import as_row_errors, group_fields, group_ids, parse_id
+from core.directory.importing.page import Page
+from core.directory.importing.reader import Reader, in_pages
+from core.directory.records import encode_record
+from core.model.people import Supergroup, faults_of_group, id_text
+from core.redis.constants import RELATIONS
+
+_PAGE = 100
+"""Rows of a page: a row of a supergroup may name many groups."""
+
+# supergroups
+
+
+async def check_supergroups(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Page]:
+    """Each row creates a supergroup or changes the fields that the file has; its groups are replaced as a whole."""
+    known = await reader.known_groups({id_text(one) for row in rows for one in group_ids(row) or ()})
+    wholes = Counter[str]()  # group → supergroups that the file adds it to
+    for some in in_pages(rows, _PAGE):
+        page = Page(len(some))
+        found = await reader.supergroups([row.cells["id"] for row in some])
+        for row, old in zip(some, found, strict=True):
+            new = replace(old or Supergroup(parse_id(row.cells["id"])), **group_fields(row), groups=())
+            page.errors += as_row_errors(row, faults_of_group(new))
+            page.steps.append(("supergroup", id_text(new.id), encode_record(new)))
+            page.count(old is None)
+            await _check_parts(reader, row, known, wholes, page)
+        yield page
+
+
+async def _check_parts(reader: Reader, row: Row, known: set[str], wholes: Counter[str], page: Page) -> None:
+    given = group_ids(row)
+    if given is None:
+        return
+    wanted, supergroup = [id_text(one) for one in given], row.cells["id"]
+    unknown = [one for one in wanted if one not in known]
+    page.errors += [row.error("groups", "GROUP_NOT_FOUND", f"There is no group {one!r}.") for one in unknown]
+    parts = set(await reader.related("parts", supergroup))
+    added = [one for one in wanted if one not in parts and one in known]
+    await _check_limits(reader, row, wanted, added, wholes, page)
+    await _check_part_owners(reader, row, added, page)
+    page.steps += [("unpart", supergroup, one) for one in sorted(parts.difference(wanted))]
+    page.steps += [("part", supergroup, one) for one in added]
+
+
+async def _check_limits(
+    reader: Reader, row: Row, wanted: Sequence[str], added: Iterable[str], wholes: Counter[str], page: Page
+) -> None:
+    if len(wanted) > RELATIONS:
+        page.errors.append(row.error("groups", "LIMIT_REACHED", f"A supergroup has at most {RELATIONS} groups."))
+        return
+    for group in added:
+        if group not in wholes:
+            wholes[group] = await reader.count("wholes", group)
+        wholes[group] += 1
+        if wholes[group] > RELATIONS:
+            message = f"The group {group!r} is in {RELATIONS} supergroups already."
+            page.errors.append(row.error("groups", "LIMIT_REACHED", message))
+
+
+async def _check_part_owners(reader: Reader, row: Row, added: Sequence[str], page: Page) -> None:
+    """Who owns the supergroup already must own the groups that are added to it."""
+    owners = await reader.related("owners", f"supergroup:{row.cells['id']}") if added else []
+    for owner in owners:
+        owned = await reader.among("owned", owner, [f"group:{one}" for one in added])
+        for group in added:
+            if f"group:{group}" not in owned:
+                message = f"{owner} owns this supergroup, but not the group {group!r}."
+                page.errors.append(row.error("groups", "GROUP_NOT_OWNED", message))
+
+
+# ownerships
+
+
+async def check_ownerships(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Page]:
+    """Each row makes a person an owner of a group or supergroup. Rows may be in any order."""
+    by_user: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_user[row.cells["user"]].append(row)
+    owners = Counter[str]()  # object → its owners, with those of the file
+    for some in in_pages(by_user, _PAGE):
+        chosen = [row for user in some for row in by_user[user]]
+        page = Page(len(chosen))
+        await _check_objects(reader, chosen, page)
+        for user in some:
+            await _check_owner(reader, user, by_user[user], owners, page)
+        yield page
+
+
+def _object(row: Row) -> str:
+    return f"{row.cells['kind']}:{row.cells['id']}"
+
+
+async def _check_objects(reader: Reader, rows: Sequence[Row], page: Page) -> None:
+    users = await reader.known_users({row.cells["user"] for row in rows})
+    groups = await reader.known_groups({row.cells["id"] for row in rows if row.cells["kind"] == "group"})
+    supergroups = await reader.known_supergroups({row.cells["id"] for row in rows if row.cells["kind"] != "group"})
+    for row in rows:
+        if row.cells["user"] not in users:
+            page.errors.append(row.error("user", "USER_NOT_FOUND", "There is no person with this id."))
+        if row.cells["kind"] == "group" and row.cells["id"] not in groups:
+            page.errors.append(row.error("id", "GROUP_NOT_FOUND", "There is no group with this id."))
+        if row.cells["kind"] != "group" and row.cells["id"] not in supergroups:
+            page.errors.append(row.error("id", "SUPERGROUP_NOT_FOUND", "There is no supergroup with this id."))
+
+
+async def _check_owner(reader: Reader, user: str, rows: Sequence[Row], owners: Counter[str], page: Page) -> None:
+    """The rows of one person."""
+    owned = set(await reader.related("owned", user))
+    new = [row for row in rows if _object(row) not in owned]
+    page.created, page.updated = page.created + len(new), page.updated + len(rows) - len(new)
+    owned |= {_object(row) for row in rows}
+    if new and len(owned) > RELATIONS:
+        page.errors.append(new[-1].error("user", "LIMIT_REACHED", f"A person owns at most {RELATIONS} objects."))
+    for row in new:
+        await _check_owners(reader, row, owners, page)
+        if row.cells["kind"] == "supergroup":
+            await _check_groups_owned(reader, row, owned, page)
+        page.steps.append(("own", user, _object(row)))
+
+
+async def _check_owners(reader: Reader, row: Row, owners: Counter[str], page: Page) -> None:
+    if _object(row) not in owners:
+        owners[_object(row)] = await reader.count("owners", _object(row))
+    owners[_object(row)] += 1
+    if owners[_object(row)] > RELATIONS:
+        page.errors.append(row.error("id", "LIMIT_REACHED", f"A group has at most {RELATIONS} owners."))
+
+
+async def _check_groups_owned(reader: Reader, row: Row, owned: set[str], page: Page) -> None:
+    for group in await reader.related("parts", row.cells["id"]):
+        if f"group:{group}" not in owned:
+            message = f"The supergroup has the group {group!r}, which the person does not own."
+            page.errors.append(row.error("id", "GROUP_NOT_OWNED", message))

@@ -1,0 +1,218 @@
+"""Links a contact to a person by a code that is mailed to the person's e-mail address (D-28), and unlinks it (D-29).
+
+    request(contact, e-mail) ─▶ a code by mail ─▶ the person types it where the contact is ─▶ confirm(contact, code)
+
+Guarantees: a code is valid for a set time and links once; only its hash is stored, and it is never logged. After 5
+wrong codes it is void. For one contact, and to one person, at most 5 mails are sent in an hour. A new code replaces the
+one before. What was not mailed does not count. Linking goes on while a file is imported, except its last step.
+"""
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from core.directory.directory import Directory
+from core.directory.link_codes import code_hash, new_code
+from core.directory.records import (
+    SHARD,
+    ImportRunning,
+    Records,
+    decode_record,
+    encode_record,
+    raise_first,
+    version_of,
+)
+from core.errors import Conflict, Forbidden, NotFound, Refused, TooMany
+from core.mail import MailError, MailMessage, MailUnclear, Templates
+from core.model.addresses import canonical
+from core.model.clock import from_ms
+from core.model.history_key import Id
+from core.model.people import User, canonical_email, faults_of_contacts
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+LIFETIME = timedelta(minutes=24)
+MOST_GUESSES = 5
+MOST_MAILS = 5
+"""For one contact and to one person, in `MAIL_PERIOD`."""
+MAIL_PERIOD = timedelta(hours=1)
+
+_HOUR_MS = MAIL_PERIOD // timedelta(milliseconds=1)
+
+
+class Sends(Protocol):
+    """What sends a mail: `core.mail.Mailer`."""
+
+    async def send(self, message: MailMessage) -> object: ...
+
+
+class NotMailed(Refused):
+    """The code could not be mailed."""
+
+    retry_after = timedelta(seconds=30)
+
+
+class LinkRequest(Struct, frozen=True):
+    """A code was mailed. `id`: of the link to confirm; `expires_at`: until when the code is valid."""
+
+    id: str
+    expires_at: datetime
+
+
+class Link(Struct, frozen=True):
+    """A linked contact, with its address in canonical form."""
+
+    user: Id
+    channel: str
+    address: str
+
+
+class Linking(Records):
+    """Linking in all tenants; one per process. `mailer`: None if no mail server is set up."""
+
+    def __init__(
+        self,
+        store: Store,
+        directory: Directory,
+        mailer: Sends | None,
+        templates: Templates | None = None,
+        lifetime: timedelta = LIFETIME,
+    ) -> None:
+        super().__init__(store)
+        self._directory = directory
+        self._mailer = mailer
+        self._templates = templates or Templates()
+        self._lifetime = lifetime
+        self._secret = b""
+
+    async def request(self, tenant: str, channel: str, address: str, email: str) -> LinkRequest:
+        """Mail a code to the person with this e-mail address.
+
+        Raises NotFound EMAIL_UNKNOWN, Conflict CONTACT_LINKED, TooMany TOO_MANY_MAILS, Invalid, Conflict
+        MAIL_NOT_SET_UP, NotMailed MAIL_REFUSED or MAIL_UNAVAILABLE.
+        """
+        raise_first(faults_of_contacts({channel: [address]}, None))
+        mailer = self._require_mailer()
+        address, code, call = canonical(channel, address), new_code(), secrets.token_hex(8)
+        link = link_id(channel, address)
+        hashed = code_hash(await self._installation_secret(), f"{tenant}:{link}", code)
+        arguments = (tenant, link, canonical_email(email), channel, address, hashed, call, *self._limits())
+        reply = await self._store.run("request_link", SHARD, *arguments)
+        if reply[0] != "requested":
+            raise _refusal(reply)
+        try:
+            await self._mail(mailer, tenant, reply[1], channel, code)
+        except BaseException:
+            await self._store.run("withdraw_link", SHARD, tenant, link, call)
+            raise
+        return LinkRequest(link, from_ms(reply[2]))
+
+    def _require_mailer(self) -> Sends:
+        if self._mailer is None:
+            raise Conflict("MAIL_NOT_SET_UP", "No code can be mailed: ADA_SMTP_URL is not set.")
+        return self._mailer
+
+    def _limits(self) -> tuple[int, int, int]:
+        return self._lifetime // timedelta(milliseconds=1), MOST_MAILS, _HOUR_MS
+
+    async def _mail(self, mailer: Sends, tenant: str, user_id: str, channel: str, code: str) -> None:
+        """Mail the code. A mail that may have arrived counts as sent: its reader can use the code."""
+        user = await self._directory.find_user(tenant, user_id)
+        minutes = str(-(-self._lifetime // timedelta(minutes=1)))
+        message = self._templates.message(
+            "link-code", user.locale, user.email or "", code=code, minutes=minutes, channel=channel
+        )
+        try:
+            await mailer.send(message)
+        except MailUnclear:
+            return
+        except MailError as fault:
+            code_of_refusal = "MAIL_REFUSED" if fault.code == "MAIL_REFUSED" else "MAIL_UNAVAILABLE"
+            raise NotMailed(code_of_refusal, "The code could not be mailed. Nothing was linked.") from fault
+
+    async def confirm(self, tenant: str, channel: str, address: str, code: str) -> Link:
+        """Link the contact to the person that got the code.
+
+        Raises NotFound CODE_MISSING (none was requested, or it is used), Forbidden CODE_WRONG, Conflict CODE_EXPIRED or
+        CONTACT_LINKED, TooMany TOO_MANY_GUESSES (the code is void), ImportRunning.
+        """
+        return await self.confirm_id(tenant, link_id(channel, canonical(channel, address)), code)
+
+    async def confirm_id(self, tenant: str, link: str, code: str) -> Link:
+        """`confirm` by the id of the link."""
+        call = secrets.token_hex(8)
+        hashed = code_hash(await self._installation_secret(), f"{tenant}:{link}", code)
+        while True:
+            found = await self._find(tenant, link)
+            if found is None:
+                raise _refusal(["missing"])
+            linked, version, record = found
+            arguments = (tenant, link, hashed, call, version, record, MOST_GUESSES)
+            reply = await self._store.run("confirm_link", SHARD, *arguments)
+            if reply[0] == "linked":
+                return linked
+            if reply[0] != "changed":
+                raise _refusal(reply)
+
+    async def _find(self, tenant: str, link: str) -> tuple[Link, str, str] | None:
+        """What a link would make, the version of the person's record, and its record with the contact."""
+        user_id, channel, address = await self._store.read_hash(
+            KEYS["link"].at(SHARD, tenant, link), "user", "channel", "address"
+        )
+        record = await self._record(tenant, User, user_id) if user_id else None
+        if record is None or channel is None or address is None:
+            return None
+        user = _with_contact(decode_record(record, User), channel, address)
+        return Link(user.id, channel, address), version_of(record), encode_record(user)
+
+    async def unlink(self, tenant: str, channel: str, address: str) -> User:
+        """Remove this one contact from the person who has it; return the person. Raises NotFound CONTACT_NOT_LINKED."""
+        user = await self._directory.user_by_contact(tenant, channel, address)
+        if user is None:
+            raise NotFound("CONTACT_NOT_LINKED", "This contact belongs to no person.")
+        return await self._directory.remove_contact(tenant, user.id, channel, address)
+
+    async def _installation_secret(self) -> bytes:
+        if not self._secret:
+            name = KEYS["secret"].at(SHARD, "links")
+            await self._store.command("SET", name, secrets.token_hex(32), "NX")
+            self._secret = (await self._store.command("GET", name)).encode()
+        return self._secret
+
+
+def link_id(channel: str, address: str) -> str:
+    """The id of the link of a contact. It is the same for every request, so a contact has one code at a time."""
+    return blake2b(f"{channel}\n{address}".encode(), digest_size=16).hexdigest()
+
+
+def _with_contact(user: User, channel: str, address: str) -> User:
+    addresses = [*user.contacts.get(channel, ()), address]
+    return replace(user, contacts={**user.contacts, channel: list(dict.fromkeys(addresses))})
+
+
+def _refusal(reply: Sequence[str]) -> Refused:
+    """The error for a reply of a script."""
+    match reply[0]:
+        case "linked" | "taken":
+            return Conflict("CONTACT_LINKED", "This contact is linked already. Unlink it first.")
+        case "unknown":
+            return NotFound("EMAIL_UNKNOWN", "No person has this e-mail address.", "email")
+        case "mails":
+            detail = f"At most {MOST_MAILS} codes an hour are mailed for one contact and to one person."
+            return TooMany("TOO_MANY_MAILS", detail, timedelta(milliseconds=int(reply[1])))
+        case "expired":
+            return Conflict("CODE_EXPIRED", "The code has expired. Request a new one.", "code")
+        case "wrong":
+            return Forbidden("CODE_WRONG", f"The code is wrong. {max(int(reply[1]), 0)} guesses are left.", "code")
+        case "guesses":
+            detail = f"After {MOST_GUESSES} wrong codes a new one must be requested."
+            return TooMany("TOO_MANY_GUESSES", detail, timedelta(0))
+        case "importing":
+            return ImportRunning()
+        case _:
+            return NotFound("CODE_MISSING", "No code was requested for this contact.")

@@ -1,0 +1,69 @@
+"""CSV import: a whole file or nothing. The body goes to a temporary file as it arrives; core reads it from there."""
+
+import hashlib
+import tempfile
+from typing import IO
+
+from aiohttp import web
+
+from core.directory.importing.kinds import Kind
+from core.model.delivery import Repeat
+from delivery.http.context import Request, Response
+from delivery.http.decoding import check_content_type
+from delivery.http.idempotency import respond_once
+from delivery.http.receiving import body_too_large, check_content_length, chunks, unpacker_of
+from delivery.http.route import NoParameters
+from delivery.schemas import imports
+
+CSV = "text/csv"
+CSV_TYPES = frozenset({CSV, "application/csv", "application/vnd.ms-excel", "application/octet-stream"})
+"""The last three are what browsers and HTTP clients send for a file."""
+_IN_MEMORY = 2**20
+"""Bytes; a larger file goes to the disk."""
+
+ImportRequest = Request[None, imports.ImportQuery]
+
+
+async def import_csv(request: ImportRequest) -> web.StreamResponse:
+    """Import a file. A repeat with the same Idempotency-Key and the same file returns the first response."""
+    check_content_type(request.http, CSV_TYPES)
+    check_content_length(request.http, request.options.import_limit)
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
+        content = await _receive(request, file)
+
+        async def run(request: ImportRequest) -> Response:
+            return await _import(request, file)
+
+        if request.repeat is None:
+            return (await run(request)).encode()
+        repeat = Repeat(request.repeat.key, f"{request.repeat.fingerprint}{content}")
+        return await respond_once(request, repeat, run)
+
+
+async def _receive(request: ImportRequest, file: IO[bytes]) -> str:
+    """Write the body to `file`; return a fingerprint of it. Raises `Refused` BODY_…"""
+    limit, size, content = request.options.import_limit, 0, hashlib.blake2b(digest_size=16)
+    body = chunks(request.http.content, request.options.body_timeout, unpacker_of(request.http))
+    async for chunk in body:
+        size += len(chunk)
+        if size > limit:
+            raise body_too_large(limit)
+        content.update(chunk)
+        file.write(chunk)
+    return content.hexdigest()
+
+
+async def _import(request: ImportRequest, file: IO[bytes]) -> Response:
+    file.seek(0)
+    kind, only_checks = Kind(request.query.kind), request.query.only_checks
+    register = await request.services.channels.current()
+    result = await request.services.importing.run(
+        request.tenant, kind, file, dry_run=only_checks, channels=register.names
+    )
+    return Response(imports.Imported(result.created, result.updated, only_checks))
+
+
+async def show_progress(request: Request[None, NoParameters]) -> Response:
+    """How far the running import of the tenant is."""
+    found = await request.services.importing.progress(request.tenant)
+    return Response(imports.ImportProgress(found.state, found.kind, found.rows, found.done))

@@ -1,0 +1,117 @@
+"""CSV import over HTTP: the body as a stream, errors by row and column, limits, repeats, progress."""
+
+import gzip
+from dataclasses import replace
+
+import pytest
+
+from core.directory.importing.journal import Journal
+from delivery.http.options import Options
+from tests.delivery.conftest import Api, ApiResponse
+
+CSV = "id,name,email\n1,Анна,anna@example.org\n2,Пётр,\n"
+TENANT = "default"
+
+
+async def post(api: Api, kind: str, text: str | bytes, query: str = "", **headers: str) -> ApiResponse:
+    body = text if isinstance(text, bytes) else text.encode()
+    headers = {"Content-Type": "text/csv; charset=utf-8"} | {
+        name.replace("_", "-"): one for name, one in headers.items()
+    }
+    return await api.call("POST", f"/v1/import?kind={kind}{query}", body, headers=headers)
+
+
+@pytest.mark.row("D-31")
+async def test_a_file_is_imported_and_its_people_are_found(api: Api) -> None:
+    made = await post(api, "users", CSV)
+    assert (made.status, made.json) == (200, {"created": 2, "updated": 0, "dry_run": False})
+    found = await api.call("GET", "/v1/users?email=anna@example.org")
+    assert [user["name"] for user in found.json["users"]] == ["Анна"]
+
+
+@pytest.mark.parametrize("query", ["&dry_run", "&dry_run=1", "&dry_run=true"])
+async def test_a_dry_run_writes_nothing(api: Api, query: str) -> None:
+    made = await post(api, "users", CSV, query)
+    assert (made.status, made.json) == (200, {"created": 2, "updated": 0, "dry_run": True})
+    assert (await api.call("GET", "/v1/users")).json["users"] == []
+
+
+@pytest.mark.row("D-27")
+async def test_errors_name_row_column_and_code_and_nothing_is_written(api: Api) -> None:
+    refused = await post(api, "users", "id,email,contacts.pigeon\n1,a@example.org,\n2,nonsense,x\n")
+    assert (refused.status, refused.code) == (422, "ROWS_INVALID")
+    assert [(one["row"], one["column"], one["code"]) for one in refused.json["errors"]] == [
+        (2, "contacts.pigeon", "UNKNOWN_CHANNEL"),
+        (3, "email", "EMAIL_MALFORMED"),
+        (3, "contacts.pigeon", "UNKNOWN_CHANNEL"),
+    ]
+    assert all(one["message"] for one in refused.json["errors"])
+    assert (await api.call("GET", "/v1/users")).json["users"] == []
+
+
+async def test_a_packed_file_is_unpacked(api: Api) -> None:
+    assert (await post(api, "users", gzip.compress(CSV.encode()), Content_Encoding="gzip")).json["created"] == 2
+
+
+@pytest.mark.row("D-27")
+@pytest.mark.parametrize(
+    ("query", "kind", "status", "code"),
+    [("", "application/json", 415, "CONTENT_TYPE_UNSUPPORTED"), ("&nonsense=1", "text/csv", 400, "UNKNOWN_PARAMETER")],
+)
+async def test_a_request_that_makes_no_sense_is_refused(
+    api: Api, query: str, kind: str, status: int, code: str
+) -> None:
+    refused = await post(api, "users", CSV, query, Content_Type=kind)
+    assert (refused.status, refused.code) == (status, code)
+
+
+async def test_the_kind_of_the_rows_must_be_given(api: Api) -> None:
+    refused = await api.call("POST", "/v1/import", CSV.encode(), headers={"Content-Type": "text/csv"})
+    assert (refused.status, refused.code) == (400, "REQUIRED")
+    assert (await post(api, "people", CSV)).code == "WRONG_VALUE"
+
+
+@pytest.mark.row("D-39")
+async def test_a_repeat_returns_the_first_response(api: Api) -> None:
+    first = await post(api, "users", CSV, Idempotency_Key="k")
+    again = await post(api, "users", CSV, Idempotency_Key="k")
+    assert again.json == first.json
+    assert again.headers["Idempotency-Replayed"] == "true"
+    other = await post(api, "users", CSV + "3,,\n", Idempotency_Key="k")
+    assert (other.status, other.code) == (422, "IDEMPOTENCY_KEY_REUSED")
+
+
+@pytest.mark.row("D-27")
+async def test_during_an_import_other_writes_are_refused_for_a_few_seconds(api: Api) -> None:
+    other = Journal(api.store, TENANT)
+    await other.begin("users", 100)
+    for refused in (await post(api, "users", CSV), await api.call("POST", "/v1/users", {"id": 5})):
+        assert (refused.status, refused.code) == (409, "IMPORT_RUNNING")
+        assert refused.headers["Retry-After"] == "5"
+    running = await api.call("GET", "/v1/import")
+    assert running.json == {"state": "checking", "kind": "users", "rows": 100, "done": 0}
+    await other.abort()
+    assert (await api.call("GET", "/v1/import")).json["state"] == "idle"
+    assert (await api.call("POST", "/v1/users", {"id": 5})).status == 201
+
+
+class TestSmallLimit:
+    @pytest.fixture
+    def options(self) -> Options:
+        return replace(Options(), import_limit=1000)
+
+    @pytest.mark.row("D-27")
+    async def test_a_file_above_the_limit_is_refused(self, api: Api) -> None:
+        rows = "".join(f"{n},\n" for n in range(1000))
+        refused = await post(api, "users", f"id,name\n{rows}")
+        assert (refused.status, refused.code) == (413, "BODY_TOO_LARGE")
+        packed = await post(api, "users", gzip.compress(f"id,name\n{rows}".encode()), Content_Encoding="gzip")
+        assert (packed.status, packed.code) == (413, "BODY_TOO_LARGE")
+        assert (await api.call("GET", "/v1/users")).json["users"] == []
+
+
+async def test_a_hundred_megabytes_are_refused_before_they_are_sent(api: Api) -> None:
+    announced = {"Content-Length": str(100 * 2**20), "Expect": "100-continue", "Content-Type": "text/csv"}
+    headers = {"Authorization": f"Bearer {api.secret}", **announced}
+    async with api.session.post(f"{api.url}/v1/import?kind=users", headers=headers) as response:
+        assert response.status == 413
