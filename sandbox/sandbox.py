@@ -42,7 +42,7 @@ class Sandbox:
         self.bot_api = BotApiServer(self.state, host, bot_api_port)
         self.mail = SmtpServer(self.state, host, smtp_port)
         self.web = WebServer(
-            self.state, self.telegram, self.sms, self.bot_api, lambda: self.environment, host, web_port
+            self.state, self.telegram, self.vk, self.sms, self.bot_api, lambda: self.environment, host, web_port
         )
 
     async def start(self) -> None:
@@ -75,6 +75,7 @@ class Sandbox:
             "ADA_TELEGRAM_BOT_TOKEN": TELEGRAM_BOT_TOKEN,
             "ADA_VK_API_URL": self.vk.url,
             "ADA_VK_TOKEN": self.vk.token,
+            "ADA_VK_LONG_POLL": "1",
             "ADA_SMS_URL": self.sms.url,
             "ADA_SMS_USERNAME": USERNAME,
             "ADA_SMS_PASSWORD": PASSWORD,

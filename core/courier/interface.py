@@ -11,11 +11,11 @@ Called by `core.courier.parcel_executor`.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from core.model.states import Reason
 
@@ -75,9 +75,14 @@ def _number(name: str, bits: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The provider has accepted the message. `reference`: the provider's id of it, "" if it is not known."""
+    """The provider has accepted the message. `reference`: the provider's id of it, "" if it is not known.
+
+    If the provider reports reading: `peer` names the dialog, and `number` the last part of the message in it.
+    """
 
     reference: str = ""
+    peer: str = ""
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +146,14 @@ class Halted:
 Outcome = Sent | Deferred | Rejected | Unknown | Partly | Split | Halted
 
 
+@dataclass(frozen=True, slots=True)
+class ReadMark:
+    """The provider reports that all messages of a dialog up to `number` were read (`Sent.peer`, `Sent.number`)."""
+
+    peer: str
+    number: int
+
+
 class Courier(Protocol):
     """One channel. The module `couriers/<channel>.py` has `Settings` and `async def open(settings, directory) ->
     Courier`.
@@ -157,3 +170,12 @@ class Courier(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class ReadMarkSource(Protocol):
+    """A courier whose provider reports reading over the courier's own connection may have this method as well."""
+
+    def read_marks(self) -> AsyncIterator[ReadMark]:
+        """Emit the marks as they come, in any order, until cancelled. A lost connection is made again."""
+        ...

@@ -14,46 +14,34 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from core.courier.account_throttle import AccountThrottle
-from core.courier.attempt_pool import AttemptPool
 from core.courier.earlier_channels import reached_earlier
-from core.courier.interface import NEVER, Courier, Deferred, Halted, Message, Outcome, Partly, Scope, Split, Unknown
-from core.courier.options import CourierOptions
+from core.courier.interface import (
+    NEVER,
+    Deferred,
+    Halted,
+    Message,
+    Outcome,
+    Partly,
+    Scope,
+    Sent,
+    Split,
+    Unknown,
+)
 from core.courier.outcome_writer import OutcomeWriter
 from core.courier.parcel import Parcel
+from core.courier.parcel_services import ParcelServices
 from core.courier.pending_entries import PendingEntries, PendingEntry, checkpoint_of
 from core.courier.retry_policy import Final, decide
 from core.errors import StoreError
-from core.history.delivery_reports import DeliveryReports
 from core.history.parcels import Entry
-from core.history.reader import HistoryReader
 from core.model.states import Reason, Status
-from core.queue import Claim, Queue, Task
+from core.queue import Claim, Task
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ParcelServices:
-    """What all parcels of a courier process share. `release_capacity(task, entries)`: the worker may claim more.
-    `halt(detail)`: stop the process until an operator acts.
-    """
-
-    courier: Courier
-    options: CourierOptions
-    queue: Queue
-    reader: HistoryReader
-    delivery_reports: DeliveryReports
-    attempt_pool: AttemptPool
-    account: AccountThrottle
-    is_stopping: Callable[[], bool]
-    release_capacity: Callable[[Task, int], None]
-    halt: Callable[[str], Awaitable[None]]
 
 
 class _AttemptTimes(NamedTuple):
@@ -226,6 +214,8 @@ class ParcelExecutor:
                 to_split.append((pending, outcome))
             else:
                 await self._apply(pending, outcome, times)
+        sent = [(one.entry, outcome) for one, outcome in zip(batch, outcomes, strict=True) if isinstance(outcome, Sent)]
+        await self._services.read_marks.note(self._parcel, sent)
         if to_split:
             await self._split(to_split, whole=len(to_split) == len(batch))
 

@@ -10,6 +10,7 @@ to its scope.
 `lua/queue/claim.lua` gives a parcel; `core.courier.parcel_executor` attempts it; `lua/queue/settle.lua` writes the end.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
 
@@ -17,11 +18,14 @@ from core.courier.account_throttle import AccountThrottle
 from core.courier.attempt_pool import AttemptPool
 from core.courier.interface import NEVER, Courier
 from core.courier.options import CourierOptions
-from core.courier.parcel_executor import ParcelExecutor, ParcelServices
+from core.courier.parcel_executor import ParcelExecutor
+from core.courier.parcel_services import ParcelServices
+from core.courier.read_marks import ReadMarks
 from core.history.channels import ChannelFacts, Channels
 from core.history.delivery_reports import DeliveryReports
 from core.history.reader import HistoryReader
 from core.queue import Claim, Queue, Task, Worker, WorkerOptions
+from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 
 log = logging.getLogger(__name__)
@@ -48,17 +52,20 @@ class Runtime:
             account=courier.account,
             on_throttle=self._account.signal,
         )
+        reports = DeliveryReports(store)
+        self._read_marks = ReadMarks(store, reports, courier)
         self._services = ParcelServices(
             courier=courier,
             options=self._options,
             queue=queue,
             reader=HistoryReader(store),
-            delivery_reports=DeliveryReports(store),
+            delivery_reports=reports,
             attempt_pool=AttemptPool(max(2, self._options.concurrency // courier.batch)),
             account=self._account,
             is_stopping=lambda: self._worker.stopping,
             release_capacity=self._worker.release_capacity,
             halt=self._halt,
+            read_marks=self._read_marks,
         )
 
     def _worker_options(self) -> WorkerOptions:
@@ -80,7 +87,11 @@ class Runtime:
         """
         await self._register(ChannelFacts(self.courier.parcel))
         on_registered()
-        await self._worker.run()
+        marking = asyncio.create_task(self._read_marks.run(), name=f"read marks of {self.courier.channel}")
+        try:
+            await self._worker.run()
+        finally:
+            await cancel_and_wait(marking)
 
     def stop(self) -> None:
         """Finish the attempts under way and return the other entries to the queue."""

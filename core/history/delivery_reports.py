@@ -13,15 +13,28 @@ import hmac
 import json
 import secrets
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from core.errors import Forbidden, NotFound
 from core.history.parcels import Entry
 from core.model.compact_json import compact_json
-from core.model.history_key import HistoryKey
+from core.model.history_key import HistoryKey, Id
 from core.model.states import Status
 from core.redis.keys import KEYS
 from core.redis.store import Store
+
+
+class EntryName(NamedTuple):
+    """Names one entry of one delivery, without its address; `parcel` is the parcel that was attempted."""
+
+    shard: int
+    suffix: str
+    channel: str
+    parcel: int
+    id: Id
+    number: int
+    contact: int
+    contacts: int
 
 
 class DeliveryReports:
@@ -33,15 +46,18 @@ class DeliveryReports:
 
     async def token(self, key: HistoryKey, channel: str, parcel: int, entry: Entry) -> str:
         """A URL-safe, signed name of the entry. It does not contain the recipient's address."""
-        fields = [key.shard, key.suffix, channel, parcel, entry.id, entry.number, entry.contact, entry.contacts]
-        body = base64.urlsafe_b64encode(compact_json(fields).encode()).decode().rstrip("=")
+        name = EntryName(key.shard, key.suffix, channel, parcel, *entry[:4])
+        body = base64.urlsafe_b64encode(compact_json(name).encode()).decode().rstrip("=")
         return f"{body}.{await self._sign(body)}"
 
     async def record(self, token: str, status: Status, reference: str) -> bool:
         """Return whether the history changed. Raises Forbidden RECEIPT_SECRET_WRONG, NotFound HISTORY_NOT_FOUND."""
-        shard, suffix, channel, parcel, recipient, number, contact, contacts = await self._read(token)
-        item = Entry(recipient, number, contact, contacts, "").item(status, reference=reference)
-        changed = await self._store.run("record_report", shard, suffix, channel, parcel, compact_json(item))
+        return await self.record_entry(EntryName(*await self._read(token)), status, reference)
+
+    async def record_entry(self, name: "EntryName", status: Status, reference: str) -> bool:
+        """Do the same for a report that the courier's own connection received. Raises NotFound HISTORY_NOT_FOUND."""
+        item = Entry(*name[4:], "").item(status, reference=reference)
+        changed = await self._store.run("record_report", *name[:4], compact_json(item))
         if changed < 0:
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
         return bool(changed)

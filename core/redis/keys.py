@@ -115,6 +115,13 @@ _TABLE = [
     ),
     Key("idempotency", "idempotency:{s}:<tenant>:<request>", "string", Lifetime.TTL, "the first response to a write"),
     Key(
+        "references",
+        "references:{s}:<channel>:<account>:<peer>",
+        "zset",
+        Lifetime.TTL,
+        "the newest messages of a provider's dialog that are not read: entry by message number; `read`: the last mark",
+    ),
+    Key(
         "listed",
         "deliveries:{s}:listed:<tenant>",
         "zset",

@@ -1,17 +1,21 @@
 """Sends messages over Telegram's MTProto. The table of Telegram's answers is in `answers.py`."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from telethon.errors import PeerIdInvalidError, RandomIdDuplicateError
 from telethon.tl.functions.messages import SendMessageRequest
+from telethon.tl.types import InputPeerUser
 
-from core.courier import FOREVER, Message, Outcome, Partly, Reason, Rejected, Sent, split_text
+from core.courier import FOREVER, Message, Outcome, Partly, ReadMark, Reason, Rejected, Sent, split_text
 from couriers.telegram import answers
 from couriers.telegram.connection import FAILURES, Connection
 from couriers.telegram.peers import Peers
 from couriers.telegram.session import LockedSession
 
+RECONNECT_SECONDS = 15  # without a connection no read mark comes
 MAX_REQUESTS = 3  # per attempt, while Telegram still processes an earlier one; Telethon pauses 2 s after each
 
 
@@ -23,9 +27,17 @@ class Telegram:
     parcel = 100
     remembers = FOREVER
 
-    def __init__(self, account: str, connection: Connection, peers: Peers, session: LockedSession) -> None:
+    def __init__(
+        self,
+        account: str,
+        connection: Connection,
+        peers: Peers,
+        session: LockedSession,
+        marks: asyncio.Queue[ReadMark] | None = None,
+    ) -> None:
         self.account = account
         self._connection, self._peers, self._session = connection, peers, session
+        self._marks = marks
         self._is_closed = False
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
@@ -66,7 +78,24 @@ class Telegram:
         except FAILURES as error:
             outcome = answers.send_outcome(error)
             return Partly(outcome, _reference(ids)) if ids else outcome
-        return Sent(_reference(ids))
+        return self._sent(peer, ids)
+
+    def _sent(self, peer: Any, ids: Sequence[str]) -> Sent:
+        """Name the dialog if this account gets read marks of it: a person's account, of private chats."""
+        if self._marks is None or not isinstance(peer, InputPeerUser) or not ids[-1]:
+            return Sent(_reference(ids))
+        return Sent(_reference(ids), str(peer.user_id), int(ids[-1]))
+
+    async def read_marks(self) -> AsyncIterator[ReadMark]:
+        """Emit Telegram's read marks. While none comes, keep the connection alive, also without messages to send."""
+        while self._marks is not None:
+            with suppress(*FAILURES):
+                await self._connection.connect()
+            try:
+                mark = await asyncio.wait_for(self._marks.get(), RECONNECT_SECONDS)
+            except TimeoutError:
+                continue
+            yield mark
 
     async def _send_part(self, peer: Any, text: str, random_id: int) -> str:
         """Return the message id, "" if Telegram only confirms that it has the message."""

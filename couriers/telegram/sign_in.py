@@ -68,7 +68,8 @@ async def _sign_in(settings: Settings, session: LockedSession) -> Telegram:
         session.session.save()
         phones = PhoneCache(session.path.with_suffix(".phones"))
         peers = Peers(client, connection.request, phones, bot=bool(account.bot))
-        return Telegram(str(account.id), connection, peers, session)
+        marks = None if account.bot else client.read_marks
+        return Telegram(str(account.id), connection, peers, session, marks)
     except BaseException as error:
         await connection.close()
         if isinstance(error, RPCError | OSError) and not isinstance(error, AuthKeyError):
@@ -90,7 +91,7 @@ def _client(settings: Settings, session: LockedSession) -> Client:
         auto_reconnect=False,  # see connection.py
         flood_sleep_threshold=0,  # otherwise Telethon sleeps up to a minute inside the call
         raise_last_call_error=True,  # otherwise a bare ValueError
-        receive_updates=False,
+        receive_updates=settings.session is not None,  # a bot gets no read marks
     )
 
 

@@ -4,7 +4,7 @@ The table of VK's answers is in `answers.py`.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -15,9 +15,10 @@ from vkbottle import API
 from vkbottle.api.response_validator import ABCResponseValidator
 from vkbottle.http import AiohttpClient
 
-from core.courier import Message, Outcome, Reason, Rejected, SetupError, Split
+from core.courier import Message, Outcome, ReadMark, Reason, Rejected, Sent, SetupError, Split
 from couriers.vk import answers
 from couriers.vk.calls import MAX_CALLS, MAX_CODE, MAX_PEERS, MessageKey, execute_code, group_into_calls, message_key
+from couriers.vk.long_poll import read_marks
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a peer id of VK")
 TOO_LARGE = Split(Rejected(Reason.CONTENT_REFUSED, "more than one request can carry"))
@@ -29,6 +30,7 @@ class Settings:
 
     token: str  # of a community, with the right to send messages
     api_url: str | None = None  # "…/method/" of a sandbox in place of VK
+    long_poll: bool = False  # read marks; the community needs long poll with the event message_read
     timeout: timedelta = timedelta(seconds=30)  # of one request, which sends up to 2,500 messages
 
 
@@ -40,14 +42,26 @@ class Vk:
     parcel = batch
     remembers = timedelta(hours=1)
 
-    def __init__(self, api: API, client: AiohttpClient) -> None:
+    def __init__(self, api: API, client: AiohttpClient, *, long_poll: bool = False) -> None:
         self._api, self._client = api, client
+        self._group, self._has_long_poll = 0, long_poll
         self.account = ""
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         keys = [message_key(message) for message in messages]
         outcomes = await self._send([key for key in keys if key is not None])
-        return [INVALID_ADDRESS if key is None else outcomes[key] for key in keys]
+        return [INVALID_ADDRESS if key is None else self._named(key, outcomes[key]) for key in keys]
+
+    def _named(self, key: MessageKey, outcome: Outcome) -> Outcome:
+        """Name the dialog of a sent message, so that a read mark finds it."""
+        if not self._has_long_poll or not isinstance(outcome, Sent):
+            return outcome
+        return Sent(outcome.reference, str(key.peer), int(outcome.reference))
+
+    async def read_marks(self) -> AsyncIterator[ReadMark]:
+        if self._has_long_poll:
+            async for mark in read_marks(self._api, self._client, self._group):
+                yield mark
 
     async def _send(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Outcome]:
         calls = group_into_calls(keys)
@@ -73,7 +87,8 @@ class Vk:
             )
         if not groups:
             raise SetupError(f"VK does not accept this token for a community ({_reason(body)}): check ADA_VK_TOKEN")
-        self.account = f"club{groups[0]['id']}"
+        self._group = groups[0]["id"]
+        self.account = f"club{self._group}"
 
     async def close(self) -> None:
         await self._client.close()
@@ -108,7 +123,7 @@ async def open(settings: Settings, directory: Path) -> Vk:  # noqa: A001 - the i
     api.response_validators = [_RawValidator()]
     if settings.api_url is not None:
         api.API_URL = f"{settings.api_url.rstrip('/')}/"
-    courier = Vk(api, client)
+    courier = Vk(api, client, long_poll=settings.long_poll)
     try:
         await courier.sign_in()
     except (aiohttp.ClientError, OSError, NotJson) as error:

@@ -35,8 +35,11 @@ Parameters = Mapping[str, Value]
 class ApiRequest:
     """Runs the calls of one HTTP request. `fault_after_commit` is to be injected once its messages are stored."""
 
-    def __init__(self, state: SandboxState, community: Community) -> None:
+    def __init__(
+        self, state: SandboxState, community: Community, long_poll_server: Callable[[], dict[str, Value]]
+    ) -> None:
         self._state = state
+        self._long_poll_server = long_poll_server
         self._community = community
         self.fault_after_commit: Fault | None = None
         self._is_counted = False
@@ -46,6 +49,7 @@ class ApiRequest:
             "messages.isMessagesFromGroupAllowed": self._is_allowed,
             "users.get": self._get_users,
             "groups.getById": self._get_group,
+            "groups.getLongPollServer": self._get_long_poll_server,
         }
 
     def run(self, method: str, parameters: Parameters) -> dict[str, Value]:
@@ -140,6 +144,11 @@ class ApiRequest:
         if error is not None:
             return {"peer_id": peer, "message_id": 0, "error": {"code": error, "description": text_of(error)}}
         return {"peer_id": peer, "message_id": self._community.send(str(peer), message.text, message.random_id)}
+
+    def _get_long_poll_server(self, parameters: Parameters) -> Value:
+        if read_ids(parameters.get("group_id"), "group_id") != (GROUP,):
+            raise parameter_error("group_id is invalid")
+        return self._long_poll_server()
 
     def _is_allowed(self, parameters: Parameters) -> Value:
         users = read_ids(parameters.get("user_id"), "user_id")

@@ -45,6 +45,7 @@ class Community:
         self._sent: dict[tuple[str, int], RememberedMessage] = {}
         self._order: deque[tuple[tuple[str, int], RememberedMessage]] = deque()
         self._message_counts: Counter[str] = Counter()
+        self.newest_to: dict[str, int] = {}  # the newest message id by peer
 
     def send(self, peer: str, text: str, random_id: int) -> int:
         """Draft a message and return its id. A known random id returns the id of its first message."""
@@ -75,6 +76,7 @@ class Community:
         self._drop_expired()
         for draft in self._drafts.values():
             self._remember(draft)
+            self.newest_to[draft.peer] = draft.number
             self._state.receive("vk", draft.peer, draft.text, reference=str(draft.number), random_id=draft.random_id)
         self._drafts.clear()
 

@@ -8,9 +8,11 @@ from aiohttp import web
 from sandbox.events import Fault
 from sandbox.http_listener import MAX_BODY, HttpListener, disconnect, html_page, no_response
 from sandbox.state import SandboxState
-from sandbox.vk.api_request import ApiRequest
+from sandbox.vk.api_request import GROUP, ApiRequest
 from sandbox.vk.community import Community
 from sandbox.vk.errors import ApiError, ConnectionFault, RequestFailed
+from sandbox.vk.long_poll import LongPoll
+from sandbox.vkscript import Value
 
 TOKEN = "vk1.a.sandbox"
 
@@ -21,15 +23,17 @@ class VkServer(HttpListener):
     def __init__(self, state: SandboxState, host: str = "127.0.0.1", port: int = 0, token: str = TOKEN) -> None:
         self._state = state
         self._community = Community(state)
+        self.long_poll = LongPoll(GROUP)
         self.token = token
         app = web.Application(client_max_size=MAX_BODY)
         app.router.add_route("*", "/method/{method}", self._handle)
+        app.router.add_route("*", "/longpoll", self._handle_long_poll)
         super().__init__(app, host, port, "/method/")
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         self._state.count("vk", "http")
         parameters = await _parameters(request)
-        api_request = ApiRequest(self._state, self._community)
+        api_request = ApiRequest(self._state, self._community, self._long_poll_server)
         try:
             body = self._body(api_request, request.match_info["method"], parameters)
         except ConnectionFault as failure:
@@ -39,6 +43,28 @@ class VkServer(HttpListener):
         if api_request.fault_after_commit is not None:
             return await _inject(request, api_request.fault_after_commit)
         return web.Response(text=body, content_type="application/json")
+
+    async def _handle_long_poll(self, request: web.Request) -> web.StreamResponse:
+        self._state.count("vk", "longpoll")
+        return web.json_response(await self.long_poll.answer(await _parameters(request)))
+
+    def _long_poll_server(self) -> dict[str, Value]:
+        url = self.url.removesuffix("method/") + "longpoll"
+        return {"server": url, "key": self.long_poll.key, "ts": str(self.long_poll.ts)}
+
+    def mark_read(self, peer: str) -> int:
+        """Mark all messages to the peer as read; return how many events this is."""
+        newest = self._community.newest_to.get(peer)
+        if newest is None:
+            return 0
+        read = {
+            "from_id": int(peer),
+            "peer_id": int(peer),
+            "read_message_id": newest,
+            "conversation_message_id": newest,
+        }
+        self.long_poll.push("message_read", read)
+        return 1
 
     def _body(self, api_request: ApiRequest, method: str, parameters: Mapping[str, str]) -> str:
         try:

@@ -16,6 +16,7 @@ from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.sms import SmsServer
 from sandbox.state import SandboxState
 from sandbox.telegram import TelegramServer
+from sandbox.vk import VkServer
 from sandbox.web.bot_routes import BotRoutes
 from sandbox.web.input import Fields, InboxQuery, normalized_address, read_body, read_inbox_query, read_rule
 from sandbox.web.problems import Problem, problems
@@ -31,13 +32,15 @@ class WebServer(HttpListener):
         self,
         state: SandboxState,
         telegram: TelegramServer,
+        vk: VkServer,
         sms: SmsServer,
         bot_api: BotApiServer,
         environment: Callable[[], Mapping[str, str]],
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
-        self._state, self._telegram, self._sms, self._environment = state, telegram, sms, environment
+        self._state, self._telegram, self._vk, self._sms = state, telegram, vk, sms
+        self._environment = environment
         app = web.Application(middlewares=[problems])
         app.add_routes([*self._routes(), *BotRoutes(bot_api.people).routes()])
         super().__init__(app, host, port, "/")
@@ -55,6 +58,7 @@ class WebServer(HttpListener):
             web.post("/write/telegram", self._write_telegram),
             web.post("/write/sms", self._write_sms),
             web.post("/read/telegram", self._read_telegram),
+            web.post("/read/vk", self._read_vk),
         ]
 
     # the inbox
@@ -125,6 +129,12 @@ class WebServer(HttpListener):
         fields.check()
         return web.json_response({"notified": self._telegram.mark_read(user)})
 
+    async def _read_vk(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        user = _user(fields)
+        fields.check()
+        return web.json_response({"notified": self._vk.mark_read(user)})
+
     async def _write_sms(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
         number, text = normalized_address("sms", fields.text("address")), fields.text("text")
@@ -138,7 +148,7 @@ class WebServer(HttpListener):
 
 
 def _user(fields: Fields) -> str:
-    """Take a Telegram user id."""
+    """Take the id of a person in Telegram or VK."""
     return str(fields.integer("address", 1, 2**52) or 0)
 
 

@@ -1,5 +1,6 @@
 """The VK sandbox, called by an unmodified vkbottle."""
 
+import asyncio
 import json
 import time
 from typing import Any
@@ -8,11 +9,12 @@ import pytest
 from aiohttp import ClientSession, FormData
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from vkbottle import API, VKAPIError
+from vkbottle import API, BotPolling, VKAPIError
 
 from sandbox.state import SandboxState
 from sandbox.vk.community import Community
 from tests.sandbox.conftest import Vk
+from tests.support.waiting import until
 
 
 def call(**parameters: Any) -> str:
@@ -256,3 +258,29 @@ async def test_any_text_is_received_unchanged(vk: Vk, text: str, random_id: int)
     answer = await vk.execute(f"return [{call(peer_ids=[int(peer)], message=text, random_id=random_id)}];")
     assert "execute_errors" not in answer
     assert vk.texts(peer) == [text]
+
+
+@pytest.mark.row("D-43")
+async def test_vkbottles_polling_gets_what_a_recipient_reads(vk: Vk) -> None:
+    await vk.send(peer_id=5)
+    events = BotPolling(vk.api, wait=1).listen()
+    reading = asyncio.create_task(anext(events))
+    await until(lambda: vk.state.counter("vk", "longpoll") == 1)
+    assert vk.server.mark_read("5") == 1
+    event = await asyncio.wait_for(reading, 5)
+    (update,) = event["updates"]
+    assert (update["type"], update["object"]["from_id"], update["object"]["read_message_id"]) == ("message_read", 5, 1)
+    await events.aclose()
+
+
+async def test_a_long_poll_without_events_ends_after_its_wait(vk: Vk) -> None:
+    poll = vk.server.long_poll
+    assert await poll.answer({"key": poll.key, "ts": "1", "wait": "0"}) == {"ts": "1", "updates": []}
+
+
+@pytest.mark.parametrize(
+    ("query", "failed"), [({"key": "wrong", "ts": "1"}, 2), ({"ts": "99"}, 1), ({"ts": "x"}, 1), ({}, 1)]
+)
+async def test_a_long_poll_with_a_wrong_key_or_number_fails(vk: Vk, query: dict[str, str], failed: int) -> None:
+    answer = await vk.server.long_poll.answer({"key": vk.server.long_poll.key, **query})
+    assert answer["failed"] == failed

@@ -183,7 +183,7 @@ async def test_an_invalid_rule_is_refused_with_all_errors(
 
 @pytest.mark.parametrize(
     "path",
-    ["rules", "write/telegram", "write/sms", "read/telegram", "write/telegram-bot", "press/telegram-bot"],
+    ["rules", "write/telegram", "write/sms", "read/telegram", "read/vk", "write/telegram-bot", "press/telegram-bot"],
 )
 @pytest.mark.parametrize(
     ("data", "status", "code"),
@@ -249,7 +249,7 @@ known = st.sampled_from([*FAULTS, "error", "busy", "flood_wait", "*", "5", 1, 2*
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     path=st.sampled_from(
-        ["rules", "write/telegram", "read/telegram", "write/sms", "write/telegram-bot", "press/telegram-bot"]
+        ["rules", "write/telegram", "read/telegram", "read/vk", "write/sms", "write/telegram-bot", "press/telegram-bot"]
     ),
     body=st.dictionaries(fields, known | anything, max_size=6) | anything,
 )
