@@ -137,8 +137,8 @@ async def test_a_read_mark_within_the_wait_spares_the_next_channel(stack: Stack,
     sms = FakeCourier("sms")
     await stack.courier(sms)
     both = [Recipient(name, contacts={"vk": [name], "sms": [name]}) for name in (ANNA, BEN)]
-    options = {"channels": ("vk", "sms"), "strategy": Strategy.FIRST, "wait": timedelta(hours=1)}
-    key = (await stack.deliver(*both, **options)).key
+    wait = timedelta(hours=1)
+    key = (await stack.deliver(*both, channels=("vk", "sms"), strategy=Strategy.FIRST, wait=wait)).key
     await until_statuses(stack, key, "vk", "sent", "sent")
     vk_server.mark_read(ANNA)
     await until_statuses(stack, key, "sms", "skipped", "queued")

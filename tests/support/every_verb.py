@@ -10,9 +10,10 @@ from core.directory import Directory
 from core.directory.importing import Importing, Kind
 from core.directory.importing.journal import Journal, roll_forward
 from core.directory.linking import Linking, NotMailed
-from core.history.delivery_reports import DeliveryReports
+from core.history.delivery_reports import DeliveryReports, EntryName
 from core.history.parcels import Entry, load_parcel
-from core.model.delivery import Recipient
+from core.history.references import Reference, References
+from core.model.delivery import Recipient, Strategy
 from core.model.history_key import HistoryKey
 from core.model.people import Group, GroupChange, Supergroup, User, UserChange
 from core.model.quota import Quota
@@ -90,6 +91,11 @@ async def _call_delivery_verbs(stack: Stack) -> None:
     await stack.deliveries.retry(key, TENANT, [Status.FAILED])
     await stack.finished(key)
     await stack.deliveries.record_report(await report_token(stack, key), Status.DELIVERED, "1")
+    references = References(stack.store, DeliveryReports(stack.store), "echo", "ada")
+    await references.note([Reference("p1", 1, "1", EntryName(key.shard, key.suffix, "echo", 0, 1, 0, 0, 1))])
+    await references.mark_read("p1", 1)
+    both = [person(1, "echo", "nobody")]
+    await stack.finished((await stack.deliver(*both, channels=("echo", "nobody"), strategy=Strategy.FIRST)).key)
     later = (await stack.deliver(person(1), person(2), deliver_at=stack.now() + HOUR)).key
     await stack.deliveries.reschedule(later, TENANT, stack.now() + 2 * HOUR)
     await stack.deliveries.cancel(later, TENANT, ["1"])
