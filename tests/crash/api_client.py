@@ -38,6 +38,15 @@ class ApiClient:
     async def post(self, body: object, idempotency_key: str = "") -> tuple[int, Any]:
         return await self.request("POST", "/v1/deliveries", body, idempotency_key)
 
+    async def import_csv(self, kind: str, text: str, idempotency_key: str = "") -> tuple[int, Any]:
+        """Imports a file into the directory; returns status and JSON."""
+        headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "text/csv"}
+        if idempotency_key:
+            headers["Idempotency-Key"] = idempotency_key
+        path = f"{self.url}/v1/import?kind={kind}"
+        async with self._session.post(path, data=text.encode(), headers=headers) as response:
+            return response.status, await response.json(content_type=None)
+
     async def post_bulk(self, bodies: Sequence[object]) -> list[dict[str, Any]]:
         """Posts many deliveries in one request; returns one result for each, in order."""
         lines = "".join(json.dumps(body) + "\n" for body in bodies)

@@ -1,0 +1,142 @@
+"""The commands for the directory, through a running API: output, `--json`, exit codes."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.main import main
+from core.directory.importing.journal import Journal
+from tests.delivery.conftest import ADMIN, Api
+
+Ada = Callable[..., Awaitable[tuple[int, str, str]]]
+
+
+@pytest.fixture
+def ada(api: Api, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Ada:
+    """`await ada("user", "list")`: exit code, stdout and stderr of a command."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ADA_HTTP", api.url.removeprefix("http://"))
+    monkeypatch.setenv("ADA_API_KEY", ADMIN)
+
+    async def run(*args: str) -> tuple[int, str, str]:
+        code = await asyncio.to_thread(main, list(args))
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return run
+
+
+async def result(ada: Ada, *args: str) -> list[Any]:
+    """The JSON lines of a command that works."""
+    code, out, err = await ada(*args, "--json")
+    assert code == 0, err
+    return [json.loads(line) for line in out.splitlines()]
+
+
+@pytest.mark.row("D-31")
+async def test_people_are_added_listed_changed_and_removed(ada: Ada) -> None:
+    code, out, _ = await ada("user", "add", "1", "--name", "Анна", "--role", "trainer", "--contact", "telegram:100001")
+    assert (code, out) == (0, "added 1  Анна  trainer\n")
+    await ada("user", "add", "u2", "--email", "two@example.org", "--opt-out", "vk")
+    assert [user["id"] for user in await result(ada, "user", "list")] == [1, "u2"]
+    assert [user["id"] for user in await result(ada, "user", "list", "--contact", "telegram:100001")] == [1]
+    assert await result(ada, "user", "change", "1", "--name", "", "--contact", "sms:9991112233") == [
+        {"id": 1, "name": None, "email": None, "role": "trainer", "locale": "ru",
+         "contacts": {"sms": ["+79991112233"]}, "opt_out": []}
+    ]  # fmt: skip
+    shown = (await ada("user", "show", "1"))[1]
+    assert "sms:+79991112233" in shown
+    assert await ada("user", "remove", "1") == (0, "removed 1\n", "")
+    code, _, err = await ada("user", "show", "1")
+    assert (code, "USER_NOT_FOUND" in err) == (1, True)
+
+
+@pytest.mark.row("D-31", "D-29")
+async def test_single_contacts_are_added_and_removed(ada: Ada) -> None:
+    await ada("user", "add", "1", "--contact", "telegram:@anna")
+    assert (await ada("contact", "add", "1", "sms:8 (999) 111-22-33"))[1] == "added sms:+79991112233 to 1\n"
+    assert (await ada("contact", "list", "1"))[1].splitlines() == ["telegram:@anna", "sms:+79991112233"]
+    assert (await ada("contact", "remove", "1", "telegram:@Anna"))[0] == 0
+    assert await result(ada, "contact", "list", "1") == [{"user": 1, "channel": "sms", "address": "+79991112233"}]
+
+
+@pytest.mark.row("D-31")
+async def test_groups_supergroups_and_owners_are_managed(ada: Ada) -> None:
+    for user in ("1", "2"):
+        await ada("user", "add", user)
+    assert (await ada("group", "add", "ИВТ-21", "--title", "Группа", "--member", "1"))[1] == "added ИВТ-21  Группа\n"
+    await ada("group", "add", "b", "--virtual")
+    assert (await ada("group", "add-member", "ИВТ-21", "2"))[1] == "added 2\n"
+    assert [user["id"] for user in await result(ada, "group", "members", "ИВТ-21")] == [1, 2]
+    await ada("group", "remove-member", "ИВТ-21", "1")
+    assert [user["id"] for user in await result(ada, "user", "list", "--group", "ИВТ-21")] == [2]
+    assert (await result(ada, "group", "change", "b", "--not-virtual"))[0]["virtual"] is False
+    assert (await ada("supergroup", "add", "1 курс", "--group", "ИВТ-21"))[1] == "added 1 курс: ИВТ-21\n"
+    await ada("supergroup", "add-group", "1 курс", "b")
+    assert set((await result(ada, "supergroup", "show", "1 курс"))[0]["groups"]) == {"ИВТ-21", "b"}
+    code, _, err = await ada("owner", "add", "1", "supergroup:1 курс")
+    assert (code, "GROUP_NOT_OWNED" in err) == (1, True)
+    for owned in ("group:ИВТ-21", "group:b", "supergroup:1 курс"):
+        assert (await ada("owner", "add", "1", owned))[0] == 0
+    assert len((await ada("owner", "list", "1"))[1].splitlines()) == 3
+    await ada("owner", "remove", "1", "group:b")
+    assert (await ada("owner", "list", "1"))[1] == "group:ИВТ-21\n"
+    for verb in (("supergroup", "remove", "1 курс"), ("group", "remove", "b")):
+        assert (await ada(*verb))[0] == 0
+    assert (await ada("supergroup", "list"))[1] == ""
+    assert [group["id"] for group in await result(ada, "group", "list")] == ["ИВТ-21"]
+
+
+async def test_a_long_list_is_read_to_its_end(ada: Ada, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("id\n" + "".join(f"{n}\n" for n in range(1200)))
+    assert (await ada("import", "users", "p.csv"))[1] == "1200 were created, 0 were updated\n"
+    assert len(await result(ada, "user", "list")) == 1200
+
+
+@pytest.mark.row("D-31")
+async def test_a_file_is_checked_imported_and_its_errors_are_shown_by_row(ada: Ada, tmp_path: Path) -> None:
+    (tmp_path / "good.csv").write_text("id,name\n1,Анна\n2,Пётр\n")
+    (tmp_path / "bad.csv").write_text("id,email\n1,nonsense\n")
+    assert (await ada("import", "users", "good.csv", "--dry-run"))[1] == "2 would be created, 0 would be updated\n"
+    assert await result(ada, "user", "list") == []
+    assert await result(ada, "import", "users", "good.csv") == [{"created": 2, "updated": 0, "dry_run": False}]
+    code, out, err = await ada("import", "users", "bad.csv")
+    assert (code, out) == (1, "")
+    assert err.startswith("row 2, email: ")
+    assert "EMAIL_MALFORMED" in err
+    code, out, err = await ada("import", "users", "bad.csv", "--json")
+    assert (code, err) == (1, "")
+    assert json.loads(out)["errors"][0]["row"] == 2
+
+
+async def test_a_running_import_is_named_and_ends_with_exit_code_one(ada: Ada, api: Api, tmp_path: Path) -> None:
+    (tmp_path / "good.csv").write_text("id\n1\n")
+    other = Journal(api.store, "default")
+    await other.begin("users", 1)
+    code, _, err = await ada("import", "users", "good.csv")
+    assert (code, "IMPORT_RUNNING" in err) == (1, True)
+    await other.abort()
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("user",),
+        ("user", "change", "1"),
+        ("user", "add", "1", "--contact", "telegram"),
+        ("user", "add", "1", "--role", "dean"),
+        ("contact", "add", "1", "nonsense"),
+        ("group", "change", "g"),
+        ("owner", "add", "1", "team:x"),
+        ("import", "people", "f.csv"),
+        ("import", "users", "no-such-file.csv"),
+    ],
+)
+async def test_wrong_usage_has_exit_code_two_and_a_message(ada: Ada, args: tuple[str, ...]) -> None:
+    code, out, err = await ada(*args)
+    assert (code, out) == (2, "")
+    assert err
