@@ -135,6 +135,7 @@ async def test_a_process_that_was_frozen_while_another_took_over_does_not_move_t
     monkeypatch.setattr(frozen, "_put", put_late)
     await frozen.step()
     newest = await installation.stack.redis.xrevrange("events:{0}", count=1)
+    assert newest
     assert await installation.stack.redis.hget(POSITION, "entry") == newest[0][0]
 
 
