@@ -8,10 +8,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from cli.main import main
-from tests.delivery.conftest import Api, ApiResponse, api, options, services, store
+from tests.delivery.conftest import Api, ApiResponse
+from tests.webhooks.conftest import new_receiver, receiver
 from tests.webhooks.receiver import Receiver, status
 
-__all__ = ["api", "options", "services", "store"]  # fixtures
+__all__ = ["new_receiver", "receiver"]  # fixtures
 
 
 async def create(api: Api, receiver: Receiver, **headers: str) -> ApiResponse:
