@@ -37,7 +37,7 @@ START_TIMEOUT = 120.0
 """Seconds for a child that others need: loading a large append-only file takes time."""
 
 COURIER_START_TIMEOUT = 20.0
-"""Seconds for a courier: a provider that is down must not delay the others."""
+"""Seconds for a courier: a provider that is down must not delay the others. The sandbox is never down."""
 
 STORE, PROVIDERS, API, COURIERS = range(4)
 """Stages: the order of the start, and in reverse of the stop."""
@@ -144,7 +144,8 @@ async def start_couriers(supervisor: Supervisor, installation: Installation) -> 
     specs = [
         ada_child(channel, COURIERS, installation.environment, "courier", channel) for channel in installation.channels
     ]
-    reasons = await asyncio.gather(*(start_optional(supervisor, spec) for spec in specs))
+    timeout = START_TIMEOUT if installation.inbox else COURIER_START_TIMEOUT
+    reasons = await asyncio.gather(*(start_optional(supervisor, spec, timeout) for spec in specs))
     installation.not_ready = {spec.name: reason for spec, reason in zip(specs, reasons, strict=True) if reason}
 
 
@@ -167,10 +168,10 @@ async def start_required(supervisor: Supervisor, spec: ChildSpec) -> Announcemen
         raise CommandFailed(f"{error}; see its output above") from None
 
 
-async def start_optional(supervisor: Supervisor, spec: ChildSpec) -> str:
-    """Returns why the child is not ready, or "" if it is."""
+async def start_optional(supervisor: Supervisor, spec: ChildSpec, timeout: float) -> str:
+    """Returns why the child is not ready after `timeout` seconds, or "" if it is."""
     try:
-        await asyncio.wait_for(asyncio.shield(supervisor.start(spec)), COURIER_START_TIMEOUT)
+        await asyncio.wait_for(asyncio.shield(supervisor.start(spec)), timeout)
     except TimeoutError:
         return "not ready yet, keeps trying"
     except ChildFailed as error:

@@ -27,6 +27,11 @@ WRITTEN = ["+79600001000", "8 (960) 000-10-00", "7 960 000 10 00", "9600001000",
             ["+79600001000", "100001", "9600001000"],
         ),
         ("telegram", ["@Anna", "@anna", "@ben"], ["@Anna", "@ben"]),
+        (
+            "email",
+            ["Anna@Example.org", " anna@example.org", "anna@example.com"],
+            ["Anna@Example.org", "anna@example.com"],
+        ),
         ("vk", ["200001", "200001", "-5"], ["200001", "-5"]),
     ],
 )
