@@ -139,7 +139,8 @@ class Users(Records):
             return Page([one for one in await self._by_index(tenant, wanted) if id_text(one.id) > after])
         found: list[User] = []
         read = 0
-        async for page in pages_of_ids(self._store, _index_of(tenant, wanted), after, min(limit + 1, PAGE)):
+        size = PAGE if group is not None and role is not None else min(limit + 1, PAGE)
+        async for page in pages_of_ids(self._store, _index_of(tenant, wanted), after, size):
             for user_id, user in zip(page, await self.lookup(tenant, page), strict=True):
                 if len(found) == limit or read == _MOST_READ:
                     return Page(found, write_cursor(after))

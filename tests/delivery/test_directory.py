@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from tests.delivery.conftest import Api, ApiResponse, read
+from tests.delivery.conftest import Api, ApiResponse, Couriers, read
 
 ANNA = {
     "id": 1,
@@ -294,6 +294,24 @@ async def test_tenants_see_nothing_of_each_others_directory(api: Api) -> None:
     assert (await theirs.call("GET", "/v1/supergroups/S")).json["groups"] == ["A"]
     assert (await theirs.call("GET", "/v1/users?contact=telegram:100001")).json["users"] == [ANNA]
     assert (await theirs.call("GET", "/v1/users/2")).status == 404
+
+
+@pytest.mark.row("D-31")
+async def test_the_history_of_a_deleted_person_stays_readable(api: Api, courier: Couriers) -> None:
+    await courier("telegram")
+    await api.call("POST", "/v1/users", ANNA)
+    await api.call("POST", "/v1/groups", {"id": "A", "members": [1]})
+    body = {"sender": {"id": 42}, "text": "Hello", "recipients": [{"group": "A"}], "channels": ["telegram"]}
+    made = await api.call("POST", "/v1/deliveries", body)
+    await api.call("POST", "/v1/track", {"history_key": made.json["id"]})
+    before = await api.call("GET", made.headers["Location"])
+    for path in ("/v1/users/1", "/v1/groups/A"):
+        assert (await api.call("DELETE", path)).status == 204
+    after = await api.call("GET", made.headers["Location"])
+    (recipient,) = after.json["recipients"]
+    assert (recipient["id"], recipient["name"], recipient["origin"]) == (1, ANNA["name"], ["A"])
+    assert recipient["outcomes"]["telegram"]["status"] == "sent"
+    assert after.body == before.body
 
 
 async def test_reading_the_directory_needs_the_scope_manage(api: Api) -> None:

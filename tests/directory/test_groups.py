@@ -203,6 +203,14 @@ async def test_the_rule_of_ownership_holds_when_everybody_writes_at_once(directo
     assert not (supergroup.groups and owners)
 
 
+async def test_the_number_of_owners_of_a_group_is_limited(directory: Directory) -> None:
+    await directory.create_group(TENANT, Group("A"))
+    await asyncio.gather(*(directory.create_user(TENANT, User(n)) for n in range(RELATIONS + 1)))
+    await asyncio.gather(*(directory.own(TENANT, n, "group", "A") for n in range(RELATIONS)))
+    assert (await code_of(directory.own(TENANT, RELATIONS, "group", "A")))[0] == "LIMIT_REACHED"
+    await directory.own(TENANT, 0, "group", "A")
+
+
 async def test_the_number_of_relations_is_limited(directory: Directory, store: Store) -> None:
     await directory.create_user(TENANT, User(1))
     groups = [f"g{n}" for n in range(RELATIONS + 1)]
