@@ -125,8 +125,7 @@ local function save_rows(id, rows)
   redis.call('HSET', task_key(id), 'checkpoint', '[' .. table.concat(parts, ',') .. ']')
 end
 
--- Makes the parcel takeable, or lets it wait. While all its entries are held it leaves its lane: two deliveries with opposite orders of
--- channels would otherwise wait for each other.
+-- Makes the parcel takeable, or lets it wait. While all its entries are held it leaves its lane: it would block the deliveries behind it.
 local function place_again(id, task, rows, due)
   local first = HELD_MS
   for _, row in ipairs(rows) do first = math.min(first, row[2]) end

@@ -246,6 +246,21 @@ async def test_many_parcels_with_different_contacts_end_in_the_right_channel(sta
     assert not sms.addresses
 
 
+@pytest.mark.row("D-36", "D-34")
+async def test_a_parcel_that_only_waits_for_an_earlier_channel_does_not_block_its_lane(stack: Stack) -> None:
+    gate = Gate(lambda message: GONE)
+    await stack.courier(FakeCourier("telegram", gate))
+    vk = FakeCourier("vk")
+    await stack.courier(vk)
+    both = person(1, "vk"), person(2, "telegram", "vk")
+    key = await send_first(stack, *both, channels=("telegram", "vk"), lane="x")
+    await until_outcomes(stack, key, {1: ["no_contact", "sent"], 2: ["queued", "queued"]})
+    await stack.finished((await stack.deliver(person(3, "vk"), channels=("vk",), lane="x")).key)
+    assert vk.addresses == ["p1", "p3"]
+    gate.opened.set()
+    assert (await stack.finished(key)).verdict is Verdict.ALL_REACHED
+
+
 @pytest.mark.row("D-36")
 async def test_deliveries_with_opposite_orders_in_one_lane_do_not_wait_for_each_other(stack: Stack) -> None:
     gate = Gate(lambda message: GONE)
