@@ -8,6 +8,7 @@ RUN useradd --system --uid 10001 --home-dir /data ada && install -d -o ada -g ad
 COPY --from=libraries /venv /venv
 WORKDIR /ada
 COPY bench bench
+COPY bots bots
 COPY cli cli
 COPY core core
 COPY couriers couriers
