@@ -33,8 +33,10 @@ if redis.call('EXISTS', history, reserved_key(suffix)) > 0 then
   end
 end
 
+local used = 0
 if limit > 0 then
-  local wait = quota_wait(suffix, limit, period)
+  local wait
+  wait, used = quota_wait(suffix, limit, period)
   if wait > 0 then return { 'quota', wait } end
 end
 
@@ -64,5 +66,5 @@ if repeat_key ~= '' then
   redis.call('SET', idempotency_key(tenant, repeat_key), cjson.encode({ fingerprint = fingerprint, answer = result }), 'PX', repeat_ms)
 end
 local accepted = reply('accepted', result)
-if limit > 0 then accepted[7], accepted[8] = count_send(suffix, limit, period) end
+if limit > 0 then accepted[7], accepted[8] = count_send(suffix, limit, period, used) end
 return accepted

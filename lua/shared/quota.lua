@@ -15,19 +15,18 @@ local function wait_for(sends, period, n)
   return send[2] and math.max(0, tonumber(send[2]) + period - now) or 0
 end
 
--- Returns the ms to wait; 0 if one more is allowed now.
+-- Returns the ms to wait, 0 if one more is allowed now; and how many are used.
 local function quota_wait(suffix, limit, period)
   local sends = sends_of(suffix)
-  if used_of(sends, period) < limit then return 0 end
-  return wait_for(sends, period, limit)
+  local used = used_of(sends, period)
+  return used < limit and 0 or wait_for(sends, period, limit), used
 end
 
--- Counts a send. Returns how many are used, and the ms until the first of them leaves the window.
-local function count_send(suffix, limit, period)
+-- Counts a send. Returns how many are used now, and the ms until the first of them leaves the window. If none was used, the key has expired.
+local function count_send(suffix, limit, period, used)
   local sends, _, ns = sends_of(suffix), split_suffix(suffix)
-  redis.call('ZREMRANGEBYSCORE', sends, '-inf', string.format('%.0f', now - period))
+  if used > 0 then redis.call('ZREMRANGEBYSCORE', sends, '-inf', string.format('%.0f', now - period)) end
   redis.call('ZADD', sends, now, string.format('%s %.0f %.0f', ns, limit, period))
   redis.call('PEXPIRE', sends, period)
-  local used = redis.call('ZCARD', sends)
-  return used, wait_for(sends, period, used)
+  return used + 1, used > 0 and wait_for(sends, period, used + 1) or period
 end

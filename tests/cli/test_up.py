@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -103,11 +104,44 @@ def test_a_key_without_a_name_is_refused(running: Installation) -> None:
         assert "A key has a name" in done.stderr
 
 
+def create(running: Installation, path: str, body: dict[str, Any]) -> None:
+    """Write to the directory over HTTP."""
+    facts = running.facts() or {}
+    headers = {"Authorization": f"Bearer {facts['key']}", "Content-Type": "application/json"}
+    with urlopen(Request(f"{facts['api']}{path}", json.dumps(body).encode(), headers)) as response:
+        assert response.status == 201
+
+
 def test_send_warns_if_no_recipient_has_a_contact(running: Installation) -> None:
-    done = running.ada("send", "--to", "7", "--to", "8", "--text", "x")
+    for number in (71, 72):
+        create(running, "/v1/users", {"id": number})
+    done = running.ada("send", "--to", "71", "--to", "72", "--text", "x")
     assert done.returncode == 0
     assert "warning: no recipient has a contact" in done.stderr
-    assert running.ada("send", "--to", "7", "--to", "vk:200001", "--text", "x").stderr == ""
+    assert running.ada("send", "--to", "71", "--to", "vk:200001", "--text", "x").stderr == ""
+
+
+@pytest.mark.row("D-01", "D-02")
+def test_a_message_to_groups_of_the_directory_reaches_each_member_once(running: Installation) -> None:
+    create(running, "/v1/users", {"id": 81, "contacts": {"vk": ["200081"]}})
+    create(running, "/v1/users", {"id": 82, "contacts": {"sms": ["+79990000082"]}})
+    create(running, "/v1/groups", {"id": "ИВТ-21", "members": [81, 82]})
+    create(running, "/v1/supergroups", {"id": "1 курс", "groups": ["ИВТ-21"]})
+    to = ("--to", "group:ИВТ-21", "--to", "supergroup:1 курс", "--to", "82")
+    history = running.result("send", *to, "--text", "Пары не будет", "--wait")
+    assert history["verdict"] == "all_reached"
+    reached = {one["id"]: (one["origin"], one["received_in"]) for one in history["recipients"]}
+    assert reached == {81: (["ИВТ-21"], ["vk"]), 82: (["ИВТ-21"], ["sms"])}
+    refused = running.ada("send", "--to", "group:ИВТ-22", "--text", "x")
+    assert (refused.returncode, "ИВТ-22" in refused.stderr) == (2, True)
+
+
+@pytest.mark.row("D-08")
+def test_quiet_hours_are_off_in_the_sandbox_unless_they_are_set(installation: Installation) -> None:
+    del installation.environment["ADA_QUIET_HOURS"]
+    assert "quiet hours are off" in installation.up()["night"]
+    sent = installation.result("send", "--to", "vk:200001", "--text", "x")
+    assert (sent["state"], sent["moved_from"]) == ("released", None)
 
 
 def test_a_recipient_has_the_same_notation_on_the_command_line_and_in_the_api(running: Installation) -> None:
