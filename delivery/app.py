@@ -1,6 +1,7 @@
 """The HTTP API as an aiohttp application. `cli` builds it, runs it (`delivery.http.server`) and stops it."""
 
 import re
+from collections.abc import Mapping
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
@@ -8,7 +9,7 @@ from aiohttp.typedefs import Handler
 from delivery import openapi
 from delivery.http.context import Context
 from delivery.http.endpoint import make_handler
-from delivery.http.error_handling import count_requests, handle_expect, no_route, respond_to_errors
+from delivery.http.error_handling import count_requests, handle_expect, no_route, refuse_method, respond_to_errors
 from delivery.http.metrics import Metrics
 from delivery.http.options import Options
 from delivery.http.rate_limit import RateLimiter
@@ -23,11 +24,14 @@ def build(services: Services, options: Options | None = None) -> web.Application
     context = Context(services, options, Metrics(), RateLimiter(options.rate, options.burst), document)
     middlewares = (count_requests(context.metrics), respond_to_errors)
     app = web.Application(client_max_size=options.body_limit, middlewares=middlewares)
+    handlers: dict[str, dict[str, Handler]] = {}
     for route in ROUTES:
-        _add(app, route.method, route.path, make_handler(route, context))
+        handlers.setdefault(route.path, {})[route.method] = make_handler(route, context)
     for open_route in OPEN_ROUTES:
-        _add(app, open_route.method, open_route.path, open_route.make_handler(context))
-    _add(app, hdrs.METH_ANY, "/{rest}", no_route)
+        handlers.setdefault(open_route.path, {})[open_route.method] = open_route.make_handler(context)
+    for path in sorted(handlers, key=_order):
+        _add(app, path, {**handlers[path], hdrs.METH_ANY: refuse_method(handlers[path])})
+    _add(app, "/{rest}", {hdrs.METH_ANY: no_route})
 
     async def close_streams(app: web.Application) -> None:
         context.closing.set()
@@ -36,9 +40,15 @@ def build(services: Services, options: Options | None = None) -> web.Application
     return app
 
 
-def _add(app: web.Application, method: str, path: str, handler: Handler) -> None:
-    pattern = re.sub(r"\{(\w+)\}", _parameter, path)
-    app.router.add_route(method, pattern, handler, expect_handler=handle_expect)
+def _order(path: str) -> tuple[int, int]:
+    """An address belongs to the first path that it matches: `/v1/deliveries/bulk` is not the delivery named bulk."""
+    return path.count("{"), -len(path)
+
+
+def _add(app: web.Application, path: str, handlers: Mapping[str, Handler]) -> None:
+    resource = app.router.add_resource(re.sub(r"\{(\w+)\}", _parameter, path))
+    for method, handler in handlers.items():
+        resource.add_route(method, handler, expect_handler=handle_expect)
 
 
 def _parameter(name: re.Match[str]) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct, inspect
 
-from delivery.http import problems
+from delivery.http import ndjson, problems, sse
 from delivery.http.context import NO_CONTENT
 from delivery.http.route import OpenRoute, Repeats, Route
+from delivery.openapi_limits import HEADER_PATTERNS, PATH_PATTERNS, state_limits
 from delivery.schemas import responses
 
 Schema = dict[str, Any]
@@ -26,11 +27,15 @@ def encode(routes: Sequence[AnyRoute], version: str) -> bytes:
 
 
 def build(routes: Sequence[AnyRoute], version: str) -> Schema:
-    """The document. `x-codes` lists every code of a problem document, with its status and title."""
+    """The document. `x-codes` lists every code of a problem document, with its status and title; `x-beyond-schema`
+    those of requests that match the schema.
+    """
     schemas, components = _schemas(routes)
     paths: dict[str, Schema] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
+    _link_new_objects(paths)
+    state_limits(paths, components, _bodies(routes))
     return {
         "openapi": "3.1.0",
         "info": {"title": "Ada", "version": version, "description": _ABOUT},
@@ -42,6 +47,7 @@ def build(routes: Sequence[AnyRoute], version: str) -> Schema:
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
             "responses": {"Refused": _problem_response()},
         },
+        "x-beyond-schema": sorted(problems.BEYOND_SCHEMA),
         "x-codes": {code: {"status": kind.status, "title": kind.title} for code, kind in problems.CODES.items()},
     }
 
@@ -60,6 +66,11 @@ def _schemas(routes: Sequence[AnyRoute]) -> tuple[dict[type, Schema], dict[str, 
     types = list(dict.fromkeys(_types(routes)))
     references, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     return dict(zip(types, references, strict=True)), components
+
+
+def _bodies(routes: Sequence[AnyRoute]) -> list[type[Struct]]:
+    bodies = [(route.body, *(route.lines or ())[:1]) for route in routes if isinstance(route, Route)]
+    return [one for some in bodies for one in some if one is not None]
 
 
 def _types(routes: Sequence[AnyRoute]) -> Iterable[type]:
@@ -99,9 +110,27 @@ def _status(route: AnyRoute) -> int:
 
 def _path_parameters(path: str) -> list[Schema]:
     return [
-        {"name": name, "in": "path", "required": True, **_TEXT}
-        for name in re.findall(r"\{(\w+)\}", path)
-    ]  # fmt: skip
+        {"name": found[1], "in": "path", "required": True, "schema": _path_schema(path[: found.end()])}
+        for found in re.finditer(r"\{(\w+)\}", path)
+    ]
+
+
+def _path_schema(path: str) -> Schema:
+    """`path`: up to and with the parameter."""
+    pattern = PATH_PATTERNS.get(path)
+    return {"type": "string", "minLength": 1, **({"pattern": pattern} if pattern else {})}
+
+
+def _link_new_objects(paths: Mapping[str, Schema]) -> None:
+    """What POST creates is read with GET: its response has the id."""
+    for path, operations in paths.items():
+        shown = paths.get(path + "/{id}", {}).get("get")
+        if shown is None or "post" not in operations:
+            continue
+        for status, response in operations["post"]["responses"].items():
+            if status != "default":
+                parameters = {"id": "$response.body#/id"}
+                response["links"] = {"read": {"operationId": shown["operationId"], "parameters": parameters}}
 
 
 def _query_parameters(query: type[Struct]) -> list[Schema]:
@@ -129,7 +158,15 @@ def _headers(route: AnyRoute) -> list[Schema]:
         return []
     names = ["Idempotency-Key"] * (route.repeats is not Repeats.NONE)
     names += ["Last-Event-ID"] * route.path.endswith("/events")
-    return [{"name": name, "in": "header", "required": False, **_TEXT} for name in names]
+    return [
+        {
+            "name": name,
+            "in": "header",
+            "required": False,
+            "schema": {"type": "string", "pattern": HEADER_PATTERNS[name]},
+        }
+        for name in names
+    ]
 
 
 def _request_body(route: Route, schemas: Mapping[type, Schema]) -> Schema:
@@ -137,7 +174,7 @@ def _request_body(route: Route, schemas: Mapping[type, Schema]) -> Schema:
         return {"required": True, "content": {route.upload: _TEXT}}
     if route.lines:
         line, _ = route.lines
-        return {"required": True, "content": {str(route.response): {"schema": schemas[line]}}}
+        return {"required": True, "content": {str(route.response): _lines(schemas[line])}}
     assert route.body, "called only for routes with a body"
     return {"required": not route.body_is_optional, "content": {"application/json": {"schema": schemas[route.body]}}}
 
@@ -154,11 +191,33 @@ def _response(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
 def _content(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
     if isinstance(route, Route) and route.lines:
         alternatives = [schemas[route.lines[1]], schemas[responses.ProblemDocument]]
-        return {str(route.response): {"schema": {"anyOf": alternatives}}}
+        return {str(route.response): _lines({"anyOf": alternatives})}
+    if route.response == sse.CONTENT_TYPE:
+        return {sse.CONTENT_TYPE: {"schema": _event(schemas)}}
     if isinstance(route.response, str):
         return {route.response: _TEXT}
     schema = {"type": "object"} if route.response is dict else schemas[route.response]
     return {"application/json": {"schema": schema}}
+
+
+def _event(schemas: Mapping[type, Schema]) -> Schema:
+    """One event of a stream."""
+    data = {"anyOf": [schemas[responses.OutcomeChanged], schemas[responses.StateChanged]]}
+    properties = {
+        "id": {"type": "string", "pattern": "^[0-9]+$"},
+        "event": {"enum": ["outcome", "state", "finished"]},
+        "data": {"type": "string", "contentMediaType": "application/json", "contentSchema": data},
+    }
+    return {"type": "object", "properties": properties, "required": ["id", "event", "data"]}
+
+
+def _lines(line: Schema) -> Schema:
+    """NDJSON. Each line has a response of its own, so every body is accepted. `itemSchema` is of OpenAPI 3.2; here its
+    name is that of an extension.
+    """
+    text = "one JSON document per line, each as x-itemSchema says"
+    schema = {"contentMediaType": str(ndjson.CONTENT_TYPE), "description": text}
+    return {"schema": schema, "x-itemSchema": line}
 
 
 def _problem_response() -> Schema:

@@ -29,7 +29,10 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
         "random operations on queue and deliveries do what the models do",
         (*PYTEST, "tests/queue/test_machine.py", "tests/history/test_delivery_machine.py"),
     ),
-    "fuzz": ("random requests get a documented response", (*PYTEST, "tests/delivery/test_fuzz.py")),
+    "fuzz": (
+        "random requests get a documented response",
+        (*PYTEST, "tests/delivery/test_schemathesis.py", "tests/delivery/test_fuzz.py"),
+    ),
     "soak": ("minutes of faults lose, double and reorder nothing", (*PYTEST, "tests/soak")),
     "benchmarks": ("every benchmark runs and counts what it should", (*PYTEST, "tests/bench")),
     "mutation": (

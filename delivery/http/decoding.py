@@ -32,6 +32,8 @@ NDJSON_TYPES = frozenset(
 _encode = msgspec.json.Encoder().encode
 _LARGE = 2**14
 """Bytes. Searching fewer for errors takes a few milliseconds."""
+_EXACT = 2**53
+"""Below it a float has no neighbour that is also an integer."""
 _DOUBTFUL_ESCAPE = b"\\u00"  # \u0000 is NUL, \u003a a colon
 
 
@@ -105,7 +107,13 @@ def _refuse_constant(name: str) -> None:
     raise invalid_field("", "JSON_NOT_A_NUMBER", f"{name} is not JSON.")
 
 
-_PARSER = json.JSONDecoder(object_pairs_hook=_unique_names, parse_constant=_refuse_constant)
+def _read_number(text: str) -> float | int:
+    """A number with a point or an exponent. To JSON 15.0 and 15 are one number, so it is an integer if it is exact."""
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < _EXACT else number
+
+
+_PARSER = json.JSONDecoder(object_pairs_hook=_unique_names, parse_constant=_refuse_constant, parse_float=_read_number)
 
 
 class QueryReader(Generic[T]):

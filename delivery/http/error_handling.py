@@ -6,6 +6,7 @@ Called by aiohttp; calls `delivery.http.endpoint`, or the handler itself on a ro
 import logging
 import math
 import time
+from collections.abc import Iterable
 from datetime import timedelta
 
 from aiohttp import hdrs, web
@@ -107,18 +108,18 @@ def _internal_error(error: Exception, request: web.Request) -> web.Response:
 
 
 async def no_route(request: web.Request) -> web.StreamResponse:
-    """The handler of everything that no route takes: an unknown address, or an unknown method of a known one."""
-    if allowed := await _methods(request):
-        return respond(problem("METHOD_NOT_ALLOWED", f"Allowed: {allowed}."), {hdrs.ALLOW: allowed})
+    """The handler of every unknown address."""
     return respond(problem("ROUTE_NOT_FOUND", "See /docs for the addresses."))
 
 
-async def _methods(request: web.Request) -> str:
-    allowed: set[str] = set()
-    for resource in request.app.router.resources():
-        _, methods = await resource.resolve(request)
-        allowed |= methods
-    return ", ".join(sorted(allowed - {hdrs.METH_ANY}))
+def refuse_method(methods: Iterable[str]) -> Handler:
+    """The handler of a known address for all methods but these."""
+    allowed = ", ".join(sorted(methods))
+
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        return respond(problem("METHOD_NOT_ALLOWED", f"Allowed: {allowed}."), {hdrs.ALLOW: allowed})
+
+    return refuse
 
 
 async def handle_expect(request: web.Request) -> web.StreamResponse | None:

@@ -61,6 +61,7 @@ CODES = {
     "REQUIRED": ProblemType(400, "A field is missing"),
     "WRONG_TYPE": ProblemType(400, "A value is of the wrong type"),
     "WRONG_VALUE": ProblemType(400, "A value is not one of the allowed ones"),
+    "WRONG_FORMAT": ProblemType(400, "A text is not in the expected format"),
     "OUT_OF_RANGE": ProblemType(400, "A number is out of range"),
     "TOO_SHORT": ProblemType(400, "A value is too short"),
     "TOO_LONG": ProblemType(400, "A value is too long"),
@@ -168,6 +169,30 @@ CODES = {
     "IDEMPOTENCY_KEY_REUSED": ProblemType(422, "The Idempotency-Key was used with another request"),
     "IDEMPOTENCY_IN_PROGRESS": ProblemType(409, "The first request with this Idempotency-Key is still in progress"),
 }
+
+BEYOND_SCHEMA = frozenset(
+    {
+        *(
+            "NOT_PRINTABLE",
+            "TEXT_EMPTY",
+            "NUL_CHARACTER",
+            "LONE_SURROGATE",
+            "TOO_MANY_RECIPIENTS",
+            "RECIPIENT_MALFORMED",
+        ),
+        *("GROUP_NOT_FOUND", "SUPERGROUP_NOT_FOUND", "UNKNOWN_CHANNEL", "WAIT_WITHOUT_FIRST"),
+        *("TIME_MALFORMED", "TIME_OUT_OF_RANGE", "EXPIRES_BEFORE_DUE", "CURSOR_MALFORMED"),
+        *("HISTORY_KEY_MALFORMED", "HISTORY_KEY_OF_ANOTHER_SENDER", "IDEMPOTENCY_KEY_REUSED", "REQUEST_MALFORMED"),
+        *("EMAIL_MALFORMED", "CONTACT_MALFORMED", "REPORT_MALFORMED", "WAIT_MALFORMED", "WAIT_OUT_OF_RANGE"),
+        *("USER_NOT_FOUND", "NOBODY_ADDRESSED", "ROWS_INVALID", "TOO_LONG"),
+        *("CSV_EMPTY", "CSV_NOT_UTF8", "CSV_QUOTE_UNCLOSED", "CSV_MALFORMED", "TOO_MANY_ROWS"),
+        *("WEBHOOK_URL_MALFORMED", "WEBHOOK_HOST_UNKNOWN", "WEBHOOK_TARGET_FORBIDDEN"),
+    }
+)
+"""Codes 400 and 422 of requests that match the schema: it depends on the time, on what is stored or installed, on two
+fields together, on a part of a text, or on rare characters. The OpenAPI document names them. The schema shows every
+other such fault.
+"""
 
 NOTHING_WRITTEN = "Nothing was written. Accepted deliveries are still delivered, which frees memory."
 OUTCOME_UNKNOWN = (

@@ -6,6 +6,7 @@ walked once more along its type. Only refused bodies and queries come here, so c
 Called by `delivery.http.decoding`.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -160,8 +161,11 @@ def _string(value: str, place: _Place, expected: inspect.StrType) -> Errors:
     yield from _length(value, place, expected)
     if "\0" in value:
         yield place.error("NUL_CHARACTER", "The NUL character is not allowed.")
-    if any("\ud800" <= letter <= "\udfff" for letter in value):
+    elif any("\ud800" <= letter <= "\udfff" for letter in value):
         yield place.error("LONE_SURROGATE", "Half of a surrogate pair is not a character.")
+    elif value and expected.pattern is not None and not re.search(expected.pattern, value):
+        code = (place.codes or {}).get("pattern", "WRONG_FORMAT")
+        yield place.error(code, f"It must match {expected.pattern}.")
 
 
 def _number(value: Any, place: _Place, expected: inspect.IntType | inspect.FloatType) -> Errors:

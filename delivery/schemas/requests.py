@@ -4,6 +4,7 @@ An optional field is `… | UnsetType`: the decoded value has exactly the fields
 counts them). `extra` of a bound names the code of its error, where the general code would say too little.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -14,17 +15,54 @@ from delivery.schemas import recipient_notation
 
 INT64 = 2**63
 
+# Characters that are not printable. `str.isprintable` refuses some rare ones more.
+_CONTROL = r"\u0000-\u001f\u007f-\u00a0\u00ad\u2028\u2029"
+_PRINTABLE = rf"^[^{_CONTROL}]*$"
+_NOT_PRINTABLE = {"pattern": "NOT_PRINTABLE"}
+_DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_TIME_OF_DAY = r"([01][0-9]|2[0-3]):[0-5][0-9](:([0-5][0-9]|60)(\.[0-9]+)?)?"
+_ZONE = r"([Zz]|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])"
+DELIVERY_ID = r"^(history:\{[0-9]{1,5}\}:.+:[0-9]{19}|[0-9]{1,5}\..+\.[0-9]{19})$"
+"""A history key, or the id of a delivery."""
+
 Number = Annotated[int, Meta(ge=-INT64, le=INT64 - 1, description="64 bits, signed")]
-Name = Annotated[str, Meta(min_length=1, max_length=128, description="printable characters")]
+Name = Annotated[
+    str,
+    Meta(min_length=1, max_length=128, pattern=_PRINTABLE, description="printable characters", extra=_NOT_PRINTABLE),
+]
 Id = Number | Name
 Label = Annotated[str, Meta(max_length=256)]
-ShortText = Annotated[str, Meta(min_length=1, max_length=64)]
+ShortText = Annotated[str, Meta(min_length=1, max_length=64, pattern=_PRINTABLE, extra=_NOT_PRINTABLE)]
 Time = Annotated[
     str,
-    Meta(min_length=1, max_length=64, description="RFC 3339, with a zone", extra_json_schema={"format": "date-time"}),
+    Meta(
+        min_length=1,
+        max_length=64,
+        description="RFC 3339, with a zone",
+        extra_json_schema={"pattern": rf"^{_DATE}[Tt ]{_TIME_OF_DAY}{_ZONE}$"},
+    ),
 ]
-Address = Annotated[str, Meta(min_length=1, max_length=256)]
+Address = Annotated[str, Meta(min_length=1, max_length=256, pattern=_PRINTABLE, extra=_NOT_PRINTABLE)]
+
+
+def _cursor(pattern: str) -> Meta:
+    return Meta(min_length=1, max_length=512, pattern=pattern, extra={"pattern": "CURSOR_MALFORMED"})
+
+
 Cursor = Annotated[str, Meta(min_length=1, max_length=512)]
+Position = Annotated[str, _cursor("^[0-9]{1,9}$")]
+ListCursor = Annotated[str, _cursor("^[A-Za-z0-9_-]+$")]
+TaskCursor = Annotated[str, _cursor("^[0-9]{1,5}-[0-9]{1,20}(-.*)?$")]
+NewHistoryKey = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=512,
+        pattern=DELIVERY_ID,
+        description="a history key of this sender",
+        extra={"pattern": "HISTORY_KEY_MALFORMED"},
+    ),
+]
 HistoryKeyText = Annotated[
     str, Meta(min_length=1, max_length=512, description="a history key, or the id of a delivery")
 ]
@@ -65,8 +103,9 @@ Text = Annotated[
     Meta(
         min_length=1,
         max_length=4096,
+        pattern=r"\S",
         description="1 to 4096 characters, not only white space; delivered unchanged",
-        extra={"short": "TEXT_EMPTY", "long": "TEXT_TOO_LONG"},
+        extra={"short": "TEXT_EMPTY", "long": "TEXT_TOO_LONG", "pattern": "TEXT_EMPTY"},
     ),
 ]
 RecipientLine = Annotated[
@@ -115,7 +154,7 @@ class DeliveryRequest(RequestModel, frozen=True):
     sender: Sender
     text: Text
     recipients: Recipients
-    history_key: HistoryKeyText | UnsetType | None = UNSET
+    history_key: NewHistoryKey | UnsetType | None = UNSET
     origin: Annotated[ShortText, Meta(description="the source", extra_json_schema={"default": "api"})] | UnsetType = (
         UNSET
     )
@@ -181,7 +220,7 @@ class TrackRequest(RequestModel, frozen=True):
 class HistoryQuery(RequestModel, frozen=True):
     """The page of recipients."""
 
-    cursor: Cursor | UnsetType = UNSET
+    cursor: Position | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=10_000, extra_json_schema={"default": 100})] | UnsetType = UNSET
 
 
@@ -191,7 +230,7 @@ class DeliveryQuery(RequestModel, frozen=True):
     sender: Name | UnsetType = UNSET
     state: DeliveryState | UnsetType = UNSET
     since: Time | UnsetType = UNSET
-    cursor: Cursor | UnsetType = UNSET
+    cursor: ListCursor | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
 
 
@@ -224,7 +263,7 @@ class TaskQuery(RequestModel, frozen=True):
     lane: Name | UnsetType = UNSET
     kind_prefix: ShortText | UnsetType = UNSET
     tag: ShortText | UnsetType = UNSET
-    cursor: Cursor | UnsetType = UNSET
+    cursor: TaskCursor | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
 
 
@@ -258,3 +297,15 @@ class DeliveryReportQuery(Struct, frozen=True):
         int, Meta(ge=0, le=INT64 - 1, description="bits: 1 delivered, 2 failed, 4 buffered, 8 accepted, 16 rejected")
     ]
     id: Annotated[str, Meta(max_length=256)] | UnsetType = UNSET
+
+
+def _required(*names: str) -> list[dict[str, list[str]]]:
+    return [{"required": [name]} for name in names]
+
+
+COMBINATIONS: Mapping[type[Struct], Mapping[str, object]] = {
+    Recipient: {"oneOf": _required("id", "group", "supergroup")},
+    CancellationRequest: {"oneOf": _required(*CancellationRequest.__struct_fields__)},
+    TaskCancellationRequest: {"anyOf": _required("user", "tenant", "lane", "kind_prefix", "tag")},
+}
+"""Which fields a request needs together, in JSON Schema. The endpoints check them."""

@@ -1,5 +1,7 @@
 """The OpenAPI document: it has every operation, and real responses match it."""
 
+import json
+import re
 from collections import Counter
 from typing import Any
 
@@ -63,6 +65,60 @@ async def test_every_operation_declares_its_scope_or_that_it_needs_no_key(docume
 async def test_every_code_is_listed_with_its_status(document: dict[str, Any]) -> None:
     listed = {code: one["status"] for code, one in document["x-codes"].items()}
     assert listed == {code: meaning.status for code, meaning in problems.CODES.items()}
+
+
+async def test_other_methods_are_refused_with_the_documented_ones(api: Api, document: dict[str, Any]) -> None:
+    """Also where another path matches too: `/v1/deliveries/bulk` is not the delivery named bulk."""
+    for path, methods in document["paths"].items():
+        address = re.sub(r"\{\w+\}", "1", path)
+        for method in {"GET", "PUT", "POST", "PATCH", "DELETE", "OPTIONS"} - {name.upper() for name in methods}:
+            refused = await api.call(method, address)
+            assert (refused.status, refused.code) == (405, "METHOD_NOT_ALLOWED"), (method, path)
+            assert refused.headers["Allow"] == ", ".join(sorted(name.upper() for name in methods)), (method, path)
+
+
+async def test_what_post_creates_is_linked_to_its_get(document: dict[str, Any]) -> None:
+    accepted = document["paths"]["/v1/deliveries"]["post"]["responses"]["202"]
+    assert accepted["links"]["read"] == {"operationId": "get_deliveries_id", "parameters": {"id": "$response.body#/id"}}
+    for name, methods in document["paths"].items():
+        if "post" in methods and "get" in document["paths"].get(f"{name}/{{id}}", {}):
+            assert any("links" in response for response in methods["post"]["responses"].values()), name
+
+
+VALID = {"sender": {"id": 1}, "text": "a", "recipients": [{"id": 1}]}
+LIMITED = [
+    ("DeliveryRequest", {**VALID, "deliver_at": "2030-01-01T00:00:00+03:00"}, {**VALID, "deliver_at": "tomorrow"}),
+    ("DeliveryRequest", {**VALID, "history_key": "history:{0}:1:1763712000000000000"}, {**VALID, "history_key": "1"}),
+    ("DeliveryRequest", VALID, {**VALID, "text": " "}),
+    ("DeliveryRequest", VALID, {**VALID, "sender": {"id": 1, "name": "\0"}}),
+    ("DeliveryRequest", VALID, {**VALID, "lane": "a\tb"}),
+    ("DeliveryRequest", {**VALID, "priority": 5.0}, {**VALID, "priority": 5.5}),
+    ("DeliveryRequest", VALID, {**VALID, "recipients": [{"name": "a"}]}),
+    ("DeliveryRequest", VALID, {**VALID, "recipients": [{"id": 1, "group": "a"}]}),
+    ("DeliveryRequest", VALID, {**VALID, "recipients": [{"id": 1, "contacts": {"": "1"}}]}),
+    ("CancellationRequest", {"tag": "a"}, {}),
+    ("CancellationRequest", {"sender": 1}, {"sender": 1, "tag": "a"}),
+    ("TaskCancellationRequest", {"lane": "a"}, {"state": "ready"}),
+]
+
+
+@pytest.mark.row("D-26")
+@pytest.mark.parametrize(("name", "valid", "invalid"), LIMITED)
+async def test_the_schema_states_what_the_server_refuses(
+    document: dict[str, Any], name: str, valid: dict[str, Any], invalid: dict[str, Any]
+) -> None:
+    schema = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+    Draft202012Validator(schema).validate(valid)
+    assert not Draft202012Validator(schema).is_valid(invalid)
+
+
+@pytest.mark.row("D-26")
+async def test_an_integer_may_have_a_fraction_of_zero(api: Api) -> None:
+    """To JSON Schema 5.0 is an integer."""
+    body = json.dumps(delivery_body(priority=5)).replace('"priority": 5', '"priority": 5.0').encode()
+    assert (await api.call("POST", "/v1/deliveries", body)).status == 202
+    refused = await api.call("POST", "/v1/deliveries", body.replace(b"5.0", b"5.5"))
+    assert refused.code == "WRONG_TYPE"
 
 
 async def test_real_responses_match_their_schemas(api: Api, courier: Couriers, document: dict[str, Any]) -> None:

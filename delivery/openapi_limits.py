@@ -1,0 +1,97 @@
+"""States in the OpenAPI document what the server refuses and the schemas that msgspec makes do not say.
+
+Called by `delivery.openapi`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct, inspect
+
+from delivery.schemas import requests
+
+Schema = dict[str, Any]
+
+# Every text of a request is refused with a NUL character.
+_NO_NUL = {"pattern": r"^[^\u0000]*$"}
+_OTHERWISE_LIMITED = frozenset({"pattern", "enum", "format", "contentMediaType"})
+
+PATH_PATTERNS = {
+    "/v1/deliveries/{id}": requests.DELIVERY_ID,
+    "/v1/queue/tasks/{task_id}": r"^[0-9]{1,5}\..+$",
+    "/v1/ownerships/{user}/{kind}": "^(group|supergroup)$",
+}
+"""Patterns of path parameters, by the path up to and with the parameter."""
+
+HEADER_PATTERNS = {"Idempotency-Key": "^[!-~]([ -~]{0,253}[!-~])?$", "Last-Event-ID": "^[0-9]{1,18}$"}
+
+
+def state_limits(paths: Mapping[str, Schema], components: dict[str, Schema], inputs: Iterable[type[Struct]]) -> None:
+    """`inputs`: the types of all bodies."""
+    for shape, combination in requests.COMBINATIONS.items():
+        components.get(shape.__name__, {}).update(combination)
+    for struct in _structs(inspect.multi_type_info(list(inputs))):
+        _state_names(struct, components[struct.cls.__name__])
+    operations = [operation for methods in paths.values() for operation in methods.values()]
+    sent = [[operation["parameters"], operation.get("requestBody", {})] for operation in operations]
+    _refuse_nul(sent, components, set())
+
+
+def _refuse_nul(schema: Any, components: Mapping[str, Schema], seen: set[str]) -> None:
+    """State it for every text of these schemas, and of the components that they refer to, that has no limit yet."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "string" and not _OTHERWISE_LIMITED & schema.keys():
+            schema.update(_NO_NUL)
+        name = str(schema.get("$ref", "")).rpartition("/")[2]
+        if name in components and name not in seen:
+            seen.add(name)
+            _refuse_nul(components[name], components, seen)
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        _refuse_nul(part, components, seen)
+
+
+def _structs(types: Iterable[inspect.Type]) -> Iterator[inspect.StructType]:
+    """The structs among these types and in them."""
+    for one in types:
+        if isinstance(one, inspect.StructType):
+            yield one
+            yield from _structs(field.type for field in one.fields)
+        elif isinstance(one, inspect.Metadata):
+            yield from _structs([one.type])
+        elif isinstance(one, inspect.UnionType):
+            yield from _structs(one.types)
+        elif isinstance(one, inspect.ListType):
+            yield from _structs([one.item_type])
+
+
+def _state_names(struct: inspect.StructType, component: Schema) -> None:
+    """The limits of the names of an object, which msgspec leaves out."""
+    for field in struct.fields:
+        for mapping in _mappings(field.type):
+            place = _object_in(component["properties"][field.encode_name])
+            if place is not None:
+                place["propertyNames"] = _limits(mapping.key_type)
+
+
+def _mappings(expected: inspect.Type) -> Iterator[inspect.DictType]:
+    if isinstance(expected, inspect.DictType):
+        yield expected
+    elif isinstance(expected, inspect.Metadata):
+        yield from _mappings(expected.type)
+    elif isinstance(expected, inspect.UnionType):
+        for member in expected.types:
+            yield from _mappings(member)
+
+
+def _object_in(schema: Schema) -> Schema | None:
+    """The schema of an object, or the one among its alternatives."""
+    found = [one for one in (schema, *schema.get("anyOf", ())) if one.get("type") == "object"]
+    return found[0] if found else None
+
+
+def _limits(key: inspect.Type) -> Schema:
+    while isinstance(key, inspect.Metadata):
+        key = key.type
+    assert isinstance(key, inspect.StrType), "names of JSON objects are texts"
+    limits = {"minLength": key.min_length, "maxLength": key.max_length, "pattern": key.pattern}
+    return {name: limit for name, limit in limits.items() if limit is not None}
