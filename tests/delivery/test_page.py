@@ -8,6 +8,7 @@ import pytest
 from core.history.delivery_reports import DeliveryReports
 from core.history.parcels import Entry
 from core.model.history_key import HistoryKey
+from core.model.people import Group, User
 from core.model.states import DeliveryState, Reason, Status, Verdict
 from delivery.endpoints import pages
 from delivery.http.problems import CODES
@@ -62,6 +63,21 @@ async def test_sent_becomes_delivered_while_the_page_is_open(api: Api, courier: 
     token = await DeliveryReports(api.store).token(key, "sms", 0, Entry(1, 0, 0, 1, "+79990000001"))
     assert (await api.call("GET", f"/v1/receipts/sms?token={token}&status=1")).json == {"changed": True}
     await browser.wait_for("at('outcomes').innerText.includes('delivered')")
+
+
+@pytest.mark.row("D-01", "D-08")
+async def test_a_message_to_a_group_shows_each_member_and_the_requested_time(
+    api: Api, courier: Couriers, browser: Browser
+) -> None:
+    await courier("sms")
+    directory = api.services.directory
+    for number in (1, 2):
+        await directory.create_user("default", User(number, contacts={"sms": [f"+7999000000{number}"]}))
+    await directory.create_group("default", Group("ИВТ-21"), [1, 2])
+    await browser.open(api.url, "en-US")
+    await send(browser, "group:ИВТ-21\n2", channels="sms", at="2020-01-01T00:00")
+    await browser.wait_for("at('outcomes').innerText.split('sent').length === 3 && shown.state === 'finished'")
+    assert "moved from 1/1/2020" in await browser.text("#facts")
 
 
 async def test_a_scheduled_message_can_be_cancelled_once(api: Api, courier: Couriers, browser: Browser) -> None:
