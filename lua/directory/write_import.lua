@@ -44,8 +44,12 @@ end
 local write_step = {}
 
 function write_step.user(id, record)
-  local stored = redis.call('HGET', users, id)
-  local old, new = stored and cjson.decode(stored) or {}, cjson.decode(record)
+  local stored, old, new = redis.call('HGET', users, id), {}, cjson.decode(record)
+  if stored then
+    -- A record that another program has damaged must not stop the import for ever.
+    local is_readable, read = pcall(cjson.decode, stored)
+    if is_readable and type(read) == 'table' then old = read end
+  end
   write('HSET', users, id, record)
   if not stored then write('ZADD', userids, 0, id) end
   write_email(id, old, new)
@@ -89,8 +93,8 @@ if page then
   for _, step in ipairs(cmsgpack.unpack(page)) do write_step[step[1]](step[2], step[3]) end
   write_gathered()
   redis.call('HDEL', pages, number)
-  redis.call('HSET', lock, 'next', number + 1, 'beat', now)
 end
+redis.call('HSET', lock, 'next', number + 1, 'beat', now)
 local left = count - number - 1
 if left <= 0 then
   redis.call('DEL', lock, pages)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import IO
 
+from msgspec import Struct
+
 from core.directory.importing.errors import ImportRefused, RowError
 
 MOST_ROWS = 250_000
@@ -24,8 +26,7 @@ _BOM = b"\xef\xbb\xbf"
 _LISTED_BY = ";"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True, gc=False):  # 100,000 of them would make each garbage collection a pause of 40 ms
     """One row. `number`: as a spreadsheet shows it; `cells`: column → text without outer spaces."""
 
     number: int
