@@ -102,16 +102,14 @@ class Scanner:
             yield violation
 
     async def _run(self, steps: Iterator[Step]) -> AsyncIterator[Violation]:
-        """The violations of each step in turn. While one is checked here, the server reads for the next ones."""
-        running: deque[asyncio.Future[Found]] = deque()
+        """While one step is checked here, the server reads for the next ones."""
+        running: deque[asyncio.Future[Found]] = deque(map(asyncio.ensure_future, islice(steps, _AT_ONCE)))
         try:
-            while True:
-                running.extend(map(asyncio.ensure_future, islice(steps, _AT_ONCE - len(running))))
-                if not running:
-                    return
+            while running:
                 for violation in await running[0]:
                     yield violation
                 running.popleft()
+                running.extend(map(asyncio.ensure_future, islice(steps, 1)))
         finally:
             for step in running:
                 step.cancel()

@@ -180,7 +180,9 @@ class Cancelled(Struct):
 
 
 class CancelledMany(Struct):
-    """The number of cancelled recipients, over all deliveries."""
+    """The number of deliveries that this request cancelled. If a request was cut off, a repeat cancels the rest and
+    counts only that.
+    """
 
     cancelled: int
 
