@@ -2,6 +2,7 @@
 
 Packages, each importing only from those below it (docs/architecture.md):
 
+    sending                          orders to people and groups, under the rules; beside the next three
     courier · webhooks · audit       execute parcels; notify receivers; prove the invariants
     history · queue · admission      deliveries and outcomes; tasks; API keys and idempotency
     directory                        people, groups and who may write to them, beside the three above

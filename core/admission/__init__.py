@@ -1,7 +1,8 @@
-"""Admission of requests: API keys with tenants and scopes, and stored responses for repeated requests.
+"""Admission of requests: API keys with tenants and scopes, stored responses for repeated requests, quotas, quiet hours.
 
 Guarantees: a revoked key is refused everywhere within a second. A repeated write with an Idempotency-Key gets the first
-response and changes nothing.
+response and changes nothing. A time that quiet hours have moved is never in quiet hours.
 
-Neighbours: `core.redis` below; `delivery/` checks each request here, `cli` creates and revokes keys.
+Neighbours: `core.redis` below; `delivery/` checks each request here, `core.sending` each delivery, `cli` creates and
+revokes keys.
 """

@@ -130,6 +130,14 @@ async def test_a_sender_is_held_to_its_role_in_the_directory(office: Office) -> 
     await office.send(caller=ADMIN, sender=Sender(42), deliver_at=LATER)
 
 
+@pytest.mark.row("D-09")
+async def test_a_sender_outside_the_directory_is_held_to_the_role_of_the_request(office: Office) -> None:
+    for _ in range(4):
+        await office.send(caller=SEND_ONLY, sender=TRAINER, deliver_at=LATER)
+    with pytest.raises(QuotaExceeded):
+        await office.send(caller=SEND_ONLY, sender=TRAINER, deliver_at=LATER)
+
+
 @pytest.mark.row("D-10")
 async def test_the_quota_of_a_sender_outside_the_directory_is_that_of_its_last_delivery(office: Office) -> None:
     assert await office.sending.quota(TENANT, 42) == NO_QUOTA
