@@ -63,8 +63,8 @@ def print_errors(problem: JsonObject, as_json: bool) -> None:
 
 
 def summary(result: JsonObject) -> str:
-    done = "would be" if result["dry_run"] else "were"
-    return f"{result['created']} {done} created, {result['updated']} {done} updated"
+    note = " (only checked: nothing was written)" if result["dry_run"] else ""
+    return f"{result['created']} created, {result['updated']} updated{note}"
 
 
 @asynccontextmanager

@@ -93,7 +93,7 @@ async def test_groups_supergroups_and_owners_are_managed(ada: Ada) -> None:
 
 async def test_a_long_list_is_read_to_its_end(ada: Ada, tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("id\n" + "".join(f"{n}\n" for n in range(1200)))
-    assert (await ada("import", "users", "p.csv"))[1] == "1200 were created, 0 were updated\n"
+    assert (await ada("import", "users", "p.csv"))[1] == "1200 created, 0 updated\n"
     assert len(await result(ada, "user", "list")) == 1200
 
 
@@ -101,7 +101,8 @@ async def test_a_long_list_is_read_to_its_end(ada: Ada, tmp_path: Path) -> None:
 async def test_a_file_is_checked_imported_and_its_errors_are_shown_by_row(ada: Ada, tmp_path: Path) -> None:
     (tmp_path / "good.csv").write_text("id,name\n1,Анна\n2,Пётр\n")
     (tmp_path / "bad.csv").write_text("id,email\n1,nonsense\n")
-    assert (await ada("import", "users", "good.csv", "--dry-run"))[1] == "2 would be created, 0 would be updated\n"
+    checked = (await ada("import", "users", "good.csv", "--dry-run"))[1]
+    assert checked == "2 created, 0 updated (only checked: nothing was written)\n"
     assert await result(ada, "user", "list") == []
     assert await result(ada, "import", "users", "good.csv") == [{"created": 2, "updated": 0, "dry_run": False}]
     code, out, err = await ada("import", "users", "bad.csv")
