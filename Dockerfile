@@ -9,6 +9,7 @@ COPY --from=libraries /venv /venv
 WORKDIR /ada
 COPY bench bench
 COPY bots bots
+COPY scenarios scenarios
 COPY cli cli
 COPY core core
 COPY couriers couriers
