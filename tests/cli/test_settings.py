@@ -7,11 +7,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cli.commands.courier import courier_options
-from cli.settings.parsing import Address, QuietHours, Quota
+from cli.settings.parsing import Address
 from cli.settings.settings import Configuration, channels, load, section_prefix, setting_names
+from core.admission.quiet_hours import QuietHours
 from core.courier.options import CourierOptions
 from core.errors import SetupError
 from core.model.backoff import Backoff
+from core.model.quota import Quota
 
 
 def loaded(directory: Path, **environment: str) -> Configuration:
