@@ -14,7 +14,7 @@ LOCALES = ("ru", "en")
 DEFAULT_LOCALE = "ru"
 
 
-def text(name: str, locale: str, **values: object) -> str:
+def text(name: str, locale: str, /, **values: object) -> str:
     """The text `name` in the language of a locale such as `en` or `en-GB`; Russian for all others."""
     language = locale.partition("-")[0].lower()
     return catalogue(language if language in LOCALES else DEFAULT_LOCALE)[name].format(**values)

@@ -329,6 +329,14 @@ _TABLE = [
         "number of codes mailed in an hour for a link, or to `user:<id>`",
     ),
     Key(
+        "dialog",
+        "dialog:{s}:<tenant>:<channel>:<address>",
+        "string",
+        Lifetime.TTL,
+        "the state of a bot's dialog with a person, as JSON",
+    ),
+    Key("poller", "dialog:{s}:poller:<bot>", "string", Lifetime.TTL, "the process that gets the updates of a bot"),
+    Key(
         "damaged",
         "damaged:{s}:<key>",
         "any",

@@ -1,0 +1,130 @@
+"""Links the contact of whoever writes to a person of the directory, and unlinks it; /help (D-28, D-29, D-30).
+
+    /start ─▶ the bot asks for the e-mail address ─▶ a code is mailed ─▶ the person writes the code ─▶ linked
+
+An e-mail address and a code are understood at any time, so it needs only text, and little of the state. It answers
+everything that somebody writes who is not linked; of what a linked person writes, only its commands.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from bots.catalogue import text
+from bots.conversation.commands import command_of, help_of
+from bots.conversation.state import CODE, EMAIL, IDLE, State, Turn, say
+from bots.updates import Update
+from bots.wording import duration
+from core.directory import Directory
+from core.directory.link_codes import ALPHABET, LENGTH, as_typed
+from core.directory.linking import Linking
+from core.errors import Refused
+from core.model.people import User, faults_of_email
+
+# code of a refusal → what the bot waits for next
+_NEXT: Mapping[str, str] = {
+    "EMAIL_UNKNOWN": EMAIL,
+    "CONTACT_LINKED": "",
+    "CODE_MISSING": EMAIL,
+    "CODE_WRONG": CODE,
+    "CODE_EXPIRED": EMAIL,
+    "TOO_MANY_GUESSES": EMAIL,
+    "TOO_MANY_MAILS": EMAIL,
+    "MAIL_NOT_SET_UP": "",
+    "MAIL_REFUSED": EMAIL,
+    "MAIL_UNAVAILABLE": EMAIL,
+    "IMPORT_RUNNING": CODE,
+}
+
+
+class LinkingConversation:
+    """One per process and tenant."""
+
+    def __init__(self, linking: Linking, directory: Directory, tenant: str) -> None:
+        self._linking = linking
+        self._directory = directory
+        self._tenant = tenant
+
+    async def answer(self, update: Update, user: User | None, state: State) -> Turn | None:
+        """Answer /start, /help and /unlink, and everything that somebody without a linked contact writes; None for the
+        rest. `user`: who has the contact. Raises StoreError.
+        """
+        locale = locale_of(user, update)
+        match command_of(update.text):
+            case "start" | "link":
+                return say(self._greeting(user, locale), State() if user else State(EMAIL))
+            case "help":
+                return say(text(help_of(user), locale), state)
+            case "unlink":
+                return await self._unlink(update, locale)
+        if user is None:
+            return await self._link(update, state, locale)
+        if state.step == CODE and _is_code(update.text):  # linked by an attempt that was interrupted, or elsewhere
+            return say(_linked(user, locale))
+        if state.step in (IDLE, EMAIL, CODE) and _is_email(update.text.strip()):
+            return say(text("link_contact_linked", locale))
+        return None
+
+    def _greeting(self, user: User | None, locale: str) -> str:
+        if user is None:
+            return text("link_start", locale)
+        return text("link_start_again", locale, name=user.name or user.id, help=text(help_of(user), locale))
+
+    async def _link(self, update: Update, state: State, locale: str) -> Turn:
+        """One step towards a linked contact."""
+        written = update.text.strip()
+        try:
+            if "@" in written:
+                return await self._request(update, written, locale)
+            if written and (state.step == CODE or _is_code(written)):
+                return await self._confirm(update, written, locale)
+        except Refused as refusal:
+            return _refused(refusal, locale)
+        return say(text("link_start", locale), State(EMAIL))
+
+    async def _request(self, update: Update, email: str, locale: str) -> Turn:
+        if not _is_email(email):
+            return say(text("link_email_malformed", locale), State(EMAIL))
+        request = await self._linking.request(self._tenant, update.channel, update.address, email)
+        left = duration(request.expires_at - datetime.now(UTC), locale)
+        return say(text("link_code_mailed", locale, email=email, time=left), State(CODE))
+
+    async def _confirm(self, update: Update, code: str, locale: str) -> Turn:
+        link = await self._linking.confirm(self._tenant, update.channel, update.address, code)
+        user = await self._directory.find_user(self._tenant, link.user)
+        return say(_linked(user, user.locale))
+
+    async def _unlink(self, update: Update, locale: str) -> Turn:
+        try:
+            await self._linking.unlink(self._tenant, update.channel, update.address)
+        except Refused as refusal:
+            if refusal.code != "CONTACT_NOT_LINKED":
+                return _refused(refusal, locale)
+            return say(text("link_not_linked", locale))
+        return say(text("link_unlinked", locale))
+
+
+def locale_of(user: User | None, update: Update) -> str:
+    """The language of a person; that of the channel's account for somebody unknown."""
+    return user.locale if user else update.locale
+
+
+def _is_email(written: str) -> bool:
+    return next(faults_of_email(written), None) is None
+
+
+def _is_code(written: str) -> bool:
+    """Whether a text has the form of a code."""
+    code = as_typed(written)
+    return len(code) == LENGTH and all(letter in ALPHABET for letter in code)
+
+
+def _linked(user: User, locale: str) -> str:
+    return text("link_done", locale, name=user.name or user.id, help=text(help_of(user), locale))
+
+
+def _refused(refusal: Refused, locale: str) -> Turn:
+    """The text for a refusal of `core.directory.linking`. Raises one that it does not have."""
+    if refusal.code not in _NEXT:
+        raise refusal
+    wait = duration(refusal.retry_after, locale) if refusal.retry_after else ""
+    return say(text(f"link_{refusal.code.lower()}", locale, time=wait), State(_NEXT[refusal.code]))
