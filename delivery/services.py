@@ -1,5 +1,6 @@
 """The services of core that the API calls. `cli` creates them, one set per process."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.admission.api_keys import ApiKeys
@@ -13,6 +14,7 @@ from core.history.tracker import Tracker
 from core.queue import Queue
 from core.redis.store import Store
 from core.sending import Sending
+from core.updates import Updates
 from core.webhooks.registry import Webhooks
 
 
@@ -32,3 +34,4 @@ class Services:
     linking: Linking
     store: Store
     webhooks: Webhooks
+    updates: Mapping[str, Updates]  # by channel: what gateways post

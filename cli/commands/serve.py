@@ -34,15 +34,16 @@ from core.directory.importing import Importing
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
-from core.queue import Queue
+from core.queue import Queue, QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from core.sending import Rules, Sending
+from core.updates import Updates, vk_events
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.runtime import WebhookRuntime
 from delivery.app import build
-from delivery.http.options import Options
+from delivery.http.options import Inbound, Options
 from delivery.http.server import listening
 from delivery.services import Services
 
@@ -76,7 +77,7 @@ def run(arguments: Namespace) -> int:
 
 async def serve(configuration: Configuration, share_port: bool) -> int:
     settings = configuration.settings
-    address, options = settings.http, Options(rate=settings.http_rate, burst=settings.http_burst)
+    address, options = settings.http, options_of(settings)
     async with open_store(configuration, waits=True) as store, open_services(store, settings) as services:
         stop = stop_requested()  # before, a signal simply ends the process
         app = build(services, options)
@@ -117,6 +118,7 @@ async def open_services(store: Store, settings: Settings) -> AsyncIterator[Servi
                 linking=linking,
                 store=store,
                 webhooks=webhooks,
+                updates=await open_updates(store, settings.bot_tenant),
             )
         finally:
             runtime.stop()
@@ -125,6 +127,26 @@ async def open_services(store: Store, settings: Settings) -> AsyncIterator[Servi
             await cancel_and_wait(recovering)
             await client.close()
             await tracker.close()
+
+
+def options_of(settings: Settings) -> Options:
+    """The limits and secrets of the API."""
+    inbound = Inbound(
+        settings.inbound_sms_secret or "", settings.inbound_vk_secret or "", settings.inbound_vk_confirmation or ""
+    )
+    return Options(rate=settings.http_rate, burst=settings.http_burst, inbound=inbound)
+
+
+async def open_updates(store: Store, tenant: str) -> Mapping[str, Updates]:
+    """The ways of what gateways post into the queue, by channel."""
+    client = QueueClient(store)
+    updates = {
+        "sms": Updates(client, tenant, "sms", "gateway"),
+        vk_events.CHANNEL: Updates(client, tenant, vk_events.CHANNEL, vk_events.SOURCE),
+    }
+    for one in updates.values():
+        await one.open()
+    return updates
 
 
 def sending_rules(settings: Settings) -> Rules:

@@ -15,6 +15,8 @@ READERS: Mapping[str, frozenset[str]] = {
     "ADA_REDIS_URL": frozenset({"serve", COURIERS}),
     "ADA_API_KEY": frozenset({"serve"}),
     "ADA_BOT_TOKEN": frozenset({"telegram-bot"}),
+    "ADA_INBOUND_SMS_SECRET": frozenset({"serve", "sandbox"}),
+    "ADA_INBOUND_VK_SECRET": frozenset({"serve"}),
     "ADA_SMTP_URL": frozenset({"serve", "email"}),
 }
 """The secrets among the common settings, with their readers. All processes receive the other common settings."""

@@ -27,6 +27,9 @@ SECTIONS = {"telegram-bot": "bot"}
 ACCOUNTS = {"email": "ADA_SMTP_URL"}
 """The common settings that are the account of a channel."""
 
+WITHOUT_ACCOUNT = frozenset({"ADA_BOT_TENANT"})
+"""Common settings that look as if they were of a channel, and give it no account."""
+
 MIN_LEASE = timedelta(seconds=1)
 
 
@@ -52,6 +55,10 @@ class Settings:
     log_level: str = "info"
     bot_token: str | None = field(default=None, repr=False)
     bot_api_url: str | None = None
+    bot_tenant: str = "default"
+    inbound_sms_secret: str | None = field(default=None, repr=False)
+    inbound_vk_secret: str | None = field(default=None, repr=False)
+    inbound_vk_confirmation: str | None = None
     smtp_url: str | None = field(default=None, repr=False)
     smtp_ca: Path | None = None
     mail_templates: Path | None = None
@@ -77,13 +84,20 @@ class Configuration:
     def channel(self, name: str) -> Any:
         """The `Settings` of one courier. Raises SetupError, also for an unknown name in its section."""
         declared, prefix = courier_module(name).Settings, section_prefix(name)
-        section = [setting for key, setting in self.raw.items() if key.startswith(prefix)]
+        section = [
+            setting
+            for key, setting in self.raw.items()
+            if key.startswith(prefix) and key not in setting_names(Settings, PREFIX)
+        ]
         refuse_unknown(section, setting_names(declared, prefix))
         return parse_section(declared, prefix, self.raw)
 
     def has_channel(self, name: str) -> bool:
         """Whether any setting of this channel is set. `./ada up` starts the sandbox if no channel has one."""
-        return ACCOUNTS.get(name) in self.raw or any(key.startswith(section_prefix(name)) for key in self.raw)
+        prefix = section_prefix(name)
+        return ACCOUNTS.get(name) in self.raw or any(
+            key.startswith(prefix) for key in self.raw if key not in WITHOUT_ACCOUNT
+        )
 
 
 def load(

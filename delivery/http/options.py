@@ -1,9 +1,18 @@
-"""Limits of the HTTP API. `cli` fills them from the settings."""
+"""Limits of the HTTP API, and the secrets of what providers post to it. `cli` fills them from the settings."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 MiB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """What a provider proves itself with. "": nothing is received from it."""
+
+    sms_secret: str = field(default="", repr=False)
+    vk_secret: str = field(default="", repr=False)
+    vk_confirmation: str = ""  # the text that VK expects from the owner of the address
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,4 +29,5 @@ class Options:
     heartbeat: timedelta = timedelta(seconds=15)  # between comments on a silent event stream
     rate: float = 0.0  # requests per second and API key, counted per process; 0: unlimited
     burst: int = 100  # requests of one API key that may come at once
+    inbound: Inbound = Inbound()
     version: str = "0.1.0"

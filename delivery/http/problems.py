@@ -46,6 +46,8 @@ CODES = {
     "KEY_UNKNOWN": ProblemType(401, "The API key is unknown"),
     "SCOPE_MISSING": ProblemType(403, "The API key may not do this"),
     "RECEIPT_SECRET_WRONG": ProblemType(403, "The token of this delivery report is wrong"),
+    "INBOUND_SECRET_WRONG": ProblemType(403, "The secret of this message is wrong"),
+    "INBOUND_NOT_SET_UP": ProblemType(404, "Nothing is received from this provider"),
     "RATE_EXCEEDED": ProblemType(429, "Too many requests"),
     # the body as JSON
     "JSON_MALFORMED": ProblemType(400, "The body is not JSON"),

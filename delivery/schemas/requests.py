@@ -7,7 +7,7 @@ counts them). `extra` of a bound names the code of its error, where the general 
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from core.model.states import DeliveryState, TaskState
 from core.webhooks.webhook import EventType
@@ -287,6 +287,19 @@ class WebhookRequest(RequestModel, frozen=True):
         list[EventType],
         Meta(min_length=1, max_length=8, description="outcome: each outcome; finished: the end of each delivery"),
     ]
+
+
+class InboundSmsQuery(Struct, frozen=True):
+    """An SMS that a gateway has received. Gateways add parameters of their own, so unknown ones are ignored."""
+
+    secret: Annotated[str, Meta(min_length=1, max_length=1024, description="ADA_INBOUND_SMS_SECRET")]
+    sender: Annotated[str, Meta(min_length=1, max_length=256, description="the number that wrote")] = field(name="from")
+    text: Annotated[str, Meta(max_length=2**16)] = ""
+    to: Annotated[str, Meta(max_length=256, description="the number that was written to")] = ""
+    time: Annotated[str, Meta(max_length=64)] = ""
+    id: Annotated[str, Meta(max_length=256, description="the gateway's id: a repeat has the same")] = ""
+    smsc: Annotated[str, Meta(max_length=256)] = ""
+    charset: Annotated[str, Meta(max_length=64, description="of the parameters")] = "UTF-8"
 
 
 class DeliveryReportQuery(Struct, frozen=True):

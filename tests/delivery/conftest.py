@@ -19,9 +19,10 @@ from core.directory.linking import Linking
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
-from core.queue import Queue
+from core.queue import Queue, QueueClient
 from core.redis.store import Store
 from core.sending import Sending
+from core.updates import Updates
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from delivery.app import build
@@ -139,6 +140,7 @@ async def services(store: Store, outbox: Outbox) -> AsyncIterator[Services]:
         linking=Linking(store, directory, outbox),
         store=store,
         webhooks=Webhooks(store, queue, client),
+        updates={channel: Updates(QueueClient(store), "default", channel, "gateway") for channel in ("sms", "vk")},
     )
     await client.close()
     await tracker.close()

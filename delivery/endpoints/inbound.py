@@ -1,0 +1,129 @@
+"""What people write: a gateway's SMS (Kannel's get-url) and VK's callback API. Each becomes an update in the queue.
+
+There is no API key: the secret is in the address (SMS) or in the body (VK), and compared in constant time. A repeat of
+the same message is put once. A 503 makes the provider repeat it.
+"""
+
+import codecs
+from collections.abc import Sequence
+from hashlib import blake2b
+from hmac import compare_digest
+from typing import Any
+from urllib.parse import parse_qsl
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+
+from core.errors import Forbidden, NotFound
+from core.model.phone_numbers import e164
+from core.updates import Update
+from core.updates.vk_events import update_of
+from delivery.http.context import Context
+from delivery.http.decoding import QueryReader, parse
+from delivery.http.options import Options
+from delivery.http.problems import invalid_field
+from delivery.http.receiving import receive
+from delivery.schemas.requests import InboundSmsQuery
+
+FORM_LIMIT = 2**17
+EVENT_LIMIT = 2**18
+"""Bytes."""
+TEXT_TYPE = "text/plain"
+_SHORTEST_NUMBER = 8
+"""Digits. A shorter one is a service; an answer to it could begin an endless exchange."""
+
+_sms_query = QueryReader(InboundSmsQuery)
+Pairs = Sequence[tuple[str, str]]
+
+
+def receive_sms(context: Context) -> Handler:
+    """The handler of incoming SMS. The response is empty: Kannel would send its text back."""
+
+    async def handle(request: web.Request) -> web.Response:
+        pairs = await _pairs(request, context.options)
+        _check_secret(dict(pairs).get("secret", ""), context.options.inbound.sms_secret)
+        update = sms_update(_sms_query.read(pairs))
+        if update:
+            await context.services.updates["sms"].put(update)
+        return web.Response(content_type=TEXT_TYPE)
+
+    return handle
+
+
+def sms_update(sms: InboundSmsQuery) -> Update | None:
+    """The update; None if the sender is no telephone, or the number that was written to, so that nothing answers
+    itself.
+    """
+    number = _number(sms.sender)
+    if number is None or number == _number(sms.to):
+        return None
+    return Update(_sms_name(sms, number), "sms", number, text=sms.text)
+
+
+def _number(written: str) -> str | None:
+    """E.164; gateways leave out the plus."""
+    digits = written.strip()
+    if not digits.isdecimal():
+        return e164(digits)
+    return e164(digits) or (e164(f"+{digits}") if len(digits) >= _SHORTEST_NUMBER else None)
+
+
+def _sms_name(sms: InboundSmsQuery, number: str) -> str:
+    """What a repeat has in common with the first: the gateway's id, or else sender, receiver, time and text."""
+    parts = (sms.smsc, sms.id) if sms.id else (number, sms.to, sms.time, sms.text)
+    return blake2b("\n".join(parts).encode(errors="replace"), digest_size=16).hexdigest()
+
+
+async def _pairs(request: web.Request, options: Options) -> Pairs:
+    """The parameters of the address and, with POST, of the form, read in the charset that one of them names."""
+    raw = request.rel_url.raw_query_string
+    if request.method == hdrs.METH_POST and request.content_type == "application/x-www-form-urlencoded":
+        form = await receive(request, FORM_LIMIT, options.body_timeout)
+        raw = f"{raw}&{form.decode('latin-1')}"
+    pairs = parse_qsl(raw, keep_blank_values=True, encoding="latin-1")
+    charset = next((value for name, value in pairs if name == "charset"), "utf-8")
+    return [(name, _decoded(value, charset if name == "text" else "utf-8")) for name, value in pairs]
+
+
+def _decoded(value: str, charset: str) -> str:
+    """A value whose characters are bytes. Kannel names UTF-16BE what was sent as UCS-2, and other names mean UTF-8."""
+    try:
+        name = codecs.lookup(charset).name
+    except (LookupError, ValueError):
+        name = "utf-8"
+    encoded = value.encode("latin-1", errors="replace")
+    return encoded.decode(name if name in _CHARSETS else "utf-8", errors="replace").replace("\0", "")
+
+
+_CHARSETS = frozenset({"utf-8", "utf-16-be", "cp1251", "cp1252", "koi8-r", "iso8859-1", "iso8859-5", "iso8859-15"})
+
+
+def receive_vk(context: Context) -> Handler:
+    """The handler of VK's callback API. It confirms the address, and answers `ok` to each event that was stored."""
+
+    async def handle(request: web.Request) -> web.Response:
+        event = await _event(request, context.options)
+        _check_secret(event.get("secret"), context.options.inbound.vk_secret)
+        if event.get("type") == "confirmation":
+            return web.Response(text=context.options.inbound.vk_confirmation, content_type=TEXT_TYPE)
+        if update := update_of(event):
+            await context.services.updates["vk"].put(update)
+        return web.Response(text="ok", content_type=TEXT_TYPE)
+
+    return handle
+
+
+async def _event(request: web.Request, options: Options) -> dict[str, Any]:
+    event = parse(await receive(request, EVENT_LIMIT, options.body_timeout))
+    if not isinstance(event, dict):
+        raise invalid_field("", "WRONG_TYPE", "An event is a JSON object.")
+    return event
+
+
+def _check_secret(given: object, expected: str) -> None:
+    """Raises NotFound INBOUND_NOT_SET_UP, Forbidden INBOUND_SECRET_WRONG."""
+    if not expected:
+        raise NotFound("INBOUND_NOT_SET_UP", "Nothing is received here: no secret is set for this provider.")
+    text = given if isinstance(given, str) else ""
+    if not compare_digest(text.encode(errors="replace"), expected.encode()):
+        raise Forbidden("INBOUND_SECRET_WRONG", "The secret is wrong.")

@@ -1,0 +1,165 @@
+"""Gateways and VK post what people write: each message becomes one update, and only with the right secret."""
+
+from urllib.parse import quote, quote_from_bytes, urlencode
+
+import msgspec
+import pytest
+
+from core.updates import Update, tube_of
+from delivery.http.options import Inbound, Options
+from tests.delivery.conftest import Api, ApiResponse
+
+WITHOUT_KEY = {"Authorization": ""}
+SECRET = "a secret of the gateway"
+SMS = {
+    "secret": SECRET,
+    "from": "79990000001",
+    "to": "79000000000",
+    "text": "ИВТ-101 Пары не будет",
+    "time": "2026-11-22 06:02:45",
+    "id": "b1",
+    "smsc": "fake",
+    "charset": "UTF-8",
+}
+EVENT = {
+    "type": "message_new",
+    "event_id": "e1",
+    "group_id": 1,
+    "secret": "vk",
+    "object": {"message": {"id": 5, "from_id": 200001, "peer_id": 200001, "text": "/help"}},
+}
+
+
+@pytest.fixture
+def options() -> Options:
+    return Options(inbound=Inbound(SECRET, "vk", "f1a2b3c4"))
+
+
+async def get(api: Api, **changed: str) -> ApiResponse:
+    return await api.call("GET", f"/v1/inbound/sms?{urlencode(SMS | changed)}", headers=WITHOUT_KEY)
+
+
+async def post(api: Api, event: object) -> ApiResponse:
+    return await api.call("POST", "/v1/inbound/vk", event, headers=WITHOUT_KEY)
+
+
+async def updates(api: Api, channel: str = "sms") -> list[Update]:
+    """The updates in the queue, in their order."""
+    found = await api.call("GET", f"/v1/queue/tasks?tube={tube_of(channel)}")
+    return [msgspec.json.decode(task["body"], type=Update) for task in found.json["tasks"]]
+
+
+@pytest.mark.row("D-24")
+async def test_an_sms_becomes_an_update_of_its_number_and_the_response_is_empty(api: Api) -> None:
+    response = await get(api)
+    assert (response.status, response.body) == (200, b"")
+    (update,) = await updates(api)
+    assert (update.channel, update.address, update.text) == ("sms", "+79990000001", "ИВТ-101 Пары не будет")
+
+
+async def test_an_sms_may_be_posted_as_a_form(api: Api) -> None:
+    response = await api.call("POST", "/v1/inbound/sms", data=SMS, headers=WITHOUT_KEY)
+    assert response.status == 200
+    assert [update.text for update in await updates(api)] == [SMS["text"]]
+
+
+@pytest.mark.row("D-24")
+async def test_the_same_sms_received_twice_is_one(api: Api) -> None:
+    for _ in range(2):
+        assert (await get(api)).status == 200
+    assert len(await updates(api)) == 1
+    await get(api, id="b2")
+    assert len(await updates(api)) == 2
+
+
+async def test_without_an_id_two_sms_differ_by_sender_time_or_text(api: Api) -> None:
+    for changed in ({}, {}, {"time": "2026-11-22 06:02:46"}, {"text": "b"}, {"from": "79990000002"}):
+        await get(api, **{"id": "", **changed})
+    assert len(await updates(api)) == 4
+
+
+@pytest.mark.parametrize(
+    ("charset", "encoded"),
+    [
+        ("UTF-8", "Звонок € 😀".encode()),
+        ("UTF-16BE", "Звонок € 😀".encode("utf-16-be")),
+        ("no-such-charset", "Звонок € 😀".encode()),
+    ],
+)
+async def test_the_text_is_read_in_the_charset_of_the_gateway(api: Api, charset: str, encoded: bytes) -> None:
+    rest = urlencode({**SMS, "text": "", "charset": charset}).replace("text=&", "")
+    url = f"/v1/inbound/sms?{rest}&text={quote_from_bytes(encoded)}"
+    assert (await api.call("GET", url, headers=WITHOUT_KEY)).status == 200
+    assert [update.text for update in await updates(api)] == ["Звонок € 😀"]
+
+
+@pytest.mark.parametrize("sender", ["79000000000", "+79000000000", "900", "Sberbank", "1234567"])
+async def test_an_sms_of_a_service_or_of_our_own_number_is_ignored(api: Api, sender: str) -> None:
+    assert (await get(api, **{"from": sender})).status == 200
+    assert await updates(api) == []
+
+
+async def test_a_foreign_number_without_a_plus_is_a_telephone(api: Api) -> None:
+    await get(api, **{"from": "491701234567"})
+    assert [update.address for update in await updates(api)] == ["+491701234567"]
+
+
+@pytest.mark.parametrize("secret", ["", "wrong", "секрет"])
+async def test_a_wrong_secret_is_refused_and_stores_nothing(api: Api, secret: str) -> None:
+    before = await api.keys()
+    assert (await get(api, secret=secret)).code == "INBOUND_SECRET_WRONG"
+    refused = await post(api, {**EVENT, "secret": secret})
+    assert (refused.status, refused.code) == (403, "INBOUND_SECRET_WRONG")
+    assert (await post(api, {**EVENT, "type": "confirmation", "secret": secret})).code == "INBOUND_SECRET_WRONG"
+    assert await api.keys() == before
+
+
+async def test_an_sms_without_a_sender_is_refused(api: Api) -> None:
+    url = f"/v1/inbound/sms?secret={quote(SECRET)}&text=hello"
+    refused = await api.call("GET", url, headers=WITHOUT_KEY)
+    assert (refused.status, refused.code) == (400, "REQUIRED")
+
+
+async def test_vk_gets_the_confirmation_of_the_address(api: Api) -> None:
+    response = await post(api, {"type": "confirmation", "group_id": 1, "secret": "vk"})
+    assert (response.status, response.body) == (200, b"f1a2b3c4")
+
+
+async def test_an_event_of_vk_that_is_repeated_becomes_one_update(api: Api) -> None:
+    for _ in range(2):
+        response = await post(api, EVENT)
+        assert (response.status, response.body) == (200, b"ok")
+    assert await updates(api, "vk") == [Update("e1", "vk", "200001", text="/help")]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"type": "message_reply"},
+        {"object": None},
+        {"object": {"message": {"text": "without a sender"}}},
+        {"object": {"message": {"from_id": -5, "text": "of a community"}}},
+        {"object": {"message": {"from_id": 5, "peer_id": 2_000_000_001, "text": "in a chat"}}},
+        {"event_id": 7},
+    ],
+)
+async def test_an_event_that_is_no_private_message_is_acknowledged_and_dropped(api: Api, changed: object) -> None:
+    assert isinstance(changed, dict)
+    assert (await post(api, EVENT | changed)).body == b"ok"
+    assert await updates(api, "vk") == []
+
+
+async def test_an_event_that_is_no_object_is_refused(api: Api) -> None:
+    assert (await post(api, b"[]")).code == "WRONG_TYPE"
+    assert (await post(api, b"{")).code == "JSON_MALFORMED"
+
+
+class TestWithoutSecrets:
+    @pytest.fixture
+    def options(self) -> Options:
+        return Options()
+
+    async def test_nothing_is_received_until_a_secret_is_set(self, api: Api) -> None:
+        refused = await get(api, secret="")
+        assert (refused.status, refused.code) == (404, "INBOUND_NOT_SET_UP")
+        assert (await post(api, {**EVENT, "secret": ""})).code == "INBOUND_NOT_SET_UP"
