@@ -23,9 +23,12 @@ _POLL_INTERVAL = 0.005
 
 @dataclass(slots=True)
 class ScriptTimings:
-    """Run times in µs, by script. Filled when the `script_timings` block ends."""
+    """Run times in µs, by script; those of commands outside scripts, by verb. Filled when the `script_timings` block
+    ends.
+    """
 
     by_script: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    by_verb: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def of(self, script: str) -> Sequence[int]:
         return self.by_script[script]
@@ -54,6 +57,8 @@ async def script_timings(redis: Redis, above_us: int = 0) -> AsyncIterator[Scrip
         verb, _, rest = _text(entry["command"]).partition(" ")
         if verb.upper() == "EVALSHA":
             timings.by_script[names.get(rest[:40], "another")].append(entry["duration"])
+        else:
+            timings.by_verb[verb.upper()].append(entry["duration"])
     await redis.slowlog_reset()
 
 

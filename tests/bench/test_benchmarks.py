@@ -140,9 +140,26 @@ async def test_queue_latency_counts_tasks_after_the_first_half_second(capsys: py
     assert 0 < row["latency_p50_ms"] <= row["latency_p99_ms"] <= row["latency_max_ms"]
 
 
+@pytest.mark.long
+async def test_people_reports_import_expansion_and_quotas(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = await rows_of(capsys, "people", "--short")
+    parts = ("import", "expansion", "quota")
+    imported, expanded, sent = ([row for row in rows if row["part"] == part] for part in parts)
+    assert [(row["people"], row["n"]) for row in imported] == [("new", 500), ("existing", 500)]
+    assert all(row["people_per_s"] > 0 and row["ping_p99_ms"] > 0 for row in imported)
+    assert [(row["recipients"], row["enqueue_scripts"]) for row in expanded] == [
+        ("inline people", 1),
+        ("supergroup", 1),
+    ]
+    assert expanded[0]["reads"] < expanded[1]["reads"] < 50
+    assert [(row["sender"], row["to_no_role"] > 0) for row in sent] == [
+        ("no role", True), ("quota", True), ("no role, directory asked", True), ("quota, directory asked", True)
+    ]  # fmt: skip
+
+
 def test_an_unknown_part_or_peer_is_wrong_usage() -> None:
-    for args in (["luck"], ["--beside", "celery"]):
-        assert main(["bench", "queue", *args]) == WRONG_USAGE
+    for args in (["queue", "luck"], ["queue", "--beside", "celery"], ["people", "luck"]):
+        assert main(["bench", *args]) == WRONG_USAGE
 
 
 def test_every_benchmark_has_a_help_page(capsys: pytest.CaptureFixture[str]) -> None:

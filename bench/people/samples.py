@@ -1,0 +1,53 @@
+"""The people that the benchmarks import, and the API by which they do it."""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+
+import aiohttp
+
+from bench.delivery.samples import address
+from bench.harness.environment import API_KEY, Environment
+from cli.client.http_client import HttpClient, JsonObject, Upload, connect
+from cli.command import CommandFailed
+
+CHANNELS = ("telegram", "sms")
+CSV = "text/csv; charset=utf-8"
+_NO_TIMEOUT = aiohttp.ClientTimeout(total=None)
+
+
+def name(number: int) -> str:
+    """In ASCII: 10,000 inline people must fit into the 1 MiB of a request."""
+    return f"Anna {number}"
+
+
+def contacts(number: int) -> dict[str, str]:
+    return {channel: address(channel, number) for channel in CHANNELS}
+
+
+def people_csv(count: int) -> bytes:
+    """`count` people with name, e-mail and two contacts."""
+    header = ["id", "name", "email", "role", *(f"contacts.{channel}" for channel in CHANNELS)]
+    return csv_file(header, (person_row(number) for number in range(count)))
+
+
+def person_row(number: int) -> Sequence[str]:
+    return [str(number), name(number), f"p{number}@example.org", "student", *contacts(number).values()]
+
+
+def csv_file(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
+    return "".join(",".join(row) + "\n" for row in (header, *rows)).encode()
+
+
+async def import_csv(api: HttpClient, kind: str, content: bytes) -> None:
+    """Imports a file. Raises CommandFailed if it is refused."""
+    result: JsonObject = await api.upload("/v1/import", Upload(content, CSV), {"kind": kind}, _NO_TIMEOUT)
+    if "created" not in result:
+        raise CommandFailed(str(result))
+
+
+@asynccontextmanager
+async def started_api(env: Environment) -> AsyncIterator[HttpClient]:
+    """Starts an API process and connects to it."""
+    _, facts = await env.start_command("serve")
+    async with connect(facts["http"], API_KEY) as api:
+        yield api
