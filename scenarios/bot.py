@@ -1,0 +1,141 @@
+"""A bot as its author wrote it: scenarios, triggers, commands, roles, settings. Frozen values, no YAML, no Redis.
+
+`scenarios.loader` makes one from a folder; the engine reads it. A bot is complete even if its files have problems: what
+could not be read is missing, everything else is there.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+TEXT_KINDS = ("exact", "state", "regex", "starts_with", "contains", "*")
+CALLBACK_KINDS = ("exact", "contains")
+NEW_MEMBER_KINDS = ("group", "link", "creator", "initiator", "default")
+"""The kinds of triggers of each section, in the order in which they are tried."""
+
+OUTCOMES = ("completed", "failed", "drop")
+ANY = frozenset(OUTCOMES)
+
+
+class Place(Struct, frozen=True, gc=False):
+    """Where something is written. `file` is relative to the bot's folder; lines and columns count from 1."""
+
+    file: str
+    line: int = 1
+    column: int = 1
+
+
+class Action(Struct, frozen=True):
+    """One step of a scenario. `fields`: all fields as written, also `chain` and those that the type does not declare.
+
+    `chain`: the outcomes of the previous action after which this one runs; None if it does not wait. `chain_drop`: the
+    outcomes of this action after which everything chained to it is dropped. `placeholder`: None if it is not written.
+    """
+
+    type: str
+    fields: Mapping[str, Any]
+    place: Place
+    chain: frozenset[str] | None = None
+    chain_drop: frozenset[str] = frozenset()
+    placeholder: bool | None = None
+
+
+class Scenario(Struct, frozen=True):
+    """`name` is the full name: `file.name`, in a folder `folder.file.name`. `short` is the bare name."""
+
+    name: str
+    short: str
+    actions: tuple[Action, ...]
+    place: Place
+
+
+class Target(Struct, frozen=True):
+    """A scenario that a trigger starts. `scenario` is its full name.
+
+    `from_chat`: chat ids and the words `private`, `group`, `all`; None if it is not written: then the file decides,
+    private chats for triggers.yaml, groups for group_triggers.yaml. `continue_`: lower kinds are tried, too.
+    """
+
+    scenario: str
+    from_chat: tuple[int | str, ...] | None = None
+    continue_: bool = False
+    forward_enabled: bool | None = None
+    bot_enabled: bool | None = None
+
+
+class Trigger(Struct, frozen=True):
+    """One entry of a trigger file. `key`: the text, pattern or state to compare with, "" for the kinds `*` and
+    `default`. It is as written, so comparing without case is the engine's.
+    """
+
+    key: str
+    targets: tuple[Target, ...]
+    place: Place
+
+
+Kinds = Mapping[str, tuple[Trigger, ...]]
+"""Kind → its triggers in the order of the file. Every kind is there, perhaps empty."""
+
+
+class Triggers(Struct, frozen=True):
+    """One trigger file. Entries without a scenario and patterns that do not compile are left out."""
+
+    text: Kinds
+    callback: Kinds
+    new_member: Kinds
+
+
+def no_triggers() -> Triggers:
+    sections = (TEXT_KINDS, CALLBACK_KINDS, NEW_MEMBER_KINDS)
+    return Triggers(*(dict.fromkeys(kinds, ()) for kinds in sections))
+
+
+class Command(Struct, frozen=True):
+    """A command of the bot's menu."""
+
+    command: str
+    description: str
+    scope: str = "default"
+    chat_id: int | str | None = None
+    user_id: int | None = None
+
+
+class Role(Struct, frozen=True):
+    """`permissions` and `users` (Telegram ids) in the order of the file."""
+
+    name: str
+    description: str = ""
+    permissions: tuple[str, ...] = ()
+    users: tuple[int, ...] = ()
+
+
+class Bot(Struct, frozen=True):
+    """`scenarios`: full name → scenario. `short_names`: bare name → the full names of all scenarios called so.
+
+    `triggers` serve private chats, `group_triggers` groups. `settings`: section → name → value, as written.
+    """
+
+    scenarios: Mapping[str, Scenario] = {}
+    short_names: Mapping[str, tuple[str, ...]] = {}
+    triggers: Triggers = no_triggers()
+    group_triggers: Triggers = no_triggers()
+    commands: tuple[Command, ...] = ()
+    roles: Mapping[str, Role] = {}
+    settings: Mapping[str, Any] = {}
+
+    def find(self, name: str, caller: Scenario | None = None) -> Scenario | None:
+        """The scenario called `name`: by its full name; by its bare name in the file of `caller`; by its bare name if
+        no other file has one called so. None if there is none, or several.
+        """
+        if name in self.scenarios:
+            return self.scenarios[name]
+        if caller is not None and (near := self.scenarios.get(beside(caller, name))):
+            return near
+        candidates = self.short_names.get(name, ())
+        return self.scenarios[candidates[0]] if len(candidates) == 1 else None
+
+
+def beside(caller: Scenario, short: str) -> str:
+    """The full name of a scenario in the same file as `caller`."""
+    return caller.name.removesuffix(caller.short) + short
