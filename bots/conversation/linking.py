@@ -6,7 +6,7 @@ An e-mail address and a code are understood at any time, so it needs only text, 
 everything that somebody writes who is not linked; of what a linked person writes, only its commands.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from bots.catalogue import text
@@ -37,12 +37,19 @@ _NEXT: Mapping[str, str] = {
 
 
 class LinkingConversation:
-    """One per process and tenant."""
+    """One per process and tenant. `help_of`: the name of the help text for a person."""
 
-    def __init__(self, linking: Linking, directory: Directory, tenant: str) -> None:
+    def __init__(
+        self,
+        linking: Linking,
+        directory: Directory,
+        tenant: str,
+        help_of: Callable[[User | None], str] = help_of,
+    ) -> None:
         self._linking = linking
         self._directory = directory
         self._tenant = tenant
+        self._help_of = help_of
 
     async def answer(self, update: Update, user: User | None, state: State) -> Turn | None:
         """Answer /start, /help and /unlink, and everything that somebody without a linked contact writes; None for the
@@ -53,13 +60,13 @@ class LinkingConversation:
             case "start" | "link":
                 return say(self._greeting(user, locale), State() if user else State(EMAIL))
             case "help":
-                return say(text(help_of(user), locale), state)
+                return say(text(self._help_of(user), locale), state)
             case "unlink":
                 return await self._unlink(update, locale)
         if user is None:
             return await self._link(update, state, locale)
         if state.step == CODE and _is_code(update.text):  # linked by an attempt that was interrupted, or elsewhere
-            return say(_linked(user, locale))
+            return say(self._linked(user, locale))
         if state.step in (IDLE, EMAIL, CODE) and _is_email(update.text.strip()):
             return say(text("link_contact_linked", locale))
         return None
@@ -67,7 +74,7 @@ class LinkingConversation:
     def _greeting(self, user: User | None, locale: str) -> str:
         if user is None:
             return text("link_start", locale)
-        return text("link_start_again", locale, name=user.name or user.id, help=text(help_of(user), locale))
+        return text("link_start_again", locale, name=user.name or user.id, help=text(self._help_of(user), locale))
 
     async def _link(self, update: Update, state: State, locale: str) -> Turn:
         """One step towards a linked contact."""
@@ -91,7 +98,10 @@ class LinkingConversation:
     async def _confirm(self, update: Update, code: str, locale: str) -> Turn:
         link = await self._linking.confirm(self._tenant, update.channel, update.address, code)
         user = await self._directory.find_user(self._tenant, link.user)
-        return say(_linked(user, user.locale))
+        return say(self._linked(user, user.locale))
+
+    def _linked(self, user: User, locale: str) -> str:
+        return text("link_done", locale, name=user.name or user.id, help=text(self._help_of(user), locale))
 
     async def _unlink(self, update: Update, locale: str) -> Turn:
         try:
@@ -116,10 +126,6 @@ def _is_code(written: str) -> bool:
     """Whether a text has the form of a code."""
     code = as_typed(written)
     return len(code) == LENGTH and all(letter in ALPHABET for letter in code)
-
-
-def _linked(user: User, locale: str) -> str:
-    return text("link_done", locale, name=user.name or user.id, help=text(help_of(user), locale))
 
 
 def _refused(refusal: Refused, locale: str) -> Turn:

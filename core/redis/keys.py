@@ -335,6 +335,13 @@ _TABLE = [
         Lifetime.TTL,
         "the state of a bot's dialog with a person, as JSON",
     ),
+    Key(
+        "replies",
+        "dialog:{s}:replies:<tenant>:<channel>:<address>",
+        "string",
+        Lifetime.TTL,
+        "number of a bot's replies to an address in a day",
+    ),
     Key("poller", "dialog:{s}:poller:<bot>", "string", Lifetime.TTL, "the process that gets the updates of a bot"),
     Key(
         "damaged",

@@ -1,0 +1,85 @@
+"""The groups and supergroups that a person may write to, as the dialog shows them."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+from msgspec import Struct
+
+from core.directory import Directory
+from core.model.history_key import Id
+from core.model.people import Group, ObjectKind, Supergroup, User, id_text
+from core.sending import GroupRef, SupergroupRef
+
+_PAGE = 500
+
+
+class Choice(Struct, frozen=True):
+    """A group or supergroup. `ref`: `group:<id>` or `supergroup:<id>`."""
+
+    kind: ObjectKind
+    id: Id
+    title: str
+
+    @property
+    def ref(self) -> str:
+        return f"{self.kind}:{id_text(self.id)}"
+
+    @property
+    def short(self) -> str:
+        """A name for the data of a button: an id may be longer than that."""
+        return blake2b(self.ref.encode(), digest_size=6).hexdigest()
+
+
+def addressee(ref: str) -> GroupRef | SupergroupRef:
+    """The addressee of an order."""
+    kind, _, object_id = ref.partition(":")
+    return GroupRef(object_id) if kind == "group" else SupergroupRef(object_id)
+
+
+class Addressees:
+    """Of one tenant."""
+
+    def __init__(self, directory: Directory, tenant: str) -> None:
+        self._directory = directory
+        self._tenant = tenant
+
+    async def of(self, user: User) -> Sequence[Choice]:
+        """What a person owns; everything for an administrator. Groups first, sorted by title."""
+        groups, supergroups = await (self._all() if user.role == "admin" else self._owned(user))
+        kinds: tuple[tuple[ObjectKind, Sequence[Group | Supergroup]], ...] = (
+            ("group", groups),
+            ("supergroup", supergroups),
+        )
+        return [choice for kind, some in kinds for choice in _sorted(kind, some)]
+
+    async def _owned(self, user: User) -> tuple[Sequence[Group], Sequence[Supergroup]]:
+        owned = await self._directory.ownerships(self._tenant, user.id)
+        group_ids = [one.id for one in owned if one.kind == "group"]
+        super_ids = [one.id for one in owned if one.kind == "supergroup"]
+        groups = await self._directory.lookup_groups(self._tenant, group_ids)
+        supergroups = await self._directory.lookup_supergroups(self._tenant, super_ids)
+        return [one for one in groups if one], [one for one in supergroups if one]
+
+    async def _all(self) -> tuple[Sequence[Group], Sequence[Supergroup]]:
+        return await self._all_groups(), await self._all_supergroups()
+
+    async def _all_groups(self) -> Sequence[Group]:
+        page = await self._directory.groups(self._tenant, limit=_PAGE)
+        found = list(page.items)
+        while page.next:
+            page = await self._directory.groups(self._tenant, cursor=page.next, limit=_PAGE)
+            found += page.items
+        return found
+
+    async def _all_supergroups(self) -> Sequence[Supergroup]:
+        page = await self._directory.supergroups(self._tenant, limit=_PAGE)
+        found = list(page.items)
+        while page.next:
+            page = await self._directory.supergroups(self._tenant, cursor=page.next, limit=_PAGE)
+            found += page.items
+        return found
+
+
+def _sorted(kind: ObjectKind, some: Sequence[Group | Supergroup]) -> Sequence[Choice]:
+    choices = [Choice(kind, one.id, one.title or id_text(one.id)) for one in some]
+    return sorted(choices, key=lambda choice: (choice.title.lower(), choice.ref))

@@ -1,0 +1,138 @@
+"""The conversation of channels with text alone, SMS and VK: linking, and messages to groups (D-24, D-28, D-30).
+
+    ИВТ-101 Пары не будет ─▶ sent with the role of the person ─▶ how many people it goes to, or why it does not go
+
+Guarantees: a message is sent once, however often its update is processed. Each refusal has its own text.
+"""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from bots.catalogue import text
+from bots.conversation.addressees import Addressees, Choice, addressee
+from bots.conversation.commands import is_teacher
+from bots.conversation.linking import LinkingConversation
+from bots.conversation.recognition import Recognised, Unclear, recognise
+from bots.conversation.state import State, Turn, say
+from bots.services import Services
+from bots.updates import Update
+from bots.wording import duration, moment
+from core.errors import QuotaExceeded, Refused
+from core.model.delivery import Accepted, NewDelivery, Repeat, Sender
+from core.model.people import User
+from core.sending import Caller, Order
+
+MOST_CHARACTERS = 4096
+MOST_NAMES = 10
+"""Names in an answer."""
+
+_HELP = frozenset({"help", "помощь", "справка", "?"})
+# code of a refusal → name of its text
+_REFUSALS = {
+    "NOBODY_ADDRESSED": "written_nobody",
+    "TOO_MANY_RECIPIENTS": "written_too_many",
+    "NOT_OWNER": "written_no_longer_owner",
+    "GROUP_NOT_FOUND": "written_gone",
+    "SUPERGROUP_NOT_FOUND": "written_gone",
+}
+
+
+def help_of_written(user: User | None) -> str:
+    """The name of the help text for a person."""
+    if user is None:
+        return "written_help_guest"
+    return "written_help_teacher" if is_teacher(user) else "written_help_student"
+
+
+class WrittenConversation:
+    """One per process."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._addressees = Addressees(services.directory, services.tenant)
+        self._linking = LinkingConversation(services.linking, services.directory, services.tenant, help_of_written)
+
+    async def converse(self, update: Update, state: State) -> Turn:
+        """Answer one update. Raises StoreError."""
+        if update.text.strip().casefold() in _HELP:
+            update = replace(update, text="/help")
+        directory, tenant = self._services.directory, self._services.tenant
+        user = await directory.user_by_contact(tenant, update.channel, update.address)
+        turn = await self._linking.answer(update, user, state)
+        if turn is not None or user is None:
+            return turn or Turn([])
+        return say(await self._send(update, user))
+
+    async def _send(self, update: Update, user: User) -> str:
+        """Send what a linked person has written; return the answer."""
+        if not is_teacher(user):
+            return text("written_not_teacher", user.locale)
+        choices = await self._addressees.of(user)
+        found = recognise(update.text, choices)
+        match found:
+            case Recognised():
+                return await self._send_to(found, update, user)
+            case Unclear():
+                return await self._unclear(found, choices, update, user)
+        assert_never(found)
+
+    async def _send_to(self, found: Recognised, update: Update, user: User) -> str:
+        title = found.choice.title
+        if not found.text:
+            return text("written_no_text", user.locale, name=title)
+        if len(found.text) > MOST_CHARACTERS:
+            return text("written_too_long", user.locale, length=len(found.text), most=MOST_CHARACTERS)
+        try:
+            accepted = await self._order(found, update, user)
+        except QuotaExceeded as refusal:
+            return text("written_quota_exceeded", user.locale, time=duration(refusal.retry_after, user.locale))
+        except Refused as refusal:
+            return _refused(refusal, title, user)
+        return self._accepted(accepted, title, user)
+
+    async def _order(self, found: Recognised, update: Update, user: User) -> Accepted:
+        services = self._services
+        delivery = NewDelivery(
+            tenant=services.tenant,
+            sender=Sender(user.id, user.name, user.role),
+            text=found.text,
+            recipients=(),
+            channels=(await services.channels.current()).names,
+            origin=update.channel,
+        )
+        order = Order(delivery, [addressee(found.choice.ref)])
+        repeat = Repeat(f"update.{update.channel}.{update.id}", found.choice.ref)
+        return await services.sending.send(order, Caller(services.tenant), repeat)
+
+    def _accepted(self, accepted: Accepted, title: str, user: User) -> str:
+        people = accepted.recipients
+        if accepted.moved_from is None:
+            return text("written_sent", user.locale, name=title, people=people)
+        morning = moment(accepted.deliver_at, self._services.timezone)
+        return text("written_moved", user.locale, name=title, people=people, time=morning)
+
+    async def _unclear(self, unclear: Unclear, choices: Sequence[Choice], update: Update, user: User) -> str:
+        if unclear.candidates:
+            return text("written_several", user.locale, names=_names(unclear.candidates))
+        everything = await self._addressees.of(replace(user, role="admin"))
+        others = recognise(update.text, everything)
+        if isinstance(others, Recognised):
+            return text("written_not_owner", user.locale, name=others.choice.title, names=_names(choices))
+        if not choices:
+            return text("written_no_groups", user.locale)
+        return text("written_unclear", user.locale, names=_names(choices))
+
+
+def _refused(refusal: Refused, title: str, user: User) -> str:
+    """The text for a refusal of `core.sending`. Raises one that it does not have."""
+    if refusal.code not in _REFUSALS:
+        raise refusal
+    return text(_REFUSALS[refusal.code], user.locale, name=title)
+
+
+def _names(choices: Sequence[Choice]) -> str:
+    """The titles, as many as fit."""
+    shown = ", ".join(one.title for one in choices[:MOST_NAMES])
+    return f"{shown}, …" if len(choices) > MOST_NAMES else shown

@@ -1,0 +1,55 @@
+"""Which group or supergroup a written message begins with."""
+
+import pytest
+
+from bots.conversation.addressees import Choice
+from bots.conversation.recognition import Recognised, Unclear, recognise
+
+ONE = Choice("group", "g1", "ИВТ-101")
+TWO = Choice("group", 102, "ИВТ-102")
+LONG = Choice("group", "g3", "Ёлка вечерняя группа")
+SHORT = Choice("supergroup", "s1", "Ёлка")
+ALL = (ONE, TWO, LONG, SHORT)
+
+
+@pytest.mark.row("D-24")
+@pytest.mark.parametrize(
+    ("written", "choice", "text"),
+    [
+        ("ИВТ-101 Пары не будет", ONE, "Пары не будет"),
+        ("ивт-101   Пары\nне будет", ONE, "Пары\nне будет"),
+        ("g1 Пары не будет", ONE, "Пары не будет"),
+        ("102 Пары не будет", TWO, "Пары не будет"),
+        ("ИВТ-101: Пары не будет", ONE, "Пары не будет"),
+        ("ИВТ-101, Пары не будет", ONE, "Пары не будет"),
+        ("ИВТ-101\nПары не будет", ONE, "Пары не будет"),
+        ("  \n ИВТ-101\nНачало: 10:00", ONE, "Начало: 10:00"),
+        ("ИВТ-101 Начало: 10:00", ONE, "Начало: 10:00"),
+        ("елка  вечерняя группа придите", LONG, "придите"),
+        ("Ёлка придите", SHORT, "придите"),
+        ("елка вечерняя: придите", LONG, "придите"),
+        ("ИВТ-101", ONE, ""),
+    ],
+)
+def test_the_addressee_is_the_first_words_or_line_and_the_rest_is_the_text(
+    written: str, choice: Choice, text: str
+) -> None:
+    assert recognise(written, ALL) == Recognised(choice, text)
+
+
+@pytest.mark.parametrize(
+    "written", ["", "   ", "Пары не будет", "ИВТ-103 Пары не будет", "Ёл Пары не будет?", ":", "\n"]
+)
+def test_what_begins_with_no_whole_title_goes_to_nobody(written: str) -> None:
+    assert isinstance(recognise(written, ALL), Unclear)
+
+
+def test_the_beginning_of_several_titles_names_them() -> None:
+    assert recognise("ивт: Пары не будет", ALL) == Unclear([ONE, TWO])
+    assert recognise("ивт Пары не будет", ALL) == Unclear([ONE, TWO])
+
+
+def test_a_title_that_two_have_is_unclear() -> None:
+    other = Choice("supergroup", "s9", "ивт-101")
+    assert recognise("ИВТ-101 Пары не будет", (*ALL, other)) == Unclear([ONE, other])
+    assert recognise("s9 Пары не будет", (*ALL, other)) == Recognised(other, "Пары не будет")

@@ -1,0 +1,208 @@
+"""A teacher writes by SMS, and a group gets it; each refusal has its own answer; the answers go back by SMS."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, time, timedelta
+from itertools import count
+from zoneinfo import ZoneInfo
+
+import pytest
+from msgspec.structs import replace
+
+from bots.catalogue import text
+from bots.delivered_replies import MOST_REPLIES
+from bots.services import Services
+from bots.text_bot import text_worker
+from bots.updates import Update, Updates
+from core.admission.quiet_hours import QuietHours, TenantQuietHours
+from core.directory import Directory
+from core.directory.linking import Linking
+from core.history.channels import Channels
+from core.model.people import Group, Supergroup, User
+from core.model.quota import Quota
+from core.queue import QueueClient
+from core.sending import Rules, Sending
+from tests.support.outbox import Outbox
+from tests.support.stack import TENANT, FakeCourier, Stack
+from tests.support.waiting import until
+
+MOSCOW = ZoneInfo("Europe/Moscow")
+RULES = Rules({"trainer": Quota(2, timedelta(days=1))}, TenantQuietHours(QuietHours(time(0), time(7), MOSCOW)))
+TEACHER, STUDENT, STRANGER = "+79990000001", "+79990000002", "+79990000009"
+ANNA = User(1, "Анна", "anna@example.org", "trainer", "en", {"sms": [TEACHER]})
+BORIS = User(2, "Борис", "boris@example.org", "student", "en", {"sms": [STUDENT]})
+
+
+@dataclass
+class Clock:
+    now: datetime = datetime(2026, 11, 21, 9, tzinfo=UTC)
+
+
+@dataclass
+class Network:
+    """Telephones that write to the bot, and the SMS that they get."""
+
+    updates: Updates
+    courier: FakeCourier
+    directory: Directory
+    outbox: Outbox
+    clock: Clock
+    numbers: "count[int]" = field(default_factory=lambda: count(1))
+
+    async def write(self, written: str, number: str = TEACHER, name: str = "") -> bool:
+        update = Update(name or str(next(self.numbers)), self.courier.channel, number, text=written)
+        return await self.updates.put(update)
+
+    def received(self, number: str) -> list[str]:
+        return [message.text for message in self.courier.attempted if message.address == number]
+
+    async def answer(self, written: str, number: str = TEACHER) -> str:
+        """Write, and return the next SMS that this number gets."""
+        before = len(self.received(number))
+        await self.write(written, number)
+        await until(lambda: len(self.received(number)) > before)
+        return self.received(number)[before]
+
+
+@pytest.fixture(params=["sms", "vk"])
+async def network(stack: Stack, request: pytest.FixtureRequest) -> AsyncIterator[Network]:
+    channel, clock = request.param, Clock()
+    directory, client, outbox = Directory(stack.store), QueueClient(stack.store), Outbox()
+    for user in (ANNA, BORIS):
+        await directory.create_user(TENANT, replace(user, contacts={channel: user.contacts["sms"]}))
+    for group in ("ИВТ-101", "ИВТ-102", "ФИЗ-1"):
+        await directory.create_group(TENANT, Group(group, f"Group {group}"), [2] if group != "ИВТ-102" else [])
+    await directory.create_supergroup(TENANT, Supergroup("course", "First course", ["ИВТ-101", "ИВТ-102"]))
+    for group in ("ИВТ-101", "ИВТ-102"):
+        await directory.own(TENANT, 1, "group", group)
+    await directory.own(TENANT, 1, "supergroup", "course")
+    courier = FakeCourier(channel)
+    await stack.courier(courier)
+    sending = Sending(stack.store, stack.deliveries, directory, RULES, clock=lambda: clock.now)
+    services = Services(
+        store=stack.store,
+        queue=client,
+        directory=directory,
+        linking=Linking(stack.store, directory, outbox),
+        sending=sending,
+        deliveries=stack.deliveries,
+        channels=Channels(stack.store, ()),
+        tracker=stack.tracker,
+        tenant=TENANT,
+        timezone=MOSCOW,
+    )
+    updates = Updates(client, TENANT, channel, "gateway")
+    await updates.open()
+    worker = text_worker(services, channel)
+    running = asyncio.create_task(worker.run())
+    yield Network(updates, courier, directory, outbox, clock)
+    worker.stop()
+    await running
+
+
+@pytest.mark.row("D-24")
+async def test_a_teacher_writes_to_a_group_by_sms(network: Network) -> None:
+    accepted = await network.answer("ивт-101 Пары не будет")
+    assert accepted == text("written_sent", "en", name="Group ИВТ-101", people=1)
+    await until(lambda: network.received(STUDENT) == ["Пары не будет"])
+
+
+async def test_a_supergroup_is_an_addressee_too_and_each_person_gets_it_once(network: Network) -> None:
+    accepted = await network.answer("First course\nПары не будет")
+    assert accepted == text("written_sent", "en", name="First course", people=1)
+    await until(lambda: network.received(STUDENT) == ["Пары не будет"])
+
+
+@pytest.mark.row("D-24")
+async def test_an_sms_that_arrives_twice_is_sent_and_answered_once(network: Network) -> None:
+    assert await network.write("ИВТ-101 Пары не будет", name="same")
+    assert not await network.write("ИВТ-101 Пары не будет", name="same")
+    await network.write("/help")
+    await until(lambda: text("written_help_teacher", "en") in network.received(TEACHER))
+    assert network.received(STUDENT) == ["Пары не будет"]
+    assert len(network.received(TEACHER)) == 2
+
+
+@pytest.mark.row("D-09", "D-24")
+async def test_above_the_quota_the_remaining_time_is_answered_and_answers_do_not_count(network: Network) -> None:
+    for _ in range(2):
+        assert (await network.answer("ИВТ-101 text")).startswith("Accepted")
+    refused = await network.answer("ИВТ-101 text")
+    assert refused == text("written_quota_exceeded", "en", time="1 d")
+    assert network.received(STUDENT) == ["text", "text"]
+
+
+@pytest.mark.row("D-08", "D-24")
+async def test_at_night_the_morning_time_is_answered_at_once(network: Network) -> None:
+    network.clock.now = datetime(2030, 1, 1, 22, 30, tzinfo=UTC)  # 01:30 in Moscow
+    answer = await network.answer("ИВТ-101 text")
+    assert answer.startswith(
+        "Accepted. Group ИВТ-101, recipients: 1. These are quiet hours; it is sent on 02.01.2030 07:0"
+    )
+    assert network.received(STUDENT) == []
+
+
+NAMES = "Group ИВТ-101, Group ИВТ-102, First course"
+
+
+@pytest.mark.parametrize(
+    ("written", "answer"),
+    [
+        ("Пары не будет", text("written_unclear", "en", names=NAMES)),
+        ("ФИЗ-1 text", text("written_not_owner", "en", name="Group ФИЗ-1", names=NAMES)),
+        ("ИВТ: text", text("written_several", "en", names="Group ИВТ-101, Group ИВТ-102")),
+        ("ИВТ-101", text("written_no_text", "en", name="Group ИВТ-101")),
+        ("ИВТ-102 text", text("written_nobody", "en", name="Group ИВТ-102")),
+        (f"ИВТ-101 {'a' * 4097}", text("written_too_long", "en", length=4097, most=4096)),
+        ("help", text("written_help_teacher", "en")),
+        ("/help", text("written_help_teacher", "en")),
+    ],
+)
+@pytest.mark.row("D-24")
+async def test_each_refusal_has_its_own_answer_and_sends_nothing(network: Network, written: str, answer: str) -> None:
+    assert await network.answer(written) == answer
+    assert network.received(STUDENT) == []
+
+
+async def test_a_group_that_is_lost_meanwhile_is_not_written_to(network: Network) -> None:
+    await network.directory.disown(TENANT, 1, "group", "ИВТ-101")
+    answer = await network.answer("ИВТ-101 text")
+    assert answer == text("written_not_owner", "en", name="Group ИВТ-101", names="Group ИВТ-102")
+
+
+@pytest.mark.row("D-30")
+async def test_a_student_sees_the_help_of_students_and_writes_to_no_group(network: Network) -> None:
+    assert await network.answer("/help", STUDENT) == text("written_help_student", "en")
+    assert await network.answer("ИВТ-101 text", STUDENT) == text("written_not_teacher", "en")
+    assert await network.answer("/help", STRANGER) == text("written_help_guest", "ru")
+
+
+@pytest.mark.row("D-28")
+async def test_an_unknown_number_is_linked_by_a_mailed_code(network: Network) -> None:
+    assert await network.answer("Здравствуйте", STRANGER) == text("link_start", "ru")
+    assert "example.org" in await network.answer("anna@example.org", STRANGER)
+    linked = await network.answer(network.outbox.codes[0], STRANGER)
+    assert linked == text("link_done", "en", name="Анна", help=text("written_help_teacher", "en"))
+    assert (await network.answer("ИВТ-101 text", STRANGER)).startswith("Accepted")
+    assert await network.answer("/unlink", STRANGER) == text("link_unlinked", "en")
+    user = await network.directory.find_user(TENANT, 1)
+    assert user.contacts == {network.courier.channel: [TEACHER]}
+
+
+@pytest.mark.row("D-28")
+@pytest.mark.parametrize(
+    ("written", "answer"),
+    [("nobody@example.org", "link_email_unknown"), ("ABC234", "link_code_missing"), ("a@", "link_email_malformed")],
+)
+async def test_each_refusal_of_linking_has_its_own_answer(network: Network, written: str, answer: str) -> None:
+    assert await network.answer(written, STRANGER) == text(answer, "ru")
+
+
+async def test_an_answering_machine_is_not_answered_without_end(network: Network) -> None:
+    for _ in range(MOST_REPLIES + 3):
+        await network.write("I am on holiday", STRANGER)
+    await network.answer("/help")
+    await until(lambda: len(network.received(STRANGER)) == MOST_REPLIES)
+    await asyncio.sleep(0.3)
+    assert len(network.received(STRANGER)) == MOST_REPLIES
