@@ -1,0 +1,124 @@
+"""A run: all actions that one event started, and what became of each. Pure and immutable.
+
+A path names an action of a run: (0, 2) is the third action of the first scenario; (0, 2, 1, 0) is the first action of
+the second branch that (0, 2) spliced in. A path depends only on event and scenarios, so a repeated event gives the same
+paths (C-92). Sorted paths are the order in which an author reads the actions.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from scenarios.engine.scenario import Action, Scenario
+from scenarios.engine.states import OUTCOMES, Cause, State
+
+Path = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What the chain so far gives to an action: the results of its actions, and attributes that became variables."""
+
+    results: Mapping[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+    def and_then(self, later: "Values") -> "Values":
+        """Both together; later values replace earlier ones."""
+        return Values({**self.results, **later.results}, {**self.variables, **later.variables})
+
+    def seen_by(self, action: Action, event: Mapping[str, Any]) -> dict[str, Any]:
+        """The flat mapping that an action sees: results over its attributes over variables over the event (C-32)."""
+        return {**event, **self.variables, **action.attributes, **self.results}
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """The scenarios that a `scenario` action inserts. `parallel`: they are branches; the next action does not wait."""
+
+    scenarios: tuple[Scenario, ...]
+    parallel: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What became of an executed action, and what it returned."""
+
+    state: State
+    returned: Values = field(default_factory=Values)
+    error: str = ""
+    splice: Splice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One action of a run.
+
+    `after`: the action before it, whose outcome its chain looks at; `None` for the first. `values`: those of its chain
+    so far, complete when it is released or dropped. `given`: values of the `scenario` actions between it and `after`.
+    `cause`, `caused_by` and `moved_at`: what released or dropped it,
+    the action that did, and when (ms); `cause` is `None` while it is held.
+    """
+
+    path: Path
+    scenario: str
+    action: Action
+    state: State
+    after: Path | None = None
+    values: Values = field(default_factory=Values)
+    given: Values = field(default_factory=Values)
+    cause: Cause | None = None
+    caused_by: Path | None = None
+    moved_at: int = 0
+    ending: Ending | None = None
+    ended_at: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in OUTCOMES
+
+    @property
+    def cuts(self) -> bool:
+        """Whether everything chained after it ends as drop (C-28)."""
+        return self.cause is Cause.CUT or self.state in self.action.chain_drop
+
+    @property
+    def passed_on(self) -> Values:
+        """What the next action of the chain gets."""
+        return self.values if self.ending is None else self.values.and_then(self.ending.returned)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The loop guard (C-90): actions of one event, and how deep scenarios may splice in others."""
+
+    actions: int = 1000
+    depth: int = 20
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """All steps by path. `limits` hold for the run as a whole."""
+
+    steps: Mapping[Path, Step] = field(default_factory=dict)
+    limits: Limits = DEFAULT_LIMITS
+
+    @property
+    def is_over(self) -> bool:
+        return all(step.is_over for step in self.steps.values())
+
+    @property
+    def in_order(self) -> list[Step]:
+        """The steps as an author reads them: what was spliced in stands behind its `scenario` action."""
+        return [self.steps[path] for path in sorted(self.steps)]
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a transition did: the actions to execute now, those that were dropped, and complaints for the author."""
+
+    released: tuple[Path, ...] = ()
+    dropped: tuple[Path, ...] = ()
+    complaints: tuple[str, ...] = ()

@@ -1,0 +1,193 @@
+"""The engine: `begin` makes a run of an event's scenarios, `end` records an outcome and moves what it concerns.
+
+Pure: both return a new run and its effects. Every move is in the table of states.py, and the moves of one call belong
+together: the caller stores them in one atomic step (C-21, C-29).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from scenarios.engine import guard
+from scenarios.engine.run import DEFAULT_LIMITS, Effects, Ending, Limits, Path, Run, Splice, Step, Values
+from scenarios.engine.scenario import Scenario
+from scenarios.engine.states import Cause, State, may_move
+
+
+class IllegalMove(Exception):
+    """The table of states has no such transition: the caller has ended an action that was not released."""
+
+
+def begin(scenarios: Sequence[Scenario], limits: Limits = DEFAULT_LIMITS, at: int = 0) -> tuple[Run, Effects]:
+    """A run of these scenarios, side by side. Actions without a chain, and first actions, are released (C-24, C-26).
+
+    A scenario for which the limit of actions leaves no room is left out, with a complaint.
+    """
+    moves = _Moves(Run(limits=limits), at)
+    for number, scenario in enumerate(scenarios):
+        if complaint := guard.too_many(moves.size, (scenario,), limits):
+            moves.complaints.append(complaint)
+        else:
+            moves.insert(scenario, (number,))
+    return moves.result()
+
+
+def end(run: Run, path: Path, ending: Ending, at: int = 0) -> tuple[Run, Effects]:
+    """Records the outcome of a released action, and releases or drops what waits for it.
+
+    An action that has ended keeps its first outcome, and nothing moves a second time (C-29). Raises IllegalMove if the
+    action is still held.
+    """
+    if run.steps[path].is_over:
+        return run, Effects()
+    moves = _Moves(run, at)
+    moves.end(path, ending)
+    return moves.result()
+
+
+class _Moves:
+    """The moves of one call, on a copy of the run's steps."""
+
+    def __init__(self, run: Run, at: int) -> None:
+        self._run = run
+        self._steps = dict(run.steps)
+        self._at = at
+        self._released: list[Path] = []
+        self._dropped: list[Path] = []
+        self.complaints: list[str] = []
+
+    @property
+    def size(self) -> int:
+        return len(self._steps)
+
+    def result(self) -> tuple[Run, Effects]:
+        run = replace(self._run, steps=self._steps)
+        return run, Effects(tuple(sorted(self._released)), tuple(sorted(self._dropped)), tuple(self.complaints))
+
+    def end(self, path: Path, ending: Ending) -> None:
+        ending = _with_error(self._guarded(self._steps[path], ending))
+        self._move(path, "end", ending.state, ending=ending, ended_at=self._at)
+        if ending.splice is not None:
+            self._splice(self._steps[path], ending.splice)
+        self._wake(path)
+
+    def _guarded(self, step: Step, ending: Ending) -> Ending:
+        """The ending, or a failure in place of a splice that the loop guard refuses (C-90)."""
+        if ending.splice is None:
+            return ending
+        if complaint := guard.refusal(self._steps, step, ending.splice, self._run.limits):
+            self.complaints.append(complaint)
+            return Ending(State.FAILED, error=complaint)
+        return ending
+
+    def _splice(self, step: Step, splice: Splice) -> None:
+        """Insert the scenarios after the action before `step`, and let the next action follow the last one inserted.
+
+        After parallel branches, or none, the next action follows the action before `step` (C-33, C-34). Where a
+        chain_drop of `step` itself ends its chain, the next action stays behind it.
+        """
+        followers = self._followers(step.path)
+        for number, scenario in enumerate(splice.scenarios):
+            self.insert(scenario, (*step.path, number), step)
+        if step.cuts:
+            return
+        last = None if splice.parallel else _last_path(step.path, splice)
+        for path in followers:
+            self._follow(path, last, step)
+
+    def insert(self, scenario: Scenario, prefix: Path, splicer: Step | None = None) -> None:
+        """Create the actions of a scenario: of the event itself, or in place of the `scenario` action `splicer`."""
+        after = splicer.after if splicer else None
+        values = splicer.passed_on if splicer else Values()
+        given = _given_by(splicer) if splicer else Values()
+        for number, action in enumerate(scenario.actions):
+            path = (*prefix, number)
+            self._create(Step(path, scenario.name, action, State.HOLD, after, values, given))
+            after, given = path, Values()
+        for number in range(len(scenario.actions)):
+            self._decide((*prefix, number))
+
+    def _create(self, step: Step) -> None:
+        """Add a step. One without a chain, or without an action before it, is released at once (C-24, C-26)."""
+        held = step.action.chain is not None and step.after is not None
+        self._steps[step.path] = step
+        if not held:
+            cause = Cause.UNCHAINED if step.action.chain is None else Cause.FIRST
+            step = replace(step, state=State.PENDING, cause=cause, moved_at=self._at)
+            self._released.append(step.path)
+        _check_move("create", None, step.state)
+        self._steps[step.path] = step
+
+    def _follow(self, path: Path, last: Path | None, splicer: Step) -> None:
+        """Let a held action wait for `last`, or for the action before the splicer, or, without that, for none."""
+        step = self._steps[path]
+        if last is not None:
+            self._steps[path] = replace(step, after=last)
+        elif splicer.after is not None:
+            given = _given_by(splicer).and_then(step.given)
+            self._steps[path] = replace(step, after=splicer.after, given=given)
+        else:
+            self._move(path, "release", State.PENDING, after=None, cause=Cause.FIRST, values=splicer.passed_on)
+            self._released.append(path)
+        self._decide(path)
+
+    def _wake(self, path: Path) -> None:
+        """Release or drop what waits for an action that has ended."""
+        for follower in self._followers(path):
+            self._decide(follower)
+
+    def _decide(self, path: Path) -> None:
+        """Release or drop a held action if the action before it has ended. A drop is an outcome, too (C-27)."""
+        waiting = [path]
+        while waiting:
+            step = self._steps[waiting.pop()]
+            before = self._steps[step.after] if step.after is not None else None
+            if step.state is State.HOLD and before is not None and before.is_over:
+                waiting += self._leave_hold(step, before)
+
+    def _leave_hold(self, step: Step, before: Step) -> list[Path]:
+        """Release or drop one action; returns those that now have to be decided."""
+        values = before.passed_on.and_then(step.given)
+        if not before.cuts and before.state in (step.action.chain or ()):
+            self._move(step.path, "release", State.PENDING, cause=Cause.MATCHED, caused_by=before.path, values=values)
+            self._released.append(step.path)
+            return []
+        cause = Cause.CUT if before.cuts else Cause.UNMATCHED
+        culprit = before.caused_by if before.cause is Cause.CUT else before.path
+        self._move(step.path, "drop", State.DROP, cause=cause, caused_by=culprit, values=values)
+        self._dropped.append(step.path)
+        return self._followers(step.path)
+
+    def _followers(self, path: Path) -> list[Path]:
+        """The held actions that wait for this one."""
+        return [step.path for step in self._steps.values() if step.after == path and step.state is State.HOLD]
+
+    def _move(self, path: Path, verb: str, state: State, **changes: Any) -> None:
+        step = self._steps[path]
+        _check_move(verb, step.state, state)
+        if verb != "end":
+            changes["moved_at"] = self._at
+        self._steps[path] = replace(step, state=state, **changes)
+
+
+def _check_move(verb: str, before: State | None, after: State) -> None:
+    if not may_move(verb, before, after):
+        raise IllegalMove(f"{verb}: {before} to {after}")
+
+
+def _with_error(ending: Ending) -> Ending:
+    """The ending of a failed action returns its `error` to the chain."""
+    if ending.state is not State.FAILED:
+        return ending
+    return replace(ending, returned=ending.returned.and_then(Values({"error": ending.error})))
+
+
+def _given_by(splicer: Step) -> Values:
+    """What the `scenario` action itself adds to the values of the action before it."""
+    return splicer.given if splicer.ending is None else splicer.given.and_then(splicer.ending.returned)
+
+
+def _last_path(prefix: Path, splice: Splice) -> Path | None:
+    """The path of the last action that a splice of one scenario inserts; `None` if it has no actions."""
+    count = len(splice.scenarios[-1].actions) if splice.scenarios else 0
+    return (*prefix, len(splice.scenarios) - 1, count - 1) if count else None
