@@ -6,13 +6,16 @@ import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote_from_bytes, urlencode
 
 import pytest
 from aiohttp import ClientError, ClientSession
+from yarl import URL
 
 from tests.support.waiting import until
 
 USERNAME, PASSWORD = "ada", "secret"
+PORTS = ("admin", "box", "network", "http", "sendsms")
 
 _CONFIGURATION = """
 group = core
@@ -33,6 +36,16 @@ smsc = fake
 smsc-id = fake
 port = {network}
 connect-allow-ip = 127.0.0.1
+
+group = smsc
+smsc = http
+smsc-id = http
+system-type = kannel
+smsc-username = {username}
+smsc-password = {password}
+port = {http}
+connect-allow-ip = 127.0.0.1
+send-url = http://127.0.0.1:9/
 
 group = smsbox
 bearerbox-host = 127.0.0.1
@@ -97,6 +110,14 @@ class Kannel:
         self._network.write(f"{sender} {receiver} text {text}\n".encode())
         await self._network.drain()
 
+    async def receive_ucs_2(self, sender: str, receiver: str, text: str) -> None:
+        """Send an SMS in UCS-2, as telephones do with Cyrillic letters, through a second network."""
+        known = {"username": USERNAME, "password": PASSWORD, "from": sender, "to": receiver, "coding": "2"}
+        url = f"http://127.0.0.1:{self.ports['http']}/?{urlencode(known)}&charset=UTF-16BE&text="
+        encoded = URL(url + quote_from_bytes(text.encode("utf-16-be")), encoded=True)
+        async with ClientSession() as session, session.get(encoded) as response:
+            assert response.status == 202, await response.text()
+
     async def stop(self) -> None:
         """Kill the processes that `start` started, the newer first."""
         if self._reading is not None:
@@ -157,7 +178,7 @@ async def kannel(tmp_path: Path) -> AsyncIterator[Kannel]:
         pytest.skip(f"needs the package kannel: {', '.join(missing)} not found")
     directory = tmp_path / "kannel"
     directory.mkdir()
-    running = Kannel(directory, free_ports("admin", "box", "network", "sendsms"))
+    running = Kannel(directory, free_ports(*PORTS))
     try:
         await running.start("http://127.0.0.1:9/")
         await running.connect_network()
