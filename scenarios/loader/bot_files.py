@@ -1,0 +1,137 @@
+"""Reads bot.yaml (commands, roles) and settings.yaml, where later versions of the dialect keep commands and roles."""
+
+import re
+
+from scenarios.bot import Command, Role
+from scenarios.loader.nodes import MapNode, Node, Scalar, is_empty
+from scenarios.loader.reading import Reader, as_int
+
+SCOPES = (
+    "default",
+    "all_private_chats",
+    "all_group_chats",
+    "all_chat_administrators",
+    "chat",
+    "chat_administrators",
+    "chat_member",
+)
+COMMAND_FIELDS = ("command", "description", "scope", "chat_id", "user_id")
+ROLE_FIELDS = ("description", "permissions", "users")
+COMMANDS_SECTION, ROLES_SECTION = "tg_command_registry", "permission_manager"
+"""The sections of settings.yaml in which later versions keep commands and roles."""
+
+
+def read_bot_file(reader: Reader, root: Node | None) -> tuple[tuple[Command, ...], dict[str, Role]]:
+    commands: tuple[Command, ...] = ()
+    roles: dict[str, Role] = {}
+    for key, node in reader.pairs(root, "bot.yaml"):
+        if key.text == "commands":
+            commands = read_commands(reader, node)
+        elif key.text == "roles":
+            roles = read_roles(reader, node)
+        elif not is_empty(node):
+            reader.unknown(key, ("commands", "roles"), "UNKNOWN_SECTION", "a part of bot.yaml (commands, roles)")
+    return commands, roles
+
+
+def read_settings_file(reader: Reader, root: Node | None) -> tuple[tuple[Command, ...], dict[str, Role]]:
+    """The commands and roles in settings.yaml."""
+    sections = {key.text: node for key, node in reader.pairs(root, "settings.yaml")}
+    commands = inner(sections.get(COMMANDS_SECTION), "commands")
+    roles = inner(sections.get(ROLES_SECTION), "roles")
+    return read_commands(reader, commands), read_roles(reader, roles)
+
+
+def inner(section: Node | None, name: str) -> Node | None:
+    return section.get(name) if isinstance(section, MapNode) else None
+
+
+def read_commands(reader: Reader, node: Node | None) -> tuple[Command, ...]:
+    commands = []
+    for item in reader.items(node, "commands"):
+        pairs = reader.pairs(item, "a command")
+        for key, _ in pairs:
+            if key.text not in COMMAND_FIELDS:
+                reader.unknown(key, COMMAND_FIELDS, "UNKNOWN_FIELD", "a field of a command")
+        if (command := read_command(reader, item)) is not None:
+            commands.append(command)
+    return tuple(commands)
+
+
+def read_command(reader: Reader, node: Node) -> Command | None:
+    """The command, or None if its name, description or scope is wrong, which is reported."""
+    if not isinstance(node, MapNode):
+        return None
+    name = command_name(reader, node)
+    description = reader.text(node.get("description"), "description")
+    if description is None:
+        reader.error(node, "MISSING_FIELD", "this command has no description, which Telegram requires")
+    command = Command(
+        name or "",
+        description or "",
+        reader.text(node.get("scope"), "scope") or "default",
+        chat_of(reader, node.get("chat_id")),
+        reader.number(node.get("user_id"), "user_id"),
+    )
+    return command if scope_is_complete(reader, node, command) and name and description else None
+
+
+def command_name(reader: Reader, node: MapNode) -> str | None:
+    name = reader.text(node.get("command"), "command")
+    if name is None:
+        reader.error(node, "MISSING_FIELD", "this entry has no command")
+        return None
+    name = name.removeprefix("/")
+    if re.fullmatch(r"[a-z0-9_]{1,32}", name):
+        return name
+    reader.error(node.get("command") or node, "BAD_COMMAND", f"{name!r} is not 1 to 32 letters a-z, digits and _")
+    return None
+
+
+def chat_of(reader: Reader, node: Node | None) -> int | str | None:
+    """The id of a chat, or its @name."""
+    if isinstance(node, Scalar) and node.text.startswith("@"):
+        return node.text
+    return reader.number(node, "chat_id")
+
+
+def scope_is_complete(reader: Reader, node: MapNode, command: Command) -> bool:
+    """Whether the scope is known and its chat and user are there; reports what is missing."""
+    if command.scope not in SCOPES:
+        scope = node.get("scope") or node
+        reader.error(scope, "UNKNOWN_SCOPE", f"{command.scope!r} is not one of {', '.join(SCOPES)}")
+        return False
+    if command.scope.startswith("chat") and command.chat_id is None:
+        reader.error(node, "MISSING_FIELD", f"the scope {command.scope} needs a chat_id")
+        return False
+    if command.scope == "chat_member" and command.user_id is None:
+        reader.error(node, "MISSING_FIELD", "the scope chat_member needs a user_id")
+        return False
+    return True
+
+
+def read_roles(reader: Reader, node: Node | None) -> dict[str, Role]:
+    return {key.text: read_role(reader, key, value) for key, value in reader.pairs(node, "roles")}
+
+
+def read_role(reader: Reader, name: Scalar, node: Node) -> Role:
+    fields = {}
+    for key, value in reader.pairs(node, f"the role {name.text}"):
+        fields[key.text] = value
+        if key.text not in ROLE_FIELDS:
+            reader.unknown(key, ROLE_FIELDS, "UNKNOWN_FIELD", "a field of a role")
+    permissions = [reader.text(item, "a permission") for item in reader.one_or_many(fields.get("permissions"))]
+    users = [user_id(reader, item) for item in reader.one_or_many(fields.get("users"))]
+    return Role(
+        name.text,
+        reader.text(fields.get("description"), "description") or "",
+        tuple(permission for permission in permissions if permission),
+        tuple(user for user in users if user is not None),
+    )
+
+
+def user_id(reader: Reader, node: Node) -> int | None:
+    """The id of a user; a variable that is not set, which is reported elsewhere, is left out."""
+    if isinstance(node, Scalar) and as_int(node) is None and node.text.startswith("${"):
+        return None
+    return reader.number(node, "a user's id")

@@ -1,0 +1,202 @@
+"""Turns the text of a YAML file into nodes with places. Knows YAML, nothing of bots.
+
+Guarantees: any text gives nodes or problems, never an exception; time and memory are bounded by the length of the
+text (depth, aliases). Values are read as PyYAML's safe loader reads them, with three differences: a date stays text,
+a key is always text, and a key that is there twice is an error.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import yaml
+from yaml import events
+from yaml.constructor import SafeConstructor
+from yaml.resolver import Resolver
+
+from scenarios.bot import Place
+from scenarios.loader.nodes import ListNode, MapNode, Node, Scalar, Value
+from scenarios.loader.problem import Problems
+
+MAX_DEPTH = 50
+MAX_SIZE = 1_000_000
+"""Values of one file, counting those of an alias as often as it is used."""
+
+Substitute = Callable[[str, Place], str]
+"""Replaces variables in a text; the place is for its problems."""
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TAG = "tag:yaml.org,2002:"
+_RESOLVER: Any = Resolver()
+_CONSTRUCT: dict[str, Callable[[SafeConstructor, yaml.ScalarNode], Any]] = {
+    _TAG + "int": SafeConstructor.construct_yaml_int,
+    _TAG + "float": SafeConstructor.construct_yaml_float,
+    _TAG + "bool": SafeConstructor.construct_yaml_bool,
+    _TAG + "null": SafeConstructor.construct_yaml_null,
+}
+_TEXT = {_TAG + "str", _TAG + "timestamp", _TAG + "merge", _TAG + "value", "!"}
+
+
+class _Unreadable(Exception):
+    """The file cannot be read any further."""
+
+    def __init__(self, place: Place, code: str, message: str) -> None:
+        super().__init__(message)
+        self.place = place
+        self.code = code
+
+
+def compose(text: str, file: str, problems: Problems, substitute: Substitute | None = None) -> Node | None:
+    """The root node; None if the file is empty or cannot be read, which is one problem."""
+    try:
+        return _Composer(text, file, problems, substitute).compose()
+    except _Unreadable as error:
+        problems.error(error.place, error.code, str(error))
+    except yaml.YAMLError as error:
+        problems.error(*syntax_problem(error, file, text))
+    return None
+
+
+def syntax_problem(error: yaml.YAMLError, file: str, text: str) -> tuple[Place, str, str]:
+    """Place, code and message of an error of PyYAML."""
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        words = ", ".join(word for word in (error.context, error.problem) if word)
+        place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
+        return place, "YAML_INVALID", f"this is not valid YAML: {words}"
+    position = max(0, getattr(error, "position", 0) or 0)
+    before = text[:position]
+    place = Place(file, before.count("\n") + 1, len(before) - before.rfind("\n"))
+    return place, "YAML_INVALID", f"this is not valid YAML: {getattr(error, 'reason', None) or 'unreadable character'}"
+
+
+class _Composer:
+    """Reads the events of one file, which PyYAML parses, by recursive descent."""
+
+    def __init__(self, text: str, file: str, problems: Problems, substitute: Substitute | None) -> None:
+        self._events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
+        self._file = file
+        self._problems = problems
+        self._substitute = substitute
+        self._anchors: dict[str, Node] = {}
+
+    def compose(self) -> Node | None:
+        next(self._events)  # the stream's start
+        if isinstance(next(self._events), events.StreamEndEvent):
+            return None
+        root = self._node(next(self._events), 0)
+        next(self._events)  # the document's end
+        after = next(self._events)
+        if not isinstance(after, events.StreamEndEvent):
+            self._refuse(after, "SEVERAL_DOCUMENTS", "a file holds one document; remove the line ---")
+        return root
+
+    def _node(self, event: Any, depth: int) -> Node:
+        if isinstance(event, events.AliasEvent):
+            return self._alias(event)
+        node = self._scalar(event) if isinstance(event, events.ScalarEvent) else self._collection(event, depth + 1)
+        if node.size > MAX_SIZE:
+            self._refuse(event, "TOO_LARGE", f"more than {MAX_SIZE} values, counting each use of an alias")
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        return node
+
+    def _alias(self, event: Any) -> Node:
+        if event.anchor not in self._anchors:
+            self._refuse(event, "UNKNOWN_ANCHOR", f"no complete value before this line has the anchor &{event.anchor}")
+        return self._anchors[event.anchor]
+
+    def _collection(self, event: Any, depth: int) -> Node:
+        if depth > MAX_DEPTH:
+            self._refuse(event, "TOO_DEEP", f"lists and mappings are nested more than {MAX_DEPTH} deep")
+        is_list = isinstance(event, events.SequenceStartEvent)
+        if event.tag not in (None, "!", _TAG + ("seq" if is_list else "map")):
+            self._complain(event, "UNKNOWN_TAG", f"the tag {short_tag(event.tag)} has no meaning here")
+        return self._list(event, depth) if is_list else self._map(event, depth)
+
+    def _list(self, start: Any, depth: int) -> ListNode:
+        items = []
+        while not isinstance(event := next(self._events), events.SequenceEndEvent):
+            items.append(self._node(event, depth))
+        return ListNode(tuple(items), *position(start), 1 + sum(item.size for item in items))
+
+    def _map(self, start: Any, depth: int) -> MapNode:
+        own: dict[str, tuple[Scalar, Node]] = {}
+        merged: dict[str, tuple[Scalar, Node]] = {}
+        while not isinstance(event := next(self._events), events.MappingEndEvent):
+            key, value = self._key(event, depth), self._node(next(self._events), depth)
+            if is_merge(event):
+                merged = {**self._merge(key, value), **merged}
+            else:
+                self._add(own, key, value)
+        pairs = tuple({**merged, **own}.values())
+        return MapNode(pairs, *position(start), 1 + sum(value.size for _, value in pairs))
+
+    def _key(self, event: Any, depth: int) -> Scalar:
+        node = self._node(event, depth)
+        if isinstance(node, Scalar):
+            return node
+        self._complain(event, "KEY_NOT_TEXT", "the name before a colon is a text, not a list or a mapping")
+        return Scalar("", "", node.line, node.column)
+
+    def _add(self, pairs: dict[str, tuple[Scalar, Node]], key: Scalar, value: Node) -> None:
+        if key.text in pairs:
+            first = pairs[key.text][0].line
+            place = Place(self._file, key.line, key.column)
+            self._problems.error(place, "DUPLICATE_KEY", f"{key.text!r} is already in line {first}")
+        pairs[key.text] = (key, value)
+
+    def _merge(self, key: Scalar, value: Node) -> dict[str, tuple[Scalar, Node]]:
+        """The pairs that `<<: *anchor` brings; of several mappings the first one wins."""
+        sources = value.items if isinstance(value, ListNode) else (value,)
+        merged: dict[str, tuple[Scalar, Node]] = {}
+        for source in reversed(sources):
+            if isinstance(source, MapNode):
+                merged.update({name.text: (name, inner) for name, inner in source.pairs})
+            else:
+                place = Place(self._file, key.line, key.column)
+                self._problems.error(place, "WRONG_TYPE", "<< takes a mapping, or a list of mappings")
+        return merged
+
+    def _scalar(self, event: Any) -> Scalar:
+        line, column = position(event)
+        text: str = event.value
+        if self._substitute is not None and "${" in text:
+            text = self._substitute(text, Place(self._file, line, column))
+        return Scalar(self._value(event, text), text, line, column)
+
+    def _value(self, event: Any, text: str) -> Value:
+        if event.tag is None and not event.implicit[0]:  # quoted
+            return text
+        tag = event.tag or _RESOLVER.resolve(yaml.ScalarNode, text, event.implicit)
+        if tag in _TEXT:
+            return text
+        if tag not in _CONSTRUCT:
+            self._complain(event, "UNKNOWN_TAG", f"the tag {short_tag(tag)} has no meaning here")
+            return text
+        return self._constructed(event, tag, text)
+
+    def _constructed(self, event: Any, tag: str, text: str) -> Value:
+        try:
+            value: Value = _CONSTRUCT[tag](SafeConstructor(), yaml.ScalarNode(tag, text))
+        except (ValueError, KeyError, IndexError, OverflowError):
+            self._complain(event, "WRONG_TYPE", f"{text[:60]!r} is not a value of the type {short_tag(tag)}")
+            return text
+        return value
+
+    def _complain(self, event: Any, code: str, message: str) -> None:
+        self._problems.error(Place(self._file, *position(event)), code, message)
+
+    def _refuse(self, event: Any, code: str, message: str) -> NoReturn:
+        raise _Unreadable(Place(self._file, *position(event)), code, message)
+
+
+def is_merge(event: Any) -> bool:
+    return isinstance(event, events.ScalarEvent) and event.value == "<<" and bool(event.implicit[0])
+
+
+def position(event: Any) -> tuple[int, int]:
+    return event.start_mark.line + 1, event.start_mark.column + 1
+
+
+def short_tag(tag: str) -> str:
+    return "!!" + tag.removeprefix(_TAG) if tag.startswith(_TAG) else tag

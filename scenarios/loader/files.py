@@ -1,0 +1,91 @@
+"""Finds and reads the files of a bot's folder. Every file that cannot be read is one problem.
+
+Variables of the environment are written `${NAME}`, in capitals. Those of Ada itself (`ADA_…`) are not given to a bot.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from scenarios.bot import Place
+from scenarios.loader.composer import Substitute, compose
+from scenarios.loader.nodes import Node
+from scenarios.loader.problem import Problems, did_you_mean
+
+MAX_BYTES = 10_000_000
+TRIGGERS, GROUP_TRIGGERS, BOT, SETTINGS = "triggers.yaml", "group_triggers.yaml", "bot.yaml", "settings.yaml"
+KNOWN_FILES = (TRIGGERS, GROUP_TRIGGERS, BOT, SETTINGS)
+_VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
+
+
+class Folder:
+    """One bot's folder. Files that are read report into `problems`."""
+
+    def __init__(self, path: Path, environment: Mapping[str, str], problems: Problems) -> None:
+        self.path = path
+        self._environment = environment
+        self._problems = problems
+
+    def read(self, file: str) -> Node | None:
+        """The content of a file; None if it is missing, empty or cannot be read."""
+        path = self.path / file
+        if not path.exists() and not path.is_symlink():
+            return None
+        text = self._text(path, file)
+        return None if text is None else compose(text, file, self._problems, self._substitute(file))
+
+    def scenario_files(self) -> Iterator[str]:
+        """The files below scenarios/ in the order of their names. Other files there are reported."""
+        for path in sorted((self.path / "scenarios").rglob("*")):
+            file = path.relative_to(self.path).as_posix()
+            if path.suffix == ".yaml" and not path.is_dir():
+                yield file
+            elif path.suffix == ".yml":
+                self._problems.warning(Place(file), "UNKNOWN_FILE", "this file is not read; its name must end in .yaml")
+
+    def report_unknown_files(self) -> None:
+        """Reports YAML files beside the known ones."""
+        for path in sorted(self.path.iterdir()):
+            if path.suffix in (".yaml", ".yml") and path.name not in KNOWN_FILES and not path.is_dir():
+                message = f"this file is not read{did_you_mean(path.name, KNOWN_FILES)}"
+                self._problems.warning(Place(path.name), "UNKNOWN_FILE", message)
+
+    def _text(self, path: Path, file: str) -> str | None:
+        try:
+            return decoded(path)
+        except UnicodeDecodeError as error:
+            before = error.object[: error.start]
+            place = Place(file, before.count(b"\n") + 1, error.start - before.rfind(b"\n"))
+            self._problems.error(place, "NOT_UTF8", "the file is not UTF-8 from here on; save it as UTF-8")
+        except (OSError, ValueError) as error:
+            self._problems.error(Place(file), "UNREADABLE", f"the file cannot be read: {reason(error)}")
+        return None
+
+    def _substitute(self, file: str) -> Substitute:
+        def substitute(text: str, place: Place) -> str:
+            return _VARIABLE.sub(lambda found: self._variable(found, file in (BOT, SETTINGS), place), text)
+
+        return substitute
+
+    def _variable(self, found: re.Match[str], must_exist: bool, place: Place) -> str:
+        name = found[1]
+        if name.startswith("ADA_"):
+            self._problems.warning(place, "VARIABLE_NOT_SET", f"{name} is the installation's; a bot cannot read it")
+        elif name in self._environment:
+            return self._environment[name]
+        elif must_exist:
+            self._problems.warning(place, "VARIABLE_NOT_SET", f"the environment has no variable {name}")
+        return found[0]
+
+
+def decoded(path: Path) -> str:
+    """The text of a regular file. Raises UnicodeDecodeError, OSError; ValueError if it is too large or no file."""
+    if not path.is_file() and path.exists():
+        raise ValueError("it is not a regular file")
+    if path.stat().st_size > MAX_BYTES:
+        raise ValueError(f"it is larger than {MAX_BYTES // 1_000_000} MB")
+    return path.read_bytes().decode("utf-8-sig")
+
+
+def reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -1,0 +1,79 @@
+"""Loads a bot's folder: files → nodes → `Bot`, with all problems that were found on the way."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from core.errors import SetupError
+from scenarios.bot import Bot, Place
+from scenarios.loader.bot_files import read_bot_file, read_settings_file
+from scenarios.loader.files import BOT, GROUP_TRIGGERS, SETTINGS, TRIGGERS, Folder
+from scenarios.loader.nodes import MapNode, Node, plain
+from scenarios.loader.problem import Problem, Problems
+from scenarios.loader.reading import Reader
+from scenarios.loader.scenario_files import ScenarioFiles
+from scenarios.loader.trigger_files import read_triggers
+
+
+class Loaded(Struct, frozen=True):
+    """A bot, and what is wrong in its files. `bot` has everything that could be read.
+
+    `actions`: a scenario's full name → the nodes of its actions, one for each. `settings`: the node of settings.yaml.
+    """
+
+    folder: Path
+    bot: Bot
+    problems: tuple[Problem, ...]
+    actions: Mapping[str, tuple[MapNode, ...]]
+    settings: Node | None
+
+    @property
+    def has_errors(self) -> bool:
+        return any(problem.is_error for problem in self.problems)
+
+
+def load(path: Path, environment: Mapping[str, str] | None = None) -> Loaded:
+    """Reads the folder once. Any content gives a bot and problems; `environment` fills `${NAME}`, by default the
+    process's own. Raises SetupError if there is no such folder.
+    """
+    if not path.is_dir():
+        raise SetupError(f"{path} is not a folder; a bot is a folder with triggers.yaml and scenarios/")
+    problems = Problems()
+    folder = Folder(path, os.environ if environment is None else environment, problems)
+    scenarios = read_scenarios(folder, problems)
+    settings = folder.read(SETTINGS)
+    bot = read_bot(folder, scenarios, settings, problems)
+    folder.report_unknown_files()
+    return Loaded(path, bot, tuple(problems.in_order()), scenarios.nodes, settings)
+
+
+def read_scenarios(folder: Folder, problems: Problems) -> ScenarioFiles:
+    scenarios = ScenarioFiles(problems)
+    for file in folder.scenario_files():
+        scenarios.add(file, folder.read(file))
+    if not scenarios.scenarios:
+        problems.warning(Place("scenarios"), "NO_SCENARIOS", "this bot has no scenarios; it answers nothing")
+    return scenarios
+
+
+def read_bot(folder: Folder, scenarios: ScenarioFiles, settings: Node | None, problems: Problems) -> Bot:
+    named = Bot(scenarios=scenarios.scenarios, short_names=scenarios.short_names())
+    commands, roles = read_bot_file(Reader(BOT, problems), folder.read(BOT))
+    later_commands, later_roles = read_settings_file(Reader(SETTINGS, problems), settings)
+    return Bot(
+        scenarios=named.scenarios,
+        short_names=named.short_names,
+        triggers=read_triggers(TRIGGERS, folder.read(TRIGGERS), named, problems),
+        group_triggers=read_triggers(GROUP_TRIGGERS, folder.read(GROUP_TRIGGERS), named, problems),
+        commands=(*commands, *later_commands),
+        roles={**later_roles, **roles},
+        settings=settings_of(settings),
+    )
+
+
+def settings_of(node: Node | None) -> Mapping[str, Any]:
+    values: Mapping[str, Any] = plain(node) if isinstance(node, MapNode) else {}
+    return values

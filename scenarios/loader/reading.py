@@ -1,0 +1,80 @@
+"""Reads nodes as what they should be, and reports those that are something else. The base of the readers of this
+package.
+
+An empty value (null, {}, [], "") is legal wherever a mapping or a list is expected.
+"""
+
+from collections.abc import Collection
+
+from scenarios.loader.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
+from scenarios.loader.problem import Reporter, did_you_mean, similar
+
+
+class Reader(Reporter):
+    """Reads the nodes of one file."""
+
+    def pairs(self, node: Node | None, what: str) -> tuple[tuple[Scalar, Node], ...]:
+        """The pairs of a mapping; none if it is empty or something else, which is reported."""
+        if isinstance(node, MapNode):
+            return node.pairs
+        if node is not None and not is_empty(node):
+            self.wrong(node, what, "a mapping")
+        return ()
+
+    def items(self, node: Node | None, what: str) -> tuple[Node, ...]:
+        """The items of a list; none if it is empty or something else, which is reported."""
+        if isinstance(node, ListNode):
+            return node.items
+        if node is not None and not is_empty(node):
+            self.wrong(node, what, "a list")
+        return ()
+
+    def one_or_many(self, node: Node | None) -> tuple[Node, ...]:
+        """The items of a list, or the node itself; nothing if it is empty."""
+        if node is None or is_empty(node):
+            return ()
+        return node.items if isinstance(node, ListNode) else (node,)
+
+    def text(self, node: Node | None, what: str) -> str | None:
+        """A text as written; None if it is missing, empty or no text, which is reported."""
+        if node is None or is_empty(node):
+            return None
+        if isinstance(node, Scalar):
+            return node.text
+        self.wrong(node, what, "a text")
+        return None
+
+    def number(self, node: Node | None, what: str) -> int | None:
+        """A whole number, also in quotes; None if it is missing or something else, which is reported."""
+        if node is None or is_empty(node):
+            return None
+        if isinstance(node, Scalar) and (number := as_int(node)) is not None:
+            return number
+        self.wrong(node, what, "a whole number")
+        return None
+
+    def flag(self, node: Node | None, what: str) -> bool | None:
+        """True or false; None if it is missing or something else, which is reported."""
+        if node is None or is_empty(node):
+            return None
+        if isinstance(node, Scalar) and isinstance(node.value, bool):
+            return node.value
+        self.wrong(node, what, "true or false")
+        return None
+
+    def wrong(self, node: Node, what: str, wanted: str) -> None:
+        self.error(node, "WRONG_TYPE", f"{what} must be {wanted}, but is {describe(node)}")
+
+    def unknown(self, node: Scalar, known: Collection[str], code: str, what: str) -> None:
+        """Reports an unknown name: an error if it resembles a known one, else a warning, as it may be of another
+        version.
+        """
+        report = self.error if similar(node.text, known) else self.warning
+        report(node, code, f"{node.text!r} is not {what}{did_you_mean(node.text, known)}")
+
+
+def as_int(node: Scalar) -> int | None:
+    if isinstance(node.value, int) and not isinstance(node.value, bool):
+        return node.value
+    digits = node.text.removeprefix("-") if isinstance(node.value, str) else ""
+    return int(node.text) if digits.isascii() and digits.isdigit() and len(digits) <= 20 else None

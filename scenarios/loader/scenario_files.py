@@ -1,0 +1,107 @@
+"""Reads scenario files: a mapping name → `{actions: […]}`."""
+
+from pathlib import PurePosixPath
+
+from scenarios.bot import ANY, OUTCOMES, Action, Place, Scenario
+from scenarios.loader.nodes import MapNode, Node, Scalar, is_empty, plain
+from scenarios.loader.problem import Problems, did_you_mean
+from scenarios.loader.reading import Reader
+
+_CHAIN_WORDS = (*OUTCOMES, "any", "true", "false")
+
+
+class ScenarioFiles:
+    """The scenarios of all files. `nodes`: full name → the nodes of its actions, one for each of its actions."""
+
+    def __init__(self, problems: Problems) -> None:
+        self.scenarios: dict[str, Scenario] = {}
+        self.nodes: dict[str, tuple[MapNode, ...]] = {}
+        self._problems = problems
+
+    def add(self, file: str, root: Node | None) -> None:
+        """Adds the scenarios of one file, whose root node is given."""
+        reader = Reader(file, self._problems)
+        prefix = ".".join(PurePosixPath(file).relative_to("scenarios").with_suffix("").parts)
+        for key, node in reader.pairs(root, "a file of scenarios"):
+            self._add_scenario(reader, f"{prefix}.{key.text}", key, node)
+
+    def short_names(self) -> dict[str, tuple[str, ...]]:
+        names: dict[str, tuple[str, ...]] = {}
+        for scenario in self.scenarios.values():
+            names[scenario.short] = (*names.get(scenario.short, ()), scenario.name)
+        return names
+
+    def _add_scenario(self, reader: Reader, name: str, key: Scalar, node: Node) -> None:
+        if name in self.scenarios:
+            place = self.scenarios[name].place
+            reader.error(key, "DUPLICATE_SCENARIO", f"{name} is already in {place.file}, line {place.line}")
+            return
+        nodes = [one for one in action_nodes(reader, key, node) if is_action(reader, one)]
+        self.nodes[name] = tuple(one for one in nodes if isinstance(one, MapNode))
+        actions = tuple(read_action(reader, one) for one in self.nodes[name])
+        self.scenarios[name] = Scenario(name, key.text, actions, reader.place(key))
+
+
+def action_nodes(reader: Reader, key: Scalar, node: Node) -> tuple[Node, ...]:
+    actions: Node | None = None
+    for name, value in reader.pairs(node, f"the scenario {key.text}"):
+        if name.text == "actions":
+            actions = value
+        elif not is_empty(value):
+            reader.unknown(name, ("actions",), "UNKNOWN_FIELD", "a field of a scenario")
+    return reader.items(actions, "actions")
+
+
+def is_action(reader: Reader, node: Node) -> bool:
+    """Whether an action can be made of it; reports what hinders."""
+    if not isinstance(node, MapNode):
+        reader.wrong(node, "an action", "a mapping with a type")
+        return False
+    if reader.text(node.get("type"), "type") is None:
+        reader.error(node, "MISSING_TYPE", "this action has no type; write, for example, type: send")
+        return False
+    return True
+
+
+def read_action(reader: Reader, node: MapNode) -> Action:
+    fields = plain(node)
+    kind = node.get("type")
+    place = Place(reader.file, node.line, node.column)
+    return Action(
+        type=kind.text if isinstance(kind, Scalar) else "",
+        fields={name: value for name, value in fields.items() if name != "type"},
+        place=place,
+        chain=read_outcomes(reader, node.get("chain"), "chain"),
+        chain_drop=read_outcomes(reader, node.get("chain_drop"), "chain_drop") or frozenset(),
+        placeholder=read_placeholder(reader, node),
+    )
+
+
+def read_outcomes(reader: Reader, node: Node | None, what: str) -> frozenset[str] | None:
+    """The outcomes that `chain` or `chain_drop` names; None if it is missing or false."""
+    if node is None or (isinstance(node, Scalar) and node.value in (None, False, "")):
+        return None
+    named: frozenset[str] = frozenset()
+    for item in reader.one_or_many(node):
+        named |= read_outcome(reader, item, what)
+    return named
+
+
+def read_outcome(reader: Reader, node: Node, what: str) -> frozenset[str]:
+    word = node.text.strip().lower() if isinstance(node, Scalar) else ""
+    if word in OUTCOMES:
+        return frozenset((word,))
+    if word == "any" or (isinstance(node, Scalar) and node.value is True) or word == "true":
+        return ANY
+    if isinstance(node, Scalar) and node.value is not None:
+        known = ", ".join(OUTCOMES)
+        message = f"{what} is {known}, a list of them, any or true, but not {node.text!r}"
+        reader.error(node, "UNKNOWN_OUTCOME", message + did_you_mean(node.text, _CHAIN_WORDS))
+    else:
+        reader.wrong(node, what, "an outcome, a list of outcomes, any or true")
+    return frozenset()
+
+
+def read_placeholder(reader: Reader, node: MapNode) -> bool | None:
+    found = [reader.flag(node.get(name), name) for name in ("placeholder", "placeholders")]
+    return next((flag for flag in found if flag is not None), None)
