@@ -36,12 +36,11 @@ class DeliveredReplies:
         self._sending = sending
         self._tenant = tenant
 
-    async def send(self, update: Update, reply: Reply) -> str:
+    async def send(self, update: Update, reply: Reply) -> None:
         """Send one reply. Raises StoreError and `core.errors.Refused`."""
         if reply.text and await self._may_reply(update):
             caller = Caller(self._tenant, is_admin=True, may_be_urgent=True)
             await self._sending.send(self._order(update, reply), caller, _repeat(update, reply))
-        return ""
 
     def _order(self, update: Update, reply: Reply) -> Order:
         delivery = NewDelivery(

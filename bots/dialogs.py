@@ -7,26 +7,41 @@ the conversation does not run again and a reply that was sent is not sent again 
 of the death). The state is kept for a day after the last update.
 """
 
+import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import msgspec
-from msgspec.structs import replace
 
+from bots.catalogue import text
 from bots.conversation.state import State, Turn
 from bots.replies import Reply
 from bots.updates import Update
-from core.queue import Attempt
+from core.errors import AdaError
+from core.queue import Attempt, Result, Retry
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
+log = logging.getLogger(__name__)
+
 LIFETIME = timedelta(days=1)
+_GIVES_UP = 3
+"""After so many attempts the person is told that it does not work."""
+
+
+class SendLater(AdaError):
+    """The provider asks for a pause before the next message. Nothing was sent."""
+
+    def __init__(self, after: timedelta) -> None:
+        super().__init__(f"the provider asks for a pause of {after}")
+        self.after = after
+
 
 Converse = Callable[[Update, State], Awaitable[Turn]]
 """Answers an update. If it runs again for the same update, it must have no further effect."""
 
-Send = Callable[[Update, Reply], Awaitable[str]]
-"""Sends one reply; returns the id of its message, "" if it has none."""
+Send = Callable[[Update, Reply], Awaitable[None]]
+"""Sends one reply. Raises SendLater if the provider asks for a pause."""
 
 
 class _Progress(msgspec.Struct, frozen=True):
@@ -68,28 +83,32 @@ class Answering:
         self._converse = converse
         self._send = send
 
-    async def handle(self, update: Update, attempt: Attempt) -> None:
+    async def handle(self, update: Update, attempt: Attempt) -> Result:
         """Answer one update. What `converse` and `send` raise leads to another attempt."""
         progress = await self._begin(update, attempt)
         while progress and progress.sent < len(progress.turn.replies):
-            progress = await self._send_next(update, attempt, progress)
+            try:
+                await self._send(update, progress.turn.replies[progress.sent])
+            except SendLater as pause:
+                return Retry(pause.after)
+            progress = await self._saved(attempt, _Progress(progress.turn, progress.sent + 1))
         if progress:
             await self._dialogs.save(update, progress.turn.state)
+        return None
 
     async def _begin(self, update: Update, attempt: Attempt) -> _Progress | None:
         """The saved progress of an interrupted attempt, or a new turn; None if the attempt must stop."""
         if attempt.checkpoint:
             return msgspec.json.decode(attempt.checkpoint, type=_Progress)
-        turn = await self._converse(update, await self._dialogs.load(update))
+        state = await self._dialogs.load(update)
+        try:
+            turn = await self._converse(update, state)
+        except Exception:  # the person gets an answer, whatever it is
+            if attempt.task.attempts < _GIVES_UP:
+                raise
+            log.exception("update %s failed %s times", update.id, _GIVES_UP)
+            turn = Turn([Reply(text("failed", update.locale))], state)
         return await self._saved(attempt, _Progress(turn))
-
-    async def _send_next(self, update: Update, attempt: Attempt, progress: _Progress) -> _Progress | None:
-        turn = progress.turn
-        reply = turn.replies[progress.sent]
-        message = await self._send(update, reply)
-        if message and reply.buttons:
-            turn = replace(turn, state=replace(turn.state, message=message))
-        return await self._saved(attempt, _Progress(turn, progress.sent + 1))
 
     async def _saved(self, attempt: Attempt, progress: _Progress) -> _Progress | None:
         """Save the progress, unless there is nothing to repeat."""

@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from core.queue import Attempt, QueueClient, Worker
+from core.queue import Attempt, QueueClient, Result, Worker
 from core.updates import Update, Updates, tube_of
 
 __all__ = ["Handle", "Update", "Updates", "tube_of", "update_worker"]
 
-Handle = Callable[[Update, Attempt], Awaitable[None]]
+Handle = Callable[[Update, Attempt], Awaitable[Result]]
 """Processes one update. `attempt.checkpoint` holds what an attempt that was interrupted had saved."""
 
 
@@ -22,7 +22,7 @@ def update_worker(client: QueueClient, channel: str, handle: Handle, concurrency
     one.
     """
 
-    async def process(attempt: Attempt) -> None:
-        await handle(msgspec.json.decode(attempt.body, type=Update), attempt)
+    async def process(attempt: Attempt) -> Result:
+        return await handle(msgspec.json.decode(attempt.body, type=Update), attempt)
 
     return client.worker(tube_of(channel), process, concurrency)

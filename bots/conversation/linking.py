@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from bots.catalogue import text
 from bots.conversation.commands import command_of, help_of
-from bots.conversation.state import CODE, EMAIL, IDLE, State, Turn, say
+from bots.conversation.state import CODE, EMAIL, IDLE, SENT, State, Turn, say
 from bots.updates import Update
 from bots.wording import duration
 from core.directory import Directory
@@ -67,7 +67,7 @@ class LinkingConversation:
             return await self._link(update, state, locale)
         if state.step == CODE and _is_code(update.text):  # linked by an attempt that was interrupted, or elsewhere
             return say(self._linked(user, locale))
-        if state.step in (IDLE, EMAIL, CODE) and _is_email(update.text.strip()):
+        if state.step in (IDLE, EMAIL, CODE, SENT) and _is_email(update.text.strip()):
             return say(text("link_contact_linked", locale))
         return None
 

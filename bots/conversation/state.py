@@ -9,21 +9,19 @@ from bots.replies import Reply
 
 IDLE = ""
 EMAIL, CODE = "email", "code"
-SELECT, TEXT, TIME, CONFIRM = "select", "text", "time", "confirm"
+SELECT, TEXT, TIME, CONFIRM, SENT = "select", "text", "time", "confirm", "sent"
 """What the bot waits for."""
 
 
 class State(Struct, frozen=True, omit_defaults=True):
     """The dialog with one person. `step`: what the bot waits for.
 
-    The rest is of the dialog of a teacher. `dialog`: its id. `message`: the id of the message with its buttons.
-    `kind`, `page`: which tab and page are shown. `chosen`: `group:<id>` and `supergroup:<id>`. `deliver_at`: None for
-    now.
+    The rest is of the dialog of a teacher. `dialog`: its id. `kind`, `page`: which tab and page are shown. `chosen`:
+    `group:<id>` and `supergroup:<id>`. `deliver_at`: None for now.
     """
 
     step: str = IDLE
     dialog: str = ""
-    message: str = ""
     kind: str = "group"
     page: int = 0
     chosen: Sequence[str] = ()

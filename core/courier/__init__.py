@@ -6,7 +6,7 @@ scope. A crash doubles no message where the provider recognises a repeat, and ot
 attempt that may have sent the message, no status claims that it was not sent.
 
 This package exports all that a courier may import of core: `Message` in, `Outcome` out, reasons, `SetupError`,
-`e164`, `split_text`. The process is `core.courier.runtime.Runtime`.
+`e164`, `split_text`, `sms_parts`. The process is `core.courier.runtime.Runtime`.
 
 Neighbours: `core.queue` (claims), `core.history` (outcomes, delivery reports), `couriers/` (the channels), `cli`
 (starts the processes).
@@ -30,6 +30,7 @@ from core.courier.interface import (
 )
 from core.errors import SetupError
 from core.model.phone_numbers import e164
+from core.model.sms_parts import coding_of, sms_parts
 from core.model.states import Reason
 from core.model.text_parts import split_text
 
@@ -50,6 +51,8 @@ __all__ = [
     "SetupError",
     "Split",
     "Unknown",
+    "coding_of",
     "e164",
+    "sms_parts",
     "split_text",
 ]

@@ -11,9 +11,8 @@ from pathlib import Path
 import aiohttp
 from yarl import URL
 
-from core.courier import NEVER, Halted, Message, Outcome, Reason, Rejected, SetupError, e164
+from core.courier import NEVER, Halted, Message, Outcome, Reason, Rejected, SetupError, coding_of, e164, sms_parts
 from couriers.sms import answers
-from couriers.sms.parts import coding_of, parts
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a phone number")
 ALL_REPORTS = "31"  # dlr-mask: delivered 1, failed 2, buffered 4, accepted 8, rejected 16
@@ -64,7 +63,7 @@ class Sms:
         number = e164(message.address)
         if number is None:
             return INVALID_ADDRESS
-        if (needed := parts(message.text)) > self._settings.most_parts:
+        if (needed := sms_parts(message.text)) > self._settings.most_parts:
             detail = f"{needed} parts, and the gateway joins {self._settings.most_parts}"
             return Rejected(Reason.CONTENT_REFUSED, detail)
         return await self._send(sendsms_parameters(message, number) | {"from": self._settings.sender})

@@ -14,8 +14,8 @@ import pytest
 from aiohttp import web
 
 from core.courier import Courier, Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
+from core.model.sms_parts import Coding, coding_of, sms_parts
 from couriers import sms
-from couriers.sms.parts import Coding, coding_of, parts
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.sms import SmsServer
 from sandbox.state import SandboxState
@@ -171,7 +171,7 @@ async def test_the_gateway_counts_the_same_number_of_parts(provider: SmsProvider
     for text in ("a" * 152 + "€" + "a" * 152, "я" * 66 + "😀" + "я" * 66, "я" * 70):
         before = provider.state.counter("sms", "parts")
         await send_one(courier, provider.address(1), text)
-        assert provider.state.counter("sms", "parts") - before == parts(text)
+        assert provider.state.counter("sms", "parts") - before == sms_parts(text)
 
 
 async def test_a_text_that_the_gateway_would_cut_is_rejected(provider: SmsProvider) -> None:
@@ -249,7 +249,7 @@ async def test_a_real_kannel_delivers_texts_unchanged_in_the_same_number_of_part
     outcomes = [await send_one(courier, number, text) for number, text in zip(numbers, TEXTS, strict=True)]
     await courier.close()
     assert outcomes == [Sent()] * len(TEXTS)
-    expected = sum(parts(text) for text in TEXTS)
+    expected = sum(sms_parts(text) for text in TEXTS)
     await until(lambda: len(kannel.delivered) == expected, within=20)
     assert [shown_text(kannel, *pair) for pair in zip(numbers, map(coding_of, TEXTS), strict=True)] == TEXTS
 

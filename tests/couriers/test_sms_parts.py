@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.model.phone_numbers import e164
-from couriers.sms.parts import CONCATENATED, SINGLE, Coding, coding_of, parts, size
+from core.model.sms_parts import CONCATENATED, SINGLE, Coding, coding_of, size, sms_parts
 
 PARTS: list[tuple[str, Coding, int]] = [
     ("", Coding.GSM, 1),
@@ -30,7 +30,7 @@ PARTS: list[tuple[str, Coding, int]] = [
 @pytest.mark.parametrize(("text", "coding", "count"), PARTS, ids=[f"{count} of {text[:1]}" for text, _, count in PARTS])
 def test_the_alphabet_and_parts_of_a_text(text: str, coding: Coding, count: int) -> None:
     assert coding_of(text) is coding
-    assert parts(text) == count
+    assert sms_parts(text) == count
 
 
 @pytest.mark.parametrize("letter", ["я", "“", "”", "№", "–", "…", "`", "\t", "ç", "😀"])
@@ -49,9 +49,9 @@ def test_the_count_is_close_to_the_sum_of_sizes(text: str) -> None:
     coding = coding_of(text)
     total, room = sum(size(letter, coding) for letter in text), CONCATENATED[coding]
     if total <= SINGLE[coding]:
-        assert parts(text) == 1
+        assert sms_parts(text) == 1
     else:
-        assert -(-total // room) <= parts(text) <= -(-total // (room - 1))
+        assert -(-total // room) <= sms_parts(text) <= -(-total // (room - 1))
 
 
 NUMBERS = [

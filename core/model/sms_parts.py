@@ -29,7 +29,7 @@ def coding_of(text: str) -> Coding:
     return Coding.GSM if all(character in BASIC or character in EXTENSION for character in text) else Coding.UCS2
 
 
-def parts(text: str) -> int:
+def sms_parts(text: str) -> int:
     """Return how many SMS the text takes.
 
     An escape sequence or surrogate pair is never cut in two, so this can be more than the length divided by the size.

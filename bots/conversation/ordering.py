@@ -1,0 +1,138 @@
+"""Confirms and sends what a teacher has written (D-32): number of people, SMS parts, and each refusal in words.
+
+The dialog's id is the Idempotency-Key of the delivery, so a button that is pressed twice, or an attempt that is made
+again, sends nothing twice.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from hashlib import sha256
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bots.catalogue import text
+from bots.conversation.addressees import addressee
+from bots.conversation.keyboards import Keyboards
+from bots.conversation.state import CONFIRM, SELECT, SENT, State, Turn
+from bots.conversation.status import StatusView
+from bots.following import Followed, Following
+from bots.replies import Reply
+from bots.services import Services
+from bots.updates import Update
+from bots.wording import duration, moment
+from core.errors import Refused
+from core.model.delivery import NewDelivery, Repeat, Sender
+from core.model.people import Member, User
+from core.model.sms_parts import sms_parts
+from core.sending import Caller, GroupRef, Order, SupergroupRef
+
+_PREVIEW = 1000
+# code of a refusal → where the dialog goes on
+_NEXT = {
+    "QUOTA_EXCEEDED": CONFIRM,
+    "NOT_OWNER": SELECT,
+    "GROUP_NOT_FOUND": SELECT,
+    "SUPERGROUP_NOT_FOUND": SELECT,
+    "NOBODY_ADDRESSED": SELECT,
+    "TOO_MANY_RECIPIENTS": SELECT,
+}
+
+
+class Talk(Struct, frozen=True):
+    """One turn of a dialog: what the person did, who it is, the state before, and its keyboards."""
+
+    update: Update
+    user: User
+    state: State
+    keyboards: Keyboards
+
+
+class Ordering:
+    """One per process and tenant."""
+
+    def __init__(self, services: Services, view: StatusView, following: Following) -> None:
+        self._services = services
+        self._view = view
+        self._following = following
+
+    async def people(self, chosen: Sequence[str]) -> Sequence[Member]:
+        """The people of the chosen groups, each once. Raises NotFound GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND."""
+        found = [addressee(ref) for ref in chosen]
+        groups = [one.id for one in found if isinstance(one, GroupRef)]
+        supergroups = [one.id for one in found if isinstance(one, SupergroupRef)]
+        return (await self._services.directory.expand(self._services.tenant, groups, supergroups)).members
+
+    async def confirm(self, talk: Talk, deliver_at: datetime | None) -> Turn:
+        """Ask for the confirmation; back to the selection if a chosen group is gone."""
+        try:
+            people = await self.people(talk.state.chosen)
+        except Refused as refusal:
+            return self._refused(talk, refusal)
+        state = replace(talk.state, step=CONFIRM, deliver_at=deliver_at)
+        shown = self._summary(talk.user.locale, people, state)
+        return Turn([Reply(shown, talk.keyboards.confirmation(), talk.update.message)], state)
+
+    def _summary(self, locale: str, people: Sequence[Member], state: State) -> str:
+        usable = [_usable_channels(one.user) for one in people]
+        return text(
+            "confirm_summary",
+            locale,
+            people=len(people),
+            without=sum(not channels for channels in usable),
+            sms=sum("sms" in channels for channels in usable),
+            parts=sms_parts(state.text),
+            time=moment(state.deliver_at, self._services.timezone) if state.deliver_at else text("now", locale),
+            text=state.text if len(state.text) <= _PREVIEW else f"{state.text[:_PREVIEW]}…",
+        )
+
+    async def send(self, talk: Talk) -> Turn:
+        """Send the delivery; show its status in the message with the button."""
+        order = Order(await self._delivery(talk), [addressee(ref) for ref in talk.state.chosen])
+        services = self._services
+        try:
+            accepted = await services.sending.send(order, Caller(services.tenant), _repeat(talk))
+        except Refused as refusal:
+            return self._refused(talk, refusal)
+        update = talk.update
+        followed = Followed(str(accepted.key), update.channel, update.address, update.message, talk.user.locale)
+        await self._following.begin(followed, update.id)
+        history = await services.deliveries.read(accepted.key, services.tenant, limit=1)
+        return Turn([self._view.reply(history, followed)], replace(talk.state, step=SENT, text="", chosen=()))
+
+    async def _delivery(self, talk: Talk) -> NewDelivery:
+        user, state = talk.user, talk.state
+        channels = (await self._services.channels.current()).names
+        sender = Sender(user.id, user.name, user.role)
+        return NewDelivery(
+            self._services.tenant,
+            sender,
+            state.text,
+            (),
+            channels,
+            origin=talk.update.channel,
+            deliver_at=state.deliver_at,
+        )
+
+    def _refused(self, talk: Talk, refusal: Refused) -> Turn:
+        """The text for a refusal. Raises one that it does not have."""
+        step = _NEXT.get(refusal.code)
+        if step is None:
+            raise refusal
+        locale = talk.user.locale
+        wait = duration(refusal.retry_after, locale) if refusal.retry_after else ""
+        shown = text(f"order_{refusal.code.lower()}", locale, time=wait)
+        buttons = talk.keyboards.confirmation() if step == CONFIRM else ()
+        return Turn([Reply(shown, buttons, talk.update.message)], replace(talk.state, step=step))
+
+
+def _usable_channels(user: User) -> Sequence[str]:
+    """The channels in which a person has contacts and wants messages."""
+    return [channel for channel in user.contacts if channel not in user.opt_out]
+
+
+def _repeat(talk: Talk) -> Repeat:
+    """The Idempotency-Key of a dialog."""
+    state, update = talk.state, talk.update
+    content = "\n".join((state.text, *state.chosen, str(state.deliver_at)))
+    return Repeat(f"{update.channel}:{update.address}:{state.dialog}", sha256(content.encode()).hexdigest())

@@ -1,0 +1,128 @@
+"""Follows deliveries: changes the message that shows a delivery while its outcomes arrive, until it has ended.
+
+    begin ─▶ a task of the tube `status.<channel>` ─▶ wait for a change ─▶ edit the message ─▶ the task again, later
+
+Guarantees: any process goes on where another has stopped; a message is changed at most once a second and only if
+there is something new, so that the limits of the provider are kept. A delivery that is not due yet costs one read a
+minute.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from msgspec.structs import replace
+
+from bots.replies import Reply
+from core.errors import NotFound
+from core.history.tracker import Tracker
+from core.model.backoff import Backoff
+from core.model.history import History
+from core.model.history_key import HistoryKey
+from core.model.states import DeliveryState
+from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Tube, Worker
+
+_ATTEMPTS = 1_000_000
+"""Each look is an attempt: a delivery may be under way for days."""
+_BACKOFF = Backoff(timedelta(seconds=1), timedelta(seconds=30))
+_LEASE = timedelta(seconds=5)
+_EVERY = timedelta(seconds=1)
+_RARELY = timedelta(seconds=5)
+_SCHEDULED = timedelta(minutes=1)
+_EXPIRES = timedelta(days=1)
+CONCURRENCY = 200
+
+
+class Followed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A message that shows a delivery. `shown`: its text; `reported`: how many channels had reported then; `looks`: how
+    many since have found nothing new.
+    """
+
+    key: str
+    channel: str
+    address: str
+    message: str
+    locale: str
+    shown: str = ""
+    reported: int = 0
+    looks: int = 0
+
+
+class Following:
+    """Puts the tasks. `channel`: that of the bot."""
+
+    def __init__(self, client: QueueClient, tenant: str, channel: str) -> None:
+        self._client = client
+        self._tenant = tenant
+        self._tube = f"status.{channel}"
+
+    async def open(self) -> None:
+        """Create the tube."""
+        tube = Tube(self._tube, attempts=_ATTEMPTS, expires=_EXPIRES, backoff=_BACKOFF)
+        await self._client.tubes.create(tube)
+
+    async def begin(self, followed: Followed, cause: str) -> None:
+        """Follow a delivery. `cause`: the id of the update that led to it; repeated, it changes nothing."""
+        body = msgspec.json.encode(followed).decode()
+        task = NewTask(body, self._tenant, lane=followed.key, user=f"{followed.channel}:{followed.address}")
+        await self._client.queue.put_once(self._tube, task, source=self._tube, name=f"{followed.key} {cause}")
+
+    def worker(self, follower: "Follower") -> Worker:
+        """A worker that follows the deliveries, to `run()` and to `stop()`."""
+        return self._client.worker(self._tube, follower.handle, CONCURRENCY, lease=_LEASE)
+
+
+Show = Callable[[History, Followed], Reply]
+"""The message for a history."""
+
+Edit = Callable[[Followed, Reply], Awaitable[bool]]
+"""Changes a message; returns False if it can never be changed again: it was deleted, or the bot was blocked."""
+
+
+class Follower:
+    """Handles the tasks of one tenant."""
+
+    def __init__(self, tracker: Tracker, tenant: str, show: Show, edit: Edit) -> None:
+        self._tracker = tracker
+        self._tenant = tenant
+        self._show = show
+        self._edit = edit
+
+    async def handle(self, attempt: Attempt) -> Result:
+        """Look once. Returns when to look again, until the delivery has ended."""
+        followed = msgspec.json.decode(attempt.body, type=Followed)
+        try:
+            history = await self._next(followed)
+        except NotFound:
+            return None
+        reply = self._show(history, followed)
+        if reply.text != followed.shown and not await self._edit(followed, reply):
+            return None
+        if history.finished_at is not None:
+            return None
+        body = msgspec.json.encode(_seen(followed, history, reply)).decode()
+        return Retry(_pause(history), body=body)
+
+    async def _next(self, followed: Followed) -> History:
+        """The history after a channel has reported or the delivery has ended, or after a pause that grows while nothing
+        changes.
+        """
+        key, wait = HistoryKey.parse(followed.key), min(_RARELY, _EVERY * followed.looks)
+        history, _ = await self._tracker.wait(key, self._tenant, followed.reported + 1, wait.total_seconds())
+        if history is None:
+            raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
+        return history
+
+
+def _seen(followed: Followed, history: History, reply: Reply) -> Followed:
+    is_new = reply.text != followed.shown
+    return replace(
+        followed, shown=reply.text, reported=history.reported, looks=0 if is_new else min(followed.looks + 1, 100)
+    )
+
+
+def _pause(history: History) -> timedelta:
+    """Until the next look: a message is changed once a second; what is scheduled, hardly ever."""
+    if history.state is not DeliveryState.SCHEDULED:
+        return _EVERY
+    return max(_EVERY, min(_SCHEDULED, history.deliver_at - datetime.now(UTC)))

@@ -1,0 +1,10 @@
+"""The Telegram bot: gets updates from the Bot API and sends the replies of the conversation.
+
+    Bot API ─▶ polling (one process at a time) ─▶ the queue ─▶ any process: conversation ─▶ sending ─▶ Bot API
+
+Guarantees: an update is confirmed to Telegram only when it is in the queue. No log line contains the token.
+"""
+
+from bots.telegram.bot import TelegramBot, open_bot
+
+__all__ = ["TelegramBot", "open_bot"]

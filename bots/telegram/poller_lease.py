@@ -1,0 +1,47 @@
+"""The right to poll: of all processes of a bot, one has it at a time.
+
+It is a key in Redis that its holder renews every second and that expires four seconds after the holder's death; the
+others try to get it twice a second. If two processes poll for a moment, nothing is lost: Telegram refuses one of them
+(409), and an update that both get is put into the queue once.
+"""
+
+import asyncio
+import secrets
+from datetime import timedelta
+
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+LIFETIME = timedelta(seconds=4)
+RENEW_EVERY = 1.0
+TRY_EVERY = 0.5
+
+
+class PollerLease:
+    """The lease of one process on one bot."""
+
+    def __init__(self, store: Store, bot: str) -> None:
+        self._store = store
+        self._key = KEYS["poller"].at(0, bot)
+        self._token = secrets.token_hex(8)
+
+    async def acquire(self) -> None:
+        """Wait until this process has the right. Raises StoreError."""
+        milliseconds = LIFETIME // timedelta(milliseconds=1)
+        while not await self._is_held():
+            if not await self._store.command("SET", self._key, self._token, "NX", "PX", milliseconds):
+                await asyncio.sleep(TRY_EVERY)
+
+    async def hold(self) -> None:
+        """Renew the lease until it is lost. Raises StoreError."""
+        while await self._is_held():
+            await self._store.command("PEXPIRE", self._key, LIFETIME // timedelta(milliseconds=1))
+            await asyncio.sleep(RENEW_EVERY)
+
+    async def release(self) -> None:
+        """Let another process poll at once. Raises StoreError."""
+        if await self._is_held():
+            await self._store.command("DEL", self._key)
+
+    async def _is_held(self) -> bool:
+        return bool(await self._store.command("GET", self._key) == self._token)

@@ -1,0 +1,134 @@
+"""Long polling: gets updates and puts them into the queue; then they are confirmed, by the next call."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from aiogram import Bot, types
+from aiogram.exceptions import (
+    ClientDecodeError,
+    TelegramConflictError,
+    TelegramNotFound,
+    TelegramRetryAfter,
+    TelegramUnauthorizedError,
+)
+
+from bots.telegram.poller_lease import PollerLease
+from bots.telegram.reading import ALLOWED, read_update
+from bots.telegram.sending import FAILURES
+from bots.updates import Updates
+from core.errors import StoreError
+from core.redis.cancel_and_wait import cancel_and_wait
+
+log = logging.getLogger(__name__)
+
+TIMEOUT = 25
+"""Seconds that Telegram waits for an update."""
+_LIMIT = 100
+_ANSWER_WITHIN = 40
+_AFTER_CONFLICT = 2.0
+_AFTER_FAULT = 1.0
+_LONGEST_PAUSE = 15.0
+
+TOKEN_REFUSED = "Telegram does not accept the token: check ADA_BOT_TOKEN"
+
+
+class TokenRefused(Exception):
+    """The token was withdrawn; only an operator can help."""
+
+
+class Polling:
+    """Polls for one bot while it has the lease."""
+
+    def __init__(self, bot: Bot, updates: Updates, lease: PollerLease) -> None:
+        self._bot = bot
+        self._updates = updates
+        self._lease = lease
+        self._offset: int | None = None
+        self._limit = _LIMIT
+        self._faults = 0
+
+    async def run(self) -> None:
+        """Poll until cancelled; as a standby while another process polls. Raises TokenRefused."""
+        while True:
+            try:
+                await self._lease.acquire()
+                await self._poll_while_held()
+            except StoreError as fault:
+                log.warning("polling pauses: %s", fault)
+                await asyncio.sleep(_AFTER_FAULT)
+
+    async def release(self) -> None:
+        """Let a standby take over at once. Without Redis it does so when the lease ends."""
+        try:
+            async with asyncio.timeout(1):
+                await self._lease.release()
+        except (StoreError, TimeoutError):
+            pass
+
+    async def _poll_while_held(self) -> None:
+        """Return when the lease is lost. Raises what ends the polling."""
+        log.info("this process gets the updates")
+        self._offset = None
+        polling, holding = asyncio.create_task(self._poll()), asyncio.create_task(self._lease.hold())
+        try:
+            done, _ = await asyncio.wait({polling, holding}, return_when=asyncio.FIRST_COMPLETED)
+            for ended in done:
+                ended.result()
+            log.warning("another process gets the updates")
+        finally:
+            await cancel_and_wait(polling, holding)
+
+    async def _poll(self) -> None:
+        while True:
+            for update in await self._next():
+                await self._put(update)
+                self._offset = update.update_id + 1
+
+    async def _put(self, update: types.Update) -> None:
+        """Put an update into the queue; one that is not answered is only logged."""
+        read = read_update(update)
+        if read is None:
+            log.info("update %s is ignored: no message or press of a person in a private chat", update.update_id)
+        else:
+            await self._updates.put(read)
+
+    async def _next(self) -> Sequence[types.Update]:
+        """The next updates; none after a fault, which is waited out. Raises TokenRefused."""
+        try:
+            updates = await self._bot.get_updates(
+                self._offset, self._limit, TIMEOUT, allowed_updates=list(ALLOWED), request_timeout=_ANSWER_WITHIN
+            )
+        except (TelegramUnauthorizedError, TelegramNotFound):
+            raise TokenRefused(TOKEN_REFUSED) from None
+        except TelegramConflictError as refusal:
+            log.warning("another program polls as this bot: %s", refusal.message)
+            await asyncio.sleep(_AFTER_CONFLICT)
+        except TelegramRetryAfter as refusal:
+            await asyncio.sleep(refusal.retry_after)
+        except ClientDecodeError as fault:
+            await self._skip_unreadable(fault)
+        except FAILURES as fault:
+            await self._wait_out(fault)
+        else:
+            self._faults, self._limit = 0, _LIMIT
+            return updates
+        return ()
+
+    async def _skip_unreadable(self, fault: ClientDecodeError) -> None:
+        """Get the updates one by one; skip one that cannot be read, so that it does not stop those behind it."""
+        result = fault.data.get("result") if isinstance(fault.data, dict) else None
+        if not isinstance(result, list) or not result or not isinstance(result[0].get("update_id"), int):
+            await self._wait_out(fault)
+        elif self._limit > 1:
+            self._limit = 1
+        else:
+            self._offset = result[0]["update_id"] + 1
+            log.warning("update %s is ignored: it cannot be read", result[0]["update_id"])
+
+    async def _wait_out(self, fault: Exception) -> None:
+        """Only the kind of the fault is logged: its text can contain the token."""
+        self._faults += 1
+        pause = min(_LONGEST_PAUSE, _AFTER_FAULT * 2 ** min(self._faults - 1, 10))
+        log.warning("no updates (%s), again in %s s", type(fault).__name__, pause)
+        await asyncio.sleep(pause)

@@ -1,0 +1,107 @@
+"""Sends replies through the Bot API, and decides what each of its refusals means.
+
+No error that leaves this module has the text or the cause of a library's error: they can contain the token.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from datetime import timedelta
+from typing import Any
+
+from aiogram import Bot
+from aiogram.exceptions import (
+    AiogramError,
+    TelegramBadRequest,
+    TelegramForbiddenError,
+    TelegramRetryAfter,
+)
+from aiogram.types import InlineKeyboardButton, InlineKeyboardMarkup
+
+from bots.dialogs import SendLater
+from bots.following import Followed
+from bots.replies import Buttons, Reply
+from bots.updates import Update
+from core.errors import AdaError
+
+log = logging.getLogger(__name__)
+
+FAILURES = (AiogramError, OSError, ValueError, TypeError, TimeoutError)
+"""What a request may raise: aiogram lets an answer that is no text pass as ValueError or TypeError."""
+
+_MAX_NOTICE = 200
+_UNCHANGED = "message is not modified"
+
+
+class NotSent(AdaError):
+    """The Bot API could not be reached, or did not answer as expected; whether it has sent the message is unknown."""
+
+
+class Replies:
+    """Sends as one bot."""
+
+    def __init__(self, bot: Bot) -> None:
+        self._bot = bot
+
+    async def send(self, update: Update, reply: Reply) -> None:
+        """Send one reply, and answer the press of a button. Raises SendLater, NotSent."""
+        calls = [self._answer(update, reply)] if update.callback else []
+        calls += [self._show(update.address, reply)] if reply.text else []
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+
+    async def edit(self, followed: Followed, reply: Reply) -> bool:
+        """Change a message. Returns False if it cannot be changed, now and later. Raises SendLater, NotSent."""
+        try:
+            await _call(self._edit(followed.address, followed.message, reply))
+        except (TelegramBadRequest, TelegramForbiddenError) as refusal:
+            return _UNCHANGED in refusal.message
+        return True
+
+    async def _answer(self, update: Update, reply: Reply) -> None:
+        """Answer the press of a button, so that its clock stops. Telegram refuses it after some minutes."""
+        notice = reply.notice[:_MAX_NOTICE] or None
+        try:
+            await _call(self._bot.answer_callback_query(update.callback, text=notice, show_alert=notice is not None))
+        except TelegramBadRequest as refusal:
+            log.info("update %s: the press was not answered: %s", update.id, refusal.message)
+
+    async def _show(self, address: str, reply: Reply) -> None:
+        """Send a message, or change one. One that cannot be changed is sent anew."""
+        try:
+            if reply.edit:
+                try:
+                    return await _call(self._edit(address, reply.edit, reply))
+                except TelegramBadRequest as refusal:
+                    if _UNCHANGED in refusal.message:
+                        return None
+            await _call(self._bot.send_message(int(address), reply.text, reply_markup=keyboard(reply.buttons)))
+        except (TelegramForbiddenError, TelegramBadRequest) as refusal:
+            log.info("no answer to %s: %s", address, refusal.message)
+
+    async def _edit(self, address: str, message: str, reply: Reply) -> None:
+        await self._bot.edit_message_text(
+            reply.text, chat_id=int(address), message_id=int(message), reply_markup=keyboard(reply.buttons)
+        )
+
+
+def keyboard(buttons: Buttons) -> InlineKeyboardMarkup | None:
+    """The inline keyboard of a message."""
+    if not buttons:
+        return None
+    rows = [[InlineKeyboardButton(text=one.label, callback_data=one.data) for one in row] for row in buttons]
+    return InlineKeyboardMarkup(inline_keyboard=rows)
+
+
+async def _call(request: Coroutine[Any, Any, Any]) -> None:
+    """Raises SendLater, NotSent, and the refusals that concern a chat or a message."""
+    try:
+        await request
+    except TelegramRetryAfter as refusal:
+        raise SendLater(timedelta(seconds=refusal.retry_after)) from None
+    except (TelegramBadRequest, TelegramForbiddenError):
+        raise
+    except FAILURES as fault:
+        raise NotSent(f"the Bot API did not take a message ({type(fault).__name__})") from None

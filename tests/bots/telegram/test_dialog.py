@@ -1,0 +1,215 @@
+"""The teacher's dialog (D-32) over the Bot API: select, write, confirm, send; each refusal has its own text."""
+
+import pytest
+
+from core.model.people import Group, UserChange
+from tests.bots.telegram.chat import STRANGER, STUDENT, TEACHER, School, english, labels
+from tests.support.stack import TENANT
+from tests.support.waiting import until
+
+
+@pytest.mark.row("D-32")
+async def test_a_teacher_selects_groups_writes_and_sends(school: School) -> None:
+    await school.answer("/select")
+    assert labels(school.messages()[-1]) == [
+        "• Groups •",
+        "Supergroups",
+        "ИВТ-101",
+        "ИВТ-102",
+        "Пусто",
+        "Done",
+        "Cancel",
+    ]
+    await school.notice("ИВТ-101")
+    await school.notice("ИВТ-102")
+    await until(lambda: {"✅ ИВТ-101", "✅ ИВТ-102"} <= set(labels(school.messages()[-1])))
+    await school.notice("Done")
+    await school.shows("People: 3")
+    await school.answer("Завтра нет пары")
+    await school.notice("Now")
+    confirmation = await school.shows("of these without a contact: 1")
+    assert "By SMS: 2, with 1 SMS each" in confirmation["text"]
+    await school.notice("Send")
+    await school.shows("Everybody who has a contact was reached")
+    assert sorted(school.sms.addresses) == ["+79990000002", "+79990000003"]
+    assert {one.text for one in school.sms.attempted} == {"Завтра нет пары"}
+
+
+async def test_an_overlapping_supergroup_is_selected_on_its_own_tab(school: School) -> None:
+    await school.select("ИВТ-101")
+    await school.notice("Supergroups")
+    await school.notice("Весь поток")
+    await school.shows("Selected: ИВТ-101, Весь поток")
+    await school.notice("Done")
+    await school.shows("People: 3")
+
+
+async def test_a_toggle_takes_a_group_off_again(school: School) -> None:
+    await school.select("ИВТ-101")
+    await school.notice("✅ ИВТ-101")
+    assert await school.notice("Done") == english("select_nothing")
+
+
+@pytest.mark.row("D-32")
+async def test_nothing_selected_has_its_own_answer(school: School) -> None:
+    await school.answer("/select")
+    assert await school.notice("Done") == english("select_nothing")
+
+
+@pytest.mark.row("D-32")
+async def test_a_teacher_without_groups_has_its_own_answer(school: School) -> None:
+    for group in (101, 102, 103):
+        await school.directory.disown(TENANT, 1, "group", group)
+    assert await school.answer("/select") == english("select_nothing_owned")
+
+
+@pytest.mark.row("D-32")
+async def test_groups_without_people_have_their_own_answer(school: School) -> None:
+    await school.select("Пусто")
+    assert await school.notice("Done") == english("select_nobody")
+
+
+@pytest.mark.row("D-30")
+async def test_a_student_may_not_write_to_groups(school: School) -> None:
+    assert await school.answer("/select", STUDENT) == english("select_not_allowed")
+
+
+async def test_an_administrator_may_write_to_every_group(school: School) -> None:
+    await school.directory.update_user(TENANT, 2, UserChange(role="admin"))
+    await school.answer("/select", STUDENT)
+    assert "ИВТ-101" in labels(school.messages(STUDENT)[-1])
+
+
+@pytest.mark.row("D-32")
+async def test_cancel_ends_the_dialog_at_every_step(school: School) -> None:
+    await school.select("ИВТ-101")
+    await school.notice("Cancel")
+    await until(lambda: school.texts()[-1] == english("cancelled"))
+    await school.select("ИВТ-101")
+    await school.notice("Done")
+    await school.notice("Cancel")
+    await school.prepare("hello")
+    await school.notice("Cancel")
+    await until(lambda: school.texts()[-1] == english("cancelled"))
+    assert await school.answer("hello") == english("not_understood", help=english("help_teacher"))
+    assert school.sms.attempted == []
+
+
+async def test_4097_characters_are_refused_and_4096_are_not(school: School) -> None:
+    await school.select("ИВТ-101")
+    await school.notice("Done")
+    assert await school.answer("a" * 4097) == english("text_too_long", length=4097, most=4096)
+    assert await school.answer("a" * 4096) == english("time_when")
+
+
+async def test_a_time_is_typed_and_a_passed_or_unclear_one_refused(school: School) -> None:
+    await school.select("ИВТ-101")
+    await school.notice("Done")
+    await school.answer("hello")
+    assert await school.answer("soon") == english("time_malformed")
+    assert await school.answer("01.01.2020 9:00") == english("time_passed")
+    assert "31.12.2098 09:00" in await school.answer("31.12.2098 9:00")
+
+
+@pytest.mark.row("D-32")
+async def test_a_forged_button_is_refused(school: School) -> None:
+    await school.answer("/select")
+    message = school.messages()[-1]
+    forged = message["reply_markup"]["inline_keyboard"][1][0]
+    forged["callback_data"] = forged["callback_data"].replace(".on.", ".off.")
+    assert await school.notice("ИВТ-101", message=message) == english("button_forged")
+
+
+@pytest.mark.row("D-32")
+async def test_the_button_of_another_person_is_refused(school: School) -> None:
+    await school.answer("/select")
+    data = school.messages()[-1]["reply_markup"]
+    await school.answer("/help", STUDENT)
+    school.messages(STUDENT)[-1]["reply_markup"] = data
+    assert await school.notice("ИВТ-101", STUDENT) == english("button_forged")
+
+
+@pytest.mark.row("D-32")
+async def test_a_stale_keyboard_is_refused(school: School) -> None:
+    await school.answer("/select")
+    old = school.messages()[-1]
+    await school.answer("/select")
+    assert await school.notice("ИВТ-101", message=old) == english("button_stale")
+
+
+async def test_a_keyboard_whose_dialog_is_forgotten_is_stale(school: School) -> None:
+    await school.answer("/select")
+    await school.stack.redis.delete(
+        *[key async for key in school.stack.redis.scan_iter("dialog:*") if "poller" not in key]
+    )
+    assert await school.notice("ИВТ-101") == english("button_stale")
+
+
+async def test_send_pressed_twice_sends_once(school: School) -> None:
+    await school.prepare("hello")
+    confirmation = school.last_with("Send")
+    presses = [school.press("Send", message=confirmation) for _ in range(2)]
+    await school.shows("Everybody who has a contact was reached")
+    assert [await school.notice_of(one) for one in presses] == ["", english("button_sent_already")]
+    assert len(school.sms.attempted) == 2
+
+
+async def test_a_group_that_was_deleted_meanwhile_is_refused_at_done(school: School) -> None:
+    await school.select("ИВТ-101", "ИВТ-102")
+    await school.directory.delete_group(TENANT, 102)
+    await school.notice("Done")
+    await school.shows(english("select_gone"))
+
+
+@pytest.mark.row("D-32")
+async def test_a_group_that_was_deleted_before_sending_is_named_and_nothing_is_sent(school: School) -> None:
+    await school.prepare("hello", "ИВТ-101", "ИВТ-102")
+    await school.directory.delete_group(TENANT, 102)
+    await school.notice("Send")
+    assert "✅ ИВТ-101" in labels(await school.shows(english("order_group_not_found")))
+    assert school.sms.attempted == []
+
+
+@pytest.mark.row("D-32")
+async def test_ownership_lost_before_sending_is_refused(school: School) -> None:
+    await school.prepare("hello")
+    await school.directory.disown(TENANT, 1, "group", 101)
+    await school.notice("Send")
+    await school.shows(english("order_not_owner"))
+    assert school.sms.attempted == []
+
+
+async def test_a_role_lost_before_sending_is_refused(school: School) -> None:
+    await school.prepare("hello")
+    await school.directory.update_user(TENANT, 1, UserChange(role="student"))
+    assert await school.notice("Send") == english("button_not_allowed")
+
+
+async def test_a_keyboard_of_many_groups_has_pages(school: School) -> None:
+    for number in range(200, 220):
+        await school.directory.create_group(TENANT, Group(number, f"Группа {number}"))
+        await school.directory.own(TENANT, 1, "group", number)
+    await school.answer("/select")
+    assert "1/3" in labels(school.messages()[-1])
+    await school.notice("▶")
+    await until(lambda: "2/3" in labels(school.messages()[-1]))
+    assert len(labels(school.messages()[-1])) == 2 + 8 + 3 + 2
+
+
+@pytest.mark.row("D-28")
+async def test_a_person_links_the_chat_by_a_mailed_code(school: School) -> None:
+    await school.directory.update_user(TENANT, 3, UserChange(email="vera@example.org", role="trainer"))
+    await school.answer("/start", STRANGER)
+    await school.answer("vera@example.org", STRANGER)
+    await until(lambda: school.outbox.codes)
+    assert "Вера" in await school.answer(school.outbox.codes[0], STRANGER)
+    assert (await school.directory.find_user(TENANT, 3)).contacts["telegram-bot"] == [str(STRANGER)]
+
+
+async def test_what_is_no_text_is_refused_as_text(school: School) -> None:
+    await school.select("ИВТ-101")
+    await school.notice("Done")
+    before = len(school.messages())
+    school.bot_api.server.people.share_contact(TEACHER)
+    await until(lambda: len(school.messages()) > before)
+    assert school.texts()[-1] == english("text_missing")

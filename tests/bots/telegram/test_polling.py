@@ -1,0 +1,93 @@
+"""Polling: one process polls, a standby takes over; what Telegram repeats is answered once; faults are waited out."""
+
+import asyncio
+import logging
+
+import pytest
+from aiogram.types import Update as TelegramUpdate
+
+from bots.telegram import open_bot
+from bots.telegram.reading import read_update
+from core.errors import SetupError
+from tests.bots.telegram.chat import STRANGER, TEACHER, School, english
+from tests.support.waiting import until
+
+
+async def test_of_two_processes_one_polls_and_the_other_takes_over(idle_school: School) -> None:
+    school = idle_school
+    async with school.running():
+        async with school.running():
+            assert await school.answer("/help") == english("help_teacher")
+            await asyncio.sleep(0.3)
+            assert len(school.texts()) == 1
+            assert school.bot_api.state.counter("telegram-bot", "getUpdates") <= 4
+        assert await school.answer("/help") == english("help_teacher")
+    assert len(school.texts()) == 2
+
+
+async def test_an_update_that_was_put_and_not_confirmed_is_answered_once(idle_school: School) -> None:
+    school = idle_school
+    async with school.running():
+        school.bot_api.inject_fault("502", method="getUpdates")
+        await school.answer("/help")
+    school.write("/help")
+    async with school.running():
+        await until(lambda: len(school.texts()) == 2)
+        await asyncio.sleep(0.3)
+    assert len(school.texts()) == 2
+
+
+@pytest.mark.parametrize("fault", ["409", "502"])
+async def test_a_fault_of_the_bot_api_is_waited_out(
+    idle_school: School, fault: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    school = idle_school
+    caplog.set_level(logging.DEBUG)
+    school.bot_api.inject_fault(fault, method="getUpdates")
+    school.write("/help")
+    async with school.running():
+        await school.shows(english("help_teacher"))
+    assert school.bot_api.server.token not in caplog.text
+
+
+async def test_a_429_is_waited_out_and_the_answer_is_sent_once(school: School) -> None:
+    school.bot_api.inject_fault("429", 1, method="sendMessage")
+    assert await school.answer("/help") == english("help_teacher")
+    assert len(school.texts()) == 1
+
+
+async def test_a_person_who_has_blocked_the_bot_holds_up_nothing(school: School) -> None:
+    school.bot_api.inject_fault("blocked", address=str(STRANGER), method="sendMessage")
+    school.write("/help", STRANGER)
+    assert await school.answer("/help") == english("help_teacher")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"channel_post": {"message_id": 1, "date": 1, "chat": {"id": -100, "type": "channel"}, "text": "news"}},
+        {"message": {"message_id": 1, "date": 1, "chat": {"id": 100001, "type": "private"}, "text": "nobody"}},
+        {"message": {"message_id": 1, "date": 1, "chat": {"id": -5, "type": "group"}, "text": "hello",
+                     "from": {"id": 100001, "is_bot": False, "first_name": "A"}}},
+        {"some_new_kind": {"id": 1}},
+    ],
+)  # fmt: skip
+def test_an_update_without_a_sender_or_of_another_kind_is_not_answered(content: dict[str, object]) -> None:
+    assert read_update(TelegramUpdate.model_validate({"update_id": 1, **content})) is None
+
+
+async def test_an_ignored_update_is_confirmed_with_one_log_line(
+    school: School, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "bots")
+    school.bot_api.server.people.write(TEACHER, "hello", -1_000_000_000_123)
+    await school.answer("/help")
+    assert len([line for line in caplog.messages if "is ignored" in line]) == 1
+
+
+@pytest.mark.parametrize("token", ["4343:wrong", "no token"])
+async def test_a_wrong_token_is_a_mistake_of_the_setup(idle_school: School, token: str) -> None:
+    server = idle_school.bot_api.server
+    with pytest.raises(SetupError, match="ADA_BOT_TOKEN") as error:
+        await open_bot(token, server.url, idle_school.services)
+    assert token not in str(error.value)
