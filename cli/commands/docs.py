@@ -1,14 +1,16 @@
 """`./ada docs`: the pages that are made from the code: keys, scripts, states. A test compares them with those here."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 from cli.command import FAILURE, SUCCESS, Command
 from core.model.states import NEXT, RANK, VERDICT_MEANINGS, DeliveryState, Reason, Status, TaskState
 from core.redis import scripts
 from core.redis.keys import KEYS
+from scenarios.engine import states as actions
 
 PLACE = Path(__file__).resolve().parents[2] / "docs"
 _MADE = "<!-- Made by `./ada docs` from {source}. Do not edit. -->\n\n"
@@ -62,7 +64,7 @@ def states_page() -> str:
     return (
         _MADE.format(source="core/model/states.py")
         + "# States\n\n## A task\n\n"
-        + _diagram()
+        + _diagram(NEXT, (TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED, TaskState.EXPIRED))
         + "\n"
         + _table(("verb", "from", "to"), rows)
         + _LOCKED
@@ -78,6 +80,26 @@ def states_page() -> str:
     )
 
 
+def scenario_states_page() -> str:
+    """States of an action of a scenario, their transitions, and what causes them."""
+    rows = [
+        (verb, str(before or "–"), ", ".join(after), actions.VERB_MEANINGS[verb])
+        for verb, steps in actions.NEXT.items()
+        for before, after in steps.items()
+    ]
+    causes = [(str(cause), meaning) for cause, meaning in actions.CAUSE_MEANINGS.items()]
+    return (
+        _MADE.format(source="scenarios/engine/states.py")
+        + "# States of an action\n\n"
+        + _diagram(actions.NEXT, sorted(actions.OUTCOMES))
+        + "\n"
+        + _table(("verb", "from", "to", "when"), rows)
+        + "\n`completed`, `failed` and `drop` are final: the outcome that the next `chain` names.\n"
+        + "\n## What released or dropped an action\n\n"
+        + _table(("cause", "meaning"), causes)
+    )
+
+
 _LOCKED = """
 `locked` is not stored: it is a `ready` task that is not the head of its lane.
 A `taken` task that is cancelled is flagged and ends when its worker settles or releases it, or when its lease ends.
@@ -88,14 +110,14 @@ def _words(values: Iterable[str]) -> str:
     return ", ".join(f"`{value}`" for value in values) + "\n"
 
 
-def _diagram() -> str:
+def _diagram(table: Mapping[str, Mapping[Any, Iterable[str]]], final: Iterable[str]) -> str:
     arrows = [
         f"    {before or '[*]'} --> {after}: {verb}"
-        for verb, steps in NEXT.items()
+        for verb, steps in table.items()
         for before, afters in steps.items()
         for after in afters
     ]
-    ends = [f"    {end} --> [*]" for end in (TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED, TaskState.EXPIRED)]
+    ends = [f"    {end} --> [*]" for end in final]
     return "\n".join(["```mermaid", "stateDiagram-v2", *arrows, *ends, "```", ""])
 
 
@@ -104,7 +126,12 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
 
-PAGES: dict[str, Callable[[], str]] = {"keys.md": keys_page, "scripts.md": scripts_page, "states.md": states_page}
+PAGES: dict[str, Callable[[], str]] = {
+    "keys.md": keys_page,
+    "scenarios-states.md": scenario_states_page,
+    "scripts.md": scripts_page,
+    "states.md": states_page,
+}
 
 
 def declare(parser: ArgumentParser) -> None:

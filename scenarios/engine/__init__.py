@@ -5,14 +5,13 @@ drops. Guarantees: each action ends exactly once; a finished action wakes what w
 the limits, with a complaint that names it. No Redis, no YAML, no provider, no clock.
 """
 
-from scenarios.engine.run import Effects, Ending, Limits, Path, Run, Splice, Step, Values
-from scenarios.engine.scenario import Action, Scenario, action_from
-from scenarios.engine.states import OUTCOMES, Cause, State, outcomes_in
+from scenarios.engine.run import DEFAULT_LIMITS, Effects, Ending, Limits, Path, Run, Splice, Step, Values
+from scenarios.engine.states import OUTCOMES, Cause, State
 from scenarios.engine.transitions import IllegalMove, begin, end
 
 __all__ = [
+    "DEFAULT_LIMITS",
     "OUTCOMES",
-    "Action",
     "Cause",
     "Effects",
     "Ending",
@@ -20,13 +19,10 @@ __all__ = [
     "Limits",
     "Path",
     "Run",
-    "Scenario",
     "Splice",
     "State",
     "Step",
     "Values",
-    "action_from",
     "begin",
     "end",
-    "outcomes_in",
 ]

@@ -5,8 +5,8 @@ A complaint names the loop, so that an author finds it.
 
 from collections.abc import Mapping, Sequence
 
+from scenarios.bot import Scenario
 from scenarios.engine.run import Limits, Path, Splice, Step
-from scenarios.engine.scenario import Scenario
 
 
 def refusal(steps: Mapping[Path, Step], step: Step, splice: Splice, limits: Limits) -> str:

@@ -9,10 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scenarios.engine.scenario import Action, Scenario
+from scenarios.bot import Action, Scenario
 from scenarios.engine.states import OUTCOMES, Cause, State
 
 Path = tuple[int, ...]
+
+CONTROL_FIELDS = frozenset({"type", "chain", "chain_drop", "placeholder", "placeholders"})
+"""The fields of every action that are instructions and no values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,8 @@ class Values:
 
     def seen_by(self, action: Action, event: Mapping[str, Any]) -> dict[str, Any]:
         """The flat mapping that an action sees: results over its attributes over variables over the event (C-32)."""
-        return {**event, **self.variables, **action.attributes, **self.results}
+        attributes = {name: value for name, value in action.fields.items() if name not in CONTROL_FIELDS}
+        return {**event, **self.variables, **attributes, **self.results}
 
 
 @dataclass(frozen=True, slots=True)

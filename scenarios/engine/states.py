@@ -4,7 +4,6 @@ Pure. docs/scenarios-states.md is generated from NEXT, and tests/scenarios/engin
 the engine with it.
 """
 
-from collections.abc import Iterable
 from enum import StrEnum
 
 
@@ -57,22 +56,3 @@ CAUSE_MEANINGS = {
 def may_move(verb: str, before: State | None, after: State) -> bool:
     """Whether the table has this transition."""
     return after in NEXT[verb].get(before, ())
-
-
-def outcomes_in(value: object) -> frozenset[State]:
-    """The outcomes that an author wrote in `chain` or `chain_drop`: one, a list, or `true` or `any` for all.
-
-    Raises ValueError with the word that is not an outcome.
-    """
-    if value is True or value == "any":
-        return OUTCOMES
-    words: Iterable[object] = value if isinstance(value, list | tuple) else [value]
-    return frozenset().union(*(_outcomes_of_word(word) for word in words))
-
-
-def _outcomes_of_word(word: object) -> frozenset[State]:
-    if word is True or word == "any":
-        return OUTCOMES
-    if not isinstance(word, str) or word not in OUTCOMES:
-        raise ValueError(f"{word!r} is not one of completed, failed, drop, any")
-    return frozenset({State(word)})

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from scenarios.bot import Scenario
 from scenarios.engine import guard
 from scenarios.engine.run import DEFAULT_LIMITS, Effects, Ending, Limits, Path, Run, Splice, Step, Values
-from scenarios.engine.scenario import Scenario
 from scenarios.engine.states import Cause, State, may_move
 
 
@@ -86,7 +86,7 @@ class _Moves:
         After parallel branches, or none, the next action follows the action before `step` (C-33, C-34). Where a
         chain_drop of `step` itself ends its chain, the next action stays behind it.
         """
-        followers = self._followers(step.path)
+        followers = [path for path, other in self._steps.items() if other.after == step.path]
         for number, scenario in enumerate(splice.scenarios):
             self.insert(scenario, (*step.path, number), step)
         if step.cuts:
@@ -99,7 +99,7 @@ class _Moves:
         """Create the actions of a scenario: of the event itself, or in place of the `scenario` action `splicer`."""
         after = splicer.after if splicer else None
         values = splicer.passed_on if splicer else Values()
-        given = _given_by(splicer) if splicer else Values()
+        given = _given_by(splicer) if splicer and splicer.after else values
         for number, action in enumerate(scenario.actions):
             path = (*prefix, number)
             self._create(Step(path, scenario.name, action, State.HOLD, after, values, given))
@@ -119,16 +119,12 @@ class _Moves:
         self._steps[step.path] = step
 
     def _follow(self, path: Path, last: Path | None, splicer: Step) -> None:
-        """Let a held action wait for `last`, or for the action before the splicer, or, without that, for none."""
+        """Let an action follow `last`, or the action before the splicer, or, without that, none."""
         step = self._steps[path]
         if last is not None:
             self._steps[path] = replace(step, after=last)
-        elif splicer.after is not None:
-            given = _given_by(splicer).and_then(step.given)
-            self._steps[path] = replace(step, after=splicer.after, given=given)
         else:
-            self._move(path, "release", State.PENDING, after=None, cause=Cause.FIRST, values=splicer.passed_on)
-            self._released.append(path)
+            self._steps[path] = replace(step, after=splicer.after, given=_given_by(splicer).and_then(step.given))
         self._decide(path)
 
     def _wake(self, path: Path) -> None:
@@ -137,20 +133,26 @@ class _Moves:
             self._decide(follower)
 
     def _decide(self, path: Path) -> None:
-        """Release or drop a held action if the action before it has ended. A drop is an outcome, too (C-27)."""
+        """Release or drop a held action, if nothing it waits for is left. A drop is an outcome, too (C-27)."""
         waiting = [path]
         while waiting:
             step = self._steps[waiting.pop()]
-            before = self._steps[step.after] if step.after is not None else None
-            if step.state is State.HOLD and before is not None and before.is_over:
-                waiting += self._leave_hold(step, before)
+            if step.state is not State.HOLD:
+                continue
+            if step.after is None:
+                self._release(step, Cause.FIRST, step.given)
+            elif self._steps[step.after].is_over:
+                waiting += self._leave_hold(step, self._steps[step.after])
+
+    def _release(self, step: Step, cause: Cause, values: Values, by: Path | None = None) -> None:
+        self._move(step.path, "release", State.PENDING, cause=cause, caused_by=by, values=values)
+        self._released.append(step.path)
 
     def _leave_hold(self, step: Step, before: Step) -> list[Path]:
-        """Release or drop one action; returns those that now have to be decided."""
+        """Release or drop an action after the one before it; returns those that now have to be decided."""
         values = before.passed_on.and_then(step.given)
         if not before.cuts and before.state in (step.action.chain or ()):
-            self._move(step.path, "release", State.PENDING, cause=Cause.MATCHED, caused_by=before.path, values=values)
-            self._released.append(step.path)
+            self._release(step, Cause.MATCHED, values, before.path)
             return []
         cause = Cause.CUT if before.cuts else Cause.UNMATCHED
         culprit = before.caused_by if before.cause is Cause.CUT else before.path
