@@ -56,7 +56,7 @@ def own_server(tmp_path: Path) -> Iterator[Server]:
 @pytest.fixture
 async def client(server: Server) -> AsyncIterator[Redis]:
     """A plain client of `server`; replies are text."""
-    async with Redis.from_url(server.url, decode_responses=True) as connected:
+    async with Redis.from_url(server.url, decode_responses=True, driver_info=None) as connected:
         yield connected
 
 

@@ -7,6 +7,7 @@ A key is `<name>_key(…)` in Lua and `KEYS["<name>"].at(shard, …)` in Python;
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 # The layout of the keys below and their content. Versions of Ada with the same number work side by side on one server;
 # a version with another number refuses to start (docs/decisions/0020). Raise it when an older script would misread data
@@ -53,15 +54,19 @@ class Key:
 
     def matches(self, key: str) -> bool:
         """Whether a key found on a server is of this kind."""
-        pieces = re.split(r"(\{s\}|<\w+>)", self.pattern)
-        regex = "".join(_regex_piece(piece) for piece in pieces)
-        return re.fullmatch(regex, key, re.DOTALL) is not None
+        return _regex_of(self.pattern).fullmatch(key) is not None
 
 
 def _lua_piece(piece: str) -> str:
     if piece == "{s}":
         return "shard"
     return piece[1:-1] if piece.startswith("<") else f"'{piece}'"
+
+
+@cache
+def _regex_of(pattern: str) -> re.Pattern[str]:
+    pieces = re.split(r"(\{s\}|<\w+>)", pattern)
+    return re.compile("".join(_regex_piece(piece) for piece in pieces), re.DOTALL)
 
 
 def _regex_piece(piece: str) -> str:

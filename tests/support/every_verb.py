@@ -1,5 +1,6 @@
 """Calls every verb of core, for tests of rules that hold for all of them."""
 
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from io import BytesIO
@@ -35,8 +36,17 @@ class RecordingStore(Store):
     called: dict[str, set[int]]
 
     async def run(self, name: str, shard: int, *arguments: Argument) -> object:
-        self.called.setdefault(name, set()).add(len(arguments))
+        self._record(name, arguments)
         return await super().run(name, shard, *arguments)
+
+    async def run_each(self, name: str, calls: Iterable[tuple[int, Sequence[Argument]]]) -> list[object]:
+        recorded = list(calls)
+        for _, arguments in recorded:
+            self._record(name, arguments)
+        return await super().run_each(name, recorded)
+
+    def _record(self, name: str, arguments: Sequence[Argument]) -> None:
+        self.called.setdefault(name, set()).add(len(arguments))
 
 
 async def recording_stack(server: Server) -> tuple[Stack, RecordingStore]:
@@ -100,6 +110,8 @@ async def _call_delivery_verbs(stack: Stack) -> None:
     await stack.deliveries.reschedule(later, TENANT, stack.now() + 2 * HOUR)
     await stack.deliveries.cancel(later, TENANT, ["1"])
     await stack.stop(courier)
+    await stack.deliver(person(1), kind="exam.moved", deliver_at=stack.now() + HOUR)
+    assert await stack.deliveries.cancel_by(TENANT, "kind_prefix", "exam") == 1
     await stack.deliver(person(1, "nobody"), channels=("nobody",), lane="lane")
 
 

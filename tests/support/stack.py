@@ -80,7 +80,7 @@ class Stack:
         self.tracker = Tracker(store)
         self.deliveries = Deliveries(store, Channels(store, ()))
         self._couriers: dict[Runtime, asyncio.Task[None]] = {}
-        self._plain = Redis.from_url(server.url, protocol=2)
+        self._plain = Redis.from_url(server.url, protocol=2, driver_info=None)
 
     @classmethod
     async def open(cls, server: Server, shards: int = 1) -> "Stack":
