@@ -78,7 +78,7 @@ def _types(routes: Sequence[AnyRoute]) -> Iterable[type]:
     yield responses.OutcomeChanged
     yield responses.StateChanged
     for route in routes:
-        inputs = (route.body, *(route.lines or ())) if isinstance(route, Route) else ()
+        inputs = (route.body, *(route.lines or ())) if isinstance(route, Route) else (route.body,)
         yield from (one for one in (route.response, *inputs) if isinstance(one, type) and one is not dict)
 
 
@@ -93,7 +93,8 @@ def _operation(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
         "responses": {str(_status(route)): _response(route, schemas), "default": _PROBLEM},
     }
     if isinstance(route, OpenRoute):
-        return {**operation, "security": []}
+        body = {"requestBody": _json_body(route.body, schemas)} if route.body else {}
+        return {**operation, **body, "security": []}
     if route.body or route.lines or route.upload:
         operation["requestBody"] = _request_body(route, schemas)
     return {**operation, "x-scope": route.scope}
@@ -176,7 +177,11 @@ def _request_body(route: Route, schemas: Mapping[type, Schema]) -> Schema:
         line, _ = route.lines
         return {"required": True, "content": {str(route.response): _lines(schemas[line])}}
     assert route.body, "called only for routes with a body"
-    return {"required": not route.body_is_optional, "content": {"application/json": {"schema": schemas[route.body]}}}
+    return {**_json_body(route.body, schemas), "required": not route.body_is_optional}
+
+
+def _json_body(body: type[Struct], schemas: Mapping[type, Schema]) -> Schema:
+    return {"required": True, "content": {"application/json": {"schema": schemas[body]}}}
 
 
 def _response(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:

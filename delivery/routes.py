@@ -158,7 +158,7 @@ OPEN_ROUTES = (
     OpenRoute("POST", "/v1/inbound/sms", "The same as a form",
               inbound.receive_sms, inbound.TEXT_TYPE, requests.InboundSmsQuery),
     OpenRoute("POST", "/v1/inbound/vk", "An event of VK's callback API; its secret is in the body",
-              inbound.receive_vk, inbound.TEXT_TYPE),
+              inbound.receive_vk, inbound.TEXT_TYPE, body=requests.InboundVkEvent),
     OpenRoute("GET", "/livez", "Whether the process is alive", health.live, responses.HealthResponse),
     OpenRoute("GET", "/readyz", "Whether the process can serve requests", health.ready, responses.ReadinessResponse),
     OpenRoute("GET", "/metrics", "Metrics for Prometheus", health.show_metrics, metrics.CONTENT_TYPE),

@@ -56,3 +56,4 @@ class OpenRoute:
     make_handler: Callable[[Context], Handler]
     response: type[Any] | str
     query: type[Struct] = NoParameters
+    body: type[Struct] | None = None  # for the document; the handler reads the body itself

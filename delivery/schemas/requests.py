@@ -289,6 +289,13 @@ class WebhookRequest(RequestModel, frozen=True):
     ]
 
 
+class InboundVkEvent(Struct, frozen=True):
+    """An event of VK's callback API. VK sends further fields, which are those of the event's type."""
+
+    type: Annotated[str, Meta(max_length=256)]
+    secret: Annotated[str, Meta(max_length=1024, description="ADA_INBOUND_VK_SECRET")] = ""
+
+
 class InboundSmsQuery(Struct, frozen=True):
     """An SMS that a gateway has received. Gateways add parameters of their own, so unknown ones are ignored."""
 
