@@ -1,4 +1,4 @@
-"""The value types of the sandbox: a message received, a fault, and a rule that injects a fault."""
+"""The value types of the sandbox: a message received or written, a fault, and a rule that injects a fault."""
 
 from dataclasses import dataclass
 
@@ -17,6 +17,17 @@ class ReceivedMessage:
     random_id: int | None
     at: float  # unix seconds
     subject: str = ""  # of a mail
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenMessage:
+    """One message that a person wrote."""
+
+    number: int  # 1, 2, 3 … over all channels
+    channel: str  # "telegram" | "vk" | "sms"; the chats of the bot are kept by its server
+    address: str  # of the person
+    text: str
+    at: float  # unix seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ class Inbox:
         self._capacity = capacity
         self._messages: dict[int, ReceivedMessage] = {}
         self._by_address: dict[tuple[str, str], deque[ReceivedMessage]] = {}
+        self._read_up_to: dict[tuple[str, str], int] = {}
         self._oldest = 1
         self.newest = 0  # the number of the newest message
 
@@ -37,6 +38,7 @@ class Inbox:
         same_address.popleft()
         if not same_address:
             del self._by_address[dropped.channel, dropped.address]
+            self._read_up_to.pop((dropped.channel, dropped.address), None)
 
     def read(
         self, channel: str | None = None, address: str | None = None, after: int = 0, limit: int | None = None
@@ -55,6 +57,19 @@ class Inbox:
         numbers = range(max(self._oldest, after + 1), self.newest + 1)
         return (self._messages[number] for number in numbers)
 
+    def newest_of(self, channel: str, address: str, count: int) -> list[ReceivedMessage]:
+        """Return the newest `count` messages of one address, oldest first."""
+        newest = list(islice(reversed(self._by_address.get((channel, address), ())), count))
+        return newest[::-1]
+
+    def mark_read(self, channel: str, address: str) -> None:
+        """Remember that this recipient has read all messages received so far."""
+        if messages := self._by_address.get((channel, address)):
+            self._read_up_to[channel, address] = messages[-1].number
+
+    def is_read(self, message: ReceivedMessage) -> bool:
+        return message.number <= self._read_up_to.get((message.channel, message.address), 0)
+
     def recipient_counts(self) -> dict[str, int]:
         """Return the number of recipients with a message, by channel."""
         counts: dict[str, int] = {}
@@ -66,6 +81,7 @@ class Inbox:
         """Drop all messages. The numbers continue, so a reader that passes `after` misses nothing."""
         self._messages.clear()
         self._by_address.clear()
+        self._read_up_to.clear()
         self._oldest = self.newest + 1
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""The state that the provider servers share: messages received, rules for faults, counters.
+"""The state that the provider servers share: messages received and written, rules for faults, counters.
 
 It belongs to one event loop and is not safe for threads.
 """
@@ -12,19 +12,39 @@ from dataclasses import replace
 from sandbox.events import ANY, Fault, ReceivedMessage, Rule
 from sandbox.inbox import DEFAULT_CAPACITY, Inbox
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
+from sandbox.written import Written
 
 __all__ = ["ANY", "Fault", "ReceivedMessage", "Rule", "SandboxState"]
 
 
+class Wakeup:
+    """Wakes all tasks that wait, each time."""
+
+    def __init__(self) -> None:
+        self._next: asyncio.Event | None = None
+
+    def notify(self) -> None:
+        if self._next is not None:
+            self._next.set()
+            self._next = None
+
+    async def wait(self) -> None:
+        if self._next is None:
+            self._next = asyncio.Event()
+        await self._next.wait()
+
+
 class SandboxState:
-    """The inbox, the rules and the counters of one sandbox."""
+    """The inbox, the rules and the counters of one sandbox. `revision` counts the changes that a chat may show."""
 
     def __init__(self, capacity: int = DEFAULT_CAPACITY) -> None:
         self.messages = Inbox(capacity)
+        self.written = Written()
+        self.revision = 0
         self._rules: dict[int, Rule] = {}
         self._last_rule = 0
         self._counters: Counter[tuple[str, str]] = Counter()
-        self._next_message: asyncio.Event | None = None
+        self._next_message, self._next_change = Wakeup(), Wakeup()
 
     # messages
 
@@ -42,9 +62,8 @@ class SandboxState:
         number = self.messages.newest + 1
         message = ReceivedMessage(number, channel, address, text, reference, random_id, time.time(), subject)
         self.messages.append(message)
-        if self._next_message is not None:
-            self._next_message.set()
-            self._next_message = None
+        self._next_message.notify()
+        self.changed()
         return message
 
     def inbox(self, channel: str | None = None, address: str | None = None) -> list[ReceivedMessage]:
@@ -53,9 +72,28 @@ class SandboxState:
 
     async def wait_for_message(self) -> None:
         """Wait until the next message is received."""
-        if self._next_message is None:
-            self._next_message = asyncio.Event()
         await self._next_message.wait()
+
+    # the chats of people
+
+    def write(self, channel: str, address: str, text: str) -> None:
+        """Keep what a person wrote, for the person's chat."""
+        self.written.append(channel, address, text, time.time())
+        self.changed()
+
+    def mark_read(self, channel: str, address: str) -> None:
+        """Keep that a person has read all messages received so far."""
+        self.messages.mark_read(channel, address)
+        self.changed()
+
+    def changed(self) -> None:
+        """Wake the tasks in `wait_for_change`: a chat may show something new."""
+        self.revision += 1
+        self._next_change.notify()
+
+    async def wait_for_change(self) -> None:
+        """Wait until the next change of a chat."""
+        await self._next_change.wait()
 
     # faults
 

@@ -39,7 +39,7 @@ class PeopleActions:
         person = self._bot.people.get(user)
         person.has_blocked = False  # who writes to a bot starts it again
         message = self._chat(chat_id or user).add(person.user(), content)
-        self._bot.updates.add("message", message)
+        self._add_update("message", message)
         return int(message["message_id"])
 
     def press(self, user: int, message_id: int, button: str, chat: int | None = None) -> str:
@@ -55,8 +55,12 @@ class PeopleActions:
             "chat_instance": str(chat or user),
             "data": _callback_data(message, button),
         }
-        self._bot.updates.add("callback_query", content)
+        self._add_update("callback_query", content)
         return query.id
+
+    def _add_update(self, kind: str, content: Json) -> None:
+        self._bot.updates.add(kind, content)
+        self._bot.state.changed()
 
     def block(self, user: int) -> None:
         """Block the bot: it gets my_chat_member, and 403 for what it sends from now on."""
@@ -72,9 +76,7 @@ class PeopleActions:
         kicked = {"user": bot_user, "status": "kicked", "until_date": 0}
         states = {"kicked": kicked, "member": {"user": bot_user, "status": "member"}}
         content = {"chat": chat.about, "from": person.user(), "date": 0}
-        self._bot.updates.add(
-            "my_chat_member", {**content, "old_chat_member": states[old], "new_chat_member": states[new]}
-        )
+        self._add_update("my_chat_member", {**content, "old_chat_member": states[old], "new_chat_member": states[new]})
 
     # what they see
 
@@ -101,6 +103,7 @@ class PeopleActions:
             "messages": [_shown(message, self._bot.id) for message in self.messages(chat)],
             "keyboard": self.keyboard(chat),
             "answers": answers[-MAX_SHOWN_ANSWERS:],
+            "blocked": chat > 0 and self._bot.people.get(chat).has_blocked,
         }
 
     def _chat(self, chat_id: int) -> Chat:

@@ -89,6 +89,7 @@ class BotApiServer(HttpListener):
             return await respond(request, fault)
         result: Any = method(self._bot, parameters)
         result = await result if inspect.isawaitable(result) else result
+        self._state.changed()
         if fault is not None and fault.name in STORED:
             return await respond(request, fault)
         return web.json_response({"ok": True, "result": result})

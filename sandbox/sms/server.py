@@ -153,6 +153,7 @@ class SmsServer(HttpListener):
         if target is None:
             raise LookupError("no inbound URL is set")
         self._state.count("sms", "written")
+        self._state.write("sms", e164(number), text)
         message = ReportedMessage(str(uuid.uuid4()), e164(number), SENDER, "", datetime.now(UTC))
         # In an incoming message %p is the sender and %P the receiver; in a delivery report it is the reverse.
         swapped = {"p": message.sender, "q": message.sender, "P": message.receiver, "Q": message.receiver}

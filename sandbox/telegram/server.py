@@ -56,10 +56,12 @@ class TelegramServer:
 
     def mark_read(self, address: str) -> int:
         """Simulate that a user reads all messages; return how many accounts are notified (bots never are)."""
+        self._hub.state.mark_read("telegram", address)
         return updates.mark_read(self._hub, int(address))
 
     def write(self, address: str, text: str, account: int | None = None) -> None:
         """Simulate that a user writes to one account, or to all accounts."""
+        self._hub.state.write("telegram", address, text)
         for each in self._hub.accounts.all():
             if account in (None, each.id):
                 updates.write_message(self._hub, int(address), text, each)

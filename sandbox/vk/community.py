@@ -57,6 +57,11 @@ class Community:
         self._drafts[peer, random_id] = _Draft(self._last, peer, text, random_id)
         return self._last
 
+    def receive(self) -> int:
+        """Number a message of a person: both sides of a dialog share the numbers."""
+        self._last += 1
+        return self._last
+
     def knows(self, peer: str, random_id: int) -> bool:
         """Whether a message with this random id is a repeat."""
         return self._remembered(peer, random_id) is not None

@@ -1,6 +1,7 @@
 """The HTTP side of the VK API: POST or GET /method/NAME."""
 
 import json
+import time
 from collections.abc import Mapping
 
 from aiohttp import web
@@ -54,6 +55,7 @@ class VkServer(HttpListener):
 
     def mark_read(self, peer: str) -> int:
         """Mark all messages to the peer as read; return how many events this is."""
+        self._state.mark_read("vk", peer)
         newest = self._community.newest_to.get(peer)
         if newest is None:
             return 0
@@ -65,6 +67,29 @@ class VkServer(HttpListener):
         }
         self.long_poll.push("message_read", read)
         return 1
+
+    def write(self, peer: str, text: str) -> int:
+        """A person writes to the community; return the number of the message."""
+        number = self._community.receive()
+        message = {
+            "id": number,
+            "date": int(time.time()),
+            "peer_id": int(peer),
+            "from_id": int(peer),
+            "text": text,
+            "conversation_message_id": number,
+            "random_id": 0,
+            "out": 0,
+            "version": 10000,
+            "attachments": [],
+            "fwd_messages": [],
+            "important": False,
+            "is_hidden": False,
+        }
+        self.long_poll.push("message_new", {"message": message, "client_info": {"keyboard": True, "lang_id": 0}})
+        self._state.count("vk", "written")
+        self._state.write("vk", peer, text)
+        return number
 
     def _body(self, api_request: ApiRequest, method: str, parameters: Mapping[str, str]) -> str:
         try:

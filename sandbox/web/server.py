@@ -1,4 +1,4 @@
-"""The sandbox's HTTP server: GET / is the inbox page, the rest is JSON. docs/sandbox.md describes the calls."""
+"""The sandbox's HTTP server: GET / is the inbox page, its files are in page/, the rest is JSON: docs/sandbox.md."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -18,11 +18,19 @@ from sandbox.state import SandboxState
 from sandbox.telegram import TelegramServer
 from sandbox.vk import VkServer
 from sandbox.web.bot_routes import BotRoutes
+from sandbox.web.chats import Chats
 from sandbox.web.input import Fields, InboxQuery, normalized_address, read_body, read_inbox_query, read_rule
+from sandbox.web.people import People
+from sandbox.web.people_routes import PeopleRoutes
 from sandbox.web.problems import Problem, problems
 
-_PAGE = Path(__file__).with_name("page.html")
-_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'"
+_PAGE = {file.name: file for file in Path(__file__).with_name("page").iterdir()}
+_KINDS = {".html": "html", ".css": "css", ".js": "javascript"}
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-cache",
+}
 
 
 class WebServer(HttpListener):
@@ -42,29 +50,37 @@ class WebServer(HttpListener):
         self._state, self._telegram, self._vk, self._sms = state, telegram, vk, sms
         self._environment = environment
         app = web.Application(middlewares=[problems])
-        app.add_routes([*self._routes(), *BotRoutes(bot_api.people).routes()])
+        people = PeopleRoutes(state, People(), Chats(state, bot_api.people))
+        app.add_routes([*self._routes(), *BotRoutes(bot_api.people).routes(), *people.routes()])
         super().__init__(app, host, port, "/")
 
     def _routes(self) -> list[web.RouteDef]:
         return [
             web.get("/", self._page),
+            web.get("/page/{name}", self._page),
             web.get("/inbox.json", self._inbox),
             web.delete("/inbox", self._clear_inbox),
             web.get("/state.json", self._show_state),
             web.get("/magic.json", self._magic),
+            web.get("/faults.json", self._faults),
             web.get("/rules", self._rules),
             web.post("/rules", self._add_rule),
             web.delete("/rules", self._clear_rules),
             web.post("/write/telegram", self._write_telegram),
             web.post("/write/sms", self._write_sms),
+            web.post("/write/vk", self._write_vk),
             web.post("/read/telegram", self._read_telegram),
             web.post("/read/vk", self._read_vk),
         ]
 
     # the inbox
 
-    async def _page(self, _: web.Request) -> web.StreamResponse:
-        return web.FileResponse(_PAGE, headers={"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"})
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info.get("name", "index.html")
+        if name not in _PAGE:
+            raise web.HTTPNotFound
+        kind = {"Content-Type": f"text/{_KINDS[_PAGE[name].suffix]}; charset=utf-8"}
+        return web.FileResponse(_PAGE[name], headers={**_HEADERS, **kind})
 
     async def _inbox(self, request: web.Request) -> web.Response:
         found = await self._wait_for(read_inbox_query(request.query))
@@ -100,6 +116,10 @@ class WebServer(HttpListener):
     async def _magic(self, _: web.Request) -> web.Response:
         return web.json_response({channel: _magic_recipients(channel) for channel in MAGIC_RECIPIENTS})
 
+    async def _faults(self, _: web.Request) -> web.Response:
+        kinds = {channel: {name: asdict(kind) for name, kind in table.items()} for channel, table in FAULTS.items()}
+        return web.json_response(kinds)
+
     # rules
 
     async def _rules(self, _: web.Request) -> web.Response:
@@ -134,6 +154,12 @@ class WebServer(HttpListener):
         user = _user(fields)
         fields.check()
         return web.json_response({"notified": self._vk.mark_read(user)})
+
+    async def _write_vk(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        user, text = _user(fields), fields.text("text")
+        fields.check()
+        return web.json_response({"message": self._vk.write(user, text)})
 
     async def _write_sms(self, request: web.Request) -> web.Response:
         fields = await read_body(request)

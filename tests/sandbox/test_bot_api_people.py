@@ -1,4 +1,4 @@
-"""What people do with the bot, through the sandbox's HTTP API and its page."""
+"""What people do with the bot, through the sandbox's HTTP API."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,10 +10,6 @@ from aiogram.types import InlineKeyboardButton, InlineKeyboardMarkup, KeyboardBu
 from sandbox.sandbox import Sandbox
 from tests.sandbox.bot_api_clients import ANNA, session
 from tests.sandbox.conftest import WebClient
-from tests.support.browser import Browser, browser
-from tests.support.waiting import until
-
-__all__ = ["browser"]
 
 KEYBOARD = InlineKeyboardMarkup(
     inline_keyboard=[
@@ -92,28 +88,3 @@ async def test_a_wrong_action_is_a_problem(web_client: WebClient, path: str, bod
 @pytest.mark.parametrize(("query", "status"), [({}, 422), ({"address": "x"}, 422), ({"address": "0"}, 404)])
 async def test_the_chat_of_nobody_is_a_problem(web_client: WebClient, query: dict[str, str], status: int) -> None:
     assert (await web_client.call("GET", "chat/telegram-bot", **query))[0] == status
-
-
-@pytest.mark.row("D-43")
-@pytest.mark.timeout(120)
-async def test_on_the_page_a_person_writes_and_presses_the_buttons_of_the_bot(
-    sandbox: Sandbox, bot: Bot, browser: Browser
-) -> None:
-    rows = [[KeyboardButton(text="Меню")]]
-    await bot.send_message(ANNA, "Выберите", reply_markup=ReplyKeyboardMarkup(keyboard=rows))
-    await bot.send_message(ANNA, "<b>Отправить?</b>", reply_markup=KEYBOARD)
-    await browser.open(sandbox.page_url, "en")
-    await browser.wait_for("document.querySelectorAll('#messages button').length === 2")
-    await browser.click("#messages button")
-    await browser.wait_for("document.querySelectorAll('#bubbles button').length === 2")
-    assert "<b>Отправить?</b>" in await browser.text("#bubbles")
-    await browser.click("#bubbles button")
-    await browser.click("#keyboard button")
-    await browser.fill(words="Своими словами")
-    await browser.click("#write button")
-    await until(lambda: len(sandbox.bot_api.people.messages(ANNA)) == 4, within=30)
-    updates = await bot.get_updates()
-    assert [one.event_type for one in updates] == ["callback_query", "message", "message"]
-    assert [one["text"] for one in sandbox.bot_api.people.messages(ANNA)[2:]] == ["Меню", "Своими словами"]
-    await bot.edit_message_text("Отправлено", chat_id=ANNA, message_id=2)
-    await browser.wait_for("document.querySelector('#bubbles').innerText.includes('Отправлено (edited)')")

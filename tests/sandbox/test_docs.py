@@ -33,7 +33,12 @@ def test_the_document_shows_the_magic_recipients(channel: str) -> None:
 
 
 def test_the_document_names_every_call_and_setting() -> None:
-    for call in ("GET /inbox.json", "DELETE /inbox", "GET /state.json", "GET /magic.json", "POST /rules"):
+    calls = [
+        *("GET /inbox.json", "DELETE /inbox", "GET /state.json", "GET /magic.json", "GET /faults.json", "POST /rules"),
+        *("GET /people", "POST /people", "DELETE /people/NUMBER", "GET /people/NUMBER/chats"),
+        *(f"POST /write/{channel}" for channel in ("telegram", "telegram-bot", "vk", "sms")),
+    ]
+    for call in calls:
         assert f"`{call}" in DOCUMENT
     for setting in (
         "TELEGRAM_SERVER_KEY",

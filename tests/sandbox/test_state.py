@@ -10,6 +10,7 @@ from sandbox.faults import FAULTS
 from sandbox.inbox import Inbox
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, ReceivedMessage, Rule, SandboxState
+from sandbox.written import KEPT_ADDRESSES, KEPT_MESSAGES, Written
 
 
 def fill(state: SandboxState, *recipients: tuple[str, str]) -> None:
@@ -79,6 +80,28 @@ async def test_a_task_waits_for_the_next_message(state: SandboxState) -> None:
         await asyncio.gather(*waiting)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(state.wait_for_message(), 0)
+
+
+def test_what_people_wrote_is_bounded_by_address_and_by_message() -> None:
+    written = Written()
+    for number in range(KEPT_ADDRESSES + 1):
+        written.append("vk", str(number), "x", 0)
+    assert (written.read("vk", "0"), len(written.read("vk", "1"))) == ([], 1)
+    for number in range(KEPT_MESSAGES + 1):
+        written.append("vk", "1", str(number), 0)
+    assert [one.text for one in written.read("vk", "1")] == [str(1 + number) for number in range(KEPT_MESSAGES)]
+
+
+def test_a_message_is_read_if_its_recipient_has_read_since(state: SandboxState) -> None:
+    first = state.receive("vk", "1", "x", reference="1")
+    state.mark_read("vk", "1")
+    state.mark_read("vk", "nobody")
+    second, other = state.receive("vk", "1", "y", reference="2"), state.receive("vk", "2", "z", reference="3")
+    assert [state.messages.is_read(one) for one in (first, second, other)] == [True, False, False]
+    assert state.messages.newest_of("vk", "1", 1) == [second]
+    assert state.messages.newest_of("vk", "1", 5) == [first, second]
+    state.messages.clear()
+    assert not state.messages.is_read(first)
 
 
 def test_a_rule_counts_down_and_the_oldest_applies_first(state: SandboxState) -> None:

@@ -1,57 +1,16 @@
-"""The sandbox's inbox page and HTTP API."""
+"""The sandbox's HTTP API; test_page.py has the page."""
 
 import asyncio
-import re
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sandbox import web
 from sandbox.faults import FAULTS
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
-from sandbox.sandbox import Sandbox
 from sandbox.state import Fault
 from tests.sandbox.conftest import WebClient
-
-PAGE = Path(web.__file__).with_name("page.html").read_text()
-
-
-# the page
-
-
-async def test_the_page_uses_no_other_host_and_inserts_texts_without_markup(
-    sandbox: Sandbox, session: ClientSession
-) -> None:
-    async with session.get(sandbox.page_url) as answer:
-        assert (answer.status, answer.content_type) == (200, "text/html")
-        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
-        assert await answer.text() == PAGE
-    assert not re.findall(r"https?:|//[a-z]|\bsrc=|@import|url\(", PAGE)
-    assert not re.findall(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b", PAGE)
-
-
-def test_the_script_of_the_page_parses(tmp_path: Path) -> None:
-    script = tmp_path / "page.js"
-    script.write_text(re.findall(r"<script>(.*?)</script>", PAGE, re.DOTALL)[0])
-    try:
-        checked = subprocess.run(["node", "--check", script], capture_output=True, text=True)
-    except FileNotFoundError:
-        pytest.skip("needs the package nodejs: node not found")
-    assert checked.returncode == 0, checked.stderr
-
-
-def test_the_page_requests_existing_paths() -> None:
-    assert set(re.findall(r'json\("([a-z.]+)"\)|"(inbox\.json)', PAGE)) == {
-        ("state.json", ""),
-        ("rules", ""),
-        ("", "inbox.json"),
-    }
-
 
 # the inbox
 
@@ -183,7 +142,10 @@ async def test_an_invalid_rule_is_refused_with_all_errors(
 
 @pytest.mark.parametrize(
     "path",
-    ["rules", "write/telegram", "write/sms", "read/telegram", "read/vk", "write/telegram-bot", "press/telegram-bot"],
+    [
+        *("rules", "people", "write/telegram", "write/vk", "write/sms", "write/telegram-bot"),
+        *("read/telegram", "read/vk", "press/telegram-bot"),
+    ],
 )
 @pytest.mark.parametrize(
     ("data", "status", "code"),
@@ -229,7 +191,7 @@ async def test_an_invalid_query_is_a_problem(web_client: WebClient, query: dict[
 
 @pytest.mark.parametrize(
     ("method", "path", "code"),
-    [("GET", "nosuch", "NOT_FOUND"), ("POST", "write/vk", "NOT_FOUND"), ("PUT", "rules", "METHOD_NOT_ALLOWED")],
+    [("GET", "nosuch", "NOT_FOUND"), ("POST", "write/email", "NOT_FOUND"), ("PUT", "rules", "METHOD_NOT_ALLOWED")],
 )
 async def test_an_unknown_route_is_a_problem(web_client: WebClient, method: str, path: str, code: str) -> None:
     assert (await web_client.call(method, path))[1]["code"] == code
@@ -241,7 +203,7 @@ anything = st.recursive(
     max_leaves=8,
 )
 fields = st.sampled_from(
-    ["channel", "fault", "address", "method", "value", "times", "text", "message", "button", "chat"]
+    ["channel", "fault", "address", "method", "value", "times", "text", "message", "button", "chat", "name", "email"]
 )
 known = st.sampled_from([*FAULTS, "error", "busy", "flood_wait", "*", "5", 1, 2**31, 2**64])
 
@@ -249,7 +211,10 @@ known = st.sampled_from([*FAULTS, "error", "busy", "flood_wait", "*", "5", 1, 2*
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     path=st.sampled_from(
-        ["rules", "write/telegram", "read/telegram", "read/vk", "write/sms", "write/telegram-bot", "press/telegram-bot"]
+        [
+            *("rules", "people", "write/telegram", "write/vk", "write/sms", "write/telegram-bot"),
+            *("read/telegram", "read/vk", "press/telegram-bot"),
+        ]
     ),
     body=st.dictionaries(fields, known | anything, max_size=6) | anything,
 )

@@ -50,6 +50,19 @@ class Browser:
         for name, text in fields.items():
             await self.run(f"document.getElementById({json.dumps(name)}).value = {json.dumps(text)}")
 
+    async def type(self, selector: str, text: str) -> None:
+        """Writes with the keyboard into a field, and presses Enter."""
+        await self.run(f"document.querySelector({json.dumps(selector)}).focus()")
+        await self._call("Input.insertText", text=text)
+        await self.press("Enter")
+
+    async def press(self, key: str) -> None:
+        """Presses a key, such as Enter, which reaches the element that has the focus."""
+        text = {"Enter": "\r", " ": " "}.get(key, "")
+        code = {"Enter": 13, "Tab": 9, " ": 32}[key]
+        for kind in ("keyDown", "keyUp"):
+            await self._call("Input.dispatchKeyEvent", type=kind, key=key, text=text, windowsVirtualKeyCode=code)
+
     async def click(self, selector: str) -> None:
         await self.run(f"document.querySelector({json.dumps(selector)}).click()")
 

@@ -1,0 +1,141 @@
+// The columns of one person: a chat per channel, updated live.
+
+import { at, button, element, pause, Refusal, request, setConnected } from "./dom.js";
+import { update } from "./log.js";
+import { currentLanguage, explain, say, translate } from "./words.js";
+
+const ACTIONS = {
+  telegram: [["read", "read/telegram"]],
+  "telegram-bot": [["sharePhone", "contact/telegram-bot"], ["block", "block/telegram-bot"]],
+  vk: [["read", "read/vk"]],
+};
+const WRITABLE = ["telegram", "telegram-bot", "vk", "sms"];
+let following = new AbortController();
+let person = null;
+let chats = {};
+
+/** Shows the chats of a person until another one is shown; `onGone` is called if the person was removed. */
+export async function follow(shown, onGone) {
+  stopFollowing();
+  const { signal } = following = new AbortController();
+  person = shown || null;
+  chats = {};
+  at("columns").replaceChildren();
+  for (let query = ""; person && !signal.aborted;) {
+    try {
+      const found = await request("GET", `people/${person.number}/chats${query}`, undefined, { signal });
+      setConnected(true);
+      chats = found.chats;
+      renderChats();
+      query = `?after=${found.revision}&wait=20`;
+      await pause(150);
+    } catch (failure) {
+      if (signal.aborted) return;
+      if (failure instanceof Refusal && failure.status === 404) return onGone();
+      setConnected(false);
+      query = "";
+      await pause(1000);
+    }
+  }
+}
+
+export const stopFollowing = () => following.abort();
+
+export function renderChats() {
+  if (!person) return;
+  for (const [channel, chat] of Object.entries(chats)) {
+    const column = at(`chat-${channel}`) || at("columns").appendChild(newColumn(channel, chat.address));
+    renderChat(column, channel, chat);
+  }
+}
+
+function newColumn(channel, address) {
+  const column = at("column").content.cloneNode(true).firstElementChild;
+  column.id = `chat-${channel}`;
+  column.dataset.channel = channel;
+  column.querySelector(".address").textContent = address;
+  const form = column.querySelector("form"), field = form.querySelector("input");
+  form.hidden = !WRITABLE.includes(channel);
+  field.id = `write-${channel}`;
+  form.onsubmit = async (event) => {
+    event.preventDefault();
+    if (await act(channel, `write/${channel}`, written(channel, field.value))) field.value = "";
+  };
+  return column;
+}
+
+/** Returns what a message of the person contains. The bot also sees the name and the language. */
+function written(channel, text) {
+  return channel === "telegram-bot" ? { text, name: person.name, language: currentLanguage() } : { text };
+}
+
+/** Lets the person act; returns whether it worked. The chat changes with the next update. */
+async function act(channel, path, body = {}) {
+  const problem = at(`chat-${channel}`).querySelector(".problem");
+  problem.textContent = "";
+  try {
+    await request("POST", path, { address: chats[channel].address, ...body });
+    return true;
+  } catch (failure) {
+    problem.textContent = explain(failure);
+    return false;
+  }
+}
+
+function renderChat(column, channel, chat) {
+  column.querySelector("h2").textContent = say(channel);
+  column.querySelector("input").setAttribute("aria-label", say("write", { name: person.name }));
+  translate(column);
+  const log = column.querySelector(".log");
+  log.setAttribute("aria-label", say(channel));
+  update(log, chat.messages, currentLanguage(), (message) => bubble(channel, message));
+  renderAnswer(column.querySelector(".answer"), chat);
+  renderKeyboard(column.querySelector(".keyboard"), channel, chat.keyboard || []);
+  renderActions(column.querySelector(".actions"), channel);
+}
+
+function bubble(channel, message) {
+  const kind = (message.kind || "text") === "text" ? "" : `[${say(message.kind)}] `;
+  const made = element("div", { className: `message ${message.from === "person" ? "person" : ""}` });
+  if (message.subject) made.append(element("p", { className: "subject" }, message.subject));
+  made.append(element("p", { className: "text" }, kind + message.text));
+  for (const buttons of message.buttons || []) {
+    made.append(element("div", { className: "buttons row" }, ...buttons.map((one) => inlineButton(channel, message, one))));
+  }
+  const marks = [new Date(message.at * 1000).toLocaleTimeString(currentLanguage())];
+  if (message.edited) marks.push(say("edited"));
+  if (message.read) marks.push(`✓✓ ${say("seen")}`);
+  made.append(element("span", { className: "meta" }, marks.join(" · ")));
+  return made;
+}
+
+function inlineButton(channel, message, one) {
+  if (/^https?:/.test(one.url)) return element("a", { href: one.url, target: "_blank", rel: "noopener noreferrer" }, one.text);
+  return button(one.text, () => act(channel, `press/${channel}`, { message: message.id, button: one.data }));
+}
+
+/** Shows what the bot answered to the button pressed last, as Telegram shows it for a moment. */
+function renderAnswer(line, chat) {
+  const newest = (chat.answers || []).at(-1);
+  line.textContent = chat.blocked ? say("blocked") : newest?.text || "";
+  line.hidden = !line.textContent;
+}
+
+function renderKeyboard(keyboard, channel, rows) {
+  const state = JSON.stringify(rows);
+  if (keyboard.state === state) return;
+  keyboard.state = state;
+  keyboard.replaceChildren(...rows.flat().map((text) => button(text, () => act(channel, `write/${channel}`, written(channel, text)))));
+}
+
+function renderActions(actions, channel) {
+  if (actions.state === currentLanguage()) return;
+  actions.state = currentLanguage();
+  const phone = channel === "telegram-bot" && person.sms ? { phone: person.sms } : {};
+  const bodies = { sharePhone: phone };
+  actions.replaceChildren(...(ACTIONS[channel] || []).map(([name, path]) => {
+    const made = button(say(name), () => act(channel, path, bodies[name]));
+    made.dataset.action = name;
+    return made;
+  }));
+}

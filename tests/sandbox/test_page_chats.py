@@ -1,0 +1,216 @@
+"""The inbox page in a browser: a person's channels side by side, updated live."""
+
+import asyncio
+import smtplib
+from email.message import EmailMessage
+from urllib.parse import urlsplit
+
+import pytest
+from aiogram import Bot
+
+from sandbox.sandbox import Sandbox
+from tests.sandbox.conftest import CallbackServer
+from tests.sandbox.page_person import HOSTILE, PersonAtThePage, bot, page
+from tests.support.browser import Browser, browser
+from tests.support.waiting import until
+
+__all__ = ["bot", "browser", "page"]
+
+pytestmark = pytest.mark.timeout(120)
+
+TEACHER = 100_001
+
+
+@pytest.mark.row("D-43")
+async def test_a_person_writes_to_the_bot_presses_its_buttons_and_sees_the_edited_message(
+    page: PersonAtThePage, bot: Bot, browser: Browser
+) -> None:
+    await page.open()
+    await page.write("telegram-bot", "/start")
+    await page.sees_in_chat("telegram-bot", "Choose a group")
+    await page.press("☐ ИВТ-21")
+    await page.sees_in_chat("telegram-bot", "☑ ИВТ-21")
+    await page.sees_in_chat("telegram-bot", "chosen: True")
+    await page.sees_in_chat("telegram-bot", "edited")
+    assert await browser.text("#chat-telegram-bot .answer") == "<b>chosen</b>"
+    await browser.press("Enter")  # the button in the same place has the focus
+    await page.sees_in_chat("telegram-bot", "☐ ИВТ-21")
+    await page.press("Menu")
+    await page.sees_in_chat("telegram-bot", "Преподаватель (teacher) wrote: Menu")
+
+
+@pytest.mark.row("D-43")
+async def test_hostile_text_is_shown_as_text(
+    page: PersonAtThePage, bot: Bot, sandbox: Sandbox, browser: Browser
+) -> None:
+    await page.open()
+    await page.write("telegram-bot", "/start")
+    for channel, address in [("telegram", "100001"), ("vk", "200001"), ("sms", "+79990100001")]:
+        sandbox.state.receive(channel, address, HOSTILE, reference="1")
+    sandbox.state.receive("email", "teacher@sandbox.example", "text", reference="2", subject=HOSTILE)
+    for channel in ("telegram-bot", "telegram", "vk", "sms", "email"):
+        await page.sees_in_chat(channel, HOSTILE)
+    await page.open("#all")
+    await page.sees(HOSTILE, "#messages")
+    assert await browser.run("document.title") == "Sandbox"
+    assert await browser.run("document.querySelectorAll('img').length") == 0
+
+
+@pytest.mark.row("D-43")
+async def test_an_sms_that_a_person_writes_is_sent_to_the_inbound_url(
+    page: PersonAtThePage, sandbox: Sandbox, callbacks: CallbackServer, browser: Browser
+) -> None:
+    await page.open()
+    await page.write("sms", "ИВТ-21: пары не будет")
+    await page.sees_in_chat("sms", "no inbound URL is set")
+    sandbox.sms.inbound_url = f"{callbacks.url}/in?from=%p&text=%a"
+    await page.write("sms", " & <Wi-Fi>")  # what was refused is still in the field
+    await until(lambda: callbacks.calls, within=30)
+    assert callbacks.calls == [{"path": "/in", "from": "+79990100001", "text": "ИВТ-21: пары не будет & <Wi-Fi>"}]
+    await page.sees("ИВТ-21: пары не будет & <Wi-Fi>", "#chat-sms .log")
+    assert await browser.text("#chat-sms .problem") == ""
+
+
+@pytest.mark.row("D-43")
+async def test_a_mail_appears_with_subject_and_text_while_the_page_is_open(
+    page: PersonAtThePage, sandbox: Sandbox, browser: Browser
+) -> None:
+    await page.open()
+    await page.sees_in_chat("email", "teacher@sandbox.example")
+    message = EmailMessage()
+    message["From"], message["To"], message["Subject"] = "ada@sandbox.example", "teacher@sandbox.example", "<b>Тема</b>"
+    message.set_content("Моей пары сегодня не будет.\nЗамена: «Сети» 🙂")
+    url = urlsplit(sandbox.mail.url)
+    await _submit(str(url.hostname), url.port or 0, message)
+    await page.sees_in_chat("email", "Моей пары сегодня не будет.\nЗамена: «Сети» 🙂")
+    assert await browser.text("#chat-email .subject") == "<b>Тема</b>"
+    assert await browser.text("#chat-email form") == "", "nobody writes a mail on this page"
+
+
+async def _submit(host: str, port: int, message: EmailMessage) -> None:
+    def send() -> None:
+        with smtplib.SMTP(host, port, timeout=10) as smtp:
+            smtp.login("ada", "sandbox")
+            smtp.send_message(message)
+
+    await asyncio.to_thread(send)
+
+
+@pytest.mark.row("D-43")
+async def test_a_person_reads_and_writes_in_vk_and_telegram(
+    page: PersonAtThePage, sandbox: Sandbox, browser: Browser
+) -> None:
+    sandbox.state.receive("vk", "200001", "Пары не будет", reference="1")
+    await page.open()
+    await page.sees_in_chat("vk", "Пары не будет")
+    await browser.click("#chat-vk [data-action=read]")
+    await page.sees_in_chat("vk", "✓✓ read")
+    await page.write("vk", "Спасибо")
+    await page.sees("Спасибо", "#chat-vk .log")
+    await page.write("telegram", "Понятно")
+    await page.sees("Понятно", "#chat-telegram .log")
+    assert sandbox.vk.long_poll.ts == 2, "the community has an event of what was written"
+
+
+async def test_a_person_is_created_with_suggested_addresses_and_removed(
+    page: PersonAtThePage, sandbox: Sandbox, browser: Browser
+) -> None:
+    await page.open()
+    await page.sees("Преподаватель", "#persons")
+    await browser.click("#creation summary")
+    await browser.run("document.querySelector('#person [name=name]').value = '<i>Мария</i>'")
+    await browser.click("#person button")
+    await page.sees("person3@sandbox.example", "#columns")
+    sandbox.state.receive("sms", "+79990100003", "Hello", reference="1")
+    await page.sees_in_chat("sms", "Hello")
+    await browser.click("#person button")  # the suggestion has changed, but the name is missing
+    assert await browser.text("#persons [aria-current]") == "<i>Мария</i>"
+    await browser.click("#remove")
+    await page.sees("teacher@sandbox.example", "#columns")
+    await page.sees_no("Мария", "#persons")
+
+
+async def test_the_page_reports_an_address_that_somebody_has(page: PersonAtThePage, browser: Browser) -> None:
+    await page.open("", "ru")
+    await page.sees("Преподаватель", "#persons")
+    await browser.click("#creation summary")
+    await browser.run("document.querySelector('#person [name=name]').value = 'x'")
+    await browser.run("document.querySelector('#person [name=vk]').value = '200001'")
+    await browser.click("#person button")
+    await page.sees("Такой адрес уже есть у другого человека.", "#person")
+
+
+@pytest.mark.row("D-43")
+async def test_an_address_among_all_messages_opens_the_chats_of_its_person(
+    page: PersonAtThePage, sandbox: Sandbox, browser: Browser
+) -> None:
+    sandbox.state.receive("vk", "200002", "known", reference="1")
+    sandbox.state.receive("sms", "+79001112233", "new", reference="2")
+    await page.open("#all")
+    await page.sees("known", "#messages")
+    await page.press("+79001112233", "#messages")
+    await page.sees_in_chat("sms", "new")
+    assert await browser.text("#persons [aria-current]") == "+79001112233"
+    await page.open("#all")
+    await page.press("200002", "#messages")
+    await page.sees_in_chat("vk", "known")
+    assert await browser.text("#persons [aria-current]") == "Студент (student)"
+
+
+async def test_all_messages_are_filtered_and_new_ones_are_first(
+    page: PersonAtThePage, sandbox: Sandbox, browser: Browser
+) -> None:
+    sandbox.state.receive("vk", "5", "in vk", reference="1")
+    sandbox.state.receive("sms", "+7999", "by sms", reference="2")
+    await page.open("#all")
+    await page.sees("in vk", "#messages")
+    sandbox.state.receive("vk", "6", "later", reference="3")
+    await page.sees("later", "#messages tr:first-child")
+    await browser.run("document.getElementById('channel').value = 'vk'")
+    await browser.run("document.getElementById('filter').dispatchEvent(new Event('input'))")
+    await page.sees_no("by sms", "#messages")
+    await page.sees("in vk", "#messages")
+
+
+@pytest.mark.row("D-43")
+async def test_a_rule_is_added_and_removed_and_counters_are_shown(
+    page: PersonAtThePage, sandbox: Sandbox, browser: Browser
+) -> None:
+    sandbox.state.count("vk", "execute", 7)
+    await page.open("#faults")
+    await page.sees("execute\t7", "#counters")
+    await browser.run("document.querySelector('#rule [name=channel]').value = 'vk'")
+    await browser.run("document.querySelector('#rule [name=channel]').dispatchEvent(new Event('change'))")
+    await browser.run("document.querySelector('#rule [name=value]').value = '901'")
+    await browser.click("#rule button")
+    await page.sees("vk\t*\t*\terror\t901\t∞", "#rules")
+    await browser.click("#clear")
+    await page.sees_no("error", "#rules")
+    assert sandbox.state.rules() == {}
+
+
+async def test_the_language_is_that_of_the_browser_until_another_one_is_chosen(
+    page: PersonAtThePage, browser: Browser
+) -> None:
+    await page.open("", "ru-RU")
+    await page.sees("Все сообщения", "#tabs")
+    await page.sees("Отметить прочитанным", "#chat-vk")
+    await browser.run("document.getElementById('language').value = 'en'")
+    await browser.run("document.getElementById('language').dispatchEvent(new Event('change'))")
+    await page.sees("All messages", "#tabs")
+    await page.sees("Mark as read", "#chat-vk")
+    await page.open("", "ru-RU")
+    await page.sees("All messages", "#tabs")
+
+
+async def test_the_page_continues_when_the_sandbox_is_back(
+    page: PersonAtThePage, sandbox: Sandbox, browser: Browser
+) -> None:
+    await page.open()
+    await page.sees("teacher@sandbox.example", "#columns")
+    await sandbox.web.stop()
+    await page.sees("connection lost", "header")
+    await sandbox.web.start()
+    sandbox.state.receive("vk", "200001", "after the restart", reference="1")
+    await page.sees_in_chat("vk", "after the restart")
+    await page.sees_no("connection lost", "header")
