@@ -1,4 +1,7 @@
-"""`./ada docs`: the pages that are made from the code: keys, scripts, states. A test compares them with those here."""
+"""`./ada docs`: the pages that are made from the code: keys, scripts, states, modifiers of placeholders.
+
+A test compares them with those here.
+"""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping
@@ -11,6 +14,7 @@ from core.model.states import NEXT, RANK, VERDICT_MEANINGS, DeliveryState, Reaso
 from core.redis import scripts
 from core.redis.keys import KEYS
 from scenarios.engine import states as actions
+from scenarios.placeholders import MODIFIERS
 
 PLACE = Path(__file__).resolve().parents[2] / "docs"
 _MADE = "<!-- Made by `./ada docs` from {source}. Do not edit. -->\n\n"
@@ -106,6 +110,16 @@ A `taken` task that is cancelled is flagged and ends when its worker settles or 
 """
 
 
+def modifiers_page() -> str:
+    """Every modifier of placeholders."""
+    rows = [(f"`{modifier.written}`", modifier.explanation) for modifier in MODIFIERS.values()]
+    return (
+        _MADE.format(source="scenarios/placeholders/modifiers/*.py")
+        + "# Modifiers of placeholders\n\nThe guide is in [scenarios-placeholders.md](scenarios-placeholders.md).\n\n"
+        + _table(("modifier", "result"), rows)
+    )
+
+
 def _words(values: Iterable[str]) -> str:
     return ", ".join(f"`{value}`" for value in values) + "\n"
 
@@ -128,6 +142,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "keys.md": keys_page,
+    "scenarios-modifiers.md": modifiers_page,
     "scenarios-states.md": scenario_states_page,
     "scripts.md": scripts_page,
     "states.md": states_page,

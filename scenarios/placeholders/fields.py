@@ -1,0 +1,55 @@
+"""Finds the value of a dotted path: `user.phones.0.number`, `items.-1`. Pure.
+
+Guarantee: only mappings and lists are entered, never the attributes of an object.
+"""
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, Final, final
+
+
+@final
+class Missing:
+    """The value of a field that does not exist; unlike null."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = Missing()
+
+
+def find(values: Mapping[str, Any], path: str) -> Any:
+    """The value at a path, or MISSING. A field whose name is the whole path comes first."""
+    if path in values:
+        return values[path]
+    found: Any = values
+    for name in path.split("."):
+        found = _enter(found, name)
+        if found is MISSING:
+            return MISSING
+    return found
+
+
+def starts_in(path: str, fields: Container[str]) -> bool:
+    """Whether a path, or the field in which it starts, is one of `fields`: `info.text` is, if `info` is."""
+    if path in fields:
+        return True
+    names = path.split(".")
+    return any(".".join(names[:length]) in fields for length in range(1, len(names)))
+
+
+def _enter(value: Any, name: str) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(name, MISSING)
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return _element(value, name)
+    return MISSING
+
+
+def _element(values: Sequence[Any], name: str) -> Any:
+    """The element at an index; -1 is the last."""
+    digits = name.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
+        return MISSING
+    index = int(name)
+    return values[index] if -len(values) <= index < len(values) else MISSING

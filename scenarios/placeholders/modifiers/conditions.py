@@ -1,0 +1,58 @@
+"""Conditions, replacements, and `raw`."""
+
+from typing import Any
+
+from scenarios.placeholders.modifiers.table import modifier, words_from
+from scenarios.placeholders.values import as_text, is_empty, is_true
+
+
+@modifier("equals", "v", as_text, sees_null=True)
+def equals(value: Any, other: str) -> bool:
+    """Whether the value, as a text, is `v`. Booleans are `true` and `false` in any case."""
+    return _same(value, other)
+
+
+@modifier("in_list", "a,b", words_from, sees_null=True)
+def in_list(value: Any, others: tuple[str, ...]) -> bool:
+    """Whether the value equals one of `a,b`, or of the elements of a list: `{role|in_list:{roles}}`."""
+    return any(_same(value, other) for other in others)
+
+
+def _same(value: Any, other: str) -> bool:
+    return as_text(value).lower() == other.lower() if isinstance(value, bool) else as_text(value) == other
+
+
+@modifier("true", sees_null=True)
+def true(value: Any) -> bool:
+    """Whether the value is true: not missing, null, 0, empty, nor the text "false"."""
+    return is_true(value)
+
+
+@modifier("exists", sees_null=True)
+def exists(value: Any) -> bool:
+    """Whether there is a value: not missing, null or an empty text."""
+    return not is_empty(value)
+
+
+@modifier("is_null", sees_null=True)
+def is_null(value: Any) -> bool:
+    """Whether there is no value: missing, null or an empty text."""
+    return is_empty(value)
+
+
+@modifier("value", "r", sees_null=True, chooses=True)
+def value_if_true(value: Any, result: Any) -> Any:
+    """`r` if the value is true, otherwise nothing: `{role|equals:admin|value:Да|fallback:Нет}`."""
+    return result if is_true(value) else ""
+
+
+@modifier("fallback", "v", sees_null=True, chooses=True)
+def fallback(value: Any, replacement: Any) -> Any:
+    """`v` if the value is missing, null or an empty text. 0 and false are values."""
+    return replacement if is_empty(value) else value
+
+
+@modifier("raw")
+def raw(value: Any) -> Any:
+    """The value of a person without escaping: its `<b>` becomes markup. Only for values that you trust."""
+    return value

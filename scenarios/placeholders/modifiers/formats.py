@@ -1,0 +1,47 @@
+"""`{price|format:currency}`: dates and numbers as people write them."""
+
+from collections.abc import Callable
+from datetime import datetime, tzinfo
+from functools import partial
+from typing import Any
+
+from scenarios.placeholders.modifiers.table import ModifierError, modifier, number_from, one_of
+from scenarios.placeholders.values import as_moment, as_text, rounded, seconds_of
+
+
+def _moment(value: Any, zone: tzinfo | None) -> datetime:
+    moment = as_moment(value, zone)
+    if moment is None:
+        raise ModifierError(f"{as_text(value)!r} is not a date")
+    return moment
+
+
+def _date(form: str, value: Any, zone: tzinfo | None) -> str:
+    return _moment(value, zone).strftime(form)
+
+
+def _timestamp(value: Any, zone: tzinfo | None) -> int:
+    return seconds_of(_moment(value, zone), zone)
+
+
+def _decimals(places: int, unit: str, value: Any, zone: tzinfo | None) -> str:
+    return rounded(number_from(value), places) + unit
+
+
+_FORMATS: dict[str, Callable[[Any, tzinfo | None], Any]] = {
+    "timestamp": _timestamp,
+    "date": partial(_date, "%d.%m.%Y"),
+    "time": partial(_date, "%H:%M"),
+    "datetime": partial(_date, "%d.%m.%Y %H:%M"),
+    "currency": partial(_decimals, 2, " ₽"),
+    "percent": partial(_decimals, 1, "%"),
+    "number": partial(_decimals, 2, ""),
+}
+
+
+@modifier("format", "f", partial(one_of, _FORMATS), zoned=True)
+def format_as(value: Any, formatted: Callable[[Any, tzinfo | None], Any], zone: tzinfo | None) -> Any:
+    """`f` is one of: date (25.12.2024), time (15:30), datetime (both), timestamp (seconds since 1970, an int), currency
+    (1000.00 ₽), percent (25.5%), number (two decimals). Dates are read from ISO 8601, `25.12.2024[ 15:30]` and seconds.
+    """
+    return formatted(value, zone)

@@ -1,0 +1,109 @@
+"""The table of modifiers, and how their parameters are read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import tzinfo
+from decimal import Decimal
+from typing import Any, Final, final
+
+from scenarios.patterns import Pattern, PatternRefused, compile_pattern
+from scenarios.placeholders.values import as_number, as_text, is_list
+
+Apply = Callable[[Any, Any, tzinfo | None], Any]
+"""Value, parsed parameter and time zone → the new value."""
+
+
+class ModifierError(Exception):
+    """The modifier cannot work on this value, or with this parameter. The message is for the author."""
+
+
+@final
+class Parameter:
+    """What `fallback` and `value` receive and return in place of their text, which is rendered only if it is used."""
+
+
+PARAMETER: Final = Parameter()
+
+
+@dataclass(frozen=True, slots=True)
+class Modifier:
+    """`parameter`: its name on the reference page, "" if there is none. `parse`: checks and converts the parameter.
+    `sees_null`: also applied to null and to what is missing. `chooses`: returns its parameter or not; it receives
+    PARAMETER in its place, and the parameter may have markup and any type.
+    """
+
+    name: str
+    parameter: str
+    explanation: str
+    parse: Callable[[Any], Any]
+    apply: Apply
+    sees_null: bool = False
+    chooses: bool = False
+
+    @property
+    def written(self) -> str:
+        """As an author writes it: `truncate:n`, `+n`."""
+        colon = ":" if self.parameter and self.name.isidentifier() else ""
+        return f"{self.name}{colon}{self.parameter}"
+
+
+MODIFIERS: dict[str, Modifier] = {}
+
+
+def modifier(
+    name: str,
+    parameter: str = "",
+    parse: Callable[[Any], Any] = as_text,
+    *,
+    sees_null: bool = False,
+    chooses: bool = False,
+    zoned: bool = False,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds a function to the table. It takes the value; the parameter, if there is one; the time zone, if `zoned`."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        def apply(value: Any, parsed: Any, zone: tzinfo | None) -> Any:
+            return function(value, *(parsed,) * bool(parameter), *(zone,) * zoned)
+
+        text = " ".join((function.__doc__ or "").split())
+        MODIFIERS[name] = Modifier(name, parameter, text, parse, apply, sees_null, chooses)
+        return function
+
+    return add
+
+
+def number_from(parameter: Any) -> Decimal:
+    number = as_number(parameter)
+    if number is None:
+        raise ModifierError(f"{as_text(parameter)!r} is not a number")
+    return number
+
+
+def count_from(parameter: Any) -> int:
+    number = number_from(parameter)
+    if number < 0 or number != int(number):
+        raise ModifierError(f"{as_text(parameter)!r} is not a whole number from 0")
+    return int(number)
+
+
+def pattern_from(parameter: Any) -> Pattern:
+    source = as_text(parameter)
+    if not source:
+        raise ModifierError("there is no regular expression")
+    try:
+        return compile_pattern(source)
+    except PatternRefused as error:
+        raise ModifierError(str(error)) from None
+
+
+def words_from(parameter: Any) -> tuple[str, ...]:
+    """The elements of a list, or of a text with commas."""
+    elements = parameter if is_list(parameter) else as_text(parameter).split(",")
+    return tuple(as_text(element).strip() for element in elements)
+
+
+def one_of(choices: dict[str, Any], parameter: Any) -> Any:
+    name = as_text(parameter).strip()
+    if name not in choices:
+        raise ModifierError(f"{name!r} is none of {', '.join(choices)}")
+    return choices[name]

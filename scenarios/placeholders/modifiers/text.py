@@ -1,0 +1,91 @@
+"""Texts and lists: case, length, cutting, regular expressions, bullets, commas, mentions."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from scenarios.patterns import Pattern, PatternTimeout
+from scenarios.placeholders.modifiers.table import ModifierError, count_from, modifier, one_of, pattern_from
+from scenarios.placeholders.values import as_text, is_empty, is_list
+
+
+@modifier("upper")
+def upper(value: Any) -> str:
+    """In upper case."""
+    return as_text(value).upper()
+
+
+@modifier("lower")
+def lower(value: Any) -> str:
+    """In lower case."""
+    return as_text(value).lower()
+
+
+@modifier("title")
+def title(value: Any) -> str:
+    """Each word with an upper-case letter first."""
+    return as_text(value).title()
+
+
+@modifier("capitalize")
+def capitalize(value: Any) -> str:
+    """The first letter in upper case, all others in lower case."""
+    return as_text(value).capitalize()
+
+
+_CASES = {"upper": upper, "lower": lower, "title": title, "capitalize": capitalize}
+
+
+@modifier("case", "t", partial(one_of, _CASES))
+def case(value: Any, change: Callable[[Any], str]) -> str:
+    """As the modifier `t`: upper, lower, title or capitalize. For a `t` in a placeholder: `{x|case:{t}}`."""
+    return change(value)
+
+
+@modifier("length", sees_null=True)
+def length(value: Any) -> int:
+    """The number of elements of a list, otherwise of characters; 0 if there is no value."""
+    return len(value) if is_list(value) or isinstance(value, dict) else len(as_text(value))
+
+
+@modifier("truncate", "n", count_from)
+def truncate(value: Any, limit: int) -> str:
+    """At most `n` characters; what is cut ends with `...`, which counts: `truncate:10` keeps 7."""
+    text = as_text(value)
+    if len(text) <= limit:
+        return text
+    return text[: limit - 3] + "..." if limit > 3 else text[:limit]
+
+
+@modifier("regex", "p", pattern_from)
+def regex(value: Any, pattern: Pattern) -> str:
+    """What the regular expression `p` finds: group 1 if it has one, else the match; nothing if it does not match."""
+    try:
+        found = pattern.search(as_text(value))
+    except PatternTimeout as error:
+        raise ModifierError(str(error)) from None
+    return "" if found is None else found[:2][-1]
+
+
+@modifier("tags")
+def tags(value: Any) -> str:
+    """Names as mentions: `@a @b`. A name that begins with `@` does not get a second one."""
+    return " ".join(f"@{name}" for name in (text.strip().lstrip("@") for text in _elements(value)) if name)
+
+
+@modifier("list")
+def bullets(value: Any) -> str:
+    """One line per element: `• a`."""
+    return "\n".join(f"• {text}" for text in _elements(value))
+
+
+@modifier("comma")
+def comma(value: Any) -> str:
+    """The elements with commas: `a, b`."""
+    return ", ".join(_elements(value))
+
+
+def _elements(value: Any) -> list[str]:
+    """Any other value counts as a list of one element, an empty text as none."""
+    elements = value if is_list(value) else [value]
+    return [as_text(element) for element in elements if not is_empty(element)]

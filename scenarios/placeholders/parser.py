@@ -1,0 +1,165 @@
+"""Parses a text into a `Template`. Pure; each text is parsed once (the last 2048 are kept). Never raises.
+
+    text        = { literal | placeholder }
+    placeholder = "{" path { "|" modifier } "}"
+    modifier    = sign text | name [ ":" text ]          sign: + - * / %
+    path        = text
+
+`syntax` says where a literal ends. A brace that is not closed is literal. `rendering` evaluates what is parsed here.
+"""
+
+import re
+from difflib import get_close_matches
+from functools import lru_cache
+
+from scenarios.placeholders.modifiers import MODIFIERS, Modifier, ModifierError
+from scenarios.placeholders.syntax import INSIDE, OUTSIDE, RegexSyntax, Syntax
+from scenarios.placeholders.template import Literal, Placeholder, Problem, Step, Template
+
+DEEPEST = 50
+"""Placeholders in placeholders, from here on, are not parsed; they stay as written."""
+
+MOST_UNCLOSED = 30
+"""With more open braces without an end, the rest of a text is literal."""
+
+_STEP = re.compile(r"\s*(?:(?P<sign>[-+*/%])|(?P<name>[^\W\d]\w*)\s*(?::|(?=[|}])))")
+_BRACE = re.compile(r"(?P<backslashes>\\*)(?P<brace>[{}])")
+
+
+class _Unclosed(Exception):
+    """The text ends inside a placeholder."""
+
+
+@lru_cache(maxsize=2048)
+def parse(text: str) -> Template:
+    """The parts of a text."""
+    return _Parser(text).template()
+
+
+def problems(text: str) -> tuple[Problem, ...]:
+    """The mistakes that show without values, by offset: unknown modifiers, and parameters that they refuse."""
+    if "{" not in text:
+        return ()
+    parser = _Parser(text)
+    parser.template()
+    return tuple(parser.problems[offset] for offset in sorted(parser.problems))
+
+
+def step_of(text: str) -> Step:
+    """The modifier that stands in a text, as in `upper` or `truncate:10`."""
+    found = _STEP.match(text + "}")
+    if found is None:
+        return Step(text.strip(), None, Template(()))
+    rest = text[found.end() :]
+    return _step(found["sign"] or found["name"], Template((Literal(rest, rest),)))
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._unclosed: set[int] = set()
+        self.problems: dict[int, Problem] = {}
+
+    def template(self) -> Template:
+        """The whole text."""
+        return self._parts(OUTSIDE, depth=0)
+
+    def _parts(self, syntax: Syntax, depth: int) -> Template:
+        """Up to the end of the text; in a placeholder, up to its next bar or its closing brace."""
+        parts: list[Literal | Placeholder] = []
+        while True:
+            literal = self._literal(syntax)
+            if literal.raw:
+                parts.append(literal)
+            if self._at == len(self._text) and depth:
+                raise _Unclosed
+            if not self._text.startswith("{", self._at):
+                return Template(tuple(parts))
+            parts.append(self._braces(depth + 1))
+
+    def _literal(self, syntax: Syntax) -> Literal:
+        """Up to the next brace or bar that has a meaning, or to the end."""
+        start, stop = self._at, syntax.stop(self._text, self._at)
+        self._at = len(self._text) if stop is None else stop
+        return syntax.literal(self._text[start : self._at], stop is not None)
+
+    def _braces(self, depth: int) -> Literal | Placeholder:
+        """The placeholder that begins here, or a literal brace if it is not closed."""
+        start = self._at
+        try:
+            if start not in self._unclosed:
+                return self._placeholder(start, depth)
+        except _Unclosed:
+            self._unclosed.add(start)
+            if depth > 1:
+                raise
+        self._at = start + 1 if len(self._unclosed) <= MOST_UNCLOSED else len(self._text)
+        brace = self._text[start : self._at]
+        return Literal(brace, brace)
+
+    def _placeholder(self, start: int, depth: int) -> Placeholder:
+        if depth > DEEPEST:
+            return self._skip(start)
+        self._at = start + 1
+        path = self._parts(INSIDE, depth)
+        steps: list[Step] = []
+        while self._text[self._at] == "|":
+            self._at += 1
+            steps.append(self._modifier(start, depth))
+        self._at += 1
+        return Placeholder(self._text[start : self._at], start, path, tuple(steps))
+
+    def _skip(self, start: int) -> Placeholder:
+        """A placeholder that is not parsed: up to the brace that closes it."""
+        opened = 0
+        for found in _BRACE.finditer(self._text, start):
+            if len(found["backslashes"]) % 2 == 0:
+                opened += 1 if found["brace"] == "{" else -1
+            if not opened:
+                self._at = found.end()
+                return Placeholder(self._text[start : self._at], start, None)
+        raise _Unclosed
+
+    def _modifier(self, start: int, depth: int) -> Step:
+        begin = self._at
+        found = _STEP.match(self._text, begin)
+        name = (found["sign"] or found["name"]) if found else ""
+        self._at = found.end() if found else begin
+        parameter = self._parts(RegexSyntax() if name == "regex" else INSIDE, depth)
+        if not name and parameter.literal is None:
+            return Step("", None, parameter)
+        step = _step(name or str(parameter.literal).strip(), parameter)
+        self._check(step, start)
+        return step
+
+    def _check(self, step: Step, start: int) -> None:
+        source = self._text[start : self._at] + "…"
+        if step.modifier is None:
+            self.problems.setdefault(start, Problem("MODIFIER_UNKNOWN", unknown(step.name, source), source, start))
+        elif isinstance(step.parsed, ModifierError):
+            message = f"{step.name}: {step.parsed}"
+            self.problems.setdefault(start, Problem("MODIFIER_PARAMETER", message, source, start))
+
+
+def _step(name: str, parameter: Template) -> Step:
+    modifier = MODIFIERS.get(name)
+    literal = parameter.literal
+    if modifier is None or modifier.chooses or literal is None:
+        return Step(name, modifier, parameter)
+    return Step(name, modifier, parameter, _parsed(modifier, literal))
+
+
+def _parsed(modifier: Modifier, literal: str) -> object:
+    try:
+        return modifier.parse(literal)
+    except ModifierError as error:
+        return error
+
+
+def unknown(name: str, source: str) -> str:
+    """The message about a modifier that does not exist. `source`: the placeholder."""
+    message = f"there is no modifier {name!r}"
+    if close := get_close_matches(name, MODIFIERS, 1):
+        return f"{message}; did you mean {close[0]!r}?"
+    return f"{message}; a bar in a regular expression stands in parentheses: (a|b)" if "|regex:" in source else message

@@ -1,0 +1,211 @@
+"""Evaluates templates. Pure; never raises, and the work is bounded by depth and number of placeholders.
+
+A value that a person has written is never parsed: otherwise a message with `{field}` in it would show the bot's fields.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from scenarios.placeholders.fields import MISSING, find, starts_in
+from scenarios.placeholders.modifiers import PARAMETER, ModifierError
+from scenarios.placeholders.parser import parse, step_of, unknown
+from scenarios.placeholders.scope import Rendered, RenderWarning, Scope
+from scenarios.placeholders.template import Literal, Placeholder, Step, Template
+from scenarios.placeholders.values import as_text
+
+MOST_PLACEHOLDERS = 10_000
+"""Evaluated for one text, with those in values. With more, the others stay as written."""
+
+MOST_WARNINGS = 100
+"""Kept for one text."""
+
+
+def render(text: str, scope: Scope) -> Rendered:
+    """A text with its placeholders replaced. A text without braces is returned as the same object."""
+    if "{" not in text:
+        return Rendered(text)
+    return _Rendering(scope).rendered(parse(text))
+
+
+def render_all(value: Any, scope: Scope) -> Rendered:
+    """The same for every text in lists and mappings, with the keys of mappings. What has no placeholder stays the same
+    object. All other values are returned as they are.
+    """
+    if isinstance(value, str):
+        return render(value, scope)
+    if isinstance(value, Mapping):
+        return _render_mapping(value, scope)
+    return _render_list(value, scope) if isinstance(value, list) else Rendered(value)
+
+
+def _render_list(values: list[Any], scope: Scope) -> Rendered:
+    elements = [_placed(render_all(value, scope), str(index)) for index, value in enumerate(values)]
+    new = [element.value for element in elements]
+    return _together(values if all(a is b for a, b in zip(values, new, strict=True)) else new, elements)
+
+
+def _render_mapping(values: Mapping[Any, Any], scope: Scope) -> Rendered:
+    keys = [_placed(render_all(key, scope) if isinstance(key, str) else Rendered(key), str(key)) for key in values]
+    elements = [_placed(render_all(value, scope), str(key)) for key, value in values.items()]
+    same = all(a is b.value for a, b in zip([*values, *values.values()], [*keys, *elements], strict=True))
+    new = {_key(key.value): element.value for key, element in zip(keys, elements, strict=True)}
+    return _together(values if same else new, [*keys, *elements])
+
+
+def _key(value: Any) -> Any:
+    """A list or a mapping cannot be a key."""
+    return as_text(value) if isinstance(value, (list, Mapping)) else value
+
+
+def _placed(rendered: Rendered, name: str) -> Rendered:
+    """With `name` before the paths of the warnings."""
+    if not rendered.warnings:
+        return rendered
+    warnings = tuple(replace(one, path=f"{name}.{one.path}".rstrip(".")) for one in rendered.warnings)
+    return replace(rendered, warnings=warnings)
+
+
+def _together(value: Any, elements: list[Rendered]) -> Rendered:
+    warnings = tuple(warning for element in elements for warning in element.warnings)
+    return Rendered(value, warnings[:MOST_WARNINGS], any(element.from_person for element in elements))
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """`from_person`: a person has written some of it. `markup`: it belongs into a text as it is."""
+
+    data: Any
+    from_person: bool = False
+    markup: bool = False
+
+
+_MISSING = _Value(MISSING)
+
+
+@dataclass(slots=True)
+class _Rendering:
+    """One text. `outermost`: the offset of the placeholder at the top that is evaluated."""
+
+    scope: Scope
+    warnings: list[RenderWarning] = field(default_factory=list)
+    evaluated: int = 0
+    outermost: int = 0
+
+    def rendered(self, template: Template) -> Rendered:
+        value = self.top(template)
+        return Rendered(value.data, tuple(self.warnings), value.from_person)
+
+    def top(self, template: Template) -> _Value:
+        """The text itself: what stays a text is escaped."""
+        whole = template.whole
+        if whole is None:
+            return self.mixed(template, 0, markup=True)
+        value = self.placeholder(whole, 1, markup=True)
+        if value.data is MISSING:
+            return _Value(self.as_written(whole))
+        return _Value(self.text_of(value), value.from_person) if isinstance(value.data, str) else value
+
+    def template(self, template: Template, depth: int, markup: bool) -> _Value:
+        """A parameter, or a value with placeholders. One whole placeholder keeps its type, and may be missing."""
+        whole = template.whole
+        return self.placeholder(whole, depth + 1, markup) if whole else self.mixed(template, depth, markup)
+
+    def mixed(self, template: Template, depth: int, markup: bool) -> _Value:
+        """Literals and placeholders as one text. With `markup` it is ready for the parse mode, otherwise plain."""
+        texts: list[str] = []
+        from_person = False
+        for part in template.parts:
+            if isinstance(part, Literal):
+                texts.append(part.raw if markup and self.scope.escaping.keeps_backslashes else part.plain)
+                continue
+            value = self.placeholder(part, depth + 1, markup)
+            from_person |= value.from_person
+            texts.append(self.text_in(part, value, markup))
+        return _Value("".join(texts), from_person, markup)
+
+    def text_in(self, part: Placeholder, value: _Value, markup: bool) -> str:
+        """What a placeholder contributes to a text."""
+        if value.data is MISSING:
+            return self.as_written(part) if markup else part.source
+        return self.text_of(value) if markup else as_text(value.data)
+
+    def text_of(self, value: _Value) -> str:
+        """A value as a text for the parse mode. Numbers are escaped, too: MarkdownV2 refuses a bare `-` or `.`."""
+        text = as_text(value.data)
+        number = isinstance(value.data, (int, float))
+        return self.scope.escaping.escape(text) if (value.from_person or number) and not value.markup else text
+
+    def as_written(self, part: Placeholder) -> str:
+        """MarkdownV2 refuses a message with bare braces, so there the text shows them; everywhere else it stays."""
+        escaping = self.scope.escaping
+        return escaping.escape(part.source) if escaping.keeps_backslashes else part.source
+
+    def placeholder(self, part: Placeholder, depth: int, markup: bool) -> _Value:
+        """Its value after all modifiers; missing if it stays as written."""
+        if depth == 1:
+            self.outermost = part.offset
+        self.evaluated += 1
+        if self.evaluated > MOST_PLACEHOLDERS:
+            self.warn("TOO_MANY", f"more than {MOST_PLACEHOLDERS} placeholders in one text", part)
+            return _MISSING
+        if part.path is None or depth > self.scope.max_depth:
+            self.warn("TOO_DEEP", f"placeholders are nested deeper than {self.scope.max_depth}", part)
+            return _MISSING
+        value = self.field(part.path, depth, markup)
+        for step in part.steps:
+            value = self.modified(value, step, part, depth, markup)
+        return value
+
+    def field(self, path: Template, depth: int, markup: bool) -> _Value:
+        """The value of a field; placeholders in it are evaluated, unless a person has written it."""
+        name = path.literal if path.literal is not None else as_text(self.mixed(path, depth, markup=False).data)
+        data = find(self.scope.values, name.strip())
+        if data is not MISSING and starts_in(name.strip(), self.scope.from_person):
+            return _Value(data, from_person=True)
+        if not isinstance(data, str) or "{" not in data:
+            return _Value(data)
+        value = self.template(parse(data), depth, markup)
+        return _Value(data) if value.data is MISSING else value
+
+    def modified(self, value: _Value, step: Step, part: Placeholder, depth: int, markup: bool) -> _Value:
+        if not step.name:
+            step = step_of(as_text(self.template(step.parameter, depth, markup=False).data))
+        if step.modifier is None:
+            self.warn("MODIFIER_UNKNOWN", unknown(step.name, part.source), part)
+            return value
+        if not step.modifier.sees_null and (value.data is MISSING or value.data is None):
+            return value
+        try:
+            return self.applied(value, step, depth, markup)
+        except ModifierError as error:
+            self.warn("MODIFIER_FAILED", f"{step.name}: {error}", part)
+            return value
+
+    def applied(self, value: _Value, step: Step, depth: int, markup: bool) -> _Value:
+        """Raises ModifierError."""
+        assert step.modifier
+        if step.modifier.chooses:
+            chosen = step.modifier.apply(value.data, PARAMETER, None)
+            if chosen is PARAMETER:
+                return self.template(step.parameter, depth, markup)
+            return value if chosen is value.data else _Value(chosen)
+        result = step.modifier.apply(value.data, self.parameter(step, depth), self.scope.zone)
+        from_person = value.from_person and not isinstance(result, bool)
+        return _Value(result, from_person, value.markup or step.name == "raw")
+
+    def parameter(self, step: Step, depth: int) -> Any:
+        """What the modifier made of its parameter. Raises ModifierError."""
+        if isinstance(step.parsed, ModifierError):
+            raise step.parsed
+        if step.parsed is not None:
+            return step.parsed
+        assert step.modifier
+        found = self.template(step.parameter, depth, markup=False).data
+        if found is MISSING:
+            raise ModifierError("the placeholder of its parameter has no value")
+        return step.modifier.parse(found)
+
+    def warn(self, code: str, message: str, part: Placeholder) -> None:
+        if len(self.warnings) < MOST_WARNINGS:
+            self.warnings.append(RenderWarning(code, message, part.source, self.outermost))

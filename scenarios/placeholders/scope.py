@@ -1,0 +1,51 @@
+"""What a text is rendered with, and what comes of it. Pure values."""
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any
+
+from scenarios.placeholders.escaping import PLAIN, Escaping
+
+MAX_DEPTH = 10
+"""Placeholders in placeholders and in values, unless a setting says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """`values`: the fields that the text can name. `from_person`: the fields whose values a person has written; these
+    are escaped and never parsed for placeholders. A field in a mapping counts with the mapping.
+    `escaping`: that of the text's parse mode. `zone`: for dates; None shows them as they are, and seconds in UTC.
+    """
+
+    values: Mapping[str, Any]
+    from_person: Container[str] = frozenset()
+    escaping: Escaping = PLAIN
+    zone: tzinfo | None = None
+    max_depth: int = MAX_DEPTH
+
+
+@dataclass(frozen=True, slots=True)
+class RenderWarning:
+    """What went wrong in one placeholder; the rest of the text is unharmed. `placeholder`: as written. `offset`: of the
+    outermost placeholder, in characters. `path`: of the text in what was rendered (`inline.0.1`), "" for a single text.
+
+    Codes: MODIFIER_UNKNOWN, MODIFIER_FAILED, TOO_DEEP, TOO_MANY.
+    """
+
+    code: str
+    message: str
+    placeholder: str
+    offset: int
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """`value`: of the placeholder's type if the text is one whole placeholder, otherwise a text.
+    `from_person`: whether something of it was written by a person; as a field it belongs to `Scope.from_person`.
+    """
+
+    value: Any
+    warnings: tuple[RenderWarning, ...] = ()
+    from_person: bool = False

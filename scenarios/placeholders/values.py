@@ -1,0 +1,103 @@
+"""Values as text, as numbers and as moments, the way the modifiers of placeholders read them. Pure."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time, tzinfo
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from typing import Any
+
+from scenarios.placeholders.fields import MISSING
+
+LARGEST = Decimal(10) ** 40
+"""Numbers from here on are not calculated with."""
+
+ARITHMETIC = Context(prec=60, rounding=ROUND_HALF_UP)
+
+_NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})", re.ASCII)
+_WRITTEN = ("%d.%m.%Y %H:%M", "%d.%m.%Y", "%d.%m.%Y %H:%M:%S")
+
+
+def as_text(value: Any) -> str:
+    """A value in a text: nothing for null, `a, b` for a list, JSON for a mapping."""
+    if value is None or value is MISSING:
+        return ""
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return ", ".join(map(as_text, value)) if is_list(value) else str(value)
+
+
+def is_list(value: Any) -> bool:
+    """Whether a value has elements; a text has none."""
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a value is missing, null or an empty text. 0, false and an empty list are values."""
+    return value is MISSING or value is None or value == ""
+
+
+def is_true(value: Any) -> bool:
+    """The truth of a value. The text "false" in any case, and a text of spaces, are false."""
+    if isinstance(value, str):
+        return value.strip().lower() not in ("", "false")
+    return value is not MISSING and bool(value)
+
+
+def as_number(value: Any) -> Decimal | None:
+    """A number, also one that is written in a text ("12.50"). None for all else, for infinity and from 10^40."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
+        return None
+    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+        return None
+    try:
+        number = Decimal(value if isinstance(value, int) else str(value).strip())
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() and abs(number) < LARGEST else None
+
+
+def from_number(number: Decimal) -> int | float:
+    """An int if the number is whole, otherwise a float."""
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+def rounded(number: Decimal, places: int) -> str:
+    """A number with exactly so many decimals, half away from zero: 2.675 is 2.68."""
+    return f"{number.quantize(Decimal(1).scaleb(-places), context=ARITHMETIC):f}"
+
+
+def as_moment(value: Any, zone: tzinfo | None) -> datetime | None:
+    """A moment from ISO 8601, `25.12.2024[ 15:30]`, seconds since 1970, a date or a datetime; None for all else.
+
+    It is converted to `zone` if it has a zone of its own; seconds without `zone` are in UTC.
+    """
+    number = as_number(value)
+    try:
+        moment = datetime.fromtimestamp(float(number), UTC) if number is not None else _written(value)
+        return moment.astimezone(zone) if moment and moment.tzinfo and zone else moment
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def seconds_of(moment: datetime, zone: tzinfo | None) -> int:
+    """Whole seconds since 1970. A moment without a zone is in `zone`, or in UTC."""
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=zone or UTC)).timestamp())
+
+
+def _written(value: Any) -> datetime | None:
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime.combine(value, time())
+    return _parsed(value.strip()) if isinstance(value, str) else None
+
+
+def _parsed(text: str) -> datetime:
+    """Raises ValueError if the text has none of the forms."""
+    for form in _WRITTEN:
+        try:
+            return datetime.strptime(text, form)  # noqa: DTZ007 - a time on the wall clock, as the author wrote it
+        except ValueError:
+            continue
+    return datetime.fromisoformat(text)

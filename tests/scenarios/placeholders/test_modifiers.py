@@ -1,0 +1,183 @@
+"""Each modifier does what row C-51 says."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from scenarios.placeholders import MODIFIERS, Scope, render
+
+MOSCOW = timezone(timedelta(hours=3))
+
+ARITHMETIC = [
+    (1000, "+5", 1005),
+    (1000, "-5", 995),
+    (1000, "*0.9", 900),
+    ("1000", "*0.9", 900),
+    (19.99, "*100", 1999),
+    (0.1, "+0.2", 0.3),
+    (10, "/2", 5),
+    (10, "/3", 10 / 3),
+    (10, "%3", 1),
+    (-7, "%3", 2),
+    (7.5, "%2", 1.5),
+    (" 12.50 ", "+ 0.5", 13),
+    (5, "+-2", 3),
+    (-1001234567890123, "+1", -1001234567890122),
+]
+
+LISTS = [
+    (["a", "b"], "tags", "@a @b"),
+    (["@a", "b", ""], "tags", "@a @b"),
+    ("a", "tags", "@a"),
+    ([], "tags", ""),
+    (["x", 2], "list", "• x\n• 2"),
+    ("x", "list", "• x"),
+    (["a", "b"], "comma", "a, b"),
+    ("a", "comma", "a"),
+    ([1, 2, 3], "length", 3),
+    ({"a": 1}, "length", 1),
+    ("абвг", "length", 4),
+    (12345, "length", 5),
+    (None, "length", 0),
+]
+
+TEXTS = [
+    ("Иван петров", "upper", "ИВАН ПЕТРОВ"),
+    ("Иван Петров", "lower", "иван петров"),
+    ("иван ПЕТРОВ", "title", "Иван Петров"),
+    ("иван ПЕТРОВ", "capitalize", "Иван петров"),
+    ("иван", "case:upper", "ИВАН"),
+    ("ИВАН", "case:lower", "иван"),
+    ("иван петров", "case:title", "Иван Петров"),
+    ("иван петров", "case: capitalize ", "Иван петров"),
+    ("0123456789X", "truncate:10", "0123456..."),
+    ("0123456789", "truncate:10", "0123456789"),
+    ("0123456789", "truncate:3", "012"),
+    ("0123456789", "truncate:0", ""),
+    ("order 42 of 7", r"regex:\d+", "42"),
+    ("order 42", r"regex:order (\d+)", "42"),
+    ("order", r"regex:order( \d+)?", ""),
+    ("order", r"regex:\d+", ""),
+    ("ab abc abcd", "regex:[a-z]{4,}", "abcd"),
+    ("нет", "regex:(да|нет)", "нет"),
+]
+
+FORMATS = [
+    ("2024-12-25T15:30:00", "format:date", "25.12.2024"),
+    ("2024-12-25T15:30:00", "format:time", "15:30"),
+    ("2024-12-25T15:30:00", "format:datetime", "25.12.2024 15:30"),
+    ("2024-12-25T15:30:00Z", "format:timestamp", 1735140600),
+    ("2024-12-25T15:30:00", "format:timestamp", 1735140600),
+    (1735140600, "format:datetime", "25.12.2024 15:30"),
+    ("1735140600", "format:datetime", "25.12.2024 15:30"),
+    (datetime(2024, 12, 25, 15, 30, tzinfo=UTC), "format:time", "15:30"),
+    (date(2024, 12, 25), "format:datetime", "25.12.2024 00:00"),
+    ("25.12.2024 15:30", "format:time", "15:30"),
+    (1000, "format:currency", "1000.00 ₽"),
+    ("2.675", "format:currency", "2.68 ₽"),
+    (25.5, "format:percent", "25.5%"),
+    (25, "format:percent", "25.0%"),
+    (1234.5678, "format:number", "1234.57"),
+    (7, "format:number", "7.00"),
+]
+
+CONDITIONS = [
+    ("active", "equals:active", True),
+    (5, "equals:5", True),
+    (True, "equals:true", True),
+    ("Active", "equals:active", False),
+    ("b", "in_list:a, b", True),
+    ("c", "in_list:a,b", False),
+    (2, "in_list:1,2", True),
+    ("yes", "true", True),
+    ("false", "true", False),
+    (0, "true", False),
+    ([], "true", False),
+    ("x", "exists", True),
+    (0, "exists", True),
+    ("", "exists", False),
+    (None, "exists", False),
+    (None, "is_null", True),
+    ("", "is_null", True),
+    (False, "is_null", False),
+    (True, "value:Да", "Да"),
+    (False, "value:Да", ""),
+    ("", "fallback:Гость", "Гость"),
+    (None, "fallback:Гость", "Гость"),
+    (0, "fallback:Гость", 0),
+    (False, "fallback:Гость", False),
+    ("<b>", "raw", "<b>"),
+]
+
+
+def rendered(value: Any, modifier: str, **more: Any) -> Any:
+    result = render(f"{{x|{modifier}}}", Scope({"x": value}, **more))
+    assert result.warnings == ()
+    return result.value
+
+
+@pytest.mark.row("C-51")
+@pytest.mark.parametrize(("value", "modifier", "result"), [*ARITHMETIC, *LISTS, *TEXTS, *FORMATS, *CONDITIONS])
+def test_a_modifier_returns_what_the_table_says(value: Any, modifier: str, result: Any) -> None:
+    found = rendered(value, modifier)
+    assert (found, type(found)) == (result, type(result))
+
+
+@pytest.mark.row("C-51")
+@pytest.mark.parametrize(
+    ("modifier", "result"),
+    [
+        ("fallback:Гость", "Гость"), ("exists", False), ("is_null", True), ("equals:a", False), ("in_list:a", False),
+        ("true", False), ("value:Да", ""), ("length", 0), ("upper|fallback:Гость", "Гость"), ("+1|fallback:0", "0"),
+    ],
+)  # fmt: skip
+def test_conditions_and_replacements_also_apply_to_a_missing_field(modifier: str, result: Any) -> None:
+    assert render(f"{{x|{modifier}}}", Scope({})).value == result
+
+
+@pytest.mark.row("C-51")
+def test_conditions_are_followed_by_texts_for_both_cases() -> None:
+    text = "{role|equals:admin|value:Да|fallback:Нет}"
+    assert [render(text, Scope({"role": role})).value for role in ("admin", "user", None)] == ["Да", "Нет", "Нет"]
+
+
+def test_every_modifier_has_a_case_here_and_an_explanation() -> None:
+    cases = [modifier for _, modifier, _ in (*ARITHMETIC, *LISTS, *TEXTS, *FORMATS, *CONDITIONS)]
+    names = {modifier[0] if modifier[0] in "+-*/%" else modifier.split(":")[0] for modifier in cases}
+    assert names == set(MODIFIERS)
+    assert [modifier.name for modifier in MODIFIERS.values() if not modifier.explanation] == []
+
+
+def test_dates_are_shown_in_the_time_zone_of_the_scope() -> None:
+    assert rendered("2024-12-25T15:30:00Z", "format:time", zone=MOSCOW) == "18:30"
+    assert rendered(1735140600, "format:time", zone=MOSCOW) == "18:30"
+    assert rendered("2024-12-25T18:30:00", "format:time", zone=MOSCOW) == "18:30"
+    assert rendered("2024-12-25T18:30:00", "format:timestamp", zone=MOSCOW) == 1735140600
+
+
+@pytest.mark.row("C-51", "C-56")
+@pytest.mark.parametrize(
+    ("value", "modifier"),
+    [
+        (10, "/0"), (10, "%0"), ("ten", "+1"), (True, "+1"), ([1], "*2"), (10, "+x"), (10, "+"), (1e39, "*100"),
+        (float("inf"), "+1"), ("1" * 50, "+1"), ("text", "truncate:x"), ("text", "truncate:-1"),
+        ("text", "truncate:1.5"),
+        ("text", "format:date"), ("text", "format:currency"), (5, "format:weekday"), (10**30, "format:date"),
+        ("text", "case:middle"), ("text", "regex:("), ("text", "regex:" + "a" * 1001), ("text", "regex:"),
+        ("text", "nonsense"), ("text", "nonsense:5"), ("text", ""), ("text", "+{missing}"),
+    ],
+)  # fmt: skip
+def test_an_error_leaves_the_value_as_it_is_and_is_reported(value: Any, modifier: str) -> None:
+    result = render(f"{{y}}{{x|{modifier}}}", Scope({"x": value, "y": ""}))
+    assert result.value == render("{y}{x}", Scope({"x": value, "y": ""})).value
+    (warning,) = result.warnings
+    assert (warning.placeholder, warning.offset) == (f"{{x|{modifier}}}", 3)
+    assert warning.code == ("MODIFIER_UNKNOWN" if modifier in ("", "nonsense", "nonsense:5") else "MODIFIER_FAILED")
+
+
+@pytest.mark.row("C-56")
+def test_the_modifiers_after_an_error_and_the_other_placeholders_still_work() -> None:
+    result = render("{x|+1|upper}, {x|nonsense|title}, {x}", Scope({"x": "ten"}))
+    assert result.value == "TEN, Ten, ten"
+    assert [warning.code for warning in result.warnings] == ["MODIFIER_FAILED", "MODIFIER_UNKNOWN"]
