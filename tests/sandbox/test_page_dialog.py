@@ -1,0 +1,90 @@
+"""A teacher plays the whole dialog with Ada's bot in a browser, on the inbox page."""
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from aiogram import Bot
+
+from core.courier.interface import Message, Outcome
+from core.directory.linking import Linking
+from core.mail import Mailer, MailServer
+from core.model.people import UserChange
+from couriers import sms
+from sandbox.sandbox import Sandbox
+from tests.bots.telegram.chat import School, open_school
+from tests.sandbox.bot_api_clients import BotApi, session
+from tests.sandbox.page_person import PersonAtThePage, page
+from tests.support.browser import Browser, browser
+from tests.support.stack import TENANT, Stack
+
+__all__ = ["browser", "page"]
+
+BOT = "telegram-bot"
+LOG = f"#chat-{BOT} .log"
+
+
+@pytest.fixture
+async def school(stack: Stack, sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[School]:
+    """The bot at the sandbox. The teacher is not linked yet; codes are mailed, and SMS sent, through the sandbox."""
+    bot = Bot(sandbox.bot_api.token, session=session(sandbox.bot_api))
+    mailer = Mailer(MailServer.parse(sandbox.mail.url))
+    opened = await open_school(stack, BotApi(sandbox.state, sandbox.bot_api, bot))
+    directory = opened.directory
+    opened.services = replace(opened.services, linking=Linking(stack.store, directory, mailer))
+    await directory.remove_contact(TENANT, 1, BOT, "100001")
+    await directory.update_user(TENANT, 1, UserChange(email="teacher@sandbox.example"))
+    courier = await sms.open(sms.Settings(sandbox.sms.url, "ada", "sandbox", "Ada"), tmp_path)
+
+    async def send(message: Message) -> Outcome:
+        (outcome,) = await courier.attempt([message])
+        return outcome
+
+    opened.sms.respond = send
+    async with opened.running():
+        yield opened
+    await courier.close()
+    await mailer.close()
+    await bot.session.close()
+
+
+@pytest.mark.row("D-32", "D-28", "D-43")
+@pytest.mark.timeout(180)
+async def test_a_teacher_links_the_chat_selects_a_group_writes_confirms_and_sees_the_status(
+    school: School, page: PersonAtThePage, browser: Browser
+) -> None:
+    await page.open()
+    await page.write(BOT, "/start")
+    await page.sees("write me the e-mail address", LOG)
+    await page.write(BOT, "teacher@sandbox.example")
+    await page.sees("I mailed a code", LOG)
+    await page.write(BOT, await mailed_code(page))
+    await page.sees("Done, Анна", LOG)
+    await page.write(BOT, "/select")
+    await page.press("ИВТ-101", LOG)
+    await page.sees("✅ ИВТ-101", LOG)
+    await page.press("ИВТ-102", LOG)
+    await page.sees("Selected: ИВТ-101, ИВТ-102", LOG)
+    await page.press("✅ ИВТ-102", LOG)  # a toggle takes it off again
+    await page.sees_no("✅ ИВТ-102", LOG)
+    await page.press("Done", LOG)
+    await page.sees("Write the text.", LOG)
+    await page.write(BOT, "Завтра нет пары")
+    await page.press("Now", LOG)
+    await page.sees("of these without a contact: 1", LOG)
+    await page.press("Send", LOG)
+    await page.sees("Everybody who has a contact was reached", LOG)
+    await page.open("#all")
+    await page.press("+79990000002", "#messages")
+    await page.sees_in_chat("sms", "Завтра нет пары")
+
+
+async def mailed_code(page: PersonAtThePage) -> str:
+    """Read the code in the mailbox beside the chat."""
+    await page.sees_in_chat("email", "teacher@sandbox.example")
+    await page.browser.wait_for("document.querySelector('#chat-email .message') !== null")
+    found = re.search(r"\b[2-9A-HJKMNP-Z]{6}\b", await page.browser.text("#chat-email .log .text"))
+    assert found is not None
+    return found[0]
