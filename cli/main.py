@@ -46,6 +46,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "check that no message is lost, stuck or miscounted; --repair repairs what is safe",
     ),
     "serve": ("cli.commands.serve", "run only the HTTP API and the web page"),
+    "bot": ("cli.commands.bot", "run only the bot of one channel, which answers what people write"),
     "courier": ("cli.commands.courier", "run only one channel, for example `courier telegram`"),
     "sandbox": (
         "cli.commands.sandbox",

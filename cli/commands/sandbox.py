@@ -6,6 +6,7 @@ import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.processes.data_directory import prepare_data_directory, private_directory
@@ -23,13 +24,27 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--http", default=None, metavar="HOST:PORT", help="address of the inbox page (default: a free port)"
     )
-    parser.add_argument("--inbound-url", metavar="URL", help="URL to which the SMS gateway posts incoming messages")
+    inbound = parser.add_mutually_exclusive_group()
+    inbound.add_argument(
+        "--inbound-url", metavar="URL", help="URL that the SMS gateway calls for each incoming message"
+    )
+    inbound.add_argument(
+        "--inbound", metavar="URL", help="URL of Ada's API, which gets incoming SMS with ADA_INBOUND_SMS_SECRET"
+    )
 
 
 def run(arguments: Namespace) -> int:
     settings = load().settings
     configure_logging(settings)
+    if arguments.inbound:
+        arguments.inbound_url = inbound_url(arguments.inbound, settings.inbound_sms_secret or "")
     return asyncio.run(run_sandbox(prepare_data_directory(settings.data) / "sandbox", arguments))
+
+
+def inbound_url(api: str, secret: str) -> str:
+    """The get-url of docs/connect-sms.md. A percent sign in the secret would be an escape of Kannel."""
+    quoted = quote(secret, safe="").replace("%", "%%")
+    return f"{api}/v1/inbound/sms?secret={quoted}&from=%p&to=%P&text=%b&time=%t&id=%I&smsc=%i&charset=%C"
 
 
 async def run_sandbox(directory: Path, arguments: Namespace) -> int:

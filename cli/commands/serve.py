@@ -21,6 +21,7 @@ from dataclasses import replace
 from cli.command import SUCCESS, Command, CommandFailed
 from cli.commands.up import ada_child, run_until, start_required
 from cli.processes.linking import open_linking
+from cli.processes.rules import sending_rules
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import ChildSpec, Supervisor, announce
 from cli.settings.parsing import Address
@@ -28,7 +29,6 @@ from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
-from core.admission.quiet_hours import TenantQuietHours
 from core.directory import Directory
 from core.directory.importing import Importing
 from core.history.channels import Channels
@@ -37,7 +37,7 @@ from core.history.tracker import Tracker
 from core.queue import Queue, QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
-from core.sending import Rules, Sending
+from core.sending import Sending
 from core.updates import Updates, vk_events
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
@@ -147,12 +147,6 @@ async def open_updates(store: Store, tenant: str) -> Mapping[str, Updates]:
     for one in updates.values():
         await one.open()
     return updates
-
-
-def sending_rules(settings: Settings) -> Rules:
-    """The quotas and quiet hours of the settings."""
-    quiet_hours = settings.quiet_hours and replace(settings.quiet_hours, timezone=settings.timezone)
-    return Rules(settings.quotas, TenantQuietHours(quiet_hours, settings.tenant_timezones))
 
 
 async def send_webhooks(runtime: WebhookRuntime) -> None:

@@ -1,6 +1,6 @@
 """The verb up: everything in one process tree, until Ctrl-C.
 
-    embedded Valkey ─▶ sandbox ─▶ serve ─▶ couriers          started in this order, each when the previous one is ready;
+    embedded Valkey ─▶ sandbox ─▶ serve ─▶ couriers, bots    started in this order, each when the previous one is ready;
     (ADA_REDIS_URL)    (credentials)                         stopped in the opposite order
 
 With ADA_REDIS_URL no embedded server is started. With credentials of any channel no sandbox is started, and only the
@@ -9,11 +9,12 @@ channels that have credentials get a courier.
 
 import asyncio
 import json
+import secrets
 import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +23,19 @@ from cli.command import SUCCESS, Command, CommandFailed, no_arguments
 from cli.processes import embedded_valkey
 from cli.processes.aof_fsync import fsync_periodically
 from cli.processes.data_directory import prepare_data_directory
-from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey
+from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey, free_port
 from cli.processes.startup import stop_requested
 from cli.processes.supervisor import Announcement, ChildFailed, ChildSpec, PrintLine, Supervisor
-from cli.settings.secrets import receiver
+from cli.settings.secrets import BOT, receiver
 from cli.settings.settings import Configuration, Settings, load
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import ServerAddress
 
 CHANNELS = ("telegram", "vk", "sms", "telegram-bot", "email")
 """The channels of a usual installation. The sandbox simulates all of them."""
+
+SANDBOX_BOTS = ("sms", "vk")
+"""The bots beside a sandbox."""
 
 START_TIMEOUT = 120.0
 """Seconds for a child that others need: loading a large append-only file takes time."""
@@ -57,6 +61,7 @@ class Installation:
     inbox: str | None = None
     night: str | None = None
     channels: Sequence[str] = ()
+    bots: Sequence[str] = ()
     not_ready: Mapping[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -119,8 +124,9 @@ async def start_after_store(configuration: Configuration, supervisor: Supervisor
         "ADA_API_KEY": installation.api_key,
     }
     installation.channels = [channel for channel in CHANNELS if configuration.has_channel(channel)]
+    installation.bots = bots_of(configuration, installation.channels)
     if not installation.channels:
-        await start_sandbox(supervisor, installation)
+        await start_sandbox(configuration.settings, supervisor, installation)
         if "ADA_QUIET_HOURS" not in configuration.raw:
             installation.environment["ADA_QUIET_HOURS"] = "off"
             installation.night = QUIET_HOURS_ARE_OFF
@@ -131,19 +137,35 @@ async def start_after_store(configuration: Configuration, supervisor: Supervisor
     await start_couriers(supervisor, installation)
 
 
-async def start_sandbox(supervisor: Supervisor, installation: Installation) -> None:
-    spec = ada_child("sandbox", PROVIDERS, installation.environment, "sandbox", "--json")
+def bots_of(configuration: Configuration, channels: Sequence[str]) -> Sequence[str]:
+    """The channels in which people write."""
+    writes = {
+        "sms": configuration.settings.inbound_sms_secret,
+        "vk": configuration.settings.inbound_vk_secret or "ADA_VK_LONG_POLL" in configuration.raw,
+    }
+    return [channel for channel in channels if writes.get(channel)]
+
+
+async def start_sandbox(settings: Settings, supervisor: Supervisor, installation: Installation) -> None:
+    """Starts the sandbox. Its people write SMS to the API, which is started later, so its port is chosen here."""
+    http = settings.http if settings.http.port else replace(settings.http, port=free_port())
+    reachable = replace(http, host=http.host or "127.0.0.1")
+    secret = settings.inbound_sms_secret or secrets.token_urlsafe(16)
+    installation.environment |= {"ADA_HTTP": str(http), "ADA_INBOUND_SMS_SECRET": secret}
+    spec = ada_child(
+        "sandbox", PROVIDERS, installation.environment, "sandbox", "--json", "--inbound", f"http://{reachable}"
+    )
     sandbox = await start_required(supervisor, spec)
     installation.inbox = str(sandbox["page"])
     installation.environment |= sandbox["environment"]
-    installation.channels = CHANNELS
+    installation.channels, installation.bots = CHANNELS, SANDBOX_BOTS
 
 
 async def start_couriers(supervisor: Supervisor, installation: Installation) -> None:
-    """Starts all couriers at once. One that is not ready in time stays supervised and is listed in `not_ready`."""
-    specs = [
-        ada_child(channel, COURIERS, installation.environment, "courier", channel) for channel in installation.channels
-    ]
+    """Starts all couriers and bots at once. One that is not ready in time stays supervised and is in `not_ready`."""
+    environment = installation.environment
+    specs = [ada_child(channel, COURIERS, environment, "courier", channel) for channel in installation.channels]
+    specs += [ada_child(f"bot {channel}", COURIERS, environment, "bot", channel) for channel in installation.bots]
     timeout = START_TIMEOUT if installation.inbox else COURIER_START_TIMEOUT
     reasons = await asyncio.gather(*(start_optional(supervisor, spec, timeout) for spec in specs))
     installation.not_ready = {spec.name: reason for spec, reason in zip(specs, reasons, strict=True) if reason}
@@ -155,7 +177,8 @@ def ada_child(name: str, stage: int, environment: Mapping[str, str], *args: str)
     The environment is copied: later changes are for later children.
     """
     command = (sys.executable, "-P", "-m", "cli", *args)
-    return ChildSpec(name, command, stage, dict(environment), may_receive=receiver(name.split()[0]))
+    process = name if name.startswith(BOT) else name.split()[0]  # one of several is "serve 2"
+    return ChildSpec(name, command, stage, dict(environment), may_receive=receiver(process))
 
 
 async def start_required(supervisor: Supervisor, spec: ChildSpec) -> Announcement:
@@ -252,6 +275,7 @@ def summary(installation: Installation) -> dict[str, str | None]:
         "key": installation.api_key,
         "inbox": installation.inbox,
         "couriers": ", ".join(name for name in installation.channels if name not in installation.not_ready),
+        "bots": ", ".join(name for name in installation.bots if f"{BOT}{name}" not in installation.not_ready),
         "redis": str(ServerAddress.parse(installation.redis_url)),
         "data": str(installation.data),
         "night": installation.night,

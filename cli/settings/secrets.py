@@ -1,6 +1,7 @@
 """Which process receives which setting: each one only its own secrets. Pure.
 
-A process is named as `./ada up` names it: `serve`, `sandbox`, `valkey`, or the channel of a courier.
+A process is named as `./ada up` names it: `serve`, `sandbox`, `valkey`, the channel of a courier, or `bot` and its
+channel.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,15 +10,18 @@ from functools import partial
 from cli.settings.settings import Settings, channels, section_prefix, setting_names
 from cli.settings.sources import PREFIX
 
-COURIERS = "couriers"
+COURIERS, BOTS = "couriers", "bots"
+
+BOT = "bot "
+"""What the name of a bot's process begins with."""
 
 READERS: Mapping[str, frozenset[str]] = {
-    "ADA_REDIS_URL": frozenset({"serve", COURIERS}),
+    "ADA_REDIS_URL": frozenset({"serve", COURIERS, BOTS}),
     "ADA_API_KEY": frozenset({"serve"}),
     "ADA_BOT_TOKEN": frozenset({"telegram-bot"}),
     "ADA_INBOUND_SMS_SECRET": frozenset({"serve", "sandbox"}),
     "ADA_INBOUND_VK_SECRET": frozenset({"serve"}),
-    "ADA_SMTP_URL": frozenset({"serve", "email"}),
+    "ADA_SMTP_URL": frozenset({"serve", "email", BOTS}),
 }
 """The secrets among the common settings, with their readers. All processes receive the other common settings."""
 
@@ -28,13 +32,23 @@ def receiver(process: str) -> Callable[[str], bool]:
 
 
 def may_receive(process: str, name: str) -> bool:
-    """Whether the process receives this variable of the environment. The settings of a channel are for its courier."""
+    """Whether the process receives this variable of the environment. The settings of a channel are for its courier and
+    its bot.
+    """
     if not name.startswith(PREFIX):
         return True
+    kind, channel = _kind_of(process)
     if not is_common(name):
-        return process in channels() and name.startswith(section_prefix(process))
+        return channel in channels() and name.startswith(section_prefix(channel))
     readers = READERS.get(name.removesuffix("_FILE"))
-    return readers is None or process in readers or (process in channels() and COURIERS in readers)
+    return readers is None or process in readers or kind in readers
+
+
+def _kind_of(process: str) -> tuple[str, str]:
+    """Whether it is a courier or a bot, and its channel; "" if it has none."""
+    if process.startswith(BOT):
+        return BOTS, process.removeprefix(BOT)
+    return (COURIERS, process) if process in channels() else ("", "")
 
 
 def is_common(name: str) -> bool:

@@ -347,6 +347,7 @@ _TABLE = [
         Lifetime.TTL,
         "number of a bot's replies to an address in a day",
     ),
+    Key("polled", "dialog:{s}:polled:<bot>", "string", Lifetime.TTL, "the number of the next event of VK to read"),
     Key("poller", "dialog:{s}:poller:<bot>", "string", Lifetime.TTL, "the process that gets the updates of a bot"),
     Key(
         "damaged",

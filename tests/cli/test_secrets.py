@@ -26,7 +26,7 @@ SMTP_READERS = {"serve", "courier email"}
 
 def test_the_page_of_settings_says_which_process_receives_a_secret() -> None:
     page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
-    words = {"serve": "`serve`", "couriers": "every courier"}
+    words = {"serve": "`serve`", "couriers": "every courier", "bots": "every bot"}
     for name, readers in READERS.items():
         listed = ", ".join(words.get(one, f"`{one}`") for one in sorted(readers, reverse=True))
         assert f"| {name} | {listed or 'no process of `up` yet'} |" in page

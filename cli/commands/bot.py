@@ -1,0 +1,88 @@
+"""The verb bot: one process that answers what people write in a channel.
+
+`serve` puts what gateways and callbacks post into the queue; a bot that polls puts its updates there itself. Exit
+codes: 0 after a request to stop, 2 for wrong settings.
+"""
+
+import asyncio
+from argparse import ArgumentParser, Namespace
+from collections.abc import Awaitable, Callable, Mapping
+
+from bots.services import Services
+from bots.text_bot import text_worker
+from bots.updates import Updates
+from bots.vk.long_poll import VkAccount
+from bots.vk.poller import VkPoller
+from cli.command import SUCCESS, Command
+from cli.processes.bots import open_bot_services, process_name
+from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
+from cli.processes.supervisor import announce
+from cli.settings.secrets import receiver
+from cli.settings.settings import Configuration, load
+from core.queue import Worker
+from core.redis.cancel_and_wait import cancel_and_wait
+from core.updates import vk_events
+
+Run = Callable[[Configuration, Services, asyncio.Event], Awaitable[None]]
+"""Runs a bot until a stop is requested."""
+
+
+def declare(parser: ArgumentParser) -> None:
+    parser.add_argument("channel", choices=sorted(BOTS), help="the channel in which people write")
+
+
+def run(arguments: Namespace) -> int:
+    configuration = load(may_receive=receiver(f"bot {arguments.channel}"))
+    configure_logging(configuration.settings)
+    return asyncio.run(run_bot(configuration, arguments.channel))
+
+
+async def run_bot(configuration: Configuration, channel: str) -> int:
+    async with (
+        open_store(configuration, waits=True) as store,
+        open_bot_services(store, configuration.settings) as services,
+    ):
+        stop = stop_requested()
+        collect_garbage_less_often()
+        await BOTS[channel](configuration, services, stop)
+    return SUCCESS
+
+
+async def run_sms(configuration: Configuration, services: Services, stop: asyncio.Event) -> None:
+    """Answers the SMS that a gateway has posted to `serve`."""
+    await Updates(services.queue, services.tenant, "sms", "gateway").open()
+    announce(bot="sms")
+    await work(text_worker(services, "sms"), stop)
+
+
+async def run_vk(configuration: Configuration, services: Services, stop: asyncio.Event) -> None:
+    """Answers what people write to the VK community. With ADA_VK_LONG_POLL it polls; callbacks go to `serve`."""
+    updates = Updates(services.queue, services.tenant, vk_events.CHANNEL, vk_events.SOURCE)
+    await updates.open()
+    worker = text_worker(services, vk_events.CHANNEL)
+    settings = configuration.channel("vk")
+    if not settings.long_poll:
+        announce(bot="vk")
+        return await work(worker, stop)
+    async with VkAccount.open(settings.token, settings.api_url) as account:
+        poller = VkPoller(services.store, account, updates, process_name())
+        polling = asyncio.create_task(poller.run(), name="polling")
+        announce(bot="vk")
+        try:
+            await work(worker, stop)
+        finally:
+            await cancel_and_wait(polling)
+
+
+async def work(worker: Worker, stop: asyncio.Event) -> None:
+    """Runs a worker until a stop is requested."""
+    working, stopping = asyncio.create_task(worker.run()), asyncio.create_task(stop.wait())
+    await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    worker.stop()
+    await cancel_and_wait(stopping)
+    await working
+
+
+BOTS: Mapping[str, Run] = {"sms": run_sms, "vk": run_vk}
+
+COMMANDS: Mapping[str, Command] = {"bot": Command(declare, run)}
