@@ -69,7 +69,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Send and follow messages": ("send", "track", "show", "cancel", "reschedule"),
     "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import"),
     "Look after an installation": ("key", "webhook", "queue", "audit"),
-    "Run one part by itself": ("serve", "courier", "sandbox"),
+    "Run one part by itself": ("serve", "courier", "bot", "sandbox"),
     "Develop Ada": ("test", "check", "bench", "prove", "soak", "docs", "lock"),
 }
 """The commands as the help shows them."""

@@ -15,8 +15,8 @@ from bots.conversation.conversation import Conversation
 from bots.conversation.status import StatusView
 from bots.dialogs import Answering, Dialogs
 from bots.following import Follower, Following
+from bots.poller_lease import PollerLease
 from bots.services import Services
-from bots.telegram.poller_lease import PollerLease
 from bots.telegram.polling import TOKEN_REFUSED, Polling
 from bots.telegram.reading import CHANNEL
 from bots.telegram.sending import FAILURES, Replies

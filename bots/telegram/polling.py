@@ -13,7 +13,7 @@ from aiogram.exceptions import (
     TelegramUnauthorizedError,
 )
 
-from bots.telegram.poller_lease import PollerLease
+from bots.poller_lease import PollerLease
 from bots.telegram.reading import ALLOWED, read_update
 from bots.telegram.sending import FAILURES
 from bots.updates import Updates

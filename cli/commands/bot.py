@@ -1,7 +1,7 @@
 """The verb bot: one process that answers what people write in a channel.
 
 `serve` puts what gateways and callbacks post into the queue; a bot that polls puts its updates there itself. Exit
-codes: 0 after a request to stop, 2 for wrong settings.
+codes: 0 after a request to stop, 2 for wrong settings, 3 when an operator is needed.
 """
 
 import asyncio
@@ -9,16 +9,19 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 
 from bots.services import Services
+from bots.telegram.bot import TELEGRAM, open_bot
+from bots.telegram.polling import TokenRefused
 from bots.text_bot import text_worker
 from bots.updates import Updates
 from bots.vk.long_poll import VkAccount
 from bots.vk.poller import VkPoller
-from cli.command import SUCCESS, Command
-from cli.processes.bots import open_bot_services, process_name
+from cli.command import OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
+from cli.processes.bots import open_bot_services
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, load
+from core.errors import SetupError
 from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates import vk_events
@@ -48,6 +51,23 @@ async def run_bot(configuration: Configuration, channel: str) -> int:
     return SUCCESS
 
 
+async def run_telegram(configuration: Configuration, services: Services, stop: asyncio.Event) -> None:
+    """The teachers' bot of ADA_BOT_TOKEN. Raises SetupError, CommandFailed."""
+    settings = configuration.settings
+    if not settings.bot_token:
+        raise SetupError("ADA_BOT_TOKEN must be set")
+    bot = await open_bot(settings.bot_token, settings.bot_api_url or TELEGRAM, services)
+    stopping = asyncio.create_task(stop.wait())
+    stopping.add_done_callback(lambda _: bot.stop())
+    try:
+        await bot.run(lambda: announce(bot="telegram", account=bot.account))
+    except TokenRefused as refusal:
+        raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
+    finally:
+        await cancel_and_wait(stopping)
+        await bot.close()
+
+
 async def run_sms(configuration: Configuration, services: Services, stop: asyncio.Event) -> None:
     """Answers the SMS that a gateway has posted to `serve`."""
     await Updates(services.queue, services.tenant, "sms", "gateway").open()
@@ -65,7 +85,7 @@ async def run_vk(configuration: Configuration, services: Services, stop: asyncio
         announce(bot="vk")
         return await work(worker, stop)
     async with VkAccount.open(settings.token, settings.api_url) as account:
-        poller = VkPoller(services.store, account, updates, process_name())
+        poller = VkPoller(services.store, account, updates)
         polling = asyncio.create_task(poller.run(), name="polling")
         announce(bot="vk")
         try:
@@ -83,6 +103,6 @@ async def work(worker: Worker, stop: asyncio.Event) -> None:
     await working
 
 
-BOTS: Mapping[str, Run] = {"sms": run_sms, "vk": run_vk}
+BOTS: Mapping[str, Run] = {"telegram": run_telegram, "sms": run_sms, "vk": run_vk}
 
 COMMANDS: Mapping[str, Command] = {"bot": Command(declare, run)}

@@ -34,7 +34,7 @@ from core.redis.connection import ServerAddress
 CHANNELS = ("telegram", "vk", "sms", "telegram-bot", "email")
 """The channels of a usual installation. The sandbox simulates all of them."""
 
-SANDBOX_BOTS = ("sms", "vk")
+SANDBOX_BOTS = ("telegram", "vk", "sms")
 """The bots beside a sandbox."""
 
 START_TIMEOUT = 120.0
@@ -138,12 +138,13 @@ async def start_after_store(configuration: Configuration, supervisor: Supervisor
 
 
 def bots_of(configuration: Configuration, channels: Sequence[str]) -> Sequence[str]:
-    """The channels in which people write."""
+    """The bots for which there is an account."""
     writes = {
+        "telegram-bot": configuration.settings.bot_token,
         "sms": configuration.settings.inbound_sms_secret,
         "vk": configuration.settings.inbound_vk_secret or "ADA_VK_LONG_POLL" in configuration.raw,
     }
-    return [channel for channel in channels if writes.get(channel)]
+    return [channel.removesuffix("-bot") for channel in channels if writes.get(channel)]
 
 
 async def start_sandbox(settings: Settings, supervisor: Supervisor, installation: Installation) -> None:

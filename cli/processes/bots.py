@@ -1,7 +1,5 @@
 """What the process of a bot uses of core, opened with the settings."""
 
-import os
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -39,8 +37,3 @@ async def open_bot_services(store: Store, settings: Settings) -> AsyncIterator[S
             )
     finally:
         await tracker.close()
-
-
-def process_name() -> str:
-    """A name of this process that no other one has."""
-    return f"{socket.gethostname()}.{os.getpid()}"

@@ -15,10 +15,13 @@ COURIERS, BOTS = "couriers", "bots"
 BOT = "bot "
 """What the name of a bot's process begins with."""
 
+BOT_CHANNELS = {"bot vk": "vk"}
+"""The bots that read the settings of a channel."""
+
 READERS: Mapping[str, frozenset[str]] = {
     "ADA_REDIS_URL": frozenset({"serve", COURIERS, BOTS}),
     "ADA_API_KEY": frozenset({"serve"}),
-    "ADA_BOT_TOKEN": frozenset({"telegram-bot"}),
+    "ADA_BOT_TOKEN": frozenset({"telegram-bot", "bot telegram"}),
     "ADA_INBOUND_SMS_SECRET": frozenset({"serve", "sandbox"}),
     "ADA_INBOUND_VK_SECRET": frozenset({"serve"}),
     "ADA_SMTP_URL": frozenset({"serve", "email", BOTS}),
@@ -32,8 +35,8 @@ def receiver(process: str) -> Callable[[str], bool]:
 
 
 def may_receive(process: str, name: str) -> bool:
-    """Whether the process receives this variable of the environment. The settings of a channel are for its courier and
-    its bot.
+    """Whether the process receives this variable of the environment. The settings of a channel are for its courier,
+    and for a bot with the same account.
     """
     if not name.startswith(PREFIX):
         return True
@@ -45,9 +48,9 @@ def may_receive(process: str, name: str) -> bool:
 
 
 def _kind_of(process: str) -> tuple[str, str]:
-    """Whether it is a courier or a bot, and its channel; "" if it has none."""
+    """Whether it is a courier or a bot, and the channel whose settings it reads; "" if there is none."""
     if process.startswith(BOT):
-        return BOTS, process.removeprefix(BOT)
+        return BOTS, BOT_CHANNELS.get(process, "")
     return (COURIERS, process) if process in channels() else ("", "")
 
 

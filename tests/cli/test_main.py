@@ -115,6 +115,7 @@ NEEDED = {
     "owner": ("list", "7"),
     "import": ("users", "people.csv"),
     "courier": ("vk",),
+    "bot": ("sms",),
     "bench": ("lag",),
 }
 

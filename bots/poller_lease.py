@@ -2,7 +2,7 @@
 
 It is a key in Redis that its holder renews every second and that expires four seconds after the holder's death; the
 others try to get it twice a second. If two processes poll for a moment, nothing is lost: Telegram refuses one of them
-(409), and an update that both get is put into the queue once.
+(409), VK serves both, and an update that both get is put into the queue once.
 """
 
 import asyncio
