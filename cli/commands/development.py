@@ -16,7 +16,9 @@ from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, n
 from cli.python_versions import environment_of, further_pythons
 
 ROOT = Path(__file__).resolve().parents[2]
-WORKERS = ("-n", "2", "--dist", "worksteal")
+WORKERS = ("-n", "4", "--dist", "worksteal")
+"""Two for each core of a small machine: most tests wait for something half of their time."""
+
 RESOLVER = "uv==0.13.8"
 """Resolves for all systems and Python versions at once; pip-compile omits what its own machine does not need."""
 
@@ -38,7 +40,7 @@ def declare_test(parser: ArgumentParser) -> None:
 
 
 def test(arguments: Namespace) -> int:
-    """Runs pytest on two workers. Returns 0 or 1."""
+    """Runs pytest on several workers. Returns 0 or 1."""
     need_clone()
     if arguments.rows:
         return show_rows(arguments)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.development import ROOT, WORKERS, need_clone
 
+HISTORY_MACHINES = ("tests/history/test_delivery_machine.py", "tests/history/test_first_machine.py")
 PYTEST = ("-m", "pytest", *WORKERS, "-q", "--long", "--no-skips")
 PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
     # part: (what it proves, the arguments of Python)
@@ -27,13 +28,17 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
     ),
     "histories": (
         "random operations on queue and deliveries do what the models do",
-        (*PYTEST, "tests/queue/test_machine.py", "tests/history/test_delivery_machine.py"),
+        (*PYTEST, "tests/queue/test_machine.py", *HISTORY_MACHINES),
     ),
     "fuzz": (
         "random requests get a documented response",
         (*PYTEST, "tests/delivery/test_schemathesis.py", "tests/delivery/test_fuzz.py"),
     ),
-    "soak": ("minutes of faults lose, double and reorder nothing", (*PYTEST, "tests/soak")),
+    "university": (
+        "ten thousand people are served while all processes are killed",
+        (*PYTEST, "tests/end_to_end"),
+    ),
+    "soak": ("minutes of faults lose, double and reorder nothing", (*PYTEST, "tests/soak", "tests/audit/test_live.py")),
     "benchmarks": ("every benchmark runs and counts what it should", (*PYTEST, "tests/bench")),
     "mutation": (
         "every call of the scripts is needed by a test",

@@ -1,6 +1,6 @@
 """The benchmarks in their short form: they run, and their rows have the keys that programs rely on. No timings.
 
-`./ada test` runs three of them, `./ada prove benchmarks` all.
+`./ada test` runs two of them, `./ada prove benchmarks` all.
 """
 
 import json
@@ -92,6 +92,7 @@ async def test_queue_claim_reports_each_situation_between_two_empty_ones(capsys:
 
 
 @pytest.mark.row("K-07")
+@pytest.mark.long
 async def test_queue_due_reports_script_and_ping_times(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "queue", "due", "--short")
     assert [row["n"] for row in rows] == [200, 2000]

@@ -9,16 +9,17 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+from aiohttp import ClientSession
 from redis import Redis
 from redis.exceptions import ConnectionError as Unreachable
 
 from cli.processes.embedded_valkey import ENVIRONMENT, running_url
 from tests.cli.installation import ADA, Installation, have_ended, new_installation
-from tests.support.servers import await_sync
+from tests.crash.process import AdaProcess
+from tests.support.servers import Server, await_sync
 
 PEOPLE = ["--to", "1=telegram:100001,vk:200001,sms:+79990000001", "--to", "2=vk:200002"]
 
@@ -32,8 +33,9 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """An installation that is up, shared by the tests that leave it up."""
+    """An installation that is up without a setting for quiet hours, shared by the tests that leave it up."""
     for installation in new_installation(tmp_path_factory.mktemp("running")):
+        del installation.environment["ADA_QUIET_HOURS"]
         installation.up()
         yield installation
 
@@ -46,16 +48,16 @@ def test_demo_delivers_over_every_channel_and_succeeds(installation: Installatio
     assert {one["channel"] for one in shown["received"]} == {"telegram", "vk", "sms", "telegram-bot", "email"}
 
 
-def test_requests_above_the_configured_rate_get_429(installation: Installation) -> None:
-    installation.environment |= {"ADA_HTTP_RATE": "0.01", "ADA_HTTP_BURST": "2"}
-    facts = installation.up()
-    request = Request(facts["api"] + "/v1/deliveries", headers={"Authorization": f"Bearer {facts['key']}"})
-    for _ in range(2):
-        with urlopen(request) as response:
-            assert response.status == 200
-    with pytest.raises(HTTPError) as refused:
-        urlopen(request)
-    assert (refused.value.code, refused.value.headers["Retry-After"]) == (429, "100")
+async def test_requests_above_the_configured_rate_get_429(own_server: Server, tmp_path: Path) -> None:
+    settings = {"ADA_REDIS_URL": own_server.url, "ADA_DATA": str(tmp_path / "data"), "ADA_HTTP": "127.0.0.1:0"}
+    limits = {"ADA_API_KEY": "ada_limited", "ADA_HTTP_RATE": "0.01", "ADA_HTTP_BURST": "2"}
+    serve = AdaProcess(("serve",), settings | limits, tmp_path / "serve.log")
+    url = str((await serve.ready())["http"]) + "/v1/deliveries"
+    async with ClientSession(headers={"Authorization": "Bearer ada_limited"}) as session:
+        responses = [await session.get(url) for _ in range(3)]
+    serve.kill()
+    assert [response.status for response in responses] == [200, 200, 429]
+    assert responses[2].headers["Retry-After"] == "100"
 
 
 def test_a_message_is_sent_over_every_channel_and_the_history_shows_it(running: Installation) -> None:
@@ -137,10 +139,9 @@ def test_a_message_to_groups_of_the_directory_reaches_each_member_once(running: 
 
 
 @pytest.mark.row("D-08")
-def test_quiet_hours_are_off_in_the_sandbox_unless_they_are_set(installation: Installation) -> None:
-    del installation.environment["ADA_QUIET_HOURS"]
-    assert "quiet hours are off" in installation.up()["night"]
-    sent = installation.result("send", "--to", "vk:200001", "--text", "x")
+def test_quiet_hours_are_off_in_the_sandbox_unless_they_are_set(running: Installation) -> None:
+    assert "quiet hours are off" in (running.facts() or {})["night"]
+    sent = running.result("send", "--to", "vk:200001", "--text", "x")
     assert (sent["state"], sent["moved_from"]) == ("released", None)
 
 
@@ -174,12 +175,12 @@ def test_ctrl_c_stops_everything_in_seconds_and_the_data_is_kept(installation: I
     sent = installation.result("send", "--to", "vk:200001", "--text", "после", "--at", "2027-01-01T00:00:00Z")
     pids, began = installation.children(), time.monotonic()
     assert installation.end(signal.SIGINT) == 0
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 20, "about 2 s on an idle machine"
     lines = installation.log.read_text().splitlines()
     assert len(lines) == len(set(lines)), "each line is printed once"
     assert "stopping: couriers finish what they are sending" in lines[-2]
     assert "stopped" in lines[-1]
-    await_sync(lambda: have_ended(pids), within=2, what="the end of all processes")
+    await_sync(lambda: have_ended(pids), within=15, what="the end of all processes")
     again = installation.up()
     assert again["key"] == facts["key"]
     assert installation.result("show", sent["id"])["state"] == "scheduled"

@@ -1,4 +1,7 @@
-"""What Schemathesis does not have itself: a check, short waits, and NDJSON. It imports this module (SCHEMATHESIS_HOOKS)."""
+"""What Schemathesis does not have itself: a check, short waits, and NDJSON.
+
+It imports this module (SCHEMATHESIS_HOOKS).
+"""
 
 from typing import Any
 
@@ -20,7 +23,7 @@ def refused_only_as_documented(
 
 @schemathesis.hook
 def before_call(ctx: schemathesis.HookContext, case: schemathesis.Case[Any], kwargs: dict[str, Any]) -> None:
-    """A valid wait for a delivery that does not exist ends after a moment instead of ten seconds, a stream after one."""
+    """Waits for a delivery that does not exist end after a moment; a stream is read for a second."""
     if case.path.endswith("/events"):
         kwargs["timeout"] = 1
     if case.path == "/v1/track" and isinstance(case.body, dict) and _is_long(case.body.get("timeout", 10)):

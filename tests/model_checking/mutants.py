@@ -19,9 +19,7 @@ _STATEMENT = re.compile(r"(^|\bthen|\bdo|\belse|\)|\bend)$")
 _GOES_ON = re.compile(r"([=,({+]|\bor|\band|\.\.|\breturn|\bnot)$")
 _NEUTRAL = {
     **dict.fromkeys(("GET", "HGET", "ZSCORE"), "false"),
-    **dict.fromkeys(
-        ("HMGET", "HGETALL", "HKEYS", "ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZPOPMIN", "XRANGE"), "({})"
-    ),
+    **dict.fromkeys(("HMGET", "HGETALL", "HKEYS", "ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZPOPMIN", "XRANGE"), "({})"),
     "TYPE": "({ ok = 'none' })",
 }
 
