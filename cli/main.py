@@ -45,6 +45,10 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "cli.commands.audit",
         "check that no message is lost, stuck or miscounted; --repair repairs what is safe",
     ),
+    "scenarios": (
+        "cli.commands.scenarios",
+        "bots written in YAML: check one, write a new one, print the schema for editors",
+    ),
     "serve": ("cli.commands.serve", "run only the HTTP API and the web page"),
     "bot": ("cli.commands.bot", "run only the bot of one channel, which answers what people write"),
     "courier": ("cli.commands.courier", "run only one channel, for example `courier telegram`"),
@@ -68,6 +72,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("demo", "up", "doctor"),
     "Send and follow messages": ("send", "track", "show", "cancel", "reschedule"),
     "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import"),
+    "Write bots": ("scenarios",),
     "Look after an installation": ("key", "webhook", "queue", "audit"),
     "Run one part by itself": ("serve", "courier", "bot", "sandbox"),
     "Develop Ada": ("test", "check", "bench", "prove", "soak", "docs", "lock"),

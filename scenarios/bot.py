@@ -29,8 +29,9 @@ class Place(Struct, frozen=True, gc=False):
 class Action(Struct, frozen=True):
     """One step of a scenario. `fields`: all fields as written, also `chain` and those that the type does not declare.
 
-    `chain`: the outcomes of the previous action after which this one runs; None if it does not wait. `chain_drop`: the
-    outcomes of this action after which everything chained to it is dropped. `placeholder`: None if it is not written.
+    `chain`: the outcomes of the previous action after which this one runs; None if it does not wait; empty if it names
+    only unknown outcomes. `chain_drop`: the outcomes of this action after which everything chained to it is dropped.
+    `placeholder`: None if it is not written.
     """
 
     type: str

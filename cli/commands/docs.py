@@ -1,4 +1,4 @@
-"""`./ada docs`: the pages that are made from the code: keys, scripts, states, modifiers of placeholders.
+"""`./ada docs`: the pages that are made from the code: keys, scripts, states, actions, modifiers of placeholders.
 
 A test compares them with those here.
 """
@@ -13,8 +13,10 @@ from cli.command import FAILURE, SUCCESS, Command
 from core.model.states import NEXT, RANK, VERDICT_MEANINGS, DeliveryState, Reason, Status, TaskState
 from core.redis import scripts
 from core.redis.keys import KEYS
+from scenarios.actions import own_actions
 from scenarios.engine import states as actions
 from scenarios.placeholders import MODIFIERS
+from scenarios.schema.reference import reference
 
 PLACE = Path(__file__).resolve().parents[2] / "docs"
 _MADE = "<!-- Made by `./ada docs` from {source}. Do not edit. -->\n\n"
@@ -140,8 +142,14 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
 
+def actions_page() -> str:
+    """Every action of scenarios with its fields."""
+    return _MADE.format(source="scenarios/actions") + reference(own_actions().values())
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "keys.md": keys_page,
+    "scenarios-actions.md": actions_page,
     "scenarios-modifiers.md": modifiers_page,
     "scenarios-states.md": scenario_states_page,
     "scripts.md": scripts_page,

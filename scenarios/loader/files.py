@@ -9,8 +9,9 @@ from pathlib import Path
 
 from scenarios.bot import Place
 from scenarios.loader.composer import Substitute, compose
-from scenarios.loader.nodes import Node
-from scenarios.loader.problem import Problems, did_you_mean
+from scenarios.loader.problem import Problems
+from scenarios.loader.suggestion import did_you_mean
+from scenarios.nodes import Node
 
 MAX_BYTES = 10_000_000
 TRIGGERS, GROUP_TRIGGERS, BOT, SETTINGS = "triggers.yaml", "group_triggers.yaml", "bot.yaml", "settings.yaml"

@@ -11,11 +11,11 @@ from core.errors import SetupError
 from scenarios.bot import Bot, Place
 from scenarios.loader.bot_files import read_bot_file, read_settings_file
 from scenarios.loader.files import BOT, GROUP_TRIGGERS, SETTINGS, TRIGGERS, Folder
-from scenarios.loader.nodes import MapNode, Node, plain
 from scenarios.loader.problem import Problem, Problems
 from scenarios.loader.reading import Reader
 from scenarios.loader.scenario_files import ScenarioFiles
 from scenarios.loader.trigger_files import read_triggers
+from scenarios.nodes import MapNode, Node, plain
 
 
 class Loaded(Struct, frozen=True):

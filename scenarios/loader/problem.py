@@ -1,13 +1,11 @@
 """What is wrong in a bot's files: frozen values with file, line and column, and the list that collects them."""
 
-import difflib
-from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
 
 from scenarios.bot import Place
-from scenarios.loader.nodes import Node
+from scenarios.nodes import Node
 
 Severity = Literal["error", "warning"]
 
@@ -62,19 +60,3 @@ class Reporter:
 
     def warning(self, node: Node, code: str, message: str) -> None:
         self.problems.warning(self.place(node), code, message)
-
-
-SIMILAR = 0.7
-"""How similar a name must be to be taken for a slip of the keyboard; 1 is equal."""
-
-
-def similar(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant."""
-    found = difflib.get_close_matches(name, list(known), n=1, cutoff=SIMILAR)
-    return found[0] if found else None
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message; empty if no known name is similar."""
-    meant = similar(name, known)
-    return f"; did you mean {meant}?" if meant else ""

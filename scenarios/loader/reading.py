@@ -6,8 +6,9 @@ An empty value (null, {}, [], "") is legal wherever a mapping or a list is expec
 
 from collections.abc import Collection
 
-from scenarios.loader.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
-from scenarios.loader.problem import Reporter, did_you_mean, similar
+from scenarios.loader.problem import Reporter
+from scenarios.loader.suggestion import did_you_mean, slip_of
+from scenarios.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
 
 
 class Reader(Reporter):
@@ -66,10 +67,10 @@ class Reader(Reporter):
         self.error(node, "WRONG_TYPE", f"{what} must be {wanted}, but is {describe(node)}")
 
     def unknown(self, node: Scalar, known: Collection[str], code: str, what: str) -> None:
-        """Reports an unknown name: an error if it resembles a known one, else a warning, as it may be of another
-        version.
+        """Reports an unknown name: an error if it is a slip of a known one, else a warning, as another version may
+        know it.
         """
-        report = self.error if similar(node.text, known) else self.warning
+        report = self.error if slip_of(node.text, tuple(known)) else self.warning
         report(node, code, f"{node.text!r} is not {what}{did_you_mean(node.text, known)}")
 
 

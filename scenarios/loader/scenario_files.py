@@ -3,9 +3,10 @@
 from pathlib import PurePosixPath
 
 from scenarios.bot import ANY, OUTCOMES, Action, Place, Scenario
-from scenarios.loader.nodes import MapNode, Node, Scalar, is_empty, plain
-from scenarios.loader.problem import Problems, did_you_mean
+from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
+from scenarios.loader.suggestion import did_you_mean
+from scenarios.nodes import MapNode, Node, Scalar, is_empty, plain
 
 _CHAIN_WORDS = (*OUTCOMES, "any", "true", "false")
 
@@ -78,8 +79,8 @@ def read_action(reader: Reader, node: MapNode) -> Action:
 
 
 def read_outcomes(reader: Reader, node: Node | None, what: str) -> frozenset[str] | None:
-    """The outcomes that `chain` or `chain_drop` names; None if it is missing or false."""
-    if node is None or (isinstance(node, Scalar) and node.value in (None, False, "")):
+    """The outcomes that `chain` or `chain_drop` names; None if it is missing, empty or false."""
+    if node is None or is_empty(node) or (isinstance(node, Scalar) and node.value is False):
         return None
     named: frozenset[str] = frozenset()
     for item in reader.one_or_many(node):

@@ -2,14 +2,14 @@
 reported and left out.
 """
 
-import re
-import warnings
 from collections.abc import Sequence
 
 from scenarios.bot import CALLBACK_KINDS, NEW_MEMBER_KINDS, TEXT_KINDS, Bot, Scenario, Target, Trigger, Triggers
-from scenarios.loader.nodes import MapNode, Node, Scalar, is_empty
-from scenarios.loader.problem import Problems, did_you_mean
+from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader, as_int
+from scenarios.loader.suggestion import did_you_mean
+from scenarios.nodes import MapNode, Node, Scalar, is_empty
+from scenarios.schema.rules import pattern_problem
 
 SECTIONS = {"text": TEXT_KINDS, "callback": CALLBACK_KINDS, "new_member": NEW_MEMBER_KINDS}
 TARGET_FIELDS = ("scenario", "from_chat", "continue", "forward_enabled", "bot_enabled")
@@ -110,17 +110,6 @@ class TriggerReader(Reader):
                 return number
         self.wrong(node, "from_chat", f"a chat's id or one of {', '.join(CHAT_WORDS)}")
         return None
-
-
-def pattern_problem(pattern: str) -> str | None:
-    """Why a regular expression does not compile; None if it does."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            re.compile(pattern, re.IGNORECASE)
-    except (re.error, RecursionError, OverflowError) as error:
-        return str(error) or type(error).__name__
-    return None
 
 
 def find_scenario(reader: Reader, node: Node, name: str, bot: Bot, caller: Scenario | None = None) -> Scenario | None:

@@ -117,6 +117,7 @@ NEEDED = {
     "courier": ("vk",),
     "bot": ("sms",),
     "bench": ("lag",),
+    "scenarios": ("check", "bot"),
 }
 
 

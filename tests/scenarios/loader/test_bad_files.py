@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scenarios.check import check
 from scenarios.loader import composer
-from scenarios.loader import load as check
 from tests.scenarios.loader.folder import found, loaded, write
 from tests.support.hypothesis_settings import SETTINGS
 

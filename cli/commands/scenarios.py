@@ -1,0 +1,77 @@
+"""The verb scenarios: checks a bot written in YAML, writes a new one, prints the JSON Schema for editors."""
+
+import json
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from cli.command import FAILURE, SUCCESS, Command, CommandFailed, add_json_option
+from scenarios import new_bot
+from scenarios.actions import installed_actions
+from scenarios.check import Checked, check
+from scenarios.schema.json_schema import scenario_schema
+
+
+def declare(parser: ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="action", required=True, metavar="|".join(ACTIONS))
+    check_parser = verbs.add_parser("check", help="find mistakes in a bot's files before it runs")
+    new_parser = verbs.add_parser("new", help="write a small working bot into a new folder")
+    for subparser in (check_parser, new_parser):
+        subparser.add_argument("folder", type=Path, metavar="DIR", help="the bot's folder")
+    schema_parser = verbs.add_parser("schema", help="print the JSON Schema of scenario files, for editors")
+    for subparser in (check_parser, new_parser, schema_parser):
+        add_json_option(subparser, default=SUPPRESS)
+
+
+def run(arguments: Namespace) -> int:
+    return ACTIONS[arguments.action](arguments)
+
+
+def check_folder(arguments: Namespace) -> int:
+    """Prints one row per problem; fails if one of them is an error."""
+    checked = check(arguments.folder)
+    for problem in checked.problems:
+        place = f"{arguments.folder / problem.file}:{problem.line}:{problem.column}"
+        text = f"{place}: {problem.severity} {problem.code}: {problem.message}"
+        print(json.dumps(problem.as_json(), ensure_ascii=False) if arguments.json else text)
+    if not arguments.json:
+        print(summary(checked))
+    return FAILURE if checked.has_errors else SUCCESS
+
+
+def summary(checked: Checked) -> str:
+    errors = sum(problem.is_error for problem in checked.problems)
+    actions = sum(len(scenario.actions) for scenario in checked.bot.scenarios.values())
+    return (
+        f"{len(checked.bot.scenarios)} scenarios with {actions} actions: "
+        f"{errors} errors, {len(checked.problems) - errors} warnings"
+    )
+
+
+def write_new(arguments: Namespace) -> int:
+    try:
+        written = new_bot.write(arguments.folder)
+    except FileExistsError:
+        raise CommandFailed(f"{arguments.folder} is not empty; nothing was written") from None
+    except OSError as error:
+        raise CommandFailed(f"{arguments.folder} cannot be written: {error.strerror}") from None
+    if arguments.json:
+        print(json.dumps({"folder": str(arguments.folder), "files": written}, ensure_ascii=False))
+    else:
+        print("\n".join(str(arguments.folder / name) for name in written))
+        print(f"\nCheck it after each change: ada scenarios check {arguments.folder}")
+    return SUCCESS
+
+
+def print_schema(_: Namespace) -> int:
+    print(json.dumps(scenario_schema(installed_actions().types.values()), ensure_ascii=False, indent=2))
+    return SUCCESS
+
+
+ACTIONS: Mapping[str, Callable[[Namespace], int]] = {
+    "check": check_folder,
+    "new": write_new,
+    "schema": print_schema,
+}
+
+COMMANDS: Mapping[str, Command] = {"scenarios": Command(declare, run)}

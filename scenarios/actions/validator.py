@@ -1,0 +1,13 @@
+"""Checks values, and sets variables (C-58 to C-62)."""
+
+from scenarios.schema import ActionType, Field
+from scenarios.schema.rules import VALIDATOR_RULES
+
+ACTION = ActionType(
+    name="validator",
+    help="Completes if all rules hold, otherwise fails. Further fields are variables for later actions.",
+    other_fields=True,
+    outcomes=("completed", "failed", "drop"),
+    fields=(Field("rules", VALIDATOR_RULES, "The rules of each field."),),
+    returns={"(its other fields)": "their values"},
+)

@@ -1,0 +1,91 @@
+"""Compares actions and settings with the declarations of the action types."""
+
+import re
+
+from scenarios.actions import Actions
+from scenarios.bot import Action
+from scenarios.check.step import Step
+from scenarios.loader.bot_files import COMMANDS_SECTION, ROLES_SECTION
+from scenarios.loader.problem import Problems
+from scenarios.loader.reading import Reader
+from scenarios.loader.suggestion import did_you_mean, slip_of
+from scenarios.nodes import MapNode, Node, Scalar, is_empty
+from scenarios.schema import ActionType, Field
+from scenarios.schema.types import FLAG
+
+_BAD_PATTERN = "does not compile"
+
+
+def check_action(step: Step, actions: Actions, problems: Problems) -> None:
+    reader = Reader(step.action.place.file, problems)
+    kind = actions.types.get(step.action.type)
+    if kind is None:
+        report_unknown_action(reader, step, actions)
+        return
+    for key, value in step.node.pairs:
+        if field := kind.field(key.text):
+            check_value(reader, field, value)
+        else:
+            check_unknown_field(reader, key, step.action, kind)
+    if kind.one_of and all(is_empty(step.node.get(name)) for name in kind.one_of):
+        reader.error(step.node, "MISSING_FIELD", f"{kind.name} needs {' or '.join(kind.one_of)}")
+
+
+def report_unknown_action(reader: Reader, step: Step, actions: Actions) -> None:
+    name = step.action.type
+    node = step.node.get("type") or step.node
+    if name in actions.broken:
+        reader.error(node, "UNKNOWN_ACTION", f"the action {name!r} of an installed package: {actions.broken[name]}")
+    else:
+        message = f"there is no action {name!r}{did_you_mean(name, actions.types)}"
+        reader.error(node, "UNKNOWN_ACTION", message)
+
+
+def check_value(reader: Reader, field: Field, value: Node) -> None:
+    for node, complaint in field.type.check(value):
+        code = "BAD_PATTERN" if _BAD_PATTERN in complaint else "WRONG_TYPE"
+        reader.error(node, code, f"{field.name}: {complaint}")
+
+
+def check_unknown_field(reader: Reader, key: Scalar, action: Action, kind: ActionType) -> None:
+    """A field that the type does not declare may be a variable for placeholders, in this action or later (C-58). A slip
+    of a known name is an error all the same, unless the type expects other fields.
+    """
+    if kind.other_fields:
+        return
+    known = kind.field_names()
+    is_variable = action.placeholder is True or is_used(key.text, action)
+    if slip_of(key.text, known) and not is_used(key.text, action):
+        report = reader.warning if is_variable else reader.error
+    elif is_variable:
+        return
+    else:
+        report = reader.warning
+    report(key, "UNKNOWN_FIELD", f"{kind.name} has no field {key.text!r}{did_you_mean(key.text, known)}")
+
+
+def is_used(name: str, action: Action) -> bool:
+    """Whether a placeholder of this action has that name."""
+    return re.search(rf"\{{\s*{re.escape(name)}\b", repr(action.fields)) is not None
+
+
+def check_settings(reader: Reader, root: Node | None, actions: Actions) -> None:
+    """The sections of settings.yaml are the action types, whose defaults they change (C-81)."""
+    known = (*actions.types, COMMANDS_SECTION, ROLES_SECTION)
+    for key, node in root.pairs if isinstance(root, MapNode) else ():
+        if key.text in actions.types:
+            check_section(reader, actions.types[key.text], node)
+        elif key.text not in known:
+            message = f"settings.yaml has no section {key.text!r}{did_you_mean(key.text, known)}"
+            reader.warning(key, "UNKNOWN_SETTING", message)
+
+
+def check_section(reader: Reader, kind: ActionType, section: Node) -> None:
+    for key, value in reader.pairs(section, kind.name):
+        if key.text == "enabled":
+            check_value(reader, Field("enabled", FLAG, "Whether the action can be used."), value)
+        elif field := kind.field(key.text):
+            check_value(reader, field, value)
+        else:
+            known = ("enabled", *kind.field_names())
+            reader.unknown(key, known, "UNKNOWN_SETTING", f"a setting of {kind.name}")

@@ -1,0 +1,46 @@
+"""Files that an action names: they must be in the bot's folder."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from scenarios.actions import Actions
+from scenarios.check.references import is_address, names_in
+from scenarios.check.step import Step
+from scenarios.loader.problem import Problems
+from scenarios.loader.reading import Reader
+from scenarios.nodes import ListNode, MapNode, Node, Scalar
+from scenarios.schema.types import ATTACHMENT, FILE
+
+
+def check_attachments(step: Step, folder: Path, actions: Actions, problems: Problems) -> None:
+    """A missing file is a warning, as it may be made later; one outside the folder is an error."""
+    if (kind := actions.types.get(step.action.type)) is None:
+        return
+    reader = Reader(step.action.place.file, problems)
+    for field in kind.fields:
+        if field.type in (ATTACHMENT, FILE) and (node := step.node.get(field.name)):
+            for name in names_in(tuple(files_in(node))):
+                check_file(reader, name, folder)
+
+
+def files_in(node: Node) -> Iterator[Node]:
+    for item in node.items if isinstance(node, ListNode) else (node,):
+        file = item.get("file") if isinstance(item, MapNode) else item
+        if file is not None:
+            yield file
+
+
+def check_file(reader: Reader, name: Scalar, folder: Path) -> None:
+    """Reports a local file that is outside the folder or missing. A text without an ending is an id of a provider."""
+    path = Path(name.text.strip())
+    if is_address(name.text) or "\0" in name.text or not (path.suffix or "/" in name.text):
+        return
+    try:
+        inside = (folder / path).resolve().is_relative_to(folder.resolve())
+        missing = not (folder / path).is_file()
+    except (OSError, RuntimeError):  # a name that is too long, or links in a circle
+        inside, missing = True, True
+    if not inside:
+        reader.error(name, "ATTACHMENT_OUTSIDE", f"{name.text!r} is outside the bot's folder; it is not sent")
+    elif missing:
+        reader.warning(name, "ATTACHMENT_MISSING", f"there is no file {name.text!r} in the bot's folder")

@@ -1,0 +1,53 @@
+"""Runs all checks over a loaded bot."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from scenarios.actions import Actions, installed_actions
+from scenarios.bot import Bot
+from scenarios.check.action_fields import check_action, check_settings
+from scenarios.check.attachments import check_attachments
+from scenarios.check.loops import check_loops
+from scenarios.check.reachability import check_reachability
+from scenarios.check.references import References
+from scenarios.check.step import Step
+from scenarios.loader import Loaded, Problem, load
+from scenarios.loader.files import SETTINGS
+from scenarios.loader.problem import Problems
+from scenarios.loader.reading import Reader
+
+
+class Checked(Struct, frozen=True):
+    """A bot and all its problems, by file, line and column."""
+
+    bot: Bot
+    problems: tuple[Problem, ...]
+
+    @property
+    def has_errors(self) -> bool:
+        return any(problem.is_error for problem in self.problems)
+
+
+def check(folder: Path, environment: Mapping[str, str] | None = None, actions: Actions | None = None) -> Checked:
+    """Loads the folder and checks the bot. Raises SetupError if there is no such folder."""
+    loaded = load(folder, environment)
+    problems = Problems(loaded.problems)
+    actions = actions or installed_actions()
+    references = References(loaded.bot, problems)
+    for step in steps_of(loaded):
+        check_action(step, actions, problems)
+        references.check(step)
+        check_attachments(step, folder, actions, problems)
+    check_settings(Reader(SETTINGS, problems), loaded.settings, actions)
+    check_reachability(loaded.bot, actions.types, problems)
+    check_loops(loaded.bot, references.splices, problems)
+    return Checked(loaded.bot, tuple(problems.in_order()))
+
+
+def steps_of(loaded: Loaded) -> Iterator[Step]:
+    for name, nodes in loaded.actions.items():
+        scenario = loaded.bot.scenarios[name]
+        for action, node in zip(scenario.actions, nodes, strict=True):
+            yield Step(scenario, action, node)

@@ -1,0 +1,36 @@
+"""Finds scenarios that splice themselves in, directly or through others: such a run would never end."""
+
+from scenarios.bot import Bot, Place
+from scenarios.check.references import Splices
+from scenarios.loader.problem import Problems
+
+
+def check_loops(bot: Bot, splices: Splices, problems: Problems) -> None:
+    """Reports each splice that closes a loop, with the names along the loop."""
+    finished: set[str] = set()
+    for name in bot.scenarios:
+        if name not in finished:
+            for path, place in loops_from(name, splices, finished):
+                problems.error(place, "SCENARIO_LOOP", f"these scenarios splice each other without end: {path}")
+
+
+def loops_from(start: str, splices: Splices, finished: set[str]) -> list[tuple[str, Place]]:
+    """The loops that a depth-first walk from `start` closes; names it has left are added to `finished`."""
+    found = []
+    path, open_splices = [start], [iter(splices.get(start, ()))]
+    on_path = {start}
+    while path:
+        splice = next(open_splices[-1], None)
+        if splice is None:
+            open_splices.pop()
+            on_path.discard(path[-1])
+            finished.add(path.pop())
+            continue
+        target, place = splice
+        if target in on_path:
+            found.append((" → ".join([*path[path.index(target) :], target]), place))
+        elif target not in finished:
+            path.append(target)
+            on_path.add(target)
+            open_splices.append(iter(splices.get(target, ())))
+    return found

@@ -1,0 +1,76 @@
+"""Names that an action uses: scenarios, roles, permissions, states."""
+
+from collections.abc import Collection, Iterator
+
+from scenarios.bot import Bot, Place
+from scenarios.check.step import Step
+from scenarios.loader.problem import Problems
+from scenarios.loader.reading import Reader
+from scenarios.loader.suggestion import did_you_mean
+from scenarios.loader.trigger_files import find_scenario
+from scenarios.nodes import ListNode, MapNode, Node, Scalar, is_empty
+from scenarios.schema.types import has_placeholder
+
+Splices = dict[str, list[tuple[str, Place]]]
+"""Full name of a scenario → those that it splices in, each with the place where it does."""
+
+
+class References:
+    """Checks the names of all actions, one after the other. `splices`: what was found until then."""
+
+    def __init__(self, bot: Bot, problems: Problems) -> None:
+        self.splices: Splices = {}
+        self._bot = bot
+        self._problems = problems
+        self._permissions = {permission for role in bot.roles.values() for permission in role.permissions}
+        triggers = (bot.triggers, bot.group_triggers)
+        self._states = {trigger.key for file in triggers for trigger in file.text["state"]}
+
+    def check(self, step: Step) -> None:
+        reader = Reader(step.action.place.file, self._problems)
+        self._check_known(reader, step.node.get("required_role"), self._bot.roles, "role")
+        self._check_known(reader, step.node.get("required_permission"), self._permissions, "permission")
+        if step.action.type == "scenario":
+            self._check_splices(reader, step)
+        if step.action.type == "send":
+            self._check_buttons(reader, step)
+        if step.action.type == "user":
+            self._check_known(reader, step.node.get("user_state"), self._states, "trigger for the state")
+
+    def _check_splices(self, reader: Reader, step: Step) -> None:
+        for field in ("name", "value"):
+            for node in names_in(reader.one_or_many(step.node.get(field))):
+                if scenario := find_scenario(reader, node, node.text, self._bot, step.scenario):
+                    place = reader.place(node)
+                    self.splices.setdefault(step.scenario.name, []).append((scenario.name, place))
+
+    def _check_buttons(self, reader: Reader, step: Step) -> None:
+        """A button `{text: name}` jumps to a scenario, unless the name is an address (C-08, C-09)."""
+        for target in names_in(button_targets(step.node.get("inline"))):
+            if not is_address(target.text):
+                find_scenario(reader, target, target.text, self._bot, step.scenario)
+
+    def _check_known(self, reader: Reader, node: Node | None, known: Collection[str], what: str) -> None:
+        for name in names_in(reader.one_or_many(node)):
+            if name.text not in known:
+                message = f"there is no {what} {name.text!r}{did_you_mean(name.text, known)}"
+                reader.warning(name, f"UNKNOWN_{what.split()[-1].upper()}", message)
+
+
+def names_in(nodes: Iterator[Node] | tuple[Node, ...]) -> Iterator[Scalar]:
+    """The nodes that are names: single values without placeholders."""
+    for node in nodes:
+        if isinstance(node, Scalar) and not is_empty(node) and not has_placeholder(node):
+            yield node
+
+
+def button_targets(keyboard: Node | None) -> Iterator[Node]:
+    """Where the buttons of a keyboard lead that are written as a mapping."""
+    for row in keyboard.items if isinstance(keyboard, ListNode) else ():
+        for button in row.items if isinstance(row, ListNode) else ():
+            if isinstance(button, MapNode):
+                yield from (target for _, target in button.pairs)
+
+
+def is_address(text: str) -> bool:
+    return "://" in text or text.startswith(("mailto:", "tel:"))

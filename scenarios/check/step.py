@@ -1,0 +1,14 @@
+"""An action together with its nodes, which know the places."""
+
+from msgspec import Struct
+
+from scenarios.bot import Action, Scenario
+from scenarios.nodes import MapNode
+
+
+class Step(Struct, frozen=True):
+    """One action of a scenario."""
+
+    scenario: Scenario
+    action: Action
+    node: MapNode

@@ -1,0 +1,47 @@
+"""“Did you mean …?” for names that are not known. Pure."""
+
+import difflib
+from collections.abc import Iterable
+from functools import lru_cache
+
+MAX_KNOWN = 5000
+"""With more known names there is no suggestion: the search would take longer than loading."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message; empty if no known name is similar."""
+    meant = closest(name, tuple(known))
+    return f"; did you mean {meant}?" if meant else ""
+
+
+@lru_cache(maxsize=10_000)
+def closest(name: str, known: tuple[str, ...]) -> str | None:
+    """The most similar known name; a name that differs only by a slip comes first."""
+    if len(known) > MAX_KNOWN:
+        return None
+    return slip_of(name, known) or next(iter(difflib.get_close_matches(name, known, n=1)), None)
+
+
+@lru_cache(maxsize=10_000)
+def slip_of(name: str, known: tuple[str, ...]) -> str | None:
+    """The known name of which this is a slip of the keyboard: one wrong letter, in long names two."""
+    return next((one for one in known if is_slip(name, one)), None)
+
+
+def is_slip(name: str, known: str) -> bool:
+    allowed = 1 if len(known) <= 5 else 2
+    return abs(len(name) - len(known)) <= allowed and distance(name.lower(), known.lower()) <= allowed
+
+
+def distance(left: str, right: str) -> int:
+    """How many letters are missing, added, replaced or exchanged with their neighbour."""
+    before: list[int] = []
+    row = list(range(len(right) + 1))
+    for i, letter in enumerate(left, 1):
+        older, before, row = before, row, [i]
+        for j, other in enumerate(right, 1):
+            best = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == right[j - 2] and left[i - 2] == other:
+                best = min(best, older[j - 2] + 1)
+            row.append(best)
+    return row[-1]

@@ -1,0 +1,62 @@
+"""The declaration of an action type."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from scenarios.schema import types
+from scenarios.schema.types import Type
+
+
+class Field(Struct, frozen=True):
+    """One field. `help` is a sentence for authors. `default` is what a missing field means; None if nothing."""
+
+    name: str
+    type: Type
+    help: str
+    default: str | int | bool | None = None
+
+
+class ActionType(Struct, frozen=True):
+    """A type of action. `returns`: what it adds to the chain, name → meaning.
+
+    `one_of`: at least one of these fields must be written. `other_fields`: authors may add fields of their own.
+    `placeholder`: whether placeholders are replaced unless the action says otherwise (C-57). `outcomes`: how it may end
+    when it runs.
+    """
+
+    name: str
+    help: str
+    fields: tuple[Field, ...] = ()
+    returns: Mapping[str, str] = {}
+    one_of: tuple[str, ...] = ()
+    other_fields: bool = False
+    placeholder: bool = False
+    outcomes: tuple[str, ...] = ("completed", "failed")
+
+    def field(self, name: str) -> Field | None:
+        return next((field for field in (*self.fields, *COMMON_FIELDS) if field.name == name), None)
+
+    def field_names(self) -> tuple[str, ...]:
+        return tuple(field.name for field in (*self.fields, *COMMON_FIELDS))
+
+
+COMMON_FIELDS = (
+    Field("type", types.TEXT, "The type of the action."),
+    Field(
+        "chain",
+        types.OUTCOMES,
+        "Wait for the previous action and run only after these outcomes; otherwise this action ends as `drop`.",
+    ),
+    Field("chain_drop", types.OUTCOMES, "If this action ends so, everything chained after it ends as `drop`."),
+    Field("placeholder", types.FLAG, "Whether placeholders are replaced in this action."),
+    Field("placeholders", types.FLAG, "The same as `placeholder`."),
+    Field("required_role", types.TEXTS, "Only people with one of these roles; for others the action fails."),
+    Field(
+        "required_permission",
+        types.TEXTS,
+        "Only people with all of these permissions; for others the action fails. Replaces `required_role`.",
+    ),
+    Field("group_admin", types.FLAG, "Only administrators of the group; for others the action fails.", default=False),
+)
+"""The fields that every action has."""

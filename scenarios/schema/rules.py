@@ -1,0 +1,97 @@
+"""The type of the validator's `rules`: a mapping field → list of `{rule, value, on_error}` (C-59, C-61, C-62)."""
+
+import re
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from scenarios.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
+from scenarios.schema import types
+from scenarios.schema.types import Complaint, Type
+
+WITHOUT_VALUE = ("not_empty", "empty")
+COMPARING = ("equals", "not_equals", "contains", "starts_with")
+RULES = (
+    *WITHOUT_VALUE,
+    *COMPARING,
+    "regex",
+    "length_min",
+    "length_max",
+    "in_list",
+    "not_in_list",
+    "is_member",
+)
+ON_ERROR = ("fail", "pass", "skip", "drop")
+_RULE, _ON_ERROR = types.choice(*RULES), types.choice(*ON_ERROR)
+
+
+def rules_complaints(node: Node) -> Iterator[Complaint]:
+    if not isinstance(node, MapNode):
+        yield node, f"must be a mapping from fields to lists of rules, but is {describe(node)}"
+        return
+    for _, rules in node.pairs:
+        if isinstance(rules, ListNode):
+            for rule in rules.items:
+                yield from rule_complaints(rule)
+        elif not is_empty(rules):
+            yield rules, f"must be a list of rules, for example [{{rule: not_empty}}], but is {describe(rules)}"
+
+
+def rule_complaints(node: Node) -> Iterator[Complaint]:
+    if not isinstance(node, MapNode):
+        yield node, f"a rule is a mapping, for example {{rule: not_empty}}, but this is {describe(node)}"
+        return
+    rule, value, on_error = (node.get(name) for name in ("rule", "value", "on_error"))
+    if rule is None or is_empty(rule):
+        yield node, "this entry names no rule; write, for example, rule: not_empty"
+        return
+    yield from _RULE.check(rule)
+    if on_error is not None:
+        yield from _ON_ERROR.check(on_error)
+    if isinstance(rule, Scalar):
+        yield from value_complaints(rule, value)
+
+
+def value_complaints(rule: Scalar, value: Node | None) -> Iterator[Complaint]:
+    """What is wrong with the value of a rule."""
+    if rule.text in WITHOUT_VALUE or rule.text not in RULES or rule.text in ("equals", "not_equals"):
+        return  # a value that may be missing, or empty
+    if value is None or is_empty(value):
+        yield rule, f"the rule {rule.text} needs a value"
+    elif rule.text in ("length_min", "length_max"):
+        yield from types.WHOLE.check(value)
+    elif rule.text == "regex":
+        yield from pattern_complaints(value)
+
+
+def pattern_complaints(node: Node) -> Iterator[Complaint]:
+    """A pattern that does not compile. Braces are part of patterns, so a placeholder is only skipped if it fails."""
+    if not isinstance(node, Scalar):
+        yield node, f"a pattern is a text, but this is {describe(node)}"
+    elif (complaint := pattern_problem(node.text)) and not types.has_placeholder(node):
+        yield node, f"this pattern does not compile: {complaint}"
+
+
+def pattern_problem(pattern: str) -> str | None:
+    """Why a regular expression does not compile; None if it does."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            re.compile(pattern, re.IGNORECASE)
+    except (re.error, RecursionError, OverflowError) as error:
+        return str(error) or type(error).__name__
+    return None
+
+
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {"rule": {"enum": list(RULES)}, "on_error": {"enum": list(ON_ERROR)}},
+            "required": ["rule"],
+        },
+    },
+}
+VALIDATOR_RULES = Type("field → list of {rule, value, on_error}", _SCHEMA, rules_complaints)

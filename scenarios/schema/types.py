@@ -1,0 +1,179 @@
+"""The types of fields: what is wrong with a value, and how an editor sees the type.
+
+A text with a placeholder (`{name}`) is right for every type, as its value is known only later. An empty value is right,
+too: it means that the field is not written.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from scenarios.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
+
+Complaint = tuple[Node, str]
+"""The node that is wrong, and what is wrong with it."""
+
+Complaints = Callable[[Node], Iterator[Complaint]]
+
+_PLACEHOLDER = re.compile(r"\{\s*[^\W\d]")
+_DURATION = re.compile(r"\s*(\d+\s*[wdhms]\s*)+")
+
+
+class Type(Struct, frozen=True):
+    """`name` as authors read it. `complaints` yields what is wrong with a value. `schema` is its JSON Schema."""
+
+    name: str
+    schema: dict[str, Any]
+    complaints: Complaints
+
+    def check(self, node: Node) -> Iterator[Complaint]:
+        """What is wrong with the value of a field of this type."""
+        if not is_empty(node) and not has_placeholder(node):
+            yield from self.complaints(node)
+
+
+def has_placeholder(node: Node) -> bool:
+    return isinstance(node, Scalar) and isinstance(node.value, str) and bool(_PLACEHOLDER.search(node.value))
+
+
+def scalar_type(name: str, schema: dict[str, Any], accepts: Callable[[Scalar], bool]) -> Type:
+    """A type of single values."""
+
+    def complaints(node: Node) -> Iterator[Complaint]:
+        if not isinstance(node, Scalar) or not accepts(node):
+            yield node, f"must be {name}, but is {describe(node)}"
+
+    return Type(name, schema, complaints)
+
+
+def choice(*words: str) -> Type:
+    """One of several words."""
+    return scalar_type(f"one of {', '.join(words)}", {"enum": list(words)}, lambda node: node.text in words)
+
+
+def is_whole(node: Scalar) -> bool:
+    if isinstance(node.value, str):
+        return re.fullmatch(r"-?\d{1,20}", node.value) is not None
+    return isinstance(node.value, int) and not isinstance(node.value, bool)
+
+
+def is_number(node: Scalar) -> bool:
+    return is_whole(node) or isinstance(node.value, float)
+
+
+def is_duration(node: Scalar) -> bool:
+    return is_whole(node) or _DURATION.fullmatch(node.text) is not None
+
+
+def is_date(node: Scalar) -> bool:
+    try:
+        datetime.fromisoformat(node.text)
+    except ValueError:
+        return False
+    return True
+
+
+def text_complaints(node: Node) -> Iterator[Complaint]:
+    if not isinstance(node, Scalar):
+        yield node, f"must be a text, but is {describe(node)}"
+    elif isinstance(node.value, bool):
+        yield node, f"{node.text} means {str(node.value).lower()} in YAML; put it in quotes: '{node.text}'"
+
+
+def texts_complaints(node: Node) -> Iterator[Complaint]:
+    for item in node.items if isinstance(node, ListNode) else (node,):
+        yield from TEXT.check(item)
+
+
+def map_complaints(node: Node) -> Iterator[Complaint]:
+    if not isinstance(node, MapNode):
+        yield node, f"must be a mapping, but is {describe(node)}"
+
+
+def keyboard_complaints(node: Node) -> Iterator[Complaint]:
+    if not isinstance(node, ListNode):
+        yield node, f"must be a list of rows, but is {describe(node)}"
+        return
+    for row in node.items:
+        if isinstance(row, ListNode):
+            for button in row.items:
+                yield from button_complaints(button)
+        elif not is_empty(row) and not has_placeholder(row):
+            yield row, f"a row is a list of buttons, for example [Yes, No], but this is {describe(row)}"
+
+
+def button_complaints(node: Node) -> Iterator[Complaint]:
+    """A button is its text, or a mapping from the text to a scenario or an address."""
+    if not isinstance(node, MapNode):
+        yield from TEXT.check(node)
+        return
+    for _, target in node.pairs:
+        if is_empty(target):
+            yield target, "this button leads nowhere; name a scenario or an address"
+        yield from TEXT.check(target)
+
+
+ATTACHMENT_TYPES = ("photo", "video", "document", "animation", "audio", "voice")
+
+
+def attachment_complaints(node: Node) -> Iterator[Complaint]:
+    for item in node.items if isinstance(node, ListNode) else (node,):
+        if isinstance(item, MapNode):
+            yield from attachment_map_complaints(item)
+        else:
+            yield from TEXT.check(item)
+
+
+def attachment_map_complaints(node: MapNode) -> Iterator[Complaint]:
+    if is_empty(file := node.get("file")) and is_empty(node.get("file_id")):
+        yield node, "an attachment names a file: {file: picture.png, type: document}"
+    if file is not None:
+        yield from TEXT.check(file)
+    if (kind := node.get("type")) is not None:
+        yield from choice(*ATTACHMENT_TYPES).check(kind)
+
+
+def nothing(_: Node) -> Iterator[Complaint]:
+    yield from ()
+
+
+_SCALAR = {"type": ["string", "number"]}
+_TEXTS = {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]}
+_BUTTON = {"anyOf": [_SCALAR, {"type": "object", "additionalProperties": _SCALAR}]}
+_FILE = {
+    "type": "object",
+    "properties": {"file": {"type": "string"}, "type": {"enum": list(ATTACHMENT_TYPES)}},
+    "required": ["file"],
+}
+_ATTACHMENT = {"anyOf": [{"type": "string"}, _FILE]}
+_OUTCOME = {"enum": ["completed", "failed", "drop", "any", True, False]}
+
+TEXT = Type("a text", _SCALAR, text_complaints)
+TEXTS = Type("a text or a list of texts", _TEXTS, texts_complaints)
+WHOLE = scalar_type("a whole number", {"type": "integer"}, is_whole)
+NUMBER = scalar_type("a number", {"type": "number"}, is_number)
+FLAG = scalar_type("true or false", {"type": "boolean"}, lambda node: isinstance(node.value, bool))
+DURATION = scalar_type("a duration, for example 1h 30m", {"type": ["string", "integer"]}, is_duration)
+DATE = scalar_type("a date, for example 2026-11-22", {"type": "string"}, is_date)
+MAPPING = Type("a mapping", {"type": "object"}, map_complaints)
+ANY = Type("any value", {}, nothing)
+KEYBOARD = Type(
+    "a list of rows of buttons",
+    {"type": "array", "items": {"type": "array", "items": _BUTTON}},
+    keyboard_complaints,
+)
+ATTACHMENT = Type(
+    "a file, {file, type}, or a list of them",
+    {"anyOf": [_ATTACHMENT, {"type": "array", "items": _ATTACHMENT}]},
+    attachment_complaints,
+)
+FILE = Type("a file", {"type": "string"}, text_complaints)
+SCENARIOS = Type("a scenario's name or a list of names", _TEXTS, texts_complaints)
+OUTCOMES = Type(
+    "completed, failed, drop, a list of them, any or true",
+    {"anyOf": [_OUTCOME, {"type": "array", "items": _OUTCOME}]},
+    nothing,  # the loader reports them
+)

@@ -1,0 +1,74 @@
+"""The command scenarios: check, new and schema, without a server and without settings."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+
+BAD = "start:\n  actions:\n    - {type: sned, text: x}\n    - {type: send, text: x, attachment: logo.png}\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "bot" / "scenarios").mkdir(parents=True)
+    (tmp_path / "bot" / "scenarios" / "menu.yaml").write_text(BAD)
+    return tmp_path / "bot"
+
+
+@pytest.mark.row("C-88")
+def test_check_prints_a_row_per_problem_and_fails_if_one_is_an_error(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["scenarios", "check", str(folder), "--json"]) == 1
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert rows[0] == {
+        "file": "scenarios/menu.yaml",
+        "line": 3,
+        "column": 14,
+        "severity": "error",
+        "code": "UNKNOWN_ACTION",
+        "message": "there is no action 'sned'; did you mean send?",
+    }
+    assert [(row["line"], row["severity"]) for row in rows] == [(3, "error"), (4, "warning")]
+
+
+def test_check_without_json_prints_places_that_an_editor_opens(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["scenarios", "check", str(folder)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{folder}/scenarios/menu.yaml:3:14: error UNKNOWN_ACTION: ")
+    assert lines[-1] == "1 scenarios with 2 actions: 1 errors, 1 warnings"
+
+
+def test_check_succeeds_if_there_are_only_warnings(folder: Path) -> None:
+    (folder / "scenarios" / "menu.yaml").write_text(BAD.replace("sned", "send"))
+    assert main(["scenarios", "check", str(folder)]) == 0
+
+
+def test_check_of_a_folder_that_does_not_exist_is_wrong_usage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["scenarios", "check", str(tmp_path / "none")]) == 2
+    assert "is not a folder" in capsys.readouterr().err
+
+
+def test_new_writes_a_bot_that_passes_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scenarios", "new", str(tmp_path / "bot"), "--json"]) == 0
+    assert "triggers.yaml" in json.loads(capsys.readouterr().out)["files"]
+    assert main(["scenarios", "check", str(tmp_path / "bot"), "--json"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_new_writes_nothing_into_a_folder_with_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scenarios", "new", str(folder)]) == 1
+    assert "is not empty" in capsys.readouterr().err
+    assert [path.name for path in folder.iterdir()] == ["scenarios"]
+
+
+def test_schema_prints_a_json_schema_with_every_action(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scenarios", "schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert "request_management" in schema["$defs"]["action"]["properties"]["type"]["enum"]

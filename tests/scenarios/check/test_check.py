@@ -1,0 +1,179 @@
+"""The check of a bot before it runs: every complaint has file, line and column."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from scenarios.actions import Actions, own_actions
+from scenarios.check import Checked, check
+from scenarios.schema import ActionType, Field, types
+from tests.scenarios.loader.folder import Files, write
+
+FILE = "scenarios/menu.yaml"
+
+
+def checked(folder: Path, files: Files) -> Checked:
+    return check(write(folder, files), {}, Actions(own_actions()))
+
+
+def found(result: Checked) -> list[tuple[str, int, int, str]]:
+    return [(problem.severity, problem.line, problem.column, problem.code) for problem in result.problems]
+
+
+def of_action(folder: Path, action: str) -> Checked:
+    """The check of a bot whose only action is this one, written in line 3 from column 7 on."""
+    return checked(folder, {FILE: f"start:\n  actions:\n    - {action}\n"})
+
+
+@pytest.mark.row("C-88")
+@pytest.mark.parametrize(
+    ("action", "column", "code", "words"),
+    [
+        ("{type: sned, text: x}", 14, "UNKNOWN_ACTION", "did you mean send?"),
+        ("{type: send, txet: x}", 20, "UNKNOWN_FIELD", "did you mean text?"),
+        ("{type: send, text: [x]}", 26, "WRONG_TYPE", "must be a text, but is a list"),
+        ("{type: send, text: yes}", 26, "WRONG_TYPE", "put it in quotes: 'yes'"),
+        ("{type: send, callback_edit: 'no'}", 35, "WRONG_TYPE", "true or false"),
+        ("{type: send, parse_mode: Markdown}", 32, "WRONG_TYPE", "HTML, MarkdownV2"),
+        ("{type: send, inline: [Yes]}", 29, "WRONG_TYPE", "a row is a list of buttons"),
+        ("{type: send, inline: [[{Next: strat}]]}", 37, "UNKNOWN_SCENARIO", "did you mean start?"),
+        ("{type: send, inline: [[[x]]]}", 30, "WRONG_TYPE", "must be a text"),
+        ("{type: send, attachment: {type: photo}}", 32, "WRONG_TYPE", "names a file"),
+        ("{type: send, attachment: ../secret.txt}", 32, "ATTACHMENT_OUTSIDE", "outside the bot's folder"),
+        ("{type: send, attachment: /etc/passwd}", 32, "ATTACHMENT_OUTSIDE", "outside the bot's folder"),
+        ("{type: user, user_state: '', expire: soon}", 44, "WRONG_TYPE", "a duration"),
+        ("{type: request_management, limit: many}", 41, "WRONG_TYPE", "a whole number"),
+        ("{type: request_management, from_date: 1.2.26}", 45, "WRONG_TYPE", "a date"),
+        ("{type: scenario, value: [strat]}", 32, "UNKNOWN_SCENARIO", "did you mean start?"),
+        ("{type: scenario}", 7, "MISSING_FIELD", "name or value"),
+        ("{type: validator, rules: [not_empty]}", 32, "WRONG_TYPE", "a mapping from fields"),
+        ("{type: validator, rules: {a: not_empty}}", 36, "WRONG_TYPE", "a list of rules"),
+        ("{type: validator, rules: {a: [{rule: notempty}]}}", 44, "WRONG_TYPE", "one of not_empty"),
+        ("{type: validator, rules: {a: [{rule: regex, value: '^(a'}]}}", 58, "BAD_PATTERN", "does not compile"),
+        ("{type: validator, rules: {a: [{rule: length_min, value: x}]}}", 63, "WRONG_TYPE", "a whole number"),
+        ("{type: validator, rules: {a: [{rule: contains}]}}", 44, "WRONG_TYPE", "needs a value"),
+        ("{type: validator, rules: {a: [{rule: empty, on_error: stop}]}}", 61, "WRONG_TYPE", "fail, pass, skip"),
+    ],
+)
+def test_a_mistake_in_an_action_is_an_error_at_its_place(
+    tmp_path: Path, action: str, column: int, code: str, words: str
+) -> None:
+    result = of_action(tmp_path, action)
+    assert found(result) == [("error", 3, column, code)]
+    assert words in result.problems[0].message
+    assert result.problems[0].file == FILE
+
+
+@pytest.mark.parametrize(
+    ("action", "column", "code"),
+    [
+        ("{type: send, text: x, colour: red}", 29, "UNKNOWN_FIELD"),
+        ("{type: send, text: x, attachment: logo.png}", 41, "ATTACHMENT_MISSING"),
+        ("{type: from_speech, audio_file: speech/a.mp3}", 39, "ATTACHMENT_MISSING"),
+        ("{type: send, text: x, required_role: [admin]}", 45, "UNKNOWN_ROLE"),
+        ("{type: send, text: x, required_permission: edit}", 50, "UNKNOWN_PERMISSION"),
+        ("{type: user, user_state: waiting}", 32, "UNKNOWN_STATE"),
+    ],
+)
+def test_what_may_be_meant_is_a_warning(tmp_path: Path, action: str, column: int, code: str) -> None:
+    result = of_action(tmp_path, action)
+    assert found(result) == [("warning", 3, column, code)]
+    assert not result.has_errors
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "{type: send, text: '{name}', name: Anna}",
+        "{type: send, text: '', text_to_speech: '{event_text}', placeholder: true}",
+        "{type: validator, phone: '{event_text}', rules: {phone: [{rule: regex, value: '^\\+7\\d{10}$'}]}}",
+        "{type: validator, rules: {a: [{rule: regex, value: '{pattern}('}]}}",
+        "{type: send, text: 42, inline: '{keyboard}', callback_edit: '{edit}', reply: []}",
+        "{type: send, inline: [['1', {Site: 'https://example.com'}, {Next: '{target}'}], [{Self: start}]]}",
+        "{type: send, attachment: [AgACAgIAAxkBAAI, 'https://example.com/a.png', '{file_path}']}",
+        "{type: restrict, can_send_messages: false, duration: 1d 2h, group_admin: true}",
+        "{type: invite_link, member_limit: 1, expire: 1m 30s}",
+        "{type: user, user_state: ''}",
+        "{type: send, text: , inline: {}, attachment: [], chain: []}",
+    ],
+)
+def test_what_the_dialect_allows_is_no_problem(tmp_path: Path, action: str) -> None:
+    assert found(of_action(tmp_path, action)) == []
+
+
+def actions(*steps: str) -> str:
+    return "start:\n  actions:\n" + "".join(f"    - {step}\n" for step in steps)
+
+
+SEND = "type: send, text: x"
+
+
+@pytest.mark.row("C-88")
+@pytest.mark.parametrize(
+    ("steps", "lines"),
+    [
+        ((f"{{{SEND}}}", f"{{{SEND}, chain: drop}}"), [4]),
+        ((f"{{{SEND}, chain_drop: completed}}", f"{{{SEND}, chain: completed}}", f"{{{SEND}, chain: true}}"), [4]),
+        ((f"{{{SEND}, chain_drop: any}}", f"{{{SEND}, chain: true}}", f"{{{SEND}, chain: drop}}"), [4, 5]),
+        ((f"{{{SEND}, chain_drop: any}}", f"{{{SEND}}}", f"{{{SEND}, chain: true}}"), []),
+        ((f"{{{SEND}}}", f"{{{SEND}, chain: failed}}", f"{{{SEND}, chain: drop}}"), []),
+        ((f"{{{SEND}, chain: drop}}",), []),
+        (("{type: validator, rules: {}}", f"{{{SEND}, chain: drop}}"), []),
+        (("{type: scenario, value: other}", f"{{{SEND}, chain: drop}}"), []),
+        ((f"{{{SEND}}}", f"{{{SEND}, chain: failed, chain_drop: drop}}", f"{{{SEND}, chain: drop}}"), [5]),
+    ],
+)  # fmt: skip
+def test_a_step_that_no_outcome_leads_to_is_an_error(tmp_path: Path, steps: tuple[str, ...], lines: list[int]) -> None:
+    result = checked(tmp_path, {FILE: actions(*steps), "scenarios/other.yaml": "other: {}\n"})
+    assert found(result) == [("error", line, 7, "UNREACHABLE") for line in lines]
+
+
+@pytest.mark.row("C-88")
+def test_scenarios_that_splice_each_other_are_an_error_that_names_the_loop(tmp_path: Path) -> None:
+    files = {
+        "scenarios/a.yaml": "one: {actions: [{type: scenario, value: two}]}\nx: {actions: [{type: scenario, name: x}]}",
+        "scenarios/b.yaml": "two:\n  actions:\n    - {type: scenario, value: [a.one, three]}\nthree: {}\n",
+    }  # fmt: skip
+    result = checked(tmp_path, files)
+    assert found(result) == [("error", 2, 38, "SCENARIO_LOOP"), ("error", 3, 32, "SCENARIO_LOOP")]
+    assert "a.x → a.x" in result.problems[0].message
+    assert "a.one → b.two → a.one" in result.problems[1].message
+
+
+def test_scenarios_that_are_spliced_in_twice_are_no_loop(tmp_path: Path) -> None:
+    menu = "a: {actions: [{type: scenario, value: [b, c]}]}\nb: {actions: [{type: scenario, value: c}]}\nc: {}\n"
+    assert found(checked(tmp_path, {FILE: menu})) == []
+
+
+def test_a_chain_of_a_thousand_splices_is_walked(tmp_path: Path) -> None:
+    lines = [f"s{n}: {{actions: [{{type: scenario, value: s{n + 1}}}]}}" for n in range(2000)]
+    result = checked(tmp_path, {FILE: "\n".join([*lines, "s2000: {actions: [{type: scenario, value: s0}]}"])})
+    assert [problem.code for problem in result.problems] == ["SCENARIO_LOOP"]
+
+
+def test_settings_name_actions_and_their_fields(tmp_path: Path) -> None:
+    settings = "send: {remove: true}\nuser: {expire: soon, expyre: 1d}\nto_speech: {enabled: maybe}\nlogger: {a: 1}\n"
+    result = checked(tmp_path, {FILE: "start: {}\n", "settings.yaml": settings})
+    assert found(result) == [
+        ("error", 2, 16, "WRONG_TYPE"),
+        ("error", 2, 22, "UNKNOWN_SETTING"),
+        ("error", 3, 22, "WRONG_TYPE"),
+        ("warning", 4, 1, "UNKNOWN_SETTING"),
+    ]
+
+
+def test_an_action_of_an_installed_package_is_checked_like_ours(tmp_path: Path) -> None:
+    dice = ActionType("dice", "Throws dice.", (Field("sides", types.WHOLE, "How many sides."),))
+    folder = write(tmp_path, {FILE: actions("{type: dice, sides: 6}", "{type: dice, sides: six}", "{type: card}")})
+    installed = Actions({**own_actions(), "dice": dice}, {"card": "cards:ACTION cannot be imported"})
+    result = check(folder, {}, installed)
+    assert found(result) == [("error", 4, 27, "WRONG_TYPE"), ("error", 5, 14, "UNKNOWN_ACTION")]
+    assert "cards:ACTION cannot be imported" in result.problems[1].message
+
+
+def test_ten_thousand_mistakes_are_reported_within_seconds(tmp_path: Path) -> None:
+    began = time.perf_counter()
+    result = checked(tmp_path, {FILE: actions(*["{type: sned, txet: x, chain: true}"] * 10_000)})
+    assert len(result.problems) == 10_000
+    assert time.perf_counter() - began < 10, "about two seconds on a quiet machine"
