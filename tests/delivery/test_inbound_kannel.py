@@ -1,17 +1,26 @@
 """A real Kannel with the configuration of docs/connect-sms.md calls the API for each SMS that it receives."""
 
+import asyncio
 import re
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import unquote_plus
 
 import msgspec
 import pytest
 
+from bots.services import Services
+from bots.text_bot import text_worker
+from core.courier.runtime import Runtime
+from core.model.people import Group, User
+from core.queue import QueueClient
 from core.updates import Update, tube_of
+from couriers import sms
 from delivery.http.options import Inbound, Options
 from tests.delivery.conftest import Api
 from tests.support.kannel import PORTS, Kannel, free_ports
+from tests.support.stack import QUICK
 from tests.support.waiting import until
 
 GUIDE = Path(__file__).parents[2] / "docs" / "connect-sms.md"
@@ -67,6 +76,38 @@ async def test_an_sms_in_ucs_2_arrives_letter_for_letter(api: Api, gateway: Kann
     await gateway.receive_ucs_2("79990000001", "79000000000", text)
     await until(lambda: _has(api, 1), within=20)
     assert await written(api) == [("+79990000001", text)]
+
+
+@pytest.mark.row("D-24")
+async def test_a_teacher_with_a_telephone_writes_to_a_group_and_gets_an_answer_over_a_real_kannel(
+    api: Api, gateway: Kannel, tmp_path: Path
+) -> None:
+    directory = api.services.directory
+    await directory.create_user("default", User(1, "Анна", None, "trainer", "en", {"sms": ["+79990000001"]}))
+    await directory.create_user("default", User(2, contacts={"sms": ["+79990000002"]}))
+    await directory.create_group("default", Group("g1", "IVT-101"), [2])
+    await directory.own("default", 1, "group", "g1")
+    settings = sms.Settings(gateway.url, gateway.username, gateway.password, "79000000000")
+    runtime = Runtime(api.store, await sms.open(settings, tmp_path), QUICK)
+    worker = text_worker(bot_services(api), "sms")
+    running = [asyncio.create_task(runtime.run()), asyncio.create_task(worker.run())]
+    await gateway.receive("79990000001", "79000000000", "ivt-101 No lecture today")
+    await until(lambda: len(gateway.delivered) == 2, within=20)
+    runtime.stop()
+    worker.stop()
+    await asyncio.gather(*running)
+    await runtime.courier.close()
+    sent = {line.split(" ", 3)[1]: unquote_plus(line.split(" ", 3)[3]) for line in gateway.delivered}
+    assert sent == {"+79990000001": "Accepted. IVT-101, recipients: 1.", "+79990000002": "No lecture today"}
+
+
+def bot_services(api: Api) -> Services:
+    """What the bot's process would have."""
+    ours = api.services
+    client = QueueClient(api.store)
+    return Services(
+        api.store, client, ours.directory, ours.linking, ours.sending, ours.deliveries, ours.channels, ours.tracker
+    )
 
 
 async def _has(api: Api, count: int) -> bool:

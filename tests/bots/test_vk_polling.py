@@ -1,0 +1,130 @@
+"""The poller of VK over the sandbox's long poll: every event once, with one poller of several processes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+
+from bots.updates import Update, Updates, tube_of
+from bots.vk.long_poll import VkAccount, VkUnavailable
+from bots.vk.poller import VkPoller
+from core.queue import QueueClient
+from core.updates import vk_events
+from sandbox.state import SandboxState
+from sandbox.vk import VkServer
+from tests.support.stack import TENANT, Stack
+from tests.support.waiting import until
+
+PERSON = "200001"
+
+
+@pytest.fixture
+async def vk() -> AsyncIterator[VkServer]:
+    server = VkServer(SandboxState())
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@asynccontextmanager
+async def polling(stack: Stack, vk: VkServer) -> AsyncIterator[VkPoller]:
+    """A process that polls."""
+    updates = Updates(QueueClient(stack.store), TENANT, vk_events.CHANNEL, vk_events.SOURCE)
+    async with VkAccount.open(vk.token, vk.url) as account:
+        poller = VkPoller(stack.store, account, updates)
+        task = asyncio.create_task(poller.run())
+        try:
+            yield poller
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def updates_in(stack: Stack) -> list[Update]:
+    tasks = await stack.take(tube_of("vk"), 100)
+    for task in tasks:
+        await stack.queue.settle(task)
+    return [msgspec.json.decode(task.body, type=Update) for task in tasks]
+
+
+async def read(stack: Stack, *texts: str) -> None:
+    """Wait until these texts are in the queue, take them, and check that nothing else was there."""
+    found: list[str] = []
+
+    async def has_all() -> bool:
+        found.extend(update.text for update in await updates_in(stack))
+        return len(found) >= len(texts)
+
+    await until(has_all, within=15)
+    assert found == list(texts)
+
+
+async def until_polled(vk: VkServer, times: int = 1) -> None:
+    await until(lambda: vk._state.counter("vk", "longpoll") >= times, within=15)
+
+
+async def test_a_message_of_a_person_becomes_an_update(stack: Stack, vk: VkServer) -> None:
+    async with polling(stack, vk):
+        await until_polled(vk)
+        vk.write(PERSON, "/help")
+        await until_polled(vk, 2)
+        (update,) = await updates_in(stack)
+        assert (update.channel, update.address, update.text) == ("vk", PERSON, "/help")
+
+
+async def test_what_is_written_while_no_process_polls_is_read_by_the_next_one(stack: Stack, vk: VkServer) -> None:
+    async with polling(stack, vk):
+        await until_polled(vk)
+        vk.write(PERSON, "one")
+        await read(stack, "one")
+    vk.write(PERSON, "two")
+    async with polling(stack, vk):
+        await read(stack, "two")
+
+
+async def test_of_two_processes_one_polls_and_the_other_takes_over(stack: Stack, vk: VkServer) -> None:
+    async with polling(stack, vk):
+        await until_polled(vk)
+        async with polling(stack, vk):
+            await asyncio.sleep(1)
+            assert vk._state.counter("vk", "groups.getLongPollServer") == 1
+    async with polling(stack, vk), polling(stack, vk):
+        vk.write(PERSON, "one")
+        await read(stack, "one")
+        assert vk._state.counter("vk", "groups.getLongPollServer") == 2
+
+
+async def test_a_key_that_is_no_longer_valid_is_replaced_and_nothing_is_lost(stack: Stack, vk: VkServer) -> None:
+    async with polling(stack, vk):
+        await until_polled(vk)
+        vk.long_poll.forget_key()
+        vk.write(PERSON, "one")
+        vk.write(PERSON, "two")
+        await read(stack, "one", "two")
+
+
+async def test_an_event_that_came_as_a_callback_too_is_one(stack: Stack, vk: VkServer) -> None:
+    updates = Updates(QueueClient(stack.store), TENANT, vk_events.CHANNEL, vk_events.SOURCE)
+    async with polling(stack, vk):
+        await until_polled(vk)
+        vk.write(PERSON, "one")
+        answer = await vk.long_poll.answer({"key": vk.long_poll.key, "ts": "1", "wait": "0"})
+        await until_polled(vk, 2)
+        update = vk_events.update_of(answer["updates"][-1])
+        assert update
+        assert not await updates.put(update)
+        await read(stack, "one")
+
+
+async def test_a_refused_token_is_reported_without_the_token(vk: VkServer) -> None:
+    async with VkAccount.open("vk1.a.wrong", vk.url) as account:
+        with pytest.raises(VkUnavailable, match=r"groups\.getById: error 5"):
+            await account.community()
+
+
+async def test_a_server_that_cannot_be_reached_is_reported_without_its_address() -> None:
+    async with VkAccount.open("vk1.a.token", "http://127.0.0.1:9/method/") as account:
+        with pytest.raises(VkUnavailable, match=r"^ClientConnectorError$"):
+            await account.community()
