@@ -35,5 +35,5 @@ def normalise(text: str) -> str:
     A normalised text stays as it is. A text without letters and digits, such as an emoji alone, becomes empty.
     """
     latin = unicodedata.normalize("NFC", text).lower().translate(_TABLE)
-    plain = _OTHER.sub("", re.sub(r"\s", " ", unicodedata.normalize("NFKD", latin)))
+    plain = _OTHER.sub("", re.sub(r"\s", " ", unicodedata.normalize("NFKD", latin).lower()))
     return "_".join(plain.split())[:LONGEST]

@@ -14,24 +14,29 @@ from scenarios.engine.states import OUTCOMES, Cause, State
 
 Path = tuple[int, ...]
 
-CONTROL_FIELDS = frozenset({"type", "chain", "chain_drop", "placeholder", "placeholders"})
-"""The fields of every action that are instructions and no values."""
-
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What the chain so far gives to an action: the results of its actions, and attributes that became variables."""
+    """What the chain so far gives to an action: the results of its actions, and attributes that became variables.
+
+    `from_person`: the names of those that a person has written; texts for a person's chat escape them.
+    """
 
     results: Mapping[str, Any] = field(default_factory=dict)
     variables: Mapping[str, Any] = field(default_factory=dict)
+    from_person: frozenset[str] = frozenset()
 
     def and_then(self, later: "Values") -> "Values":
         """Both together; later values replace earlier ones."""
-        return Values({**self.results, **later.results}, {**self.variables, **later.variables})
+        replaced = later.results.keys() | later.variables.keys()
+        return Values(
+            {**self.results, **later.results},
+            {**self.variables, **later.variables},
+            (self.from_person - replaced) | later.from_person,
+        )
 
-    def seen_by(self, action: Action, event: Mapping[str, Any]) -> dict[str, Any]:
+    def seen_with(self, attributes: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:
         """The flat mapping that an action sees: results over its attributes over variables over the event (C-32)."""
-        attributes = {name: value for name, value in action.fields.items() if name not in CONTROL_FIELDS}
         return {**event, **self.variables, **attributes, **self.results}
 
 

@@ -83,13 +83,13 @@ class _Moves:
     def _splice(self, step: Step, splice: Splice) -> None:
         """Insert the scenarios after the action before `step`, and let the next action follow the last one inserted.
 
-        After parallel branches, or none, the next action follows the action before `step` (C-33, C-34). Where a
-        chain_drop of `step` itself ends its chain, the next action stays behind it.
+        After parallel branches, or none, the next action follows the action before `step` (C-33, C-34). If `step`
+        failed, or its own chain_drop ends the chain, the next action stays behind it.
         """
         followers = [path for path, other in self._steps.items() if other.after == step.path]
         for number, scenario in enumerate(splice.scenarios):
             self.insert(scenario, (*step.path, number), step)
-        if step.cuts:
+        if step.cuts or step.state is not State.COMPLETED:
             return
         last = None if splice.parallel else _last_path(step.path, splice)
         for path in followers:

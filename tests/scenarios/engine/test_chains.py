@@ -104,10 +104,10 @@ def test_a_dropped_action_passes_on_what_came_before_it() -> None:
 
 @pytest.mark.row("C-32")
 def test_an_action_sees_results_over_its_attributes_over_variables_over_the_event() -> None:
-    step = action("send", chain="any", text="own", parse_mode="HTML")
+    attributes = {"text": "own", "parse_mode": "HTML"}
     values = Values(results={"text": "result"}, variables={"parse_mode": "variable", "lang": "ru", "user_id": 2})
     event = {"text": "event", "parse_mode": "event", "user_id": 1, "chat_id": 5, "lang": "en"}
-    assert values.seen_by(step, event) == {
+    assert values.seen_with(attributes, event) == {
         "text": "result", "parse_mode": "HTML", "lang": "ru", "user_id": 2, "chat_id": 5,
     }  # fmt: skip
 
@@ -180,6 +180,13 @@ def test_after_a_scenario_action_that_failed_the_other_actions_still_run() -> No
     run = play([scenario("s", *steps)], by_type(scenario=Ending(State.FAILED, error="there is no scenario 'nowhere'")))
     assert outcomes(run) == {"scenario": "failed", "after": "completed", "free": "completed", "end": "completed"}
     assert run.steps[(0, 1)].values.results == {"error": "there is no scenario 'nowhere'"}
+
+
+@pytest.mark.row("C-35")
+def test_branches_that_exist_run_although_another_one_is_unknown() -> None:
+    partly = Ending(State.FAILED, error="there is no scenario 'nowhere'", splice=splice(INNER, parallel=True).splice)
+    run = play([scenario("s", action("scenario"), action("next", chain="completed"))], by_type(scenario=partly))
+    assert outcomes(run) == {"scenario": "failed", "x": "completed", "y": "completed", "next": "drop"}
 
 
 @pytest.mark.row("C-39")

@@ -1,0 +1,25 @@
+"""Who may run an action, by the roles of the bot (C-68). Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from scenarios.bot import Role
+
+
+def refusal(roles: Mapping[str, Role], fields: Mapping[str, Any], user: object) -> str:
+    """Why this person may not run an action with these fields; empty if it may.
+
+    `required_permission` needs all of its permissions and wins over `required_role`, which needs one of its roles.
+    """
+    own = {name: role for name, role in roles.items() if str(user) in map(str, role.users)}
+    if permissions := _words(fields.get("required_permission")):
+        missing = permissions - {permission for role in own.values() for permission in role.permissions}
+        return f"the person lacks the permission {', '.join(sorted(missing))}" if missing else ""
+    allowed = _words(fields.get("required_role"))
+    if allowed and allowed.isdisjoint(own):
+        return f"the person has none of the roles {', '.join(sorted(allowed))}"
+    return ""
+
+
+def _words(value: Any) -> set[str]:
+    return {str(one) for one in (value if isinstance(value, list | tuple) else [value]) if one not in (None, "")}

@@ -1,0 +1,226 @@
+"""Which scenarios an event starts."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios.button_text import normalise
+from scenarios.loader import load
+from scenarios.triggers import Selection, Triggers
+
+SCENARIOS = "\n".join(
+    f"{name}: {{actions: [{{type: send, text: x}}]}}" for name in ("a", "b", "c", "d", "e", "f", "star", "feedback")
+)
+
+
+@pytest.fixture
+def select(tmp_path: Path) -> Any:
+    """A function: contents of trigger files, event, state → the bare names of the selected scenarios."""
+
+    def choose(triggers: str, event: dict[str, Any] | str, state: str = "", group: str = "") -> list[str]:
+        selection = select_from(tmp_path, triggers, event, state, group)
+        return [name.removeprefix("s.") for name in selection.scenarios]
+
+    return choose
+
+
+def select_from(
+    folder: Path, triggers: str, event: dict[str, Any] | str, state: str = "", group: str = ""
+) -> Selection:
+    return compiled(folder, triggers, group).select({"event_text": event} if isinstance(event, str) else event, state)
+
+
+def compiled(folder: Path, triggers: str, group: str = "") -> Triggers:
+    (folder / "scenarios").mkdir(exist_ok=True)
+    (folder / "scenarios" / "s.yaml").write_text(SCENARIOS)
+    (folder / "triggers.yaml").write_text(triggers)
+    (folder / "group_triggers.yaml").write_text(group)
+    return Triggers(load(folder).bot)
+
+
+def callback(data: str) -> dict[str, Any]:
+    return {"kind": "callback", "callback_data": data}
+
+
+@pytest.mark.row("C-01")
+@pytest.mark.parametrize(("text", "found"), [("Привет", ["a"]), (" ПРИВЕТ ", ["a"]), ("привет всем", []), ("", [])])
+def test_exact_compares_the_whole_text_without_case(select: Any, text: str, found: list[str]) -> None:
+    assert select("text: {exact: {привет: a}}", text) == found
+
+
+@pytest.mark.row("C-02")
+@pytest.mark.parametrize(("text", "found"), [("/HELP me", ["a"]), ("see /help", []), ("/hel", [])])
+def test_starts_with_compares_the_beginning(select: Any, text: str, found: list[str]) -> None:
+    assert select("text: {starts_with: {/help: a}}", text) == found
+
+
+@pytest.mark.row("C-03")
+@pytest.mark.parametrize(("text", "found"), [("дай справку мне", ["a"]), ("СПРАВКА", ["a"]), ("спр", [])])
+def test_contains_compares_any_part(select: Any, text: str, found: list[str]) -> None:
+    assert select("text: {contains: {справк: a}}", text) == found
+
+
+@pytest.mark.row("C-04")
+@pytest.mark.parametrize(("text", "found"), [("Код 1234", ["a"]), ("код 12345", []), ("x7", ["b"])])
+def test_a_broken_pattern_is_skipped_and_the_others_work(select: Any, text: str, found: list[str]) -> None:
+    assert select("text: {regex: {'(код': c, '^код\\s+(\\d{4})$': a, 'x\\d': b}}", text) == found
+
+
+@pytest.mark.row("C-04")
+def test_a_broken_pattern_is_reported_with_its_place(tmp_path: Path) -> None:
+    compiled(tmp_path, "text:\n  regex: {'(код': a}")
+    reports = [(problem.line, problem.code) for problem in load(tmp_path).problems if problem.is_error]
+    assert reports == [(2, "BAD_PATTERN")]
+
+
+@pytest.mark.row("C-04")
+def test_a_pattern_that_backtracks_ends_at_its_time_limit_with_a_warning(tmp_path: Path) -> None:
+    began = time.monotonic()
+    selection = select_from(tmp_path, "text: {regex: {'(a|aa|a?)+$': a, 'b$': b}}", "a" * 60 + "!b")
+    assert time.monotonic() - began < 2
+    assert selection.scenarios == ("s.b",)
+
+
+@pytest.mark.row("C-05")
+@pytest.mark.parametrize(("state", "found"), [("feedback", ["feedback"]), ("other", ["star"]), ("", ["star"])])
+def test_any_text_of_a_person_in_a_state_goes_to_its_scenario(select: Any, state: str, found: list[str]) -> None:
+    assert select('text: {state: {feedback: feedback}, "*": star}', "что угодно", state) == found
+
+
+ALL_KINDS = """
+text:
+  "*": star
+  contains: {hello: e}
+  starts_with: {hello: d}
+  regex: {"^hello": c}
+  state: {feedback: b}
+  exact: {hello: a}
+"""
+
+
+@pytest.mark.row("C-06")
+@pytest.mark.parametrize(
+    ("text", "state", "found"),
+    [
+        ("hello", "feedback", "a"),
+        ("hello you", "feedback", "b"),
+        ("hello you", "", "c"),
+        ("oh hello", "", "e"),
+        ("oh", "", "star"),
+    ],
+)
+def test_kinds_are_tried_in_their_order_and_not_in_that_of_the_file(
+    select: Any, text: str, state: str, found: str
+) -> None:
+    assert select(ALL_KINDS, text, state) == [found]
+
+
+@pytest.mark.row("C-06")
+def test_starts_with_comes_before_contains_and_within_a_kind_the_file_decides(select: Any) -> None:
+    assert select("text: {contains: {hello: e}, starts_with: {hello: d, hell: a}}", "hello you") == ["d"]
+    assert select("text: {contains: {hell: e, hello: d}}", "hello") == ["e"]
+
+
+@pytest.mark.row("C-07")
+@pytest.mark.parametrize(
+    ("label", "normal"),
+    [
+        ("🏠 Главное меню", "glavnoe_menyu"),
+        ("Ещё  ЖЮРИ!", "eshche_zhyuri"),
+        ("glavnoe_menyu", "glavnoe_menyu"),
+        ("Café – №5", "cafe_no5"),
+        ("🔥", ""),
+        ("x" * 80, "x" * 60),
+    ],
+)
+def test_a_button_text_is_normalised(label: str, normal: str) -> None:
+    assert normalise(label) == normal
+    assert normalise(normal) == normal
+
+
+@pytest.mark.row("C-07")
+def test_callbacks_compare_normalised_button_texts(select: Any) -> None:
+    file = "callback: {exact: {'🏠 Главное меню': a}, contains: {Меню: b, 🔥: c}}"
+    assert select(file, callback("glavnoe_menyu")) == ["a"]
+    assert select(file, callback("Главное меню")) == ["a"]
+    assert select(file, callback("menyu_2")) == ["b"]
+    assert select(file, callback("other")) == []
+    assert select("text: {exact: {x: a}}", callback("x")) == []
+
+
+@pytest.mark.row("C-08")
+def test_a_button_that_names_a_scenario_needs_no_trigger(tmp_path: Path) -> None:
+    assert select_from(tmp_path, "", callback(":main_menu")).scenarios == ("main_menu",)
+
+
+@pytest.mark.row("C-10")
+@pytest.mark.parametrize(("chat_type", "found"), [("private", "a"), (None, "a"), ("group", "b"), ("supergroup", "b")])
+def test_private_chats_and_groups_have_files_of_their_own(select: Any, chat_type: str | None, found: str) -> None:
+    event = {"event_text": "x", "chat_type": chat_type, "chat_id": -5}
+    assert select("text: {exact: {x: a}}", event, group="text: {exact: {x: b}}") == [found]
+
+
+MEMBERS = """
+new_member:
+  default: star
+  initiator: {"@boss": d}
+  creator: {maker: c}
+  link: {"+abc": b}
+  group: {"ИВТ-21": a}
+"""
+JOINED = {"chat_type": "group", "joined_user_id": 7}
+INVITED = {**JOINED, "invite_link": "https://t.me/+ABCdef", "creator_username": "Maker", "initiator_username": "BOSS"}
+
+
+@pytest.mark.row("C-11")
+@pytest.mark.parametrize(
+    ("event", "found"),
+    [
+        ({**INVITED, "chat_title": "ивт-21"}, "a"),
+        (INVITED, "b"),
+        ({**INVITED, "invite_link": ""}, "c"),
+        ({**JOINED, "initiator_username": "@boss"}, "d"),
+        (JOINED, "star"),
+    ],
+)
+def test_new_members_are_matched_by_group_link_creator_initiator_and_default(
+    select: Any, event: dict[str, Any], found: str
+) -> None:
+    assert select("", event, group=MEMBERS) == [found]
+
+
+@pytest.mark.row("C-12")
+def test_an_event_without_a_match_is_a_warning_and_starts_nothing(tmp_path: Path) -> None:
+    selection = select_from(tmp_path, "text: {exact: {x: a}}", "nonsense")
+    assert selection == Selection((), ("no trigger matches this event (text): 'nonsense'",))
+
+
+@pytest.mark.row("C-19")
+def test_all_scenarios_of_an_entry_run_and_continue_goes_on_to_lower_kinds(select: Any) -> None:
+    file = """
+    text:
+      exact: {x: [a, {scenario: b, continue: true}]}
+      starts_with: {x: c}
+      contains: {x: d}
+      "*": star
+    """
+    assert select(file, "x") == ["a", "b", "c"]
+
+
+@pytest.mark.row("C-19")
+def test_continue_does_not_try_other_entries_of_the_same_kind_and_no_scenario_runs_twice(select: Any) -> None:
+    file = 'text: {contains: {x: [{scenario: a, continue: true}], xy: b}, "*": [a, star]}'
+    assert select(file, "xy") == ["a", "star"]
+
+
+@pytest.mark.row("C-19")
+@pytest.mark.parametrize(("chat", "found"), [(-100, ["a"]), (-200, ["b"]), (-300, ["star"])])
+def test_from_chat_limits_a_scenario_to_chats(select: Any, chat: int, found: list[str]) -> None:
+    file = 'text: {exact: {x: [{scenario: a, from_chat: -100}, {scenario: b, from_chat: [-200]}]}, "*": star}'
+    assert select("", {"event_text": "x", "chat_type": "group", "chat_id": chat}, group=file) == found
+
+
+def test_empty_mappings_and_lists_are_legal_everywhere(select: Any) -> None:
+    assert select('text: {exact: {}, "*": []}\ncallback: {}\nnew_member: {default: {}}', "x") == []
