@@ -15,11 +15,16 @@ VERSION = "5.199"
 WAIT = 10
 """Seconds that VK holds a request without events."""
 
+_TOKEN_REFUSED = frozenset({5, 27, 28})
 _TIMEOUT = aiohttp.ClientTimeout(total=WAIT + 10, connect=10)
 
 
 class VkUnavailable(Exception):
     """VK cannot be reached or refuses the call. The text contains no token."""
+
+
+class TokenRefused(Exception):
+    """The token was withdrawn, or is of no community; only an operator can help."""
 
 
 class Server(Struct, frozen=True):
@@ -41,7 +46,7 @@ class Events(Struct, frozen=True):
 
 
 class VkAccount:
-    """The account of a community. Methods raise VkUnavailable."""
+    """The account of a community. Methods raise VkUnavailable, TokenRefused."""
 
     def __init__(self, session: aiohttp.ClientSession, token: str, api_url: str | None = None) -> None:
         self._session = session
@@ -60,7 +65,7 @@ class VkAccount:
         found = await self._call("groups.getById")
         groups = found.get("groups") if isinstance(found, dict) else found
         if not isinstance(groups, list) or not groups or not isinstance(groups[0].get("id"), int):
-            raise VkUnavailable("the token belongs to no community")
+            raise TokenRefused("The token belongs to no community: check ADA_VK_TOKEN")
         return int(groups[0]["id"])
 
     async def server(self, community: int) -> Server:
@@ -90,6 +95,8 @@ class VkAccount:
         body = await self._request("POST", self._url + method, data=data)
         error = body.get("error")
         if isinstance(error, dict):
+            if error.get("error_code") in _TOKEN_REFUSED:
+                raise TokenRefused("VK does not accept the token: check ADA_VK_TOKEN")
             raise VkUnavailable(f"{method}: error {error.get('error_code')}")
         return body.get("response")
 

@@ -20,7 +20,8 @@ from core.updates.vk_events import update_of
 
 log = logging.getLogger(__name__)
 
-FAILURE_PAUSE = 3.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 15.0
+"""Seconds after a fault."""
 _POSITION_KEPT = timedelta(days=7)
 
 
@@ -34,9 +35,10 @@ class VkPoller:
         self._bot = ""
         self._community = 0
         self._server: Server | None = None
+        self._faults = 0
 
     async def run(self) -> None:
-        """Poll until cancelled; as a standby while another process polls."""
+        """Poll until cancelled; as a standby while another process polls. Raises TokenRefused."""
         while True:
             try:
                 await self._sign_in()
@@ -47,7 +49,8 @@ class VkPoller:
                 log.warning("VK cannot be polled (%s), trying again", fault)
             except StoreError as fault:
                 log.warning("polling pauses: %s", fault)
-            await asyncio.sleep(FAILURE_PAUSE)
+            await asyncio.sleep(min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**self._faults))
+            self._faults = min(self._faults + 1, 10)
 
     async def _sign_in(self) -> None:
         if not self._bot:
@@ -55,7 +58,7 @@ class VkPoller:
             self._bot = f"vk.{self._community}"
 
     async def _poll_while_held(self, lease: PollerLease) -> None:
-        """Return when the lease is lost. Raises VkUnavailable, StoreError."""
+        """Return when the lease is lost. Raises VkUnavailable, TokenRefused, StoreError."""
         log.info("this process gets the events of club%d", self._community)
         self._server = None
         polling, holding = asyncio.create_task(self._poll_on()), asyncio.create_task(lease.hold())
@@ -75,6 +78,7 @@ class VkPoller:
     async def _poll(self) -> None:
         server = self._server or await self._begin()
         answer = await self._account.poll(server)
+        self._faults = 0
         for event in answer.events:
             if update := update_of(event):
                 await self._updates.put(update)

@@ -13,6 +13,7 @@ from bots.telegram.bot import TELEGRAM, open_bot
 from bots.telegram.polling import TokenRefused
 from bots.text_bot import text_worker
 from bots.updates import Updates
+from bots.vk.long_poll import TokenRefused as VkTokenRefused
 from bots.vk.long_poll import VkAccount
 from bots.vk.poller import VkPoller
 from cli.command import OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
@@ -89,18 +90,20 @@ async def run_vk(configuration: Configuration, services: Services, stop: asyncio
         polling = asyncio.create_task(poller.run(), name="polling")
         announce(bot="vk")
         try:
-            await work(worker, stop)
-        finally:
-            await cancel_and_wait(polling)
+            await work(worker, stop, polling)
+        except VkTokenRefused as refusal:
+            raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
 
 
-async def work(worker: Worker, stop: asyncio.Event) -> None:
-    """Runs a worker until a stop is requested."""
+async def work(worker: Worker, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:
+    """Runs a worker until a stop is requested, or until a task beside it ends; raises what that task raises."""
     working, stopping = asyncio.create_task(worker.run()), asyncio.create_task(stop.wait())
-    await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    done, _ = await asyncio.wait({working, stopping, *beside}, return_when=asyncio.FIRST_COMPLETED)
+    await cancel_and_wait(stopping, *beside)
     worker.stop()
-    await cancel_and_wait(stopping)
     await working
+    for ended in done:
+        ended.result()
 
 
 BOTS: Mapping[str, Run] = {"telegram": run_telegram, "sms": run_sms, "vk": run_vk}

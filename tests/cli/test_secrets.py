@@ -21,6 +21,7 @@ pytestmark = pytest.mark.timeout(240)
 
 CHANNEL_SECRETS = {"ADA_TELEGRAM_API_HASH": "telegram", "ADA_VK_TOKEN": "vk", "ADA_SMS_PASSWORD": "sms",
                    "ADA_BOT_TOKEN": "telegram-bot"}  # fmt: skip
+BOT_SECRETS = {"ADA_VK_TOKEN": "bot vk", "ADA_BOT_TOKEN": "bot telegram"}
 SMTP_READERS = {"serve", "courier email"}
 
 
@@ -65,14 +66,17 @@ def test_up_prints_no_password_of_the_server(running: Installation) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment of a process")
 def test_each_process_receives_only_its_own_secrets(running: Installation) -> None:
     key = (running.facts() or {})["key"]
+    bots = [f"bot {channel}" for channel in ("telegram", "vk", "sms")]
     couriers = [f"courier {channel}" for channel in ("telegram", "vk", "sms", "telegram-bot", "email")]
-    for process in ("serve", "sandbox", *couriers, "valkey-server"):
+    for process in ("serve", "sandbox", *couriers, *bots, "valkey-server"):
         shown = environment_of(running.child(process if process == "valkey-server" else f"cli {process}"))
         expected = {name for name, channel in CHANNEL_SECRETS.items() if process == f"courier {channel}"}
+        expected |= {name for name, reader in BOT_SECRETS.items() if process == reader}
         assert {name for name in CHANNEL_SECRETS if f"{name}=" in shown} == expected, process
-        assert ("ADA_SMTP_URL=" in shown) == (process in SMTP_READERS), process
+        assert ("ADA_SMTP_URL=" in shown) == (process in SMTP_READERS or process in bots), process
+        assert ("ADA_INBOUND_SMS_SECRET=" in shown) == (process in ("serve", "sandbox")), process
         assert (key in shown) == (process == "serve"), process
-        assert ("ADA_REDIS_URL" in shown) == (process == "serve" or process.startswith("courier")), process
+        assert ("ADA_REDIS_URL" in shown) == (process == "serve" or process in (*couriers, *bots)), process
 
 
 def environment_of(pid: int) -> str:
