@@ -47,7 +47,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     ),
     "scenarios": (
         "cli.commands.scenarios",
-        "bots written in YAML: check one, write a new one, print the schema for editors",
+        "bots written in YAML: check and try one, write a new one, print the schema for editors",
     ),
     "serve": ("cli.commands.serve", "run only the HTTP API and the web page"),
     "bot": ("cli.commands.bot", "run only the bot of one channel, which answers what people write"),

@@ -1,4 +1,4 @@
-"""The verb scenarios: checks a bot written in YAML, writes a new one, prints the JSON Schema for editors."""
+"""The verb scenarios: checks and tries a bot written in YAML, writes a new one, prints the schema for editors."""
 
 import json
 from argparse import SUPPRESS, ArgumentParser, Namespace
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from cli.command import FAILURE, SUCCESS, Command, CommandFailed, add_json_option
+from cli.commands.scenario_runs import declare_graph, declare_run, print_graph, run_update
 from scenarios import new_bot
 from scenarios.actions import installed_actions
 from scenarios.check import Checked, check
@@ -16,10 +17,14 @@ def declare(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="action", required=True, metavar="|".join(ACTIONS))
     check_parser = verbs.add_parser("check", help="find mistakes in a bot's files before it runs")
     new_parser = verbs.add_parser("new", help="write a small working bot into a new folder")
-    for subparser in (check_parser, new_parser):
+    run_parser = verbs.add_parser("run", help="show what the bot does with a recorded event; nothing is sent")
+    graph_parser = verbs.add_parser("graph", help="show what follows what in a scenario")
+    for subparser in (check_parser, new_parser, run_parser, graph_parser):
         subparser.add_argument("folder", type=Path, metavar="DIR", help="the bot's folder")
+    declare_run(run_parser)
+    declare_graph(graph_parser)
     schema_parser = verbs.add_parser("schema", help="print the JSON Schema of scenario files, for editors")
-    for subparser in (check_parser, new_parser, schema_parser):
+    for subparser in (check_parser, new_parser, run_parser, graph_parser, schema_parser):
         add_json_option(subparser, default=SUPPRESS)
 
 
@@ -70,7 +75,9 @@ def print_schema(_: Namespace) -> int:
 
 ACTIONS: Mapping[str, Callable[[Namespace], int]] = {
     "check": check_folder,
+    "graph": print_graph,
     "new": write_new,
+    "run": run_update,
     "schema": print_schema,
 }
 

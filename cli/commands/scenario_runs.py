@@ -1,0 +1,105 @@
+"""The actions run and graph of the verb scenarios: what a bot does with an event, and how a scenario is built."""
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
+from scenarios.bot import Bot, Scenario
+from scenarios.dry_run import Result, Row, dry_run
+from scenarios.graph import as_dot, as_text, graph_of
+from scenarios.loader import load
+
+_LONGEST_TEXT = 70
+"""Characters of a message in the table."""
+
+
+def declare_run(parser: ArgumentParser) -> None:
+    parser.add_argument("--update", type=Path, required=True, metavar="FILE", help="an event, one flat JSON object")
+    parser.add_argument("--dry", action="store_true", required=True, help="send nothing, write nothing")
+    parser.add_argument("--fail", action="append", default=[], metavar="TYPE", help="let actions of this type fail")
+
+
+def declare_graph(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the scenario")
+    parser.add_argument("--dot", action="store_true", help="print the language of Graphviz")
+
+
+def run_update(arguments: Namespace) -> int:
+    """Prints one row per action that the event starts. Warnings are on stderr."""
+    event = read_event(arguments.update)
+    result = dry_run(load_bot(arguments.folder), event, arguments.fail)
+    for warning in result.warnings:
+        print_warning(warning)
+    for line in rows_as_json(result.rows) if arguments.json else rows_as_text(result):
+        print(line)
+    return SUCCESS
+
+
+def print_graph(arguments: Namespace) -> int:
+    bot = load_bot(arguments.folder)
+    scenario = find_scenario(bot, arguments.name)
+    graph = graph_of(bot, scenario)
+    if arguments.json:
+        print(json.dumps(asdict(graph), ensure_ascii=False))
+    else:
+        print(as_dot(graph) if arguments.dot else as_text(bot, scenario))
+    return SUCCESS
+
+
+def print_warning(message: str) -> None:
+    print(f"ada: warning: {message}", file=sys.stderr)
+
+
+def load_bot(folder: Path) -> Bot:
+    """The bot as far as it can be read. Its errors are warnings here: `check` explains them."""
+    loaded = load(folder)
+    for problem in loaded.problems:
+        if problem.is_error:
+            print_warning(f"{folder / problem.file}:{problem.line}:{problem.column}: {problem.message}")
+    return loaded.bot
+
+
+def read_event(file: Path) -> Mapping[str, Any]:
+    try:
+        event = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CommandFailed(f"{file} cannot be read: {error.strerror}", WRONG_USAGE) from None
+    except (ValueError, RecursionError) as error:
+        raise CommandFailed(f"{file} is not JSON: {error}", WRONG_USAGE) from None
+    if not isinstance(event, dict):
+        raise CommandFailed(f"{file} must hold one event, a JSON object", WRONG_USAGE)
+    return event
+
+
+def find_scenario(bot: Bot, name: str) -> Scenario:
+    if found := bot.find(name):
+        return found
+    if several := bot.short_names.get(name):
+        raise CommandFailed(f"several scenarios are called {name!r}: {', '.join(several)}")
+    raise CommandFailed(f"there is no scenario {name!r}; there are: {', '.join(sorted(bot.scenarios))}")
+
+
+def rows_as_json(rows: Iterable[Row]) -> Iterable[str]:
+    return (json.dumps(asdict(row), ensure_ascii=False, default=str) for row in rows)
+
+
+def rows_as_text(result: Result) -> Iterable[str]:
+    for row in result.rows:
+        yield f"{row.n:>3}. {row.outcome:<9} {row.scenario}: {row.type} ({row.why})"
+        if row.send is not None:
+            yield from (f"       {line}" for line in message_lines(row.send))
+    if not result.rows:
+        yield "no action runs"
+
+
+def message_lines(send: Mapping[str, Any]) -> Iterable[str]:
+    text = " ".join(str(send["text"]).split())
+    yield f"» {text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + '…'}"
+    for name, value in send.items():
+        if name != "text":
+            yield f"  {name}: {json.dumps(value, ensure_ascii=False, default=str)}"

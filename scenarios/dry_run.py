@@ -1,0 +1,199 @@
+"""Runs a bot's scenarios for one recorded event, without Redis and providers: nothing is sent or written (C-89).
+
+Triggers, chains, placeholders, roles and the validator work as they do on the server. Calls to providers are answered
+as if they succeeded; `fail` names types of actions that fail instead.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from scenarios.access import refusal
+from scenarios.actions import installed_actions
+from scenarios.attributes import Prepared, prepare
+from scenarios.bot import Bot
+from scenarios.engine import Cause, Effects, Ending, Path, Run, Splice, State, Step, Values, begin, end
+from scenarios.graph import words
+from scenarios.message import message
+from scenarios.schema import ActionType
+from scenarios.triggers import Triggers
+from scenarios.validator import validate
+
+SAMPLES: Mapping[str, Any] = {
+    "last_message_id": 1,
+    "duration_seconds": 60,
+    "restrict_user_id": 1,
+    "invite_links_deleted": 0,
+    "invite_links_failed": 0,
+    "tokens_used": 0,
+}
+"""What providers return here. Every other result is the name of the field in brackets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One action of the run. `n` counts from 1 in the author's order; `why`: what released or dropped it, and an error.
+
+    `send`: the message, if the action sent one.
+    """
+
+    n: int
+    scenario: str
+    type: str
+    outcome: str
+    why: str
+    send: Mapping[str, Any] | None
+
+
+@dataclass(slots=True)
+class Result:
+    """The rows of the actions, and warnings: no trigger, broken patterns, placeholders, the loop guard."""
+
+    rows: list[Row] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def dry_run(bot: Bot, event: Mapping[str, Any], fail: Collection[str] = ()) -> Result:
+    """The actions that this event starts, each with its outcome. The person's state is `user_state` of the event."""
+    return _DryRun(bot, event, fail).result()
+
+
+class _DryRun:
+    def __init__(self, bot: Bot, event: Mapping[str, Any], fail: Collection[str]) -> None:
+        self._bot = bot
+        self._event = event
+        self._fail = fail
+        self._types = installed_actions().types
+        self._sent: dict[Path, Mapping[str, Any]] = {}
+        self._warnings: list[str] = []
+
+    def result(self) -> Result:
+        run, effects = begin([scenario for name in self._chosen() if (scenario := self._bot.find(name))])
+        ready = self._noted(effects)
+        while ready:
+            path = ready.pop(0)
+            run, effects = end(run, path, self._execute(run.steps[path]))
+            ready = sorted([*ready, *self._noted(effects)])
+        return Result(list(self._rows(run)), self._warnings)
+
+    def _chosen(self) -> Iterable[str]:
+        """The scenarios of the triggers. One that does not exist is a warning (C-35)."""
+        triggers = Triggers(self._bot)
+        selection = triggers.select(self._event, str(self._event.get("user_state") or ""))
+        self._warnings += [*triggers.complaints, *selection.warnings]
+        self._warnings += [unknown(self._bot, name) for name in selection.scenarios if self._bot.find(name) is None]
+        return selection.scenarios
+
+    def _noted(self, effects: Effects) -> list[Path]:
+        self._warnings += effects.complaints
+        return list(effects.released)
+
+    def _execute(self, step: Step) -> Ending:
+        kind = self._types.get(step.action.type)
+        if kind is None:
+            return failed(f"there is no action {step.action.type!r}")
+        section = self._bot.settings.get(kind.name)
+        settings = section if isinstance(section, Mapping) else {}
+        prepared = prepare(step.action, {"placeholder": kind.placeholder, **settings}, step.values, self._event)
+        self._warnings += [f"{step.scenario}: {warning}" for warning in prepared.warnings]
+        if error := self._obstacle(step, settings):
+            return failed(error)
+        ending = EXECUTORS.get(kind.name, _succeed)(self, step, prepared, kind)
+        return replace(ending, returned=prepared.returned.and_then(ending.returned))
+
+    def _obstacle(self, step: Step, settings: Mapping[str, Any]) -> str:
+        """Why the action cannot run; empty if it can."""
+        if step.action.type in self._fail:
+            return "it fails because of --fail"
+        if settings.get("enabled") is False:
+            return f"settings.yaml switches the action {step.action.type} off"
+        return refusal(self._bot.roles, {**settings, **step.action.fields}, self._event.get("user_id"))
+
+    def send(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
+        content = message(prepared.seen)
+        if content is None:
+            return failed("there is nothing to send: no text and no attachment")
+        self._sent[step.path] = content
+        return completed(samples(kind))
+
+    def validator(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
+        verdict = validate(prepared.own.get("rules"), prepared.seen, lambda rule: True)
+        fields = {name: value for name, value in prepared.own.items() if name != "rules"}
+        return Ending(verdict.state, Values(fields, from_person=prepared.from_person & fields.keys()), verdict.error)
+
+    def scenario(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
+        """Splices in the named scenarios that exist; unknown names make the action fail."""
+        named = prepared.own.get("value") or prepared.own.get("name") or []
+        names = [str(name) for name in named] if isinstance(named, list) else [str(named)]
+        caller = self._bot.scenarios.get(step.scenario)
+        found = [self._bot.find(name, caller) for name in names]
+        errors = [unknown(self._bot, name) for name, one in zip(names, found, strict=True) if one is None]
+        splice = Splice(tuple(one for one in found if one is not None), parallel=isinstance(named, list))
+        self._warnings += errors
+        return Ending(State.FAILED if errors else State.COMPLETED, error="; ".join(errors), splice=splice)
+
+    def request(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
+        """The text that would be stored."""
+        return completed(Values({"request_text": prepared.seen.get("event_text", "")}, from_person=_REQUEST))
+
+    def _rows(self, run: Run) -> Iterable[Row]:
+        numbers = {step.path: n for n, step in enumerate(run.in_order, 1)}
+        for step in run.in_order:
+            why = explain(step, numbers, run)
+            outcome = str(step.state)
+            yield Row(numbers[step.path], step.scenario, step.action.type, outcome, why, self._sent.get(step.path))
+
+
+_REQUEST = frozenset({"request_text"})
+
+
+def _succeed(run: _DryRun, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
+    return completed(samples(kind))
+
+
+EXECUTORS: Mapping[str, Callable[[_DryRun, Step, Prepared, ActionType], Ending]] = {
+    "send": _DryRun.send,
+    "validator": _DryRun.validator,
+    "scenario": _DryRun.scenario,
+    "request": _DryRun.request,
+}
+"""What runs for real, by type; every other action completes with samples."""
+
+
+def samples(kind: ActionType) -> Values:
+    """Results as a provider would return them. `text` is left out: it would replace the text of the next message."""
+    names = [name for name in kind.returns if name.isidentifier() and name != "text"]
+    return Values({name: SAMPLES.get(name, f"[{name}]") for name in names})
+
+
+def completed(returned: Values) -> Ending:
+    return Ending(State.COMPLETED, returned)
+
+
+def failed(error: str) -> Ending:
+    return Ending(State.FAILED, error=error)
+
+
+def unknown(bot: Bot, name: str) -> str:
+    """The complaint about a name that no scenario has, or several."""
+    if several := bot.short_names.get(name):
+        return f"several scenarios are called {name!r}: {', '.join(several)}"
+    return f"there is no scenario {name!r}"
+
+
+def explain(step: Step, numbers: Mapping[Path, int], run: Run) -> str:
+    """What released or dropped a step, in words, and the error if it failed."""
+    ending = step.ending
+    error = ending.error if ending is not None else ""
+    return _cause(step, numbers, run) + (f"; {error}" if error else "")
+
+
+def _cause(step: Step, numbers: Mapping[Path, int], run: Run) -> str:
+    if step.cause is Cause.UNCHAINED:
+        return "it has no chain, so it runs at once"
+    if step.cause is Cause.FIRST or step.caused_by is None:
+        return "it has a chain, but no action is before it"
+    before = f"action {numbers[step.caused_by]} ended as {run.steps[step.caused_by].state}"
+    if step.cause is Cause.CUT:
+        return f"{before}, which its chain_drop names"
+    return f"{before}; the chain is {words(step.action.chain or frozenset())}"

@@ -1,0 +1,140 @@
+"""A scenario as a graph: its actions, what each waits for, and the scenarios that it splices in. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from scenarios.bot import ANY, Action, Bot, Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One action. `id`: scenario and number from 1, as in `menu.start:2`."""
+
+    id: str
+    scenario: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """`label`: the outcomes with which the second action runs, or `splices in`."""
+
+    source: str
+    target: str
+    label: str
+
+
+@dataclass(slots=True)
+class Graph:
+    """The scenario and all that it splices in, each once; so a loop is an edge back. `unknown`: names without one."""
+
+    nodes: list[Node] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+
+def graph_of(bot: Bot, scenario: Scenario) -> Graph:
+    """The graph of this scenario. Names with placeholders are known only when it runs; they are in `unknown`."""
+    graph, waiting, seen = Graph(), [scenario], {scenario.name}
+    while waiting:
+        current = waiting.pop(0)
+        for number, action in enumerate(current.actions, 1):
+            for target in _add(graph, bot, current, number, action):
+                if target.name not in seen:
+                    seen.add(target.name)
+                    waiting.append(target)
+    return graph
+
+
+def spliced_names(action: Action) -> list[str]:
+    """The names that a `scenario` action splices in."""
+    named = action.fields.get("value") or action.fields.get("name")
+    if action.type != "scenario" or not named:
+        return []
+    return [str(name) for name in named] if isinstance(named, list | tuple) else [str(named)]
+
+
+def is_parallel(action: Action) -> bool:
+    """Whether a `scenario` action names a list (C-34)."""
+    return isinstance(action.fields.get("value") or action.fields.get("name"), list | tuple)
+
+
+def _add(graph: Graph, bot: Bot, scenario: Scenario, number: int, action: Action) -> Iterator[Scenario]:
+    """Adds one action with its edges; yields the scenarios that it splices in."""
+    own = _id(scenario, number)
+    graph.nodes.append(Node(own, scenario.name, action.type))
+    if number > 1 and action.chain is not None:
+        graph.edges.append(Edge(before(bot, scenario, number), own, words(action.chain)))
+    for name in spliced_names(action):
+        target = bot.find(name, scenario)
+        if target is None:
+            graph.unknown.append(name)
+        else:
+            graph.edges.append(Edge(own, _id(target, 1), "splices in"))
+            yield target
+
+
+def before(bot: Bot, scenario: Scenario, number: int) -> str:
+    """The action before this one: of a single scenario that is spliced in there, the last one (C-33)."""
+    previous = scenario.actions[number - 2]
+    names = spliced_names(previous)
+    target = bot.find(names[0], scenario) if names and not is_parallel(previous) else None
+    return _id(target, len(target.actions)) if target and target.actions else _id(scenario, number - 1)
+
+
+def _id(scenario: Scenario, number: int) -> str:
+    return f"{scenario.name}:{number}"
+
+
+def words(outcomes: frozenset[str]) -> str:
+    return "any" if outcomes == ANY else ", ".join(sorted(outcomes))
+
+
+def as_text(bot: Bot, scenario: Scenario) -> str:
+    """One line per action, below the name of its scenario; what is spliced in follows."""
+    scenarios = dict.fromkeys(node.scenario for node in graph_of(bot, scenario).nodes)
+    parts = ["\n".join(_lines(bot, bot.scenarios[name])) for name in scenarios or [scenario.name]]
+    return "\n\n".join(parts)
+
+
+def _lines(bot: Bot, scenario: Scenario) -> Iterator[str]:
+    yield scenario.name
+    if not scenario.actions:
+        yield "  (no actions)"
+    for number, action in enumerate(scenario.actions, 1):
+        notes = [*_notes(bot, scenario, number), *(_splice_note(bot, scenario, name) for name in spliced_names(action))]
+        yield f"  {number}. {action.type}" + (f": {'; '.join(notes)}" if notes else "")
+
+
+def _notes(bot: Bot, scenario: Scenario, number: int) -> Iterator[str]:
+    action = scenario.actions[number - 1]
+    if action.chain is not None and number > 1:
+        previous = before(bot, scenario, number).removeprefix(f"{scenario.name}:")
+        yield f"after {previous} ended as {words(action.chain)}"
+    elif number > 1:
+        yield "at once"
+    if action.chain_drop:
+        yield f"drops what is chained after it if it ends as {words(action.chain_drop)}"
+
+
+def _splice_note(bot: Bot, scenario: Scenario, name: str) -> str:
+    target = bot.find(name, scenario)
+    return f"splices in {target.name}" if target else f"splices in {name!r}, which no scenario is called"
+
+
+def as_dot(graph: Graph) -> str:
+    """The graph in the language DOT, for Graphviz: a box per scenario."""
+    scenarios: Mapping[str, list[Node]] = {node.scenario: [] for node in graph.nodes}
+    for node in graph.nodes:
+        scenarios[node.scenario].append(node)
+    lines = ["digraph scenario {", "  node [shape=box];"]
+    for number, (name, nodes) in enumerate(scenarios.items()):
+        lines += [f"  subgraph cluster_{number} {{", f"    label={_quoted(name)};"]
+        lines += [f"    {_quoted(node.id)} [label={_quoted(node.type)}];" for node in nodes] + ["  }"]
+    lines += [f"  {_quoted(one.source)} -> {_quoted(one.target)} [label={_quoted(one.label)}];" for one in graph.edges]
+    return "\n".join([*lines, "}"])
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,314 @@
+"""The dry run: a bot's folder and a recorded event, played by the command line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.main import main
+
+Rows = list[dict[str, Any]]
+Play = Callable[..., Rows]
+
+
+class Folder:
+    """A bot's folder. `play` runs an event through `./ada scenarios run` and returns its rows."""
+
+    def __init__(self, path: Path, output: pytest.CaptureFixture[str]) -> None:
+        self.path = path
+        self._output = output
+        self.warnings = ""
+
+    def write(self, name: str, content: str) -> "Folder":
+        file = self.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, encoding="utf-8")
+        return self
+
+    def actions(self, actions: str) -> "Folder":
+        """The scenario `s.main`, which any text starts."""
+        self.write("triggers.yaml", 'text: {"*": s.main}')
+        return self.write("scenarios/s.yaml", f"main:\n  actions:\n{actions}")
+
+    def play(self, *options: str, **event: Any) -> Rows:
+        code = main(["scenarios", "run", str(self.path), "--update", self.event(event), "--dry", "--json", *options])
+        printed = self._output.readouterr()
+        self.warnings = printed.err
+        assert code == 0, printed.err
+        return [json.loads(line) for line in printed.out.splitlines()]
+
+    def event(self, event: dict[str, Any]) -> str:
+        file = self.path.parent / "event.json"
+        file.write_text(json.dumps({"kind": "text", "user_id": 7, "chat_id": 7, "event_text": "x"} | event))
+        return str(file)
+
+
+@pytest.fixture
+def bot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Folder:
+    folder = tmp_path / "bot"
+    folder.mkdir()
+    return Folder(folder, capsys)
+
+
+def texts(rows: Rows) -> list[str]:
+    return [row["send"]["text"] for row in rows if row["send"]]
+
+
+def outcomes(rows: Rows) -> list[str]:
+    return [row["outcome"] for row in rows]
+
+
+EXAMPLE = r"""
+user_validate:
+  actions:
+    - type: validator
+      rules: {username: [{rule: not_empty}], phone: [{rule: regex, value: '^\+7\d{10}$'}]}
+    - type: send
+      text: "Ошибка валидации"
+      chain: failed
+      chain_drop: completed
+    - type: send
+      text: "Ок, {username|fallback:Гость}"
+      chain: true
+"""
+
+
+@pytest.mark.row("C-89")
+@pytest.mark.parametrize(
+    ("phone", "rows"),
+    [
+        ("+79991112233", [("validator", "completed", None), ("send", "drop", None), ("send", "completed", "Ок, ivan")]),
+        ("12", [("validator", "failed", None), ("send", "completed", "Ошибка валидации"), ("send", "drop", None)]),
+    ],
+)
+def test_the_example_of_the_dialect_gives_what_the_specification_says(
+    bot: Folder, phone: str, rows: list[tuple[str, str, str | None]]
+) -> None:
+    bot.write("triggers.yaml", 'text: {"*": user_validate}').write("scenarios/user.yaml", EXAMPLE)
+    played = bot.play(username="ivan", phone=phone)
+    found = [(row["type"], row["outcome"], (row["send"] or {}).get("text")) for row in played]
+    assert found == rows
+    assert [row["n"] for row in played] == [1, 2, 3]
+    assert {row["scenario"] for row in played} == {"user.user_validate"}
+    assert set(played[0]) == {"n", "scenario", "type", "outcome", "why", "send"}
+
+
+@pytest.mark.row("C-39")
+def test_each_row_says_what_released_or_dropped_the_action(bot: Folder) -> None:
+    bot.write("triggers.yaml", 'text: {"*": user_validate}').write("scenarios/user.yaml", EXAMPLE)
+    assert [row["why"] for row in bot.play(username="", phone="")] == [
+        "it has no chain, so it runs at once; username: not_empty does not hold",
+        "action 1 ended as failed; the chain is failed",
+        "action 2 ended as completed, which its chain_drop names",
+    ]
+
+
+@pytest.mark.row("C-89")
+def test_the_dry_run_changes_no_file(bot: Folder) -> None:
+    bot.actions(
+        "    - {type: request, request_name: r}\n    - {type: user, user_state: s}\n    - {type: send, text: a}"
+    )
+    before = {path: path.read_bytes() for path in bot.path.rglob("*") if path.is_file()}
+    assert outcomes(bot.play()) == ["completed"] * 3
+    assert {path: path.read_bytes() for path in bot.path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.row("C-89")
+def test_providers_are_answered_as_if_they_succeeded_unless_a_type_shall_fail(bot: Folder) -> None:
+    bot.actions("""
+    - {type: invite_link, member_limit: 1}
+    - {type: send, text: "{invite_link}", chain: completed}
+    - {type: send, text: "leider: {error}", chain: drop}
+""")
+    assert outcomes(bot.play()) == ["completed", "completed", "drop"]
+    failing = bot.play("--fail", "invite_link")
+    assert outcomes(failing) == ["failed", "drop", "completed"]
+    assert texts(failing) == ["leider: it fails because of --fail"]
+
+
+@pytest.mark.row("C-31")
+@pytest.mark.row("C-58")
+def test_attributes_become_variables_of_later_steps_and_words_of_a_person_stay_escaped(bot: Folder) -> None:
+    bot.actions("""
+    - {type: user, placeholder: true, user_state: s, greeting: "Hi {first_name}"}
+    - {type: remove, chain: any}
+    - {type: send, text: "<b>{greeting}</b>", chain: any}
+""")
+    assert texts(bot.play(first_name="<i>{user_id}")) == ["<b>Hi &lt;i&gt;{user_id}</b>"]
+
+
+@pytest.mark.row("C-32")
+def test_a_result_replaces_the_attribute_of_the_same_name(bot: Folder) -> None:
+    bot.actions("""
+    - {type: validator, text: found}
+    - {type: send, text: own, additional_text: "!", chain: completed}
+    - {type: send, text: own}
+""")
+    assert texts(bot.play()) == ["found!", "own"]
+
+
+@pytest.mark.row("C-57")
+def test_send_replaces_placeholders_by_default_and_other_actions_on_demand(bot: Folder) -> None:
+    bot.actions("""
+    - {type: send, text: "{user_id}"}
+    - {type: send, text: "{user_id}", placeholder: false}
+    - {type: validator, rules: {user_id: [{rule: equals, value: "{chat_id}"}]}}
+    - {type: validator, placeholder: true, rules: {user_id: [{rule: equals, value: "{chat_id}"}]}}
+""")
+    rows = bot.play()
+    assert texts(rows) == ["7", "{user_id}"]
+    assert outcomes(rows[2:]) == ["failed", "completed"]
+
+
+SPLICES = """
+main:
+  actions:
+    - {type: send, text: before}
+    - {type: scenario, value: part, chain: completed}
+    - {type: send, text: after, chain: completed}
+part:
+  actions:
+    - {type: send, text: "part of {user_id}"}
+"""
+
+
+@pytest.mark.row("C-33")
+@pytest.mark.row("C-35")
+def test_a_scenario_is_spliced_in_by_its_short_name_in_the_same_file(bot: Folder) -> None:
+    bot.write("triggers.yaml", 'text: {"*": folder.file.main}').write("scenarios/folder/file.yaml", SPLICES)
+    bot.write("scenarios/other.yaml", "part: {actions: [{type: send, text: another}]}")
+    rows = bot.play()
+    assert texts(rows) == ["before", "part of 7", "after"]
+    assert [row["scenario"] for row in rows] == ["folder.file.main"] * 2 + ["folder.file.part", "folder.file.main"]
+
+
+@pytest.mark.row("C-35")
+def test_an_unknown_scenario_is_reported_and_the_other_actions_run(bot: Folder) -> None:
+    bot.actions("    - {type: scenario, value: nowhere}\n    - {type: send, text: a}")
+    rows = bot.play()
+    assert outcomes(rows) == ["failed", "completed"]
+    assert "there is no scenario 'nowhere'" in rows[0]["why"]
+    assert "there is no scenario 'nowhere'" in bot.warnings
+
+
+@pytest.mark.row("C-34")
+def test_a_list_of_scenarios_gives_branches_from_the_same_action(bot: Folder) -> None:
+    bot.write("triggers.yaml", 'text: {"*": s.main}')
+    bot.write(
+        "scenarios/s.yaml",
+        """
+main:
+  actions:
+    - {type: validator, rules: {user_id: [{rule: equals, value: 8}]}}
+    - {type: scenario, value: [good, bad]}
+    - {type: send, text: next, chain: failed}
+good: {actions: [{type: send, text: good, chain: completed}]}
+bad: {actions: [{type: send, text: bad, chain: failed}]}
+""",
+    )
+    assert texts(bot.play()) == ["bad", "next"]
+    assert texts(bot.play(user_id=8)) == ["good"]
+
+
+@pytest.mark.row("C-90")
+def test_a_scenario_that_splices_itself_ends_with_a_complaint_that_names_the_loop(bot: Folder) -> None:
+    bot.actions("    - {type: scenario, value: main}\n    - {type: send, text: end, chain: any}")
+    rows = bot.play()
+    assert len(rows) < 100
+    assert "s.main → s.main" in bot.warnings
+    assert texts(rows)
+
+
+@pytest.mark.row("C-08")
+@pytest.mark.row("C-09")
+def test_buttons_lead_to_a_scenario_or_an_address_or_send_their_normalised_text(bot: Folder) -> None:
+    bot.actions("    - {type: send, text: m, inline: [[Да!, {Сайт: 'https://a.example'}], {Назад: s.main}]}")
+    inline = bot.play()[0]["send"]["inline"]
+    assert inline == [
+        [{"text": "Да!", "data": "da"}, {"text": "Сайт", "url": "https://a.example"}],
+        [{"text": "Назад", "data": ":s.main"}],
+    ]
+    assert texts(bot.play(kind="callback", callback_data=inline[1][0]["data"])) == ["m"]
+
+
+@pytest.mark.row("C-12")
+def test_an_event_without_a_trigger_gives_no_rows_and_a_warning(bot: Folder) -> None:
+    bot.write("triggers.yaml", "text: {exact: {x: s.main}}")
+    assert bot.play(event_text="other") == []
+    assert "no trigger matches this event (text): 'other'" in bot.warnings
+
+
+@pytest.mark.row("C-68")
+@pytest.mark.parametrize(
+    ("needs", "expected"),
+    [
+        ("required_role: [admin, teacher]", "completed"),
+        ("required_role: admin", "failed"),
+        ("required_permission: [read, write]", "completed"),
+        ("required_permission: [read, delete]", "failed"),
+        ("required_role: teacher, required_permission: delete", "failed"),
+        ("required_role: admin, required_permission: read", "completed"),
+    ],
+)
+def test_roles_and_permissions_decide_who_may_run_an_action(bot: Folder, needs: str, expected: str) -> None:
+    bot.write("bot.yaml", "roles: {teacher: {permissions: [read, write], users: [7]}, admin: {users: [1]}}")
+    bot.actions(f"    - {{type: send, text: a, {needs}}}\n    - {{type: send, text: refused, chain: failed}}")
+    assert outcomes(bot.play()) == [expected, "drop" if expected == "completed" else "completed"]
+
+
+@pytest.mark.row("C-47")
+def test_a_send_without_text_and_attachment_fails_with_an_error(bot: Folder) -> None:
+    bot.actions("    - {type: send, text: '{nothing|fallback:}'}\n    - {type: send, text: '{error}', chain: failed}")
+    assert texts(bot.play()) == ["there is nothing to send: no text and no attachment"]
+
+
+@pytest.mark.row("C-81")
+def test_settings_change_defaults_and_switch_actions_off(bot: Folder) -> None:
+    bot.write("settings.yaml", "send: {placeholder: false}\nremove: {enabled: false}")
+    bot.actions("    - {type: send, text: '{user_id}'}\n    - {type: remove}")
+    rows = bot.play()
+    assert (texts(rows), outcomes(rows)) == (["{user_id}"], ["completed", "failed"])
+
+
+@pytest.mark.parametrize(("content", "words"), [("[1]", "must hold one event"), ("{", "is not JSON")])
+def test_a_file_that_is_no_event_is_wrong_usage(
+    bot: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, words: str
+) -> None:
+    (tmp_path / "bad.json").write_text(content)
+    assert main(["scenarios", "run", str(bot.path), "--update", str(tmp_path / "bad.json"), "--dry"]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_without_json_the_actions_and_their_messages_are_readable(
+    bot: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bot.actions("    - {type: send, text: Hallo}")
+    assert main(["scenarios", "run", str(bot.path), "--update", bot.event({}), "--dry"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "  1. completed s.main: send (it has no chain, so it runs at once)",
+        "       » Hallo",
+    ]
+
+
+def test_graph_shows_what_follows_what_and_what_is_spliced_in(bot: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    bot.write("scenarios/f.yaml", SPLICES)
+    assert main(["scenarios", "graph", str(bot.path), "main"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "f.main",
+        "  1. send",
+        "  2. scenario: after 1 ended as completed; splices in f.part",
+        "  3. send: after f.part:1 ended as completed",
+        "",
+        "f.part",
+        "  1. send",
+    ]
+    assert main(["scenarios", "graph", str(bot.path), "main", "--dot"]) == 0
+    assert '"f.main:2" -> "f.part:1" [label="splices in"];' in capsys.readouterr().out
+
+
+def test_graph_of_an_unknown_scenario_names_those_that_exist(bot: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    bot.write("scenarios/f.yaml", SPLICES)
+    assert main(["scenarios", "graph", str(bot.path), "nowhere"]) == 1
+    assert "there are: f.main, f.part" in capsys.readouterr().err
