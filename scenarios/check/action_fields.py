@@ -13,7 +13,7 @@ from scenarios.nodes import MapNode, Node, Scalar, is_empty
 from scenarios.schema import ActionType, Field
 from scenarios.schema.types import FLAG
 
-_BAD_PATTERN = "does not compile"
+_BAD_PATTERN = "pattern cannot be used"
 
 
 def check_action(step: Step, actions: Actions, problems: Problems) -> None:

@@ -3,19 +3,17 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from scenarios.actions import Actions
 from scenarios.check.references import is_address, names_in
 from scenarios.check.step import Step
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.nodes import ListNode, MapNode, Node, Scalar
+from scenarios.schema import ActionType
 from scenarios.schema.types import ATTACHMENT, FILE
 
 
-def check_attachments(step: Step, folder: Path, actions: Actions, problems: Problems) -> None:
+def check_attachments(step: Step, kind: ActionType, folder: Path, problems: Problems) -> None:
     """A missing file is a warning, as it may be made later; one outside the folder is an error."""
-    if (kind := actions.types.get(step.action.type)) is None:
-        return
     reader = Reader(step.action.place.file, problems)
     for field in kind.fields:
         if field.type in (ATTACHMENT, FILE) and (node := step.node.get(field.name)):

@@ -13,6 +13,7 @@ from scenarios.check.loops import check_loops
 from scenarios.check.reachability import check_reachability
 from scenarios.check.references import References
 from scenarios.check.step import Step
+from scenarios.check.texts import check_texts
 from scenarios.loader import Loaded, Problem, load
 from scenarios.loader.files import SETTINGS
 from scenarios.loader.problem import Problems
@@ -39,7 +40,9 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
     for step in steps_of(loaded):
         check_action(step, actions, problems)
         references.check(step)
-        check_attachments(step, folder, actions, problems)
+        if kind := actions.types.get(step.action.type):
+            check_attachments(step, kind, folder, problems)
+            check_texts(step, kind, problems)
     check_settings(Reader(SETTINGS, problems), loaded.settings, actions)
     check_reachability(loaded.bot, actions.types, problems)
     check_loops(loaded.bot, references.splices, problems)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from scenarios.bot import Bot, Place
+from scenarios.button_text import normalise
 from scenarios.check.step import Step
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
@@ -25,17 +26,21 @@ class References:
         self._permissions = {permission for role in bot.roles.values() for permission in role.permissions}
         triggers = (bot.triggers, bot.group_triggers)
         self._states = {trigger.key for file in triggers for trigger in file.text["state"]}
+        self._buttons = {normalise(trigger.key) for file in triggers for trigger in file.callback["exact"]}
+        self._parts_of_buttons = {normalise(trigger.key) for file in triggers for trigger in file.callback["contains"]}
 
     def check(self, step: Step) -> None:
         reader = Reader(step.action.place.file, self._problems)
-        self._check_known(reader, step.node.get("required_role"), self._bot.roles, "role")
-        self._check_known(reader, step.node.get("required_permission"), self._permissions, "permission")
+        roles, permissions = (step.node.get(name) for name in ("required_role", "required_permission"))
+        warn_unknown(reader, roles, self._bot.roles, "UNKNOWN_ROLE", "role")
+        warn_unknown(reader, permissions, self._permissions, "UNKNOWN_PERMISSION", "permission")
         if step.action.type == "scenario":
             self._check_splices(reader, step)
         if step.action.type == "send":
             self._check_buttons(reader, step)
         if step.action.type == "user":
-            self._check_known(reader, step.node.get("user_state"), self._states, "trigger for the state")
+            state = step.node.get("user_state")
+            warn_unknown(reader, state, self._states, "UNKNOWN_STATE", "trigger for the state")
 
     def _check_splices(self, reader: Reader, step: Step) -> None:
         for field in ("name", "value"):
@@ -46,15 +51,24 @@ class References:
 
     def _check_buttons(self, reader: Reader, step: Step) -> None:
         """A button `{text: name}` jumps to a scenario, unless the name is an address (C-08, C-09)."""
-        for target in names_in(button_targets(step.node.get("inline"))):
+        keyboard = step.node.get("inline")
+        for target in names_in(button_targets(keyboard)):
             if not is_address(target.text):
                 find_scenario(reader, target, target.text, self._bot, step.scenario)
+        for button in names_in(text_buttons(keyboard)):
+            if not self._is_answered(normalise(button.text)):
+                message = f"no trigger of callback answers the button {button.text!r}"
+                reader.warning(button, "UNANSWERED_BUTTON", message)
 
-    def _check_known(self, reader: Reader, node: Node | None, known: Collection[str], what: str) -> None:
-        for name in names_in(reader.one_or_many(node)):
-            if name.text not in known:
-                message = f"there is no {what} {name.text!r}{did_you_mean(name.text, known)}"
-                reader.warning(name, f"UNKNOWN_{what.split()[-1].upper()}", message)
+    def _is_answered(self, button: str) -> bool:
+        return button in self._buttons or any(part in button for part in self._parts_of_buttons)
+
+
+def warn_unknown(reader: Reader, node: Node | None, known: Collection[str], code: str, what: str) -> None:
+    """Reports the names that are not known."""
+    for name in names_in(reader.one_or_many(node)):
+        if name.text not in known:
+            reader.warning(name, code, f"there is no {what} {name.text!r}{did_you_mean(name.text, known)}")
 
 
 def names_in(nodes: Iterator[Node] | tuple[Node, ...]) -> Iterator[Scalar]:
@@ -70,6 +84,12 @@ def button_targets(keyboard: Node | None) -> Iterator[Node]:
         for button in row.items if isinstance(row, ListNode) else ():
             if isinstance(button, MapNode):
                 yield from (target for _, target in button.pairs)
+
+
+def text_buttons(keyboard: Node | None) -> Iterator[Node]:
+    """The buttons of a keyboard that are only a text."""
+    for row in keyboard.items if isinstance(keyboard, ListNode) else ():
+        yield from row.items if isinstance(row, ListNode) else ()
 
 
 def is_address(text: str) -> bool:

@@ -61,7 +61,7 @@ class TriggerReader(Reader):
 
     def _compiles(self, key: Scalar) -> bool:
         if complaint := pattern_problem(key.text):
-            self.error(key, "BAD_PATTERN", f"this pattern does not compile and is skipped: {complaint}")
+            self.error(key, "BAD_PATTERN", f"this pattern cannot be used and is skipped: {complaint}")
         return not complaint
 
     def _trigger(self, key: str, place: Scalar, node: Node) -> Trigger:

@@ -1,11 +1,10 @@
 """The type of the validator's `rules`: a mapping field → list of `{rule, value, on_error}` (C-59, C-61, C-62)."""
 
-import re
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 from scenarios.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
+from scenarios.patterns import PatternRefused, compile_pattern
 from scenarios.schema import types
 from scenarios.schema.types import Complaint, Type
 
@@ -69,17 +68,15 @@ def pattern_complaints(node: Node) -> Iterator[Complaint]:
     if not isinstance(node, Scalar):
         yield node, f"a pattern is a text, but this is {describe(node)}"
     elif (complaint := pattern_problem(node.text)) and not types.has_placeholder(node):
-        yield node, f"this pattern does not compile: {complaint}"
+        yield node, f"this pattern cannot be used: {complaint}"
 
 
 def pattern_problem(pattern: str) -> str | None:
-    """Why a regular expression does not compile; None if it does."""
+    """Why a regular expression cannot be used; None if it can."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            re.compile(pattern, re.IGNORECASE)
-    except (re.error, RecursionError, OverflowError) as error:
-        return str(error) or type(error).__name__
+        compile_pattern(pattern)
+    except PatternRefused as error:
+        return str(error)
     return None
 
 

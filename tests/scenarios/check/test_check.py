@@ -50,7 +50,7 @@ def of_action(folder: Path, action: str) -> Checked:
         ("{type: validator, rules: [not_empty]}", 32, "WRONG_TYPE", "a mapping from fields"),
         ("{type: validator, rules: {a: not_empty}}", 36, "WRONG_TYPE", "a list of rules"),
         ("{type: validator, rules: {a: [{rule: notempty}]}}", 44, "WRONG_TYPE", "one of not_empty"),
-        ("{type: validator, rules: {a: [{rule: regex, value: '^(a'}]}}", 58, "BAD_PATTERN", "does not compile"),
+        ("{type: validator, rules: {a: [{rule: regex, value: '^(a'}]}}", 58, "BAD_PATTERN", "cannot be used"),
         ("{type: validator, rules: {a: [{rule: length_min, value: x}]}}", 63, "WRONG_TYPE", "a whole number"),
         ("{type: validator, rules: {a: [{rule: contains}]}}", 44, "WRONG_TYPE", "needs a value"),
         ("{type: validator, rules: {a: [{rule: empty, on_error: stop}]}}", 61, "WRONG_TYPE", "fail, pass, skip"),
@@ -74,6 +74,9 @@ def test_a_mistake_in_an_action_is_an_error_at_its_place(
         ("{type: send, text: x, required_role: [admin]}", 45, "UNKNOWN_ROLE"),
         ("{type: send, text: x, required_permission: edit}", 50, "UNKNOWN_PERMISSION"),
         ("{type: user, user_state: waiting}", 32, "UNKNOWN_STATE"),
+        ("{type: send, text: x, inline: [[{Self: start}, Next]]}", 54, "UNANSWERED_BUTTON"),
+        ("{type: send, text: '{event_text|uper}'}", 26, "MODIFIER_UNKNOWN"),
+        ("{type: user, user_state: '', note: '{a|truncate:x}', placeholder: true}", 42, "MODIFIER_PARAMETER"),
     ],
 )
 def test_what_may_be_meant_is_a_warning(tmp_path: Path, action: str, column: int, code: str) -> None:
@@ -90,7 +93,7 @@ def test_what_may_be_meant_is_a_warning(tmp_path: Path, action: str, column: int
         "{type: validator, phone: '{event_text}', rules: {phone: [{rule: regex, value: '^\\+7\\d{10}$'}]}}",
         "{type: validator, rules: {a: [{rule: regex, value: '{pattern}('}]}}",
         "{type: send, text: 42, inline: '{keyboard}', callback_edit: '{edit}', reply: []}",
-        "{type: send, inline: [['1', {Site: 'https://example.com'}, {Next: '{target}'}], [{Self: start}]]}",
+        "{type: send, inline: [[{Site: 'https://example.com'}, {Next: '{target}'}], [{Self: start}]]}",
         "{type: send, attachment: [AgACAgIAAxkBAAI, 'https://example.com/a.png', '{file_path}']}",
         "{type: restrict, can_send_messages: false, duration: 1d 2h, group_admin: true}",
         "{type: invite_link, member_limit: 1, expire: 1m 30s}",
@@ -100,6 +103,70 @@ def test_what_may_be_meant_is_a_warning(tmp_path: Path, action: str, column: int
 )
 def test_what_the_dialect_allows_is_no_problem(tmp_path: Path, action: str) -> None:
     assert found(of_action(tmp_path, action)) == []
+
+
+def test_a_button_is_answered_by_a_trigger_with_the_same_normalised_text(tmp_path: Path) -> None:
+    files = {
+        FILE: "start: {actions: [{type: send, inline: [['🏠 Меню', МЕНЮ, Всё меню, Другое]]}]}\n",
+        "triggers.yaml": "callback: {exact: {Меню: start}, contains: {vsyo: start, меню: start}}\n",
+    }
+    result = checked(tmp_path, files)
+    assert [problem.message for problem in result.problems] == ["no trigger of callback answers the button 'Другое'"]
+
+
+def test_a_bot_that_others_wrote_for_the_dialect_has_no_errors(tmp_path: Path) -> None:
+    """The example of the specification, and what bots of other versions have: see the folder's texts."""
+    result = checked(tmp_path, FOREIGN)
+    assert [problem for problem in result.problems if problem.is_error] == []
+    warned = {(problem.file, problem.code) for problem in result.problems}
+    assert warned == {
+        ("settings.yaml", "UNKNOWN_SETTING"),
+        ("scenarios/mute.yaml", "UNKNOWN_FIELD"),
+        ("scenarios/mute.yaml", "ATTACHMENT_MISSING"),
+    }
+
+
+FOREIGN = {
+    "settings.yaml": "logger: {console_logging_enabled: true}\nevent_manager: {max_event_age_seconds: 10}\n",
+    "triggers.yaml": """
+text:
+  exact: {"/start": "user.user_validate"}
+  contains: {"справка": "user_validate"}
+  regex: {'^код\\s+(\\d{4})$': "mute.restrict"}
+  state: {}
+callback: {exact: {}, state: {}, contains: {}}
+""",
+    "group_triggers.yaml": "text: {starts_with: {/mute: mute.restrict}}\nnew_member: {group: {}, default: {}}\n",
+    "scenarios/user.yaml": """
+user_validate:
+  actions:
+    - type: validator
+      rules: {username: [{rule: not_empty}], phone: [{rule: regex, value: '^\\+7\\d{10}$'}]}
+    - type: send
+      text: "Ошибка валидации"
+      chain: failed
+      chain_drop: completed
+    - type: send
+      text: "Ок, {username|fallback:Гость}"
+      chain: true
+""",
+    "scenarios/mute.yaml": """
+restrict:
+  actions:
+    - {type: scenario, value: admin}
+    - {type: validator, duration: "{event_text|regex:(?:\\\\d+\\\\s*[dhms]\\\\s*)+}", placeholder: true, chain: true}
+    - {type: validator, rules: {duration: [{rule: "not_empty"}]}, chain: [completed, "failed"]}
+    - {type: "send", text: "❌", callback_edit: false, chain: failed, chain_drop: completed}
+    - {type: validator, chain: true}
+    - {type: restrict, can_send_messages: false, chain: completed}
+    - {type: send, text: "🔒 {restrict_username}", reply: [], attachment: "logo.png", chain: any}
+    - {type: create_promo, promo_name: a, length: 8, use_digits: true, target_user_id: Any}
+    - {type: send, text: "", chain: completed}
+admin:
+  actions:
+    - {type: validator, group_admin: true, chain: true, chain_drop: failed}
+""",
+}
 
 
 def actions(*steps: str) -> str:
