@@ -81,7 +81,7 @@ class Triggers:
         if source == "callback" and (name := jump(_text(event.get("callback_data")))):
             return Selection((name,))
         search = _Search(event, source, state)
-        chosen = dict.fromkeys(_select(self._entries[chat_kind(event)][source], search))
+        chosen = dict.fromkeys(_select(self._entries[chat_kind(event)].get(source, ()), search))
         if not chosen:
             search.warnings.append(f"no trigger matches this event ({source}): {search.shown}")
         return Selection(tuple(chosen), tuple(search.warnings))
@@ -120,7 +120,7 @@ class Triggers:
 
 def source_of(event: Event) -> str:
     """The section of a trigger file that serves an event: its `kind`, or what its fields show."""
-    if event.get("kind") in KINDS:
+    if event.get("kind"):
         return str(event["kind"])
     if event.get("callback_data") is not None:
         return "callback"

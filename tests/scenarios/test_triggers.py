@@ -197,6 +197,11 @@ def test_an_event_without_a_match_is_a_warning_and_starts_nothing(tmp_path: Path
     assert selection == Selection((), ("no trigger matches this event (text): 'nonsense'",))
 
 
+def test_an_event_of_an_unknown_kind_starts_nothing(tmp_path: Path) -> None:
+    selection = select_from(tmp_path, 'text: {"*": star}', {"kind": "poll", "event_text": "x"})
+    assert selection == Selection((), ("no trigger matches this event (poll): 'x'",))
+
+
 @pytest.mark.row("C-19")
 def test_all_scenarios_of_an_entry_run_and_continue_goes_on_to_lower_kinds(select: Any) -> None:
     file = """
