@@ -5,6 +5,7 @@ that fails is tried again and is buried in the end, and then the person's next u
 """
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 
 import msgspec
 
@@ -16,6 +17,9 @@ __all__ = ["Handle", "Update", "Updates", "tube_of", "update_worker"]
 Handle = Callable[[Update, Attempt], Awaitable[Result]]
 """Processes one update. `attempt.checkpoint` holds what an attempt that was interrupted had saved."""
 
+_LEASE = timedelta(seconds=5)
+"""How long a person waits at most if the process that answers is killed."""
+
 
 def update_worker(client: QueueClient, channel: str, handle: Handle, concurrency: int = 50) -> Worker:
     """A worker that processes the updates of a channel, to `run()` and to `stop()`. Any number of processes may have
@@ -25,4 +29,4 @@ def update_worker(client: QueueClient, channel: str, handle: Handle, concurrency
     async def process(attempt: Attempt) -> Result:
         return await handle(msgspec.json.decode(attempt.body, type=Update), attempt)
 
-    return client.worker(tube_of(channel), process, concurrency)
+    return client.worker(tube_of(channel), process, concurrency, lease=_LEASE)

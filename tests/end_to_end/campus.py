@@ -17,9 +17,11 @@ from tests.support.waiting import until
 Json = dict[str, Any]
 
 COURIERS = ("telegram", "vk", "sms", "email", "telegram-bot")
-API = "serve"
+API, BOT, SMS_BOT = "serve", "bot telegram", "bot sms"
 PROCESSES: Mapping[str, tuple[str, ...]] = {
     API: ("serve",),
+    BOT: ("bot", "telegram"),
+    SMS_BOT: ("bot", "sms"),
     **{f"courier {name}": ("courier", name) for name in COURIERS},
 }
 """Name → arguments of each process."""
@@ -38,12 +40,14 @@ class Campus:
     def __init__(self, installation: Installation) -> None:
         self.installation = installation
         self.sandbox = installation.sandbox
-        address = f"127.0.0.1:{free_port()}"
+        address, secret = f"127.0.0.1:{free_port()}", "university"
         self.api: ApiClient = installation.client_at(f"http://{address}")
+        self.inbound_sms = f"http://{address}/v1/inbound/sms?secret={secret}&from=%p&to=%P&text=%b&time=%t&id=%I"
         self.settings = {
             "ADA_HTTP": address,
             "ADA_API_KEY": KEY,
             "ADA_SMS_CALLBACK_URL": f"http://{address}",
+            "ADA_INBOUND_SMS_SECRET": secret,
             "ADA_QUIET_HOURS": "off",
         }
         self._processes: dict[str, AdaProcess] = {}

@@ -42,7 +42,7 @@ class University:
         students = range(1, self.count + 1)
         return {
             "users": csv_file(_USER_COLUMNS, [*map(student_row, students), *map(teacher_row, TEACHERS)]),
-            "groups": csv_file(["id", "title"], ([group, f"Group {group}"] for group in self.groups)),
+            "groups": csv_file(["id", "title"], ([group, title(group)] for group in self.groups)),
             "members": csv_file(
                 ["group", "user"], ([group, str(one)] for one in students for group in self.groups_of(one))
             ),
@@ -53,7 +53,7 @@ class University:
         }
 
 
-_USER_COLUMNS = ["id", "name", "email", "role", "contacts.telegram", "contacts.vk", "contacts.sms"]
+_USER_COLUMNS = ["id", "name", "email", "role", "locale", "contacts.telegram", "contacts.vk", "contacts.sms"]
 
 
 def contacts(student: int) -> Mapping[str, str]:
@@ -74,16 +74,30 @@ def reachable(students: Iterable[int]) -> set[int]:
 def student_row(number: int) -> Sequence[str]:
     of = contacts(number)
     address = [of.get(channel, "") for channel in ("telegram", "vk", "sms")]
-    return [str(number), f"Студент {number}", f"s{number}@example.org", "student", *address]
+    return [str(number), name(number), f"s{number}@example.org", "student", "", *address]
 
 
 def teacher_row(number: int) -> Sequence[str]:
-    return [str(number), TEACHERS[number], email(number), "trainer", "", "", ""]
+    locale = "ru" if number == SMS_TEACHER else "en"
+    return [str(number), TEACHERS[number], email(number), "trainer", locale, "", "", ""]
+
+
+def name(student: int) -> str:
+    return f"Студент {student}"
+
+
+def title(group: str) -> str:
+    """The title of a group."""
+    return f"Group {group}"
 
 
 def email(teacher: int) -> str:
     """The e-mail address of a teacher, to which codes are mailed."""
     return f"t{teacher}@example.org"
+
+
+def telegram_id(teacher: int) -> int:
+    return 700_000 + teacher
 
 
 def csv_file(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-PRELOADED = ("aiohttp", "telethon", "vkbottle", "cli.main", "core.courier.runtime", "delivery.app")
+PRELOADED = ("aiogram", "aiohttp", "telethon", "vkbottle", "cli.main", "core.courier.runtime", "delivery.app")
 
 
 @dataclass(frozen=True)
