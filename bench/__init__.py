@@ -4,7 +4,7 @@ Every benchmark starts its own Valkey and its own processes in a temporary direc
 
     delivery    how late, how many, how expensive: deliveries, from the HTTP API to the provider
     queue       cost, rates, latency and memory of the queue alone
-    people      import, expansion of groups, quotas
+    people      import, expansion of groups, quotas, latency of the bot
     baselines   bare mechanisms and other queues, to compare with in the same run
     harness     what every benchmark needs: a server, child processes, cost counters, result rows
 

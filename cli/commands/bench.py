@@ -15,7 +15,7 @@ BENCHMARKS: Mapping[str, str] = {
     "idle": "what a fleet without work costs",
     "memory": "bytes of a scheduled delivery",
     "queue": "complexity, rates, latency and memory of the queue",
-    "people": "import of people, expansion of groups, cost of quotas",
+    "people": "import of people, expansion of groups, cost of quotas, latency of the bot",
 }
 
 

@@ -142,10 +142,12 @@ async def test_queue_latency_counts_tasks_after_the_first_half_second(capsys: py
 
 
 @pytest.mark.long
-async def test_people_reports_import_expansion_and_quotas(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_people_reports_import_expansion_quotas_and_the_bot(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     rows = await rows_of(capsys, "people", "--short")
-    parts = ("import", "expansion", "quota")
-    imported, expanded, sent = ([row for row in rows if row["part"] == part] for part in parts)
+    parts = ("import", "expansion", "quota", "bot")
+    imported, expanded, sent, answered = ([row for row in rows if row["part"] == part] for part in parts)
     assert [(row["people"], row["n"]) for row in imported] == [("new", 500), ("existing", 500)]
     assert all(row["people_per_s"] > 0 and row["ping_p99_ms"] > 0 for row in imported)
     assert [(row["recipients"], row["enqueue_scripts"]) for row in expanded] == [
@@ -156,6 +158,8 @@ async def test_people_reports_import_expansion_and_quotas(capsys: pytest.Capture
     assert [(row["sender"], row["to_no_role"] > 0) for row in sent] == [
         ("no role", True), ("quota", True), ("no role, directory asked", True), ("quota, directory asked", True)
     ]  # fmt: skip
+    assert answered[0]["n"] == 20
+    assert 0 < answered[0]["answer_p50_ms"] <= answered[0]["answer_p99_ms"]
 
 
 def test_an_unknown_part_or_peer_is_wrong_usage() -> None:
