@@ -46,6 +46,7 @@ def test_demo_delivers_over_every_channel_and_succeeds(installation: Installatio
     shown = json.loads(done.stdout)
     assert shown["history"]["verdict"] == "all_reached"
     assert {one["channel"] for one in shown["received"]} == {"telegram", "vk", "sms", "telegram-bot", "email"}
+    assert (shown["chat"]["origin"], shown["chat"]["verdict"]) == ("telegram-bot", "all_reached")
 
 
 async def test_requests_above_the_configured_rate_get_429(own_server: Server, tmp_path: Path) -> None:

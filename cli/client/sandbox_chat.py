@@ -1,0 +1,90 @@
+"""A person's chat with the bot at the sandbox: writes, presses buttons, shows what the bot answers.
+
+It uses the calls of the sandbox's page (docs/sandbox.md), as a person in a browser does.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import Any
+
+from cli.client.http_client import HttpClient
+from cli.command import CommandFailed
+from core.directory.link_codes import ALPHABET, LENGTH
+
+ShowLine = Callable[[str, str], None]
+"""Shows one line of somebody: (who, line)."""
+
+_TIMEOUT = 20.0
+_POLL_INTERVAL = 0.05
+_CODE = re.compile(f"[{ALPHABET}]{{{LENGTH}}}")
+
+
+class SandboxChat:
+    """The chat of the person with the Telegram id `address`, who is shown as `name`."""
+
+    def __init__(self, sandbox: HttpClient, address: int, name: str, show: ShowLine) -> None:
+        self._sandbox = sandbox
+        self._address = address
+        self._name = name
+        self._show = show
+        self._shown: dict[int, str] = {}
+
+    async def write(self, text: str) -> None:
+        """Writes to the bot; returns after its answer. Raises CommandFailed if there is none in time."""
+        before = {message["id"] for message in await self._read()}
+        self._show(self._name, text)
+        await self._sandbox.call("POST", "/write/telegram-bot", {"address": self._address, "text": text})
+        await self._wait_for(lambda message: message["id"] not in before, "an answer")
+
+    async def press(self, label: str) -> None:
+        """Presses the newest button with this label. Raises CommandFailed if the bot shows none in time."""
+        message, data = await self._wait_for(lambda message: _button(message, label), f"a button {label!r}")
+        self._show(self._name, f"[{label}]")
+        body = {"address": self._address, "message": message, "button": data}
+        await self._sandbox.call("POST", "/press/telegram-bot", body)
+
+    async def read(self, fragment: str) -> None:
+        """Waits for a message with this text. Raises CommandFailed if there is none in time."""
+        await self._wait_for(lambda message: fragment in message["text"], f"{fragment!r}")
+
+    async def _wait_for(self, find: Callable[[dict[str, Any]], Any], what: str) -> Any:
+        """Shows what the bot writes until `find` returns something for a message, newest first; returns that."""
+        try:
+            async with asyncio.timeout(_TIMEOUT):
+                while True:
+                    messages = await self._read()
+                    found = next((one for one in map(find, reversed(messages)) if one), None)
+                    if found:
+                        return found
+                    await asyncio.sleep(_POLL_INTERVAL)
+        except TimeoutError:
+            raise CommandFailed(f"the bot did not show {what} to {self._name} within {_TIMEOUT:.0f} s") from None
+
+    async def _read(self) -> list[dict[str, Any]]:
+        """The bot's messages; new and changed ones are shown."""
+        chat = await self._sandbox.call("GET", f"/chat/telegram-bot?address={self._address}")
+        messages = [message for message in chat["messages"] if message["from"] == "bot"]
+        for message in messages:
+            if self._shown.get(message["id"]) != message["text"]:
+                self._shown[message["id"]] = message["text"]
+                for line in message["text"].splitlines():
+                    self._show("bot", line)
+        return messages
+
+
+def _button(message: dict[str, Any], label: str) -> tuple[int, str] | None:
+    """The message's id and the button's data."""
+    for button in (button for row in message["buttons"] for button in row):
+        if button["text"] == label:
+            return message["id"], button["data"]
+    return None
+
+
+async def mailed_code(sandbox: HttpClient, email: str) -> str:
+    """The code in the last mail to this address."""
+    messages = (await sandbox.call("GET", "/inbox.json", query={"channel": "email", "address": email}))["messages"]
+    found = _CODE.search(messages[-1]["text"]) if messages else None
+    if found is None:
+        raise CommandFailed(f"no code was mailed to {email}")
+    return found[0]
