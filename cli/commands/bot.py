@@ -7,6 +7,8 @@ codes: 0 after a request to stop, 2 for wrong settings, 3 when an operator is ne
 import asyncio
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
 
 from bots.services import Services
 from bots.telegram.bot import TELEGRAM, open_bot
@@ -16,15 +18,19 @@ from bots.updates import Updates
 from bots.vk.long_poll import TokenRefused as VkTokenRefused
 from bots.vk.long_poll import VkAccount
 from bots.vk.poller import VkPoller
-from cli.command import OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
+from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
+from cli.commands.courier import HEALTH_FILE, HEALTH_INTERVAL, is_healthy
 from cli.processes.bots import open_bot_services
+from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, load
-from core.errors import SetupError
+from core.errors import SetupError, StoreError
 from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.keys import KEYS
+from core.redis.store import Store
 from core.updates import vk_events
 
 Run = Callable[[Configuration, Services, asyncio.Event], Awaitable[None]]
@@ -33,23 +39,44 @@ Run = Callable[[Configuration, Services, asyncio.Event], Awaitable[None]]
 
 def declare(parser: ArgumentParser) -> None:
     parser.add_argument("channel", choices=sorted(BOTS), help="the channel in which people write")
+    parser.add_argument(
+        "--healthy", action="store_true", help="start nothing; exit 0 if the process of this bot is healthy, else 1"
+    )
 
 
 def run(arguments: Namespace) -> int:
     configuration = load(may_receive=receiver(f"bot {arguments.channel}"))
+    directory = configuration.settings.data.absolute() / "bots" / arguments.channel
+    if arguments.healthy:
+        return SUCCESS if is_healthy(directory / HEALTH_FILE) else FAILURE
     configure_logging(configuration.settings)
-    return asyncio.run(run_bot(configuration, arguments.channel))
+    prepare_data_directory(configuration.settings.data)
+    private_directory(private_directory(directory.parent) / directory.name)
+    return asyncio.run(run_bot(configuration, arguments.channel, directory / HEALTH_FILE))
 
 
-async def run_bot(configuration: Configuration, channel: str) -> int:
+async def run_bot(configuration: Configuration, channel: str, health_file: Path) -> int:
     async with (
         open_store(configuration, waits=True) as store,
         open_bot_services(store, configuration.settings) as services,
     ):
         stop = stop_requested()
         collect_garbage_less_often()
-        await BOTS[channel](configuration, services, stop)
+        reporting = asyncio.create_task(report_health(store, health_file))
+        try:
+            await BOTS[channel](configuration, services, stop)
+        finally:
+            await cancel_and_wait(reporting)
     return SUCCESS
+
+
+async def report_health(store: Store, health_file: Path) -> None:
+    """Touches the health file while the process works and reaches the store."""
+    while True:
+        with suppress(StoreError):
+            await store.command("GET", KEYS["layout"].at(0))
+            await asyncio.to_thread(health_file.touch)
+        await asyncio.sleep(HEALTH_INTERVAL)
 
 
 async def run_telegram(configuration: Configuration, services: Services, stop: asyncio.Event) -> None:

@@ -10,6 +10,7 @@ import yaml
 from jsonschema import Draft201909Validator
 
 from cli.processes import embedded_valkey
+from cli.settings.secrets import BOT, BOT_CHANNELS
 from cli.settings.settings import Settings, channels, courier_module, section_prefix, setting_names
 
 ROOT = Path(__file__).parents[2]
@@ -52,19 +53,30 @@ def test_ada_waits_for_a_healthy_store_which_has_no_external_network(name: str) 
     assert COMPOSE["networks"]["store"] == {"internal": True}
 
 
+def channel_of(service: str) -> str:
+    """The channel whose settings a courier or a bot reads; "" if there is none."""
+    return service if service in channels() else BOT_CHANNELS.get(service.replace("bot-", BOT), "")
+
+
+@pytest.mark.parametrize("bot", ["telegram", "vk", "sms"])
+def test_every_bot_has_its_own_service(bot: str) -> None:
+    assert SERVICES[f"bot-{bot}"]["command"] == ["bot", bot]
+
+
 @pytest.mark.parametrize("name", ADA_SERVICES)
 def test_every_setting_of_a_service_exists_in_the_code(name: str) -> None:
     known = setting_names(Settings, "ADA_")
-    if name in channels():
-        known += setting_names(courier_module(name).Settings, section_prefix(name))
+    if channel := channel_of(name):
+        known += setting_names(courier_module(channel).Settings, section_prefix(channel))
     assert {one.removesuffix("_FILE") for one in SERVICES[name]["environment"]} <= set(known)
 
 
 @pytest.mark.parametrize("name", ADA_SERVICES)
 def test_secrets_come_from_files_and_every_file_is_a_declared_secret(name: str) -> None:
     environment = SERVICES[name]["environment"]
-    declared = [Settings] + ([courier_module(name).Settings] if name in channels() else [])
-    for kind, prefix in zip(declared, ["ADA_", section_prefix(name)], strict=False):
+    channel = channel_of(name)
+    declared = [Settings] + ([courier_module(channel).Settings] if channel else [])
+    for kind, prefix in zip(declared, ["ADA_", section_prefix(channel)], strict=False):
         hidden = {f"{prefix}{field.name.upper()}" for field in kind.__dataclass_fields__.values() if not field.repr}
         assert not hidden & set(environment)
     files = {Path(value).name for one, value in environment.items() if one.endswith("_FILE")}
