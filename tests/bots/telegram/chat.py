@@ -98,8 +98,11 @@ class School:
         """Begin a dialog and toggle these groups on."""
         await self.answer("/select")
         for title in titles:
-            await self.notice(title)
-            await until(lambda title=title: f"✅ {title}" in labels(self.messages()[-1]))  # type: ignore[arg-type]
+            await self._toggle_on(title)
+
+    async def _toggle_on(self, title: str) -> None:
+        await self.notice(title)
+        await until(lambda: f"✅ {title}" in labels(self.messages()[-1]))
 
     async def prepare(self, written: str, *titles: str) -> None:
         """Go up to the confirmation."""
