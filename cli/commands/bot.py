@@ -1,7 +1,8 @@
 """The verb bot: one process that answers what people write in a channel.
 
 `serve` puts what gateways and callbacks post into the queue; a bot that polls puts its updates there itself. Exit
-codes: 0 after a request to stop, 2 for wrong settings, 3 when an operator is needed.
+codes: 0 after a request to stop, 1 if the provider could not be reached at the start (a restart may help), 2 for wrong
+settings, 3 when an operator is needed.
 """
 
 import asyncio
@@ -84,7 +85,10 @@ async def run_telegram(configuration: Configuration, services: Services, stop: a
     settings = configuration.settings
     if not settings.bot_token:
         raise SetupError("ADA_BOT_TOKEN must be set")
-    bot = await open_bot(settings.bot_token, settings.bot_api_url or TELEGRAM, services)
+    try:
+        bot = await open_bot(settings.bot_token, settings.bot_api_url or TELEGRAM, services)
+    except SetupError as error:  # it may be an outage, so the bot is restarted
+        raise CommandFailed(str(error)) from error
     stopping = asyncio.create_task(stop.wait())
     stopping.add_done_callback(lambda _: bot.stop())
     try:

@@ -1,0 +1,142 @@
+"""Dialogs and statuses go on in another process; an attempt that is made again sends nothing twice."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bots.button_data import ButtonData
+from bots.conversation.conversation import Conversation
+from bots.conversation.state import CONFIRM, State
+from bots.conversation.status import StatusView
+from bots.following import Following
+from bots.telegram.reading import CHANNEL
+from bots.updates import Update
+from core.courier.interface import Message, Outcome, Sent
+from core.directory import Directory
+from core.model.people import Group, User
+from sandbox.sandbox import Sandbox
+from tests.bots.telegram.chat import ANNA, TEACHER, VERA, School, english
+from tests.crash.installation import Installation
+from tests.support.servers import Server
+from tests.support.stack import TENANT
+from tests.support.waiting import until
+
+
+@pytest.mark.row("D-32")
+async def test_a_dialog_goes_on_after_a_restart_at_each_step(idle_school: School) -> None:
+    school = idle_school
+    async with school.running():
+        await school.select("ИВТ-101")
+    async with school.running():
+        await school.notice("Done")
+    async with school.running():
+        await school.answer("hello")
+    async with school.running():
+        await school.notice("Now")
+        await school.shows("People: 3")
+    async with school.running():
+        await school.notice("Send")
+        await school.shows(english("status_all_reached"))
+    assert len(school.sms.attempted) == 2
+
+
+@pytest.mark.row("D-17")
+async def test_the_status_goes_on_in_another_process(idle_school: School) -> None:
+    school, may_send = idle_school, asyncio.Event()
+
+    async def respond(message: Message) -> Outcome:
+        await may_send.wait()
+        return Sent("1")
+
+    school.sms.respond = respond
+    async with school.running():
+        await school.send("hello")
+        await school.shows(english("status_in_progress"))
+    async with school.running():
+        may_send.set()
+        await school.shows(english("status_all_reached"), within=15)
+
+
+async def test_a_press_that_is_processed_again_sends_once(idle_school: School) -> None:
+    services = idle_school.services
+    button_data = await ButtonData.open(services.store, TENANT)
+    view = StatusView(button_data, services.timezone)
+    following = Following(services.queue, TENANT, CHANNEL)
+    await following.open()
+    conversation = Conversation(services, button_data, view, following)
+    state = State(CONFIRM, "d1", chosen=["group:101"], text="hello")
+    button = button_data.sign(CHANNEL, str(TEACHER), "s.d1.confirm.send")
+    press = Update("1", CHANNEL, str(TEACHER), button=button, message="5", callback="c")
+    first, again = [await conversation.converse(press, state) for _ in range(2)]
+    assert again.state == first.state
+    await until(lambda: len(idle_school.sms.attempted) == 2)
+    await idle_school.stack.finished((await services.deliveries.list(TENANT))[0][0].key)
+    assert len((await services.deliveries.list(TENANT))[0]) == 1
+    assert len(idle_school.sms.attempted) == 2
+
+
+# processes
+
+
+class Campus:
+    """Real processes of the bot and of the courier for SMS."""
+
+    def __init__(self, installation: Installation) -> None:
+        self.installation = installation
+        self.people = installation.sandbox.bot_api.people
+
+    async def set_up(self) -> None:
+        directory = Directory(self.installation.core.store)
+        anna = User(ANNA.id, ANNA.name, ANNA.email, ANNA.role, "en", ANNA.contacts)
+        for user in (anna, VERA):
+            await directory.create_user("default", user)
+        await directory.create_group("default", Group(101, "ИВТ-101"), [VERA.id])
+        await directory.own("default", ANNA.id, "group", 101)
+
+    def texts(self) -> list[str]:
+        return [one["text"] for one in self.people.shown(TEACHER)["messages"] if one["from"] == "bot"]
+
+    async def reads(self, text: str) -> None:
+        await until(lambda: any(text in one for one in self.texts()), within=45)
+
+    def press(self, label: str) -> None:
+        shown = [one for one in self.people.messages(TEACHER) if label in str(one.get("reply_markup"))]
+        self.people.press(TEACHER, int(shown[-1]["message_id"]), label)
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.row("D-32")
+async def test_processes_of_the_bot_are_killed_and_the_others_go_on(own_server: Server, tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path / "sandbox")
+    await sandbox.start()
+    installation = await Installation.open(own_server, sandbox, tmp_path)
+    try:
+        campus = Campus(installation)
+        await campus.set_up()
+        settings = {"ADA_QUIET_HOURS": "off"}
+        bots = [installation.start("bot", "telegram", **settings) for _ in range(2)]
+        courier = installation.start("courier", "sms", **settings)
+        for process in (*bots, courier):
+            await process.ready()
+        campus.people.write(TEACHER, "/select")
+        await campus.reads("Whom do you write to?")
+        bots[0].kill()
+        campus.press("ИВТ-101")
+        await campus.reads("Selected: ИВТ-101")
+        campus.press("Done")
+        await campus.reads("Write the text.")
+        campus.people.write(TEACHER, "hello")
+        await campus.reads("When shall it be sent?")
+        campus.press("Now")
+        await campus.reads("Time: now")
+        campus.press("Send")
+        bots[1].kill()
+        bots.append(installation.start("bot", "telegram", **settings))
+        await campus.reads("Everybody who has a contact was reached")
+        received = [one.text for one in installation.state.inbox("sms", "+79990000003")]
+        assert received == ["hello"]
+        assert sandbox.bot_api.token not in "".join(bot.output for bot in bots)
+    finally:
+        await installation.close()
+        await sandbox.stop()
