@@ -39,7 +39,9 @@ class Folder:
         """The files below scenarios/ in the order of their names. Other files there are reported."""
         for path in sorted((self.path / "scenarios").rglob("*")):
             file = path.relative_to(self.path).as_posix()
-            if path.suffix == ".yaml" and not path.is_dir():
+            if not file.isprintable():  # also a name that is not UTF-8, which could not be printed
+                self._problems.warning(Place(ascii(file)), "UNKNOWN_FILE", "this file is not read because of its name")
+            elif path.suffix == ".yaml" and not path.is_dir():
                 yield file
             elif path.suffix == ".yml":
                 self._problems.warning(Place(file), "UNKNOWN_FILE", "this file is not read; its name must end in .yaml")

@@ -41,6 +41,8 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> Loaded:
     """
     if not path.is_dir():
         raise SetupError(f"{path} is not a folder; a bot is a folder with triggers.yaml and scenarios/")
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise SetupError(f"{path} cannot be read; give this user the right to read the folder")
     problems = Problems()
     folder = Folder(path, os.environ if environment is None else environment, problems)
     scenarios = read_scenarios(folder, problems)

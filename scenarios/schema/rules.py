@@ -29,8 +29,8 @@ def rules_complaints(node: Node) -> Iterator[Complaint]:
         yield node, f"must be a mapping from fields to lists of rules, but is {describe(node)}"
         return
     for _, rules in node.pairs:
-        if isinstance(rules, ListNode):
-            for rule in rules.items:
+        if isinstance(rules, ListNode | MapNode):
+            for rule in rules.items if isinstance(rules, ListNode) else (rules,):
                 yield from rule_complaints(rule)
         elif not is_empty(rules):
             yield rules, f"must be a list of rules, for example [{{rule: not_empty}}], but is {describe(rules)}"

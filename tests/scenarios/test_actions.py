@@ -12,6 +12,8 @@ from scenarios.actions import installed_actions, own_actions
 from scenarios.check import check
 from scenarios.schema import ActionType
 from scenarios.schema.json_schema import scenario_schema
+from scenarios.schema.rules import RULES
+from scenarios.validator import CHECKS
 
 PACKAGE = "tests.scenarios.test_actions"
 
@@ -53,6 +55,10 @@ def test_a_package_that_cannot_be_used_is_named_and_the_rest_works() -> None:
     assert set(actions.broken) == {"gone", "wrong", "send"}
     assert set(actions.types) == {*own_actions(), "dice"}
     assert actions.types["send"].help != SEND_AGAIN.help
+
+
+def test_the_rules_that_the_check_knows_are_those_that_the_validator_has() -> None:
+    assert {*CHECKS, "is_member"} == set(RULES)
 
 
 def schema_errors(text: str) -> list[str]:

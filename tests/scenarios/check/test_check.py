@@ -91,7 +91,7 @@ def test_what_may_be_meant_is_a_warning(tmp_path: Path, action: str, column: int
         "{type: send, text: '{name}', name: Anna}",
         "{type: send, text: '', text_to_speech: '{event_text}', placeholder: true}",
         "{type: validator, phone: '{event_text}', rules: {phone: [{rule: regex, value: '^\\+7\\d{10}$'}]}}",
-        "{type: validator, rules: {a: [{rule: regex, value: '{pattern}('}]}}",
+        "{type: validator, rules: {a: [{rule: regex, value: '{pattern}('}], b: {rule: empty}, c: []}}",
         "{type: send, text: 42, inline: '{keyboard}', callback_edit: '{edit}', reply: []}",
         "{type: send, inline: [[{Site: 'https://example.com'}, {Next: '{target}'}], [{Self: start}]]}",
         "{type: send, attachment: [AgACAgIAAxkBAAI, 'https://example.com/a.png', '{file_path}']}",

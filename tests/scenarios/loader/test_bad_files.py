@@ -1,5 +1,6 @@
 """Bad files give problems with file, line and column; everything else of the bot is loaded."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,13 @@ def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
         ("bot.yaml", 1, 1, "UNREADABLE"),
         ("scenarios/gone.yaml", 1, 1, "UNREADABLE"),
     ]
+
+
+def test_a_name_that_cannot_be_printed_is_a_warning(tmp_path: Path) -> None:
+    write(tmp_path, {"scenarios/good.yaml": GOOD})
+    Path(os.fsdecode(bytes(tmp_path / "scenarios") + b"/\xff.yaml")).write_text(GOOD)
+    (problem,) = loaded(tmp_path, {}).problems
+    assert (problem.code, problem.file) == ("UNKNOWN_FILE", "'scenarios/\\udcff.yaml'")
 
 
 def test_files_that_are_not_read_are_warnings(tmp_path: Path) -> None:
