@@ -69,6 +69,7 @@ async def test_an_sms_that_a_person_writes_is_sent_to_the_inbound_url(
     assert callbacks.calls == [{"path": "/in", "from": "+79990100001", "text": "ИВТ-21: пары не будет & <Wi-Fi>"}]
     await page.sees("ИВТ-21: пары не будет & <Wi-Fi>", "#chat-sms .log")
     assert await browser.text("#chat-sms .problem") == ""
+    assert await browser.run("document.getElementById('write-sms').value") == ""
 
 
 @pytest.mark.row("D-43")

@@ -4,8 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from aiogram import Bot
 
 from sandbox.sandbox import Sandbox
+from tests.sandbox.bot_api_clients import session
 from tests.sandbox.conftest import WebClient
 
 TEACHER = {
@@ -114,6 +116,19 @@ async def test_a_reader_of_chats_waits_for_the_next_change(web_client: WebClient
     assert [message["text"] for message in shown["chats"]["vk"]["messages"]] == ["new"]
     async with asyncio.timeout(5):
         await web_client.get("people/1/chats", after=str(revision), wait="30")  # the change was before: no wait
+
+
+async def test_an_edited_message_of_the_bot_ends_the_wait(web_client: WebClient, sandbox: Sandbox) -> None:
+    bot = Bot(sandbox.bot_api.token, session=session(sandbox.bot_api))
+    await bot.send_message(100_001, "old")
+    revision = (await web_client.get("people/1/chats"))["revision"]
+    request = asyncio.ensure_future(web_client.get("people/1/chats", after=str(revision), wait="30"))
+    await asyncio.wait([request], timeout=0.2)
+    await bot.edit_message_text("new", chat_id=100_001, message_id=1)
+    async with asyncio.timeout(5):
+        shown = await request
+    assert [(one["text"], one["edited"]) for one in shown["chats"]["telegram-bot"]["messages"]] == [("new", True)]
+    await bot.session.close()
 
 
 async def test_a_reader_gets_the_unchanged_chats_after_the_wait(web_client: WebClient) -> None:
