@@ -51,7 +51,6 @@ class RegexSyntax:
     _TOKEN = re.compile(
         r"\\[pPN]\{[^{}]*\}"  # a kind of character
         r"|\\."
-        r"|\{\d*,?\d*\}"  # a repetition
         r"|\[\^?\]?(?:\\.|[^\]\\])*\]"  # a set of characters
         r"|(?P<placeholder>\{(?=[^\W\d]))"
         r"|(?P<one>[{}|()])",

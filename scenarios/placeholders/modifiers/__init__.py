@@ -1,4 +1,4 @@
-"""The modifiers of placeholders, one function each. The reference page (docs/scenarios-placeholders.md) is made from their table.
+"""The modifiers of placeholders, one function each. The page docs/scenarios-modifiers.md is made from their table.
 
 A modifier returns the new value. It raises ModifierError if it cannot work on a value or with a parameter; then the
 value stays as it is and the author gets a warning (C-56). Null and what is missing pass all modifiers unchanged, except

@@ -75,7 +75,7 @@ FORMATS = [
     (date(2024, 12, 25), "format:datetime", "25.12.2024 00:00"),
     ("25.12.2024 15:30", "format:time", "15:30"),
     (1000, "format:currency", "1000.00 ₽"),
-    ("2.675", "format:currency", "2.68 ₽"),
+    ("2.665", "format:currency", "2.67 ₽"),
     (25.5, "format:percent", "25.5%"),
     (25, "format:percent", "25.0%"),
     (1234.5678, "format:number", "1234.57"),
@@ -160,8 +160,10 @@ def test_dates_are_shown_in_the_time_zone_of_the_scope() -> None:
 @pytest.mark.parametrize(
     ("value", "modifier"),
     [
-        (10, "/0"), (10, "%0"), ("ten", "+1"), (True, "+1"), ([1], "*2"), (10, "+x"), (10, "+"), (1e39, "*100"),
-        (float("inf"), "+1"), ("1" * 50, "+1"), ("text", "truncate:x"), ("text", "truncate:-1"),
+        (10, "/0"), (10, "%0"), ("ten", "+1"), (True, "+1"), ([1], "*2"), (10, "+x"), (10, "+"),
+        (1e39, "*100"),
+        (float("inf"), "+1"), ("1" * 50, "+1"), (1e300, "format:currency"), (-(10**50), "format:number"),
+        ("text", "truncate:x"), ("text", "truncate:-1"),
         ("text", "truncate:1.5"),
         ("text", "format:date"), ("text", "format:currency"), (5, "format:weekday"), (10**30, "format:date"),
         ("text", "case:middle"), ("text", "regex:("), ("text", "regex:" + "a" * 1001), ("text", "regex:"),

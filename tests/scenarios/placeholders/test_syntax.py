@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from scenarios.placeholders import MARKDOWN_V2, Scope, problems, render, render_all
+from scenarios.placeholders.parser import parse
 
 EMAIL = r"{event_text|regex:[a-zA-Z0-9._%+-]+@[a-zA-Z0-9.-]+\.[a-zA-Z]{2,}}"
 
@@ -134,8 +135,19 @@ def test_in_markdown_the_backslashes_stay_because_telegram_removes_them() -> Non
 
 @pytest.mark.row("C-55")
 @pytest.mark.parametrize("text", ["", "text", "a | b } c", "a" * 100_000])
-def test_a_text_without_an_opening_brace_is_returned_as_the_same_object(text: str) -> None:
+def test_a_text_without_an_opening_brace_is_not_parsed_and_returned_as_the_same_object(text: str) -> None:
+    parsed = parse.cache_info()
     assert render(text, Scope({"a": 1})).value is text
+    assert parse.cache_info() == parsed
+
+
+def test_a_text_with_placeholders_is_parsed_once() -> None:
+    texts = [f"{{a}} and {{b}} {number // 3}" for number in range(9)]
+    before = parse.cache_info()
+    assert [render(text, Scope({"a": 1, "b": 2})).value for text in texts][-1] == "1 and 2 2"
+    after = parse.cache_info()
+    assert (after.misses - before.misses, after.hits - before.hits) == (3, 6)
+    assert after.maxsize == 2048
 
 
 def test_all_texts_of_an_actions_attributes_are_rendered() -> None:
