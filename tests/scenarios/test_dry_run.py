@@ -258,13 +258,11 @@ def test_roles_and_permissions_decide_who_may_run_an_action(bot: Folder, needs: 
     assert outcomes(bot.play()) == [expected, "drop" if expected == "completed" else "completed"]
 
 
-@pytest.mark.row("C-47")
 def test_a_send_without_text_and_attachment_fails_with_an_error(bot: Folder) -> None:
     bot.actions("    - {type: send, text: '{nothing|fallback:}'}\n    - {type: send, text: '{error}', chain: failed}")
     assert texts(bot.play()) == ["there is nothing to send: no text and no attachment"]
 
 
-@pytest.mark.row("C-81")
 def test_settings_change_defaults_and_switch_actions_off(bot: Folder) -> None:
     bot.write("settings.yaml", "send: {placeholder: false}\nremove: {enabled: false}")
     bot.actions("    - {type: send, text: '{user_id}'}\n    - {type: remove}")

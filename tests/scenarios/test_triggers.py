@@ -83,7 +83,6 @@ def test_a_pattern_that_backtracks_ends_at_its_time_limit_with_a_warning(tmp_pat
     assert selection.scenarios == ("s.b",)
 
 
-@pytest.mark.row("C-05")
 @pytest.mark.parametrize(("state", "found"), [("feedback", ["feedback"]), ("other", ["star"]), ("", ["star"])])
 def test_any_text_of_a_person_in_a_state_goes_to_its_scenario(select: Any, state: str, found: list[str]) -> None:
     assert select('text: {state: {feedback: feedback}, "*": star}', "что угодно", state) == found
@@ -160,6 +159,15 @@ def test_a_button_that_names_a_scenario_needs_no_trigger(tmp_path: Path) -> None
 def test_private_chats_and_groups_have_files_of_their_own(select: Any, chat_type: str | None, found: str) -> None:
     event = {"event_text": "x", "chat_type": chat_type, "chat_id": -5}
     assert select("text: {exact: {x: a}}", event, group="text: {exact: {x: b}}") == [found]
+
+
+@pytest.mark.row("C-10")
+def test_from_chat_lets_the_other_file_serve_a_chat_and_kinds_keep_their_order(select: Any) -> None:
+    private = "text: {exact: {x: {scenario: a, from_chat: all}}, contains: {x: {scenario: b, from_chat: group}}}"
+    group = "text: {contains: {x: c}}"
+    assert select(private, {"event_text": "x", "chat_type": "group"}, group=group) == ["a"]
+    assert select(private, {"event_text": "xx", "chat_type": "group"}, group=group) == ["c"]
+    assert select(private, {"event_text": "xx"}, group=group) == []
 
 
 MEMBERS = """
