@@ -9,7 +9,7 @@ from scenarios.actions import Actions, installed_actions
 from scenarios.bot import Bot
 from scenarios.check.action_fields import check_action, check_settings
 from scenarios.check.attachments import check_attachments
-from scenarios.check.loops import check_loops
+from scenarios.check.loops import check_loops, check_sizes
 from scenarios.check.reachability import check_reachability
 from scenarios.check.references import References
 from scenarios.check.step import Step
@@ -45,6 +45,7 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
             check_texts(step, kind, problems)
     check_settings(Reader(SETTINGS, problems), loaded.settings, actions)
     check_reachability(loaded.bot, actions.types, problems)
+    check_sizes(loaded.bot, problems)
     check_loops(loaded.bot, references.splices, problems)
     return Checked(loaded.bot, tuple(problems.in_order()))
 

@@ -1,7 +1,10 @@
-"""Finds scenarios that splice themselves in, directly or through others: such a run would never end."""
+"""Finds scenarios that the loop guard would stop (C-90): those that splice themselves in, directly or through others,
+and those with too many actions.
+"""
 
 from scenarios.bot import Bot, Place
 from scenarios.check.references import Splices
+from scenarios.engine import DEFAULT_LIMITS
 from scenarios.loader.problem import Problems
 
 
@@ -12,6 +15,14 @@ def check_loops(bot: Bot, splices: Splices, problems: Problems) -> None:
         if name not in finished:
             for path, place in loops_from(name, splices, finished):
                 problems.error(place, "SCENARIO_LOOP", f"these scenarios splice each other without end: {path}")
+
+
+def check_sizes(bot: Bot, problems: Problems) -> None:
+    """Warns of scenarios that alone have more actions than one event may start."""
+    for scenario in bot.scenarios.values():
+        if len(scenario.actions) > DEFAULT_LIMITS.actions:
+            message = f"{len(scenario.actions)} actions, but one event may start at most {DEFAULT_LIMITS.actions}"
+            problems.warning(scenario.place, "TOO_MANY_ACTIONS", message)
 
 
 def loops_from(start: str, splices: Splices, finished: set[str]) -> list[tuple[str, Place]]:
