@@ -159,6 +159,8 @@ OPEN_ROUTES = (
               inbound.receive_sms, inbound.TEXT_TYPE, requests.InboundSmsQuery),
     OpenRoute("POST", "/v1/inbound/vk", "An event of VK's callback API; its secret is in the body",
               inbound.receive_vk, inbound.TEXT_TYPE, body=requests.InboundVkEvent),
+    OpenRoute("POST", "/v1/inbound/telegram", "An update of Telegram's webhook; its secret is in a header",
+              inbound.receive_telegram, inbound.TEXT_TYPE, body=requests.InboundTelegramUpdate),
     OpenRoute("GET", "/livez", "Whether the process is alive", health.live, responses.HealthResponse),
     OpenRoute("GET", "/readyz", "Whether the process can serve requests", health.ready, responses.ReadinessResponse),
     OpenRoute("GET", "/metrics", "Metrics for Prometheus", health.show_metrics, metrics.CONTENT_TYPE),

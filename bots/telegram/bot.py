@@ -18,11 +18,12 @@ from bots.following import Follower, Following
 from bots.poller_lease import PollerLease
 from bots.services import Services
 from bots.telegram.polling import TOKEN_REFUSED, Polling
-from bots.telegram.reading import CHANNEL
 from bots.telegram.sending import FAILURES, Replies
+from bots.telegram.webhook import Webhook
 from bots.updates import Updates, update_worker
 from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.updates.telegram_updates import CHANNEL
 
 TELEGRAM = "https://api.telegram.org"
 _TIMEOUT = 15.0
@@ -32,8 +33,9 @@ _GRACE = timedelta(seconds=5)
 class TelegramBot:
     """To `run()` and to `stop()`."""
 
-    def __init__(self, bot: Bot, account: str, services: Services) -> None:
+    def __init__(self, bot: Bot, account: str, services: Services, webhook: Webhook | None) -> None:
         self._bot = bot
+        self._webhook = webhook
         self.account = account
         self._services = services
         self._stopping = asyncio.Event()
@@ -42,7 +44,7 @@ class TelegramBot:
         """Work until `stop()`. Raises TokenRefused."""
         services = self._services
         replies, following = Replies(self._bot), Following(services.queue, services.tenant, CHANNEL)
-        updates = Updates(services.queue, services.tenant, CHANNEL, self.account)
+        updates = Updates(services.queue, services.tenant, CHANNEL, services.tenant)
         await updates.open()
         await following.open()
         button_data = await ButtonData.open(services.store, services.tenant)
@@ -53,7 +55,7 @@ class TelegramBot:
         polling = Polling(self._bot, updates, PollerLease(services.store, self.account))
         workers = [update_worker(services.queue, CHANNEL, answering.handle), following.worker(follower)]
         parts = [asyncio.create_task(worker.run()) for worker in workers]
-        polls = asyncio.create_task(polling.run())
+        polls = asyncio.create_task(self._webhook.keep() if self._webhook else polling.run())
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             on_ready()
@@ -76,12 +78,12 @@ class TelegramBot:
         await self._bot.session.close()
 
 
-async def open_bot(token: str, api_url: str, services: Services) -> TelegramBot:
-    """Check the token; end a webhook, beside which Telegram refuses polling. Raises SetupError, without the token."""
+async def open_bot(token: str, api_url: str, services: Services, webhook: Webhook | None = None) -> TelegramBot:
+    """Check the token; set the `webhook`, or end one, beside which Telegram refuses polling. Raises SetupError."""
     bot = _client(token, api_url)
     try:
         account = str((await bot.get_me()).id)
-        await bot.delete_webhook()
+        await (webhook.set(bot) if webhook else bot.delete_webhook())
     except (TelegramUnauthorizedError, TelegramNotFound):
         await bot.session.close()
         raise SetupError(TOKEN_REFUSED) from None
@@ -89,7 +91,7 @@ async def open_bot(token: str, api_url: str, services: Services) -> TelegramBot:
         await bot.session.close()
         name = type(fault).__name__
         raise SetupError(f"the Bot API cannot be reached ({name}): check the network and ADA_BOT_API_URL") from None
-    return TelegramBot(bot, account, services)
+    return TelegramBot(bot, account, services, webhook)
 
 
 def _client(token: str, api_url: str) -> Bot:

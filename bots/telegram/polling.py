@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 from aiogram import Bot, types
 from aiogram.exceptions import (
@@ -14,16 +15,25 @@ from aiogram.exceptions import (
 )
 
 from bots.poller_lease import PollerLease
-from bots.telegram.reading import ALLOWED, read_update
 from bots.telegram.sending import FAILURES
 from bots.updates import Updates
 from core.errors import StoreError
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.updates.telegram_updates import ALLOWED, read_update
 
 log = logging.getLogger(__name__)
 
 TIMEOUT = 25
 """Seconds that Telegram waits for an update."""
+_SENDER = {"id", "is_bot", "first_name", "last_name", "language_code"}
+_MESSAGE: Any = {"message_id": True, "text": True, "chat": {"type"}, "from_user": _SENDER}
+_READ: Any = {
+    "update_id": True,
+    "message": _MESSAGE,
+    "callback_query": {"id": True, "data": True, "from_user": _SENDER, "message": _MESSAGE},
+}
+"""The fields that are read."""
+
 _LIMIT = 100
 _ANSWER_WITHIN = 40
 _AFTER_CONFLICT = 2.0
@@ -87,7 +97,7 @@ class Polling:
 
     async def _put(self, update: types.Update) -> None:
         """Put an update into the queue; one that is not answered is only logged."""
-        read = read_update(update)
+        read = read_update(update.model_dump(by_alias=True, include=_READ))
         if read is None:
             log.info("update %s is ignored: no message or press of a person in a private chat", update.update_id)
         else:

@@ -14,6 +14,7 @@ from pathlib import Path
 from bots.services import Services
 from bots.telegram.bot import TELEGRAM, open_bot
 from bots.telegram.polling import TokenRefused
+from bots.telegram.webhook import Webhook
 from bots.text_bot import text_worker
 from bots.updates import Updates
 from bots.vk.long_poll import TokenRefused as VkTokenRefused
@@ -85,8 +86,10 @@ async def run_telegram(configuration: Configuration, services: Services, stop: a
     settings = configuration.settings
     if not settings.bot_token:
         raise SetupError("ADA_BOT_TOKEN must be set")
+    url, secret = settings.bot_webhook_url, settings.inbound_telegram_secret or ""
+    webhook = Webhook(url, secret) if url else None
     try:
-        bot = await open_bot(settings.bot_token, settings.bot_api_url or TELEGRAM, services)
+        bot = await open_bot(settings.bot_token, settings.bot_api_url or TELEGRAM, services, webhook)
     except SetupError as error:  # it may be an outage, so the bot is restarted
         raise CommandFailed(str(error)) from error
     stopping = asyncio.create_task(stop.wait())

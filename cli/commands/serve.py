@@ -38,7 +38,7 @@ from core.queue import Queue, QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from core.sending import Sending
-from core.updates import Updates, vk_events
+from core.updates import Updates, telegram_updates, vk_events
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.runtime import WebhookRuntime
@@ -132,7 +132,10 @@ async def open_services(store: Store, settings: Settings) -> AsyncIterator[Servi
 def options_of(settings: Settings) -> Options:
     """The limits and secrets of the API."""
     inbound = Inbound(
-        settings.inbound_sms_secret or "", settings.inbound_vk_secret or "", settings.inbound_vk_confirmation or ""
+        settings.inbound_sms_secret or "",
+        settings.inbound_vk_secret or "",
+        settings.inbound_vk_confirmation or "",
+        settings.inbound_telegram_secret or "",
     )
     return Options(rate=settings.http_rate, burst=settings.http_burst, inbound=inbound)
 
@@ -142,6 +145,7 @@ async def open_updates(store: Store, tenant: str) -> Mapping[str, Updates]:
     client = QueueClient(store)
     updates = {
         "sms": Updates(client, tenant, "sms", "gateway"),
+        telegram_updates.CHANNEL: Updates(client, tenant, telegram_updates.CHANNEL, tenant),
         vk_events.CHANNEL: Updates(client, tenant, vk_events.CHANNEL, vk_events.SOURCE),
     }
     for one in updates.values():

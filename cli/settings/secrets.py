@@ -23,6 +23,7 @@ READERS: Mapping[str, frozenset[str]] = {
     "ADA_API_KEY": frozenset({"serve"}),
     "ADA_BOT_TOKEN": frozenset({"telegram-bot", "bot telegram"}),
     "ADA_INBOUND_SMS_SECRET": frozenset({"serve", "sandbox"}),
+    "ADA_INBOUND_TELEGRAM_SECRET": frozenset({"serve", "bot telegram"}),
     "ADA_INBOUND_VK_SECRET": frozenset({"serve"}),
     "ADA_SMTP_URL": frozenset({"serve", "email", BOTS}),
 }

@@ -27,7 +27,7 @@ SECTIONS = {"telegram-bot": "bot"}
 ACCOUNTS = {"email": "ADA_SMTP_URL"}
 """The common settings that are the account of a channel."""
 
-WITHOUT_ACCOUNT = frozenset({"ADA_BOT_TENANT"})
+WITHOUT_ACCOUNT = frozenset({"ADA_BOT_TENANT", "ADA_BOT_WEBHOOK_URL"})
 """Common settings that look as if they were of a channel, and give it no account."""
 
 MIN_LEASE = timedelta(seconds=1)
@@ -56,7 +56,9 @@ class Settings:
     bot_token: str | None = field(default=None, repr=False)
     bot_api_url: str | None = None
     bot_tenant: str = "default"
+    bot_webhook_url: str | None = None
     inbound_sms_secret: str | None = field(default=None, repr=False)
+    inbound_telegram_secret: str | None = field(default=None, repr=False)
     inbound_vk_secret: str | None = field(default=None, repr=False)
     inbound_vk_confirmation: str | None = None
     smtp_url: str | None = field(default=None, repr=False)

@@ -16,7 +16,8 @@ from aiohttp.typedefs import Handler
 
 from core.errors import Forbidden, NotFound
 from core.model.phone_numbers import e164
-from core.updates import Update
+from core.updates import Update, telegram_updates
+from core.updates.telegram_updates import read_update
 from core.updates.vk_events import update_of
 from delivery.http.context import Context
 from delivery.http.decoding import QueryReader, parse
@@ -29,6 +30,7 @@ FORM_LIMIT = 2**17
 EVENT_LIMIT = 2**18
 """Bytes."""
 TEXT_TYPE = "text/plain"
+TELEGRAM_SECRET = "X-Telegram-Bot-Api-Secret-Token"
 _SHORTEST_NUMBER = 8
 """Digits. A shorter one is a service; an answer to it could begin an endless exchange."""
 
@@ -108,6 +110,18 @@ def receive_vk(context: Context) -> Handler:
             return web.Response(text=context.options.inbound.vk_confirmation, content_type=TEXT_TYPE)
         if update := update_of(event):
             await context.services.updates["vk"].put(update)
+        return web.Response(text="ok", content_type=TEXT_TYPE)
+
+    return handle
+
+
+def receive_telegram(context: Context) -> Handler:
+    """The handler of Telegram's webhook. An update that is not answered is acknowledged, so that it is not repeated."""
+
+    async def handle(request: web.Request) -> web.Response:
+        _check_secret(request.headers.get(TELEGRAM_SECRET), context.options.inbound.telegram_secret)
+        if update := read_update(await _event(request, context.options)):
+            await context.services.updates[telegram_updates.CHANNEL].put(update)
         return web.Response(text="ok", content_type=TEXT_TYPE)
 
     return handle

@@ -13,6 +13,7 @@ class Inbound:
     sms_secret: str = field(default="", repr=False)
     vk_secret: str = field(default="", repr=False)
     vk_confirmation: str = ""  # the text that VK expects from the owner of the address
+    telegram_secret: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,6 +296,12 @@ class InboundVkEvent(Struct, frozen=True):
     secret: Annotated[str, Meta(max_length=1024, description="ADA_INBOUND_VK_SECRET")] = ""
 
 
+class InboundTelegramUpdate(Struct, frozen=True):
+    """An update of Telegram's Bot API. Its further fields are those of its kind."""
+
+    update_id: int
+
+
 class InboundSmsQuery(Struct, frozen=True):
     """An SMS that a gateway has received. Gateways add parameters of their own, so unknown ones are ignored."""
 

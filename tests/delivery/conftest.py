@@ -140,7 +140,10 @@ async def services(store: Store, outbox: Outbox) -> AsyncIterator[Services]:
         linking=Linking(store, directory, outbox),
         store=store,
         webhooks=Webhooks(store, queue, client),
-        updates={channel: Updates(QueueClient(store), "default", channel, "gateway") for channel in ("sms", "vk")},
+        updates={
+            channel: Updates(QueueClient(store), "default", channel, "gateway")
+            for channel in ("sms", "vk", "telegram-bot")
+        },
     )
     await client.close()
     await tracker.close()

@@ -32,7 +32,7 @@ EVENT = {
 
 @pytest.fixture
 def options() -> Options:
-    return Options(inbound=Inbound(SECRET, "vk", "f1a2b3c4"))
+    return Options(inbound=Inbound(SECRET, "vk", "f1a2b3c4", "tg"))
 
 
 async def get(api: Api, **changed: str) -> ApiResponse:
@@ -152,6 +152,42 @@ async def test_an_event_that_is_no_private_message_is_acknowledged_and_dropped(a
 async def test_an_event_that_is_no_object_is_refused(api: Api) -> None:
     assert (await post(api, b"[]")).code == "WRONG_TYPE"
     assert (await post(api, b"{")).code == "JSON_MALFORMED"
+
+
+UPDATE = {
+    "update_id": 5,
+    "message": {
+        "message_id": 1,
+        "date": 1,
+        "chat": {"id": 100001, "type": "private"},
+        "from": {"id": 100001, "is_bot": False, "first_name": "Анна", "language_code": "ru"},
+        "text": "/help",
+    },
+}
+
+
+async def post_update(api: Api, update: object, secret: str = "tg") -> ApiResponse:
+    headers = WITHOUT_KEY | {"X-Telegram-Bot-Api-Secret-Token": secret}
+    return await api.call("POST", "/v1/inbound/telegram", update, headers=headers)
+
+
+async def test_an_update_of_telegram_that_is_repeated_becomes_one_update(api: Api) -> None:
+    for _ in range(2):
+        assert (await post_update(api, UPDATE)).status == 200
+    assert await updates(api, "telegram-bot") == [Update("5", "telegram-bot", "100001", "Анна", "ru", "/help")]
+
+
+async def test_an_update_of_telegram_with_a_wrong_secret_is_refused(api: Api) -> None:
+    refused = await post_update(api, UPDATE, "wrong")
+    assert (refused.status, refused.code) == (403, "INBOUND_SECRET_WRONG")
+    assert await updates(api, "telegram-bot") == []
+
+
+@pytest.mark.parametrize("changed", [{"message": None}, {"message": {"chat": 5}}, {"update_id": "x"}, {"message": []}])
+async def test_an_update_of_telegram_that_is_not_answered_is_acknowledged(api: Api, changed: object) -> None:
+    assert isinstance(changed, dict)
+    assert (await post_update(api, UPDATE | changed)).status == 200
+    assert await updates(api, "telegram-bot") == []
 
 
 class TestWithoutSecrets:

@@ -4,11 +4,13 @@ import asyncio
 import logging
 
 import pytest
-from aiogram.types import Update as TelegramUpdate
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from bots.telegram import open_bot
-from bots.telegram.reading import read_update
+from bots.telegram.webhook import Webhook
 from core.errors import SetupError
+from core.updates.telegram_updates import read_update
 from tests.bots.telegram.chat import STRANGER, TEACHER, School, english
 from tests.support.waiting import until
 
@@ -73,7 +75,7 @@ async def test_a_person_who_has_blocked_the_bot_holds_up_nothing(school: School)
     ],
 )  # fmt: skip
 def test_an_update_without_a_sender_or_of_another_kind_is_not_answered(content: dict[str, object]) -> None:
-    assert read_update(TelegramUpdate.model_validate({"update_id": 1, **content})) is None
+    assert read_update({"update_id": 1, **content}) is None
 
 
 async def test_an_ignored_update_is_confirmed_with_one_log_line(
@@ -91,3 +93,32 @@ async def test_a_wrong_token_is_a_mistake_of_the_setup(idle_school: School, toke
     with pytest.raises(SetupError, match="ADA_BOT_TOKEN") as error:
         await open_bot(token, server.url, idle_school.services)
     assert token not in str(error.value)
+
+
+async def test_updates_come_by_webhook_with_its_secret(idle_school: School) -> None:
+    school = idle_school
+    received: list[tuple[str, object]] = []
+
+    async def handle(request: web.Request) -> web.Response:
+        received.append((request.headers["X-Telegram-Bot-Api-Secret-Token"], await request.json()))
+        return web.Response(text="ok")
+
+    app = web.Application()
+    app.router.add_post("/v1/inbound/telegram", handle)
+    async with TestServer(app) as api:
+        webhook = Webhook(f"http://127.0.0.1:{api.port}/", "a-secret")
+        bot = await open_bot(school.bot_api.server.token, school.bot_api.server.url, school.services, webhook)
+        await bot.close()
+        school.write("/help")
+        await until(lambda: received)
+    secret, update = received[0]
+    assert secret == "a-secret"
+    assert isinstance(update, dict)
+    read = read_update(update)
+    assert read is not None
+    assert (read.address, read.text) == (str(TEACHER), "/help")
+
+
+def test_a_webhook_needs_a_secret_that_telegram_accepts() -> None:
+    with pytest.raises(SetupError, match="ADA_INBOUND_TELEGRAM_SECRET"):
+        Webhook("https://ada.example.org", "")

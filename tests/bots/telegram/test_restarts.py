@@ -10,11 +10,11 @@ from bots.conversation.conversation import Conversation
 from bots.conversation.state import CONFIRM, State
 from bots.conversation.status import StatusView
 from bots.following import Following
-from bots.telegram.reading import CHANNEL
 from bots.updates import Update
 from core.courier.interface import Message, Outcome, Sent
 from core.directory import Directory
 from core.model.people import Group, User
+from core.updates.telegram_updates import CHANNEL
 from sandbox.sandbox import Sandbox
 from tests.bots.telegram.chat import ANNA, TEACHER, VERA, School, english
 from tests.crash.installation import Installation
