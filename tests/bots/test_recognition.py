@@ -49,6 +49,13 @@ def test_the_beginning_of_several_titles_names_them() -> None:
     assert recognise("ивт Пары не будет", ALL) == Unclear([ONE, TWO])
 
 
+@pytest.mark.row("D-24")
+def test_a_word_that_only_begins_a_title_is_no_addressee_without_a_colon() -> None:
+    group = Choice("group", "g12", "А-12")
+    assert recognise("А пары не будет", [group]) == Unclear([group])
+    assert recognise("А: пары не будет", [group]) == Recognised(group, "пары не будет")
+
+
 def test_a_title_that_two_have_is_unclear() -> None:
     other = Choice("supergroup", "s9", "ивт-101")
     assert recognise("ИВТ-101 Пары не будет", (*ALL, other)) == Unclear([ONE, other])

@@ -11,7 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from bots.catalogue import text
-from bots.delivered_replies import MOST_REPLIES
+from bots.conversation.state import State
+from bots.conversation.written import WrittenConversation
+from bots.delivered_replies import MOST_REPLIES, DeliveredReplies
 from bots.services import Services
 from bots.text_bot import text_worker
 from bots.updates import Update, Updates
@@ -48,6 +50,7 @@ class Network:
     directory: Directory
     outbox: Outbox
     clock: Clock
+    services: Services
     numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     async def write(self, written: str, number: str = TEACHER, name: str = "") -> bool:
@@ -71,6 +74,7 @@ async def network(stack: Stack, request: pytest.FixtureRequest) -> AsyncIterator
     directory, client, outbox = Directory(stack.store), QueueClient(stack.store), Outbox()
     for user in (ANNA, BORIS):
         await directory.create_user(TENANT, replace(user, contacts={channel: user.contacts["sms"]}))
+    await directory.create_user(TENANT, User("bot", role="trainer"))  # its quota is not that of the answers
     for group in ("ИВТ-101", "ИВТ-102", "ФИЗ-1"):
         await directory.create_group(TENANT, Group(group, f"Group {group}"), [2] if group != "ИВТ-102" else [])
     await directory.create_supergroup(TENANT, Supergroup("course", "First course", ["ИВТ-101", "ИВТ-102"]))
@@ -96,7 +100,7 @@ async def network(stack: Stack, request: pytest.FixtureRequest) -> AsyncIterator
     await updates.open()
     worker = text_worker(services, channel)
     running = asyncio.create_task(worker.run())
-    yield Network(updates, courier, directory, outbox, clock)
+    yield Network(updates, courier, directory, outbox, clock, services)
     worker.stop()
     await running
 
@@ -118,6 +122,21 @@ async def test_a_supergroup_is_an_addressee_too_and_each_person_gets_it_once(net
 async def test_an_sms_that_arrives_twice_is_sent_and_answered_once(network: Network) -> None:
     assert await network.write("ИВТ-101 Пары не будет", name="same")
     assert not await network.write("ИВТ-101 Пары не будет", name="same")
+    await network.write("/help")
+    await until(lambda: text("written_help_teacher", "en") in network.received(TEACHER))
+    assert network.received(STUDENT) == ["Пары не будет"]
+    assert len(network.received(TEACHER)) == 2
+
+
+@pytest.mark.row("D-24")
+async def test_an_update_that_is_processed_again_after_a_crash_sends_nothing_twice(network: Network) -> None:
+    conversation = WrittenConversation(network.services)
+    replies = DeliveredReplies(network.services.store, network.services.sending, TENANT)
+    update = Update("again", network.courier.channel, TEACHER, text="ИВТ-101 Пары не будет")
+    for _ in range(2):
+        (reply,) = (await conversation.converse(update, State())).replies
+        assert reply.text == text("written_sent", "en", name="Group ИВТ-101", people=1)
+        await replies.send(update, reply)
     await network.write("/help")
     await until(lambda: text("written_help_teacher", "en") in network.received(TEACHER))
     assert network.received(STUDENT) == ["Пары не будет"]
