@@ -11,7 +11,7 @@ from tests.end_to_end.dialogs import teach_by_sms, teach_by_telegram, write_at_n
 from tests.end_to_end.university import EVERYONE, University, contacts, reachable
 from tests.support.waiting import until
 
-STUDENTS, MANY_STUDENTS = 2_000, 9_990
+STUDENTS, MANY_STUDENTS = 2_000, 10_000
 """In the short and in the long form; a delivery has at most 10,000 recipients."""
 
 

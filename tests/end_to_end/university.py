@@ -20,7 +20,7 @@ EVERYONE = "everyone"
 
 @dataclass(frozen=True, slots=True)
 class University:
-    """`count` students, numbered from 1, in groups of 25."""
+    """`count` students, a multiple of 25, numbered from 1, in groups of 25."""
 
     count: int
 
