@@ -99,7 +99,7 @@ class _Moves:
         """Create the actions of a scenario: of the event itself, or in place of the `scenario` action `splicer`."""
         after = splicer.after if splicer else None
         values = splicer.passed_on if splicer else Values()
-        given = _given_by(splicer) if splicer and splicer.after else values
+        given = _given_by(splicer) if splicer else Values()
         for number, action in enumerate(scenario.actions):
             path = (*prefix, number)
             self._create(Step(path, scenario.name, action, State.HOLD, after, values, given))
@@ -113,7 +113,8 @@ class _Moves:
         self._steps[step.path] = step
         if not held:
             cause = Cause.UNCHAINED if step.action.chain is None else Cause.FIRST
-            step = replace(step, state=State.PENDING, cause=cause, moved_at=self._at)
+            values = step.values if cause is Cause.UNCHAINED else step.given
+            step = replace(step, state=State.PENDING, cause=cause, values=values, moved_at=self._at)
             self._released.append(step.path)
         _check_move("create", None, step.state)
         self._steps[step.path] = step

@@ -67,16 +67,12 @@ def read_action(plan: Mapping[str, Planned], action: Action, before: Before, bas
     this = Before(planned.outcome, planned.outcome in action.chain_drop, returned)
     if planned.scenarios is None:
         return this
-    above = replace(before, results={**before.results, **planned.results} if before.outcome else returned)
-    if before.outcome is None and action.chain is None:
-        below = replace(before, results={**before.results, **planned.results})
-    else:
-        below = above
+    above = replace(before, results={**before.results, **planned.results})
     ends = [read_actions(plan, one.actions, above, returned, told) for one in planned.scenarios]
     if this.cut:
         return this
     follows_last = not planned.parallel and planned.scenarios and planned.scenarios[-1].actions
-    return ends[-1] if follows_last else below
+    return ends[-1] if follows_last else above
 
 
 def runs(action: Action, before: Before) -> bool:

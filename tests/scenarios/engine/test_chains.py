@@ -240,3 +240,16 @@ def test_a_scenario_with_too_many_actions_is_refused_and_the_others_of_the_event
     _, effects = begin([scenario("huge", *[action()] * 10_000), scenario("small", action("a"))])
     assert effects.complaints == ("huge: one event would start 10000 actions, at most 1000 are allowed",)
     assert effects.released == ((1, 0),)
+
+
+@pytest.mark.row("C-31")
+@pytest.mark.parametrize("order", [["one", "two"], ["two", "one"]])
+def test_values_do_not_depend_on_which_scenario_action_ends_first(order: list[str]) -> None:
+    """Found by the model: without an action before, what the first one gave was lost if it ended first."""
+    inner, empty = scenario("inner", action("x", chain="completed")), scenario("empty")
+    given = {"one": splice(empty), "two": splice(inner)}
+    run, _ = begin([scenario("s", action("one"), action("two"))])
+    for name in order:
+        ended = Ending(State.COMPLETED, Values({name: 1}), splice=given[name].splice)
+        run, _ = end(run, path_of(run, name), ended)
+    assert run.steps[path_of(run, "x")].values.results == {"one": 1, "two": 1}
