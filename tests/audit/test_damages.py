@@ -1,4 +1,7 @@
-"""Every kind of damage is found on a live server, and repaired where that is safe (K-44)."""
+"""Every kind of damage is found on a live server, and repaired where that is safe (K-44).
+
+Debian's Redis runs each script of the audit in `tests/redis/test_scripts.py`, so the damages are tried on one server.
+"""
 
 import pytest
 
@@ -7,19 +10,19 @@ from tests.support.every_verb import call_every_verb
 from tests.support.servers import on_both_servers
 from tests.support.stack import Stack
 
-pytestmark = on_both_servers
-
 
 def name_of(value: object) -> str:
     return "+".join("-".join(command[:2]) for command in value) if isinstance(value, list) else str(value)
 
 
+@on_both_servers
 @pytest.mark.row("K-44")
 async def test_a_server_in_every_state_has_no_violation(stack: Stack) -> None:
     await call_every_verb(stack)
     assert await Scene(stack).violations() == []
 
 
+@on_both_servers
 @pytest.mark.row("K-44")
 async def test_the_scene_has_no_violation(damaged: Scene) -> None:
     assert await damaged.violations() == []
