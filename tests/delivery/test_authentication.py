@@ -127,7 +127,7 @@ async def test_every_operation_needs_a_known_key_with_its_scope(api: Api, route:
 def test_only_these_operations_need_no_key() -> None:
     """Invariant: such an operation shows nothing of a tenant, or has a secret of its own."""
     paths = {route.path for route in OPEN_ROUTES}
-    of_providers = {"/v1/receipts/sms", "/v1/inbound/sms", "/v1/inbound/vk"}
+    of_providers = {"/v1/receipts/sms", "/v1/inbound/sms", "/v1/inbound/telegram", "/v1/inbound/vk"}
     assert paths == {*of_providers, "/livez", "/readyz", "/metrics", "/openapi.json", "/docs", "/"}
 
 
