@@ -44,7 +44,7 @@ async def post(api: Api, event: object) -> ApiResponse:
 
 
 async def updates(api: Api, channel: str = "sms") -> list[Update]:
-    """The updates in the queue, in their order."""
+    """The updates in the queue, in any order."""
     found = await api.call("GET", f"/v1/queue/tasks?tube={tube_of(channel)}")
     return [msgspec.json.decode(task["body"], type=Update) for task in found.json["tasks"]]
 

@@ -51,6 +51,8 @@ group = smsbox
 bearerbox-host = 127.0.0.1
 sendsms-port = {sendsms}
 sendsms-interface = 127.0.0.1
+http-request-retry = 60
+http-queue-delay = 10
 log-file = {directory}/smsbox.log
 log-level = 1
 
@@ -62,8 +64,12 @@ max-messages = 10
 
 group = sms-service
 keyword = default
-get-url = {inbound}
+catch-all = true
+get-url = "{inbound}"
 max-messages = 0
+omit-empty = true
+concatenation = true
+assume-plain-text = true
 """
 
 
