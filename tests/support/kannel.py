@@ -46,6 +46,7 @@ smsc-password = {password}
 port = {http}
 connect-allow-ip = 127.0.0.1
 send-url = http://127.0.0.1:9/
+allowed-smsc-id = http
 
 group = smsbox
 bearerbox-host = 127.0.0.1
