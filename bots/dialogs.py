@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 LIFETIME = timedelta(days=1)
 _GIVES_UP = 3
-"""After so many attempts the person is told that it does not work."""
+"""After so many attempts the person gets the answer that it does not work."""
 
 
 class SendLater(AdaError):
@@ -59,7 +59,7 @@ class Dialogs:
         self._tenant = tenant
 
     async def load(self, update: Update) -> State:
-        """The state of the dialog with whoever sent the update."""
+        """The state of the dialog with the sender of the update."""
         stored = await self._store.command("GET", self._key(update))
         return msgspec.json.decode(stored, type=State) if stored else State()
 

@@ -34,8 +34,8 @@ CONCURRENCY = 200
 
 
 class Followed(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A message that shows a delivery. `shown`: its text; `reported`: how many channels had reported then; `looks`: how
-    many since have found nothing new.
+    """A message that shows a delivery. `shown`: its text; `reported`: how many channels had reported then; `checks`:
+    how many since have found nothing new.
     """
 
     key: str
@@ -45,7 +45,7 @@ class Followed(msgspec.Struct, frozen=True, omit_defaults=True):
     locale: str
     shown: str = ""
     reported: int = 0
-    looks: int = 0
+    checks: int = 0
 
 
 class Following:
@@ -107,7 +107,7 @@ class Follower:
         """The history after a channel has reported or the delivery has ended, or after a pause that grows while nothing
         changes.
         """
-        key, wait = HistoryKey.parse(followed.key), min(_RARELY, _EVERY * followed.looks)
+        key, wait = HistoryKey.parse(followed.key), min(_RARELY, _EVERY * followed.checks)
         history, _ = await self._tracker.wait(key, self._tenant, followed.reported + 1, wait.total_seconds())
         if history is None:
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
@@ -117,7 +117,7 @@ class Follower:
 def _seen(followed: Followed, history: History, reply: Reply) -> Followed:
     is_new = reply.text != followed.shown
     return replace(
-        followed, shown=reply.text, reported=history.reported, looks=0 if is_new else min(followed.looks + 1, 100)
+        followed, shown=reply.text, reported=history.reported, checks=0 if is_new else min(followed.checks + 1, 100)
     )
 
 

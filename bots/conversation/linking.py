@@ -1,9 +1,9 @@
-"""Links the contact of whoever writes to a person of the directory, and unlinks it; /help (D-28, D-29, D-30).
+"""Links the contact of a writer to a person of the directory, and unlinks it; /help (D-28, D-29, D-30).
 
     /start ─▶ the bot asks for the e-mail address ─▶ a code is mailed ─▶ the person writes the code ─▶ linked
 
 An e-mail address and a code are understood at any time, so it needs only text, and little of the state. It answers
-everything that somebody writes who is not linked; of what a linked person writes, only its commands.
+everything that a person writes who is not linked; of what a linked person writes, only its commands.
 """
 
 from collections.abc import Callable, Mapping
@@ -52,7 +52,7 @@ class LinkingConversation:
         self._help_of = help_of
 
     async def answer(self, update: Update, user: User | None, state: State) -> Turn | None:
-        """Answer /start, /help and /unlink, and everything that somebody without a linked contact writes; None for the
+        """Answer /start, /help and /unlink, and everything that a person without a linked contact writes; None for the
         rest. `user`: who has the contact. Raises StoreError.
         """
         locale = locale_of(user, update)
@@ -114,7 +114,7 @@ class LinkingConversation:
 
 
 def locale_of(user: User | None, update: Update) -> str:
-    """The language of a person; that of the channel's account for somebody unknown."""
+    """The language of a person; that of the channel's account for an unknown person."""
     return user.locale if user else update.locale
 
 

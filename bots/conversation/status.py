@@ -1,7 +1,7 @@
 """The status of a delivery as its sender sees it (D-17), and its buttons: cancel, retry, who was not reached.
 
-The content of a button is `d.<action>.<shard>.<unix ns>`; with the id of whoever presses it, this names a delivery, so
-nobody can reach another person's. The buttons do not belong to a dialog: they work as long as the history is kept.
+The content of a button is `d.<action>.<shard>.<unix ns>`; with the id of the person who presses it, this names a delivery,
+so it never reaches another person's. The buttons do not belong to a dialog: they work as long as the history is kept.
 """
 
 from collections.abc import Mapping, Sequence
@@ -149,7 +149,7 @@ def _name(one: RecipientRecord) -> str:
 
 
 def _why(one: RecipientRecord) -> str:
-    """The name of the text that explains why somebody was not reached."""
+    """The name of the text that explains why a person was not reached."""
     outcomes = list(one.outcomes.values())
     if any(outcome.reason == Reason.BLOCKED for outcome in outcomes):
         return "why_blocked"

@@ -13,7 +13,7 @@ from cli.command import CommandFailed
 from core.directory.link_codes import ALPHABET, LENGTH
 
 ShowLine = Callable[[str, str], None]
-"""Shows one line of somebody: (who, line)."""
+"""Shows one line of a person: (name, line)."""
 
 _TIMEOUT = 20.0
 _POLL_INTERVAL = 0.05

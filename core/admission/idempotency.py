@@ -79,7 +79,7 @@ class Idempotency:
     async def _renew(self, tenant: str, key: str) -> None:
         while True:
             await asyncio.sleep(self._in_progress.total_seconds() / _RENEWALS)
-            with suppress(StoreError):  # the next renewal comes before the mark ends
+            with suppress(StoreError):  # it is extended again before it ends
                 await self._store.command("PEXPIRE", self._name(tenant, key), self._in_progress_ms)
 
     @property

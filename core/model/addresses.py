@@ -24,7 +24,7 @@ def canonical(channel: str, address: str) -> str:
         case "telegram" | "telegram-bot":
             return (e164(address) or address) if address.startswith("+") else _username(address)
         case "email":
-            return address.strip().lower()  # servers that tell capitals apart exist only in theory
+            return address.strip().lower()  # servers that distinguish capitals exist only in theory
         case _:
             return address
 

@@ -129,7 +129,7 @@ def canonical_contacts(contacts: Mapping[str, Sequence[str]]) -> dict[str, list[
 
 
 def canonical_email(email: str) -> str:
-    """In lower case: no mail system that people use tells addresses apart by case."""
+    """In lower case: no mail system that people use distinguishes addresses by case."""
     return email.lower()
 
 

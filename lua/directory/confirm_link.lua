@@ -5,7 +5,7 @@
 -- RETURNS ["linked"] or ["missing"] (nothing requested) ["taken"] (the contact has a person) ["guesses"] (the code is void) ["expired"]
 --         ["wrong", guesses left] ["changed"]: the person has another version; nothing was written ["importing"]
 -- EVENTS  none
--- INVARIANT a code links once, whoever confirms it at the same time; after `most_guesses` wrong ones it is void
+-- INVARIANT a code links once, however many callers confirm it at the same time; after `most_guesses` wrong ones it is void
 
 local known = redis.call('HMGET', link_key(tenant, link), 'hash', 'expires', 'guesses', 'user', 'channel', 'address', 'used')
 local wanted, expires, guesses, user, channel, address, used = unpack(known)

@@ -6,7 +6,7 @@ ACTION = ActionType(
     name="completion",
     help="Asks a language model.",
     fields=(
-        Field("system_prompt", types.TEXT, "What the model is told before."),
+        Field("system_prompt", types.TEXT, "Instructions for the model."),
         Field("user_message", types.TEXT, "The question."),
         Field("model", types.TEXT, "The name of the model."),
         Field("temperature", types.NUMBER, "How much answers vary."),

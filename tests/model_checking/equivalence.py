@@ -1,4 +1,4 @@
-"""A canonical form of a state: equal for two states if no later script can tell them apart.
+"""A canonical form of a state: equal for two states if no later script can distinguish them.
 
 Times become distances from now, and order numbers become ranks. Left out is what no script reads to decide (counters of
 transitions, the event stream, the TTL of a bell) and the turns of tenants.

@@ -1,7 +1,7 @@
 """Bounded model checking: runs every operation in every reachable state, up to a number of steps from the starts.
 
-Two states that no script can tell apart (tests/model_checking/equivalence.py) have the same future, so only one of them
-is continued. Every new state is checked: the audit, the invariants, and a drain by a plain worker that must leave
+Two states that no script can distinguish (tests/model_checking/equivalence.py) have the same future, so only one of
+them is continued. Every new state is checked: the audit, the invariants, and a drain by a plain worker that must leave
 nothing behind.
 """
 

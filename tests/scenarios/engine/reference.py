@@ -33,7 +33,7 @@ class Before:
 
 
 @dataclass(frozen=True)
-class Told:
+class Expected:
     """What became of one action, and what it saw."""
 
     action: str
@@ -41,34 +41,36 @@ class Told:
     seen: Results
 
 
-def read(plan: Mapping[str, Planned], scenario: Scenario) -> list[Told]:
-    told: list[Told] = []
-    read_actions(plan, scenario.actions, Before(None, False, {}), {}, told)
-    return told
+def read(plan: Mapping[str, Planned], scenario: Scenario) -> list[Expected]:
+    expected: list[Expected] = []
+    read_actions(plan, scenario.actions, Before(None, False, {}), {}, expected)
+    return expected
 
 
 def read_actions(
-    plan: Mapping[str, Planned], actions: Sequence[Action], before: Before, base: Results, told: list[Told]
+    plan: Mapping[str, Planned], actions: Sequence[Action], before: Before, base: Results, expected: list[Expected]
 ) -> Before:
     """Reads actions that stand one below the other; returns what the action below them has before it."""
     for action in actions:
-        before = read_action(plan, action, before, base, told)
+        before = read_action(plan, action, before, base, expected)
     return before
 
 
-def read_action(plan: Mapping[str, Planned], action: Action, before: Before, base: Results, told: list[Told]) -> Before:
+def read_action(
+    plan: Mapping[str, Planned], action: Action, before: Before, base: Results, expected: list[Expected]
+) -> Before:
     planned = plan[action.type]
     seen = base if action.chain is None else before.results
     if not runs(action, before):
-        told.append(Told(action.type, "drop", seen))
+        expected.append(Expected(action.type, "drop", seen))
         return Before("drop", before.cut or "drop" in action.chain_drop, seen)
-    told.append(Told(action.type, planned.outcome, seen))
+    expected.append(Expected(action.type, planned.outcome, seen))
     returned = {**seen, **planned.results}
     this = Before(planned.outcome, planned.outcome in action.chain_drop, returned)
     if planned.scenarios is None:
         return this
     above = replace(before, results={**before.results, **planned.results})
-    ends = [read_actions(plan, one.actions, above, returned, told) for one in planned.scenarios]
+    ends = [read_actions(plan, one.actions, above, returned, expected) for one in planned.scenarios]
     if this.cut:
         return this
     follows_last = not planned.parallel and planned.scenarios and planned.scenarios[-1].actions

@@ -11,7 +11,7 @@ from scenarios.bot import Action, Scenario
 from scenarios.engine import Ending, Run, Splice, State, Values, begin, end
 from scenarios.engine.states import NEXT, may_move
 from tests.scenarios.engine.play import action, scenario
-from tests.scenarios.engine.reference import Planned, Told, read
+from tests.scenarios.engine.reference import Expected, Planned, read
 from tests.support.hypothesis_settings import SETTINGS
 
 OUTCOMES = ("completed", "failed", "drop")
@@ -74,8 +74,8 @@ def check_moves(before: Run, after: Run) -> None:
             assert old not in OUTCOMES
 
 
-def told(run: Run) -> list[Told]:
-    return [Told(step.action.type, str(step.state), without_error(step.values.results)) for step in run.in_order]
+def ended_steps(run: Run) -> list[Expected]:
+    return [Expected(step.action.type, str(step.state), without_error(step.values.results)) for step in run.in_order]
 
 
 def without_error(results: Mapping[str, object]) -> dict[str, object]:
@@ -96,4 +96,4 @@ def test_random_scenarios_end_as_the_rows_say(planned: tuple[Scenario, dict[str,
     scenario, plan = planned
     run = play_in_random_order(scenario, plan, random)
     assert run.is_over
-    assert told(run) == read(plan, scenario)
+    assert ended_steps(run) == read(plan, scenario)
