@@ -1,7 +1,8 @@
 """The status of a delivery as its sender sees it (D-17), and its buttons: cancel, retry, who was not reached.
 
-The content of a button is `d.<action>.<shard>.<unix ns>`; with the id of the person who presses it, this names a delivery,
-so it never reaches another person's. The buttons do not belong to a dialog: they work as long as the history is kept.
+The content of a button is `d.<action>.<shard>.<unix ns>`; with the id of the person who presses it, this names
+a delivery, so it never reaches another person's. The buttons do not belong to a dialog: they work as long as the
+history is kept.
 """
 
 from collections.abc import Mapping, Sequence

@@ -63,9 +63,9 @@ class Step:
     """One action of a run.
 
     `after`: the action before it, whose outcome its chain depends on; `None` for the first. `values`: those of its
-    chain so far, complete when it is released or dropped. `given`: values of the `scenario` actions between it and `after`.
-    `cause`, `caused_by` and `moved_at`: what released or dropped it,
-    the action that did, and when (ms); `cause` is `None` while it is held.
+    chain so far, complete when it is released or dropped. `given`: values of the `scenario` actions between it and
+    `after`. `cause`, `caused_by` and `moved_at`: what released or dropped it, the action that did, and when (ms);
+    `cause` is `None` while it is held.
     """
 
     path: Path
