@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 LIFETIME = timedelta(days=1)
 _GIVES_UP = 3
-"""After so many attempts the person gets the answer that it does not work."""
+"""Attempts after which the person is asked to try again later."""
 
 
 class SendLater(AdaError):

@@ -1,6 +1,6 @@
 """Conversations: what a bot answers to an update, the same for every channel.
 
-Guarantees: a conversation writes to nobody and stores nothing about itself; it returns its replies and the new state of
+Guarantees: a conversation sends nothing and stores nothing about itself; it returns its replies and the new state of
 the dialog, and `bots.dialogs` sends and stores them. Every refusal has its own text in the person's language.
 
     linking    /start, e-mail address and code, /unlink, /help

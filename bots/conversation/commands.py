@@ -18,7 +18,7 @@ def is_teacher(user: User | None) -> bool:
 
 
 def help_of(user: User | None) -> str:
-    """The name of the help text for a person; None is a person whom the bot does not know."""
+    """The name of the help text for a person; `user` None: not linked."""
     if user is None:
         return "help_guest"
     if user.role == "admin":

@@ -35,7 +35,7 @@ class Conversation:
         linked = await self._linking.answer(update, user, state)
         if linked is not None:
             return linked
-        assert user is not None  # linking answers everybody else
+        assert user is not None  # linking answers all others
         return await self._written(update, user, state)
 
     async def _written(self, update: Update, user: User, state: State) -> Turn:

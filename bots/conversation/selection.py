@@ -126,7 +126,7 @@ class SelectionConversation:
         return Turn([self._selection(self._talk(talk.update, talk.user, state), choices)], state)
 
     async def _done(self, talk: Talk, choices: Sequence[Choice]) -> Turn:
-        """Go on to the text, unless nothing or nobody is selected, or something of it is gone."""
+        """Go on to the text, unless no group, or no person, is selected, or a group is gone."""
         if not talk.state.chosen:
             return _notice("select_nothing", talk.user, talk.state)
         here = [one.ref for one in choices if one.ref in talk.state.chosen]

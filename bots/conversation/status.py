@@ -118,7 +118,7 @@ class StatusConversation:
         return self._view.reply(await deliveries.read(key, tenant, limit=1), followed)
 
     async def _retry(self, key: HistoryKey, followed: Followed, update: Update) -> Reply:
-        """Send again to those for whom it failed; a second press finds none of them."""
+        """Retry the failed recipients; a second press finds none."""
         services, locale = self._services, followed.locale
         count = await services.sending.retry(key, Caller(services.tenant), [Status.FAILED])
         if not count:

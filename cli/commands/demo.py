@@ -165,7 +165,7 @@ async def inbox(sandbox: HttpClient) -> list[JsonObject]:
 def is_complete(
     history: JsonObject, received: list[JsonObject], text: str, people: Mapping[str, Mapping[str, str]]
 ) -> bool:
-    """Whether each of these people got the exact text once on each of their channels, and nobody else did."""
+    """Whether these people, and no others, got the exact text once on each of their channels."""
     expected = sorted((channel, address, text) for contacts in people.values() for channel, address in contacts.items())
     arrived = sorted((message["channel"], message["address"], message["text"]) for message in received)
     all_reached = history["state"] == "finished" and history["verdict"] == "all_reached"

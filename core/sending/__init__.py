@@ -1,6 +1,6 @@
 """Sending: the one way by which callers make deliveries.
 
-Guarantees: nobody is addressed twice, however many groups contain the person. Quiet hours, opt-outs, ownership and the
+Guarantees: each person is addressed once, however many groups contain it. Quiet hours, opt-outs, ownership and the
 sender's quota hold for every way in. A refusal has a code and leaves no trace.
 
 Neighbours: `core.directory` names the people, `core.admission` has the rules, `core.history` stores the delivery.
