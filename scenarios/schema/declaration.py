@@ -1,6 +1,7 @@
 """The declaration of an action type."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from msgspec import Struct
 
@@ -17,12 +18,19 @@ class Field(Struct, frozen=True):
     default: str | int | bool | None = None
 
 
+Execute = Callable[[Any], Awaitable[Any]]
+"""Executes an action: gets a `scenarios.context.Context`, returns an `Ending` or a `Waiting`. What it raises makes the
+action fail. Here it has no exact type, because declarations know nothing of the server.
+"""
+
+
 class ActionType(Struct, frozen=True):
     """A type of action. `returns`: what it adds to the chain, name → meaning.
 
     `one_of`: at least one of these fields must be written. `other_fields`: authors may add fields of their own.
     `placeholder`: whether placeholders are replaced unless the action says otherwise (C-57). `outcomes`: how it may end
-    when it runs.
+    when it runs. `execute`: what it does; None: it can only be checked. `tube`: that of a slow action, which delays no
+    other one; "" for one that runs in place.
     """
 
     name: str
@@ -33,6 +41,8 @@ class ActionType(Struct, frozen=True):
     other_fields: bool = False
     placeholder: bool = False
     outcomes: tuple[str, ...] = ("completed", "failed")
+    execute: Execute | None = None
+    tube: str = ""
 
     def field(self, name: str) -> Field | None:
         return next((field for field in (*self.fields, *COMMON_FIELDS) if field.name == name), None)

@@ -1,0 +1,62 @@
+"""What a delivery has besides its text: marks in the text, buttons, files, and the message that it concerns.
+
+Frozen values. Each courier shows what its channel can show; the rest is recorded in the history.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class ParseMode(StrEnum):
+    """How marks in the text are written; `PLAIN`: there are none."""
+
+    PLAIN = ""
+    HTML = "HTML"
+    MARKDOWN_V2 = "MarkdownV2"
+
+
+class AttachmentType(StrEnum):
+    """How a file is shown."""
+
+    PHOTO = "photo"
+    VIDEO = "video"
+    DOCUMENT = "document"
+    ANIMATION = "animation"
+    AUDIO = "audio"
+    VOICE = "voice"
+
+
+class Button(Struct, frozen=True, omit_defaults=True):
+    """A button below a message: a press sends `data` to the bot, or opens `url`."""
+
+    text: str
+    data: str = ""
+    url: str = ""
+
+
+class Attachment(Struct, frozen=True, omit_defaults=True):
+    """A file: exactly one of `path` (absolute, on the courier's machine), `url`, `provider_id` (of the channel)."""
+
+    type: AttachmentType
+    path: str = ""
+    url: str = ""
+    provider_id: str = ""
+
+
+class Content(Struct, frozen=True, omit_defaults=True):
+    """`inline`: rows of buttons below the message. `reply`: rows of texts in place of the person's keyboard; an empty
+    one removes it; None leaves it.
+
+    `reply_to`, `edit`, `remove`: ids of messages in the same chat. An edit that the provider refuses becomes a new
+    message. `remove` is removed before the message is sent.
+    """
+
+    parse_mode: ParseMode = ParseMode.PLAIN
+    inline: Sequence[Sequence[Button]] = ()
+    reply: Sequence[Sequence[str]] | None = None
+    attachments: Sequence[Attachment] = ()
+    reply_to: str = ""
+    edit: str = ""
+    remove: str = ""

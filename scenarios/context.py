@@ -1,0 +1,73 @@
+"""What an action gets when it is executed: its attributes, the event, and what the process offers.
+
+An action's file has `ACTION`, its declaration, and `async def execute(context: Context) -> Ending | Waiting`, which the
+declaration names. An execution may be repeated after a crash: what it does outside must then happen once, so it uses
+`Context.identity`, which is the same for each repetition of the same step of the same event (C-92).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+from pathlib import Path
+from typing import Any
+
+import aiogram
+
+from core.directory import Directory
+from core.history.deliveries import Deliveries
+from core.history.tracker import Tracker
+from core.model.history_key import HistoryKey
+from core.queue import QueueClient
+from core.redis.store import Store
+from core.sending import Sending
+from scenarios.attributes import Prepared
+from scenarios.bot import Bot
+from scenarios.engine import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """One per process. `telegram`: the client of the Bot API, None without ADA_BOT_TOKEN."""
+
+    store: Store
+    queue: QueueClient
+    directory: Directory
+    sending: Sending
+    deliveries: Deliveries
+    tracker: Tracker
+    telegram: aiogram.Bot | None
+    tenant: str
+    timezone: tzinfo
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One execution of one step. `folder`: that of the bot's files. `run`: the id of the run, in which the step is.
+
+    `bot`: the version with which the run began. `prepared`: the step's attributes, with placeholders replaced.
+    """
+
+    services: Services
+    bot: Bot
+    folder: Path
+    run: str
+    step: Step
+    event: Mapping[str, Any]
+    prepared: Prepared
+
+    @property
+    def identity(self) -> str:
+        """Names this step of this event: the same in each repetition, and in no other step."""
+        return f"{self.run}:{'.'.join(map(str, self.step.path))}"
+
+    @property
+    def channel(self) -> str:
+        """The channel in which the person is, as in a contact."""
+        return str(self.event["channel"])
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The step has ordered a delivery and ends when that delivery does."""
+
+    delivery: HistoryKey
