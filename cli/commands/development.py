@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, no_arguments
 from cli.python_versions import environment_of, further_pythons
+from cli.second_run import run_twice
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKERS = ("-n", "4", "--dist", "worksteal")
@@ -82,33 +83,50 @@ def run_python(words: Sequence[str], output: TextIO | None = None, python: str |
 
 def check(arguments: Namespace) -> int:
     """Runs every step, also after a failure, and some tests on each further Python of this machine. The whole suite is
-    last, so the output ends with its summary.
+    last. Tests that failed run once more, alone (docs/decisions/0060).
     """
     need_clone()
     failed = [name for name, words in STEPS if not passes(name, words, arguments.json)]
-    words = ["-m", "pytest", "-q", *WORKERS, *FURTHER_TESTS]
     for version, program in further_pythons().items():
-        python = environment_of(version, program, ROOT)
-        if not python or not passes(f"tests on Python {version}", words, arguments.json, python):
-            failed.append(f"tests on Python {version}")
-    if not arguments.json:
-        print_step("test …")
-    if run_tests(["--no-skips", "--durations=20"], arguments.json) != SUCCESS:
+        python, name = environment_of(version, program, ROOT), f"tests on Python {version}"
+        if not python or not suite_passes(name, ["-q", *FURTHER_TESTS], arguments.json, python):
+            failed.append(name)
+    if not suite_passes("test", ["--no-skips", "--durations=20"], arguments.json):
         failed.append("test")
     if failed and not arguments.json:
         print(f"ada: check failed: {', '.join(failed)}", flush=True)
     return FAILURE if failed else SUCCESS
 
 
-def passes(name: str, words: Sequence[str], as_json: bool, python: str | Path = sys.executable) -> bool:
+def passes(name: str, words: Sequence[str], as_json: bool) -> bool:
     began = time.monotonic()
-    good = run_python(words, sys.stderr if as_json else None, python) == 0
+    good = run_python(words, sys.stderr if as_json else None) == 0
+    report(name, good, began, as_json)
+    return good
+
+
+def suite_passes(name: str, chosen: Sequence[str], as_json: bool, python: str | Path = sys.executable) -> bool:
+    """Runs these tests; the names of those that passed only alone are in the report."""
+
+    def run(words: Sequence[str]) -> bool:
+        return run_python(["-m", "pytest", *words], sys.stderr if as_json else None, python) == 0
+
+    if not as_json:
+        print_step(f"{name} …")
+    began = time.monotonic()
+    good, unstable = run_twice(run, WORKERS, chosen)
+    report(name, good, began, as_json, unstable)
+    return good
+
+
+def report(name: str, good: bool, began: float, as_json: bool, unstable: Sequence[str] = ()) -> None:
     took = round(time.monotonic() - began, 1)
     if as_json:
-        print(json.dumps({"step": name, "passed": good, "time": took}), flush=True)
-    else:
-        print_step(f"{name} {'passed' if good else 'FAILED'} in {took} s")
-    return good
+        print(json.dumps({"step": name, "passed": good, "time": took, "unstable": unstable}), flush=True)
+        return
+    for test in unstable:
+        print_step(f"unstable: {test} failed beside other tests and passed alone")
+    print_step(f"{name} {'passed' if good else 'FAILED'} in {took} s")
 
 
 def print_step(line: str) -> None:
