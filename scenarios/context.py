@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
-from typing import Any
-
-import aiogram
+from typing import TYPE_CHECKING, Any
 
 from core.directory import Directory
+from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
 from core.model.history_key import HistoryKey
@@ -23,6 +22,9 @@ from core.sending import Sending
 from scenarios.attributes import Prepared
 from scenarios.bot import Bot
 from scenarios.engine import Step
+
+if TYPE_CHECKING:  # aiogram takes a second of processor time to import; checking a bot does not need it
+    import aiogram
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,9 @@ class Services:
     directory: Directory
     sending: Sending
     deliveries: Deliveries
+    channels: Channels
     tracker: Tracker
-    telegram: aiogram.Bot | None
+    telegram: "aiogram.Bot | None"
     tenant: str
     timezone: tzinfo
 

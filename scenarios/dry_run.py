@@ -8,16 +8,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from scenarios import validator
 from scenarios.access import refusal
 from scenarios.actions import installed_actions
 from scenarios.attributes import Prepared, prepare
 from scenarios.bot import Bot
-from scenarios.engine import Cause, Effects, Ending, Path, Run, Splice, State, Step, Values, begin, end
+from scenarios.endings import completed, failed
+from scenarios.engine import Cause, Effects, Ending, Path, Run, Step, begin, end
 from scenarios.graph import words
 from scenarios.message import message
 from scenarios.schema import ActionType
+from scenarios.splicing import splice, unknown
 from scenarios.triggers import Triggers
-from scenarios.validator import validate
 
 SAMPLES: Mapping[str, Any] = {
     "last_message_id": 1,
@@ -117,24 +119,16 @@ class _DryRun:
         return completed(samples(kind))
 
     def validator(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
-        verdict = validate(prepared.own.get("rules"), prepared.seen, lambda rule: True)
-        fields = {name: value for name, value in prepared.own.items() if name != "rules"}
-        return Ending(verdict.state, Values(fields, from_person=prepared.from_person & fields.keys()), verdict.error)
+        return validator.ending(prepared, lambda rule: True)
 
     def scenario(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
-        """Splices in the named scenarios that exist; unknown names make the action fail."""
-        named = prepared.own.get("value") or prepared.own.get("name") or []
-        names = [str(name) for name in named] if isinstance(named, list) else [str(named)]
-        caller = self._bot.scenarios.get(step.scenario)
-        found = [self._bot.find(name, caller) for name in names]
-        errors = [unknown(self._bot, name) for name, one in zip(names, found, strict=True) if one is None]
-        splice = Splice(tuple(one for one in found if one is not None), parallel=isinstance(named, list))
-        self._warnings += errors
-        return Ending(State.FAILED if errors else State.COMPLETED, error="; ".join(errors), splice=splice)
+        ending = splice(self._bot, step, prepared.own)
+        self._warnings += [ending.error] if ending.error else []
+        return ending
 
     def request(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
         """The text that would be stored."""
-        return completed(Values({"request_text": prepared.seen.get("event_text", "")}, from_person=_REQUEST))
+        return completed({"request_text": prepared.seen.get("event_text", "")}, from_person=["request_text"])
 
     def _rows(self, run: Run) -> Iterable[Row]:
         numbers = {step.path: n for n, step in enumerate(run.in_order, 1)}
@@ -142,9 +136,6 @@ class _DryRun:
             why = explain(step, numbers, run)
             outcome = str(step.state)
             yield Row(numbers[step.path], step.scenario, step.action.type, outcome, why, self._sent.get(step.path))
-
-
-_REQUEST = frozenset({"request_text"})
 
 
 def _succeed(run: _DryRun, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
@@ -160,25 +151,10 @@ EXECUTORS: Mapping[str, Callable[[_DryRun, Step, Prepared, ActionType], Ending]]
 """What runs for real, by type; every other action completes with samples."""
 
 
-def samples(kind: ActionType) -> Values:
+def samples(kind: ActionType) -> Mapping[str, Any]:
     """Results as a provider would return them. `text` is left out: it would replace the text of the next message."""
     names = [name for name in kind.returns if name.isidentifier() and name != "text"]
-    return Values({name: SAMPLES.get(name, f"[{name}]") for name in names})
-
-
-def completed(returned: Values) -> Ending:
-    return Ending(State.COMPLETED, returned)
-
-
-def failed(error: str) -> Ending:
-    return Ending(State.FAILED, error=error)
-
-
-def unknown(bot: Bot, name: str) -> str:
-    """The complaint about a name that no scenario has, or several."""
-    if several := bot.short_names.get(name):
-        return f"several scenarios are called {name!r}: {', '.join(several)}"
-    return f"there is no scenario {name!r}"
+    return {name: SAMPLES.get(name, f"[{name}]") for name in names}
 
 
 def explain(step: Step, numbers: Mapping[Path, int], run: Run) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scenarios.engine import State
+from scenarios.attributes import Prepared
+from scenarios.engine import Ending, State, Values
 from scenarios.patterns import PatternRefused, PatternTimeout, compile_pattern
 from scenarios.placeholders.fields import MISSING, find
 
@@ -28,6 +29,13 @@ class Verdict:
 
 class RuleUnusable(Exception):
     """The rule itself is wrong: it does not hold, for this reason."""
+
+
+def ending(prepared: Prepared, is_member: IsMember) -> Ending:
+    """What becomes of the action: the verdict, and its other fields as results."""
+    verdict = validate(prepared.own.get("rules"), prepared.seen, is_member)
+    fields = {name: value for name, value in prepared.own.items() if name != "rules"}
+    return Ending(verdict.state, Values(fields, from_person=prepared.from_person & fields.keys()), verdict.error)
 
 
 def validate(rules: Any, values: Mapping[str, Any], is_member: IsMember) -> Verdict:

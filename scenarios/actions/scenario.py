@@ -1,6 +1,14 @@
 """Splices other scenarios in (C-33, C-34)."""
 
+from scenarios.context import Context
+from scenarios.engine import Ending
 from scenarios.schema import ActionType, Field, types
+from scenarios.splicing import splice
+
+
+async def execute(context: Context) -> Ending:
+    return splice(context.bot, context.step, context.prepared.own)
+
 
 ACTION = ActionType(
     name="scenario",
@@ -11,4 +19,5 @@ ACTION = ActionType(
         Field("value", types.SCENARIOS, "The scenario: `file.name`, `folder.file.name` or the bare name."),
         Field("name", types.SCENARIOS, "The same as `value`."),
     ),
+    execute=execute,
 )

@@ -1,0 +1,22 @@
+"""Durations as bot authors write them: `1w 2d 3h 15m 10s`, or whole seconds. Pure."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+_UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+_PART = re.compile(r"(\d{1,9})\s*([wdhms])", re.ASCII)
+_WHOLE = re.compile(r"\s*((\d{1,9}\s*[wdhms]\s*)+|\d{1,9}\s*)", re.ASCII)
+
+
+def read_duration(value: Any) -> timedelta | None:
+    """The duration, None if the value is none. A number is one of seconds."""
+    text = str(value).lower()
+    if isinstance(value, bool) or not _WHOLE.fullmatch(text):
+        return None
+    if text.strip().isdigit():
+        return timedelta(seconds=int(text))
+    try:
+        return sum((timedelta(**{_UNITS[unit]: int(number)}) for number, unit in _PART.findall(text)), timedelta())
+    except OverflowError:
+        return None

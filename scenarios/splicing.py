@@ -1,0 +1,28 @@
+"""The action `scenario`: finds the scenarios that it names (C-33 to C-35). Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from scenarios.bot import Bot
+from scenarios.engine import Ending, Splice, State, Step
+
+
+def splice(bot: Bot, step: Step, own: Mapping[str, Any]) -> Ending:
+    """Splices in the scenarios that exist; with an unknown name the action fails. `own`: the action's attributes.
+
+    A list of names makes branches.
+    """
+    named = own.get("value") or own.get("name") or []
+    names = [str(name) for name in named] if isinstance(named, list) else [str(named)]
+    caller = bot.scenarios.get(step.scenario)
+    found = [bot.find(name, caller) for name in names]
+    errors = [unknown(bot, name) for name, one in zip(names, found, strict=True) if one is None]
+    inserted = Splice(tuple(one for one in found if one is not None), parallel=isinstance(named, list))
+    return Ending(State.FAILED if errors else State.COMPLETED, error="; ".join(errors), splice=inserted)
+
+
+def unknown(bot: Bot, name: str) -> str:
+    """The complaint about a name that no scenario has, or several."""
+    if several := bot.short_names.get(name):
+        return f"several scenarios are called {name!r}: {', '.join(several)}"
+    return f"there is no scenario {name!r}"

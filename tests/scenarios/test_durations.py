@@ -1,0 +1,29 @@
+"""Durations as bot authors write them."""
+
+from datetime import timedelta
+
+import pytest
+
+from scenarios.durations import read_duration
+
+DAY = timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("written", "duration"),
+    [
+        ("1w 2d 3h 15m 10s", 9 * DAY + timedelta(hours=3, minutes=15, seconds=10)),
+        ("2D", 2 * DAY),
+        ("1h30m", timedelta(minutes=90)),
+        (600, timedelta(minutes=10)),
+        ("600", timedelta(minutes=10)),
+        (0, timedelta()),
+    ],
+)
+def test_a_duration_is_the_sum_of_its_parts(written: object, duration: timedelta) -> None:
+    assert read_duration(written) == duration
+
+
+@pytest.mark.parametrize("written", ["", None, True, "soon", "1x", "-5", "1.5h", "999999999w"])
+def test_anything_else_is_no_duration(written: object) -> None:
+    assert read_duration(written) is None
