@@ -14,9 +14,6 @@ from core.updates import Update, Updates, tube_of
 
 __all__ = ["Handle", "Update", "Updates", "tube_of", "update_worker"]
 
-_LEASE = timedelta(seconds=5)
-"""After the death of a process, its people wait so long."""
-
 Handle = Callable[[Update, Attempt], Awaitable[Result]]
 """Processes one update. `attempt.checkpoint` holds what an attempt that was interrupted had saved."""
 

@@ -1,0 +1,147 @@
+"""Events: what happened in a chat, as the scenarios get it, and their way into the queue.
+
+An event is one flat mapping: the fields of docs/scenarios.md, and `id`, `channel`, `kind` and `source`, the bot,
+gateway or client in which the id is unique.
+
+Guarantees: an event is put once for its channel, source and id (for a day). The events of one person, in a group those
+of one person in that group, are processed one after the other in the order of arrival. What is put has a known kind,
+a user and a bounded size.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from core.errors import Invalid
+from core.model.backoff import Backoff
+from core.queue import NewTask, QueueClient, Tube
+
+TUBE = "events"
+KINDS = ("text", "callback", "new_member")
+MAX_BYTES = 128 * 1024
+"""Of an event as JSON."""
+
+MAX_ATTACHMENTS = 100
+
+_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_CHANNEL = re.compile(r"[a-z0-9-]{1,32}")
+_ATTEMPTS = 5
+_EXPIRES = timedelta(hours=1)
+_BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=20))
+
+Event = Mapping[str, Any]
+
+
+class Events:
+    """Puts the events of one tenant's bot. One per process."""
+
+    def __init__(self, client: QueueClient, tenant: str) -> None:
+        self._client = client
+        self._tenant = tenant
+
+    async def open(self) -> None:
+        """Create the tube. A person who waits for an hour no longer expects an answer."""
+        await self._client.tubes.create(Tube(TUBE, expires=_EXPIRES, attempts=_ATTEMPTS, backoff=_BACKOFF))
+
+    async def put(self, source: str, event: Event) -> bool:
+        """Add an event; returns False for a repeat. Raises Invalid EVENT_…; StoreError: then the provider must repeat
+        it.
+        """
+        stored = checked({**event, "source": source})
+        body = msgspec.json.encode(stored)
+        if len(body) > MAX_BYTES:
+            raise Invalid("EVENT_TOO_LARGE", f"An event has at most {MAX_BYTES // 1024} KiB.")
+        task = NewTask(body.decode(), self._tenant, lane=lane_of(stored), user=person_of(stored))
+        unique_in = f"events.{stored['channel']}.{source}"
+        return await self._client.queue.put_once(TUBE, task, source=unique_in, name=stored["id"])
+
+
+def decode(body: str) -> Event:
+    """The event of a task of the tube."""
+    return msgspec.json.decode(body, type=dict[str, Any])
+
+
+def identity(event: Event) -> str:
+    """Names an event that was put: the same for each repeat, and for no other event."""
+    return f"{event['channel']}.{event['source']}.{event['id']}"
+
+
+def person_of(event: Event) -> str:
+    """The person who caused an event."""
+    return f"{event['channel']}:{event['user_id']}"
+
+
+def lane_of(event: Event) -> str:
+    """The lane of an event: one person, in a group one person in that group."""
+    if is_private(event):
+        return person_of(event)
+    return f"{event['channel']}:{event.get('chat_id')}:{event['user_id']}"
+
+
+def is_private(event: Event) -> bool:
+    """Whether the chat is between a person and the bot."""
+    return event.get("chat_type") in (None, "", "private")
+
+
+def checked(event: Event) -> dict[str, Any]:
+    """The event with its kind. Raises Invalid: EVENT_ID_MALFORMED, EVENT_CHANNEL_MALFORMED, EVENT_KIND_UNKNOWN,
+    EVENT_WITHOUT_USER, EVENT_ATTACHMENTS_MALFORMED.
+    """
+    known = {**event, "kind": event.get("kind") or kind_of(event)}
+    for name, code, is_right, wanted in _CHECKS:
+        if not is_right(known.get(name)):
+            raise Invalid(code, f"The {name} of an event is {wanted}.", name)
+    return known
+
+
+def kind_of(event: Event) -> str:
+    """The kind that the fields of an event show."""
+    if event.get("callback_data") is not None:
+        return "callback"
+    return "new_member" if any(name.startswith("joined_") for name in event) else "text"
+
+
+def _is_event_id(value: Any) -> bool:
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
+
+
+def _is_channel(value: Any) -> bool:
+    return isinstance(value, str) and _CHANNEL.fullmatch(value) is not None
+
+
+def _is_kind(value: Any) -> bool:
+    return value in KINDS
+
+
+def _is_person(value: Any) -> bool:
+    """Whether a value can be a person's id: a number, or a short text such as a telephone number."""
+    if isinstance(value, str):
+        return 0 < len(value) <= 128 and value.isprintable()
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _are_attachments(value: Any) -> bool:
+    if value is None:
+        return True
+    return (
+        isinstance(value, list)
+        and len(value) <= MAX_ATTACHMENTS
+        and all(isinstance(one, dict) and isinstance(one.get("type"), str) for one in value)
+    )
+
+
+_CHECKS = (
+    ("id", "EVENT_ID_MALFORMED", _is_event_id, "1 to 128 of letters, digits, . _ : -"),
+    ("channel", "EVENT_CHANNEL_MALFORMED", _is_channel, "the name of a channel"),
+    ("kind", "EVENT_KIND_UNKNOWN", _is_kind, f"one of {', '.join(KINDS)}"),
+    ("user_id", "EVENT_WITHOUT_USER", _is_person, "the id of the person who caused it"),
+    (
+        "attachments",
+        "EVENT_ATTACHMENTS_MALFORMED",
+        _are_attachments,
+        f"a list of at most {MAX_ATTACHMENTS} objects with a type",
+    ),
+)
