@@ -5,7 +5,8 @@ declaration names. An execution may be repeated after a crash: what it does outs
 `Context.identity`, which is the same for each repetition of the same step of the same event (C-92).
 """
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
@@ -25,6 +26,8 @@ from scenarios.engine import Step
 
 if TYPE_CHECKING:  # aiogram takes a second of processor time to import; checking a bot does not need it
     import aiogram
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,26 @@ class Context:
     def channel(self) -> str:
         """The channel in which the person is, as in a contact."""
         return str(self.event["channel"])
+
+    @property
+    def chat(self) -> str:
+        """The address of the event's chat in the channel."""
+        return str(self.event.get("chat_id") or self.person)
+
+    @property
+    def person(self) -> str:
+        """The address of the event's person in the channel."""
+        return str(self.event.get("user_id") or "")
+
+    @property
+    def folders(self) -> Sequence[Path]:
+        """The folders whose files may be sent; names are relative to the first one."""
+        return (self.folder,)
+
+    def warn(self, message: str) -> None:
+        """Reports something to the author that does not make the action fail."""
+        place = self.step.action.place
+        log.warning("%s, line %d, run %s: %s", place.file, place.line, self.run, message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,10 @@ LONGEST_CAPTION = 1024
 """Characters, by Telegram's Bot API; longer texts are cut (C-46)."""
 
 _CUT = "..."
-_OPTIONS = ("parse_mode", "message_reply", "callback_edit", "remove", "private_answer", "exact_message_id")
+_OPTIONS = (
+    *("parse_mode", "message_reply", "callback_edit", "remove", "private_answer"),
+    *("exact_message_id", "remove_message_id"),
+)
 
 Message = Mapping[str, Any]
 

@@ -1,10 +1,42 @@
-"""Sends a message to the chat of the event (C-40 to C-49)."""
+"""Sends a message to the chat of the event (C-40 to C-49), or to other people."""
 
+from core.model.delivery import Repeat
+from core.model.states import DeliveryState
+from scenarios.context import Context, Waiting
+from scenarios.endings import failed
+from scenarios.engine import Ending
+from scenarios.message import message
 from scenarios.schema import ActionType, Field, types
+from scenarios.schema.addressees import ADDRESSEES
+from scenarios.sending import orders
+from scenarios.sending.attachments import resolve
+from scenarios.sending.content import content_of, is_private
+from scenarios.sending.results import stored
+
+
+async def execute(context: Context) -> Ending | Waiting:
+    """Orders the delivery once, however often it is executed. Raises Refused."""
+    seen = context.prepared.seen
+    files = resolve(seen.get("attachment"), context.folders)
+    for warning in files.warnings:
+        context.warn(warning)
+    said = message({**seen, "attachment": files.attachments})
+    if said is None:
+        return failed("there is nothing to send: no text and no attachment")
+    to, private = context.prepared.own.get("to"), is_private(said, context.event)
+    content = content_of(said, files.attachments, context.event, same_chat=not to and not private)
+    if to:
+        order, caller = await orders.broadcast(context, said["text"], content, to)
+    else:
+        address = context.person if private else context.chat
+        order, caller = orders.to_person(context, said["text"], content, address)
+    accepted = await context.services.sending.send(order, caller, Repeat(context.identity, "scenario"))
+    return stored(accepted.key) if accepted.state is DeliveryState.SCHEDULED else Waiting(accepted.key)
+
 
 ACTION = ActionType(
     name="send",
-    help="Sends a message to the chat of the event.",
+    help="Sends a message to the chat of the event, or with `to` to other people.",
     placeholder=True,
     fields=(
         Field("text", types.TEXT, "The text of the message, in HTML unless `parse_mode` says otherwise."),
@@ -29,6 +61,22 @@ ACTION = ActionType(
         ),
         Field("exact_message_id", types.WHOLE, "The message to edit, instead of that of the event."),
         Field("remove_message_id", types.WHOLE, "The message to remove, instead of that of the event."),
+        Field(
+            "to",
+            ADDRESSEES,
+            "Other people instead of the chat: `{group: ИВТ-21}`, `{supergroup: …}`, `{id: 42}`, or a list. Quiet hours"
+            " and quotas hold.",
+        ),
+        Field("channels", types.TEXTS, "The channels of a message with `to`; without it all of them."),
+        Field("deliver_at", types.DATE, "When to send it. The action completes when the message is stored."),
+        Field("delay", types.DURATION, "How long after this step to send it, instead of `deliver_at`."),
+        Field("tag", types.TEXT, "A name by which `cancel` finds a message that is to be sent later."),
     ),
-    returns={"last_message_id": "the id of the message that was sent last"},
+    returns={
+        "last_message_id": "the id of the message that was sent last",
+        "delivery_id": "the id of the delivery, by which its history is found",
+        "verdict": "what became of it: `all_reached`, `some_reached`, `nothing_worked`, `scheduled`, …",
+        "reached": "how many people it reached",
+    },
+    execute=execute,
 )

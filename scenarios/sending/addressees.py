@@ -1,0 +1,48 @@
+"""To whom a broadcast goes: `to` as an author writes it, in the form of the HTTP API's recipients. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core.errors import Invalid
+from core.model.delivery import Recipient
+from core.sending import Addressee, GroupRef, SupergroupRef, UserRef
+
+
+def addressees(written: Any) -> list[Addressee]:
+    """`{group: "ИВТ-21"}`, `{supergroup: …}`, `{id: 42}`, `{id: 42, contacts: {sms: "+7…"}}`, an id, or a list of them.
+
+    Raises Invalid RECIPIENT_MALFORMED, NOBODY_ADDRESSED.
+    """
+    found = [_addressee(one, number) for number, one in enumerate(_listed(written))]
+    if not found:
+        raise Invalid("NOBODY_ADDRESSED", "`to` names nobody.", "to")
+    return found
+
+
+def _addressee(written: Any, number: int) -> Addressee:
+    if isinstance(written, int | str) and not isinstance(written, bool) and written != "":
+        return UserRef(written)
+    if isinstance(written, Mapping):
+        if group := written.get("group"):
+            return GroupRef(str(group))
+        if supergroup := written.get("supergroup"):
+            return SupergroupRef(str(supergroup))
+        if isinstance(user := written.get("id"), int | str) and user != "":
+            return _person(user, written)
+    detail = "An addressee is {id: …}, {group: …} or {supergroup: …}."
+    raise Invalid("RECIPIENT_MALFORMED", detail, f"to.{number}")
+
+
+def _person(user: int | str, written: Mapping[str, Any]) -> Addressee:
+    name = str(written["name"]) if written.get("name") else None
+    contacts = written.get("contacts")
+    if not isinstance(contacts, Mapping):
+        return UserRef(user, name)
+    addresses = {str(channel): [str(one) for one in _listed(given)] for channel, given in contacts.items()}
+    return Recipient(user, name, {channel: given for channel, given in addresses.items() if given})
+
+
+def _listed(written: Any) -> Sequence[Any]:
+    if written is None:
+        return ()
+    return written if isinstance(written, list | tuple) else [written]

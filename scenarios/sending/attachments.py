@@ -1,0 +1,90 @@
+"""The files of a message: `attachment` as an author writes it → attachments of a delivery (C-44).
+
+A local file must be below one of the allowed folders. One that is not there, is outside, or is too large is left out
+with a warning; the rest of the message is sent.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core.model.content import Attachment, AttachmentType
+
+LARGEST_FILE = 2_000_000_000
+"""Bytes; a file of this size or more is left out. No provider takes it."""
+
+_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
+_TYPES = {
+    **dict.fromkeys((".jpg", ".jpeg", ".png", ".webp"), AttachmentType.PHOTO),
+    **dict.fromkeys((".mp4", ".mov", ".mkv", ".avi", ".webm"), AttachmentType.VIDEO),
+    ".gif": AttachmentType.ANIMATION,
+    **dict.fromkeys((".mp3", ".m4a", ".wav", ".flac"), AttachmentType.AUDIO),
+    **dict.fromkeys((".ogg", ".oga", ".opus"), AttachmentType.VOICE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What can be sent, in the author's order, and why something is left out."""
+
+    attachments: Sequence[Attachment]
+    warnings: Sequence[str]
+
+
+class _LeftOut(Exception):
+    """This file is not sent, for this reason."""
+
+
+def resolve(written: Any, folders: Sequence[Path]) -> Files:
+    """The files that `written` names. Names are relative to the first of `folders`; all of them may hold files."""
+    found: list[Attachment] = []
+    warnings: list[str] = []
+    for name, kind in _entries(written):
+        try:
+            found.append(_attachment(name, kind, folders))
+        except _LeftOut as reason:
+            warnings.append(str(reason))
+    return Files(found, warnings)
+
+
+def _entries(written: Any) -> Iterator[tuple[str, str]]:
+    """The name of each file, and its type if it is written."""
+    for item in written if isinstance(written, list | tuple) else [written]:
+        if isinstance(item, Mapping):
+            yield str(item.get("file") or item.get("file_id") or ""), str(item.get("type") or "")
+        elif item not in (None, ""):
+            yield str(item), ""
+
+
+def _attachment(name: str, kind: str, folders: Sequence[Path]) -> Attachment:
+    """Raises _LeftOut."""
+    name = name.strip()
+    if _ADDRESS.fullmatch(name):
+        return Attachment(_type(kind, name.partition("?")[0]), url=name)
+    if not Path(name).suffix and "/" not in name:
+        return Attachment(_type(kind, name), provider_id=name)
+    return Attachment(_type(kind, name), path=str(_local(name, folders)))
+
+
+def _type(kind: str, name: str) -> AttachmentType:
+    """As written, or by the ending of the name; a document if neither says it."""
+    if kind in tuple(AttachmentType):
+        return AttachmentType(kind)
+    return _TYPES.get(Path(name).suffix.lower(), AttachmentType.DOCUMENT)
+
+
+def _local(name: str, folders: Sequence[Path]) -> Path:
+    """The absolute path of a file that may be sent. Raises _LeftOut."""
+    try:
+        path = (folders[0] / name).resolve()
+        if not any(path.is_relative_to(folder.resolve()) for folder in folders):
+            raise _LeftOut(f"{name!r} is outside the bot's folder; it is not sent")
+        if not path.is_file():
+            raise _LeftOut(f"there is no file {name!r}; it is not sent")
+        if path.stat().st_size >= LARGEST_FILE:
+            raise _LeftOut(f"{name!r} is larger than 2 GB; it is not sent")
+    except (OSError, ValueError, RuntimeError) as error:  # a name that is too long, or links in a circle
+        raise _LeftOut(f"{name!r} cannot be read: {error}; it is not sent") from None
+    return path

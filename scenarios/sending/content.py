@@ -1,0 +1,63 @@
+"""What a message has besides its text, as the courier of the channel shows it (C-40 to C-43, C-48). Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core.model.content import Attachment, Button, Content, ParseMode
+from scenarios.message import Message
+from scenarios.placeholders.values import is_true
+from scenarios.triggers import chat_kind, source_of
+
+Event = Mapping[str, Any]
+
+
+def content_of(message: Message, attachments: Sequence[Attachment], event: Event, *, same_chat: bool) -> Content:
+    """The content of a message. `same_chat`: it goes to the chat of the event, so it may refer to messages there."""
+    reply = message.get("reply")
+    place = _place(message, event) if same_chat else {}
+    return Content(
+        parse_mode=_parse_mode(message.get("parse_mode")),
+        inline=[[_button(button) for button in row] for row in message.get("inline") or ()],
+        reply=reply,
+        attachments=list(attachments),
+        **place,
+    )
+
+
+def is_private(message: Message, event: Event) -> bool:
+    """Whether the message goes to the person instead of the group in which the event was."""
+    return is_true(message.get("private_answer")) and chat_kind(event) == "group"
+
+
+def _place(message: Message, event: Event) -> dict[str, str]:
+    """The messages of the chat that this one concerns: message_reply wins over an edit, and that over `remove`."""
+    of_event = _id(event.get("message_id"))
+    removed = _id(message.get("remove_message_id"))
+    if is_true(message.get("message_reply")):
+        found = {"reply_to": of_event}
+    elif edited := _edited(message, event, of_event):
+        found = {"edit": edited}
+    else:
+        removed = removed or (of_event if is_true(message.get("remove")) else "")
+        found = {}
+    return {**found, "remove": removed} if removed else found
+
+
+def _edited(message: Message, event: Event, of_event: str) -> str:
+    """The message to edit; "" for a new message. A pressed button edits its message unless `callback_edit` is false."""
+    if exact := _id(message.get("exact_message_id")):
+        return exact
+    edits = source_of(event) == "callback" and is_true(message.get("callback_edit", True))
+    return of_event if edits else ""
+
+
+def _parse_mode(written: Any) -> ParseMode:
+    return ParseMode.MARKDOWN_V2 if str(written or "").casefold() == "markdownv2" else ParseMode.HTML
+
+
+def _button(button: Mapping[str, str]) -> Button:
+    return Button(button["text"], button.get("data", ""), button.get("url", ""))
+
+
+def _id(value: Any) -> str:
+    return "" if value in (None, "", 0) else str(value)

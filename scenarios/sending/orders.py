@@ -1,0 +1,114 @@
+"""Makes the order of a `send`: to the event's person, or a broadcast with `to`.
+
+A message to the person counts towards no quota and is not moved out of quiet hours, because the person writes at this
+moment; one that nobody has sent within an hour is given up. A broadcast follows the rules of the installation: its
+sender is the person if the directory knows it, otherwise the bot.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from core.errors import Invalid
+from core.model.content import Content
+from core.model.delivery import NewDelivery, Recipient, Sender
+from core.sending import Caller, Order
+from scenarios.context import Context
+from scenarios.durations import read_duration
+from scenarios.placeholders.values import as_moment
+from scenarios.sending.addressees import addressees
+
+KIND = "reply"
+"""The kind of messages to the event's person; the same as that of the other bots."""
+
+_BOT = Sender("bot")
+_EXPIRES = timedelta(hours=1)
+_PRIORITY = 1
+
+
+def to_person(context: Context, text: str, content: Content, address: str) -> tuple[Order, Caller]:
+    """A message to the event's chat, or to the person in private. The messages of a chat keep their order."""
+    deliver_at = due(context)
+    delivery = NewDelivery(
+        tenant=context.services.tenant,
+        sender=_BOT,
+        text=text,
+        recipients=(),
+        channels=[context.channel],
+        origin=context.channel,
+        deliver_at=deliver_at,
+        expires_at=(deliver_at or datetime.now(UTC)) + _EXPIRES,
+        lane=f"{context.channel}:{address}",
+        priority=_PRIORITY,
+        kind=KIND,
+        tags=tags(context),
+    )
+    name = str(context.event.get("first_name") or context.event.get("username") or "") or None
+    recipient = Recipient(address, name, contacts={context.channel: [address]})
+    return Order(delivery, [recipient], urgent=True), Caller(delivery.tenant, is_admin=True, may_be_urgent=True)
+
+
+async def broadcast(context: Context, text: str, content: Content, to: Any) -> tuple[Order, Caller]:
+    """A message to other people. Raises Invalid."""
+    services = context.services
+    written = context.prepared.own.get("channels")
+    delivery = NewDelivery(
+        tenant=services.tenant,
+        sender=await _sender(context),
+        text=text,
+        recipients=(),
+        channels=_texts(written) or (await services.channels.current()).names,
+        origin=context.channel,
+        deliver_at=due(context),
+        tags=tags(context),
+    )
+    return Order(delivery, addressees(to)), Caller(delivery.tenant)
+
+
+async def _sender(context: Context) -> Sender:
+    """The person of the event as the directory knows it, with the quota and the groups of its role; or the bot."""
+    services = context.services
+    address = str(context.event.get("user_id") or "")
+    user = await services.directory.user_by_contact(services.tenant, context.channel, address) if address else None
+    return Sender(user.id, user.name) if user else _BOT
+
+
+def due(context: Context) -> datetime | None:
+    """The moment of `deliver_at` or after `delay`; None: at once. A time without a zone is the installation's.
+
+    Raises Invalid DELAY_MALFORMED, TIME_MALFORMED.
+    """
+    own = context.prepared.own
+    if own.get("delay") not in (None, ""):
+        delay = read_duration(own["delay"])
+        if delay is None:
+            raise Invalid("DELAY_MALFORMED", f"{own['delay']!r} is no duration, for example 1d 2h.", "delay")
+        return datetime.now(UTC) + delay
+    if own.get("deliver_at") in (None, ""):
+        return None
+    moment = as_moment(own["deliver_at"], context.services.timezone)
+    if moment is None:
+        raise Invalid(
+            "TIME_MALFORMED", f"{own['deliver_at']!r} is no moment, for example 2026-11-22T10:00.", "deliver_at"
+        )
+    return moment if moment.tzinfo else moment.replace(tzinfo=context.services.timezone)
+
+
+def tags(context: Context) -> Sequence[str]:
+    """The author's tag, and the same for this person alone, by which the action `cancel` finds the delivery."""
+    tag = context.prepared.own.get("tag")
+    return () if tag in (None, "") else (_line(tag), personal_tag(context.event, tag))
+
+
+def personal_tag(event: Mapping[str, Any], tag: Any) -> str:
+    """The tag of this person's deliveries under `tag`."""
+    return _line(f"{event['channel']}:{event.get('user_id')}:{tag}")
+
+
+def _line(text: Any) -> str:
+    return " ".join(str(text).split())
+
+
+def _texts(written: Any) -> list[str]:
+    listed = written if isinstance(written, list | tuple) else [written]
+    return [str(one) for one in listed if one not in (None, "")]

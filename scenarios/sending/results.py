@@ -1,0 +1,51 @@
+"""What a delivery returns to the chain of the step that ordered it. Pure."""
+
+from typing import Any
+
+from core.model.history import History, OutcomeRecord
+from core.model.history_key import HistoryKey
+from core.model.states import Status
+from scenarios.endings import completed
+from scenarios.engine import Ending, State, Values
+
+
+def stored(key: HistoryKey) -> Ending:
+    """The step whose delivery is due later completes when it is stored."""
+    return completed({"delivery_id": key.id, "verdict": "scheduled", "reached": 0})
+
+
+def ending_of(history: History) -> Ending:
+    """The end of a step by the end of its delivery: completed if anyone was reached.
+
+    Results: `delivery_id`, `verdict`, `reached` (how many people), and for one person `last_message_id`.
+    """
+    results = {
+        "delivery_id": history.key.id,
+        "verdict": str(history.verdict),
+        "reached": history.counts.get("reached", 0),
+        **_message_id(history),
+    }
+    if results["reached"]:
+        return completed(results)
+    return Ending(State.FAILED, Values(results), _reason(history))
+
+
+def _message_id(history: History) -> dict[str, Any]:
+    """The id of the message that was sent last, if the delivery is for one person; the provider's."""
+    found = [outcome.reference for outcome in _outcomes(history) if outcome.reference]
+    if len(history.recipients) != 1 or not found:
+        return {}
+    last = found[-1].rpartition(",")[2]
+    return {"last_message_id": int(last) if last.isascii() and last.isdigit() else last}
+
+
+def _reason(history: History) -> str:
+    outcomes = _outcomes(history)
+    if any(outcome.status is Status.UNKNOWN for outcome in outcomes):
+        return "it is unknown whether the message was sent"
+    reasons = dict.fromkeys(outcome.reason or str(outcome.status) for outcome in outcomes)
+    return f"the message was not sent: {', '.join(reasons) or history.verdict}"
+
+
+def _outcomes(history: History) -> list[OutcomeRecord]:
+    return [outcome for one in history.recipients for outcome in one.outcomes.values()]
