@@ -1,0 +1,131 @@
+"""The active version of a bot's files in one process: loads the folder, watches it, and swaps in each good version.
+
+Guarantees: a changed file is in force within about two seconds, without a restart (C-13). A version with mistakes is
+reported, one log line for each with file, line and column, and the last good version stays active. A bot that has
+mistakes when the process starts runs as far as it can be read, until a good version follows. Reading and checking
+happen in a thread, so events go on.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+from core.errors import SetupError
+from scenarios.bot import Bot
+from scenarios.check import Checked, check
+
+log = logging.getLogger(__name__)
+
+EVERY = 1.0
+"""Seconds between two looks at the folder."""
+
+SETTLED = 0.2
+"""Seconds without a change after which a file is taken to be written."""
+
+Fingerprint = tuple[tuple[str, int, int], ...]
+"""Name, time of change in ns and size of each file."""
+
+
+class ActiveBot:
+    """One per process. `bot` and `version` belong together as long as no other coroutine runs in between."""
+
+    def __init__(self, folder: Path) -> None:
+        """Load the folder. Raises SetupError if there is none."""
+        self.folder = folder.absolute()
+        self._seen = fingerprint(self.folder)
+        self._listeners: list[Callable[[], None]] = []
+        checked = check(self.folder)
+        report(self.folder, checked)
+        self._use(checked)
+
+    def _use(self, checked: Checked) -> None:
+        self.bot = checked.bot
+        self.version = version_of(self.folder, checked.bot)
+        self._is_good = not checked.has_errors
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call this after each swap."""
+        self._listeners.append(listener)
+
+    async def watch(self, every: float = EVERY) -> None:
+        """Look at the folder until cancelled, with so many seconds between two looks."""
+        while True:
+            await asyncio.sleep(every)
+            try:
+                await self._look()
+            except (SetupError, OSError) as error:
+                log.error("%s; the last good version stays active", error)
+            except Exception:  # the bot goes on, whatever the files are
+                log.exception("%s cannot be loaded; the last good version stays active", self.folder)
+
+    async def _look(self) -> None:
+        """Load the folder if it has changed. Raises SetupError, OSError."""
+        found = await asyncio.to_thread(fingerprint, self.folder)
+        if found == self._seen:
+            return
+        self._seen = found = await self._settled(found)
+        checked = await asyncio.to_thread(check, self.folder)
+        version = await asyncio.to_thread(version_of, self.folder, checked.bot)
+        if version != self.version:
+            self._swap(checked)
+
+    async def _settled(self, found: Fingerprint) -> Fingerprint:
+        """Wait until nothing is being written; return the last fingerprint."""
+        while True:
+            await asyncio.sleep(SETTLED)
+            later = await asyncio.to_thread(fingerprint, self.folder)
+            if later == found:
+                return later
+            found = later
+
+    def _swap(self, checked: Checked) -> None:
+        report(self.folder, checked)
+        if checked.has_errors and self._is_good:
+            log.error("%s has mistakes; the last good version %s stays active", self.folder, self.version)
+            return
+        self._use(checked)
+        log.info("version %s of %s is active", self.version, self.folder)
+        for listener in self._listeners:
+            listener()
+
+
+def report(folder: Path, checked: Checked) -> None:
+    """Log each mistake in one line with its place. Warnings are for `./ada scenarios check`."""
+    for problem in checked.problems:
+        if problem.is_error:
+            place = f"{folder / problem.file}:{problem.line}:{problem.column}"
+            log.error("%s: %s %s", place, problem.code, problem.message)
+
+
+def version_of(folder: Path, bot: Bot) -> str:
+    """Names what the files say: the same for the same files and variables, in every process."""
+    digest = blake2b(msgspec.json.encode(bot, order="deterministic"), digest_size=8)
+    for path in yaml_files(folder):
+        digest.update(str(path.relative_to(folder)).encode(errors="surrogateescape"))
+        digest.update(content_of(path))  # also the order of fields, which the encoding above does not have
+    return digest.hexdigest()
+
+
+def content_of(path: Path) -> bytes:
+    """Nothing for a file that cannot be read, which the check reports."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def fingerprint(folder: Path) -> Fingerprint:
+    """Shows whether a file was changed, added or removed. Raises SetupError if there is no such folder."""
+    if not folder.is_dir():
+        raise SetupError(f"{folder} is not a folder; a bot is a folder with triggers.yaml and scenarios/")
+    stats = [(str(path), path.stat()) for path in yaml_files(folder)]
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+
+
+def yaml_files(folder: Path) -> list[Path]:
+    """The files that are read, sorted."""
+    return sorted(path for path in (*folder.glob("*.yaml"), *(folder / "scenarios").rglob("*.yaml")) if path.is_file())
