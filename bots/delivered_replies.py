@@ -1,14 +1,18 @@
-"""Sends the replies of a bot as deliveries of kind `reply`, through the courier of the person's channel.
+"""Sends the replies of a bot, and the results of deliveries, as deliveries of kind `reply`, through the courier of the
+person's channel.
 
-Guarantees: a reply is sent once, however often its update is processed. It counts towards no quota and is not moved out
-of quiet hours, because the person is writing at this moment. One address gets at most `MOST_REPLIES` a day, so an
-answering machine at the other end is not answered without end.
+Guarantees: a reply is sent once, however often its update is processed, and a result once. They count towards no quota.
+A reply is not moved out of quiet hours, because the person is writing at this moment; a result is. One address gets at
+most `MOST_REPLIES` a day, so an answering machine at the other end is not answered without end.
 """
 
 import logging
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 
+from msgspec import Struct
+
+from bots.following import Followed
 from bots.replies import Reply
 from bots.updates import Update
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
@@ -24,8 +28,20 @@ MOST_REPLIES = 40
 
 _DAY = timedelta(days=1)
 _EXPIRES = timedelta(hours=1)
+_RESULT_EXPIRES = timedelta(days=2)
+"""Quiet hours may be in between."""
 _PRIORITY = 1
 _SENDER = Sender("bot")
+
+
+class _Message(Struct, frozen=True):
+    """One message to one address. `expires`: after how long it is of no use."""
+
+    channel: str
+    address: str
+    text: str
+    expires: timedelta
+    urgent: bool
 
 
 class DeliveredReplies:
@@ -38,32 +54,45 @@ class DeliveredReplies:
 
     async def send(self, update: Update, reply: Reply) -> None:
         """Send one reply. Raises StoreError and `core.errors.Refused`."""
-        if reply.text and await self._may_reply(update):
-            caller = Caller(self._tenant, is_admin=True, may_be_urgent=True)
-            await self._sending.send(self._order(update, reply), caller, _repeat(update, reply))
+        if reply.text:
+            message = _Message(update.channel, update.address, reply.text, _EXPIRES, urgent=True)
+            await self._send(message, _repeat(update, reply))
 
-    def _order(self, update: Update, reply: Reply) -> Order:
+    async def send_result(self, followed: Followed, reply: Reply) -> bool:
+        """Send the result of a delivery, of which only the first is sent; for `bots.following.Follower`. Returns False:
+        it cannot be changed. Raises StoreError and `core.errors.Refused`.
+        """
+        message = _Message(followed.channel, followed.address, reply.text, _RESULT_EXPIRES, urgent=False)
+        await self._send(message, Repeat(f"result.{followed.key}", "result"))
+        return False
+
+    async def _send(self, message: _Message, repeat: Repeat) -> None:
+        if await self._may_reply(message.channel, message.address):
+            caller = Caller(self._tenant, is_admin=True, may_be_urgent=True)
+            await self._sending.send(self._order(message), caller, repeat)
+
+    def _order(self, message: _Message) -> Order:
         delivery = NewDelivery(
             tenant=self._tenant,
             sender=_SENDER,
-            text=reply.text,
+            text=message.text,
             recipients=(),
-            channels=[update.channel],
-            origin=update.channel,
-            expires_at=datetime.now(UTC) + _EXPIRES,
+            channels=[message.channel],
+            origin=message.channel,
+            expires_at=datetime.now(UTC) + message.expires,
             priority=_PRIORITY,
             kind=KIND,
         )
-        recipient = Recipient(update.address, contacts={update.channel: [update.address]})
-        return Order(delivery, [recipient], urgent=True)
+        recipient = Recipient(message.address, contacts={message.channel: [message.address]})
+        return Order(delivery, [recipient], urgent=message.urgent)
 
-    async def _may_reply(self, update: Update) -> bool:
+    async def _may_reply(self, channel: str, address: str) -> bool:
         """Count a reply. One that is tried again counts again, which only makes the limit stricter."""
-        key = KEYS["replies"].at(0, self._tenant, update.channel, update.address)
+        key = KEYS["replies"].at(0, self._tenant, channel, address)
         await self._store.command("SET", key, 0, "EX", _DAY // timedelta(seconds=1), "NX")
         count = int(await self._store.command("INCR", key))
         if count == MOST_REPLIES + 1:
-            log.warning("a person in %s got %d replies in a day, and no more", update.channel, MOST_REPLIES)
+            log.warning("a person in %s got %d replies in a day, and no more", channel, MOST_REPLIES)
         return count <= MOST_REPLIES
 
 

@@ -1,6 +1,9 @@
-"""Follows deliveries: changes the message that shows a delivery while its outcomes arrive, until it has ended.
+"""Follows deliveries: shows their status to the sender while outcomes arrive, until they have ended.
 
-    begin ─▶ a task of the tube `status.<channel>` ─▶ wait for a change ─▶ edit the message ─▶ the task again, later
+    begin ─▶ a task of the tube `status.<channel>` ─▶ wait for a change ─▶ show it ─▶ the task again, later
+
+A channel with editing changes one message (`bots.conversation.status`); one with text alone sends the result once
+(`bots.conversation.result`).
 
 Guarantees: any process goes on where another has stopped; a message is changed at most once a second and only if
 there is something new, so that the limits of the provider are kept. A delivery that is not due yet costs one read a
@@ -34,8 +37,9 @@ CONCURRENCY = 200
 
 
 class Followed(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A message that shows a delivery. `shown`: its text; `reported`: how many channels had reported then; `checks`:
-    how many since have found nothing new.
+    """A delivery and where its status is shown. `message`: the id of the message to change; "" in a channel without
+    editing. `shown`: its text; `reported`: how many channels had reported then; `checks`: how many since have found
+    nothing new. `title`: the addressee as the sender knows it.
     """
 
     key: str
@@ -46,6 +50,7 @@ class Followed(msgspec.Struct, frozen=True, omit_defaults=True):
     shown: str = ""
     reported: int = 0
     checks: int = 0
+    title: str = ""
 
 
 class Following:
@@ -61,10 +66,13 @@ class Following:
         tube = Tube(self._tube, attempts=_ATTEMPTS, expires=_EXPIRES, backoff=_BACKOFF)
         await self._client.tubes.create(tube)
 
-    async def begin(self, followed: Followed, cause: str) -> None:
-        """Follow a delivery. `cause`: the id of the update that led to it; repeated, it changes nothing."""
-        body = msgspec.json.encode(followed).decode()
-        task = NewTask(body, self._tenant, lane=followed.key, user=f"{followed.channel}:{followed.address}")
+    async def begin(self, followed: Followed, cause: str, after: timedelta = timedelta()) -> None:
+        """Follow a delivery. `cause`: the id of the update that led to it; repeated, it changes nothing. `after`: how
+        long until the first look.
+        """
+        body, person = msgspec.json.encode(followed).decode(), f"{followed.channel}:{followed.address}"
+        due = datetime.now(UTC) + after if after else None
+        task = NewTask(body, self._tenant, lane=followed.key, user=person, due=due)
         await self._client.queue.put_once(self._tube, task, source=self._tube, name=f"{followed.key} {cause}")
 
     def worker(self, follower: "Follower") -> Worker:
@@ -73,10 +81,12 @@ class Following:
 
 
 Show = Callable[[History, Followed], Reply]
-"""The message for a history."""
+"""The message for a history; its text is the one shown before, or "", if there is nothing new to show."""
 
 Edit = Callable[[Followed, Reply], Awaitable[bool]]
-"""Changes a message; returns False if it can never be changed again: it was deleted, or the bot was blocked."""
+"""Shows the message; returns False if it can never be changed again: it was deleted, the bot was blocked, or the
+channel has no editing.
+"""
 
 
 class Follower:

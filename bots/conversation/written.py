@@ -1,8 +1,10 @@
 """The conversation of channels with text alone, SMS and VK: linking, and messages to groups (D-24, D-28, D-30).
 
     ИВТ-101 Пары не будет ─▶ sent with the role of the person ─▶ how many people it goes to, or why it does not go
+                                                              ─▶ when it has ended, its result (D-17)
 
-Guarantees: a message is sent once, however often its update is processed. Each refusal has its own text.
+Guarantees: a message is sent once, however often its update is processed. Each refusal has its own text. The result
+comes once, also if processes are restarted meanwhile.
 """
 
 from collections.abc import Sequence
@@ -15,7 +17,9 @@ from bots.conversation.addressees import Addressees, Choice, addressee
 from bots.conversation.commands import is_teacher
 from bots.conversation.linking import LinkingConversation
 from bots.conversation.recognition import Recognised, Unclear, recognise
+from bots.conversation.result import FIRST_LOOK
 from bots.conversation.state import State, Turn, say
+from bots.following import Followed, Following
 from bots.services import Services
 from bots.updates import Update
 from bots.wording import duration, moment
@@ -49,8 +53,9 @@ def help_of_written(user: User | None) -> str:
 class WrittenConversation:
     """One per process."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, following: Following) -> None:
         self._services = services
+        self._following = following
         self._addressees = Addressees(services.directory, services.tenant)
         self._linking = LinkingConversation(services.linking, services.directory, services.tenant, help_of_written)
 
@@ -90,6 +95,8 @@ class WrittenConversation:
             return text("written_quota_exceeded", user.locale, time=duration(refusal.retry_after, user.locale))
         except Refused as refusal:
             return _refused(refusal, title, user)
+        followed = Followed(str(accepted.key), update.channel, update.address, "", user.locale, title=title)
+        await self._following.begin(followed, update.id, after=FIRST_LOOK)
         return self._accepted(accepted, title, user)
 
     async def _order(self, found: Recognised, update: Update, user: User) -> Accepted:

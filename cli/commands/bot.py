@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bots.services import Services
-from bots.text_bot import text_worker
+from bots.text_bot import TextBot
 from bots.updates import Updates
 from bots.vk.long_poll import TokenRefused as VkTokenRefused
 from bots.vk.long_poll import VkAccount
@@ -26,7 +26,6 @@ from cli.processes.supervisor import announce
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, load
 from core.errors import SetupError, StoreError
-from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -109,34 +108,34 @@ async def run_sms(configuration: Configuration, services: Services, stop: asynci
     """Answers the SMS that a gateway has posted to `serve`."""
     await Updates(services.queue, services.tenant, "sms", "gateway").open()
     announce(bot="sms")
-    await work(text_worker(services, "sms"), stop)
+    await work(TextBot(services, "sms"), stop)
 
 
 async def run_vk(configuration: Configuration, services: Services, stop: asyncio.Event) -> None:
     """Answers what people write to the VK community. With ADA_VK_LONG_POLL it polls; callbacks go to `serve`."""
     updates = Updates(services.queue, services.tenant, vk_events.CHANNEL, vk_events.SOURCE)
     await updates.open()
-    worker = text_worker(services, vk_events.CHANNEL)
+    bot = TextBot(services, vk_events.CHANNEL)
     settings = configuration.channel("vk")
     if not settings.long_poll:
         announce(bot="vk")
-        return await work(worker, stop)
+        return await work(bot, stop)
     async with VkAccount.open(settings.token, settings.api_url) as account:
         poller = VkPoller(services.store, account, updates)
         polling = asyncio.create_task(poller.run(), name="polling")
         announce(bot="vk")
         try:
-            await work(worker, stop, polling)
+            await work(bot, stop, polling)
         except VkTokenRefused as refusal:
             raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
 
 
-async def work(worker: Worker, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:
-    """Runs a worker until a stop is requested, or until a task beside it ends; raises what that task raises."""
-    working, stopping = asyncio.create_task(worker.run()), asyncio.create_task(stop.wait())
+async def work(bot: TextBot, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:
+    """Runs a bot until a stop is requested, or until a task beside it ends; raises what that task raises."""
+    working, stopping = asyncio.create_task(bot.run()), asyncio.create_task(stop.wait())
     done, _ = await asyncio.wait({working, stopping, *beside}, return_when=asyncio.FIRST_COMPLETED)
     await cancel_and_wait(stopping, *beside)
-    worker.stop()
+    bot.stop()
     await working
     for ended in done:
         ended.result()

@@ -42,6 +42,9 @@ MOST_MAILS = 5
 """For one contact and to one person, in `MAIL_PERIOD`."""
 MAIL_PERIOD = timedelta(hours=1)
 
+_CHANNEL_TITLES = {"telegram": "Telegram", "telegram-bot": "Telegram", "vk": "VK", "sms": "SMS"}
+"""As people know them; a channel of another system has its own name."""
+
 _HOUR_MS = MAIL_PERIOD // timedelta(milliseconds=1)
 
 
@@ -124,8 +127,9 @@ class Linking(Records):
         """Mail the code. A mail that may have arrived counts as sent: its reader can use the code."""
         user = await self._directory.find_user(tenant, user_id)
         minutes = str(-(-self._lifetime // timedelta(minutes=1)))
+        title = _CHANNEL_TITLES.get(channel, channel)
         message = self._templates.message(
-            "link-code", user.locale, user.email or "", code=code, minutes=minutes, channel=channel
+            "link-code", user.locale, user.email or "", code=code, minutes=minutes, channel=title
         )
         try:
             await mailer.send(message)

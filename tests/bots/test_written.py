@@ -14,15 +14,19 @@ from bots.catalogue import text
 from bots.conversation.state import State
 from bots.conversation.written import WrittenConversation
 from bots.delivered_replies import MOST_REPLIES, DeliveredReplies
+from bots.following import Followed, Following
+from bots.replies import Reply
 from bots.services import Services
-from bots.text_bot import text_worker
+from bots.text_bot import TextBot
 from bots.updates import Update, Updates
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
+from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.directory import Directory
 from core.directory.linking import Linking
 from core.history.channels import Channels
 from core.model.people import Group, Supergroup, User
 from core.model.quota import Quota
+from core.model.states import Reason
 from core.queue import QueueClient
 from core.sending import Rules, Sending
 from tests.support.outbox import Outbox
@@ -34,6 +38,9 @@ RULES = Rules({"trainer": Quota(2, timedelta(days=1))}, TenantQuietHours(QuietHo
 TEACHER, STUDENT, STRANGER = "+79990000001", "+79990000002", "+79990000009"
 ANNA = User(1, "Анна", "anna@example.org", "trainer", "en", {"sms": [TEACHER]})
 BORIS = User(2, "Борис", "boris@example.org", "student", "en", {"sms": [STUDENT]})
+
+
+RESULTS = ("Result. ", "So far. ")
 
 
 @dataclass
@@ -52,12 +59,30 @@ class Network:
     clock: Clock
     services: Services
     numbers: "count[int]" = field(default_factory=lambda: count(1))
+    bots: dict[TextBot, asyncio.Task[None]] = field(default_factory=dict)
+
+    def start_bot(self) -> TextBot:
+        bot = TextBot(self.services, self.courier.channel)
+        self.bots[bot] = asyncio.create_task(bot.run())
+        return bot
+
+    async def stop_bots(self) -> None:
+        for bot, running in self.bots.items():
+            bot.stop()
+            await asyncio.wait_for(running, 10)
 
     async def write(self, written: str, number: str = TEACHER, name: str = "") -> bool:
         update = Update(name or str(next(self.numbers)), self.courier.channel, number, text=written)
         return await self.updates.put(update)
 
     def received(self, number: str) -> list[str]:
+        """The texts that this number got, without the results of deliveries."""
+        return [one for one in self.texts(number) if not one.startswith(RESULTS)]
+
+    def results(self, number: str = TEACHER) -> list[str]:
+        return [one for one in self.texts(number) if one.startswith(RESULTS)]
+
+    def texts(self, number: str) -> list[str]:
         return [message.text for message in self.courier.attempted if message.address == number]
 
     async def answer(self, written: str, number: str = TEACHER) -> str:
@@ -98,11 +123,10 @@ async def network(stack: Stack, request: pytest.FixtureRequest) -> AsyncIterator
     )
     updates = Updates(client, TENANT, channel, "gateway")
     await updates.open()
-    worker = text_worker(services, channel)
-    running = asyncio.create_task(worker.run())
-    yield Network(updates, courier, directory, outbox, clock, services)
-    worker.stop()
-    await running
+    opened = Network(updates, courier, directory, outbox, clock, services)
+    opened.start_bot()
+    yield opened
+    await opened.stop_bots()
 
 
 @pytest.mark.row("D-24")
@@ -130,7 +154,8 @@ async def test_an_sms_that_arrives_twice_is_sent_and_answered_once(network: Netw
 
 @pytest.mark.row("D-24")
 async def test_an_update_that_is_processed_again_after_a_crash_sends_nothing_twice(network: Network) -> None:
-    conversation = WrittenConversation(network.services)
+    following = Following(network.services.queue, TENANT, network.courier.channel)
+    conversation = WrittenConversation(network.services, following)
     replies = DeliveredReplies(network.services.store, network.services.sending, TENANT)
     update = Update("again", network.courier.channel, TEACHER, text="ИВТ-101 Пары не будет")
     for _ in range(2):
@@ -225,3 +250,96 @@ async def test_an_answering_machine_is_not_answered_without_end(network: Network
     await until(lambda: len(network.received(STRANGER)) == MOST_REPLIES)
     await asyncio.sleep(0.3)
     assert len(network.received(STRANGER)) == MOST_REPLIES
+
+
+# the result of a delivery
+
+ACCEPTED = text("written_sent", "en", name="Group ИВТ-101", people=1)
+REACHED = text("result_all_reached", "en", name="Group ИВТ-101", people=1, reached=1)
+
+
+@pytest.mark.row("D-17", "D-24")
+async def test_the_teacher_gets_the_result_in_the_same_channel_after_the_answer(network: Network) -> None:
+    await network.write("ИВТ-101 Пары не будет")
+    await until(network.results, within=20)
+    assert network.texts(TEACHER) == [ACCEPTED, REACHED]
+
+
+@pytest.mark.row("D-17")
+@pytest.mark.parametrize(
+    ("members", "refused", "name", "people", "reached"),
+    [
+        ([2, 3], STUDENT, "result_some_reached", 2, 1),
+        ([2], STUDENT, "result_nothing_worked", 1, 0),
+        ([4], "", "result_nobody_to_reach", 1, 0),
+    ],
+)
+async def test_each_other_end_has_its_own_result(
+    network: Network, members: list[int], refused: str, name: str, people: int, reached: int
+) -> None:
+    channel = network.courier.channel
+    network.courier.respond = lambda one: Rejected(Reason.BLOCKED) if one.address == refused else Sent("1")
+    await network.directory.create_user(TENANT, User(3, contacts={channel: ["+79990000003"]}))
+    await network.directory.create_user(TENANT, User(4))
+    await network.directory.create_group(TENANT, Group("g", "Group 7"), members)
+    await network.directory.own(TENANT, 1, "group", "g")
+    await network.write("Group 7 text")
+    await until(network.results, within=20)
+    assert network.results() == [text(name, "en", name="Group 7", people=people, reached=reached)]
+
+
+@pytest.mark.row("D-17")
+async def test_another_process_sends_the_result_if_the_first_one_is_killed_meanwhile(network: Network) -> None:
+    """The student's message is answered only after the process that accepted it was killed."""
+    arrived = asyncio.Event()
+
+    async def respond(message: Message) -> Outcome:
+        if message.address == STUDENT:
+            await arrived.wait()
+        return Sent("1")
+
+    network.courier.respond = respond
+    assert await network.answer("ИВТ-101 text") == ACCEPTED
+    ((_, running),) = network.bots.items()
+    running.cancel()
+    await asyncio.wait({running})
+    network.bots.clear()
+    network.start_bot()
+    arrived.set()
+    await until(network.results, within=20)
+    await network.answer("/help")
+    assert network.results() == [REACHED]
+
+
+@pytest.mark.row("D-17")
+async def test_a_result_that_is_sent_again_after_a_crash_arrives_once(network: Network) -> None:
+    """Between the two attempts a delivery report has changed the counts."""
+    followed = Followed("history:{0}:1:1", network.courier.channel, TEACHER, "", "en")
+    replies = DeliveredReplies(network.services.store, network.services.sending, TENANT)
+    assert not await replies.send_result(followed, Reply("Result. first"))
+    assert not await replies.send_result(followed, Reply("Result. second"))
+    await network.answer("/help")
+    assert network.results() == ["Result. first"]
+
+
+@pytest.mark.row("D-08")
+async def test_a_result_in_quiet_hours_waits_until_they_are_over(network: Network) -> None:
+    night = (datetime.now(MOSCOW) + timedelta(days=1)).replace(hour=1)
+    network.clock.now = night.astimezone(UTC)
+    followed = Followed("history:{0}:1:1", network.courier.channel, TEACHER, "", "en")
+    replies = DeliveredReplies(network.services.store, network.services.sending, TENANT)
+    await replies.send_result(followed, Reply("Result. text"))
+    (sent,), _ = await network.services.deliveries.list(TENANT, sender="bot")
+    morning = night.replace(hour=7, minute=0, second=0, microsecond=0)
+    assert morning <= sent.deliver_at < morning + timedelta(minutes=6)
+
+
+async def test_results_count_within_the_daily_limit_of_answers(network: Network) -> None:
+    replies = DeliveredReplies(network.services.store, network.services.sending, TENANT)
+    for number in range(MOST_REPLIES + 3):
+        followed = Followed(f"history:{{0}}:1:{number}", network.courier.channel, TEACHER, "", "en")
+        await replies.send_result(followed, Reply("Result. text"))
+    await until(lambda: len(network.results()) == MOST_REPLIES, within=20)
+    await network.write("ИВТ-101 text")
+    await until(lambda: network.received(STUDENT) == ["text"])
+    assert len(network.texts(TEACHER)) == MOST_REPLIES

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from bots.services import Services
-from bots.text_bot import text_worker
+from bots.text_bot import TextBot
 from core.courier.runtime import Runtime
 from core.model.people import Group, User
 from core.queue import QueueClient
@@ -79,7 +79,7 @@ async def test_an_sms_in_ucs_2_arrives_letter_for_letter(api: Api, gateway: Kann
 
 
 @pytest.mark.row("D-24")
-async def test_a_teacher_with_a_telephone_writes_to_a_group_and_gets_an_answer_over_a_real_kannel(
+async def test_a_teacher_with_a_telephone_writes_to_a_group_and_gets_the_result_over_a_real_kannel(
     api: Api, gateway: Kannel, tmp_path: Path
 ) -> None:
     directory = api.services.directory
@@ -89,16 +89,20 @@ async def test_a_teacher_with_a_telephone_writes_to_a_group_and_gets_an_answer_o
     await directory.own("default", 1, "group", "g1")
     settings = sms.Settings(gateway.url, gateway.username, gateway.password, "79000000000")
     runtime = Runtime(api.store, await sms.open(settings, tmp_path), QUICK)
-    worker = text_worker(bot_services(api), "sms")
-    running = [asyncio.create_task(runtime.run()), asyncio.create_task(worker.run())]
+    bot = TextBot(bot_services(api), "sms")
+    running = [asyncio.create_task(runtime.run()), asyncio.create_task(bot.run())]
     await gateway.receive("79990000001", "79000000000", "ivt-101 No lecture today")
-    await until(lambda: len(gateway.delivered) == 2, within=20)
+    await until(lambda: len(gateway.delivered) == 3, within=20)
     runtime.stop()
-    worker.stop()
+    bot.stop()
     await asyncio.gather(*running)
     await runtime.courier.close()
-    sent = {line.split(" ", 3)[1]: unquote_plus(line.split(" ", 3)[3]) for line in gateway.delivered}
-    assert sent == {"+79990000001": "Accepted. IVT-101, recipients: 1.", "+79990000002": "No lecture today"}
+    sent = sorted((line.split(" ", 3)[1], unquote_plus(line.split(" ", 3)[3])) for line in gateway.delivered)
+    assert sent == [
+        ("+79990000001", "Accepted. IVT-101, recipients: 1."),
+        ("+79990000001", "Result. IVT-101: everybody who has a contact was reached, 1 of 1."),
+        ("+79990000002", "No lecture today"),
+    ]
 
 
 def bot_services(api: Api) -> Services:
