@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox.bot_api.errors import CHAT_NOT_FOUND, bad_request
+from sandbox.bot_api.groups import Group
 from sandbox.bot_api.people import People
 from sandbox.telegram import identities
 
@@ -17,14 +18,16 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class Chat:
-    """One chat. `messages`: objects Message by id, in their current state. `keyboard`: the reply keyboard shown."""
+    """One chat. `messages`: objects Message by id, in their current state. `keyboard`: the reply keyboard shown.
+    `group`: without a meaning in a private chat.
+    """
 
     id: int
     about: Json  # the object Chat
     messages: dict[int, Json] = field(default_factory=dict)
     last_message_id: int = 0
     keyboard: list[list[Json]] = field(default_factory=list)
-    members: dict[int, Json] = field(default_factory=dict)  # ChatMember of those who are no ordinary members
+    group: Group = field(default_factory=Group)
 
     @property
     def is_private(self) -> bool:
@@ -54,22 +57,40 @@ class Chats:
         if chat_id not in self._all:
             self._all[chat_id] = Chat(chat_id, {})
         chat = self._all[chat_id]
-        chat.about = self._about(chat_id)
+        chat.about = self._about(chat)
         return chat
 
     def named(self, text: str) -> Chat:
-        """Return the chat of a parameter chat_id. Public names of channels do not exist here. Raises ApiError."""
+        """Return the chat of a parameter chat_id: an id, or the @name of a group that has one. Raises ApiError."""
         if not text:
             raise bad_request("chat_id is empty")
+        if text.startswith("@"):
+            return self._public(text.removeprefix("@"))
         try:
             return self.get(int(text[:20]))
         except ValueError:
             raise bad_request(CHAT_NOT_FOUND) from None
 
-    def _about(self, chat_id: int) -> Json:
-        if chat_id < 0:
-            kind = "supergroup" if chat_id < FIRST_SUPERGROUP else "group"
-            return {"id": chat_id, "type": kind, "title": f"Группа {-chat_id % -FIRST_SUPERGROUP}"}
-        user = self._people.get(chat_id).user()
-        about: Json = {"id": chat_id, "type": "private"}
+    def with_link(self, link: str) -> Chat | None:
+        """Return the group with this invite link."""
+        return next((chat for chat in self._all.values() if link in chat.group.links), None)
+
+    def _public(self, name: str) -> Chat:
+        for chat in self._all.values():
+            if chat.group.username and chat.group.username.lower() == name.lower():
+                return self.get(chat.id)
+        raise bad_request(CHAT_NOT_FOUND)
+
+    def _about(self, chat: Chat) -> Json:
+        if not chat.is_private:
+            return _about_group(chat)
+        user = self._people.get(chat.id).user()
+        about: Json = {"id": chat.id, "type": "private"}
         return about | {name: user[name] for name in ("first_name", "last_name", "username") if name in user}
+
+
+def _about_group(chat: Chat) -> Json:
+    kind = "supergroup" if chat.id < FIRST_SUPERGROUP else "group"
+    title = chat.group.title or f"Группа {-chat.id % -FIRST_SUPERGROUP}"
+    name = {"username": chat.group.username} if chat.group.username else {}
+    return {"id": chat.id, "type": kind, "title": title, **name}

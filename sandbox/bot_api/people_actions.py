@@ -37,8 +37,11 @@ class PeopleActions:
 
     def _send(self, user: int, content: Json, chat_id: int | None) -> int:
         person = self._bot.people.get(user)
+        chat = self._chat(chat_id or user)
+        if not (chat.is_private or chat.group.may_write(user)):
+            raise LookupError(f"{user} may not write in the group {chat.id}")
         person.has_blocked = False  # who writes to a bot starts it again
-        message = self._chat(chat_id or user).add(person.user(), content)
+        message = chat.add(person.user(), content)
         self._add_update("message", message)
         return int(message["message_id"])
 
@@ -128,9 +131,21 @@ def _callback_data(message: Json, wanted: str) -> str:
     raise LookupError(f"message {message['message_id']} has no button {wanted}")
 
 
+_NEWS = ("new_chat_members", "left_chat_member")
+
+
+def _news(message: Json) -> str:
+    """Return the names of those who joined or left."""
+    users = [
+        *message.get("new_chat_members", ()),
+        *([message["left_chat_member"]] if "left_chat_member" in message else ()),
+    ]
+    return ", ".join(user["first_name"] for user in users)
+
+
 def _shown(message: Json, bot: int) -> Json:
-    kinds = [kind for kind in ("photo", "document", "voice", "contact") if kind in message]
-    text = message.get("text") or message.get("caption") or ""
+    kinds = [kind for kind in ("photo", "document", "voice", "contact", *_NEWS) if kind in message]
+    text = message.get("text") or message.get("caption") or _news(message)
     return {
         "id": message["message_id"],
         "from": "bot" if message["from"]["id"] == bot else "person",

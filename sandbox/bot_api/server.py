@@ -8,9 +8,13 @@ from aiohttp import web
 
 from sandbox.bot_api.bot import CHANNEL, Bot
 from sandbox.bot_api.chat_methods import CHAT_METHODS
+from sandbox.bot_api.commands import COMMANDS
 from sandbox.bot_api.editing import EDITING
 from sandbox.bot_api.errors import UNAUTHORIZED, ApiError
 from sandbox.bot_api.faults import CONNECTION, STORED, check_refused, respond
+from sandbox.bot_api.invite_links import INVITE_LINKS
+from sandbox.bot_api.joining import Joining
+from sandbox.bot_api.members import MEMBERS
 from sandbox.bot_api.parameters import Parameters, read_parameters
 from sandbox.bot_api.people_actions import PeopleActions
 from sandbox.bot_api.sending import SENDING
@@ -27,7 +31,7 @@ QUERY_LIFETIME = 900.0  # seconds
 # By name in lower case: the names of methods are case-insensitive.
 METHODS = {
     name.lower(): (name, method)
-    for table in (SENDING, EDITING, CHAT_METHODS, UPDATE_METHODS)
+    for table in (SENDING, EDITING, CHAT_METHODS, COMMANDS, MEMBERS, INVITE_LINKS, UPDATE_METHODS)
     for name, method in table.items()
 }
 
@@ -35,8 +39,9 @@ METHODS = {
 class BotApiServer(HttpListener):
     """Simulates api.telegram.org for the bot with `token`. `url` replaces https://api.telegram.org.
 
-    `people` are the actions of the people who use the bot. `query_lifetime`: seconds in which a callback query can be
-    answered. `webhook_pause`: seconds before a failed post of an update is repeated; they double each time.
+    `people` are the actions of the people who use the bot; with `joining` they join groups and leave. `query_lifetime`:
+    seconds in which a callback query can be answered. `webhook_pause`: seconds before a failed post of an update is
+    repeated; they double each time.
     """
 
     def __init__(
@@ -53,7 +58,7 @@ class BotApiServer(HttpListener):
         updates = Updates()
         self._state = state
         self._bot = Bot(state, token, query_lifetime, updates, WebhookSender(updates, webhook_pause))
-        self.people = PeopleActions(self._bot)
+        self.people, self.joining = PeopleActions(self._bot), Joining(self._bot)
         app = web.Application(client_max_size=2 * MAX_BODY)
         app.router.add_route("*", r"/bot{token}/{method}", self._handle)
         app.router.add_get(r"/file/bot{token}/files/{file_id}", self._download)

@@ -4,7 +4,7 @@ from typing import Any
 
 from aiohttp import web
 
-from sandbox.bot_api.people_actions import PeopleActions
+from sandbox.bot_api import BotApiServer
 from sandbox.web.input import Fields, read_body
 from sandbox.web.problems import Problem
 
@@ -14,8 +14,8 @@ _LOWEST_CHAT, _HIGHEST_USER = -(2**52), 2**52
 class BotRoutes:
     """`address` is the id of the person; `chat` is the id of a group, if the person acts there."""
 
-    def __init__(self, people: PeopleActions) -> None:
-        self._people = people
+    def __init__(self, bot_api: BotApiServer) -> None:
+        self._people, self._joining = bot_api.people, bot_api.joining
 
     def routes(self) -> list[web.RouteDef]:
         return [
@@ -24,6 +24,9 @@ class BotRoutes:
             web.post("/press/telegram-bot", self._press),
             web.post("/contact/telegram-bot", self._share_contact),
             web.post("/block/telegram-bot", self._block),
+            web.post("/group/telegram-bot", self._set_up_group),
+            web.post("/join/telegram-bot", self._join),
+            web.post("/leave/telegram-bot", self._leave),
         ]
 
     async def _show(self, request: web.Request) -> web.Response:
@@ -60,6 +63,33 @@ class BotRoutes:
         _found(self._people.block, user)
         return web.Response(status=204)
 
+    async def _set_up_group(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        chat, names = (
+            _required_group(fields),
+            {name: fields.text(name) for name in ("title", "username") if name in fields},
+        )
+        creator = fields.integer("creator", 1, _HIGHEST_USER) or 0
+        fields.check()
+        _found(self._joining.set_up, chat, creator=creator, **names)
+        return web.Response(status=204)
+
+    async def _join(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        user, link = _user(fields), fields.text("link") if "link" in fields else ""
+        chat = 0 if link else _required_group(fields)
+        added_by = fields.integer("added_by", 1, _HIGHEST_USER) or 0
+        fields.check()
+        joined = _found(self._joining.join, user, chat, link=link, added_by=added_by)
+        return web.json_response({"joined": joined})
+
+    async def _leave(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        user, chat = _user(fields), _required_group(fields)
+        fields.check()
+        _found(self._joining.leave, user, chat)
+        return web.Response(status=204)
+
 
 def _user(fields: Fields) -> int:
     """Take the id of a person."""
@@ -71,6 +101,12 @@ def _user(fields: Fields) -> int:
 
 def _group(fields: Fields) -> int | None:
     return fields.integer("chat", _LOWEST_CHAT, -1)
+
+
+def _required_group(fields: Fields) -> int:
+    if "chat" not in fields:
+        fields.add_error("chat", "missing", "must be the id of a group")
+    return _group(fields) or 0
 
 
 def _chat(fields: Fields, name: str) -> int:

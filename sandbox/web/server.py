@@ -51,7 +51,7 @@ class WebServer(HttpListener):
         self._environment = environment
         app = web.Application(middlewares=[problems])
         people = PeopleRoutes(state, People(), Chats(state, bot_api.people))
-        app.add_routes([*self._routes(), *BotRoutes(bot_api.people).routes(), *people.routes()])
+        app.add_routes([*self._routes(), *BotRoutes(bot_api).routes(), *people.routes()])
         super().__init__(app, host, port, "/")
 
     def _routes(self) -> list[web.RouteDef]:

@@ -6,7 +6,9 @@ import { currentLanguage, explain, say, translate } from "./words.js";
 
 const ACTIONS = {
   telegram: [["read", "read/telegram"]],
-  "telegram-bot": [["sharePhone", "contact/telegram-bot"], ["block", "block/telegram-bot"]],
+  "telegram-bot": [
+    ["sharePhone", "contact/telegram-bot"], ["join", "join/telegram-bot"], ["leave", "leave/telegram-bot"], ["block", "block/telegram-bot"],
+  ],
   vk: [["read", "read/vk"]],
 };
 const WRITABLE = ["telegram", "telegram-bot", "vk", "sms"];
@@ -131,11 +133,20 @@ function renderKeyboard(keyboard, channel, rows) {
 function renderActions(actions, channel) {
   if (actions.state === currentLanguage()) return;
   actions.state = currentLanguage();
-  const phone = channel === "telegram-bot" && person.sms ? { phone: person.sms } : {};
-  const bodies = { sharePhone: phone };
+  const bodies = { sharePhone: () => (person.sms ? { phone: person.sms } : {}), join: askForGroup, leave: askForGroup };
   actions.replaceChildren(...(ACTIONS[channel] || []).map(([name, path]) => {
-    const made = button(say(name), () => act(channel, path, bodies[name]));
+    const made = button(say(name), () => {
+      const body = bodies[name] ? bodies[name]() : {};
+      if (body) act(channel, path, body);
+    });
     made.dataset.action = name;
     return made;
   }));
+}
+
+/** Returns the group that the person names, by its id or by an invite link; null if none. */
+function askForGroup() {
+  const named = window.prompt(say("whichGroup"), "-1001000000001")?.trim();
+  if (!named) return null;
+  return named.includes("t.me/") ? { link: named } : { chat: Number(named) };
 }
