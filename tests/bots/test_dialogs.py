@@ -1,6 +1,5 @@
 """The state of a dialog is stored, and an attempt that is interrupted is continued."""
 
-import asyncio
 from datetime import timedelta
 
 import pytest
@@ -14,6 +13,7 @@ from tests.support.stack import Stack
 
 UPDATE = Update("1", "telegram-bot", "100001", text="hello")
 LEASE = timedelta(seconds=30)
+MINUTE = timedelta(minutes=1)
 
 
 class Person:
@@ -60,8 +60,8 @@ async def test_an_interrupted_attempt_is_continued_with_the_next_reply(stack: St
     person, dialogs = Person(fails_at=2), Dialogs(stack.store, "default")
     answering = Answering(dialogs, person.converse, person.send)
     with pytest.raises(ConnectionError):
-        await answering.handle(UPDATE, await attempt_of(stack, timedelta(seconds=0.2)))
-    await asyncio.sleep(0.3)
+        await answering.handle(UPDATE, await attempt_of(stack, MINUTE))
+    stack.advance_clock(2 * MINUTE)
     await answering.handle(UPDATE, await attempt_of(stack))
     assert person.received == ["one", "two", "three"]
     assert person.conversations == 1
@@ -69,8 +69,8 @@ async def test_an_interrupted_attempt_is_continued_with_the_next_reply(stack: St
 
 async def test_an_attempt_that_has_lost_its_lease_stores_nothing(stack: Stack, queue: Queue) -> None:
     person, dialogs = Person(), Dialogs(stack.store, "default")
-    first = await attempt_of(stack, timedelta(seconds=0.1))
-    await asyncio.sleep(0.2)
+    first = await attempt_of(stack, MINUTE)
+    stack.advance_clock(2 * MINUTE)
     await attempt_of(stack)
     await Answering(dialogs, person.converse, person.send).handle(UPDATE, first)
     assert person.received == []

@@ -71,7 +71,7 @@ class Installation:
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
         assert self.process is not None
         self.process.send_signal(how)
-        code = self.process.wait(timeout=30)
+        code = self.process.wait(timeout=60)
         self.process = None
         return code
 

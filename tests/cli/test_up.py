@@ -183,14 +183,14 @@ def test_ctrl_c_stops_everything_in_seconds_the_data_is_kept_and_a_kill_ends_eve
     assert len(lines) == len(set(lines)), "each line is printed once"
     assert "stopping: couriers finish what they are sending" in lines[-2]
     assert "stopped" in lines[-1]
-    await_sync(lambda: have_ended(pids), within=15, what="the end of all processes")
+    await_sync(lambda: have_ended(pids), within=30, what="the end of all processes")
     again = installation.up()
     assert again["key"] == facts["key"]
     assert installation.result("show", sent["id"])["state"] == "scheduled"
     pids = installation.children()
     assert len(pids) > 6
     installation.end(signal.SIGKILL)
-    await_sync(lambda: have_ended(pids), within=15, what="the end of all processes")
+    await_sync(lambda: have_ended(pids), within=30, what="the end of all processes")
 
 
 def test_a_second_up_on_the_same_data_is_refused_with_a_clear_message(running: Installation) -> None:
@@ -215,7 +215,7 @@ def test_a_killed_embedded_server_is_restarted_with_its_data(running: Installati
     data = Path(running.environment["ADA_DATA"]) / "valkey"
     url = str(running_url(data))
     os.kill(running.child("valkey-server 127.0.0.1"), signal.SIGKILL)
-    await_sync(lambda: is_answering(url), within=10, what="the server")
+    await_sync(lambda: is_answering(url), within=30, what="the server")
     assert running.result("show", sent["id"])["state"] == "scheduled"
 
 

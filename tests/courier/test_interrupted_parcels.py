@@ -22,7 +22,7 @@ from tests.support.observed_store import ObservedStore
 from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, Stack, people, sent
 from tests.support.waiting import until
 
-TWO_AT_A_TIME = replace(QUICK, concurrency=2, lease=1.5 * SECOND)
+TWO_AT_A_TIME = replace(QUICK, concurrency=2, lease=4 * SECOND)
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ async def test_recipients_with_numeric_ids_that_are_cancelled_before_their_turn_
 async def test_after_its_expiry_a_delivery_is_sent_to_no_further_recipient(
     stack: Stack, interrupted: Interrupted
 ) -> None:
-    expires_at = stack.now() + SECOND
+    expires_at = stack.now() + 3 * SECOND
     await interrupted.start(expires_at=expires_at)
     await until(lambda: stack.now() > expires_at)
     await interrupted.go_on()
@@ -170,7 +170,7 @@ class SlowReplies(ObservedStore):
 async def test_a_late_reply_to_the_claim_does_not_delay_the_expiry(stack: Stack) -> None:
     store = await SlowReplies.open(stack.server.url)
     found = Interrupted(stack, store, NEVER)
-    expires_at = stack.now() + 2 * SECOND
+    expires_at = stack.now() + 4 * SECOND
     await found.start(expires_at=expires_at)
     await until(lambda: stack.now() > expires_at)
     await found.go_on()

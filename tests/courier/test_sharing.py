@@ -93,7 +93,7 @@ class TestSharing:
         await stack.courier(FakeCourier(respond=respond))
         slow = (await stack.deliver(*people(3), text="slow")).key
         quick = (await stack.deliver(*people(3), text="quick")).key
-        await stack.finished(quick, within=2)
+        await stack.finished(quick)
         gate.opened.set()
         await stack.finished(slow)
 

@@ -121,7 +121,7 @@ async def test_a_revoked_token_stops_the_courier_and_the_tasks_stay(running: Run
     running.state.add_rule(Rule("telegram-bot", Fault("unauthorized"), method="sendMessage"))
     people = [Recipient(address, contacts={"telegram-bot": [address]}) for address in ("100001", "100002")]
     accepted = await running.stack.deliver(*people, channels=("telegram-bot",))
-    await until(lambda: _is_halted(running.stack), within=5)
+    await until(lambda: _is_halted(running.stack))
     history = await running.stack.history(accepted.key)
     assert {outcome(history, one)[0] for one in ("100001", "100002")} <= {Status.QUEUED, Status.SENDING}
 

@@ -34,7 +34,7 @@ class AdaProcess:
 
     async def ready(self) -> Mapping[str, Any]:
         """Waits until the process is ready; returns its announcement."""
-        return await until(self._announced, within=30, every=0.02)
+        return await until(self._announced, within=60, every=0.02)
 
     def _announced(self) -> Mapping[str, Any]:
         assert self.is_running, f"{self.args} ended with {self._process.poll()}: {self.output[-3000:]}"

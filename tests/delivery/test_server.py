@@ -76,7 +76,7 @@ async def test_a_handler_runs_to_its_end_although_its_client_disconnects() -> No
             await asyncio.gather(request, return_exceptions=True)
         await asyncio.sleep(0.1)
         blocked.proceed.set()
-        assert await asyncio.wait_for(blocked.end, 5) == "responded"
+        assert await asyncio.wait_for(blocked.end, 20) == "responded"
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ async def test_shutdown_waits_for_a_handler_and_cancels_it_after_the_timeout(
         request = asyncio.create_task(get(session, url))
         await blocked.started.wait()
         asyncio.get_running_loop().call_later(SHUTDOWN_TIMEOUT / 3, release, blocked)
-        await asyncio.wait_for(server.aclose(), 10)
-        assert await asyncio.wait_for(blocked.end, 5) == end
+        await asyncio.wait_for(server.aclose(), 20)
+        assert await asyncio.wait_for(blocked.end, 20) == end
         (result,) = await asyncio.gather(request, return_exceptions=True)
         assert result == "late" if end == "responded" else isinstance(result, aiohttp.ClientError)
 

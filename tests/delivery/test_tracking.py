@@ -63,7 +63,7 @@ async def test_track_reports_a_timeout_and_with_zero_only_reads(api: Api) -> Non
     assert (result["timed_out"], result["history"]["verdict"]) == (True, "in_progress")
     start = time.monotonic()
     assert (await track(api, made["id"], timeout=0.2))["timed_out"] is True
-    assert 0.15 < time.monotonic() - start < 2
+    assert 0.15 < time.monotonic() - start < 9, "its default is 10 s"
 
 
 @pytest.mark.row("D-15", "D-27")
@@ -217,7 +217,7 @@ async def test_streams_and_trackers_end_at_once_at_shutdown(api: Api) -> None:
         await api.close()
         assert [event async for event in events(response)] == []
         assert (await waiting).code == "SHUTTING_DOWN"
-        assert time.monotonic() - start < 3
+        assert time.monotonic() - start < 9, "milliseconds on an idle machine"
 
 
 @pytest.mark.row("D-34")

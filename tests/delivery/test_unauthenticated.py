@@ -30,7 +30,7 @@ BEGUN = b"POST /v1/deliveries HTTP/1.1\r\nHost: a\r\n"
 
 @pytest.fixture
 def options() -> Options:
-    return Options(body_timeout=timedelta(seconds=0.3))
+    return Options(body_timeout=timedelta(seconds=1.5))
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ async def test_an_unknown_encoding_is_refused(api: Api) -> None:
 async def test_a_connection_that_sends_no_whole_head_in_time_is_closed(api: Api, sent: bytes) -> None:
     reader, writer = await connect(api)
     writer.write(sent)
-    await asyncio.wait_for(reader.read(), 5)
+    await asyncio.wait_for(reader.read(), 20)
     writer.close()
 
 
@@ -111,11 +111,11 @@ async def test_a_head_that_arrives_byte_by_byte_does_not_extend_its_time(api: Ap
     ended = asyncio.ensure_future(reader.read())
     start = time.monotonic()
     writer.write(BEGUN)
-    while not ended.done() and time.monotonic() < start + 5:
+    while not ended.done() and time.monotonic() < start + 20:
         writer.write(b"x")
         await asyncio.wait({ended}, timeout=0.05)
     await asyncio.gather(ended, return_exceptions=True)
-    assert time.monotonic() < start + 2
+    assert time.monotonic() < start + 10, "0.3 s on an idle machine"
     writer.close()
 
 
@@ -124,7 +124,7 @@ async def test_a_body_that_does_not_arrive_in_time_is_refused_and_the_connection
     reader, writer = await connect(api)
     key = f"Authorization: Bearer {api.secret}\r\nContent-Length: 100\r\n\r\n{{".encode()
     writer.write(BEGUN + key)
-    response = await asyncio.wait_for(reader.read(), 5)
+    response = await asyncio.wait_for(reader.read(), 20)
     assert response.startswith(b"HTTP/1.1 408")
     assert b'"BODY_TOO_SLOW"' in response
     writer.close()
@@ -136,7 +136,7 @@ async def test_a_bulk_that_pauses_too_long_is_refused_in_its_next_line(api: Api)
     line = json.dumps(delivery_body()).encode() + b"\n"
     head = f"Authorization: Bearer {api.secret}\r\nContent-Length: 9999\r\n\r\n".encode()
     writer.write(BEGUN.replace(b"deliveries", b"deliveries/bulk") + head + line)
-    response = await asyncio.wait_for(reader.read(), 5)
+    response = await asyncio.wait_for(reader.read(), 20)
     assert response.count(b'"status":202') == 1
     assert b'"BODY_TOO_SLOW"' in response
     writer.close()
@@ -164,7 +164,7 @@ async def test_a_busy_connection_is_not_closed_for_a_new_one(api: Api) -> None:
     ):
         waiting = [await connect(api) for _ in range(3 * LIMITS.connections)]
         await api.call("DELETE", made.headers["Location"])
-        body = await asyncio.wait_for(stream.content.read(), 5)
+        body = await asyncio.wait_for(stream.content.read(), 20)
         assert b"finished" in body
         for _, writer in waiting:
             writer.close()
@@ -184,7 +184,7 @@ async def test_malformed_requests_write_few_log_lines(api: Api, caplog: pytest.L
     for _ in range(100):
         reader, writer = await connect(api)
         writer.write(b"nonsense\r\n\r\n")
-        assert (await asyncio.wait_for(reader.read(), 5)).startswith(b"HTTP/1.0 400")
+        assert (await asyncio.wait_for(reader.read(), 20)).startswith(b"HTTP/1.0 400")
         writer.close()
     assert sum("400 from" in line for line in caplog.messages) == 20
 

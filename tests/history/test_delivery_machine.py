@@ -285,7 +285,7 @@ class Machine(RuleBasedStateMachine):
         for channel in CHANNELS:
             await self.stack.courier(FakeCourier(channel, remembers=timedelta(0)))
         for delivery in self.deliveries:
-            await self.stack.finished(delivery.key, within=3)
+            await self.stack.finished(delivery.key)
 
 
 @on_both_servers

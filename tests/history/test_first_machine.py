@@ -229,7 +229,7 @@ class Machine(RuleBasedStateMachine):
         await self.stack.tick()
         for channel in CHANNELS:
             await self.stack.courier(FakeCourier(channel))
-        for _ in range(200):
+        for _ in range(600):
             if all([await self.stack._is_over(sent.key) for sent in self.deliveries]):
                 return
             await asyncio.sleep(0.05)

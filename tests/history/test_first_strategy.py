@@ -35,7 +35,7 @@ def outcomes(history: History) -> dict[Id, list[str]]:
 
 async def until_outcomes(stack: Stack, key: HistoryKey, wanted: dict[Id, list[str]]) -> None:
     seen: dict[Id, list[str]] = {}
-    for _ in range(200):
+    for _ in range(1000):
         seen = outcomes(await stack.history(key))
         if seen == wanted:
             return

@@ -44,7 +44,7 @@ class TestWaiting:
         key = (await stack.deliver(person(1))).key
         began = time.monotonic()
         history, timed_out = await stack.tracker.wait(key, TENANT, 1, 0.3)
-        assert 0.3 <= time.monotonic() - began < 1
+        assert 0.3 <= time.monotonic() - began < 10
         assert history
         assert (timed_out, history.state) == (True, DeliveryState.RELEASED)
 
@@ -129,7 +129,7 @@ class TestWaiting:
         await stack.deliver(person(1), history_key=key)
         await stack.finished(key)
         await stack.redis.xtrim("events:{0}", maxlen=0)
-        history, timed_out = await asyncio.wait_for(waiting, 10)
+        history, timed_out = await asyncio.wait_for(waiting, 15)
         assert history
         assert not timed_out
         await stack.deliver(person(2))

@@ -9,11 +9,13 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from coverage import CoverageData
 
+from tests.mutation.import_lines import groups_of_tests
 from tests.mutation.mutants import PACKAGES, ROOT
 
 # What plays whole installations, measures or mutates: slow, or with code that runs in processes of its own.
@@ -28,10 +30,17 @@ class CoverageMap:
     seconds: dict[str, float]
 
     def covering(self, file: str, line: int, budget: float) -> list[str]:
-        """The tests that run this line, the quickest first, as many as take `budget` seconds together."""
-        found = sorted(self.tests.get(file, {}).get(line, ()), key=lambda test: self.seconds.get(test, 1.0))
+        """The tests that run this line, the quickest first, as many as take `budget` seconds together. For a line that
+        runs at import: those that run what uses it.
+        """
+        if found := self.tests.get(file, {}).get(line):
+            return self._quickest(found, budget)
+        groups = groups_of_tests(self.tests, file, line)
+        return list(dict.fromkeys(test for group in groups for test in self._quickest(group, budget)))
+
+    def _quickest(self, tests: Iterable[str], budget: float) -> list[str]:
         chosen, spent = list[str](), 0.0
-        for test in found:
+        for test in sorted(tests, key=lambda test: (self.seconds.get(test, 1.0), test)):
             spent += self.seconds.get(test, 1.0)
             if chosen and spent > budget:
                 break

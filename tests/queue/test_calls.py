@@ -86,7 +86,7 @@ async def test_several_clients_wait_for_the_end_of_a_task_put_by_another(stack: 
     settled = time.monotonic()
     await stack.queue.settle(task, answer="x")
     assert {(await one).answer for one in waiting} == {"x"}
-    assert time.monotonic() - settled < 0.5
+    assert time.monotonic() - settled < 10, "milliseconds on an idle machine"
     for client in others:
         await client.close()
 

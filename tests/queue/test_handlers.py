@@ -81,7 +81,7 @@ async def test_a_handler_is_notified_of_a_cancellation_and_cancelled_when_its_le
             events.append("lost")
             raise
 
-    await workshop.start_worker(handler, lease=timedelta(milliseconds=300))
+    await workshop.start_worker(handler, lease=timedelta(seconds=2))
     task_id = await workshop.client.put("t", "")
     await until(lambda: _is(stack, task_id, "taken"))
     await stack.queue.cancel(task_id)

@@ -234,7 +234,7 @@ async def test_a_long_task_does_not_delay_short_ones(stack: Stack, workshop: Wor
         await finish.wait()
         return await asyncio.to_thread(lambda: str(len(attempt.body)))
 
-    lease = timedelta(milliseconds=300)
+    lease = timedelta(seconds=1)
     await workshop.start_worker(convert, tube="media", lease=lease)
     await workshop.start_worker(echo, tube="texts", lease=lease)
     converting = asyncio.create_task(workshop.client.call("media", "x" * 2**20, timedelta(seconds=20)))

@@ -92,17 +92,17 @@ async def test_a_task_not_finished_within_the_grace_is_released_without_counting
 
 @pytest.mark.row("K-39")
 async def test_a_lease_outlives_a_busy_event_loop(own_server: Server) -> None:
-    """The handler blocks the loop for three leases; another process claims meanwhile."""
+    """The handler blocks the loop for two leases; another process claims meanwhile."""
     stack = await Stack.open(own_server)
     workshop, attempts = Workshop(stack.store), 0
 
     async def blocking(attempt: Attempt) -> str:
         nonlocal attempts
         attempts += 1
-        time.sleep(1.5)  # noqa: ASYNC251 - that is what this test is about
+        time.sleep(3.2)  # noqa: ASYNC251 - that is what this test is about
         return "whole"
 
-    await workshop.start_worker(blocking, lease=timedelta(milliseconds=500))
+    await workshop.start_worker(blocking, lease=timedelta(seconds=1.5))
     claiming = await asyncio.create_subprocess_exec(*_claiming_process(own_server), stdout=asyncio.subprocess.PIPE)
     assert claiming.stdout
     await claiming.stdout.readline()

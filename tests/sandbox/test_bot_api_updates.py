@@ -49,11 +49,11 @@ async def test_limit_and_negative_offsets_select_updates(bot_api: BotApi) -> Non
 async def test_a_long_poll_waits_for_the_next_update_or_its_timeout(bot_api: BotApi) -> None:
     began = time.monotonic()
     assert await bot_api.bot.get_updates(timeout=1) == []
-    assert 0.9 < time.monotonic() - began < 3
+    assert 0.9 < time.monotonic() - began < 15
     polling = asyncio.create_task(bot_api.bot.get_updates(timeout=20))
     await until(lambda: bot_api.state.counter("telegram-bot", "getUpdates") == 2)
     bot_api.server.people.write(ANNA, "сейчас")
-    assert len(await asyncio.wait_for(polling, 2)) == 1
+    assert len(await asyncio.wait_for(polling, 15)) == 1
 
 
 async def test_a_second_poller_ends_the_first_one_with_409(bot_api: BotApi) -> None:
@@ -61,9 +61,9 @@ async def test_a_second_poller_ends_the_first_one_with_409(bot_api: BotApi) -> N
     first = asyncio.create_task(refusal(bot_api.bot.get_updates(timeout=20)))
     await until(lambda: bot_api.state.counter("telegram-bot", "getUpdates") == 1)
     second = asyncio.create_task(other.get_updates(timeout=20))
-    assert "terminated by other getUpdates request" in await asyncio.wait_for(first, 2)
+    assert "terminated by other getUpdates request" in await asyncio.wait_for(first, 15)
     bot_api.server.people.write(ANNA, "x")
-    assert len(await asyncio.wait_for(second, 2)) == 1
+    assert len(await asyncio.wait_for(second, 15)) == 1
     await other.session.close()
 
 
@@ -261,4 +261,4 @@ async def test_a_webhook_ends_the_poll_that_waits(bot_api: BotApi, hook: Webhook
     polling = asyncio.create_task(refusal(bot_api.bot.get_updates(timeout=20)))
     await until(lambda: bot_api.state.counter("telegram-bot", "getUpdates") == 1)
     await bot_api.bot.set_webhook(hook.url, secret_token="s-1")
-    assert "webhook is active" in await asyncio.wait_for(polling, 2)
+    assert "webhook is active" in await asyncio.wait_for(polling, 15)

@@ -30,7 +30,7 @@ class Client:
         return await asyncio.to_thread(self._run, work, password)
 
     def _run(self, work: Callable[[smtplib.SMTP], Any], password: str) -> Any:
-        with smtplib.SMTP(str(self.url.hostname), self.url.port or 0, timeout=5) as smtp:
+        with smtplib.SMTP(str(self.url.hostname), self.url.port or 0, timeout=20) as smtp:
             if password:
                 smtp.login(str(self.url.username), password)
             assert smtp.sock is not None

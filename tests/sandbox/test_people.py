@@ -110,11 +110,11 @@ async def test_a_reader_of_chats_waits_for_the_next_change(web_client: WebClient
     await asyncio.wait([request], timeout=0.2)
     assert not request.done()
     web_client.state.receive("vk", "200001", "new", reference="1")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         shown = await request
     assert shown["revision"] > revision
     assert [message["text"] for message in shown["chats"]["vk"]["messages"]] == ["new"]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await web_client.get("people/1/chats", after=str(revision), wait="30")  # the change was before: no wait
 
 
@@ -125,7 +125,7 @@ async def test_an_edited_message_of_the_bot_ends_the_wait(web_client: WebClient,
     request = asyncio.ensure_future(web_client.get("people/1/chats", after=str(revision), wait="30"))
     await asyncio.wait([request], timeout=0.2)
     await bot.edit_message_text("new", chat_id=100_001, message_id=1)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         shown = await request
     assert [(one["text"], one["edited"]) for one in shown["chats"]["telegram-bot"]["messages"]] == [("new", True)]
     await bot.session.close()

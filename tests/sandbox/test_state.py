@@ -76,7 +76,7 @@ async def test_a_task_waits_for_the_next_message(state: SandboxState) -> None:
     await asyncio.sleep(0)
     assert not any(one.done() for one in waiting)
     state.receive("vk", "1", "x", reference="1")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await asyncio.gather(*waiting)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(state.wait_for_message(), 0)

@@ -63,7 +63,7 @@ async def test_a_reader_waits_for_a_matching_message(web_client: WebClient) -> N
     await asyncio.wait([request], timeout=0.1)
     assert not request.done()
     web_client.state.receive("vk", "5", "matching", reference="2")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         assert [one["text"] for one in (await request)["messages"]] == ["matching"]
 
 

@@ -144,7 +144,7 @@ class Stack:
     async def history(self, key: HistoryKey, limit: int = 100) -> History:
         return await self.deliveries.read(key, TENANT, limit=limit)
 
-    async def finished(self, key: HistoryKey, within: float = 10.0) -> History:
+    async def finished(self, key: HistoryKey, within: float = 30.0) -> History:
         await until(lambda: self._is_over(key), within=within)
         return await self.history(key)
 
@@ -169,7 +169,7 @@ class Stack:
     async def stop(self, runtime: Runtime) -> None:
         """Stop a courier; wait until it has ended."""
         runtime.stop()
-        await asyncio.wait_for(self._couriers.pop(runtime), 10)
+        await asyncio.wait_for(self._couriers.pop(runtime), 20)
 
     def abandon(self, runtime: Runtime) -> None:
         """End a courier without settling its parcels, as a crash does."""

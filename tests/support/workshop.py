@@ -12,7 +12,7 @@ from core.redis.store import Store
 from tests.support.stack import FLOOR, Stack
 from tests.support.waiting import until
 
-SOON = timedelta(seconds=5)
+SOON = timedelta(seconds=20)
 QUICK = Backoff(timedelta(milliseconds=5), timedelta(milliseconds=5))
 
 
@@ -44,7 +44,7 @@ class Workshop:
     async def stop_worker(self, worker: Worker) -> None:
         """Stop a worker and wait until its tasks are finished."""
         worker.stop()
-        await asyncio.wait_for(self.workers.pop(worker), 10)
+        await asyncio.wait_for(self.workers.pop(worker), 20)
 
     async def close(self) -> None:
         for worker in list(self.workers):

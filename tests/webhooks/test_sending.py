@@ -103,7 +103,7 @@ async def test_a_receiver_that_hangs_or_is_down_delays_no_other(
     for _ in range(5):
         await installation.stack.deliver(*people(40))
     await until(lambda: len(good.calls) >= 205, within=20)
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 15, "about a second on an idle machine"
     assert len(slow.calls) <= 5 * 16
     await down.start()
     await until(lambda: len(set(down.copies())) == 205, within=20)

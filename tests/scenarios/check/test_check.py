@@ -249,4 +249,4 @@ def test_ten_thousand_mistakes_are_reported_within_seconds(tmp_path: Path) -> No
     result = checked(tmp_path, {FILE: actions(*["{type: sned, txet: x, chain: true}"] * 10_000)})
     codes = [problem.code for problem in result.problems]
     assert (codes.count("UNKNOWN_ACTION"), codes.count("TOO_MANY_ACTIONS")) == (10_000, 1)
-    assert time.perf_counter() - began < 10, "about two seconds on a quiet machine"
+    assert time.perf_counter() - began < 60, "about two seconds on a quiet machine"
