@@ -24,7 +24,7 @@ class Conversation:
         self._tenant = services.tenant
         self._button_data = button_data
         self._linking = LinkingConversation(services.linking, services.directory, services.tenant)
-        self._selection = SelectionConversation(services, button_data, Ordering(services, view, following))
+        self._selection = SelectionConversation(services, button_data, Ordering(services, following))
         self._status = StatusConversation(services, view, following)
 
     async def converse(self, update: Update, state: State) -> Turn:

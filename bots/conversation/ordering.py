@@ -15,7 +15,6 @@ from bots.catalogue import text
 from bots.conversation.addressees import addressee
 from bots.conversation.keyboards import Keyboards
 from bots.conversation.state import CONFIRM, SELECT, SENT, State, Turn
-from bots.conversation.status import StatusView
 from bots.following import Followed, Following
 from bots.replies import Reply
 from bots.services import Services
@@ -51,9 +50,8 @@ class Talk(Struct, frozen=True):
 class Ordering:
     """One per process and tenant."""
 
-    def __init__(self, services: Services, view: StatusView, following: Following) -> None:
+    def __init__(self, services: Services, following: Following) -> None:
         self._services = services
-        self._view = view
         self._following = following
 
     async def people(self, chosen: Sequence[str]) -> Sequence[Member]:
@@ -87,7 +85,9 @@ class Ordering:
         )
 
     async def send(self, talk: Talk) -> Turn:
-        """Send the delivery; show its status in the message with the button."""
+        """Send the delivery. The follower shows its status in the message with the button; nothing else changes that
+        message, so an older status never replaces a newer one.
+        """
         order = Order(await self._delivery(talk), [addressee(ref) for ref in talk.state.chosen])
         services = self._services
         try:
@@ -97,8 +97,7 @@ class Ordering:
         update = talk.update
         followed = Followed(str(accepted.key), update.channel, update.address, update.message, talk.user.locale)
         await self._following.begin(followed, update.id)
-        history = await services.deliveries.read(accepted.key, services.tenant, limit=1)
-        return Turn([self._view.reply(history, followed)], replace(talk.state, step=SENT, text="", chosen=()))
+        return Turn([Reply()], replace(talk.state, step=SENT, text="", chosen=()))
 
     async def _delivery(self, talk: Talk) -> NewDelivery:
         user, state = talk.user, talk.state

@@ -118,14 +118,13 @@ class StatusConversation:
         return self._view.reply(await deliveries.read(key, tenant, limit=1), followed)
 
     async def _retry(self, key: HistoryKey, followed: Followed, update: Update) -> Reply:
-        """Retry the failed recipients; a second press finds none."""
+        """Retry the failed recipients; a second press finds none. The follower shows the status."""
         services, locale = self._services, followed.locale
         count = await services.sending.retry(key, Caller(services.tenant), [Status.FAILED])
         if not count:
             return Reply(notice=text("retry_nothing", locale))
         await self._following.begin(followed, update.id)
-        history = await services.deliveries.read(key, services.tenant, limit=1)
-        return self._view.reply(history, followed, text("retry_begun", locale, count=count))
+        return Reply(notice=text("retry_begun", locale, count=count))
 
     async def _missed(self, key: HistoryKey, followed: Followed, update: Update) -> Reply:
         missed = await self._missed_people(key)
