@@ -6,8 +6,11 @@ from sandbox.events import ANY, Fault
 from sandbox.faults import VK
 from sandbox.state import SandboxState
 from sandbox.vk.community import Community
+from sandbox.vk.dialogs import DialogMessage
 from sandbox.vk.errors import CallFailed, ConnectionFault, RequestFailed, parameter_error, text_of
-from sandbox.vk.parameters import Message, read_ids, read_message
+from sandbox.vk.parameters import Message, read_content, read_ids, read_message, read_number
+from sandbox.vk.people_actions import PeopleActions
+from sandbox.vk.uploads import Uploads
 from sandbox.vkscript import CompileError, RunError, Value, execute
 
 REQUEST_FAULTS = frozenset(
@@ -36,9 +39,16 @@ class ApiRequest:
     """Runs the calls of one HTTP request. `fault_after_commit` is to be injected once its messages are stored."""
 
     def __init__(
-        self, state: SandboxState, community: Community, long_poll_server: Callable[[], dict[str, Value]]
+        self,
+        state: SandboxState,
+        community: Community,
+        uploads: Uploads,
+        people: PeopleActions,
+        long_poll_server: Callable[[], dict[str, Value]],
     ) -> None:
         self._state = state
+        self._uploads = uploads
+        self._people = people
         self._long_poll_server = long_poll_server
         self._community = community
         self.fault_after_commit: Fault | None = None
@@ -46,6 +56,13 @@ class ApiRequest:
         self._errors: list[Value] = []
         self._methods: dict[str, Callable[[Parameters], Value]] = {
             "messages.send": self._send,
+            "messages.edit": self._edit,
+            "messages.delete": self._delete,
+            "messages.sendMessageEventAnswer": self._answer_event,
+            "photos.getMessagesUploadServer": self._get_photo_server,
+            "photos.saveMessagesPhoto": self._save_photo,
+            "docs.getMessagesUploadServer": self._get_document_server,
+            "docs.save": self._save_document,
             "messages.isMessagesFromGroupAllowed": self._is_allowed,
             "users.get": self._get_users,
             "groups.getById": self._get_group,
@@ -120,6 +137,8 @@ class ApiRequest:
         fault = self._state.fault("vk", str(peer), "messages.send", only)
         if fault is not None and fault.name == "error":
             return fault.value or 1
+        if self._people.has_denied(str(peer)):
+            return _NOT_PERMITTED
         if fault is not None and fault.name == "stored_then_refused" and self._community.knows(str(peer), random_id):
             return _NOT_PERMITTED
         self._inject(fault)
@@ -128,7 +147,7 @@ class ApiRequest:
     # methods
 
     def _send(self, parameters: Parameters) -> Value:
-        message = read_message(parameters)
+        message = read_message(parameters, self._uploads)
         # Check all peers before the first message is sent: a call that is refused as a whole sends none.
         errors = [self._peer_error(peer, message.random_id) for peer in message.peers]
         if not message.many:
@@ -138,12 +157,59 @@ class ApiRequest:
     def _send_to_one(self, message: Message, error: int | None) -> Value:
         if error is not None:
             raise CallFailed(error)
-        return self._community.send(str(message.peers[0]), message.text, message.random_id)
+        return self._draft(message.peers[0], message).id
 
     def _entry(self, peer: int, message: Message, error: int | None) -> Value:
         if error is not None:
             return {"peer_id": peer, "message_id": 0, "error": {"code": error, "description": text_of(error)}}
-        return {"peer_id": peer, "message_id": self._community.send(str(peer), message.text, message.random_id)}
+        sent = self._draft(peer, message)
+        return {"peer_id": peer, "message_id": sent.id, "conversation_message_id": sent.number}
+
+    def _draft(self, peer: int, message: Message) -> DialogMessage:
+        if message.content.reply_to:
+            self._community.dialogs.check(str(peer), message.content.reply_to)
+        return self._community.send(str(peer), message.content, message.random_id)
+
+    def _edit(self, parameters: Parameters) -> Value:
+        """By the number in the dialog, which replies, presses and messages.send have."""
+        peer, number = read_number(parameters, "peer_id"), read_number(parameters, "conversation_message_id")
+        self._inject(self._state.fault("vk", str(peer), "messages.edit", CALL_FAULTS))
+        self._community.dialogs.edit(str(peer), number, read_content(parameters, self._uploads))
+        self._state.changed()
+        return 1
+
+    def _delete(self, parameters: Parameters) -> Value:
+        """A community deletes its own messages; those of others only in chats, where it is an administrator."""
+        peer, numbers = read_number(parameters, "peer_id"), read_ids(parameters.get("cmids"), "cmids")
+        if not numbers:
+            raise parameter_error("cmids is a required parameter")
+        deleted = [self._community.dialogs.delete(str(peer), number) for number in numbers]
+        self._state.changed()
+        return [
+            {"peer_id": peer, "conversation_message_id": number, "response": int(was_own)}
+            for number, was_own in zip(numbers, deleted, strict=True)
+        ]
+
+    def _answer_event(self, parameters: Parameters) -> Value:
+        peer, event = read_number(parameters, "peer_id"), str(parameters.get("event_id", ""))
+        self._people.answer(str(peer), event, str(parameters.get("event_data") or ""))
+        return 1
+
+    def _get_photo_server(self, _: Parameters) -> Value:
+        return self._uploads.server("photo")
+
+    def _save_photo(self, parameters: Parameters) -> Value:
+        return self._uploads.save_photo(str(parameters.get("photo", "")), str(parameters.get("hash", "")))
+
+    def _get_document_server(self, parameters: Parameters) -> Value:
+        read_number(parameters, "peer_id")
+        kind = str(parameters.get("type") or "doc")
+        if kind not in ("doc", "audio_message"):
+            raise parameter_error("type should be one of doc, audio_message")
+        return self._uploads.server(kind)
+
+    def _save_document(self, parameters: Parameters) -> Value:
+        return self._uploads.save_document(str(parameters.get("file", "")), str(parameters.get("title") or ""))
 
     def _get_long_poll_server(self, parameters: Parameters) -> Value:
         if read_ids(parameters.get("group_id"), "group_id") != (GROUP,):

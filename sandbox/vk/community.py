@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sandbox.rate_limit import RateLimit
 from sandbox.state import SandboxState
+from sandbox.vk.dialogs import DialogMessage, Dialogs, MessageContent
 
 REMEMBERED_SECONDS = 3600
 REMEMBERED_MESSAGES = 100
@@ -20,16 +21,15 @@ REMEMBERED_MESSAGES = 100
 class RememberedMessage:
     """A message whose random id is remembered."""
 
-    number: int  # message_id
+    message: DialogMessage
     position: int  # in its dialog: 1 is the first message
     at: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    number: int
     peer: str
-    text: str
+    message: DialogMessage
     random_id: int
 
 
@@ -41,26 +41,30 @@ class Community:
         self._clock = clock
         self._rate_limit = RateLimit()
         self._last = 0
+        self.dialogs = Dialogs()
         self._drafts: dict[tuple[str, int], _Draft] = {}
         self._sent: dict[tuple[str, int], RememberedMessage] = {}
         self._order: deque[tuple[tuple[str, int], RememberedMessage]] = deque()
         self._message_counts: Counter[str] = Counter()
-        self.newest_to: dict[str, int] = {}  # the newest message id by peer
+        self.newest_to: dict[str, DialogMessage] = {}  # by peer
 
-    def send(self, peer: str, text: str, random_id: int) -> int:
-        """Draft a message and return its id. A known random id returns the id of its first message."""
+    def send(self, peer: str, content: MessageContent, random_id: int) -> DialogMessage:
+        """Draft a message and return it. A known random id returns its first message."""
         known = self._drafts.get((peer, random_id)) or self._remembered(peer, random_id)
         if known is not None:
             self._state.count("vk", "repeated")
-            return known.number
+            return known.message
+        message = DialogMessage(self._next_id(), self.dialogs.next_number(peer), content)
+        self._drafts[peer, random_id] = _Draft(peer, message, random_id)
+        return message
+
+    def _next_id(self) -> int:
         self._last += 1
-        self._drafts[peer, random_id] = _Draft(self._last, peer, text, random_id)
         return self._last
 
-    def receive(self) -> int:
-        """Number a message of a person: both sides of a dialog share the numbers."""
-        self._last += 1
-        return self._last
+    def receive(self, peer: str) -> tuple[int, int]:
+        """Number a message of a person: its id, and its number in the dialog."""
+        return self._next_id(), self.dialogs.next_number(peer)
 
     def knows(self, peer: str, random_id: int) -> bool:
         """Whether a message with this random id is a repeat."""
@@ -81,8 +85,11 @@ class Community:
         self._drop_expired()
         for draft in self._drafts.values():
             self._remember(draft)
-            self.newest_to[draft.peer] = draft.number
-            self._state.receive("vk", draft.peer, draft.text, reference=str(draft.number), random_id=draft.random_id)
+            peer, message = draft.peer, draft.message
+            self.newest_to[peer] = message
+            self.dialogs.add(peer, message)
+            text, reference = message.content.text, str(message.id)
+            self._state.receive("vk", peer, text, reference=reference, random_id=draft.random_id)
         self._drafts.clear()
 
     def discard(self) -> None:
@@ -91,7 +98,7 @@ class Community:
     def _remember(self, draft: _Draft) -> None:
         self._message_counts[draft.peer] += 1
         key = (draft.peer, draft.random_id)
-        self._sent[key] = RememberedMessage(draft.number, self._message_counts[draft.peer], self._clock())
+        self._sent[key] = RememberedMessage(draft.message, self._message_counts[draft.peer], self._clock())
         self._order.append((key, self._sent[key]))
 
     def _drop_expired(self) -> None:

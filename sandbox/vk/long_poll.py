@@ -23,13 +23,14 @@ class LongPoll:
         self._events: deque[tuple[int, dict[str, Any]]] = deque(maxlen=KEPT)
         self._next = asyncio.Event()
 
-    def push(self, kind: str, content: Mapping[str, Any]) -> None:
-        """Add an event and answer the requests that wait."""
+    def push(self, kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Add an event and answer the requests that wait. Return the event."""
         event = {"type": kind, "group_id": self._group, "event_id": secrets.token_hex(20), "object": dict(content)}
         self._events.append((self.ts, event))
         self.ts += 1
         waiting, self._next = self._next, asyncio.Event()
         waiting.set()
+        return event
 
     def forget_key(self) -> None:
         """Refuse the key given out so far, as VK does from time to time."""

@@ -1,10 +1,11 @@
-"""The HTTP side of the VK API: POST or GET /method/NAME."""
+"""The HTTP side of the VK API: POST or GET /method/NAME, long poll, uploads."""
 
+import asyncio
 import json
-import time
 from collections.abc import Mapping
 
 from aiohttp import web
+from multidict import MultiDict, MultiDictProxy
 
 from sandbox.events import Fault
 from sandbox.http_listener import MAX_BODY, HttpListener, disconnect, html_page, no_response
@@ -12,7 +13,10 @@ from sandbox.state import SandboxState
 from sandbox.vk.api_request import GROUP, ApiRequest
 from sandbox.vk.community import Community
 from sandbox.vk.errors import ApiError, ConnectionFault, RequestFailed
+from sandbox.vk.events import Events
 from sandbox.vk.long_poll import LongPoll
+from sandbox.vk.people_actions import PeopleActions
+from sandbox.vk.uploads import MAX_FILE, Uploads
 from sandbox.vkscript import Value
 
 TOKEN = "vk1.a.sandbox"
@@ -24,17 +28,21 @@ class VkServer(HttpListener):
     def __init__(self, state: SandboxState, host: str = "127.0.0.1", port: int = 0, token: str = TOKEN) -> None:
         self._state = state
         self._community = Community(state)
+        self.uploads = Uploads(GROUP)
         self.long_poll = LongPoll(GROUP)
+        self.events = Events(state, GROUP, self.long_poll)
+        self.people = PeopleActions(state, self._community, self.events)
         self.token = token
-        app = web.Application(client_max_size=MAX_BODY)
+        app = web.Application(client_max_size=max(MAX_BODY, MAX_FILE))
         app.router.add_route("*", "/method/{method}", self._handle)
         app.router.add_route("*", "/longpoll", self._handle_long_poll)
+        app.router.add_post("/upload/{key}", self._handle_upload)
         super().__init__(app, host, port, "/method/")
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         self._state.count("vk", "http")
         parameters = await _parameters(request)
-        api_request = ApiRequest(self._state, self._community, self._long_poll_server)
+        api_request = ApiRequest(self._state, self._community, self.uploads, self.people, self._long_poll_server)
         try:
             body = self._body(api_request, request.match_info["method"], parameters)
         except ConnectionFault as failure:
@@ -53,43 +61,37 @@ class VkServer(HttpListener):
         url = self.url.removesuffix("method/") + "longpoll"
         return {"server": url, "key": self.long_poll.key, "ts": str(self.long_poll.ts)}
 
+    async def _handle_upload(self, request: web.Request) -> web.StreamResponse:
+        """One file in a form, at the address that …getMessagesUploadServer named."""
+        try:
+            form = await request.post()
+        except (ValueError, LookupError):
+            form = MultiDictProxy(MultiDict())
+        files = [(field, value) for field, value in form.items() if isinstance(value, web.FileField)]
+        if len(files) != 1:
+            return web.json_response({"error": "unknown error", "error_descr": "one file is expected"})
+        ((field, file),) = files
+        data = await asyncio.to_thread(file.file.read)
+        self._state.count("vk", "uploads")
+        key = request.match_info["key"]
+        return web.json_response(self.uploads.upload(key, field, file.filename, file.content_type, data))
+
+    async def start(self) -> None:
+        await super().start()
+        self.uploads.url = self.url.removesuffix("method/") + "upload/"
+
+    async def stop(self) -> None:
+        """Stop; events that were not posted to a callback address are lost."""
+        await self.events.disconnect()
+        await super().stop()
+
     def mark_read(self, peer: str) -> int:
         """Mark all messages to the peer as read; return how many events this is."""
-        self._state.mark_read("vk", peer)
-        newest = self._community.newest_to.get(peer)
-        if newest is None:
-            return 0
-        read = {
-            "from_id": int(peer),
-            "peer_id": int(peer),
-            "read_message_id": newest,
-            "conversation_message_id": newest,
-        }
-        self.long_poll.push("message_read", read)
-        return 1
+        return self.people.mark_read(peer)
 
     def write(self, peer: str, text: str) -> int:
-        """A person writes to the community; return the number of the message."""
-        number = self._community.receive()
-        message = {
-            "id": number,
-            "date": int(time.time()),
-            "peer_id": int(peer),
-            "from_id": int(peer),
-            "text": text,
-            "conversation_message_id": number,
-            "random_id": 0,
-            "out": 0,
-            "version": 10000,
-            "attachments": [],
-            "fwd_messages": [],
-            "important": False,
-            "is_hidden": False,
-        }
-        self.long_poll.push("message_new", {"message": message, "client_info": {"keyboard": True, "lang_id": 0}})
-        self._state.count("vk", "written")
-        self._state.write("vk", peer, text)
-        return number
+        """A person writes to the community; return the number of the message in the dialog."""
+        return self.people.write(peer, text)
 
     def _body(self, api_request: ApiRequest, method: str, parameters: Mapping[str, str]) -> str:
         try:

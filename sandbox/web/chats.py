@@ -5,10 +5,11 @@ from typing import Any
 from sandbox.bot_api.people_actions import PeopleActions
 from sandbox.events import ReceivedMessage, WrittenMessage
 from sandbox.state import SandboxState
+from sandbox.vk.people_actions import PeopleActions as VkPeople
 from sandbox.web.people import Person
 
 SHOWN = 200  # messages of one chat
-BOT = "telegram-bot"
+BOT, VK = "telegram-bot", "vk"
 
 Json = dict[str, Any]
 
@@ -16,8 +17,8 @@ Json = dict[str, Any]
 class Chats:
     """The chats of people, in their current state."""
 
-    def __init__(self, state: SandboxState, bot: PeopleActions) -> None:
-        self._state, self._bot = state, bot
+    def __init__(self, state: SandboxState, bot: PeopleActions, vk: VkPeople) -> None:
+        self._state, self._bot, self._vk = state, bot, vk
 
     def of(self, person: Person) -> dict[str, Json]:
         """Return the person's chats by channel."""
@@ -27,6 +28,17 @@ class Chats:
         if channel == BOT:
             shown = self._bot.shown(int(address))
             return {"address": address, **shown, "messages": shown["messages"][-SHOWN:]}
+        return self.vk(address) if channel == VK else self._plain(channel, address)
+
+    def vk(self, address: str) -> Json:
+        """Return a person's chat in VK: messages in their current state, the keyboard, the answers to presses."""
+        chat = self._plain(VK, address)
+        shown = [(message, self._vk.shown(address, message.pop("reference", ""))) for message in chat["messages"]]
+        messages = [message | now for message, now in shown if now is not None]
+        keyboard, answers = self._vk.keyboard(address), self._vk.answers(address)
+        return {**chat, "messages": messages, "keyboard": keyboard, "answers": answers}
+
+    def _plain(self, channel: str, address: str) -> Json:
         return {"address": address, "messages": self._messages(channel, address)}
 
     def _messages(self, channel: str, address: str) -> list[Json]:
@@ -35,7 +47,8 @@ class Chats:
         return sorted(received + written, key=lambda message: float(message["at"]))[-SHOWN:]
 
     def _received(self, message: ReceivedMessage) -> Json:
-        return {
+        of_vk = {"reference": message.reference} if message.channel == VK else {}
+        return of_vk | {
             "id": message.number,
             "from": "sender",
             "text": message.text,

@@ -23,11 +23,13 @@ from sandbox.web.input import Fields, InboxQuery, normalized_address, read_body,
 from sandbox.web.people import People
 from sandbox.web.people_routes import PeopleRoutes
 from sandbox.web.problems import Problem, problems
+from sandbox.web.vk_routes import VkRoutes
 
 _PAGE = {file.name: file for file in Path(__file__).with_name("page").iterdir()}
 _KINDS = {".html": "html", ".css": "css", ".js": "javascript"}
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'",
+    "Content-Security-Policy": "default-src 'none'; "
+    "script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'",
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",
 }
@@ -47,11 +49,13 @@ class WebServer(HttpListener):
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
-        self._state, self._telegram, self._vk, self._sms = state, telegram, vk, sms
+        self._state, self._telegram, self._sms = state, telegram, sms
         self._environment = environment
         app = web.Application(middlewares=[problems])
-        people = PeopleRoutes(state, People(), Chats(state, bot_api.people))
-        app.add_routes([*self._routes(), *BotRoutes(bot_api).routes(), *people.routes()])
+        chats = Chats(state, bot_api.people, vk.people)
+        people = PeopleRoutes(state, People(), chats)
+        of_channels = [*BotRoutes(bot_api).routes(), *VkRoutes(vk, chats).routes()]
+        app.add_routes([*self._routes(), *of_channels, *people.routes()])
         super().__init__(app, host, port, "/")
 
     def _routes(self) -> list[web.RouteDef]:
@@ -68,9 +72,7 @@ class WebServer(HttpListener):
             web.delete("/rules", self._clear_rules),
             web.post("/write/telegram", self._write_telegram),
             web.post("/write/sms", self._write_sms),
-            web.post("/write/vk", self._write_vk),
             web.post("/read/telegram", self._read_telegram),
-            web.post("/read/vk", self._read_vk),
         ]
 
     # the inbox
@@ -149,18 +151,6 @@ class WebServer(HttpListener):
         fields.check()
         return web.json_response({"notified": self._telegram.mark_read(user)})
 
-    async def _read_vk(self, request: web.Request) -> web.Response:
-        fields = await read_body(request)
-        user = _user(fields)
-        fields.check()
-        return web.json_response({"notified": self._vk.mark_read(user)})
-
-    async def _write_vk(self, request: web.Request) -> web.Response:
-        fields = await read_body(request)
-        user, text = _user(fields), fields.text("text")
-        fields.check()
-        return web.json_response({"message": self._vk.write(user, text)})
-
     async def _write_sms(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
         number, text = normalized_address("sms", fields.text("address")), fields.text("text")
@@ -174,7 +164,7 @@ class WebServer(HttpListener):
 
 
 def _user(fields: Fields) -> str:
-    """Take the id of a person in Telegram or VK."""
+    """Take the id of a person in Telegram."""
     return str(fields.integer("address", 1, 2**52) or 0)
 
 

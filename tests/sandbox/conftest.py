@@ -90,15 +90,19 @@ async def vk(state: SandboxState) -> AsyncIterator[Vk]:
 
 @dataclass
 class CallbackServer:
-    """A server for dlr-url and inbound URLs; keeps the calls in order."""
+    """A server for dlr-url, inbound URLs and VK's callbacks; keeps the calls, and bodies of JSON, in order."""
 
     url: str = ""
     calls: list[dict[str, str]] = field(default_factory=list)
+    bodies: list[dict[str, Any]] = field(default_factory=list)
     answer: int = 200
+    text: str = ""
 
     async def receive(self, request: web.Request) -> web.Response:
         self.calls.append({"path": request.path, **request.query})
-        return web.Response(status=self.answer)
+        if request.content_type == "application/json":
+            self.bodies.append(await request.json())
+        return web.Response(status=self.answer, text=self.text)
 
     def states(self) -> list[int]:
         return [int(call["state"]) for call in self.calls]

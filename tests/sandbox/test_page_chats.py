@@ -3,10 +3,13 @@
 import asyncio
 import smtplib
 from email.message import EmailMessage
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from aiogram import Bot
+from vkbottle import API
+from vkbottle.tools import Callback, Keyboard, PhotoMessageUploader, Text
 
 from sandbox.sandbox import Sandbox
 from tests.sandbox.conftest import CallbackServer
@@ -215,3 +218,38 @@ async def test_the_page_continues_when_the_sandbox_is_back(
     sandbox.state.receive("vk", "200001", "after the restart", reference="1")
     await page.sees_in_chat("vk", "after the restart")
     await page.sees_no("connection lost", "header")
+
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000002000001e221bc330000"
+    "000049454e44ae426082"
+)
+
+
+async def test_a_person_in_vk_sees_a_photo_and_presses_buttons(
+    page: PersonAtThePage, sandbox: Sandbox, browser: Browser
+) -> None:
+    api = API(sandbox.vk.token)
+    api.API_URL = sandbox.vk.url
+    photo = await PhotoMessageUploader(api).upload(PIXEL, name="menu.png", peer_id=200_001)
+    inline = Keyboard(inline=True).add(Callback("Суп", {"data": "soup"})).get_json()
+    await api.messages.send(peer_id=200_001, random_id=1, message="Меню", attachment=photo, keyboard=inline)
+    reply = Keyboard().add(Text("Назад")).get_json()
+    await api.messages.send(peer_id=200_001, random_id=2, message="Или", keyboard=reply)
+    await page.open()
+    await page.sees_in_chat("vk", "Меню")
+    await browser.wait_for("document.querySelector('#chat-vk img')?.naturalWidth === 1")
+    await page.press("Суп", "#chat-vk")
+    await page.press("Назад", "#chat-vk")
+    await page.sees("Назад", "#chat-vk .log")
+    await api.messages.edit(peer_id=200_001, conversation_message_id=1, message="Суп кончился")
+    await page.sees("Суп кончился", "#chat-vk .log")
+    await page.sees_no("Меню", "#chat-vk .log")
+    await api.http_client.close()
+    kinds = [event["type"] for event in await _events_of_vk(sandbox)]
+    assert kinds == ["message_event", "message_new"]
+
+
+async def _events_of_vk(sandbox: Sandbox) -> list[dict[str, Any]]:
+    answer = await sandbox.vk.long_poll.answer({"key": sandbox.vk.long_poll.key, "ts": "1", "wait": "0"})
+    return list(answer["updates"])

@@ -13,12 +13,18 @@ from vkbottle import API, BotPolling, VKAPIError
 
 from sandbox.state import SandboxState
 from sandbox.vk.community import Community
+from sandbox.vk.dialogs import MessageContent
 from tests.sandbox.conftest import Vk
 from tests.support.waiting import until
 
 
 def call(**parameters: Any) -> str:
     return f"API.messages.send({json.dumps({'random_id': 1, 'message': 'hello', **parameters})})"
+
+
+def entry(peer: int, message_id: int) -> dict[str, int]:
+    """What messages.send answers for the first message of a dialog."""
+    return {"peer_id": peer, "message_id": message_id, "conversation_message_id": 1}
 
 
 @pytest.mark.row("D-43")
@@ -34,7 +40,7 @@ async def test_one_recipient_gets_one_message_and_the_response_is_its_id(vk: Vk)
 @pytest.mark.parametrize("peers", [[5, 6], "5,6"])
 @pytest.mark.parametrize("name", ["peer_ids", "user_ids"])
 async def test_several_recipients_get_an_entry_each(vk: Vk, name: str, peers: Any) -> None:
-    assert await vk.send(**{name: peers}) == [{"peer_id": 5, "message_id": 1}, {"peer_id": 6, "message_id": 2}]
+    assert await vk.send(**{name: peers}) == [entry(5, 1), entry(6, 2)]
     assert [one.address for one in vk.state.inbox("vk")] == ["5", "6"]
 
 
@@ -59,14 +65,14 @@ async def test_a_known_random_id_is_the_same_message(vk: Vk) -> None:
 
 async def test_a_known_random_id_within_one_request_is_the_same_message(vk: Vk) -> None:
     answer = await vk.execute(f"return [{call(peer_ids=[5, 5])}, {call(peer_id=5)}];")
-    assert answer["response"] == [[{"peer_id": 5, "message_id": 1}] * 2, 1]
+    assert answer["response"] == [[entry(5, 1)] * 2, 1]
     assert vk.texts("5") == ["hello"]
 
 
 def committed(community: Community, random_id: int, peer: str = "5") -> int:
-    number = community.send(peer, "x", random_id)
+    message = community.send(peer, MessageContent("x"), random_id)
     community.commit()
-    return number
+    return message.id
 
 
 def test_a_random_id_is_forgotten_after_an_hour() -> None:
@@ -195,7 +201,7 @@ async def test_execute_runs_the_posted_code(vk: Vk) -> None:
     answer = await vk.execute(
         f'return {{"users": API.users.get({{"user_ids": "5"}}), "sent": {call(peer_ids=[5, 6])}}};'
     )
-    sent = [{"peer_id": 5, "message_id": 1}, {"peer_id": 6, "message_id": 2}]
+    sent = [entry(5, 1), entry(6, 2)]
     assert answer == {"response": {"users": [{"id": 5, "first_name": "Person", "last_name": "5"}], "sent": sent}}
     assert vk.texts("5") == vk.texts("6") == ["hello"]
 

@@ -11,6 +11,7 @@ from vkbottle import CaptchaError, VKAPIError
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule
 from tests.sandbox.conftest import NotJson, Vk
+from tests.sandbox.test_vk import entry
 from tests.support.waiting import until
 
 NEVER = 0.3  # seconds; a normal answer takes less than a hundredth of it
@@ -62,7 +63,7 @@ async def test_error_fails_a_call_with_a_single_peer(vk: Vk, code: int) -> None:
 @pytest.mark.parametrize("code", codes("call_error"))
 async def test_call_error_fails_its_call_as_a_whole(vk: Vk, code: int) -> None:
     answer = await vk.execute(code_of(send(5), send(6, peer("call_error", code)), send(7)))
-    assert answer["response"] == [[{"peer_id": 5, "message_id": 1}], False, [{"peer_id": 7, "message_id": 2}]]
+    assert answer["response"] == [[entry(5, 1)], False, [entry(7, 2)]]
     assert [(one["method"], one["error_code"]) for one in answer["execute_errors"]] == [("messages.send", code)]
     assert recipients(vk) == ["5", "7"]
 
@@ -78,7 +79,7 @@ async def test_peer_poison_fails_the_call_without_naming_the_peer(vk: Vk) -> Non
 
 async def test_execute_errors_mismatch_leaves_a_false_without_its_entry(vk: Vk) -> None:
     answer = await vk.execute(code_of(send(peer("execute_errors_mismatch")), send(5), send(peer("call_error", 9))))
-    assert answer["response"] == [False, [{"peer_id": 5, "message_id": 1}], False]
+    assert answer["response"] == [False, [entry(5, 1)], False]
     assert [one["error_code"] for one in answer["execute_errors"]] == [9]
 
 
@@ -205,7 +206,7 @@ async def test_a_rule_for_requests_applies_the_given_number_of_times(vk: Vk, met
 async def test_a_rule_for_calls_counts_calls_not_recipients(vk: Vk) -> None:
     vk.state.add_rule(Rule("vk", Fault("call_error", 10), times=2))
     answer = await vk.execute(code_of(send(1, 2, 3), send(4, 5), send(6)))
-    assert answer["response"] == [False, False, [{"peer_id": 6, "message_id": 1}]]
+    assert answer["response"] == [False, False, [entry(6, 1)]]
 
 
 async def test_a_rule_for_calls_applies_to_calls_without_recipients(vk: Vk) -> None:

@@ -9,7 +9,7 @@ const ACTIONS = {
   "telegram-bot": [
     ["sharePhone", "contact/telegram-bot"], ["join", "join/telegram-bot"], ["leave", "leave/telegram-bot"], ["block", "block/telegram-bot"],
   ],
-  vk: [["read", "read/vk"]],
+  vk: [["read", "read/vk"], ["allow", "allow/vk"], ["deny", "deny/vk"]],
 };
 const WRITABLE = ["telegram", "telegram-bot", "vk", "sms"];
 let following = new AbortController();
@@ -100,7 +100,8 @@ function bubble(channel, message) {
   const kind = (message.kind || "text") === "text" ? "" : `[${say(message.kind)}] `;
   const made = element("div", { className: `message ${message.from === "person" ? "person" : ""}` });
   if (message.subject) made.append(element("p", { className: "subject" }, message.subject));
-  made.append(element("p", { className: "text" }, kind + message.text));
+  if (kind || message.text) made.append(element("p", { className: "text" }, kind + message.text));
+  made.append(...(message.files || []).map(file));
   for (const buttons of message.buttons || []) {
     made.append(element("div", { className: "buttons row" }, ...buttons.map((one) => inlineButton(channel, message, one))));
   }
@@ -111,9 +112,17 @@ function bubble(channel, message) {
   return made;
 }
 
+function file(one) {
+  const src = `vk/files/${encodeURIComponent(one.attachment)}`;
+  if (one.type === "photo") return element("img", { src, alt: one.name, className: "photo" });
+  return element("a", { href: src, download: one.name }, `[${say("document")}] ${one.name}`);
+}
+
+const link = (one) => element("a", { href: one.url, target: "_blank", rel: "noopener noreferrer" }, one.text);
+
 function inlineButton(channel, message, one) {
-  if (/^https?:/.test(one.url)) return element("a", { href: one.url, target: "_blank", rel: "noopener noreferrer" }, one.text);
-  return button(one.text, () => act(channel, `press/${channel}`, { message: message.id, button: one.data }));
+  if (/^https?:/.test(one.url)) return link(one);
+  return button(one.text, () => act(channel, `press/${channel}`, { message: message.number ?? message.id, button: one.data || one.text }));
 }
 
 /** Shows what the bot answered to the button pressed last, as Telegram shows it for a moment. */
@@ -127,7 +136,13 @@ function renderKeyboard(keyboard, channel, rows) {
   const state = JSON.stringify(rows);
   if (keyboard.state === state) return;
   keyboard.state = state;
-  keyboard.replaceChildren(...rows.flat().map((text) => button(text, () => act(channel, `write/${channel}`, written(channel, text)))));
+  keyboard.replaceChildren(...rows.flat().map((one) => keyboardButton(channel, one)));
+}
+
+/** A button of Telegram is a text to write; one of VK may have data or an address. */
+function keyboardButton(channel, one) {
+  if (channel === "vk") return one.url ? link(one) : button(one.text, () => act(channel, "press/vk", { message: 0, button: one.text }));
+  return button(one, () => act(channel, `write/${channel}`, written(channel, one)));
 }
 
 function renderActions(actions, channel) {

@@ -1,0 +1,80 @@
+"""Events of the community: over Bots Long Poll, and to the address of the callback API if one is connected.
+
+The callback API posts each event, in order, and repeats it until the answer is `ok` (VK: for a few hours; the sandbox:
+a few times). Source: dev.vk.com, "Callback API".
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import ClientError, ClientSession, ClientTimeout
+
+from sandbox.state import SandboxState
+from sandbox.vk.long_poll import LongPoll
+
+_ATTEMPTS = 5
+_FIRST_PAUSE = 0.5
+_MOST_WAITING = 10_000
+
+
+class NotConfirmed(Exception):
+    """The address did not answer with the text that confirms it."""
+
+
+class Events:
+    """Of one community."""
+
+    def __init__(self, state: SandboxState, group: int, long_poll: LongPoll) -> None:
+        self._state = state
+        self._group = group
+        self._long_poll = long_poll
+        self._waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue(_MOST_WAITING)
+        self._sending: asyncio.Task[None] | None = None
+        self._url, self._secret = "", ""
+
+    def push(self, kind: str, content: Mapping[str, Any]) -> None:
+        """Add an event."""
+        event = self._long_poll.push(kind, content)
+        if self._sending is not None and not self._waiting.full():
+            self._waiting.put_nowait(event)
+
+    async def connect(self, url: str, secret: str, confirmation: str) -> None:
+        """Post all further events to this address. Raises NotConfirmed if it does not confirm itself."""
+        await self.disconnect()
+        self._url, self._secret = url, secret
+        answer = await self._post({"type": "confirmation", "group_id": self._group})
+        if answer != confirmation:
+            raise NotConfirmed("the address does not answer with the text of the confirmation")
+        self._sending = asyncio.create_task(self._send_all())
+
+    async def disconnect(self) -> None:
+        """Events that were not posted yet are lost."""
+        if self._sending is not None:
+            self._sending.cancel()
+            await asyncio.gather(self._sending, return_exceptions=True)
+            self._sending, self._waiting = None, asyncio.Queue(_MOST_WAITING)
+
+    async def _send_all(self) -> None:
+        while True:
+            await self._send(await self._waiting.get())
+
+    async def _send(self, event: Mapping[str, Any]) -> None:
+        for attempt in range(_ATTEMPTS):
+            if await self._post(event) == "ok":
+                self._state.count("vk", "callbacks")
+                return
+            self._state.count("vk", "callbacks refused")
+            await asyncio.sleep(_FIRST_PAUSE * 2**attempt)
+
+    async def _post(self, event: Mapping[str, Any]) -> str | None:
+        """The answer; None unless it came with status 200."""
+        body = {**event, "secret": self._secret}
+        try:
+            async with (
+                ClientSession(timeout=ClientTimeout(total=10)) as session,
+                session.post(self._url, json=body) as answer,
+            ):
+                return (await answer.text()).strip() if answer.status == 200 else None
+        except (ClientError, TimeoutError, ValueError):
+            return None

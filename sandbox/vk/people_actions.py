@@ -1,0 +1,129 @@
+"""What people do in VK: they write, press buttons, read, allow and forbid messages. Each becomes an event.
+
+Source: dev.vk.com, "Community events".
+"""
+
+import json
+import secrets
+import time
+from collections import deque
+from typing import Any
+
+from sandbox.state import SandboxState
+from sandbox.vk.community import Community
+from sandbox.vk.errors import parameter_error
+from sandbox.vk.events import Events
+from sandbox.vk.keyboards import KeyboardButton
+
+_KEPT_ANSWERS = 20
+_MAX_OPEN_PRESSES = 1000
+
+
+class PeopleActions:
+    """Of one community. A peer is a person's id as a text."""
+
+    def __init__(self, state: SandboxState, community: Community, events: Events) -> None:
+        self._state = state
+        self._community = community
+        self._events = events
+        self._denied: set[str] = set()
+        self._presses: dict[str, str] = {}
+        self._answers: dict[str, deque[dict[str, str]]] = {}
+
+    def write(self, peer: str, text: str, payload: str = "") -> int:
+        """The person writes; return the number of the message in the dialog. `payload`: of a button that wrote it."""
+        message_id, number = self._community.receive(peer)
+        message = {
+            "id": message_id,
+            "date": int(time.time()),
+            "peer_id": int(peer),
+            "from_id": int(peer),
+            "text": text,
+            "conversation_message_id": number,
+            "random_id": 0,
+            "out": 0,
+            "version": 10000,
+            "attachments": [],
+            "fwd_messages": [],
+            "important": False,
+            "is_hidden": False,
+            **({"payload": payload} if payload else {}),
+        }
+        actions = ["text", "callback", "open_link"]
+        client = {"keyboard": True, "inline_keyboard": True, "button_actions": actions, "lang_id": 0}
+        self._events.push("message_new", {"message": message, "client_info": client})
+        self._state.count("vk", "written")
+        self._state.write("vk", peer, text)
+        return number
+
+    def press(self, peer: str, number: int, button: str) -> str:
+        """The person presses a button below message `number`, or of the keyboard if it is 0. `button`: its label or
+        data. Return the id of the press, "" for a button that writes a text. Raises LookupError.
+        """
+        found = self._community.dialogs.button(peer, number, button)
+        if found.type == "callback":
+            return self._press_callback(peer, number, found)
+        if found.type == "open_link":
+            return ""
+        self._community.dialogs.pressed(peer)
+        self.write(peer, found.label, found.payload)
+        return ""
+
+    def _press_callback(self, peer: str, number: int, button: KeyboardButton) -> str:
+        press = secrets.token_hex(8)
+        self._presses[press] = peer
+        if len(self._presses) > _MAX_OPEN_PRESSES:
+            del self._presses[next(iter(self._presses))]
+        content = {"user_id": int(peer), "peer_id": int(peer), "event_id": press}
+        payload = json.loads(button.payload) if button.payload else {}
+        self._events.push("message_event", {**content, "payload": payload, "conversation_message_id": number})
+        return press
+
+    def answer(self, peer: str, press: str, data: str) -> None:
+        """The community answers a press. Raises CallFailed with VK's code 100 if there was none."""
+        if self._presses.pop(press, None) != peer:
+            raise parameter_error("event_id is invalid")
+        text = str(json.loads(data).get("text", "")) if data else ""
+        self._answers.setdefault(peer, deque(maxlen=_KEPT_ANSWERS)).append({"query": press, "text": text})
+        self._state.changed()
+
+    def mark_read(self, peer: str) -> int:
+        """The person reads all messages; return how many events this is."""
+        self._state.mark_read("vk", peer)
+        newest = self._community.newest_to.get(peer)
+        if newest is None:
+            return 0
+        of_whom = {"from_id": int(peer), "peer_id": int(peer)}
+        read = {"read_message_id": newest.id, "conversation_message_id": newest.number}
+        self._events.push("message_read", of_whom | read)
+        return 1
+
+    def allow(self, peer: str) -> None:
+        """The person allows messages of the community."""
+        self._denied.discard(peer)
+        self._events.push("message_allow", {"user_id": int(peer), "key": ""})
+
+    def deny(self, peer: str) -> None:
+        """The person forbids messages: they are refused with error 901 until the next `allow`."""
+        self._denied.add(peer)
+        self._events.push("message_deny", {"user_id": int(peer)})
+
+    def has_denied(self, peer: str) -> bool:
+        return peer in self._denied
+
+    def shown(self, peer: str, reference: str) -> dict[str, Any] | None:
+        """What the person sees of a message now, by the message's id; None if it was deleted."""
+        message = self._community.dialogs.find(peer, int(reference)) if reference.isdecimal() else None
+        if message is None:
+            return {}
+        return None if message.is_deleted else message.shown()
+
+    def keyboard(self, peer: str) -> list[list[dict[str, str]]]:
+        """What stands in place of the person's keyboard."""
+        keyboard = self._community.dialogs.keyboard(peer)
+        rows = keyboard.rows if keyboard else ()
+        return [[{"text": one.label, "url": one.link} for one in row] for row in rows]
+
+    def answers(self, peer: str) -> list[dict[str, str]]:
+        """What the community answered to presses, oldest first."""
+        return list(self._answers.get(peer, ()))

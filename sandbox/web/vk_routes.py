@@ -1,0 +1,103 @@
+"""The calls about people in VK: what they do, what their chats show, and where the community posts its events."""
+
+from aiohttp import web
+
+from sandbox.vk import VkServer
+from sandbox.vk.events import NotConfirmed
+from sandbox.web.chats import Chats
+from sandbox.web.input import Fields, read_body
+from sandbox.web.problems import Problem
+
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'"}
+
+
+class VkRoutes:
+    """`address` is the id of the person."""
+
+    def __init__(self, vk: VkServer, chats: Chats) -> None:
+        self._vk, self._people, self._chats = vk, vk.people, chats
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/chat/vk", self._show),
+            web.get("/vk/files/{attachment}", self._file),
+            web.post("/write/vk", self._write),
+            web.post("/press/vk", self._press),
+            web.post("/read/vk", self._read),
+            web.post("/allow/vk", self._allow),
+            web.post("/deny/vk", self._deny),
+            web.post("/callback/vk", self._connect),
+            web.delete("/callback/vk", self._disconnect),
+        ]
+
+    async def _show(self, request: web.Request) -> web.Response:
+        fields = Fields(request.query)
+        user = _user(fields)
+        fields.check()
+        return web.json_response(self._chats.vk(user))
+
+    async def _file(self, request: web.Request) -> web.Response:
+        """A picture is shown, everything else is downloaded."""
+        file = self._vk.uploads.get(request.match_info["attachment"])
+        if file is None:
+            raise web.HTTPNotFound
+        is_image = file.media_type in _IMAGES
+        kind = file.media_type if is_image else "application/octet-stream"
+        shown = {"Content-Type": kind, "Content-Disposition": "inline" if is_image else "attachment"}
+        return web.Response(body=file.data, headers=_HEADERS | shown)
+
+    async def _write(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        user, text = _user(fields), fields.text("text")
+        fields.check()
+        return web.json_response({"message": self._people.write(user, text)})
+
+    async def _press(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        user, message, button = _user(fields), fields.integer("message", 0, 2**31) or 0, fields.text("button")
+        fields.check()
+        try:
+            return web.json_response({"event": self._people.press(user, message, button)})
+        except LookupError as error:
+            raise Problem(404, "NOT_FOUND", str(error)) from None
+
+    async def _read(self, request: web.Request) -> web.Response:
+        return web.json_response({"notified": self._people.mark_read(await _only_user(request))})
+
+    async def _allow(self, request: web.Request) -> web.Response:
+        self._people.allow(await _only_user(request))
+        return web.Response(status=204)
+
+    async def _deny(self, request: web.Request) -> web.Response:
+        self._people.deny(await _only_user(request))
+        return web.Response(status=204)
+
+    async def _connect(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        url, secret, confirmation = (fields.text(name) for name in ("url", "secret", "confirmation"))
+        fields.check()
+        try:
+            await self._vk.events.connect(url, secret, confirmation)
+        except NotConfirmed as error:
+            raise Problem(409, "NOT_CONFIRMED", str(error)) from None
+        return web.Response(status=204)
+
+    async def _disconnect(self, _: web.Request) -> web.Response:
+        await self._vk.events.disconnect()
+        return web.Response(status=204)
+
+
+async def _only_user(request: web.Request) -> str:
+    fields = await read_body(request)
+    user = _user(fields)
+    fields.check()
+    return user
+
+
+def _user(fields: Fields) -> str:
+    """Take the id of a person in VK."""
+    if "address" not in fields:
+        fields.add_error("address", "missing", "must be a user id")
+        return "0"
+    return str(fields.integer("address", 1, 2**52) or 0)
