@@ -40,10 +40,9 @@ class Key:
 
     def at(self, shard: int, *parts: str) -> str:
         """The key itself."""
-        name = self.pattern.replace("{s}", f"{{{shard}}}", 1)
-        for part, value in zip(self.parts, parts, strict=True):
-            name = name.replace(f"<{part}>", value, 1)
-        return name
+        start, *between = _texts_of(self.pattern)
+        words = (f"{{{shard}}}", *parts)
+        return start + "".join(word + text for word, text in zip(words, between, strict=True))
 
     @property
     def lua(self) -> str:
@@ -61,6 +60,12 @@ def _lua_piece(piece: str) -> str:
     if piece == "{s}":
         return "shard"
     return piece[1:-1] if piece.startswith("<") else f"'{piece}'"
+
+
+@cache
+def _texts_of(pattern: str) -> list[str]:
+    """The texts before, between and after the shard tag and the parts."""
+    return re.split(r"\{s\}|<\w+>", pattern)
 
 
 @cache
