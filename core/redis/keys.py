@@ -86,14 +86,15 @@ _TABLE = [
         "history:{s}:<suffix>",
         "hash",
         Lifetime.RETENTION,
-        "the delivery: sender, text, recipients, state, counters",
+        "the delivery: sender, text, content, recipients, state, counters",
     ),
     Key(
         "outcomes",
         "history:{s}:<suffix>:outcomes",
         "hash",
         Lifetime.RETENTION,
-        "`<recipient>:<channel>[:<n-th further contact>]` → status|reason|at ms|version|attempts|reference",
+        "`<recipient>:<channel>[:<n-th further contact>]` → status|reason|at ms|version|attempts|reference; "
+        "then, if the channel could not show all of the content, 1F and a list of what was not shown",
     ),
     Key(
         "reached",
