@@ -8,6 +8,7 @@ AdaError
 │   ├── Forbidden        the key does not allow it (401/403)
 │   └── TooMany          a limit is reached; possible again later (429)
 │       └── QuotaExceeded the sender has used up its quota
+├── AiError              models and speech, in core.ai.errors: not set up, refused, unavailable, invalid answer
 ├── MailError            e-mail, in core.mail.errors: refused, deferred, unavailable, unclear
 ├── SetupError           the operator's mistake: a setting or a server; names the command that corrects it
 │   └── LayoutUnknown    the data on the server has a layout that this version cannot work with
@@ -66,19 +67,10 @@ class QuotaExceeded(TooMany):
     """The sender has used up its quota of `limit` deliveries per `period`."""
 
     def __init__(self, limit: int, period: timedelta, retry_after: timedelta) -> None:
-        used = f"The quota of {limit} deliveries in {_in_words(period)} is used up"
-        detail = f"{used}; the next one is possible in {_in_words(retry_after)}."
+        detail = f"The quota of {limit} deliveries in {period} is used up; the next one is possible in {retry_after}."
         super().__init__("QUOTA_EXCEEDED", detail, retry_after)
         self.limit = limit
         self.period = period
-
-
-def _in_words(span: timedelta) -> str:
-    """A duration, rounded up to seconds: `24 h`, `23 h 59 min 12 s`."""
-    minutes, seconds = divmod(-(-span // timedelta(seconds=1)), 60)
-    hours, minutes = divmod(minutes, 60)
-    parts = ((hours, "h"), (minutes, "min"), (seconds, "s"))
-    return " ".join(f"{count} {unit}" for count, unit in parts if count) or "0 s"
 
 
 class SetupError(AdaError):

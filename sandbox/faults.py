@@ -122,4 +122,24 @@ EMAIL = {
     ),
 }
 
-FAULTS = {"telegram": TELEGRAM, "vk": VK, "sms": SMS, "telegram-bot": TELEGRAM_BOT, "email": EMAIL}
+MODELS = {
+    "throttled": FaultKind("429 with Retry-After", "seconds"),
+    "unauthorized": FaultKind("401: the key or the token is refused", account=True),
+    "server_error": FaultKind("HTTP 500"),
+    "bad_gateway": FaultKind("HTTP 502 with an HTML page"),
+    "not_json": FaultKind("HTTP 200 with an HTML page"),
+    "empty": FaultKind("HTTP 200 without a body"),
+    "cut": FaultKind("half of the answer, then the connection is closed"),
+    "slow": FaultKind("the right answer after a wait", "seconds"),
+    "timeout": FaultKind("no response"),
+    "disconnect_before": FaultKind("the connection is closed"),
+}
+
+FAULTS = {
+    "telegram": TELEGRAM,
+    "vk": VK,
+    "sms": SMS,
+    "telegram-bot": TELEGRAM_BOT,
+    "email": EMAIL,
+    "models": MODELS,
+}

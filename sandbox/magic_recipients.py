@@ -1,7 +1,7 @@
 """Magic recipients: a message to one of these addresses always meets with the fault of the address.
 
 docs/sandbox.md shows the tables and a test compares them. Append new faults at the end of a list: the position in the
-list determines the address. An e-mail address has the name of its fault.
+list determines the address. An e-mail address, and the name of a model, has the name of its fault.
 """
 
 from sandbox.events import Fault
@@ -111,6 +111,19 @@ _EMAIL = [
     Fault("timeout"),
 ]
 
+_MODELS = [
+    Fault("throttled", 1),
+    Fault("unauthorized"),
+    Fault("server_error"),
+    Fault("bad_gateway"),
+    Fault("not_json"),
+    Fault("empty"),
+    Fault("cut"),
+    Fault("slow", 5),
+    Fault("timeout"),
+    Fault("disconnect_before"),
+]
+
 
 def _numbered(faults: list[Fault], first: int, prefix: str = "") -> dict[str, Fault]:
     return {f"{prefix}{first + position}": fault for position, fault in enumerate(faults)}
@@ -122,4 +135,5 @@ MAGIC_RECIPIENTS = {
     "sms": _numbered(_SMS, 70_000_000_001, "+"),
     "telegram-bot": _numbered(_TELEGRAM_BOT, 900_001),
     "email": {f"{fault.name.replace('_', '-')}@sandbox.example": fault for fault in _EMAIL},
+    "models": {fault.name.replace("_", "-"): fault for fault in _MODELS},
 }

@@ -1,9 +1,11 @@
 """All provider servers and the inbox page, from `start` to `stop`."""
 
+import shutil
 from pathlib import Path
 
 from sandbox.bot_api import BotApiServer
 from sandbox.mail import SmtpServer
+from sandbox.models import KEY, MODEL, ModelsServer
 from sandbox.sms.server import PASSWORD, SENDER, USERNAME, SmsServer
 from sandbox.state import SandboxState
 from sandbox.telegram import TelegramServer
@@ -32,6 +34,7 @@ class Sandbox:
         sms_port: int = 0,
         bot_api_port: int = 0,
         smtp_port: int = 0,
+        models_port: int = 0,
         sms_inbound_url: str | None = None,
     ) -> None:
         self.state = SandboxState()
@@ -41,6 +44,7 @@ class Sandbox:
         self.sms = SmsServer(self.state, host, sms_port, inbound_url=sms_inbound_url)
         self.bot_api = BotApiServer(self.state, host, bot_api_port)
         self.mail = SmtpServer(self.state, host, smtp_port)
+        self.models = ModelsServer(self.state, host, models_port)
         self.web = WebServer(
             self.state, self.telegram, self.vk, self.sms, self.bot_api, lambda: self.environment, host, web_port
         )
@@ -48,7 +52,7 @@ class Sandbox:
     async def start(self) -> None:
         """Listen on all ports. Raises OSError if one is taken; then it listens on none."""
         try:
-            for server in (self.telegram, self.vk, self.sms, self.bot_api, self.mail, self.web):
+            for server in (self.telegram, self.vk, self.sms, self.bot_api, self.mail, self.models, self.web):
                 await server.start()
         except OSError:
             await self.stop()
@@ -56,7 +60,7 @@ class Sandbox:
 
     async def stop(self) -> None:
         """Close everything; safe to repeat."""
-        for server in (self.web, self.mail, self.bot_api, self.sms, self.vk, self.telegram):
+        for server in (self.web, self.models, self.mail, self.bot_api, self.sms, self.vk, self.telegram):
             await server.stop()
 
     @property
@@ -83,4 +87,16 @@ class Sandbox:
             "ADA_BOT_TOKEN": self.bot_api.token,
             "ADA_BOT_API_URL": self.bot_api.url,
             "ADA_SMTP_URL": self.mail.url,
+            "ADA_MODEL_URL": self.models.url,
+            "ADA_MODEL_KEY": KEY,
+            "ADA_MODEL_NAME": MODEL,
+            "ADA_SPEECH": synthesis(),
+            "ADA_TRANSCRIPTION": "openai",
+            "ADA_SPEECH_URL": self.models.url,
+            "ADA_SPEECH_KEY": KEY,
         }
+
+
+def synthesis() -> str:
+    """What makes speech beside a sandbox: the programs of this machine; a tone of the sandbox if they are missing."""
+    return "espeak" if shutil.which("espeak-ng") and shutil.which("ffmpeg") else "openai"

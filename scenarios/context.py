@@ -7,11 +7,12 @@ declaration names. An execution may be repeated after a crash: what it does outs
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.ai import Models
 from core.directory import Directory
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
@@ -32,7 +33,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """One per process. `telegram`: the client of the Bot API, None without ADA_BOT_TOKEN."""
+    """One per process. `telegram`: the client of the Bot API, None without ADA_BOT_TOKEN. `models`: language models and
+    speech services.
+    """
 
     store: Store
     queue: QueueClient
@@ -44,6 +47,7 @@ class Services:
     telegram: "aiogram.Bot | None"
     tenant: str
     timezone: tzinfo
+    models: Models = field(default_factory=Models.not_set_up)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,8 @@ class Context:
 
     @property
     def folders(self) -> Sequence[Path]:
-        """The folders whose files may be sent; names are relative to the first one."""
-        return (self.folder,)
+        """The folders whose files may be sent: the bot's and that of speech. Names are relative to the first one."""
+        return (self.folder, self.services.models.sound_folder)
 
     def warn(self, message: str) -> None:
         """Reports something to the author that does not make the action fail."""

@@ -1,4 +1,4 @@
-"""The verb sandbox: simulates Telegram, its Bot API, VK, SMS and e-mail on this machine, with an inbox page."""
+"""The verb sandbox: simulates Telegram, its Bot API, VK, SMS, e-mail and models on this machine, with an inbox page."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from cli.settings.parsing import parse_address
 from cli.settings.settings import load
 from sandbox.sandbox import Sandbox
 
-PORTS = ("web_port", "telegram_port", "vk_port", "sms_port", "bot_api_port", "smtp_port")
+PORTS = ("web_port", "telegram_port", "vk_port", "sms_port", "bot_api_port", "smtp_port", "models_port")
 
 
 def declare(parser: ArgumentParser) -> None:

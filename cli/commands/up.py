@@ -12,7 +12,7 @@ import json
 import secrets
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,6 +36,9 @@ CHANNELS = ("telegram", "vk", "sms", "telegram-bot", "email")
 
 SANDBOX_BOTS = ("telegram", "vk", "sms")
 """The bots beside a sandbox."""
+
+SERVICES = (("ADA_MODEL_",), ("ADA_SPEECH", "ADA_TRANSCRIPTION"))
+"""What the names of the settings of a service begin with: the language model, and speech."""
 
 START_TIMEOUT = 120.0
 """Seconds for a child that others need: loading a large append-only file takes time."""
@@ -126,7 +129,7 @@ async def start_after_store(configuration: Configuration, supervisor: Supervisor
     installation.channels = [channel for channel in CHANNELS if configuration.has_channel(channel)]
     installation.bots = bots_of(configuration, installation.channels)
     if not installation.channels:
-        await start_sandbox(configuration.settings, supervisor, installation)
+        await start_sandbox(configuration, supervisor, installation)
         if "ADA_QUIET_HOURS" not in configuration.raw:
             installation.environment["ADA_QUIET_HOURS"] = "off"
             installation.night = QUIET_HOURS_ARE_OFF
@@ -147,8 +150,9 @@ def bots_of(configuration: Configuration, channels: Sequence[str]) -> Sequence[s
     return [channel.removesuffix("-bot") for channel in channels if writes.get(channel)]
 
 
-async def start_sandbox(settings: Settings, supervisor: Supervisor, installation: Installation) -> None:
+async def start_sandbox(configuration: Configuration, supervisor: Supervisor, installation: Installation) -> None:
     """Starts the sandbox. Its people write SMS to the API, which is started later, so its port is chosen here."""
+    settings = configuration.settings
     http = settings.http if settings.http.port else replace(settings.http, port=free_port())
     reachable = replace(http, host=http.host or "127.0.0.1")
     secret = settings.inbound_sms_secret or secrets.token_urlsafe(16)
@@ -158,8 +162,14 @@ async def start_sandbox(settings: Settings, supervisor: Supervisor, installation
     )
     sandbox = await start_required(supervisor, spec)
     installation.inbox = str(sandbox["page"])
-    installation.environment |= sandbox["environment"]
+    installation.environment |= simulated(sandbox["environment"], configuration.raw)
     installation.channels, installation.bots = CHANNELS, SANDBOX_BOTS
+
+
+def simulated(environment: Mapping[str, str], own: Collection[str]) -> dict[str, str]:
+    """The settings of the sandbox, without those of a service that the user's `own` settings set up."""
+    kept = [names for names in SERVICES if any(name.startswith(names) for name in own)]
+    return {name: value for name, value in environment.items() if not any(name.startswith(names) for names in kept)}
 
 
 async def start_couriers(supervisor: Supervisor, installation: Installation) -> None:

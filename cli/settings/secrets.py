@@ -26,6 +26,8 @@ READERS: Mapping[str, frozenset[str]] = {
     "ADA_INBOUND_TELEGRAM_SECRET": frozenset({"serve", "bot telegram"}),
     "ADA_INBOUND_VK_SECRET": frozenset({"serve"}),
     "ADA_SMTP_URL": frozenset({"serve", "email", BOTS}),
+    "ADA_MODEL_KEY": frozenset({"scenarios"}),
+    "ADA_SPEECH_KEY": frozenset({"scenarios"}),
 }
 """The secrets among the common settings, with their readers. All processes receive the other common settings."""
 

@@ -66,6 +66,23 @@ class Settings:
     mail_templates: Path | None = None
     webhook_allow_private: bool = False
     link_code_lifetime: timedelta = timedelta(minutes=24)
+    model_url: str | None = None
+    model_key: str | None = field(default=None, repr=False)
+    model_name: str = "gpt-4o-mini"
+    model_timeout: timedelta = timedelta(minutes=2)
+    speech: str = "espeak"
+    speech_url: str | None = None
+    speech_key: str | None = field(default=None, repr=False)
+    speech_model: str = "tts-1"
+    speech_voice: str | None = None
+    speech_timeout: timedelta = timedelta(minutes=1)
+    speech_ca: Path | None = None
+    speech_token_url: str | None = None
+    speech_scope: str = "SALUTE_SPEECH_PERS"
+    transcription: str | None = None
+    transcription_model: str = "whisper-1"
+    ai_cache_age: timedelta = timedelta(days=1)
+    ai_cache_megabytes: int = 500
 
     def __post_init__(self) -> None:
         if self.lease < MIN_LEASE:

@@ -14,7 +14,6 @@ Invariant I18: after an attempt that may have sent the message, whole or in part
 never as failed; the reason of a later refusal is kept. Test: tests/courier/test_ambiguous_ends.py.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -28,12 +27,11 @@ _LONGEST_OWN_PAUSE = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """The outcome of the entry is final. `not_shown`: as in `Sent`."""
+    """The outcome of the entry is final."""
 
     status: Status
     reason: str = ""
     reference: str = ""
-    not_shown: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +63,8 @@ def decide(
     """
     not_sent = Status.UNKNOWN if unclear else Status.FAILED
     match outcome:
-        case Sent():
-            return Final(Status.SENT, "", outcome.reference, outcome.not_shown)
+        case Sent(reference):
+            return Final(Status.SENT, reference=reference)
         case Rejected(reason):
             return Final(not_sent, reason)
         case Deferred():

@@ -1,6 +1,33 @@
 """Asks a language model (C-78)."""
 
+from core.ai import AiError, Prompt
+from core.errors import Refused
+from scenarios.context import Context
+from scenarios.endings import completed, failed
+from scenarios.engine import Ending
+from scenarios.field_values import count_of, duration_of, number_of, text_of
 from scenarios.schema import ActionType, Field, types
+
+
+async def execute(context: Context) -> Ending:
+    """The answer depends on what a person wrote, so later actions escape it as if a person had written it."""
+    seen = context.prepared.seen
+    try:
+        prompt = Prompt(
+            user=text_of(seen, "user_message"),
+            system=text_of(seen, "system_prompt"),
+            model=text_of(seen, "model"),
+            temperature=number_of(seen, "temperature"),
+            max_tokens=count_of(seen, "max_tokens"),
+        )
+        if not prompt.user.strip():
+            return failed("TEXT_EMPTY: user_message is empty")
+        answer = await context.services.models.complete(prompt, duration_of(seen, "cache_max_age"))
+    except (AiError, Refused) as error:
+        return failed(f"{error.code}: {error}")
+    results = {"response_text": answer.text, "model_used": answer.model, "tokens_used": answer.tokens}
+    return completed(results, from_person=["response_text"])
+
 
 ACTION = ActionType(
     name="completion",
@@ -11,10 +38,13 @@ ACTION = ActionType(
         Field("model", types.TEXT, "The name of the model."),
         Field("temperature", types.NUMBER, "How much answers vary."),
         Field("max_tokens", types.WHOLE, "How long the answer may be."),
+        Field("cache_max_age", types.DURATION, "How old an answer to the same may be; `0s`: always a new one."),
     ),
     returns={
         "response_text": "the answer",
         "model_used": "the name of the model",
         "tokens_used": "how many tokens it took",
     },
+    execute=execute,
+    tube="scenarios.models",
 )

@@ -12,7 +12,6 @@ from redis.asyncio import Redis
 
 from core.courier.interface import FOREVER, Message, Outcome, Sent
 from core.courier.runtime import Runtime
-from core.model.content import Feature
 from core.errors import SetupError
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
@@ -33,7 +32,6 @@ class AcceptingCourier:
     batch = 1
     parcel = 100
     remembers = FOREVER
-    shows = frozenset[Feature]()
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [Sent("1") for _ in messages]

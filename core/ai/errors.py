@@ -1,0 +1,34 @@
+"""What can go wrong with a model or a speech service, as errors.
+
+AiError
+├── AiNotSetUp        no service is chosen, or a program is missing; the text says what to do
+├── AiRefused         refused for good: by the service, or because it cannot do what was asked
+├── AiUnavailable     no connection, no answer in time, or 429 and 5xx in every attempt; later it may succeed
+└── AiAnswerInvalid   the answer is not what the interface promises, or too large
+"""
+
+from core.errors import AdaError
+
+
+class AiError(AdaError):
+    """The work was not done. `code` is stable and upper case."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+
+
+class AiNotSetUp(AiError):
+    """No service is chosen, or a program is not installed. The text says what to do."""
+
+
+class AiRefused(AiError):
+    """The service refuses this work for good, or cannot do it."""
+
+
+class AiUnavailable(AiError):
+    """The service did not do the work now; a later call may succeed."""
+
+
+class AiAnswerInvalid(AiError):
+    """The answer is not what the interface of the service promises, or too large."""

@@ -1,0 +1,35 @@
+"""Contexts of actions that need models, speech and Telegram's files, and nothing else of a process."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+from core.ai import Models
+from scenarios.attributes import prepare
+from scenarios.bot import Action, Bot, Place
+from scenarios.context import Context, Services
+from scenarios.engine import State, Step, Values
+
+if TYPE_CHECKING:
+    import aiogram
+
+EVENT = {"id": "1", "channel": "telegram-bot", "kind": "text", "user_id": 7, "event_text": "Привет"}
+
+
+def context_of(
+    folder: Path,
+    models: Models,
+    written: Mapping[str, Any],
+    *,
+    event: Mapping[str, Any] = EVENT,
+    telegram: "aiogram.Bot | None" = None,
+    results: Mapping[str, Any] | None = None,
+) -> Context:
+    """The context of an action with these fields. `results`: those of the chain before it."""
+    fields = {"type": "x", **written}
+    action = Action("x", fields, Place("x.yaml"), placeholder=fields.get("placeholder"))
+    values = Values(results or {})
+    step = Step((0, 0), "x.start", action, State.PENDING, values=values)
+    services = cast(Services, SimpleNamespace(models=models, telegram=telegram))
+    return Context(services, Bot(), folder, "run", step, event, prepare(action, {}, values, event))

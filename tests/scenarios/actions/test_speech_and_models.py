@@ -1,0 +1,288 @@
+"""The actions to_speech, from_speech and completion, with real programs and the sandbox's services."""
+
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import aiogram
+import pytest
+from aiogram.client.session.aiohttp import AiohttpSession
+from aiogram.client.telegram import TelegramAPIServer
+from aiogram.types import BufferedInputFile
+
+from core.ai import Models
+from core.ai.espeak import Espeak
+from core.ai.openai import OpenAi
+from sandbox.bot_api import BotApiServer
+from sandbox.models import MODEL
+from sandbox.models.sounds import TONES, UNDERSTOOD
+from sandbox.state import Fault, Rule, SandboxState
+from scenarios import recordings
+from scenarios.actions import completion, from_speech, to_speech
+from scenarios.engine import Ending, State
+from tests.ai.conftest import MINUTE, client, models_in, openai, probe, programs, salute, service, state
+from tests.scenarios.actions.contexts import EVENT, context_of
+
+__all__ = ["client", "openai", "programs", "salute", "service", "state"]
+
+
+@pytest.fixture
+def models(openai: OpenAi, tmp_path: Path) -> Models:
+    """The language model and the transcription of the sandbox, and speech by espeak-ng."""
+    return models_in(tmp_path / "data", openai, Espeak("", MINUTE), openai)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The bot's folder, with a sound file."""
+    (tmp_path / "bot" / "speech").mkdir(parents=True)
+    (tmp_path / "bot" / "speech" / "hello.mp3").write_bytes(TONES["mp3"])
+    return tmp_path / "bot"
+
+
+def results(ending: Ending) -> Mapping[str, Any]:
+    assert (ending.state, ending.error) == (State.COMPLETED, "")
+    return ending.returned.results
+
+
+def error(ending: Ending) -> str:
+    assert ending.state is State.FAILED
+    return ending.error
+
+
+@pytest.mark.row("C-74")
+@pytest.mark.usefixtures("programs")
+async def test_to_speech_gives_a_file_that_the_next_send_may_attach(models: Models, folder: Path) -> None:
+    written = {"text_to_speech": "Привет, {name}!", "voice": "Bys_24000", "placeholder": True}
+    context = context_of(folder, models, written, results={"name": "Анна"})
+    file = Path(results(await to_speech.execute(context))["file_path"])
+    assert file.is_absolute()
+    assert any(file.is_relative_to(allowed) for allowed in context.folders)
+    assert (probe(file)["codec_name"], file.suffix) == ("opus", ".ogg")
+
+
+@pytest.mark.row("C-74")
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize(
+    ("written", "codec"), [("opus", "opus"), ("oggopus", "opus"), ("wav", "pcm_s16le"), ("mp3", "mp3")]
+)
+async def test_to_speech_speaks_a_text_of_the_chain_in_the_wanted_format(
+    models: Models, folder: Path, written: str, codec: str
+) -> None:
+    context = context_of(folder, models, {"format": written}, results={"text_to_speech": "Привет"})
+    assert probe(Path(results(await to_speech.execute(context))["file_path"]))["codec_name"] == codec
+
+
+@pytest.mark.row("C-74")
+@pytest.mark.parametrize(
+    ("written", "complaint"),
+    [
+        ({"text_to_speech": "x" * 4001}, "TEXT_TOO_LONG: the text has 4001 characters, more than 4000"),
+        ({"text_to_speech": "xxx", "max_text_length": 2}, "TEXT_TOO_LONG"),
+        ({"text_to_speech": ""}, "TEXT_EMPTY"),
+        ({}, "TEXT_EMPTY"),
+        ({"text_to_speech": "x", "format": "flac"}, "FORMAT_UNKNOWN"),
+        ({"text_to_speech": ["x"]}, "FIELD_MALFORMED: text_to_speech must be a text"),
+        ({"text_to_speech": "x", "ssml": "perhaps"}, "FIELD_MALFORMED: ssml must be true or false"),
+        ({"text_to_speech": "x", "max_text_length": 0}, "FIELD_MALFORMED: max_text_length"),
+        ({"text_to_speech": "x", "cache_max_age": "soon"}, "FIELD_MALFORMED: cache_max_age must be a duration"),
+    ],
+)
+async def test_to_speech_fails_with_a_complaint(
+    models: Models, folder: Path, written: Mapping[str, Any], complaint: str
+) -> None:
+    assert error(await to_speech.execute(context_of(folder, models, written))).startswith(complaint)
+
+
+@pytest.mark.row("C-86")
+async def test_without_espeak_only_to_speech_fails(
+    models: Models, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ending = await to_speech.execute(context_of(folder, models, {"text_to_speech": "x"}))
+    assert error(ending) == "PROGRAM_MISSING: espeak-ng is not installed; install the package espeak-ng"
+    answer = await completion.execute(context_of(folder, models, {"user_message": "x"}))
+    assert results(answer)["response_text"] == "Answer to: x"
+
+
+@pytest.mark.row("C-77")
+@pytest.mark.usefixtures("programs")
+async def test_the_same_speech_is_the_same_file_unless_a_new_one_is_wanted(models: Models, folder: Path) -> None:
+    context = context_of(folder, models, {"text_to_speech": "Привет"})
+    first, again = [Path(results(await to_speech.execute(context))["file_path"]) for _ in range(2)]
+    made = first.stat().st_ino
+    assert first == again
+    assert again.stat().st_ino == made
+    await to_speech.execute(context_of(folder, models, {"text_to_speech": "Привет", "cache_max_age": "0s"}))
+    assert first.stat().st_ino != made
+
+
+# from_speech
+
+
+@pytest.mark.row("C-75")
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize(("language", "text"), [({}, UNDERSTOOD["ru"]), ({"language": "en-US"}, UNDERSTOOD["en"])])
+async def test_from_speech_reads_a_file_of_the_bot(
+    models: Models, folder: Path, language: Mapping[str, Any], text: str
+) -> None:
+    context = context_of(folder, models, {"audio_file": "speech/hello.mp3", **language})
+    ending = await from_speech.execute(context)
+    assert results(ending) == {"speech_to_text": text}
+    assert ending.returned.from_person == {"speech_to_text"}
+
+
+@pytest.mark.row("C-75")
+@pytest.mark.usefixtures("programs")
+async def test_from_speech_reads_what_to_speech_made(models: Models, folder: Path) -> None:
+    file = results(await to_speech.execute(context_of(folder, models, {"text_to_speech": "Привет"})))["file_path"]
+    ending = await from_speech.execute(context_of(folder, models, {"audio_file": file}))
+    assert results(ending) == {"speech_to_text": UNDERSTOOD["ru"]}
+
+
+@pytest.fixture
+async def bot_api(state: SandboxState) -> AsyncIterator[BotApiServer]:
+    server = BotApiServer(state)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def telegram(bot_api: BotApiServer) -> AsyncIterator[aiogram.Bot]:
+    session = AiohttpSession(api=TelegramAPIServer.from_base(bot_api.url))
+    yield aiogram.Bot(bot_api.token, session=session)
+    await session.close()
+
+
+async def uploaded(telegram: aiogram.Bot, content: bytes) -> str:
+    """The id of a voice message in Telegram."""
+    message = await telegram.send_voice(7, BufferedInputFile(content, "voice.ogg"))
+    assert message.voice is not None
+    return message.voice.file_id
+
+
+@pytest.mark.row("C-75")
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize("kind", ["voice", "audio", "document", "audio_file_id"])
+async def test_from_speech_reads_a_voice_message_of_telegram(
+    models: Models, folder: Path, telegram: aiogram.Bot, kind: str
+) -> None:
+    file_id = await uploaded(telegram, TONES["opus"])
+    attachment = {"type": kind, "file_id": file_id, **({"mime_type": "audio/ogg"} if kind == "document" else {})}
+    photo = {"type": "photo", "file_id": "a"}
+    by_id = kind == "audio_file_id"
+    event = EVENT if by_id else {**EVENT, "attachments": [photo, attachment]}
+    written = {"audio_file_id": file_id} if by_id else {}
+    context = context_of(folder, models, written, event=event, telegram=telegram)
+    assert results(await from_speech.execute(context)) == {"speech_to_text": UNDERSTOOD["ru"]}
+
+
+@pytest.mark.row("C-75")
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize(
+    ("written", "complaint"),
+    [
+        ({"audio_file": "../secret.mp3"}, "AUDIO_FILE_OUTSIDE"),
+        ({"audio_file": "/etc/passwd"}, "AUDIO_FILE_OUTSIDE"),
+        ({"audio_file": "speech/none.mp3"}, "AUDIO_FILE_NOT_FOUND"),
+        ({"audio_file": "bot.yaml"}, "PROGRAM_FAILED: ffprobe"),
+        ({"audio_file": "speech/hello.mp3", "max_audio_duration": "soon"}, "FIELD_MALFORMED: max_audio_duration"),
+        ({"audio_file": "speech/hello.mp3", "cache_max_age": "x"}, "FIELD_MALFORMED: cache_max_age"),
+        ({"audio_file_id": "unknown"}, "AUDIO_FILE_NOT_FOUND"),
+        ({}, "AUDIO_MISSING"),
+        ({"attachments": [{"type": "voice"}]}, "AUDIO_MISSING"),
+        ({"attachments": "x"}, "AUDIO_MISSING"),
+    ],
+)
+async def test_from_speech_fails_with_a_complaint(
+    models: Models, folder: Path, telegram: aiogram.Bot, written: Mapping[str, Any], complaint: str
+) -> None:
+    (folder / "bot.yaml").write_text("roles: {}")
+    (folder.parent / "secret.mp3").write_bytes(TONES["mp3"])
+    ending = await from_speech.execute(context_of(folder, models, written, telegram=telegram))
+    assert error(ending).startswith(complaint)
+
+
+async def test_a_file_of_telegram_that_is_too_large_is_not_downloaded(
+    models: Models, folder: Path, telegram: aiogram.Bot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file_id = await uploaded(telegram, TONES["opus"])
+    monkeypatch.setattr(recordings, "MOST_BYTES", 1000)
+    context = context_of(folder, models, {"audio_file_id": file_id}, telegram=telegram)
+    assert error(await from_speech.execute(context)).startswith("AUDIO_TOO_LARGE")
+
+
+async def test_a_failure_of_telegram_does_not_show_the_token(
+    models: Models, folder: Path, telegram: aiogram.Bot, state: SandboxState
+) -> None:
+    state.add_rule(Rule("telegram-bot", Fault("not_json"), method="getFile"))
+    context = context_of(folder, models, {"audio_file_id": "x"}, telegram=telegram)
+    assert error(await from_speech.execute(context)) == "AUDIO_UNAVAILABLE: Telegram did not send the file"
+
+
+@pytest.mark.row("C-86")
+async def test_without_a_service_from_speech_fails_and_says_so(folder: Path, tmp_path: Path) -> None:
+    context = context_of(folder, models_in(tmp_path), {"audio_file": "speech/hello.mp3"})
+    assert error(await from_speech.execute(context)) == "NOT_SET_UP: nothing is set up"
+
+
+async def test_a_voice_message_of_another_channel_cannot_be_fetched(models: Models, folder: Path) -> None:
+    event = {**EVENT, "channel": "vk", "attachments": [{"type": "voice", "file_id": "1"}]}
+    ending = await from_speech.execute(context_of(folder, models, {}, event=event))
+    assert error(ending).startswith("AUDIO_NOT_FETCHABLE")
+
+
+# completion
+
+
+@pytest.mark.row("C-78")
+async def test_a_completion_answers_the_message(models: Models, folder: Path) -> None:
+    written = {"system_prompt": "Be short.", "user_message": "{event_text}", "placeholder": True}
+    ending = await completion.execute(context_of(folder, models, written))
+    answer = {"response_text": "Answer to: Привет", "model_used": MODEL, "tokens_used": 6}
+    assert results(ending) == answer
+    assert ending.returned.from_person == {"response_text"}
+
+
+@pytest.mark.row("C-78")
+async def test_the_options_of_a_completion_may_be_texts(models: Models, folder: Path) -> None:
+    written = {"user_message": "one two", "model": "big", "temperature": "0.5", "max_tokens": "3"}
+    ending = await completion.execute(context_of(folder, models, written))
+    assert results(ending) == {"response_text": "Answer to: one", "model_used": "big", "tokens_used": 5}
+
+
+@pytest.mark.row("C-78")
+@pytest.mark.parametrize(
+    ("written", "complaint"),
+    [
+        ({}, "TEXT_EMPTY: user_message is empty"),
+        ({"user_message": "x", "temperature": "warm"}, "FIELD_MALFORMED: temperature must be a number"),
+        ({"user_message": "x", "temperature": "nan"}, "FIELD_MALFORMED: temperature must be a number"),
+        ({"user_message": "x", "temperature": 9}, "REQUEST_REFUSED: the service answered 400"),
+        ({"user_message": "x", "max_tokens": 1.5}, "FIELD_MALFORMED: max_tokens must be a whole number above 0"),
+        ({"user_message": "x", "model": "unauthorized"}, "KEY_REFUSED: the service refuses the key; set ADA_KEY"),
+        ({"user_message": "x", "model": "bad-gateway"}, "SERVICE_FAILED: the service answered 502"),
+    ],
+)
+async def test_a_completion_fails_with_a_complaint(
+    models: Models, folder: Path, written: Mapping[str, Any], complaint: str
+) -> None:
+    assert error(await completion.execute(context_of(folder, models, written))).startswith(complaint)
+
+
+@pytest.mark.row("C-77")
+async def test_the_same_question_of_a_bot_is_asked_once_unless_a_new_answer_is_wanted(
+    models: Models, folder: Path, state: SandboxState
+) -> None:
+    for _ in range(3):
+        await completion.execute(context_of(folder, models, {"user_message": "x"}))
+    assert state.counter("models", "completion") == 1
+    await completion.execute(context_of(folder, models, {"user_message": "x", "cache_max_age": 0}))
+    assert state.counter("models", "completion") == 2
+
+
+@pytest.mark.row("C-76")
+def test_the_slow_actions_have_tubes_of_their_own() -> None:
+    tubes = [module.ACTION.tube for module in (to_speech, from_speech, completion)]
+    assert tubes == ["scenarios.speech", "scenarios.speech", "scenarios.models"]
