@@ -67,10 +67,19 @@ class QuotaExceeded(TooMany):
     """The sender has used up its quota of `limit` deliveries per `period`."""
 
     def __init__(self, limit: int, period: timedelta, retry_after: timedelta) -> None:
-        detail = f"The quota of {limit} deliveries in {period} is used up; the next one is possible in {retry_after}."
+        used = f"The quota of {limit} deliveries in {_in_words(period)} is used up"
+        detail = f"{used}; the next one is possible in {_in_words(retry_after)}."
         super().__init__("QUOTA_EXCEEDED", detail, retry_after)
         self.limit = limit
         self.period = period
+
+
+def _in_words(span: timedelta) -> str:
+    """A duration, rounded up to seconds: `24 h`, `23 h 59 min 12 s`."""
+    minutes, seconds = divmod(-(-span // timedelta(seconds=1)), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((hours, "h"), (minutes, "min"), (seconds, "s"))
+    return " ".join(f"{count} {unit}" for count, unit in parts if count) or "0 s"
 
 
 class SetupError(AdaError):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.courier import NEVER, Message, Outcome, Reason, Rejected, Sent, SetupError
+from core.courier import NEVER, Feature, Message, Outcome, Reason, Rejected, Sent, SetupError
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Echo:
     batch = 10
     parcel = 100
     remembers = NEVER  # a file accepts the same line twice
+    shows = frozenset[Feature]()
 
     def __init__(self, path: Path) -> None:
         self.account = str(path)

@@ -13,6 +13,7 @@ from cli.processes.startup import stop_requested
 from cli.processes.supervisor import announce
 from core.courier.interface import FOREVER, Message, Outcome, Sent
 from core.courier.runtime import Runtime
+from core.model.content import Feature
 from core.redis.store import Store
 
 CHANNEL = "lag"
@@ -27,6 +28,7 @@ class LagCourier:
     batch = 1
     parcel = PARCEL
     remembers = FOREVER
+    shows = frozenset[Feature]()
 
     def __init__(self, count: int) -> None:
         self._count = count

@@ -23,6 +23,8 @@ def header_lines(history: History) -> Iterator[str]:
     yield f"{history['id']}  {history['state']}: {verdict_text(history['verdict'])}"
     yield f"from  {sender.get('name') or sender['id']}, by {history['origin']}"
     yield f"text  {shorten(history['text'])}"
+    if history.get("content"):
+        yield f"with  {format_content(history['content'])}"
     for name in ("created_at", "deliver_at", "moved_from", "released_at", "finished_at", "expires_at"):
         if history.get(name):
             yield f"{name.replace('_', ' '):<12} {history[name]}"
@@ -39,7 +41,17 @@ def recipient_lines(history: History) -> Iterator[str]:
 
 def format_outcome(channel: str, outcome: Mapping[str, Any]) -> str:
     reason = f" ({outcome['reason']})" if outcome.get("reason") else ""
-    return f"{channel} {outcome['status']}{reason}"
+    not_shown = f" without {', '.join(outcome['not_shown'])}" if outcome.get("not_shown") else ""
+    return f"{channel} {outcome['status']}{reason}{not_shown}"
+
+
+def format_content(content: Mapping[str, Any]) -> str:
+    """What a delivery has besides its text: HTML, 3 buttons, photo, …"""
+    buttons = sum(len(row) for name in ("inline", "reply") for row in content.get(name, ()))
+    parts = [content.get("parse_mode", ""), f"{buttons} button{'s' * (buttons > 1)}" if buttons else ""]
+    parts += [f"{attachment['type']}" for attachment in content.get("attachments", ())]
+    parts += [f"{name.replace('_', ' ')} {content[name]}" for name in ("reply_to", "edit", "remove") if name in content]
+    return ", ".join(filter(None, parts)) or "no keyboard"
 
 
 def format_recipient(recipient: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ Called by core.audit.audit.
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
 from core.audit import directory_invariants
@@ -33,7 +33,7 @@ from core.audit.lane_invariants import (
     tenant_violations,
 )
 from core.audit.seen import PAGE, Seen, pages
-from core.audit.task_invariants import Numbers, facts_of, task_snapshot, task_violations
+from core.audit.task_invariants import Numbers, task_snapshot, task_violations
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store
 
@@ -139,14 +139,14 @@ class Scanner:
         numbers = Numbers(int(now), int(order), int(token))
         found: Found = []
         for task in filter(None, map(task_snapshot, rows)):
-            self._count(task.id, facts_of(task))
+            self._count(task.id, task.facts)
             violations = list(task_violations(self.shard, task, numbers))
             if violations:
                 self.seen.broken.add(task.id)
             found += violations
         return found
 
-    def _count(self, task_id: str, facts: dict[str, str]) -> None:
+    def _count(self, task_id: str, facts: Mapping[str, str]) -> None:
         if task_id in self.seen.tasks:
             return
         self.seen.tasks.add(task_id)
@@ -163,7 +163,7 @@ class Scanner:
         """I8. Two tasks that seemed to have one number are read again together."""
         for name, one, other in self.seen.duplicates:
             _, _, _, *rows = await self._store.run("audit_tasks", self.shard, one, other)
-            tasks = [facts_of(task) for task in map(task_snapshot, rows) if task is not None]
+            tasks = [task.facts for task in map(task_snapshot, rows) if task is not None]
             given = {task.get(name) for task in tasks}
             if len(tasks) == 2 and len(given) == 1 and None not in given:
                 key, why = KEYS["task"].at(self.shard, other), "to which task it was given is unknown"

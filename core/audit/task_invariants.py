@@ -17,7 +17,7 @@ class TaskSnapshot(NamedTuple):
     """A row of lua/audit/audit_tasks.lua. Scores as text; None: not in that index. `unfound`: indexes that lack it."""
 
     id: str
-    facts: Sequence[str | None]
+    facts: Mapping[str, str]
     due: str | None
     lease: str | None
     expires: str | None
@@ -41,23 +41,23 @@ class Numbers:
 
 
 _NEEDED = ("state", "tube", "tenant", "priority", "order")
+_NUMBERS = ("priority", "order", "due", "expires")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 def task_snapshot(row: Sequence[Any]) -> TaskSnapshot | None:
     """None if there is no such task."""
-    return None if len(row) == 1 else TaskSnapshot._make([*row[:12], tuple(row[12:])])
-
-
-def facts_of(seen: TaskSnapshot) -> dict[str, str]:
-    return {name: value for name, value in zip(TASK_FACTS, seen.facts, strict=True) if value is not None}
+    if len(row) == 1:
+        return None
+    facts = {name: value for name, value in zip(TASK_FACTS, row[1], strict=True) if value is not None}
+    return TaskSnapshot._make([row[0], facts, *row[2:12], tuple(row[12:])])
 
 
 def task_violations(shard: int, seen: TaskSnapshot, numbers: Numbers) -> Iterator[Violation]:
     """I1, I2, I5, I6, I8, I9, I10, I11, I12 of one task."""
-    facts, key = facts_of(seen), KEYS["task"].at(shard, seen.id)
+    facts, key = seen.facts, KEYS["task"].at(shard, seen.id)
     broken = [name for name in _NEEDED if name not in facts]
-    broken += [name for name in ("priority", "order", "due", "expires") if not _NUMBER.fullmatch(facts.get(name, "0"))]
+    broken += [name for name in _NUMBERS if name in facts and not _NUMBER.fullmatch(facts[name])]
     if broken or facts["state"] not in (*LIVE, *ENDS):
         why = "its work is unknown"
         yield Violation("I1", key, f"{facts}", f"a task ({', '.join(broken) or 'state'})", why=why)

@@ -5,8 +5,8 @@ Guarantees: all recipients who can be served now are served before those who mus
 scope. A crash doubles no message where the provider recognises a repeat, and otherwise ends as `unknown`. After an
 attempt that may have sent the message, no status claims that it was not sent.
 
-This package exports all that a courier may import of core: `Message` in, `Outcome` out, reasons, `SetupError`,
-`e164`, `split_text`, `sms_parts`. The process is `core.courier.runtime.Runtime`.
+This package exports all that a courier may import of core: `Message` in with its `Content`, `Outcome` out, reasons,
+`SetupError`, `e164`, `split_text`, `cut_text`, `sms_parts`. The process is `core.courier.runtime.Runtime`.
 
 Neighbours: `core.queue` (claims), `core.history` (outcomes, delivery reports), `couriers/` (the channels), `cli`
 (starts the processes).
@@ -29,19 +29,28 @@ from core.courier.interface import (
     Unknown,
 )
 from core.errors import SetupError
+from core.model.content import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode
 from core.model.phone_numbers import e164
 from core.model.sms_parts import coding_of, sms_parts
 from core.model.states import Reason
+from core.model.text_marks import Span, cut_text, plain_text, spans
 from core.model.text_parts import split_text
 
 __all__ = [
+    "EVERY_FEATURE",
     "FOREVER",
     "NEVER",
+    "Attachment",
+    "AttachmentType",
+    "Button",
+    "Content",
     "Courier",
     "Deferred",
+    "Feature",
     "Halted",
     "Message",
     "Outcome",
+    "ParseMode",
     "Partly",
     "ReadMark",
     "Reason",
@@ -49,10 +58,14 @@ __all__ = [
     "Scope",
     "Sent",
     "SetupError",
+    "Span",
     "Split",
     "Unknown",
     "coding_of",
+    "cut_text",
     "e164",
+    "plain_text",
     "sms_parts",
+    "spans",
     "split_text",
 ]

@@ -17,6 +17,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from core.model.content import Content, Feature
 from core.model.states import Reason
 
 FOREVER = timedelta.max
@@ -38,11 +39,11 @@ ACCOUNT_WIDE = frozenset({Scope.ACCOUNT, Scope.METHOD})
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One text for one address.
+    """One text for one address, and what it has besides the text, as far as the courier `shows` it.
 
     `seed` names (delivery, channel, attempt group), `recipient` names (recipient, contact). A repeat of the message
     after a crash has the same values; a retry that a person asked for has another seed. `report_url`: where the
-    provider sends delivery reports, "" if they are not wanted.
+    provider sends delivery reports, "" if they are not wanted. A text without attachments is never empty.
     """
 
     address: str
@@ -50,6 +51,7 @@ class Message:
     seed: str
     recipient: str
     report_url: str = ""
+    content: Content | None = None
 
     def random_id(self, part: int = 0, bits: int = 63) -> int:
         """The id by which the provider recognises a repeat of this message: a positive number of at most `bits` bits.
@@ -78,11 +80,13 @@ class Sent:
     """The provider has accepted the message. `reference`: the provider's id of it, "" if it is not known.
 
     If the provider reports reading: `peer` names the dialog, and `number` the last part of the message in it.
+    `not_shown`: what only the attempt could find out: a feature, or a feature and the name of a file ("photo a.png").
     """
 
     reference: str = ""
     peer: str = ""
     number: int = 0
+    not_shown: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +168,7 @@ class Courier(Protocol):
     batch: int  # most messages of one attempt
     parcel: int  # most recipients of one parcel; a multiple of `batch`
     remembers: timedelta  # how long the provider recognises a random id: FOREVER, a time, or NEVER
+    shows: frozenset[Feature]  # what the channel can show besides a plain text
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         """Send each message once. Returns one outcome per message, in their order."""

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core.history.encoding import load_content
 from core.history.parcels import Entry, load_parcel
+from core.model.content import Content
 from core.model.history_key import HistoryKey
 from core.queue import Task
 
@@ -23,13 +25,18 @@ class Parcel:
     text: str
     closed: bool
     place: int = 0
+    content: Content | None = None
 
     @classmethod
     def of(cls, task: Task) -> "Parcel":
         """Decode a claimed task that `lua/delivery/enqueue.lua` or `lua/delivery/retry.lua` made. `lua/queue/claim.lua`
-        attaches the history's suffix, the encoded parcel, the text and the closed flag.
+        attaches the history's suffix, the encoded parcel, the text, the closed flag, the place, and the content if the
+        delivery has one.
         """
-        suffix, encoded, text, closed, place = task.attachment
+        suffix, encoded, text, closed, place, *further = task.attachment
+        content = load_content(further[0]) if further else None
         group, entries = load_parcel(encoded)
         number = int(task.id.rpartition(".")[2])
-        return cls(HistoryKey.of(task.shard, suffix), number, group, entries, text, bool(closed), int(place or 0))
+        return cls(
+            HistoryKey.of(task.shard, suffix), number, group, entries, text, bool(closed), int(place or 0), content
+        )

@@ -23,7 +23,6 @@ from core.courier.interface import (
     NEVER,
     Deferred,
     Halted,
-    Message,
     Outcome,
     Partly,
     Scope,
@@ -31,13 +30,13 @@ from core.courier.interface import (
     Split,
     Unknown,
 )
+from core.courier.messages import Messages
 from core.courier.outcome_writer import OutcomeWriter
 from core.courier.parcel import Parcel
 from core.courier.parcel_services import ParcelServices
 from core.courier.pending_entries import PendingEntries, PendingEntry, checkpoint_of
 from core.courier.retry_policy import Final, decide
 from core.errors import StoreError
-from core.history.parcels import Entry
 from core.model.states import Reason, Status
 from core.queue import Claim, Task
 
@@ -65,7 +64,7 @@ class ParcelExecutor:
         self._tube_has_throttles = claim.throttles > 0
         self._clock_offset = task.claimed - claim.asked * 1000
         self._parcel = Parcel.of(task)
-        self._seed = f"{self._parcel.history_key.id}:{self._courier.channel}:{self._parcel.group}"
+        self._messages = Messages(services, self._parcel)
         self._entries = PendingEntries(task, self._parcel, self._courier.channel, self._courier.remembers)
         self._writer = OutcomeWriter(services.queue, task, services.options.lease)
         self._ready: deque[PendingEntry] = deque()
@@ -83,6 +82,7 @@ class ParcelExecutor:
             self._close(pending, Final(Status.UNKNOWN, Reason.CRASHED), pending.attempts)
         await self._select_ready()
         await self._skip_reached()
+        self._refuse_empty()
         async with self._writer.writing():
             await self._services.attempt_pool.attempt_all(self, -(-len(self._ready) // self._courier.batch))
         await self._settle()
@@ -112,6 +112,12 @@ class ParcelExecutor:
                 self._close(pending, Final(Status.SKIPPED, Reason.REACHED_ELSEWHERE), 0)
             else:
                 self._ready.append(pending)
+
+    def _refuse_empty(self) -> None:
+        """Close all entries if the channel can show nothing of the delivery."""
+        while self._ready and self._messages.presented.is_empty:
+            pending = self._ready.popleft()
+            self._close(pending, self._unattempted(pending, Final(Status.FAILED, Reason.CONTENT_REFUSED)), 0)
 
     async def _throttled_chats(self) -> dict[str, int]:
         """Address → the server ms until which it is throttled."""
@@ -198,7 +204,7 @@ class ParcelExecutor:
         """Attempt what is still wanted: the reply to the announcement may name entries cancelled before it."""
         if not (batch := [pending for pending in chosen if not self._closed_early(pending)]):
             return
-        messages = [await self._message(pending.entry) for pending in batch]
+        messages = [await self._messages.message(pending.entry) for pending in batch]
         started = self._now
         try:
             outcomes: Sequence[Outcome] = await self._courier.attempt(messages)
@@ -218,17 +224,6 @@ class ParcelExecutor:
         await self._services.read_marks.note(self._parcel, sent)
         if to_split:
             await self._split(to_split, whole=len(to_split) == len(batch))
-
-    async def _message(self, entry: Entry) -> Message:
-        report_url = await self._report_url(entry) if self._services.options.report_url else ""
-        return Message(entry.address, self._parcel.text, self._seed, f"{entry.id!r}:{entry.contact}", report_url)
-
-    async def _report_url(self, entry: Entry) -> str:
-        base_url = self._services.options.report_url
-        token = await self._services.delivery_reports.token(
-            self._parcel.history_key, self._courier.channel, self._parcel.number, entry
-        )
-        return f"{base_url}{'&' if '?' in base_url else '?'}token={token}"
 
     async def _split(self, refused: list[tuple[PendingEntry, Split]], *, whole: bool) -> None:
         """Attempt each half, down to the one message that the provider refuses. `whole`: the provider took none of the
@@ -282,7 +277,12 @@ class ParcelExecutor:
         return [pending._replace(not_before=max(pending.not_before, until)) for pending in unserved]
 
     def _close(self, pending: PendingEntry, final: Final, attempts: int) -> None:
-        self._writer.note(pending.entry.item(final.status, final.reason, final.reference, attempts))
+        """Note the outcome; with what was not shown if the recipient may have received the rest, or if nothing else
+        was left.
+        """
+        with_content = final.status in (Status.SENT, Status.UNKNOWN) or final.reason == Reason.CONTENT_REFUSED
+        not_shown = (*self._messages.presented.not_shown, *final.not_shown) if with_content else ()
+        self._writer.note(pending.entry.item(final.status, final.reason, final.reference, attempts, not_shown))
 
     async def _settle(self) -> None:
         postponed = [*self._postponed, *self._until_throttle_ends(self._ready)]

@@ -14,6 +14,7 @@ Invariant I18: after an attempt that may have sent the message, whole or in part
 never as failed; the reason of a later refusal is kept. Test: tests/courier/test_ambiguous_ends.py.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -27,11 +28,12 @@ _LONGEST_OWN_PAUSE = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """The outcome of the entry is final."""
+    """The outcome of the entry is final. `not_shown`: as in `Sent`."""
 
     status: Status
     reason: str = ""
     reference: str = ""
+    not_shown: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,8 @@ def decide(
     """
     not_sent = Status.UNKNOWN if unclear else Status.FAILED
     match outcome:
-        case Sent(reference):
-            return Final(Status.SENT, reference=reference)
+        case Sent():
+            return Final(Status.SENT, "", outcome.reference, outcome.not_shown)
         case Rejected(reason):
             return Final(not_sent, reason)
         case Deferred():

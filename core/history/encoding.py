@@ -3,6 +3,7 @@
     people:<page>          [[id, [number of contacts in each channel], name?, origin?], …]
     parcel:<channel>:<n>   see `core.history.parcels`
     opted_out              {channel: [number of a recipient that wants no messages there, …]}; missing if there is none
+    content                JSON of `core.model.content.Content`; missing if there is none
     plan                   "telegram 90 100,57;sms 3;vk 0"   (channel, recipients with a contact, entries per parcel;
                            without sizes there is one parcel, with one entry for each of these recipients)
 
@@ -18,6 +19,7 @@ import msgspec
 
 from core.history.parcels import EntryRow, cut, cut_aligned, dump_parcel
 from core.model.compact_json import compact_json
+from core.model.content import Content
 from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, NewDelivery, Recipient, Strategy
 from core.model.history_key import Id
 
@@ -55,6 +57,8 @@ def history_fields(delivery: NewDelivery, parcel_sizes: Mapping[str, int]) -> li
     recipients, entries, reached = _rows(delivery)
     fields: list[FieldOrValue] = ["sender", compact_json(delivery.sender), "text", delivery.text]
     fields += _options(delivery)
+    if delivery.content is not None:
+        fields += ("content", compact_json(delivery.content))
     for page, page_rows in enumerate(cut(recipients, PAGE)):
         fields += (f"people:{page}", compact_json(page_rows))
     plan = []
@@ -139,6 +143,13 @@ def _options(delivery: NewDelivery) -> Iterator[FieldOrValue]:
         yield from ("strategy", "first")
     if delivery.wait is not None:
         yield from ("wait", delivery.wait // timedelta(milliseconds=1))
+
+
+_decode_content = msgspec.json.Decoder(Content).decode
+
+
+def load_content(text: str | None) -> Content | None:
+    return _decode_content(text) if text else None
 
 
 def load_recipients(text: str, page: int) -> list[StoredRecipient]:

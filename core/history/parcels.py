@@ -17,6 +17,11 @@ from core.model.states import Status
 
 T = TypeVar("T")
 
+_NOT_SHOWN = "\x1f"
+"""Begins, behind the reference of a stored outcome, the list of what was not shown."""
+
+_ONE_LINE = str.maketrans({"\n": " ", _NOT_SHOWN: " "})
+
 EntryRow = tuple[Id, int, int, int, str]
 """An `Entry` that is being written: a plain tuple, because a delivery may have 10,000 of them."""
 
@@ -34,9 +39,16 @@ class Entry(NamedTuple):
         """The name of its field among the outcomes."""
         return outcome_field(self.id, channel, self.contact)
 
-    def item(self, status: Status, reason: str = "", reference: str = "", attempts: int = -1) -> list[Any]:
+    def item(
+        self,
+        status: Status,
+        reason: str = "",
+        reference: str = "",
+        attempts: int = -1,
+        not_shown: Sequence[str] = (),
+    ) -> list[Any]:
         """Its outcome as the scripts take it (lua/shared/outcome.lua). `attempts` -1 keeps the count that is stored."""
-        return [
+        item = [
             str(self.id),
             "i" if isinstance(self.id, int) else "s",
             self.number,
@@ -44,14 +56,23 @@ class Entry(NamedTuple):
             self.contacts,
             status,
             reason,
-            reference.replace("\n", " "),
+            reference.translate(_ONE_LINE),
             attempts,
         ]
+        return [*item, compact_json(not_shown)] if not_shown else item
 
 
 def outcome_field(recipient: Id, channel: str, contact: int = 0) -> str:
     """The field of one contact in the hash of outcomes."""
     return f"{recipient}:{channel}" if contact == 0 else f"{recipient}:{channel}:{contact}"
+
+
+def load_not_shown(reference: str) -> tuple[str, Sequence[str]]:
+    """The reference of a stored outcome, and what was not shown."""
+    if _NOT_SHOWN not in reference:
+        return reference, ()
+    reference, _, listed = reference.partition(_NOT_SHOWN)
+    return reference, msgspec.json.decode(listed, type=tuple[str, ...])
 
 
 def parcel_task(key: HistoryKey, channel: str, number: int) -> str:

@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from core.history.encoding import ChannelPlan, StoredRecipient, load_opted_out, load_plan
-from core.history.parcels import outcome_field
+from core.history.encoding import ChannelPlan, StoredRecipient, load_content, load_opted_out, load_plan
+from core.history.parcels import load_not_shown, outcome_field
 from core.model.clock import from_ms
 from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, Strategy
 from core.model.history import ChannelRecord, History, OutcomeRecord, RecipientRecord
@@ -26,7 +26,7 @@ from core.model.states import REACHED, DeliveryState, Reason, Status, best, verd
 FIELDS = (
     *("tenant", "sender", "text", "origin", "state", "version", "created", "due", "released", "finished", "expires"),
     *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
-    *("priority", "lapsed", "strategy", "wait", "opted_out"),
+    *("priority", "lapsed", "strategy", "wait", "opted_out", "content"),
 )
 
 _COUNTED: tuple[Status, ...] = tuple(status for status in Status if status not in (Status.QUEUED, Status.NO_CONTACT))
@@ -63,13 +63,15 @@ def unwritten_status(fields: HistoryFields) -> Status:
 
 
 def read_outcome(text: str, over: bool) -> OutcomeRecord:
-    """Decode `status|reason|at ms|version|attempts|reference`. In a delivery that is `over`, an attempt whose outcome
-    was never reported is `unknown`.
+    """Decode `status|reason|at ms|version|attempts|reference` and what was not shown (lua/shared/outcome.lua). In a
+    delivery that is `over`, an attempt whose outcome was never reported is `unknown`.
     """
     status, reason, at, version, attempts, reference = text.split("|", 5)
     if over and Status(status) is Status.SENDING:
         status, reason = Status.UNKNOWN, Reason.CRASHED
-    return OutcomeRecord(Status(status), reason or None, reference or None, int(attempts), from_ms(at), int(version))
+    reference, not_shown = load_not_shown(reference)
+    known = Status(status), reason or None, reference or None, int(attempts), from_ms(at), int(version)
+    return OutcomeRecord(*known, not_shown)
 
 
 def channel_records(fields: HistoryFields, counters: HistoryFields) -> dict[str, ChannelRecord]:
@@ -222,6 +224,7 @@ def assemble(
         priority=int(fields["priority"] or DEFAULT_PRIORITY),
         strategy=Strategy(fields["strategy"] or Strategy.ALL),
         wait=timedelta(milliseconds=int(fields["wait"])) if fields["wait"] else None,
+        content=load_content(fields["content"]),
         reported=sum(1 for channel in channels.values() if channel.state == "reported"),
         recipients=recipients,
         next=cursor,

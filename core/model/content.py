@@ -1,6 +1,6 @@
 """What a delivery has besides its text: marks in the text, buttons, files, and the message that it concerns.
 
-Frozen values. Each courier shows what its channel can show; the rest is recorded in the history.
+Frozen values. Each courier shows what its channel can show; the rest is recorded in the history (`Feature`).
 """
 
 from collections.abc import Sequence
@@ -26,6 +26,30 @@ class AttachmentType(StrEnum):
     ANIMATION = "animation"
     AUDIO = "audio"
     VOICE = "voice"
+
+
+class Feature(StrEnum):
+    """What a channel may be able to show besides a plain text; an attachment's feature is its type.
+
+    `TEXT_END`: the end of a text that is longer than the channel allows.
+    """
+
+    PARSE_MODE = "parse_mode"
+    INLINE = "inline"
+    REPLY = "reply"
+    REPLY_TO = "reply_to"
+    EDIT = "edit"
+    REMOVE = "remove"
+    PHOTO = "photo"
+    VIDEO = "video"
+    DOCUMENT = "document"
+    ANIMATION = "animation"
+    AUDIO = "audio"
+    VOICE = "voice"
+    TEXT_END = "text_end"
+
+
+EVERY_FEATURE = frozenset(Feature)
 
 
 class Button(Struct, frozen=True, omit_defaults=True):

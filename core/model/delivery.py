@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from core.model.content import Content
 from core.model.history_key import HistoryKey, Id
 from core.model.quota import Quota, QuotaState
 from core.model.states import DeliveryState
@@ -49,8 +50,9 @@ class Recipient(Struct, frozen=True):
 
 
 class NewDelivery(Struct, frozen=True):
-    """One text for many recipients, each of them once. Times are aware; `deliver_at` None means now. `moved_from`: the
-    requested time, if quiet hours have moved it to `deliver_at`. `quota`: what the sender is held to.
+    """One text for many recipients, each of them once; with attachments in `content` the text may be empty. Times are
+    aware; `deliver_at` None means now. `moved_from`: the requested time, if quiet hours have moved it to `deliver_at`.
+    `quota`: what the sender is held to.
 
     `wait` (strategy `first`): how long after `sent` or `unknown` a recipient goes on to the next channel unless a
     delivery report comes. None: `sent` is enough, and `unknown` leads to no other channel.
@@ -73,6 +75,7 @@ class NewDelivery(Struct, frozen=True):
     wait: timedelta | None = None
     moved_from: datetime | None = None
     quota: Quota | None = None
+    content: Content | None = None
 
 
 class Repeat(Struct, frozen=True, gc=False):

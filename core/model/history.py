@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from core.model.content import Content
 from core.model.delivery import Strategy
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState, Status, Verdict
@@ -13,7 +14,7 @@ from core.model.states import DeliveryState, Status, Verdict
 
 class OutcomeRecord(Struct, frozen=True):
     """What became of one recipient in one channel. `version`: the version of the history with which it was written, 0
-    if it was never written.
+    if it was never written. `not_shown`: what the channel could not show of the delivery (C-91).
     """
 
     status: Status
@@ -22,6 +23,7 @@ class OutcomeRecord(Struct, frozen=True):
     attempts: int = 0
     at: datetime | None = None
     version: int = 0
+    not_shown: Sequence[str] = ()
 
 
 class RecipientRecord(Struct, frozen=True):
@@ -69,6 +71,7 @@ class History(Struct, frozen=True):
     next: str | None = None
     strategy: Strategy = Strategy.ALL
     wait: timedelta | None = None
+    content: Content | None = None
 
 
 class Change(Struct, frozen=True):

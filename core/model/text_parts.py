@@ -26,6 +26,14 @@ def split_text(text: str, max_length: int = MAX_LENGTH) -> Sequence[str]:
     return tuple(_parts(text, max_length)) or (text,)
 
 
+def beginning(text: str, max_length: int) -> str:
+    """Return the longest beginning that is not longer and ends between two visible characters."""
+    limit = _limit(text, 0, max_length)
+    while 0 < limit < len(text) and _continues(text, limit):
+        limit -= 1
+    return text[:limit]
+
+
 def _parts(text: str, max_length: int) -> Iterator[str]:
     start = 0
     while start < len(text):

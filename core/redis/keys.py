@@ -40,10 +40,9 @@ class Key:
 
     def at(self, shard: int, *parts: str) -> str:
         """The key itself."""
-        name = self.pattern.replace("{s}", f"{{{shard}}}", 1)
-        for part, value in zip(self.parts, parts, strict=True):
-            name = name.replace(f"<{part}>", value, 1)
-        return name
+        start, *between = _texts_of(self.pattern)
+        words = (f"{{{shard}}}", *parts)
+        return start + "".join(word + text for word, text in zip(words, between, strict=True))
 
     @property
     def lua(self) -> str:
@@ -64,6 +63,12 @@ def _lua_piece(piece: str) -> str:
 
 
 @cache
+def _texts_of(pattern: str) -> list[str]:
+    """The texts before, between and after the shard tag and the parts."""
+    return re.split(r"\{s\}|<\w+>", pattern)
+
+
+@cache
 def _regex_of(pattern: str) -> re.Pattern[str]:
     pieces = re.split(r"(\{s\}|<\w+>)", pattern)
     return re.compile("".join(_regex_piece(piece) for piece in pieces), re.DOTALL)
@@ -81,14 +86,15 @@ _TABLE = [
         "history:{s}:<suffix>",
         "hash",
         Lifetime.RETENTION,
-        "the delivery: sender, text, recipients, state, counters",
+        "the delivery: sender, text, content, recipients, state, counters",
     ),
     Key(
         "outcomes",
         "history:{s}:<suffix>:outcomes",
         "hash",
         Lifetime.RETENTION,
-        "`<recipient>:<channel>[:<n-th further contact>]` → status|reason|at ms|version|attempts|reference",
+        "`<recipient>:<channel>[:<n-th further contact>]` → status|reason|at ms|version|attempts|reference; "
+        "then, if the channel could not show all of the content, 1F and a list of what was not shown",
     ),
     Key(
         "reached",

@@ -14,6 +14,7 @@ from core.directory import Directory
 from core.errors import Forbidden, Invalid
 from core.model.delivery import NewDelivery, Sender
 from core.sending.addressing import Addressing
+from core.sending.content_rules import check_content
 from core.sending.order import Caller, Order
 
 MAX_RECIPIENTS = 10_000
@@ -39,6 +40,7 @@ class Preparation:
     async def prepare(self, order: Order, caller: Caller) -> NewDelivery:
         """The delivery with its recipients, its time and its quota. Raises the refusals of `Sending.send`."""
         given = order.delivery
+        check_content(given)
         deliver_at, moved_from = self.moved(given.deliver_at, caller, is_urgent=order.urgent)
         if moved_from and deliver_at and given.expires_at and given.expires_at <= deliver_at:
             detail = f"Quiet hours move the delivery to {deliver_at:%FT%TZ}; it would have expired then."

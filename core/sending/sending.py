@@ -53,7 +53,8 @@ class Sending:
         """Store one delivery; a repeat returns the first result. A refusal leaves no trace.
 
         Raises Invalid USER_NOT_FOUND, GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND, NOBODY_ADDRESSED, TOO_MANY_RECIPIENTS,
-        EXPIRES_BEFORE_DUE; Forbidden NOT_OWNER, URGENT_NOT_ALLOWED; QuotaExceeded; what `Deliveries.enqueue` raises.
+        EXPIRES_BEFORE_DUE, those of `check_content`; Forbidden NOT_OWNER, URGENT_NOT_ALLOWED; QuotaExceeded; what
+        `Deliveries.enqueue` raises.
         """
         delivery = await self._prepare(order, caller, repeat)
         if isinstance(delivery, Accepted):

@@ -5,6 +5,7 @@ again, also from the history instead of the event, has the same id.
 """
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -50,7 +51,9 @@ class _Envelope(msgspec.Struct):
 
 
 class OutcomeData(msgspec.Struct):
-    """What became of one recipient in one channel. `delivery`: the id of the delivery."""
+    """What became of one recipient in one channel. `delivery`: the id of the delivery. `not_shown`: what the channel
+    could not show; absent if it showed everything.
+    """
 
     delivery: str
     history_key: str
@@ -63,6 +66,7 @@ class OutcomeData(msgspec.Struct):
     reference: str | None
     attempts: int
     at: datetime | None
+    not_shown: Sequence[str] | msgspec.UnsetType = msgspec.UNSET
 
 
 class FinishedData(msgspec.Struct):
@@ -109,6 +113,7 @@ def outcome_message(webhook: Webhook, key: HistoryKey, change: Change) -> Messag
         reference=outcome.reference,
         attempts=outcome.attempts,
         at=outcome.at,
+        not_shown=outcome.not_shown or msgspec.UNSET,
     )
     at, subject = outcome.at or from_ms(0), f"{key} {change.recipient}"
     return Message.make(message_id(webhook, key, change.version), EventType.OUTCOME, at, data, subject)

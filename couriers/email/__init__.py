@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
 
-from core.courier import NEVER, Message, Outcome, Reason, Rejected, Sent, SetupError
+from core.courier import NEVER, Feature, Message, Outcome, Reason, Rejected, Sent, SetupError
 from core.mail import (
     LOCALES,
     Invalid,
@@ -63,6 +63,7 @@ class Email:
     batch = 1
     parcel = 100
     remembers = NEVER
+    shows = frozenset[Feature]()
 
     def __init__(self, settings: Settings, mailer: Mailer, templates: Templates) -> None:
         self._settings, self._mailer, self._templates = settings, mailer, templates

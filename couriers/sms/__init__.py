@@ -11,7 +11,19 @@ from pathlib import Path
 import aiohttp
 from yarl import URL
 
-from core.courier import NEVER, Halted, Message, Outcome, Reason, Rejected, SetupError, coding_of, e164, sms_parts
+from core.courier import (
+    NEVER,
+    Feature,
+    Halted,
+    Message,
+    Outcome,
+    Reason,
+    Rejected,
+    SetupError,
+    coding_of,
+    e164,
+    sms_parts,
+)
 from couriers.sms import answers
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a phone number")
@@ -50,6 +62,7 @@ class Sms:
     batch = 1
     parcel = 100
     remembers = NEVER
+    shows = frozenset[Feature]()
 
     def __init__(self, settings: Settings, session: aiohttp.ClientSession) -> None:
         self._settings, self._session = settings, session

@@ -9,7 +9,7 @@ from telethon.errors import PeerIdInvalidError, RandomIdDuplicateError
 from telethon.tl.functions.messages import SendMessageRequest
 from telethon.tl.types import InputPeerUser
 
-from core.courier import FOREVER, Message, Outcome, Partly, ReadMark, Reason, Rejected, Sent, split_text
+from core.courier import FOREVER, Feature, Message, Outcome, Partly, ReadMark, Reason, Rejected, Sent, split_text
 from couriers.telegram import answers
 from couriers.telegram.connection import FAILURES, Connection
 from couriers.telegram.peers import Peers
@@ -26,6 +26,7 @@ class Telegram:
     batch = 1
     parcel = 100
     remembers = FOREVER
+    shows = frozenset[Feature]()
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from aiogram import Bot
 from aiogram.exceptions import TelegramMigrateToChat
 
-from core.courier import NEVER, Message, Outcome, Partly, Reason, Rejected, Sent, split_text
+from core.courier import NEVER, Feature, Message, Outcome, Partly, Reason, Rejected, Sent, split_text
 from couriers.telegram_bot import answers
 from couriers.telegram_bot.migrations import Migrations
 
@@ -21,6 +21,7 @@ class TelegramBot:
     batch = 1
     parcel = 100
     remembers = NEVER
+    shows = frozenset[Feature]()
 
     def __init__(self, account: str, bot: Bot, migrations: Migrations) -> None:
         self.account = account

@@ -15,7 +15,7 @@ from vkbottle import API
 from vkbottle.api.response_validator import ABCResponseValidator
 from vkbottle.http import AiohttpClient
 
-from core.courier import Message, Outcome, ReadMark, Reason, Rejected, Sent, SetupError, Split
+from core.courier import Feature, Message, Outcome, ReadMark, Reason, Rejected, Sent, SetupError, Split
 from couriers.vk import answers
 from couriers.vk.calls import MAX_CALLS, MAX_CODE, MAX_PEERS, MessageKey, execute_code, group_into_calls, message_key
 from couriers.vk.long_poll import read_marks
@@ -41,6 +41,7 @@ class Vk:
     batch = MAX_CALLS * MAX_PEERS
     parcel = batch
     remembers = timedelta(hours=1)
+    shows = frozenset[Feature]()
 
     def __init__(self, api: API, client: AiohttpClient, *, long_poll: bool = False) -> None:
         self._api, self._client = api, client

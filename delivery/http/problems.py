@@ -73,6 +73,11 @@ CODES = {
     # a delivery
     "TEXT_EMPTY": ProblemType(400, "The text is empty"),
     "TEXT_TOO_LONG": ProblemType(400, "The text is too long"),
+    "CONTENT_TOO_LARGE": ProblemType(400, "The content is too large"),
+    "TOO_MANY_BUTTONS": ProblemType(400, "There are too many buttons"),
+    "BUTTON_MALFORMED": ProblemType(400, "A button is malformed"),
+    "TOO_MANY_ATTACHMENTS": ProblemType(400, "There are too many attachments"),
+    "ATTACHMENT_MALFORMED": ProblemType(400, "An attachment is malformed"),
     "NO_RECIPIENTS": ProblemType(400, "There is no recipient"),
     "TOO_MANY_RECIPIENTS": ProblemType(400, "There are too many recipients"),
     "RECIPIENT_MALFORMED": ProblemType(400, "A recipient given as text is malformed"),

@@ -12,6 +12,7 @@ from core.model.history_key import HistoryKey, Id
 from core.model.quota import QuotaState
 from core.model.states import DeliveryState, Status, Verdict
 from core.webhooks import webhook
+from delivery.schemas.content import ContentResponse
 from delivery.schemas.durations import write_duration
 from delivery.schemas.timestamps import write_optional_time, write_time
 
@@ -66,19 +67,24 @@ class LineAccepted(Struct):
 
 
 class Outcome(Struct):
-    """The outcome for one recipient in one channel. Before the first attempt there is only the status."""
+    """The outcome for one recipient in one channel. Before the first attempt there is only the status.
+
+    `not_shown`: what the channel could not show of the delivery; absent if it showed everything.
+    """
 
     status: Status
     reason: str | UnsetType | None = UNSET
     reference: str | UnsetType | None = UNSET
     attempts: int | UnsetType = UNSET
     at: str | UnsetType | None = UNSET
+    not_shown: list[str] | UnsetType = UNSET
 
     @classmethod
     def of(cls, record: history.OutcomeRecord) -> "Outcome":
         if not record.version and record.at is None:
             return cls(record.status, record.reason or UNSET)
-        return cls(record.status, record.reason, record.reference, record.attempts, write_optional_time(record.at))
+        known = record.status, record.reason, record.reference, record.attempts, write_optional_time(record.at)
+        return cls(*known, list(record.not_shown) or UNSET)
 
 
 class RecipientHistory(Struct):
@@ -97,7 +103,9 @@ class RecipientHistory(Struct):
 
 
 class DeliverySummary(Struct, kw_only=True):
-    """A delivery without its recipients. `channels`: channel → `state`, and the number of outcomes per status."""
+    """A delivery without its recipients. `channels`: channel → `state`, and the number of outcomes per status.
+    `content`: absent if the delivery has only a text.
+    """
 
     id: str
     history_key: str
@@ -122,6 +130,7 @@ class DeliverySummary(Struct, kw_only=True):
     priority: int
     strategy: delivery.Strategy
     wait: str | None
+    content: ContentResponse | UnsetType = UNSET
 
     @classmethod
     def of(cls, history: history.History) -> "DeliverySummary":
@@ -153,7 +162,8 @@ def _summary(history: history.History) -> dict[str, Any]:
     channels = {name: {"state": one.state, **one.counts} for name, one in history.channels.items()}
     further = {"id": history.key.id, "history_key": str(history.key), "tags": list(history.tags), "channels": channels}
     wait = None if history.wait is None else write_duration(history.wait)
-    return copied | times | further | {"wait": wait}
+    content = {} if history.content is None else {"content": ContentResponse.of(history.content)}
+    return copied | times | further | {"wait": wait} | content
 
 
 class DeliveryPage(Struct):

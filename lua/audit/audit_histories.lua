@@ -9,11 +9,11 @@
 --         parcels: of each channel in turn [text, history and left of its task]
 -- EVENTS  none
 
-local function counters_of(suffix)
+local function counters_of(suffix, plan)
   local names = {}
-  for _, channel in ipairs(channels_of(suffix)) do
-    names[#names + 1] = 'left:' .. channel
-    for _, status in ipairs(COUNTED) do names[#names + 1] = 'n:' .. channel .. ':' .. status end
+  for _, channel_plan in ipairs(plan) do
+    names[#names + 1] = 'left:' .. channel_plan.channel
+    for _, status in ipairs(COUNTED) do names[#names + 1] = 'n:' .. channel_plan.channel .. ':' .. status end
   end
   if #names == 0 then return {} end
   local values, found = redis.call('HMGET', history_key(suffix), unpack(names)), {}
@@ -30,23 +30,50 @@ end
 
 local function hex(text) return (string.gsub(text, '.', function(byte) return string.format('%02x', string.byte(byte)) end)) end
 
-local function row_of(suffix)
-  local facts = redis.call('HMGET', history_key(suffix), unpack(HISTORY_FACTS))
+local function row_of(suffix, facts)
   local owner = tenant ~= '' and tenant or facts[1] or ''
   local ns = select(2, split_suffix(suffix))
+  local reached = presence(reached_key(suffix))
   return {
-    suffix, facts, counters_of(suffix), redis.call('ZSCORE', listed_key(owner), suffix), redis.call('ZSCORE', live_key(owner), suffix),
+    suffix, facts, {}, redis.call('ZSCORE', listed_key(owner), suffix), redis.call('ZSCORE', live_key(owner), suffix),
     redis.call('ZSCORE', retained_key(), owner .. '|' .. suffix), ns and redis.call('ZSCORE', due_key(), order_member(suffix)) or false,
-    presence(order_key(suffix)), presence(history_key(suffix)), presence(outcomes_key(suffix)), presence(reached_key(suffix)),
-    hex(redis.call('GET', reached_key(suffix)) or ''),
+    presence(order_key(suffix)), presence(history_key(suffix)), presence(outcomes_key(suffix)), reached,
+    reached > 0 and hex(redis.call('GET', reached_key(suffix)) or '') or '',
   }
 end
 
-local function parcels_of(suffix, plan)
+-- Returns the outcomes, or false if that is too much. Outcomes of another type are a violation of their own.
+local function outcomes_within(suffix, plan, size)
+  local stored = redis.pcall('HLEN', outcomes_key(suffix))
+  if type(stored) ~= 'number' then return false end
+  size = size + stored
+  for _, channel_plan in ipairs(plan) do
+    for _, parcel in ipairs(channel_plan.parcels) do size = size + parcel end
+  end
+  if size > entries then return false end
+  entries = entries - size
+  return stored == 0 and {} or redis.call('HGETALL', outcomes_key(suffix))
+end
+
+-- Returns the fields by name, and the counters among them. One call for all fields costs less than one for those that are needed.
+local function fields_of(suffix)
+  local flat, fields, counters = redis.call('HGETALL', history_key(suffix)), {}, {}
+  for n = 1, #flat, 2 do
+    local name = flat[n]
+    fields[name] = flat[n + 1]
+    if string.find(name, '^n:') or string.find(name, '^left:') then
+      counters[#counters + 1] = name
+      counters[#counters + 1] = flat[n + 1]
+    end
+  end
+  return fields, counters
+end
+
+local function parcels_in(fields, suffix, plan)
   local found = {}
   for _, channel_plan in ipairs(plan) do
     for n = 0, #channel_plan.parcels - 1 do
-      local text = redis.call('HGET', history_key(suffix), 'parcel:' .. channel_plan.channel .. ':' .. n)
+      local text = fields['parcel:' .. channel_plan.channel .. ':' .. n] or false
       local task = peek_hash(task_key(parcel_id(suffix, channel_plan.channel, n)), 'history', 'left')
       found[#found + 1] = { text, task[1], task[2] }
     end
@@ -54,32 +81,32 @@ local function parcels_of(suffix, plan)
   return found
 end
 
-local function pages_of(suffix)
+local function pages_in(fields)
   local found = {}
-  while true do
-    local text = redis.call('HGET', history_key(suffix), 'people:' .. #found)
-    if not text then return found end
-    found[#found + 1] = text
+  while fields['people:' .. #found] do found[#found + 1] = fields['people:' .. #found] end
+  return found
+end
+
+local function position_of(name)
+  for n, fact in ipairs(HISTORY_FACTS) do
+    if fact == name then return n end
   end
 end
 
--- Outcomes of another type are a violation of their own.
-local function content_of(suffix)
-  local stored = entries > 0 and redis.pcall('HLEN', outcomes_key(suffix))
-  if type(stored) ~= 'number' then return false end
-  local plan, size = plan_of(suffix), tonumber(redis.call('HGET', history_key(suffix), 'recipients') or 0) + stored
-  for _, channel_plan in ipairs(plan) do
-    for _, parcel in ipairs(channel_plan.parcels) do size = size + parcel end
-  end
-  if size > entries then return false end
-  entries = entries - size
-  return { redis.call('HGETALL', outcomes_key(suffix)), pages_of(suffix), parcels_of(suffix, plan) }
-end
+local PLAN, RECIPIENTS = position_of('plan'), position_of('recipients')
 
 local reply = { now }
 for _, suffix in ipairs(suffixes) do
-  local row = row_of(suffix)
-  row[#row + 1] = content_of(suffix)
+  local facts = redis.call('HMGET', history_key(suffix), unpack(HISTORY_FACTS))
+  local row, plan = row_of(suffix, facts), plan_in(facts[PLAN] or '')
+  local outcomes = entries > 0 and outcomes_within(suffix, plan, tonumber(facts[RECIPIENTS] or 0))
+  row[#row + 1] = false
+  if outcomes then
+    local fields, counters = fields_of(suffix)
+    row[3], row[#row] = counters, { outcomes, pages_in(fields), parcels_in(fields, suffix, plan) }
+  else
+    row[3] = counters_of(suffix, plan)
+  end
   reply[#reply + 1] = row
 end
 return reply

@@ -6,7 +6,7 @@
 -- RETURNS [now, µs since then, when something is due next or -1, 1 if this owner keeps the timer, throttles in force, when a throttle
 --         or the pace allows the next task or -1, task, …]
 --         task: [id, token, attempts, started, body, checkpoint, left, kind, lane, expires, user, tenant] and for parcels
---         also [history suffix, parcel, text, closed, place of the channel in the strategy first]
+--         also [history suffix, parcel, text, closed, place of the channel in the strategy first, content if there is one]
 -- EVENTS  del of bells (for tasks that became ready); outcomes, reported, released and finished
 -- INVARIANT I2 of a lane only the first is taken; I10 nothing before due or after expiry; I12 attempts are counted here
 
@@ -70,8 +70,9 @@ end
 
 local function attach_parcel(task, id, suffix, place)
   local channel, n = string.match(id, '%.([^.]+)%.(%d+)$')
-  local fields = read_hash(history_key(suffix), 'parcel:' .. channel .. ':' .. n, 'text', 'closed')
+  local fields = read_hash(history_key(suffix), 'parcel:' .. channel .. ':' .. n, 'text', 'closed', 'content')
   task[13], task[14], task[15], task[16], task[17] = suffix, fields[1] or '', fields[2] or '', fields[3] or '', place or ''
+  task[18] = fields[4] or nil
 end
 
 -- What many tasks write to the same keys is written once, after the last.

@@ -82,7 +82,7 @@ local function held_entries(id, task, entries, text)
     local entry = entries[row[1] + 1]
     if row[2] == HELD_MS then
       local recipient, kind = recipient_in(entry, text)
-      held[#held + 1] = { recipient, kind, entry[2], entry[3], entry[4], 'queued', '', '', -1, row }
+      held[#held + 1] = { recipient, kind, entry[2], entry[3], entry[4], 'queued', '', '', -1, row = row }
       wanted[entry[2]] = true
     else
       rows[#rows + 1] = row
@@ -95,7 +95,7 @@ end
 local function take_steps(held, earlier, wait, rows)
   local skipped, switched, taken, due = {}, {}, 0, now + DAY_MS
   for _, item in ipairs(held) do
-    local row = item[10]
+    local row = item.row
     local step, detail = step_of(item[3], earlier, wait)
     if step == 'hold' then
       due = math.min(due, detail)

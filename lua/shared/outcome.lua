@@ -1,7 +1,8 @@
 -- outcome: writes the outcomes of recipients into the history and what follows from them
 -- USES    plan
 -- A stored outcome is `status|reason|at ms|version|attempts|reference`. An outcome that was never stored is `queued` while its channel
--- is open; after that it is the end of the delivery (cancelled, expired).
+-- is open; after that it is the end of the delivery (cancelled, expired). Where the channel could not show all of the content, a list of
+-- that follows: `…|reference<1F>["inline",…]`.
 
 -- One event may carry thousands of outcomes: entries above LARGE bytes leave the stream after a minute.
 local LARGE = 10000
@@ -71,13 +72,16 @@ local function mark_reached(suffix, item, channel, old, new)
   return 0
 end
 
--- items: [[recipient, "i"|"s" (type of its id), number, contact, contacts, status, reason, reference, attempts], …]
+-- The list of what was not shown, with its separator; '' if there is none.
+local function not_shown_in(value) return value and string.match(value, '\31.*$') or '' end
+
+-- items: [[recipient, "i"|"s" (type of its id), number, contact, contacts, status, reason, reference, attempts, not shown (JSON)?], …]
 local function read_items(items)
   local read = {}
   for n, item in ipairs(items) do
     read[n] = {
       recipient = item[1], type = item[2], number = item[3], contact = item[4], contacts = item[5], status = item[6],
-      reason = item[7], reference = item[8], attempts = item[9],
+      reason = item[7], reference = item[8], attempts = item[9], not_shown = item[10] and '\31' .. item[10],
     }
   end
   return read
@@ -126,7 +130,9 @@ local function record(suffix, channel, raw_items, forced)
       if item.contacts > 1 then new_merged = merged_status(suffix, item.recipient, channel, item.contacts, written) end
       version = version + 1
       local attempts = item.attempts >= 0 and item.attempts or attempts_in(stored[n])
-      local value = new .. '|' .. item.reason .. '|' .. string.format('%.0f|%.0f|%.0f|', now, version, attempts) .. item.reference
+      -- A delivery report does not know what was not shown.
+      local not_shown = item.not_shown or (forced and '' or not_shown_in(stored[n]))
+      local value = new .. '|' .. item.reason .. '|' .. string.format('%.0f|%.0f|%.0f|', now, version, attempts) .. item.reference .. not_shown
       fields[#fields + 1] = field
       fields[#fields + 1] = value
       changes[#changes + 1] = item.type .. item.recipient .. '\t' .. channel .. '\t' .. value
@@ -136,10 +142,14 @@ local function record(suffix, channel, raw_items, forced)
         by_status[new_merged] = (by_status[new_merged] or 0) + 1
         reached = reached + mark_reached(suffix, item, channel, old_merged, new_merged)
       end
+    elseif item.not_shown and stored[n] and not_shown_in(stored[n]) == '' then
+      -- The delivery report came before the courier's own outcome.
+      fields[#fields + 1] = field
+      fields[#fields + 1] = stored[n] .. item.not_shown
     end
   end
+  if #fields > 0 then store_outcomes(suffix, fields) end
   if #changes == 0 then return 0 end
-  store_outcomes(suffix, fields)
   if reached ~= 0 then redis.call('HINCRBY', history, 'reached', reached) end
   end_with_history(suffix)
   by_status.queued = nil

@@ -8,9 +8,9 @@ local function channels_of(suffix)
   return found
 end
 
-local function plan_of(suffix)
+local function plan_in(text)
   local plan = {}
-  for channel, people, sizes in string.gmatch(redis.call('HGET', history_key(suffix), 'plan') or '', '([^ ;]+) (%d+) ?([%d,]*)') do
+  for channel, people, sizes in string.gmatch(text, '([^ ;]+) (%d+) ?([%d,]*)') do
     if sizes == '' and people ~= '0' then sizes = people end
     local parcels = {}
     for size in string.gmatch(sizes, '%d+') do parcels[#parcels + 1] = tonumber(size) end
@@ -18,6 +18,8 @@ local function plan_of(suffix)
   end
   return plan
 end
+
+local function plan_of(suffix) return plan_in(redis.call('HGET', history_key(suffix), 'plan') or '') end
 
 local function save_plan(suffix, plan)
   local parts = {}

@@ -25,7 +25,7 @@ def test_the_example_is_the_echo_courier() -> None:
 
 
 def test_every_attribute_of_a_courier_is_explained() -> None:
-    assert first_column("The five attributes") == list(get_type_hints(Courier))
+    assert first_column("The six attributes") == list(get_type_hints(Courier))
 
 
 def test_every_outcome_is_explained() -> None:

@@ -22,7 +22,10 @@ from queue import SimpleQueue
 from tests.mutation.coverage_map import CoverageMap, measure
 from tests.mutation.mutants import PACKAGES, ROOT, Mutant, sample
 
-COPIED = ("bench", "bots", "cli", "core", "couriers", "delivery", "docs", "lua", "sandbox", "scenarios", "tests")
+COPIED = (
+    *("bench", "bots", "cli", "core", "couriers", "delivery", "docs", "examples"),
+    *("lua", "sandbox", "scenarios", "tests"),
+)
 AT_ONCE = 2
 WANTED = 0.95
 # Seconds beyond what the tests usually take, after which they hang.

@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 
 from core.courier.interface import FOREVER, Message, Outcome, Sent
 from core.courier.runtime import Runtime
+from core.model.content import Feature
 from core.errors import SetupError
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
@@ -32,6 +33,7 @@ class AcceptingCourier:
     batch = 1
     parcel = 100
     remembers = FOREVER
+    shows = frozenset[Feature]()
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [Sent("1") for _ in messages]

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *DOCS.glob("*.md"), *DOCS.glob("decisions/*.md")]
+PAGES = [ROOT / "README.md", *DOCS.glob("*.md"), *DOCS.glob("decisions/*.md"), *ROOT.glob("examples/*/README.md")]
 NAMING = [ROOT / "README.md", DOCS / "architecture.md", *DOCS.glob("decisions/*.md")]
 
 
@@ -20,7 +20,7 @@ def test_every_link_leads_to_a_file(page: Path) -> None:
 @pytest.mark.parametrize("page", NAMING, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_path_that_is_named_exists(page: Path) -> None:
     paths = re.findall(
-        r"(?<![\w/.-])(?:bench|cli|core|couriers|delivery|docs|lua|sandbox|tests)/[\w/.-]*\w", page.read_text()
+        r"(?<![\w/.-])(?:bench|cli|core|couriers|delivery|docs|examples|lua|sandbox|tests)/[\w/.-]*\w", page.read_text()
     )
     assert [path for path in paths if not (ROOT / path).exists()] == []
 

@@ -40,7 +40,8 @@ def order(
     **more: Any,
 ) -> Order:
     """An order; to one person with an address if there are no addressees."""
-    delivery = NewDelivery(more.pop("tenant", TENANT), sender, "Пары не будет", (), channels, **more)
+    text = more.pop("text", "Пары не будет")
+    delivery = NewDelivery(more.pop("tenant", TENANT), sender, text, (), channels, **more)
     return Order(delivery, addressees or (person(1),), urgent)
 
 

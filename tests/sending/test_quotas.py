@@ -46,6 +46,7 @@ async def test_the_window_slides_the_first_delivery_leaves_it_first(office: Offi
         office.stack.advance_clock(6 * HOUR if used == 1 else HOUR)
     refusal = await refused(office)  # 9 hours after the first one
     assert (refusal.code, refusal.limit, refusal.period) == ("QUOTA_EXCEEDED", 4, DAY)
+    assert str(refusal).startswith("The quota of 4 deliveries in 24 h is used up; the next one is possible in 1")
     assert timedelta(0) <= 15 * HOUR - refusal.retry_after < timedelta(seconds=10)
     state = await office.sending.quota(TENANT, 42)
     assert (state.used, state.limit) == (4, 4)

@@ -16,6 +16,7 @@ from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
 from core.model.backoff import Backoff
+from core.model.content import Feature
 from core.model.delivery import Accepted, NewDelivery, Recipient, Sender
 from core.model.history import History
 from core.model.history_key import HistoryKey, Id
@@ -51,6 +52,7 @@ class FakeCourier:
     batch: int = 1
     parcel: int = 100
     remembers: timedelta = FOREVER
+    shows: frozenset[Feature] = frozenset()
     attempted: list[Message] = field(default_factory=list)
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:

@@ -1,0 +1,33 @@
+"""Makes the messages of a parcel: what the channel shows of the delivery, for each entry.
+
+Called by `core.courier.parcel_executor`.
+"""
+
+from core.courier.interface import Message
+from core.courier.parcel import Parcel
+from core.courier.parcel_services import ParcelServices
+from core.courier.presentation import present
+from core.history.parcels import Entry
+
+
+class Messages:
+    """Of one parcel. `presented`: what the courier gets, and what its channel does not show."""
+
+    def __init__(self, services: ParcelServices, parcel: Parcel) -> None:
+        self._services = services
+        self._parcel = parcel
+        self._channel = services.courier.channel
+        self._seed = f"{parcel.history_key.id}:{self._channel}:{parcel.group}"
+        self.presented = present(parcel.text, parcel.content, services.courier.shows)
+
+    async def message(self, entry: Entry) -> Message:
+        report_url = await self._report_url(entry) if self._services.options.report_url else ""
+        text, content, _ = self.presented
+        return Message(entry.address, text, self._seed, f"{entry.id!r}:{entry.contact}", report_url, content)
+
+    async def _report_url(self, entry: Entry) -> str:
+        base_url = self._services.options.report_url
+        token = await self._services.delivery_reports.token(
+            self._parcel.history_key, self._channel, self._parcel.number, entry
+        )
+        return f"{base_url}{'&' if '?' in base_url else '?'}token={token}"

@@ -1,0 +1,65 @@
+"""What content a delivery may have. Pure.
+
+Each refusal is an `Invalid` with a stable code and the path of the field.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from core.errors import Invalid
+from core.model.compact_json import compact_json
+from core.model.content import Attachment, Button, Content
+from core.model.delivery import NewDelivery
+
+MAX_SIZE = 32_768
+"""Bytes of the content as JSON; the files themselves do not count."""
+
+MAX_BUTTONS = 100
+"""Of each kind, inline and reply: what Telegram accepts."""
+
+MAX_ATTACHMENTS = 50
+
+
+def check_content(delivery: NewDelivery) -> None:
+    """Raises Invalid TOO_MANY_BUTTONS, BUTTON_MALFORMED, TOO_MANY_ATTACHMENTS, ATTACHMENT_MALFORMED, CONTENT_TOO_LARGE,
+    TEXT_EMPTY. Only a text with attachments may be empty, or one with an edit, which then changes the buttons.
+    """
+    content = delivery.content
+    if content is None:
+        return
+    for refusal in (*_button_errors(content), *_attachment_errors(content)):
+        raise refusal
+    if len(compact_json(content).encode()) > MAX_SIZE:
+        raise Invalid("CONTENT_TOO_LARGE", f"At most {MAX_SIZE} bytes of content are allowed.", "content")
+    if not (delivery.text.strip() or content.attachments or (content.edit and content.inline)):
+        raise Invalid("TEXT_EMPTY", "A text without attachments is not empty.", "text")
+
+
+def _button_errors(content: Content) -> Iterator[Invalid]:
+    for name, rows in (("inline", content.inline), ("reply", content.reply or ())):
+        if sum(map(len, rows)) > MAX_BUTTONS:
+            yield Invalid("TOO_MANY_BUTTONS", f"At most {MAX_BUTTONS} buttons are allowed.", f"content.{name}")
+    if not all(map(_is_valid_button, chain.from_iterable(content.inline))):
+        detail = "A button has a text, and either data or a url."
+        yield Invalid("BUTTON_MALFORMED", detail, "content.inline")
+    if not all(text.strip() for text in chain.from_iterable(content.reply or ())):
+        yield Invalid("BUTTON_MALFORMED", "A button has a text.", "content.reply")
+
+
+def _is_valid_button(button: Button) -> bool:
+    return bool(button.text.strip()) and bool(button.data) != bool(button.url)
+
+
+def _attachment_errors(content: Content) -> Iterator[Invalid]:
+    path = "content.attachments"
+    if len(content.attachments) > MAX_ATTACHMENTS:
+        yield Invalid("TOO_MANY_ATTACHMENTS", f"At most {MAX_ATTACHMENTS} attachments are allowed.", path)
+    for number, one in enumerate(content.attachments):
+        if not _has_one_source(one):
+            detail = "An attachment has exactly one of path, url and provider_id; a path is absolute."
+            yield Invalid("ATTACHMENT_MALFORMED", detail, f"{path}.{number}")
+
+
+def _has_one_source(attachment: Attachment) -> bool:
+    sources = [source for source in (attachment.path, attachment.url, attachment.provider_id) if source]
+    return len(sources) == 1 and (not attachment.path or attachment.path.startswith("/"))
