@@ -10,6 +10,7 @@ from delivery.endpoints import (
     links,
     pages,
     queue,
+    runs,
     tracking,
     webhooks,
 )
@@ -19,6 +20,7 @@ from delivery.http.route import OpenRoute, Repeats, Route
 from delivery.schemas import directory, requests, responses
 from delivery.schemas import imports as import_schemas
 from delivery.schemas import links as link_schemas
+from delivery.schemas import runs as run_schemas
 
 Delivery = "/v1/deliveries/{id}"
 Task = "/v1/queue/tasks/{task_id}"
@@ -75,6 +77,10 @@ ROUTES = (
     Route("POST", "/v1/links/{link_id}/confirm", "Link the contact, if the code is right", "manage",
           links.confirm_link, 200, link_schemas.Linked, body=link_schemas.LinkCodeBody, repeats=Repeats.STORED),
     Route("GET", "/v1/queue", "Numbers of tasks by tube and state", "operator", queue.stats, 200, dict),
+    Route("GET", "/v1/runs", "List the runs of scenarios that a person has started, newest first", "read",
+          runs.list_page, 200, run_schemas.RunPage, query=run_schemas.RunQuery, headers=_LINK),
+    Route("GET", "/v1/runs/{id}", "Show a run of scenarios: for each action what released or dropped it, and when",
+          "read", runs.show, 200, run_schemas.Run),
     Route("GET", "/v1/queue/tasks", "List tasks", "admin", queue.list_tasks,
           200, responses.TaskPage, query=requests.TaskQuery, headers=_LINK),
     Route("POST", "/v1/queue/cancellations", "Cancel all tasks that have something in common", "admin",

@@ -1,7 +1,8 @@
 """The services of core that the API calls. `cli` creates them, one set per process."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
@@ -16,6 +17,18 @@ from core.redis.store import Store
 from core.sending import Sending
 from core.updates import Updates
 from core.webhooks.registry import Webhooks
+
+
+class RunReader(Protocol):
+    """Reads the runs of scenarios, which are beside this package: `scenarios.execution.reading`."""
+
+    async def read(self, tenant: str, run: str) -> Any:
+        """The run. Raises NotFound RUN_NOT_FOUND."""
+
+    async def newest(
+        self, tenant: str, person: str, cursor: str | None, limit: int
+    ) -> tuple[Sequence[Any], str | None]:
+        """A page of a person's runs, the newest first, and the cursor of the next page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +48,4 @@ class Services:
     store: Store
     webhooks: Webhooks
     updates: Mapping[str, Updates]  # by channel: what gateways post
+    runs: RunReader | None = None

@@ -14,8 +14,8 @@ from scenarios.actions import installed_actions
 from scenarios.attributes import Prepared, prepare
 from scenarios.bot import Bot
 from scenarios.endings import completed, failed
-from scenarios.engine import Cause, Effects, Ending, Path, Run, Step, begin, end
-from scenarios.graph import words
+from scenarios.engine import Effects, Ending, Path, Run, Step, begin, end
+from scenarios.explanation import explain
 from scenarios.message import message
 from scenarios.schema import ActionType
 from scenarios.splicing import splice, unknown
@@ -155,21 +155,3 @@ def samples(kind: ActionType) -> Mapping[str, Any]:
     """Results as a provider would return them. `text` is left out: it would replace the text of the next message."""
     names = [name for name in kind.returns if name.isidentifier() and name != "text"]
     return {name: SAMPLES.get(name, f"[{name}]") for name in names}
-
-
-def explain(step: Step, numbers: Mapping[Path, int], run: Run) -> str:
-    """What released or dropped a step, in words, and the error if it failed."""
-    ending = step.ending
-    error = ending.error if ending is not None else ""
-    return _cause(step, numbers, run) + (f"; {error}" if error else "")
-
-
-def _cause(step: Step, numbers: Mapping[Path, int], run: Run) -> str:
-    if step.cause is Cause.UNCHAINED:
-        return "it has no chain, so it runs at once"
-    if step.cause is Cause.FIRST or step.caused_by is None:
-        return "it has a chain, but no action is before it"
-    before = f"action {numbers[step.caused_by]} ended as {run.steps[step.caused_by].state}"
-    if step.cause is Cause.CUT:
-        return f"{before}, which its chain_drop names"
-    return f"{before}; the chain is {words(step.action.chain or frozenset())}"

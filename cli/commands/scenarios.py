@@ -1,4 +1,7 @@
-"""The verb scenarios: checks and tries a bot written in YAML, writes a new one, prints the schema for editors."""
+"""The verb scenarios: runs a bot written in YAML; checks and tries it, writes a new one, prints the schema for editors.
+
+Without an action it is the process that runs the scenarios of ADA_SCENARIOS.
+"""
 
 import json
 from argparse import SUPPRESS, ArgumentParser, Namespace
@@ -6,7 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from cli.command import FAILURE, SUCCESS, Command, CommandFailed, add_json_option
+from cli.commands.scenario_process import declare_process, run_process
 from cli.commands.scenario_runs import declare_graph, declare_run, print_graph, run_update
+from cli.commands.scenario_show import declare_show, show_run
 from scenarios import new_bot
 from scenarios.actions import installed_actions
 from scenarios.check import Checked, check
@@ -14,7 +19,8 @@ from scenarios.schema.json_schema import scenario_schema
 
 
 def declare(parser: ArgumentParser) -> None:
-    verbs = parser.add_subparsers(dest="action", required=True, metavar="|".join(ACTIONS))
+    declare_process(parser)
+    verbs = parser.add_subparsers(dest="action", metavar="|".join(ACTIONS))
     check_parser = verbs.add_parser("check", help="find mistakes in a bot's files before it runs")
     new_parser = verbs.add_parser("new", help="write a small working bot into a new folder")
     run_parser = verbs.add_parser("run", help="show what the bot does with a recorded event; nothing is sent")
@@ -24,12 +30,14 @@ def declare(parser: ArgumentParser) -> None:
     declare_run(run_parser)
     declare_graph(graph_parser)
     schema_parser = verbs.add_parser("schema", help="print the JSON Schema of scenario files, for editors")
-    for subparser in (check_parser, new_parser, run_parser, graph_parser, schema_parser):
+    show_parser = verbs.add_parser("show", help="show what became of each action of a run, and why")
+    declare_show(show_parser)
+    for subparser in (check_parser, new_parser, run_parser, graph_parser, schema_parser, show_parser):
         add_json_option(subparser, default=SUPPRESS)
 
 
 def run(arguments: Namespace) -> int:
-    return ACTIONS[arguments.action](arguments)
+    return ACTIONS[arguments.action](arguments) if arguments.action else run_process(arguments)
 
 
 def check_folder(arguments: Namespace) -> int:
@@ -79,6 +87,7 @@ ACTIONS: Mapping[str, Callable[[Namespace], int]] = {
     "new": write_new,
     "run": run_update,
     "schema": print_schema,
+    "show": show_run,
 }
 
 COMMANDS: Mapping[str, Command] = {"scenarios": Command(declare, run)}

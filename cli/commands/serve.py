@@ -46,6 +46,7 @@ from delivery.app import build
 from delivery.http.options import Inbound, Options
 from delivery.http.server import listening
 from delivery.services import Services
+from scenarios.execution.reading import RunReader
 
 log = logging.getLogger(__name__)
 
@@ -119,6 +120,7 @@ async def open_services(store: Store, settings: Settings) -> AsyncIterator[Servi
                 store=store,
                 webhooks=webhooks,
                 updates=await open_updates(store, settings.bot_tenant),
+                runs=RunReader(store),
             )
         finally:
             runtime.stop()

@@ -1,7 +1,7 @@
 """The verb up: everything in one process tree, until Ctrl-C.
 
     embedded Valkey ─▶ sandbox ─▶ serve ─▶ couriers, bots    started in this order, each when the previous one is ready;
-    (ADA_REDIS_URL)    (credentials)                         stopped in the opposite order
+    (ADA_REDIS_URL)    (credentials)              scenarios  stopped in the opposite order
 
 With ADA_REDIS_URL no embedded server is started. With credentials of any channel no sandbox is started, and only the
 channels that have credentials get a courier.
@@ -65,6 +65,7 @@ class Installation:
     night: str | None = None
     channels: Sequence[str] = ()
     bots: Sequence[str] = ()
+    scenarios: Path | None = None
     not_ready: Mapping[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -128,6 +129,7 @@ async def start_after_store(configuration: Configuration, supervisor: Supervisor
     }
     installation.channels = [channel for channel in CHANNELS if configuration.has_channel(channel)]
     installation.bots = bots_of(configuration, installation.channels)
+    installation.scenarios = configuration.settings.scenarios
     if not installation.channels:
         await start_sandbox(configuration, supervisor, installation)
         if "ADA_QUIET_HOURS" not in configuration.raw:
@@ -177,6 +179,7 @@ async def start_couriers(supervisor: Supervisor, installation: Installation) -> 
     environment = installation.environment
     specs = [ada_child(channel, COURIERS, environment, "courier", channel) for channel in installation.channels]
     specs += [ada_child(f"bot {channel}", COURIERS, environment, "bot", channel) for channel in installation.bots]
+    specs += [ada_child("scenarios", COURIERS, environment, "scenarios")] if installation.scenarios else []
     timeout = START_TIMEOUT if installation.inbox else COURIER_START_TIMEOUT
     reasons = await asyncio.gather(*(start_optional(supervisor, spec, timeout) for spec in specs))
     installation.not_ready = {spec.name: reason for spec, reason in zip(specs, reasons, strict=True) if reason}
@@ -287,6 +290,7 @@ def summary(installation: Installation) -> dict[str, str | None]:
         "inbox": installation.inbox,
         "couriers": ", ".join(name for name in installation.channels if name not in installation.not_ready),
         "bots": ", ".join(name for name in installation.bots if f"{BOT}{name}" not in installation.not_ready),
+        "scenarios": str(installation.scenarios or "") or None,
         "redis": str(ServerAddress.parse(installation.redis_url)),
         "data": str(installation.data),
         "night": installation.night,

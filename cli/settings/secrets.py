@@ -1,7 +1,7 @@
 """Which process receives which setting: each one only its own secrets. Pure.
 
-A process is named as `./ada up` names it: `serve`, `sandbox`, `valkey`, the channel of a courier, or `bot` and its
-channel.
+A process is named as `./ada up` names it: `serve`, `sandbox`, `valkey`, `scenarios`, the channel of a courier, or `bot`
+and its channel.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,9 +19,9 @@ BOT_CHANNELS = {"bot vk": "vk"}
 """The bots that read the settings of a channel."""
 
 READERS: Mapping[str, frozenset[str]] = {
-    "ADA_REDIS_URL": frozenset({"serve", COURIERS, BOTS}),
+    "ADA_REDIS_URL": frozenset({"serve", COURIERS, BOTS, "scenarios"}),
     "ADA_API_KEY": frozenset({"serve"}),
-    "ADA_BOT_TOKEN": frozenset({"telegram-bot", "bot telegram"}),
+    "ADA_BOT_TOKEN": frozenset({"telegram-bot", "bot telegram", "scenarios"}),
     "ADA_INBOUND_SMS_SECRET": frozenset({"serve", "sandbox"}),
     "ADA_INBOUND_TELEGRAM_SECRET": frozenset({"serve", "bot telegram"}),
     "ADA_INBOUND_VK_SECRET": frozenset({"serve"}),

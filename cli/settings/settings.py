@@ -57,6 +57,7 @@ class Settings:
     bot_api_url: str | None = None
     bot_tenant: str = "default"
     bot_webhook_url: str | None = None
+    scenarios: Path | None = None
     inbound_sms_secret: str | None = field(default=None, repr=False)
     inbound_telegram_secret: str | None = field(default=None, repr=False)
     inbound_vk_secret: str | None = field(default=None, repr=False)

@@ -395,6 +395,29 @@ _TABLE = [
         "of a webhook: `succeeded` and `replayed`, the ms of its last success and replay",
     ),
     Key(
+        "run",
+        "run:{s}:<run>",
+        "hash",
+        Lifetime.RETENTION,
+        "a run of scenarios: tenant, person, event, version of the bot, and one field for each action that has ended",
+    ),
+    Key("runs", "runs:{s}:of:<tenant>:<person>", "zset", Lifetime.TTL, "the newest runs of a person by the ms they began"),
+    Key(
+        "ended_runs",
+        "runs:{s}:ended",
+        "zset",
+        Lifetime.RETENTION,
+        "finished runs by the ms at which they are dropped",
+    ),
+    Key(
+        "parked",
+        "runs:{s}:parked",
+        "zset",
+        Lifetime.TTL,
+        "`<run> <history key>`: runs that wait for the end of a delivery, by ms",
+    ),
+    Key("version", "scenarios:{s}:version:<name>", "string", Lifetime.TTL, "a version of a bot's scenarios as JSON"),
+    Key(
         "secret", "secret:{s}:<purpose>", "string", Lifetime.FOREVER, "a secret of this installation, made at first use"
     ),
 ]

@@ -45,6 +45,8 @@ RULES = [
     ("POST", "/v1/links", "manage", "stored"),
     ("POST", "/v1/links/{link_id}/confirm", "manage", "stored"),
     ("GET", "/v1/queue", "operator", "none"),
+    ("GET", "/v1/runs", "read", "none"),
+    ("GET", "/v1/runs/{id}", "read", "none"),
     ("GET", "/v1/queue/tasks", "admin", "none"),
     ("POST", "/v1/queue/cancellations", "admin", "stored"),
     ("GET", "/v1/queue/tasks/{task_id}", "admin", "none"),

@@ -25,6 +25,10 @@ from core.webhooks.event_reader import EventReader, Limits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import AttemptRecord, EventType
+from scenarios.bot import Action, Bot, Place, Scenario
+from scenarios.endings import completed
+from scenarios.execution.runs import Runs, run_id
+from scenarios.execution.versions import Versions
 from tests.support.outbox import Outbox
 from tests.support.servers import Server
 from tests.support.stack import HOUR, SENDER, TENANT, FakeCourier, Stack, person
@@ -62,6 +66,7 @@ async def call_every_verb(stack: Stack) -> None:
     await _call_webhook_verbs(stack)
     await _call_directory_verbs(Directory(stack.store))
     await _import_and_link(stack)
+    await _call_scenario_verbs(stack)
 
 
 async def _call_queue_verbs(stack: Stack) -> None:
@@ -135,6 +140,22 @@ async def _call_directory_verbs(directory: Directory) -> None:
     await directory.delete_supergroup(TENANT, "T")
     await directory.delete_group(TENANT, "B")
     await directory.delete_user(TENANT, 2)
+
+
+async def _call_scenario_verbs(stack: Stack) -> None:
+    """Two runs of one action: one has ended, one waits for a delivery."""
+    versions = Versions(stack.store)
+    runs = Runs(stack.store, versions, TENANT)
+    place = Place("scenarios/s.yaml")
+    scenario = Scenario("s.main", "main", (Action("send", {"text": "hello"}, place),), place)
+    version = await versions.publish("first", Bot({scenario.name: scenario}))
+    ended, waiting = [
+        await runs.begin(run_id(name, "echo:7", stack.store.shards), "echo:7", {"id": name}, version, [scenario.name])
+        for name in ("e1", "e2")
+    ]
+    await runs.record(ended, (0, 0), completed())
+    await runs.park(waiting.id, {(0, 0): str(HistoryKey.new("bot", stack.store.shards))})
+    await runs.drop_ended()
 
 
 async def _import_and_link(stack: Stack) -> None:

@@ -1,0 +1,81 @@
+"""The process of the verb scenarios: runs the bot of ADA_SCENARIOS until it is asked to stop.
+
+Exit codes: 0 after a request to stop, 2 for wrong settings.
+"""
+
+import asyncio
+from argparse import ArgumentParser, Namespace
+from contextlib import suppress
+from pathlib import Path
+
+from cli.command import FAILURE, SUCCESS
+from cli.commands.courier import HEALTH_FILE, HEALTH_INTERVAL, is_healthy
+from cli.processes.data_directory import prepare_data_directory, private_directory
+from cli.processes.rules import sending_rules
+from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
+from cli.processes.supervisor import announce
+from cli.settings.secrets import receiver
+from cli.settings.settings import Configuration, Settings, load
+from core.errors import SetupError, StoreError
+from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from scenarios.execution.opening import Options, open_services
+from scenarios.execution.process import Process, ProcessOptions
+from scenarios.reloading import ActiveBot
+
+
+def declare_process(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--healthy", action="store_true", help="start nothing; exit 0 if the process is healthy, else 1"
+    )
+
+
+def run_process(arguments: Namespace) -> int:
+    configuration = load(may_receive=receiver("scenarios"))
+    directory = configuration.settings.data.absolute() / "scenarios"
+    if arguments.healthy:
+        return SUCCESS if is_healthy(directory / HEALTH_FILE) else FAILURE
+    folder = configuration.settings.scenarios
+    if folder is None:
+        raise SetupError("ADA_SCENARIOS must be set: the folder of a bot, for example one of `./ada scenarios new DIR`")
+    configure_logging(configuration.settings)
+    prepare_data_directory(configuration.settings.data)
+    private_directory(directory)
+    return asyncio.run(run_scenarios(configuration, folder, directory / HEALTH_FILE))
+
+
+async def run_scenarios(configuration: Configuration, folder: Path, health_file: Path) -> int:
+    settings = configuration.settings
+    bot = ActiveBot(folder)
+    async with open_store(configuration, waits=True) as store, open_services(store, options_of(settings)) as services:
+        process = Process(services, bot, options=ProcessOptions(lease=min(settings.lease, ProcessOptions().lease)))
+        stopping = asyncio.create_task(stop_requested().wait())
+        stopping.add_done_callback(lambda _: process.stop())
+        collect_garbage_less_often()
+        reporting = asyncio.create_task(report_health(store, health_file))
+        try:
+            await process.run(lambda: announce(scenarios=str(folder), version=bot.version))
+        finally:
+            await cancel_and_wait(stopping, reporting)
+    return SUCCESS
+
+
+def options_of(settings: Settings) -> Options:
+    """What the settings say to the actions."""
+    return Options(
+        tenant=settings.bot_tenant,
+        timezone=settings.tenant_timezones.get(settings.bot_tenant, settings.timezone),
+        rules=sending_rules(settings),
+        bot_token=settings.bot_token or "",
+        bot_api_url=settings.bot_api_url or "",
+    )
+
+
+async def report_health(store: Store, health_file: Path) -> None:
+    """Touches the health file while the process works and reaches the store."""
+    while True:
+        with suppress(StoreError):
+            await store.command("GET", KEYS["layout"].at(0))
+            await asyncio.to_thread(health_file.touch)
+        await asyncio.sleep(HEALTH_INTERVAL)

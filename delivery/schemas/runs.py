@@ -1,0 +1,93 @@
+"""The responses about runs of scenarios."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from delivery.schemas.requests import RequestModel
+from delivery.schemas.timestamps import write_optional_time, write_time
+
+PersonName = Annotated[str, Meta(pattern="^[a-z0-9-]{1,32}:.{1,128}$", description="channel:user_id")]
+RunId = Annotated[str, Meta(pattern="^[0-9]{1,5}\\.[0-9a-f]{1,64}$")]
+
+
+class RunQuery(RequestModel, frozen=True):
+    """The person, `<channel>:<user_id>`, and the page of a list of runs."""
+
+    user: PersonName
+    cursor: RunId | UnsetType = UNSET
+    limit: Annotated[int, Meta(ge=1, le=100, extra_json_schema={"default": 20})] | UnsetType = UNSET
+
+
+class Action(Struct):
+    """One action of a run. `n` counts from 1. `cause`, `by` and `why`: what released or dropped it, the action that
+    did, and both in words. `waits_for`: the delivery for which a parked run waits, or `slow`.
+    """
+
+    n: int
+    scenario: str
+    type: str
+    place: str
+    state: str
+    cause: str | None
+    by: int | None
+    why: str
+    moved_at: str | None
+    ended_at: str | None
+    error: str
+    results: Mapping[str, Any]
+    waits_for: str | None
+
+    @classmethod
+    def of(cls, view: Any) -> "Action":
+        return cls(
+            view.n,
+            view.scenario,
+            view.type,
+            view.place,
+            view.state,
+            view.cause,
+            view.by,
+            view.why,
+            write_optional_time(view.moved_at),
+            write_optional_time(view.ended_at),
+            view.error,
+            view.results,
+            view.waits_for,
+        )
+
+
+class Run(Struct):
+    """All actions that one event has started. `version`: that of the bot's files with which it began."""
+
+    id: str
+    person: str
+    state: str
+    version: str
+    scenarios: Sequence[str]
+    began: str
+    ended: str | None
+    event: Mapping[str, Any]
+    actions: Sequence[Action]
+
+    @classmethod
+    def of(cls, view: Any) -> "Run":
+        return cls(
+            view.id,
+            view.person,
+            view.state,
+            view.version,
+            view.scenarios,
+            write_time(view.began),
+            write_optional_time(view.ended),
+            view.event,
+            [Action.of(action) for action in view.actions],
+        )
+
+
+class RunPage(Struct):
+    """Runs of a person, the newest first. `next`: the cursor of the next page."""
+
+    runs: Sequence[Run]
+    next: str | None

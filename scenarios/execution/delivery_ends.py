@@ -1,0 +1,100 @@
+"""Notices the end of deliveries: reads the stream of events once per process and shard.
+
+Guarantee: each watched delivery that ends is reported, once or more often: by its event, by a look right after it is
+watched, and by further looks after a lost connection and, rarely, at any time. Nothing is polled meanwhile.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+from core.errors import StoreError
+from core.model.history_key import HistoryKey
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from core.redis.stream_reader import StreamReader
+
+log = logging.getLogger(__name__)
+
+_RARELY = 600.0
+"""Seconds between two looks at all watched deliveries."""
+
+_RETRY = 1.0
+_AT_ONCE = 200
+
+OnEnd = Callable[[], None]
+
+
+class DeliveryEnds:
+    """One per process. `run` reads until it is cancelled; `ready` is set when no later event is missed."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._watched: dict[HistoryKey, dict[int, OnEnd]] = {}
+        self._numbers = 0
+        self._look = asyncio.Event()
+        self.ready = asyncio.Event()
+
+    async def run(self) -> None:
+        """Raises StoreError if the store cannot be reached at the start."""
+        async with asyncio.TaskGroup() as group:
+            for shard in range(self._store.shards):
+                reader = await self._reader(shard)
+                group.create_task(reader.run(), name=f"ends of deliveries in shard {shard}")
+            self.ready.set()
+            group.create_task(self._look_again(), name="looks at deliveries")
+
+    def watch(self, key: HistoryKey, on_end: OnEnd) -> Callable[[], None]:
+        """Calls `on_end` when the delivery ends; returns a function that stops it. It must not block."""
+        self._numbers += 1
+        number = self._numbers
+        self._watched.setdefault(key, {})[number] = on_end
+        return partial(self._unwatch, key, number)
+
+    async def look(self, keys: Iterable[HistoryKey]) -> None:
+        """Reports those of the deliveries that have ended, or are not there any more. Raises StoreError."""
+        waiting = list(keys)
+        for start in range(0, len(waiting), _AT_ONCE):
+            await asyncio.gather(*(self._look_at(key) for key in waiting[start : start + _AT_ONCE]))
+
+    async def _look_at(self, key: HistoryKey) -> None:
+        fields = await self._store.command("HMGET", KEYS["history"].at(key.shard, key.suffix), "state", "finished")
+        if fields[0] is None or fields[1] is not None:
+            self._report(key)
+
+    def _unwatch(self, key: HistoryKey, number: int) -> None:
+        callbacks = self._watched.get(key, {})
+        callbacks.pop(number, None)
+        if not callbacks:
+            self._watched.pop(key, None)
+
+    def _report(self, key: HistoryKey) -> None:
+        for on_end in list(self._watched.get(key, {}).values()):
+            on_end()
+
+    async def _reader(self, shard: int) -> StreamReader:
+        stream = KEYS["events"].at(shard)
+        newest = await self._store.command("XREVRANGE", stream, "+", "-", "COUNT", 1)
+        last = newest[0][0] if newest else "0-0"
+
+        def on_entry(_: str, fields: Mapping[str, str]) -> None:
+            if fields.get("finished") == "1":
+                self._report(HistoryKey.of(shard, fields["history"]))
+
+        return StreamReader(self._store, stream, last, on_entry, self._look.set)
+
+    async def _look_again(self) -> None:
+        pause = _RARELY
+        while True:
+            try:
+                await asyncio.wait_for(self._look.wait(), pause)
+            except TimeoutError:
+                pass
+            self._look.clear()
+            try:
+                await self.look(list(self._watched))
+                pause = _RARELY
+            except StoreError as fault:
+                log.warning("deliveries not read, again in %s s: %s", _RETRY, fault)
+                pause = _RETRY

@@ -1,0 +1,172 @@
+"""Drives a run: executes its released steps one after the other, in the author's order, until it is over or only waits.
+
+A step that ordered a delivery ends when the delivery does; other released steps go on meanwhile. Deliveries are awaited
+in place for a second, because most of them take a few milliseconds. Then, or when only slow actions are left, the run
+is parked: it occupies no worker, and the end of a delivery or of a slow action has it driven on.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from core.errors import NotFound
+from core.history.deliveries import Deliveries
+from core.model.history_key import HistoryKey
+from scenarios.context import Waiting
+from scenarios.endings import failed
+from scenarios.engine import Ending, Path, State, Step
+from scenarios.execution.delivery_ends import DeliveryEnds
+from scenarios.execution.parking import Parking
+from scenarios.execution.runs import SLOW, Runs, StoredRun
+from scenarios.execution.slow_steps import SlowSteps
+from scenarios.execution.step_executor import StepExecutor
+from scenarios.sending.results import ending_of
+
+PATIENCE = 1.0
+"""Seconds that a delivery is awaited in place."""
+
+
+class Driver:
+    """One per process."""
+
+    def __init__(
+        self,
+        runs: Runs,
+        executor: StepExecutor,
+        deliveries: Deliveries,
+        ends: DeliveryEnds,
+        parking: Parking,
+        slow: SlowSteps,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.runs = runs
+        self.executor = executor
+        self.ends = ends
+        self.parking = parking
+        self.slow = slow
+        self.patience = patience
+        self._deliveries = deliveries
+
+    async def drive(self, stored: StoredRun) -> StoredRun:
+        """Returns the run when it is over or parked. Raises StoreError, RunGone: then it is driven again."""
+        drive = _Drive(self, stored)
+        try:
+            await drive.run()
+        finally:
+            drive.stop_watching()
+        return drive.stored
+
+    async def ending_of(self, stored: StoredRun, step: Step, key: HistoryKey) -> Ending | None:
+        """How a step ends whose delivery may have ended; None if it has not."""
+        try:
+            history = await self._deliveries.read(key, stored.tenant)
+        except NotFound:
+            return failed("the delivery is not stored any more")
+        if history.finished_at is None:
+            return None
+        return self.executor.finished(stored, step, ending_of(history))
+
+
+class _Drive:
+    """One call of `drive`. `waiting`: the steps whose deliveries are under way. `slow`: the steps of other tubes.
+    `ended`: the steps whose deliveries have ended.
+    """
+
+    def __init__(self, driver: Driver, stored: StoredRun) -> None:
+        self.stored = stored
+        self._driver = driver
+        self._waiting: dict[Path, HistoryKey] = {}
+        self._slow: set[Path] = set()
+        self._ended: set[Path] = set()
+        self._changed = asyncio.Event()
+        self._stops: list[Callable[[], None]] = []
+
+    async def run(self) -> None:
+        for path, what in self.stored.waits.items():
+            self._resume(path, what)
+        while not self.stored.is_over:
+            if step := self._next():
+                await self._execute(step)
+            elif not await self._finish_deliveries():
+                await self._park()
+                return
+
+    def _resume(self, path: Path, what: str) -> None:
+        """A parked step is not executed again."""
+        if what == SLOW:
+            self._slow.add(path)
+        elif not self.stored.run.steps[path].is_over:
+            self._wait(path, HistoryKey.parse(what))
+
+    def _wait(self, path: Path, key: HistoryKey) -> None:
+        self._waiting[path] = key
+        self._stops.append(self._driver.ends.watch(key, partial(self._on_end, path)))
+
+    def stop_watching(self) -> None:
+        for stop in self._stops:
+            stop()
+
+    def _next(self) -> Step | None:
+        """The first released step that is not under way."""
+        under_way = self._waiting.keys() | self._slow
+        released = (step for step in self.stored.run.steps.values() if step.state is State.PENDING)
+        return min((step for step in released if step.path not in under_way), key=_path, default=None)
+
+    async def _execute(self, step: Step) -> None:
+        if self._driver.executor.tube_of(step):
+            self._slow.add(step.path)
+            return
+        found = await self._driver.executor.execute(self.stored, step)
+        if isinstance(found, Waiting):
+            self._wait(step.path, found.delivery)
+        else:
+            self.stored = await self._driver.runs.record(self.stored, step.path, found)
+
+    def _on_end(self, path: Path) -> None:
+        self._ended.add(path)
+        self._changed.set()
+
+    async def _finish_deliveries(self) -> bool:
+        """Waits until a delivery has ended, and ends its step. Returns False if that takes too long."""
+        if not self._waiting:
+            return False
+        if not self._ended:
+            await self._driver.ends.look(self._waiting.values())
+        if not self._ended and (self._slow or not await self._in_time()):
+            return False
+        ended, self._ended = self._ended, set()
+        self._changed.clear()
+        await self._end_steps(ended)
+        return True
+
+    async def _end_steps(self, paths: Iterable[Path]) -> None:
+        for path in sorted(paths):
+            if path not in self._waiting:
+                continue
+            step = self.stored.run.steps[path]
+            if ending := await self._driver.ending_of(self.stored, step, self._waiting[path]):
+                del self._waiting[path]
+                self.stored = await self._driver.runs.record(self.stored, path, ending)
+
+    async def _in_time(self) -> bool:
+        try:
+            async with asyncio.timeout(self._driver.patience):
+                await self._changed.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _park(self) -> None:
+        """Leaves the run to its wake-ups. From now on another process may drive it."""
+        run, known = self.stored, self.stored.waits
+        new = sorted(path for path in self._slow if path not in known)
+        for path in new:
+            await self._driver.slow.put(run, run.run.steps[path])
+        if new:
+            await self._driver.runs.park(run.id, dict.fromkeys(new, SLOW))
+        if waits := {path: key for path, key in self._waiting.items() if path not in known}:
+            await self._driver.parking.park(run.id, waits)
+
+
+def _path(step: Step) -> Path:
+    return step.path

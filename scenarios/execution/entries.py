@@ -1,0 +1,77 @@
+"""How a run is stored: what began it, and one entry for each action that has ended, in order. Pure.
+
+The engine makes the run of these again: the same beginning and the same endings give the same steps, results and moves.
+So a step costs one small entry, whatever it releases.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from scenarios.bot import Bot, Scenario
+from scenarios.engine import Effects, Ending, Path, Run, Splice, State, Values, begin, end
+
+LARGEST_ENTRY = 256 * 1024
+"""Bytes. An action that returns more has failed."""
+
+
+class Entry(Struct, frozen=True, array_like=True):
+    """One ending. `at`: ms. `scenarios`: the full names of those that it splices in; None without a splice."""
+
+    path: Path
+    state: State
+    at: int
+    results: Mapping[str, Any] = {}
+    variables: Mapping[str, Any] = {}
+    from_person: tuple[str, ...] = ()
+    error: str = ""
+    scenarios: tuple[str, ...] | None = None
+    parallel: bool = False
+
+
+def encode(path: Path, ending: Ending, at: int) -> str:
+    """The entry of an ending, in the form in which it is stored."""
+    content = _encoded(path, ending, at)
+    if len(content) > LARGEST_ENTRY:
+        error = f"the action returned {len(content)} bytes; at most {LARGEST_ENTRY} are allowed"
+        content = _encoded(path, Ending(State.FAILED, error=error), at)
+    return content.decode()
+
+
+def _encoded(path: Path, ending: Ending, at: int) -> bytes:
+    returned, splice = ending.returned, ending.splice
+    names = tuple(scenario.name for scenario in splice.scenarios) if splice else None
+    from_person = tuple(sorted(returned.from_person))
+    values = returned.results, returned.variables, from_person, ending.error
+    entry = Entry(path, ending.state, at, *values, names, splice is not None and splice.parallel)
+    return msgspec.json.encode(entry, enc_hook=str)
+
+
+def decode(stored: str) -> Entry:
+    return msgspec.json.decode(stored, type=Entry)
+
+
+def apply(run: Run, entry: Entry, bot: Bot) -> tuple[Run, Effects]:
+    """The run after an ending."""
+    return end(run, entry.path, _ending(entry, bot), entry.at)
+
+
+def replay(names: Iterable[str], began: int, entries: Iterable[Entry], bot: Bot) -> Run:
+    """The run that scenarios and endings have made."""
+    run, _ = begin(found(names, bot), at=began)
+    for entry in entries:
+        run, _ = apply(run, entry, bot)
+    return run
+
+
+def found(names: Iterable[str], bot: Bot) -> list[Scenario]:
+    """The scenarios with these full names, as far as there are such."""
+    return [bot.scenarios[name] for name in names if name in bot.scenarios]
+
+
+def _ending(entry: Entry, bot: Bot) -> Ending:
+    returned = Values(entry.results, entry.variables, frozenset(entry.from_person))
+    splice = None if entry.scenarios is None else Splice(tuple(found(entry.scenarios, bot)), entry.parallel)
+    return Ending(entry.state, returned, entry.error, splice)

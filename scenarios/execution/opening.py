@@ -1,0 +1,69 @@
+"""Opens what the actions of one process use."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from typing import TYPE_CHECKING
+
+from core.directory import Directory
+from core.history.channels import Channels
+from core.history.deliveries import Deliveries
+from core.history.tracker import Tracker
+from core.queue import QueueClient
+from core.redis.store import Store
+from core.sending import Rules, Sending
+from scenarios.context import Services
+
+if TYPE_CHECKING:  # it is imported only by a process that has a token
+    import aiogram
+
+_TELEGRAM = "https://api.telegram.org"
+_TIMEOUT = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the settings say. `bot_token`: of the Bot API, "" for a bot that is not in Telegram."""
+
+    tenant: str = "default"
+    timezone: tzinfo = UTC
+    rules: Rules | None = None
+    bot_token: str = ""
+    bot_api_url: str = ""
+
+
+@asynccontextmanager
+async def open_services(store: Store, options: Options) -> AsyncIterator[Services]:
+    """The services, until the end of the block."""
+    channels, directory, tracker, queue = Channels(store), Directory(store), Tracker(store), QueueClient(store)
+    deliveries = Deliveries(store, channels)
+    telegram = _telegram(options) if options.bot_token else None
+    try:
+        yield Services(
+            store=store,
+            queue=queue,
+            directory=directory,
+            sending=Sending(store, deliveries, directory, options.rules),
+            deliveries=deliveries,
+            channels=channels,
+            tracker=tracker,
+            telegram=telegram,
+            tenant=options.tenant,
+            timezone=options.timezone,
+        )
+    finally:
+        await tracker.close()
+        await queue.close()
+        if telegram:
+            await telegram.session.close()
+
+
+def _telegram(options: Options) -> "aiogram.Bot":
+    """The client of the Bot API. It calls nothing by itself."""
+    from aiogram import Bot
+    from aiogram.client.session.aiohttp import AiohttpSession
+    from aiogram.client.telegram import TelegramAPIServer
+
+    server = TelegramAPIServer.from_base(options.bot_api_url or _TELEGRAM)
+    return Bot(options.bot_token, session=AiohttpSession(api=server, timeout=_TIMEOUT))

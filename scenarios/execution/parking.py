@@ -1,0 +1,156 @@
+"""Runs that wait for a delivery longer than a worker should: they are parked, and woken when it ends.
+
+A parked run costs a member of a sorted set and, in each process, a line of memory. Any process wakes it: each knows all
+parked runs, those of others after a few seconds. Waking is a task of the tube `scenarios.runs`, put once.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import partial
+
+from core.errors import StoreError
+from core.model.backoff import Backoff
+from core.model.history_key import HistoryKey
+from core.queue import NewTask, QueueClient, Tube
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from scenarios.engine import Path
+from scenarios.execution.delivery_ends import DeliveryEnds
+from scenarios.execution.runs import Runs, shard_of
+
+log = logging.getLogger(__name__)
+
+TUBE = "scenarios.runs"
+ATTEMPTS = 100
+BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=20))
+
+_ADOPT_EVERY = 5.0
+"""Seconds between two looks for runs that other processes have parked."""
+
+_OVERLAP_MS = 10_000
+"""A server that takes over may have a clock that is behind by less."""
+
+_PAGE = 1000
+_AT_ONCE = 100
+_RETRY = 1.0
+
+Parked = tuple[str, HistoryKey]
+
+
+class Parking:
+    """One per process. `adopt_every`: seconds."""
+
+    def __init__(
+        self,
+        store: Store,
+        queue: QueueClient,
+        runs: Runs,
+        ends: DeliveryEnds,
+        tenant: str,
+        adopt_every: float = _ADOPT_EVERY,
+    ) -> None:
+        self._store = store
+        self._runs = runs
+        self._queue = queue
+        self._ends = ends
+        self._tenant = tenant
+        self._adopt_every = adopt_every
+        self._watched: dict[Parked, Callable[[], None]] = {}
+        self._ended: asyncio.Queue[Parked] = asyncio.Queue()
+        self._newest = dict.fromkeys(range(store.shards), 0)
+
+    async def open(self) -> None:
+        """Creates the tube."""
+        await self._queue.tubes.create(Tube(TUBE, attempts=ATTEMPTS, backoff=BACKOFF))
+
+    async def park(self, run: str, waits: Mapping[Path, HistoryKey]) -> None:
+        """Wakes the run when one of the deliveries ends, also after the death of this process."""
+        await self._runs.park(run, {path: str(key) for path, key in waits.items()})
+        for key in waits.values():
+            self._watch((run, key))
+        await self._ends.look(waits.values())
+
+    async def wake(self, run: str, cause: str) -> None:
+        """Has the run driven on. `cause`: what has ended; the same cause wakes it once."""
+        task = NewTask(run, self._tenant, lane=run)
+        await self._queue.queue.put_once(TUBE, task, source=TUBE, name=f"{run} {cause}")
+
+    async def run(self) -> None:
+        """Wakes runs until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._adopt_all(), name="adopts parked runs")
+            group.create_task(self._wake_all(), name="wakes parked runs")
+
+    def _watch(self, parked: Parked) -> None:
+        if parked not in self._watched:
+            self._watched[parked] = self._ends.watch(parked[1], partial(self._on_end, parked))
+
+    def _on_end(self, parked: Parked) -> None:
+        if stop := self._watched.pop(parked, None):
+            stop()
+            self._ended.put_nowait(parked)
+
+    async def _wake_all(self) -> None:
+        while True:
+            page = [await self._ended.get()]
+            while len(page) < _AT_ONCE and not self._ended.empty():
+                page.append(self._ended.get_nowait())
+            await asyncio.gather(*(self._wake_parked(parked) for parked in page))
+
+    async def _wake_parked(self, parked: Parked) -> None:
+        """Wakes one run; tries again until the store can be reached."""
+        run, key = parked
+        while True:
+            try:
+                await self.wake(run, str(key))
+                await self._store.command("ZREM", _parked_key(run), f"{run} {key}")
+                return
+            except StoreError as fault:
+                log.warning("run %s not woken, again in %s s: %s", run, _RETRY, fault)
+                await asyncio.sleep(_RETRY)
+
+    async def _adopt_all(self) -> None:
+        while True:
+            try:
+                for shard in range(self._store.shards):
+                    while await self._adopt(shard) == _PAGE:
+                        pass
+            except StoreError as fault:
+                log.warning("parked runs not read: %s", fault)
+            await asyncio.sleep(self._adopt_every)
+
+    async def _adopt(self, shard: int) -> int:
+        """Watches a page of the runs that were parked since the last look. Returns how many were read."""
+        since = self._newest[shard]
+        rows = await self._store.command(
+            *("ZRANGEBYSCORE", KEYS["parked"].at(shard), since, "+inf", "WITHSCORES", "LIMIT", 0, _PAGE)
+        )
+        found = [_read(member) for member, _ in _pairs(rows)]
+        new = [parked for parked in found if parked not in self._watched]
+        for parked in new:
+            self._watch(parked)
+        await self._ends.look(key for _, key in new)
+        self._newest[shard] = _next_start(since, [score for _, score in _pairs(rows)])
+        return len(found)
+
+
+def _next_start(since: int, scores: list[int]) -> int:
+    """Where the next look begins: behind a full page, otherwise shortly before the newest run."""
+    if len(scores) == _PAGE:
+        return max(scores[-1], since + 1)
+    return max(since, scores[-1] - _OVERLAP_MS) if scores else since
+
+
+def _pairs(rows: list[list[str]]) -> list[tuple[str, int]]:
+    return [(member, int(float(score))) for member, score in rows]
+
+
+def _read(member: str) -> Parked:
+    run, _, key = member.partition(" ")
+    return run, HistoryKey.parse(key)
+
+
+def _parked_key(run: str) -> str:
+    return KEYS["parked"].at(shard_of(run) or 0)

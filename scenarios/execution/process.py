@@ -1,0 +1,121 @@
+"""One process of the scenarios: its workers, the wake-ups, the reload of the bot's files, the purge of old runs."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from core.errors import StoreError
+from core.queue import Worker
+from core.redis.cancel_and_wait import cancel_and_wait
+from core.updates import events
+from scenarios.actions import installed_actions
+from scenarios.context import Services
+from scenarios.execution.delivery_ends import DeliveryEnds
+from scenarios.execution.driver import PATIENCE, Driver
+from scenarios.execution.handlers import Handlers
+from scenarios.execution.parking import TUBE, Parking
+from scenarios.execution.runs import Runs
+from scenarios.execution.slow_steps import SlowSteps
+from scenarios.execution.step_executor import StepExecutor
+from scenarios.execution.versions import Versions
+from scenarios.reloading import ActiveBot
+from scenarios.schema import ActionType
+
+log = logging.getLogger(__name__)
+
+_MAINTAIN_EVERY = 3600.0
+_GRACE = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessOptions:
+    """`lease`: after the death of a process its people wait so long. `concurrency`: events that are handled at once.
+    `patience`: seconds that a run waits for a delivery in place. `adopt_every`: seconds between two looks for runs that
+    other processes have parked.
+    """
+
+    lease: timedelta = timedelta(seconds=5)
+    concurrency: int = 200
+    patience: float = PATIENCE
+    adopt_every: float = 5.0
+
+
+class Process:
+    """To `run()` and to `stop()`. Any number of processes may run beside each other. `types`: the action types."""
+
+    def __init__(
+        self,
+        services: Services,
+        bot: ActiveBot,
+        types: Mapping[str, ActionType] | None = None,
+        options: ProcessOptions = ProcessOptions(),
+    ) -> None:
+        types = installed_actions().types if types is None else types
+        store, tenant = services.store, services.tenant
+        self._services = services
+        self._bot = bot
+        self._options = options
+        self._versions = Versions(store)
+        self._ends = DeliveryEnds(store)
+        self._runs = Runs(store, self._versions, tenant)
+        executor = StepExecutor(services, types, bot.folder)
+        self._parking = Parking(store, services.queue, self._runs, self._ends, tenant, options.adopt_every)
+        self._slow = SlowSteps(services.queue, self._runs, executor, self._parking, types)
+        driver = Driver(
+            self._runs, executor, services.deliveries, self._ends, self._parking, self._slow, options.patience
+        )
+        self._handlers = Handlers(bot, self._versions, self._runs, driver, store.shards)
+        self._stopping = asyncio.Event()
+
+    async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
+        """Works until `stop()`; what is in progress then is finished, what is in the queue stays there."""
+        await self._open()
+        ends = asyncio.create_task(self._ends.run(), name="ends of deliveries")
+        ready = asyncio.create_task(self._ends.ready.wait())
+        await asyncio.wait({ends, ready}, return_when=asyncio.FIRST_COMPLETED)
+        beside = [asyncio.create_task(part) for part in (self._parking.run(), self._bot.watch(), self._maintain())]
+        workers = self._workers()
+        working = [asyncio.create_task(worker.run()) for worker in workers]
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            on_ready()
+            done, _ = await asyncio.wait({ends, stopping, *beside, *working}, return_when=asyncio.FIRST_COMPLETED)
+            for worker in workers:
+                worker.stop(_GRACE)
+            await asyncio.gather(*working)
+            for ended in done:
+                ended.result()
+        finally:
+            await cancel_and_wait(ready, stopping, ends, *beside, *working)
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    async def _open(self) -> None:
+        await events.Events(self._services.queue, self._services.tenant).open()
+        await self._parking.open()
+        await self._slow.open()
+        await self._versions.publish(self._bot.version, self._bot.bot)
+
+    def _workers(self) -> Sequence[Worker]:
+        handlers = {events.TUBE: self._handlers.handle_event, TUBE: self._handlers.handle_run}
+        options = self._options
+        return [
+            *(
+                self._services.queue.worker(tube, handler, options.concurrency, lease=options.lease)
+                for tube, handler in handlers.items()
+            ),
+            *self._slow.workers(),
+        ]
+
+    async def _maintain(self) -> None:
+        """Purges old runs, and keeps the version of the bot, every hour."""
+        while True:
+            await asyncio.sleep(_MAINTAIN_EVERY)
+            try:
+                await self._runs.drop_ended()
+                await self._versions.publish(self._bot.version, self._bot.bot)
+            except StoreError as fault:
+                log.warning("old runs not dropped: %s", fault)

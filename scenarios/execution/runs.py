@@ -1,0 +1,175 @@
+"""The runs in Redis: begin, load, record how an action ended. Each is one script or one read.
+
+Guarantees: an event has one run; an action ends once, also if two processes execute it at the same time; what was
+recorded survives every crash.
+"""
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Any
+from zlib import crc32
+
+import msgspec
+
+from core.model.compact_json import compact_json
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from scenarios import engine
+from scenarios.engine import Effects, Ending, Path, Run
+from scenarios.execution import entries
+from scenarios.execution.versions import Version, Versions
+
+log = logging.getLogger(__name__)
+
+KEPT = 1000
+"""Runs of one person that are listed."""
+
+SLOW = "slow"
+"""What a step waits for whose action runs in a tube of its own."""
+
+_WAITS = "waits:"
+_DROPPED = 100
+"""Runs that one script call drops."""
+
+Event = Mapping[str, Any]
+
+
+class RunGone(Exception):
+    """The run, or the version of the bot that it began with, is not stored any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run as it was last read or written. `entries`: how many of its actions have ended. `waits`: of a parked run,
+    what its steps wait for: a history key, or SLOW for a step with a task of its own.
+    """
+
+    id: str
+    tenant: str
+    event: Event
+    version: Version
+    scenarios: Sequence[str]
+    began: int
+    run: Run
+    entries: int
+    waits: Mapping[Path, str] = field(default_factory=dict)
+    ended: int | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.run.is_over
+
+
+def run_id(identity: str, person: str, shards: int) -> str:
+    """The id of the run of an event: the same for each repeat. All runs of a person are in one shard."""
+    digest = blake2b(identity.encode(), digest_size=10).hexdigest()
+    return f"{shard_of_person(person, shards)}.{digest}"
+
+
+def shard_of_person(person: str, shards: int) -> int:
+    return crc32(person.encode()) % shards
+
+
+def shard_of(run: str) -> int | None:
+    """The shard of a run; None if this cannot be the id of one."""
+    shard, _, name = run.partition(".")
+    return int(shard) if shard.isascii() and shard.isdigit() and len(shard) < 6 and name.isalnum() else None
+
+
+class Runs:
+    """One per process."""
+
+    def __init__(self, store: Store, versions: Versions, tenant: str) -> None:
+        self._store = store
+        self._versions = versions
+        self._tenant = tenant
+
+    async def begin(self, run: str, person: str, event: Event, version: Version, scenarios: Sequence[str]) -> StoredRun:
+        """The new run of an event, or the one that it has already. Raises RunGone."""
+        fields = ("version", version.name, "event", compact_json(event), "scenarios", compact_json(list(scenarios)))
+        reply = await self._store.run("begin_run", _shard(run), run, self._tenant, person, KEPT, *fields)
+        if len(reply) > 1:
+            return await self._read(run, dict(zip(reply[::2], reply[1::2], strict=True)))
+        began = int(reply[0])
+        engine_run, effects = engine.begin(entries.found(scenarios, version.bot), at=began)
+        _report(run, effects)
+        return StoredRun(run, self._tenant, event, version, scenarios, began, engine_run, 0)
+
+    async def load(self, run: str) -> StoredRun:
+        """The run as it is now. Raises RunGone."""
+        shard = shard_of(run)
+        if shard is None or shard >= self._store.shards:
+            raise RunGone(f"there is no run {run}")
+        return await self._read(run, await self._store.command("HGETALL", KEYS["run"].at(shard, run)))
+
+    async def _read(self, run: str, fields: Mapping[str, str]) -> StoredRun:
+        version = await self._versions.get(fields["version"]) if fields else None
+        if version is None:
+            raise RunGone(f"the run {run} or its version of the bot is not stored any more")
+        ended = [entries.decode(fields[str(number)]) for number in range(int(fields["entries"]))]
+        scenarios = msgspec.json.decode(fields["scenarios"], type=tuple[str, ...])
+        began = int(fields["began"])
+        return StoredRun(
+            run,
+            fields["tenant"],
+            msgspec.json.decode(fields["event"], type=dict[str, Any]),
+            version,
+            scenarios,
+            began,
+            entries.replay(scenarios, began, ended, version.bot),
+            len(ended),
+            _waits(fields),
+            int(fields["ended"]) if "ended" in fields else None,
+        )
+
+    async def record(self, stored: StoredRun, path: Path, ending: Ending) -> StoredRun:
+        """Records how an action ended; returns the run after it. If it has ended already, that ending stays.
+
+        Raises RunGone.
+        """
+        while not stored.run.steps[path].is_over:
+            text = entries.encode(path, ending, self._now())
+            run, effects = entries.apply(stored.run, entries.decode(text), stored.version.bot)
+            arguments = stored.id, stored.entries, int(run.is_over), text
+            reply = await self._store.run("save_run", _shard(stored.id), *arguments)
+            if reply == "saved":
+                _report(stored.id, effects)
+                return replace(stored, run=run, entries=stored.entries + 1)
+            stored = await self.load(stored.id)
+        return stored
+
+    async def park(self, run: str, waits: Mapping[Path, str]) -> None:
+        """Notes what steps wait for."""
+        words = [word for path, what in waits.items() for word in (path_text(path), what)]
+        await self._store.run("park_run", _shard(run), run, *words)
+
+    async def drop_ended(self) -> None:
+        """Drops finished runs whose retention is over."""
+        for shard in range(self._store.shards):
+            while await self._store.run("drop_runs", shard, _DROPPED) == _DROPPED:
+                pass
+
+    def _now(self) -> int:
+        return time.time_ns() // 1_000_000 + self._store.clock_offset_ms
+
+
+def path_text(path: Path) -> str:
+    """A path as it is written in Redis: `0.2.1`."""
+    return ".".join(map(str, path))
+
+
+def _waits(fields: Mapping[str, str]) -> Mapping[Path, str]:
+    found = {name.removeprefix(_WAITS): what for name, what in fields.items() if name.startswith(_WAITS)}
+    return {tuple(map(int, path.split("."))): what for path, what in found.items()}
+
+
+def _report(run: str, effects: Effects) -> None:
+    for complaint in effects.complaints:
+        log.warning("run %s: %s", run, complaint)
+
+
+def _shard(run: str) -> int:
+    return shard_of(run) or 0

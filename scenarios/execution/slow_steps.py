@@ -1,0 +1,75 @@
+"""Slow actions: each is a task of its own tube, so that it delays no other action; few run at once (C-76).
+
+put ─▶ tube of the action type ─▶ handle: execute, record the ending ─▶ wake the run
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+from core.queue import Attempt, NewTask, QueueClient, Result, Tube, Worker
+from scenarios.context import Waiting
+from scenarios.engine import Path, Step
+from scenarios.execution.parking import ATTEMPTS, BACKOFF, Parking
+from scenarios.execution.runs import RunGone, Runs, StoredRun, path_text
+from scenarios.execution.step_executor import StepExecutor
+from scenarios.schema import ActionType
+
+CONCURRENCY = 10
+"""Actions of one tube that a process executes at once."""
+
+SOURCE = "scenarios.slow"
+
+
+class SlowStep(Struct, frozen=True):
+    """The body of a task: one step of a run."""
+
+    run: str
+    path: Path
+
+
+class SlowSteps:
+    """One per process."""
+
+    def __init__(
+        self, queue: QueueClient, runs: Runs, executor: StepExecutor, parking: Parking, types: Mapping[str, ActionType]
+    ) -> None:
+        self._queue = queue
+        self._runs = runs
+        self._executor = executor
+        self._parking = parking
+        self.tubes = sorted({kind.tube for kind in types.values() if kind.tube})
+
+    async def open(self) -> None:
+        """Creates the tubes."""
+        for tube in self.tubes:
+            await self._queue.tubes.create(Tube(tube, attempts=ATTEMPTS, backoff=BACKOFF))
+
+    async def put(self, stored: StoredRun, step: Step) -> None:
+        """Has a step executed; a repeat changes nothing."""
+        body = msgspec.json.encode(SlowStep(stored.id, step.path)).decode()
+        task = NewTask(body, stored.tenant, tags=(f"run:{stored.id}",))
+        tube = self._executor.tube_of(step)
+        await self._queue.queue.put_once(tube, task, source=SOURCE, name=f"{stored.id} {path_text(step.path)}")
+
+    def workers(self) -> list[Worker]:
+        """One worker for each tube."""
+        return [self._queue.worker(tube, self.handle, CONCURRENCY) for tube in self.tubes]
+
+    async def handle(self, attempt: Attempt) -> Result:
+        """Executes a step and wakes its run. Raises StoreError."""
+        slow = msgspec.json.decode(attempt.body, type=SlowStep)
+        try:
+            stored = await self._runs.load(slow.run)
+            step = stored.run.steps[slow.path]
+            if not step.is_over:
+                found = await self._executor.execute(stored, step)
+                if isinstance(found, Waiting):
+                    await self._parking.park(slow.run, {slow.path: found.delivery})
+                else:
+                    await self._runs.record(stored, slow.path, found)
+        except RunGone:
+            return None
+        await self._parking.wake(slow.run, path_text(slow.path))
+        return None

@@ -1,0 +1,89 @@
+"""Executes one step of a run: its attributes, whether it may run, and what its action does.
+
+What an action raises makes it fail with `error`; only an outage of the store is passed on, so that the step is tried
+again. Nothing is stored here.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path as FolderPath
+from typing import Any
+
+from core.errors import Refused, StoreError
+from scenarios.access import refusal
+from scenarios.attributes import prepare
+from scenarios.context import Context, Services, Waiting
+from scenarios.endings import failed
+from scenarios.engine import Ending, State, Step
+from scenarios.execution.runs import StoredRun
+from scenarios.schema import ActionType
+
+log = logging.getLogger(__name__)
+
+
+class StepExecutor:
+    """One per process. `types`: the action types by name. `folder`: that of the bot's files."""
+
+    def __init__(self, services: Services, types: Mapping[str, ActionType], folder: FolderPath) -> None:
+        self._services = services
+        self._types = types
+        self._folder = folder
+
+    def tube_of(self, step: Step) -> str:
+        """The tube of a slow action; "" for one that runs in place."""
+        kind = self._types.get(step.action.type)
+        return kind.tube if kind else ""
+
+    async def execute(self, stored: StoredRun, step: Step) -> Ending | Waiting:
+        """What became of the step, or the delivery that it waits for. Raises StoreError."""
+        kind = self._types.get(step.action.type)
+        if kind is None or kind.execute is None:
+            return failed(f"there is no action {step.action.type!r}")
+        context = self._context(stored, step)
+        try:
+            if reason := await self._obstacle(context):
+                return self.finished(stored, step, failed(reason))
+            found = await kind.execute(context)
+        except Exception as error:
+            if isinstance(error, StoreError):
+                raise
+            found = _failure(context, error)
+        return found if isinstance(found, Waiting) else self.finished(stored, step, found)
+
+    def finished(self, stored: StoredRun, step: Step, ending: Ending) -> Ending:
+        """The ending with the attributes that become variables of later actions (C-58)."""
+        returned = self._context(stored, step, warns=False).prepared.returned
+        return replace(ending, returned=returned.and_then(ending.returned))
+
+    def _context(self, stored: StoredRun, step: Step, *, warns: bool = True) -> Context:
+        bot = stored.version.bot
+        kind = self._types[step.action.type]
+        defaults = {"placeholder": kind.placeholder, **_section(bot.settings, kind.name)}
+        prepared = prepare(step.action, defaults, step.values, stored.event)
+        context = Context(self._services, bot, self._folder, stored.id, step, stored.event, prepared)
+        for warning in prepared.warnings if warns else ():
+            context.warn(warning)
+        return context
+
+    async def _obstacle(self, context: Context) -> str:
+        """Why the action may not run; empty if it may."""
+        kind, bot = context.step.action.type, context.bot
+        settings = _section(bot.settings, kind)
+        if settings.get("enabled") is False:
+            return f"settings.yaml switches the action {kind} off"
+        return refusal(bot.roles, {**settings, **context.step.action.fields}, context.event.get("user_id"))
+
+
+def _section(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    section = settings.get(name)
+    return section if isinstance(section, Mapping) else {}
+
+
+def _failure(context: Context, error: Exception) -> Ending:
+    """The ending of an action that raised. A fault of a program is logged with its place."""
+    if isinstance(error, Refused):
+        return Ending(State.FAILED, error=f"{error.code}: {error}")
+    place = context.step.action.place
+    log.error("%s, line %d, run %s: the action raised", place.file, place.line, context.run, exc_info=error)
+    return failed(f"{type(error).__name__}: {error}")

@@ -1,0 +1,183 @@
+"""Scenarios on a real server: a bot's folder, the process in this event loop, a courier with a simulated provider."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.redis.store import Store
+from core.sending import Rules
+from core.updates.events import Events, identity, person_of
+from scenarios.actions import installed_actions
+from scenarios.execution.opening import Options, open_services
+from scenarios.execution.process import Process, ProcessOptions
+from scenarios.execution.reading import RunReader, RunView
+from scenarios.execution.runs import run_id
+from scenarios.reloading import ActiveBot
+from scenarios.schema import ActionType
+from tests.support.servers import Server
+from tests.support.stack import TENANT, FakeCourier, Stack
+from tests.support.waiting import until
+
+WITHIN = 30.0
+"""Seconds, for what only has to happen at some time."""
+
+PERSON = "7"
+
+
+class Running:
+    """One process of the scenarios. `stop` is the clean end, `kill` leaves everything to the leases."""
+
+    def __init__(self, process: Process, resources: AsyncExitStack) -> None:
+        self.process = process
+        self._resources = resources
+        self._ready = asyncio.Event()
+        self.task = asyncio.create_task(process.run(self._ready.set))
+
+    async def ready(self) -> "Running":
+        waiting = asyncio.create_task(self._ready.wait())
+        await asyncio.wait({waiting, self.task}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if self.task.done():
+            self.task.result()
+        return self
+
+    async def stop(self) -> None:
+        self.process.stop()
+        await asyncio.wait_for(self.task, WITHIN)
+        await self._resources.aclose()
+
+    async def kill(self) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+        await self._resources.aclose()
+
+
+class Installation:
+    """`folder`: the bot's. `types`: the action types; a test may add its own."""
+
+    def __init__(self, stack: Stack, folder: Path) -> None:
+        self.stack = stack
+        self.folder = folder
+        self.courier = FakeCourier(respond=_numbered())
+        self.types: dict[str, ActionType] = dict(installed_actions().types)
+        self.rules = Rules()
+        self._events = 0
+        self._running: list[Running] = []
+        self._reader = RunReader(stack.store)
+
+    # the bot
+
+    def write(self, name: str, content: str) -> "Installation":
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, encoding="utf-8")
+        return self
+
+    def actions(self, actions: str) -> "Installation":
+        """The scenario `s.main`, which any text starts."""
+        self.write("triggers.yaml", 'text: {"*": s.main}')
+        return self.write("scenarios/s.yaml", f"main:\n  actions:\n{actions}")
+
+    # processes
+
+    async def start(self, **options: Any) -> Running:
+        """Starts a process; returns when it works."""
+        resources = AsyncExitStack()
+        store = await Store.open(self.stack.server.url, self.stack.store.shards)
+        resources.push_async_callback(store.close)
+        opened = open_services(store, Options(TENANT, rules=self.rules))
+        services = await resources.enter_async_context(opened)
+        process = Process(services, ActiveBot(self.folder), self.types, ProcessOptions(**options))
+        self._running.append(running := Running(process, resources))
+        return await running.ready()
+
+    async def start_courier(self) -> None:
+        await self.stack.courier(self.courier)
+
+    async def close(self) -> None:
+        for running in self._running:
+            await running.kill()
+
+    # events and runs
+
+    async def put(self, text: str = "x", **fields: Any) -> str:
+        """Puts an event; returns the id of its run."""
+        self._events += 1
+        event = {"id": f"e{self._events}", "channel": "echo", "user_id": PERSON, "chat_id": PERSON, "event_text": text}
+        return await self.put_event({**event, **fields})
+
+    async def put_event(self, event: Mapping[str, Any]) -> str:
+        client = self.client
+        await Events(client, TENANT).put("test", event)
+        stored = {**event, "source": "test"}
+        return run_id(identity(stored), person_of(stored), self.stack.store.shards)
+
+    @property
+    def client(self) -> Any:
+        from core.queue import QueueClient
+
+        return QueueClient(self.stack.store)
+
+    async def read(self, run: str) -> RunView:
+        return await self._reader.read(TENANT, run)
+
+    async def exists(self, run: str) -> bool:
+        return bool(await self.stack.redis.exists(f"run:{{{run.partition('.')[0]}}}:{run}"))
+
+    async def over(self, run: str, within: float = WITHIN) -> RunView:
+        """Waits until the run is over."""
+        await until(lambda: self._is_over(run), within=within)
+        return await self.read(run)
+
+    async def _is_over(self, run: str) -> bool:
+        return await self.exists(run) and (await self.read(run)).state == "over"
+
+    async def play(self, text: str = "x", **fields: Any) -> RunView:
+        """Puts an event and waits until its run is over."""
+        return await self.over(await self.put(text, **fields))
+
+    @property
+    def texts(self) -> list[str]:
+        """What was sent, in order."""
+        return [message.text for message in self.courier.attempted]
+
+
+def states(run: RunView) -> list[str]:
+    return [action.state for action in run.actions]
+
+
+def _numbered() -> Any:
+    """Answers with the number of the message as its id."""
+    from core.courier.interface import Message, Outcome, Sent
+
+    count = 100
+
+    def respond(message: Message) -> Outcome:
+        nonlocal count
+        count += 1
+        return Sent(str(count))
+
+    return respond
+
+
+@pytest.fixture
+async def bare(server: Server, tmp_path: Path) -> AsyncIterator[Installation]:
+    """An installation in which nothing runs yet."""
+    stack = await Stack.open(server)
+    folder = tmp_path / "bot"
+    folder.mkdir()
+    installation = Installation(stack, folder)
+    yield installation
+    await installation.close()
+    await stack.close()
+
+
+@pytest.fixture
+async def installation(bare: Installation) -> Installation:
+    """The same with a courier."""
+    await bare.start_courier()
+    return bare
