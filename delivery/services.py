@@ -1,7 +1,7 @@
 """The services of core that the API calls. `cli` creates them, one set per process."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from core.admission.api_keys import ApiKeys
@@ -15,7 +15,8 @@ from core.history.tracker import Tracker
 from core.queue import Queue
 from core.redis.store import Store
 from core.sending import Sending
-from core.updates import Updates
+from core.updates.events import Events
+from core.updates.ingress import Ingress
 from core.webhooks.registry import Webhooks
 
 
@@ -47,5 +48,6 @@ class Services:
     linking: Linking
     store: Store
     webhooks: Webhooks
-    updates: Mapping[str, Updates]  # by channel: what gateways post
+    ingress: Mapping[str, Ingress]  # by channel: what gateways post
+    events: Mapping[str, Events] = field(default_factory=dict)  # by tenant: those that have a bot with scenarios
     runs: RunReader | None = None

@@ -1,4 +1,4 @@
-"""One process of the Telegram bot: polls or stands by, answers updates, follows deliveries."""
+"""One process of the Telegram bot: polls or stands by, and works on what it gets in one of two modes."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,20 +10,15 @@ from aiogram.client.telegram import TelegramAPIServer
 from aiogram.exceptions import TelegramNotFound, TelegramUnauthorizedError
 from aiogram.utils.token import TokenValidationError
 
-from bots.button_data import ButtonData
-from bots.conversation.conversation import Conversation
-from bots.conversation.status import StatusView
-from bots.dialogs import Answering, Dialogs
-from bots.following import Follower, Following
 from bots.poller_lease import PollerLease
 from bots.services import Services
+from bots.telegram.dialogs import DIALOGS
+from bots.telegram.mode import Mode
 from bots.telegram.polling import TOKEN_REFUSED, Polling
-from bots.telegram.sending import FAILURES, Replies
+from bots.telegram.sending import FAILURES
 from bots.telegram.webhook import Webhook
-from bots.updates import Updates, update_worker
 from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.updates.telegram_updates import CHANNEL
 
 TELEGRAM = "https://api.telegram.org"
 _TIMEOUT = 15.0
@@ -33,27 +28,20 @@ _GRACE = timedelta(seconds=5)
 class TelegramBot:
     """To `run()` and to `stop()`."""
 
-    def __init__(self, bot: Bot, account: str, services: Services, webhook: Webhook | None) -> None:
+    def __init__(self, bot: Bot, account: str, services: Services, webhook: Webhook | None, mode: Mode) -> None:
         self._bot = bot
         self._webhook = webhook
+        self._mode = mode
         self.account = account
         self._services = services
         self._stopping = asyncio.Event()
 
     async def run(self, on_ready: Callable[[], None]) -> None:
         """Work until `stop()`. Raises TokenRefused."""
-        services = self._services
-        replies, following = Replies(self._bot), Following(services.queue, services.tenant, CHANNEL)
-        updates = Updates(services.queue, services.tenant, CHANNEL, services.tenant)
-        await updates.open()
-        await following.open()
-        button_data = await ButtonData.open(services.store, services.tenant)
-        view = StatusView(button_data, services.timezone)
-        conversation = Conversation(services, button_data, view, following)
-        answering = Answering(Dialogs(services.store, services.tenant), conversation.converse, replies.send)
-        follower = Follower(services.tracker, services.tenant, view.reply, replies.edit)
-        polling = Polling(self._bot, updates, PollerLease(services.store, self.account))
-        workers = [update_worker(services.queue, CHANNEL, answering.handle), following.worker(follower)]
+        work = await self._mode.open(self._bot, self._services)
+        lease = PollerLease(self._services.store, self.account)
+        polling = Polling(self._bot, work.ingress, lease, self._mode.allowed, work.gatherer)
+        workers = [*work.workers, *([work.gatherer()] if self._webhook and work.gatherer else [])]
         parts = [asyncio.create_task(worker.run()) for worker in workers]
         polls = asyncio.create_task(self._webhook.keep() if self._webhook else polling.run())
         stopping = asyncio.create_task(self._stopping.wait())
@@ -78,12 +66,14 @@ class TelegramBot:
         await self._bot.session.close()
 
 
-async def open_bot(token: str, api_url: str, services: Services, webhook: Webhook | None = None) -> TelegramBot:
+async def open_bot(
+    token: str, api_url: str, services: Services, webhook: Webhook | None = None, mode: Mode = DIALOGS
+) -> TelegramBot:
     """Check the token; set the `webhook`, or end one, beside which Telegram refuses polling. Raises SetupError."""
     bot = _client(token, api_url)
     try:
         account = str((await bot.get_me()).id)
-        await (webhook.set(bot) if webhook else bot.delete_webhook())
+        await (webhook.set(bot, mode.allowed) if webhook else bot.delete_webhook())
     except (TelegramUnauthorizedError, TelegramNotFound):
         await bot.session.close()
         raise SetupError(TOKEN_REFUSED) from None
@@ -91,7 +81,7 @@ async def open_bot(token: str, api_url: str, services: Services, webhook: Webhoo
         await bot.session.close()
         name = type(fault).__name__
         raise SetupError(f"the Bot API cannot be reached ({name}): check the network and ADA_BOT_API_URL") from None
-    return TelegramBot(bot, account, services, webhook)
+    return TelegramBot(bot, account, services, webhook, mode)
 
 
 def _client(token: str, api_url: str) -> Bot:

@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from aiogram import Bot, types
 from aiogram.exceptions import (
@@ -16,24 +15,15 @@ from aiogram.exceptions import (
 
 from bots.poller_lease import PollerLease
 from bots.telegram.sending import FAILURES
-from bots.updates import Updates
 from core.errors import StoreError
+from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.updates.telegram_updates import ALLOWED, read_update
+from core.updates.ingress import Ingress
 
 log = logging.getLogger(__name__)
 
 TIMEOUT = 25
 """Seconds that Telegram waits for an update."""
-_SENDER = {"id", "is_bot", "first_name", "last_name", "language_code"}
-_MESSAGE: Any = {"message_id": True, "text": True, "chat": {"type"}, "from_user": _SENDER}
-_READ: Any = {
-    "update_id": True,
-    "message": _MESSAGE,
-    "callback_query": {"id": True, "data": True, "from_user": _SENDER, "message": _MESSAGE},
-}
-"""The fields that are read."""
-
 _LIMIT = 100
 _ANSWER_WITHIN = 40
 _AFTER_CONFLICT = 2.0
@@ -48,12 +38,24 @@ class TokenRefused(Exception):
 
 
 class Polling:
-    """Polls for one bot while it has the lease."""
+    """Polls for one bot while it has the lease. `gatherer`: makes a worker that runs while this process has the lease
+    and has got all updates that waited, so that the parts of one event are gathered also after a restart.
+    """
 
-    def __init__(self, bot: Bot, updates: Updates, lease: PollerLease) -> None:
+    def __init__(
+        self,
+        bot: Bot,
+        ingress: Ingress,
+        lease: PollerLease,
+        allowed: Sequence[str],
+        gatherer: Callable[[], Worker] | None = None,
+    ) -> None:
         self._bot = bot
-        self._updates = updates
+        self._ingress = ingress
         self._lease = lease
+        self._allowed = list(allowed)
+        self._gatherer = gatherer
+        self._caught_up = asyncio.Event()
         self._offset: int | None = None
         self._limit = _LIMIT
         self._faults = 0
@@ -80,34 +82,43 @@ class Polling:
         """Return when the lease is lost. Raises what ends the polling."""
         log.info("this process gets the updates")
         self._offset = None
-        polling, holding = asyncio.create_task(self._poll()), asyncio.create_task(self._lease.hold())
+        self._caught_up.clear()
+        parts = [asyncio.create_task(part) for part in (self._poll(), self._lease.hold(), self._gather())]
         try:
-            done, _ = await asyncio.wait({polling, holding}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
             for ended in done:
                 ended.result()
             log.warning("another process gets the updates")
         finally:
-            await cancel_and_wait(polling, holding)
+            await cancel_and_wait(*parts)
+
+    async def _gather(self) -> None:
+        await self._caught_up.wait()
+        if self._gatherer:
+            await self._gatherer().run()
+        else:
+            await asyncio.Event().wait()
 
     async def _poll(self) -> None:
         while True:
-            for update in await self._next():
+            limit, updates = self._limit, await self._next()
+            for update in updates or ():
                 await self._put(update)
                 self._offset = update.update_id + 1
+            if updates is not None and len(updates) < limit:
+                self._caught_up.set()
 
     async def _put(self, update: types.Update) -> None:
         """Put an update into the queue; one that is not answered is only logged."""
-        read = read_update(update.model_dump(by_alias=True, include=_READ))
-        if read is None:
-            log.info("update %s is ignored: no message or press of a person in a private chat", update.update_id)
-        else:
-            await self._updates.put(read)
+        if not await self._ingress.put(update.model_dump(by_alias=True, exclude_none=True)):
+            log.info("update %s is ignored: it is no message or press that this bot answers", update.update_id)
 
-    async def _next(self) -> Sequence[types.Update]:
-        """The next updates; none after a fault, which is waited out. Raises TokenRefused."""
+    async def _next(self) -> Sequence[types.Update] | None:
+        """The next updates; None after a fault, which is waited out. Raises TokenRefused."""
+        timeout = TIMEOUT if self._caught_up.is_set() else 0
         try:
             updates = await self._bot.get_updates(
-                self._offset, self._limit, TIMEOUT, allowed_updates=list(ALLOWED), request_timeout=_ANSWER_WITHIN
+                self._offset, self._limit, timeout, allowed_updates=self._allowed, request_timeout=_ANSWER_WITHIN
             )
         except (TelegramUnauthorizedError, TelegramNotFound):
             raise TokenRefused(TOKEN_REFUSED) from None
@@ -123,7 +134,7 @@ class Polling:
         else:
             self._faults, self._limit = 0, _LIMIT
             return updates
-        return ()
+        return None
 
     async def _skip_unreadable(self, fault: ClientDecodeError) -> None:
         """Get the updates one by one; skip one that cannot be read, so that it does not stop those behind it."""

@@ -55,7 +55,7 @@ class Replies:
     async def edit(self, followed: Followed, reply: Reply) -> bool:
         """Change a message. Returns False if it cannot be changed, now and later. Raises SendLater, NotSent."""
         try:
-            await _call(self._edit(followed.address, followed.message, reply))
+            await call(self._edit(followed.address, followed.message, reply))
         except (TelegramBadRequest, TelegramForbiddenError) as refusal:
             return _UNCHANGED in refusal.message
         return True
@@ -64,7 +64,7 @@ class Replies:
         """Answer the press of a button, so that its clock stops. Telegram refuses it after some minutes."""
         notice = reply.notice[:_MAX_NOTICE] or None
         try:
-            await _call(self._bot.answer_callback_query(update.callback, text=notice, show_alert=notice is not None))
+            await call(self._bot.answer_callback_query(update.callback, text=notice, show_alert=notice is not None))
         except TelegramBadRequest as refusal:
             log.info("update %s: the press was not answered: %s", update.id, refusal.message)
 
@@ -73,11 +73,11 @@ class Replies:
         try:
             if reply.edit:
                 try:
-                    return await _call(self._edit(address, reply.edit, reply))
+                    return await call(self._edit(address, reply.edit, reply))
                 except TelegramBadRequest as refusal:
                     if _UNCHANGED in refusal.message:
                         return None
-            await _call(self._bot.send_message(int(address), reply.text, reply_markup=keyboard(reply.buttons)))
+            await call(self._bot.send_message(int(address), reply.text, reply_markup=keyboard(reply.buttons)))
         except (TelegramForbiddenError, TelegramBadRequest) as refusal:
             log.info("no answer to %s: %s", address, refusal.message)
 
@@ -95,7 +95,7 @@ def keyboard(buttons: Buttons) -> InlineKeyboardMarkup | None:
     return InlineKeyboardMarkup(inline_keyboard=rows)
 
 
-async def _call(request: Coroutine[Any, Any, Any]) -> None:
+async def call(request: Coroutine[Any, Any, Any]) -> None:
     """Raises SendLater, NotSent, and the refusals that concern a chat or a message."""
     try:
         await request

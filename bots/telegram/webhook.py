@@ -2,12 +2,12 @@
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from aiogram import Bot
 
 from core.errors import SetupError
-from core.updates.telegram_updates import ALLOWED
 
 PATH = "/v1/inbound/telegram"
 _SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
@@ -27,10 +27,12 @@ class Webhook:
         if not _SECRET.fullmatch(self.secret):
             raise SetupError("ADA_INBOUND_TELEGRAM_SECRET must have 1 to 256 letters, digits, _ and - for a webhook")
 
-    async def set(self, bot: Bot) -> None:
-        """Set where Telegram posts to. Any number of processes may do so. Raises what aiogram raises."""
+    async def set(self, bot: Bot, allowed: Sequence[str]) -> None:
+        """Set where Telegram posts which kinds of updates. Any number of processes may do so. Raises what aiogram
+        raises.
+        """
         url = self.url.rstrip("/") + PATH
-        await bot.set_webhook(url, secret_token=self.secret, allowed_updates=list(ALLOWED))
+        await bot.set_webhook(url, secret_token=self.secret, allowed_updates=list(allowed))
 
     async def keep(self) -> None:
         """Nothing is left to do in this process: the HTTP API receives the updates."""

@@ -1,14 +1,20 @@
 """The calls of VK's API that Bots Long Poll needs.
 
-Source: dev.vk.com, "Bots Long Poll API". The community must have long poll and its event `message_new` switched on.
+Source: dev.vk.com, "Bots Long Poll API". The community must have long poll and its events `message_new` and, for
+bots with scenarios, `message_event` switched on.
 """
 
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
 from msgspec import Struct
+
+from core.updates.presses import Press
+
+log = logging.getLogger(__name__)
 
 API_URL = "https://api.vk.com/method/"
 VERSION = "5.199"
@@ -21,6 +27,10 @@ _TIMEOUT = aiohttp.ClientTimeout(total=WAIT + 10, connect=10)
 
 class VkUnavailable(Exception):
     """VK cannot be reached or refuses the call. The text contains no token."""
+
+
+class CallRefused(VkUnavailable):
+    """VK refuses this call."""
 
 
 class TokenRefused(Exception):
@@ -90,6 +100,15 @@ class VkAccount:
         known = [one for one in events if isinstance(one, dict)] if isinstance(events, list) else []
         return Events(known, str(answer.get("ts", server.ts)))
 
+    async def acknowledge(self, press: Press) -> None:
+        """End the wait that a pressed button shows. A press that VK no longer knows is only logged."""
+        try:
+            await self._call(
+                "messages.sendMessageEventAnswer", event_id=press.id, user_id=press.user_id, peer_id=press.chat_id
+            )
+        except CallRefused as refusal:
+            log.info("the press %s was not acknowledged: %s", press.id, refusal)
+
     async def _call(self, method: str, **parameters: object) -> Any:
         data = {"access_token": self._token, "v": VERSION, **parameters}
         body = await self._request("POST", self._url + method, data=data)
@@ -97,7 +116,7 @@ class VkAccount:
         if isinstance(error, dict):
             if error.get("error_code") in _TOKEN_REFUSED:
                 raise TokenRefused("VK does not accept the token: check ADA_VK_TOKEN")
-            raise VkUnavailable(f"{method}: error {error.get('error_code')}")
+            raise CallRefused(f"{method}: error {error.get('error_code')}")
         return body.get("response")
 
     async def _request(self, method: str, url: str, **more: Any) -> Mapping[str, Any]:

@@ -10,13 +10,12 @@ from contextlib import suppress
 from datetime import timedelta
 
 from bots.poller_lease import PollerLease
-from bots.updates import Updates
 from bots.vk.long_poll import Server, VkAccount, VkUnavailable
 from core.errors import StoreError
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.updates.vk_events import update_of
+from core.updates.ingress import Ingress
 
 log = logging.getLogger(__name__)
 
@@ -28,10 +27,10 @@ _POSITION_KEPT = timedelta(days=7)
 class VkPoller:
     """One per process."""
 
-    def __init__(self, store: Store, account: VkAccount, updates: Updates) -> None:
+    def __init__(self, store: Store, account: VkAccount, ingress: Ingress) -> None:
         self._store = store
         self._account = account
-        self._updates = updates
+        self._ingress = ingress
         self._bot = ""
         self._community = 0
         self._server: Server | None = None
@@ -80,8 +79,7 @@ class VkPoller:
         answer = await self._account.poll(server)
         self._faults = 0
         for event in answer.events:
-            if update := update_of(event):
-                await self._updates.put(update)
+            await self._ingress.put(event)
         if answer.ts != server.ts:
             await self._save_position(answer.ts)
         self._server = None if answer.needs_server else Server(server.url, server.key, answer.ts)

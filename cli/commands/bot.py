@@ -1,8 +1,9 @@
 """The verb bot: one process that answers what people write in a channel.
 
-`serve` puts what gateways and callbacks post into the queue; a bot that polls puts its updates there itself. Exit
-codes: 0 after a request to stop, 1 if the provider could not be reached at the start (a restart may help), 2 for wrong
-settings, 3 when an operator is needed.
+`serve` puts what gateways and callbacks post into the queue; a bot that polls puts its updates there itself. With
+ADA_SCENARIOS they are events, which `./ada scenarios` processes, and the bot only gets them. Exit codes: 0 after a
+request to stop, 1 if the provider could not be reached at the start (a restart may help), 2 for wrong settings, 3 when
+an operator is needed.
 """
 
 import asyncio
@@ -13,7 +14,6 @@ from pathlib import Path
 
 from bots.services import Services
 from bots.text_bot import TextBot
-from bots.updates import Updates
 from bots.vk.long_poll import TokenRefused as VkTokenRefused
 from bots.vk.long_poll import VkAccount
 from bots.vk.poller import VkPoller
@@ -21,15 +21,18 @@ from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFaile
 from cli.commands.courier import HEALTH_FILE, HEALTH_INTERVAL, is_healthy
 from cli.processes.bots import open_bot_services
 from cli.processes.data_directory import prepare_data_directory, private_directory
+from cli.processes.scenarios import max_age, open_ingress
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, load
 from core.errors import SetupError, StoreError
+from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.updates import vk_events
+from core.updates import sms, vk_events
+from core.updates.presses import Presses
 
 Run = Callable[[Configuration, Services, asyncio.Event], Awaitable[None]]
 """Runs a bot until a stop is requested."""
@@ -78,9 +81,11 @@ async def report_health(store: Store, health_file: Path) -> None:
 
 
 async def run_telegram(configuration: Configuration, services: Services, stop: asyncio.Event) -> None:
-    """The teachers' bot of ADA_BOT_TOKEN. Raises SetupError, CommandFailed."""
+    """The bot of ADA_BOT_TOKEN. Raises SetupError, CommandFailed."""
     # aiogram takes a second of processor time to import; the other bots do not need it.
     from bots.telegram.bot import TELEGRAM, open_bot
+    from bots.telegram.dialogs import DIALOGS
+    from bots.telegram.events import events_mode
     from bots.telegram.polling import TokenRefused
     from bots.telegram.webhook import Webhook
 
@@ -89,8 +94,9 @@ async def run_telegram(configuration: Configuration, services: Services, stop: a
         raise SetupError("ADA_BOT_TOKEN must be set")
     url, secret = settings.bot_webhook_url, settings.inbound_telegram_secret or ""
     webhook = Webhook(url, secret) if url else None
+    mode = events_mode(max_age(settings)) if settings.scenarios else DIALOGS
     try:
-        bot = await open_bot(settings.bot_token, settings.bot_api_url or TELEGRAM, services, webhook)
+        bot = await open_bot(settings.bot_token, settings.bot_api_url or TELEGRAM, services, webhook, mode)
     except SetupError as error:  # it may be an outage, so the bot is restarted
         raise CommandFailed(str(error)) from error
     stopping = asyncio.create_task(stop.wait())
@@ -105,32 +111,38 @@ async def run_telegram(configuration: Configuration, services: Services, stop: a
 
 
 async def run_sms(configuration: Configuration, services: Services, stop: asyncio.Event) -> None:
-    """Answers the SMS that a gateway has posted to `serve`."""
-    await Updates(services.queue, services.tenant, "sms", "gateway").open()
+    """Answers the SMS that a gateway has posted to `serve`. With ADA_SCENARIOS `./ada scenarios` does that."""
+    await open_ingress(services.store, services.queue, configuration.settings)[sms.CHANNEL].open()
     announce(bot="sms")
-    await work(TextBot(services, "sms"), stop)
+    if configuration.settings.scenarios:
+        await stop.wait()
+    else:
+        await work(TextBot(services, sms.CHANNEL), stop)
 
 
 async def run_vk(configuration: Configuration, services: Services, stop: asyncio.Event) -> None:
-    """Answers what people write to the VK community. With ADA_VK_LONG_POLL it polls; callbacks go to `serve`."""
-    updates = Updates(services.queue, services.tenant, vk_events.CHANNEL, vk_events.SOURCE)
-    await updates.open()
-    bot = TextBot(services, vk_events.CHANNEL)
+    """Answers what people write to the VK community; with ADA_SCENARIOS it only acknowledges presses of buttons. With
+    ADA_VK_LONG_POLL it polls; callbacks go to `serve`.
+    """
+    ingress = open_ingress(services.store, services.queue, configuration.settings)[vk_events.CHANNEL]
+    await ingress.open()
     settings = configuration.channel("vk")
-    if not settings.long_poll:
-        announce(bot="vk")
-        return await work(bot, stop)
     async with VkAccount.open(settings.token, settings.api_url) as account:
-        poller = VkPoller(services.store, account, updates)
-        polling = asyncio.create_task(poller.run(), name="polling")
+        polls = [asyncio.create_task(VkPoller(services.store, account, ingress).run())] if settings.long_poll else []
         announce(bot="vk")
         try:
-            await work(bot, stop, polling)
+            await work(vk_work(configuration, services, account), stop, *polls)
         except VkTokenRefused as refusal:
             raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
 
 
-async def work(bot: TextBot, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:
+def vk_work(configuration: Configuration, services: Services, account: VkAccount) -> TextBot | Worker:
+    if configuration.settings.scenarios is None:
+        return TextBot(services, vk_events.CHANNEL)
+    return Presses(services.queue, services.tenant, vk_events.CHANNEL).worker(account.acknowledge)
+
+
+async def work(bot: TextBot | Worker, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:
     """Runs a bot until a stop is requested, or until a task beside it ends; raises what that task raises."""
     working, stopping = asyncio.create_task(bot.run()), asyncio.create_task(stop.wait())
     done, _ = await asyncio.wait({working, stopping, *beside}, return_when=asyncio.FIRST_COMPLETED)

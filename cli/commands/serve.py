@@ -22,6 +22,7 @@ from cli.command import SUCCESS, Command, CommandFailed
 from cli.commands.up import ada_child, run_until, start_required
 from cli.processes.linking import open_linking
 from cli.processes.rules import sending_rules
+from cli.processes.scenarios import open_ingress
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import ChildSpec, Supervisor, announce
 from cli.settings.parsing import Address
@@ -38,7 +39,8 @@ from core.queue import Queue, QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from core.sending import Sending
-from core.updates import Updates, telegram_updates, vk_events
+from core.updates.events import Events
+from core.updates.ingress import Ingress
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.runtime import WebhookRuntime
@@ -119,7 +121,8 @@ async def open_services(store: Store, settings: Settings) -> AsyncIterator[Servi
                 linking=linking,
                 store=store,
                 webhooks=webhooks,
-                updates=await open_updates(store, settings.bot_tenant),
+                ingress=await opened_ingress(store, settings),
+                events=events_of(store, settings),
                 runs=RunReader(store),
             )
         finally:
@@ -142,17 +145,18 @@ def options_of(settings: Settings) -> Options:
     return Options(rate=settings.http_rate, burst=settings.http_burst, inbound=inbound)
 
 
-async def open_updates(store: Store, tenant: str) -> Mapping[str, Updates]:
+async def opened_ingress(store: Store, settings: Settings) -> Mapping[str, Ingress]:
     """The ways of what gateways post into the queue, by channel."""
-    client = QueueClient(store)
-    updates = {
-        "sms": Updates(client, tenant, "sms", "gateway"),
-        telegram_updates.CHANNEL: Updates(client, tenant, telegram_updates.CHANNEL, tenant),
-        vk_events.CHANNEL: Updates(client, tenant, vk_events.CHANNEL, vk_events.SOURCE),
-    }
-    for one in updates.values():
+    ingress = open_ingress(store, QueueClient(store), settings)
+    for one in ingress.values():
         await one.open()
-    return updates
+    return ingress
+
+
+def events_of(store: Store, settings: Settings) -> Mapping[str, Events]:
+    """The tenant with a bot in ADA_SCENARIOS."""
+    tenant = settings.bot_tenant
+    return {tenant: Events(QueueClient(store), tenant)} if settings.scenarios else {}
 
 
 async def send_webhooks(runtime: WebhookRuntime) -> None:

@@ -353,6 +353,13 @@ _TABLE = [
         Lifetime.TTL,
         "number of a bot's replies to an address in a day",
     ),
+    Key(
+        "gathered",
+        "updates:{s}:gathered:<source>:<name>",
+        "hash",
+        Lifetime.TTL,
+        "parts of an event that come in several updates, an album or a join: id of a part → when its window ends, part",
+    ),
     Key("polled", "dialog:{s}:polled:<bot>", "string", Lifetime.TTL, "the number of the next event of VK to read"),
     Key("poller", "dialog:{s}:poller:<bot>", "string", Lifetime.TTL, "the process that gets the updates of a bot"),
     Key(

@@ -3,14 +3,26 @@
 Source: dev.vk.com, "Community events".
 """
 
+import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
+from core.updates.arrival import Arrival
 from core.updates.updates import Update
 
 CHANNEL = "vk"
 SOURCE = "community"
 """The ids of events are unique in the community, however they arrive."""
+
+FIRST_CHAT = 2_000_000_000
+"""Ids from here on are those of chats of several people."""
+
+_FILES = ("photo", "video", "audio", "doc", "audio_message", "sticker")
+_KINDS = {"doc": "document", "audio_message": "voice"}
+"""VK's type of a file → that of an event, where they differ."""
+
+Json = Mapping[str, Any]
 
 
 def update_of(event: Mapping[str, Any]) -> Update | None:
@@ -24,3 +36,105 @@ def update_of(event: Mapping[str, Any]) -> Update | None:
     if not isinstance(person, int) or person <= 0 or message.get("peer_id", person) != person:
         return None
     return Update(event_id[:128], CHANNEL, str(person), text=text if isinstance(text, str) else "")
+
+
+def read_arrival(event: Json, now: datetime) -> Arrival | None:
+    """The event of scenarios; None unless a person writes, or presses a button. Never raises, whatever the event is.
+    `now`: the date of a press, which has none of its own.
+    """
+    event_id, content = event.get("event_id"), event.get("object")
+    if not isinstance(event_id, str) or not event_id or not isinstance(content, dict):
+        return None
+    try:
+        match event.get("type"):
+            case "message_new":
+                return _message(event_id[:128], content["message"])
+            case "message_event":
+                return _press(event_id[:128], content, now)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
+        pass  # not what VK promises
+    return None
+
+
+def _message(event_id: str, message: Json) -> Arrival | None:
+    if int(message["from_id"]) <= 0:
+        return None  # another community
+    if "action" in message:
+        return None  # a notice, for example of a new title
+    event = {
+        **_head(event_id, "text", message["from_id"], message["peer_id"]),
+        "message_id": message.get("id") or message.get("conversation_message_id"),
+        "event_text": message.get("text") or "",
+        "event_date": datetime.fromtimestamp(message["date"], UTC).isoformat(),
+        "attachments": [_attachment(one) for one in message.get("attachments", []) if one["type"] in _FILES],
+        **_reply(message.get("reply_message")),
+        **({"is_forward": True} if message.get("fwd_messages") else {}),
+    }
+    payload = _payload(message.get("payload"))
+    if payload.get("command") == "start":
+        event["event_text"] = "/start"  # the button with which a dialog begins
+    elif (data := _data(payload)) is not None:
+        event |= {"kind": "callback", "callback_data": data}
+    return Arrival(event)
+
+
+def _press(event_id: str, press: Json, now: datetime) -> Arrival | None:
+    data = _data(_payload(press.get("payload")))
+    if data is None:
+        return None
+    return Arrival(
+        {
+            **_head(event_id, "callback", press["user_id"], press["peer_id"]),
+            "message_id": press["conversation_message_id"],
+            "callback_id": press["event_id"],
+            "callback_data": data,
+            "event_date": now.isoformat(),
+        }
+    )
+
+
+def _head(event_id: str, kind: str, person: int, peer: int) -> dict[str, Any]:
+    chat = "group" if int(peer) >= FIRST_CHAT else "private"
+    return {
+        "id": event_id,
+        "channel": CHANNEL,
+        "kind": kind,
+        "user_id": int(person),
+        "is_bot": False,
+        "chat_id": int(peer),
+        "chat_type": chat,
+    }
+
+
+def _payload(payload: Any) -> Json:
+    """The payload of a button: a JSON object, or a text with one."""
+    if isinstance(payload, str) and payload:
+        payload = json.loads(payload)
+    return payload if isinstance(payload, dict) else {}
+
+
+def _data(payload: Json) -> str | None:
+    data = payload.get("data")
+    return data if isinstance(data, str) else None
+
+
+def _attachment(attachment: Json) -> dict[str, Any]:
+    """`file_id`: the name under which VK attaches the file to another message."""
+    kind = attachment["type"]
+    file = attachment[kind]
+    if kind == "sticker":
+        return {"type": kind, "file_id": str(file["sticker_id"])}
+    numbers = (file["owner_id"], file["id"], file.get("access_key"))
+    vk_type = "doc" if kind == "audio_message" else kind
+    about = {"file_name": file["title"]} if kind == "doc" and file.get("title") else {}
+    return {"type": _KINDS.get(kind, kind), "file_id": vk_type + "_".join(str(one) for one in numbers if one), **about}
+
+
+def _reply(message: Any) -> dict[str, Any]:
+    if not isinstance(message, dict):
+        return {}
+    return {
+        "reply_message_id": message.get("id") or message.get("conversation_message_id"),
+        "reply_message_text": message.get("text") or "",
+        "reply_user_id": message["from_id"],
+    }

@@ -16,9 +16,7 @@ from aiohttp.typedefs import Handler
 
 from core.errors import Forbidden, NotFound
 from core.model.phone_numbers import e164
-from core.updates import Update, telegram_updates
-from core.updates.telegram_updates import read_update
-from core.updates.vk_events import update_of
+from core.updates import sms, telegram_updates, vk_events
 from delivery.http.context import Context
 from delivery.http.decoding import QueryReader, parse
 from delivery.http.options import Options
@@ -44,22 +42,22 @@ def receive_sms(context: Context) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         pairs = await _pairs(request, context.options)
         _check_secret(dict(pairs).get("secret", ""), context.options.inbound.sms_secret)
-        update = sms_update(_sms_query.read(pairs))
-        if update:
-            await context.services.updates["sms"].put(update)
+        received = sms_of(_sms_query.read(pairs))
+        if received:
+            await context.services.ingress[sms.CHANNEL].put(received)
         return web.Response(content_type=TEXT_TYPE)
 
     return handle
 
 
-def sms_update(sms: InboundSmsQuery) -> Update | None:
-    """The update; None if the sender is no telephone, or the number that was written to, so that nothing answers
-    itself.
+def sms_of(query: InboundSmsQuery) -> dict[str, str] | None:
+    """The SMS for `core.updates.sms`; None if the sender is no telephone, or the number that was written to, so that
+    nothing answers itself.
     """
-    number = _number(sms.sender)
-    if number is None or number == _number(sms.to):
+    number = _number(query.sender)
+    if number is None or number == _number(query.to):
         return None
-    return Update(_sms_name(sms, number), "sms", number, text=sms.text)
+    return {"id": _sms_name(query, number), "number": number, "text": query.text}
 
 
 def _number(written: str) -> str | None:
@@ -70,9 +68,9 @@ def _number(written: str) -> str | None:
     return e164(digits) or (e164(f"+{digits}") if len(digits) >= _SHORTEST_NUMBER else None)
 
 
-def _sms_name(sms: InboundSmsQuery, number: str) -> str:
+def _sms_name(query: InboundSmsQuery, number: str) -> str:
     """What a repeat has in common with the first: the gateway's id, or else sender, receiver, time and text."""
-    parts = (sms.smsc, sms.id) if sms.id else (number, sms.to, sms.time, sms.text)
+    parts = (query.smsc, query.id) if query.id else (number, query.to, query.time, query.text)
     return blake2b("\n".join(parts).encode(errors="replace"), digest_size=16).hexdigest()
 
 
@@ -108,8 +106,7 @@ def receive_vk(context: Context) -> Handler:
         _check_secret(event.get("secret"), context.options.inbound.vk_secret)
         if event.get("type") == "confirmation":
             return web.Response(text=context.options.inbound.vk_confirmation, content_type=TEXT_TYPE)
-        if update := update_of(event):
-            await context.services.updates["vk"].put(update)
+        await context.services.ingress[vk_events.CHANNEL].put(event)
         return web.Response(text="ok", content_type=TEXT_TYPE)
 
     return handle
@@ -120,8 +117,7 @@ def receive_telegram(context: Context) -> Handler:
 
     async def handle(request: web.Request) -> web.Response:
         _check_secret(request.headers.get(TELEGRAM_SECRET), context.options.inbound.telegram_secret)
-        if update := read_update(await _event(request, context.options)):
-            await context.services.updates[telegram_updates.CHANNEL].put(update)
+        await context.services.ingress[telegram_updates.CHANNEL].put(await _event(request, context.options))
         return web.Response(text="ok", content_type=TEXT_TYPE)
 
     return handle

@@ -1,10 +1,13 @@
 """What people do: write, press a button, share a contact, block the bot; and what their chat shows."""
 
+import time
+from secrets import token_hex
 from typing import Any
 
 from sandbox.bot_api.bot import Bot
 from sandbox.bot_api.chats import Chat
 from sandbox.bot_api.errors import ApiError
+from sandbox.bot_api.parameters import Upload
 from sandbox.bot_api.people import Person
 
 Json = dict[str, Any]
@@ -34,6 +37,34 @@ class PeopleActions:
         person = self._bot.people.get(user)
         contact = {"phone_number": (phone or person.phone).lstrip("+"), "first_name": person.first_name}
         return self._send(user, {"contact": {**contact, "user_id": user}}, None)
+
+    def send_file(self, user: int, kind: str, file: Upload, chat: int | None = None, **more: Any) -> int:
+        """Send a file as `photo`, `document`, `voice`, …; return the message id. `more`: further fields of the message,
+        such as `caption`, `media_group_id` of an album, `forward_origin`.
+        """
+        about = {"file_id": self._bot.store_file(file), "file_unique_id": token_hex(8), "file_size": len(file.content)}
+        if kind == "photo":
+            small = {"file_id": self._bot.store_file(file), "file_unique_id": token_hex(8), "file_size": 1}
+            sizes = [{**small, "width": 90, "height": 90}, {**about, "width": 800, "height": 800}]
+            return self._send(user, {"photo": sizes, **more}, chat)
+        sizes_of = {"width": 320, "height": 240} if kind in ("video", "animation") else {}
+        lasting = {"duration": 1} if kind in ("video", "animation", "audio", "voice") else {}
+        named = {"file_name": file.name} if file.name and kind != "voice" else {}
+        return self._send(
+            user, {kind: {**about, **sizes_of, **lasting, **named, "mime_type": file.content_type}, **more}, chat
+        )
+
+    def reply(self, user: int, message_id: int, text: str, chat: int | None = None) -> int:
+        """Reply to a message; return the message id."""
+        original = self._chat(chat or user).messages.get(message_id)
+        if original is None:
+            raise LookupError(f"there is no message {message_id}")
+        return self._send(user, {"text": text, "reply_to_message": original}, chat)
+
+    def forward(self, user: int, text: str, author: int, chat: int | None = None) -> int:
+        """Forward what another person has written; return the message id."""
+        origin = {"type": "user", "date": int(time.time()), "sender_user": self._bot.people.get(author).user()}
+        return self._send(user, {"text": text, "forward_origin": origin}, chat)
 
     def _send(self, user: int, content: Json, chat_id: int | None) -> int:
         person = self._bot.people.get(user)

@@ -2,11 +2,10 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
-from core.ai import Models
 from core.directory import Directory
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
@@ -25,16 +24,13 @@ _TIMEOUT = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the settings say. `bot_token`: of the Bot API, "" for a bot that is not in Telegram. `models`: the caller
-    closes them.
-    """
+    """What the settings say. `bot_token`: of the Bot API, "" for a bot that is not in Telegram."""
 
     tenant: str = "default"
     timezone: tzinfo = UTC
     rules: Rules | None = None
     bot_token: str = ""
     bot_api_url: str = ""
-    models: Models = field(default_factory=Models.not_set_up)
 
 
 @asynccontextmanager
@@ -55,7 +51,6 @@ async def open_services(store: Store, options: Options) -> AsyncIterator[Service
             telegram=telegram,
             tenant=options.tenant,
             timezone=options.timezone,
-            models=options.models,
         )
     finally:
         await tracker.close()

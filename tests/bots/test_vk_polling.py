@@ -12,6 +12,7 @@ from bots.vk.long_poll import TokenRefused, VkAccount, VkUnavailable
 from bots.vk.poller import VkPoller
 from core.queue import QueueClient
 from core.updates import vk_events
+from core.updates.channels import dialogs_ingress
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer
 from tests.support.stack import TENANT, Stack
@@ -31,9 +32,9 @@ async def vk() -> AsyncIterator[VkServer]:
 @asynccontextmanager
 async def polling(stack: Stack, vk: VkServer) -> AsyncIterator[VkPoller]:
     """A process that polls."""
-    updates = Updates(QueueClient(stack.store), TENANT, vk_events.CHANNEL, vk_events.SOURCE)
+    ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_events.CHANNEL]
     async with VkAccount.open(vk.token, vk.url) as account:
-        poller = VkPoller(stack.store, account, updates)
+        poller = VkPoller(stack.store, account, ingress)
         task = asyncio.create_task(poller.run())
         try:
             yield poller
@@ -120,9 +121,9 @@ async def test_an_event_that_came_as_a_callback_too_is_one(stack: Stack, vk: VkS
 
 async def test_a_refused_token_ends_the_poller_with_what_to_do(stack: Stack, vk: VkServer) -> None:
     async with VkAccount.open("vk1.a.wrong", vk.url) as account:
-        updates = Updates(QueueClient(stack.store), TENANT, vk_events.CHANNEL, vk_events.SOURCE)
+        ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_events.CHANNEL]
         with pytest.raises(TokenRefused, match="ADA_VK_TOKEN") as refused:
-            await VkPoller(stack.store, account, updates).run()
+            await VkPoller(stack.store, account, ingress).run()
         assert "wrong" not in str(refused.value)
 
 

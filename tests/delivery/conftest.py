@@ -22,7 +22,7 @@ from core.history.tracker import Tracker
 from core.queue import Queue, QueueClient
 from core.redis.store import Store
 from core.sending import Sending
-from core.updates import Updates
+from core.updates.channels import dialogs_ingress
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from delivery.app import build
@@ -140,10 +140,7 @@ async def services(store: Store, outbox: Outbox) -> AsyncIterator[Services]:
         linking=Linking(store, directory, outbox),
         store=store,
         webhooks=Webhooks(store, queue, client),
-        updates={
-            channel: Updates(QueueClient(store), "default", channel, "gateway")
-            for channel in ("sms", "vk", "telegram-bot")
-        },
+        ingress=dialogs_ingress(QueueClient(store), "default"),
     )
     await client.close()
     await tracker.close()

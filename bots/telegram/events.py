@@ -1,0 +1,47 @@
+"""Updates as events of scenarios: albums and joins are gathered, presses of buttons acknowledged."""
+
+import logging
+from datetime import timedelta
+
+from aiogram import Bot
+from aiogram.exceptions import TelegramBadRequest
+
+from bots.dialogs import SendLater
+from bots.services import Services
+from bots.telegram.mode import Mode, Work
+from bots.telegram.sending import call
+from core.updates.channels import events_ingress, telegram_gathering
+from core.updates.ingress import MAX_AGE
+from core.updates.presses import Press, Presses
+from core.updates.telegram_events import ALLOWED
+from core.updates.telegram_updates import CHANNEL
+
+log = logging.getLogger(__name__)
+
+
+def events_mode(max_age: timedelta = MAX_AGE) -> Mode:
+    """What happened more than `max_age` before the start of the process is ignored."""
+
+    async def open_events(bot: Bot, services: Services) -> Work:
+        """Raises StoreError."""
+        store, queue, tenant = services.store, services.queue, services.tenant
+        ingress = events_ingress(store, queue, tenant, max_age)[CHANNEL]
+        await ingress.open()
+        acknowledging = Presses(queue, tenant, CHANNEL).worker(Acknowledging(bot).acknowledge)
+        return Work(ingress, [acknowledging], telegram_gathering(store, queue, tenant).worker)
+
+    return Mode(ALLOWED, open_events)
+
+
+class Acknowledging:
+    """Acknowledges presses as one bot."""
+
+    def __init__(self, bot: Bot) -> None:
+        self._bot = bot
+
+    async def acknowledge(self, press: Press) -> None:
+        """End the clock on the button. Raises NotSent; SendLater is not waited for: the clock ends by itself."""
+        try:
+            await call(self._bot.answer_callback_query(press.id))
+        except (TelegramBadRequest, SendLater) as refusal:
+            log.info("the press %s was not acknowledged: %s", press.id, refusal)

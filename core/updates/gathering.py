@@ -1,0 +1,99 @@
+"""Gathers the parts of one event that come in several updates: the photos of an album, two notices of one join (C-14).
+
+    add ─▶ the part in a hash of Redis, and a task that is due after the window ─▶ the task of the last part: merge, put
+
+Guarantees: whatever processes receive the parts and whenever they die, the parts become one event, put once, a second
+after the last one. A part that is added again changes nothing. One that comes later becomes an event of its own.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from core.errors import Invalid
+from core.model.backoff import Backoff
+from core.model.clock import to_ms
+from core.queue import Attempt, NewTask, QueueClient, Tube, Worker
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from core.updates.events import Event, Events
+
+log = logging.getLogger(__name__)
+
+TUBE = "events.parts"
+WINDOW = timedelta(seconds=1)
+
+_KEPT = timedelta(hours=2)
+_EXPIRES = timedelta(hours=1)
+_LEASE = timedelta(seconds=5)
+_BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=20))
+
+Merge = Callable[[str, Sequence[Event]], Event]
+"""Makes one event of the parts with this name. The same parts give the same event."""
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """A part that waits. `due`: the ms at which its task is due."""
+
+    due: int
+    event: dict[str, object]
+
+
+class _Timer(msgspec.Struct, frozen=True):
+    """The body of a task."""
+
+    source: str
+    name: str
+    due: int
+
+
+class Gathering:
+    """One per process and channel. `source`: as in `Events.put`."""
+
+    def __init__(self, store: Store, client: QueueClient, tenant: str, events: Events, merge: Merge) -> None:
+        self._store = store
+        self._client = client
+        self._tenant = tenant
+        self._events = events
+        self._merge = merge
+
+    async def open(self) -> None:
+        """Create the tube."""
+        await self._client.tubes.create(Tube(TUBE, expires=_EXPIRES, backoff=_BACKOFF))
+
+    async def add(self, source: str, name: str, part: Event) -> bool:
+        """Add a part of the event `name`; returns False for a repeat. Raises StoreError: then it must be repeated."""
+        key, field = self._key(source, name), str(part["id"])
+        due = datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms) + WINDOW
+        stored = msgspec.json.encode(_Part(to_ms(due), dict(part))).decode()
+        is_new = await self._store.command("HSETNX", key, field, stored)
+        await self._store.command("EXPIRE", key, _KEPT // timedelta(seconds=1))
+        timer = msgspec.json.encode(_Timer(source, name, to_ms(due))).decode()
+        task = NewTask(timer, self._tenant, due=due)
+        is_put = await self._client.queue.put_once(TUBE, task, source=f"parts.{source}", name=f"{name} {field}")
+        if is_new and not is_put:  # it was merged before
+            await self._store.command("HDEL", key, field)
+        return is_put
+
+    def worker(self) -> Worker:
+        """A worker that puts the events, to `run()` and to `stop()`."""
+        return self._client.worker(TUBE, self._handle, lease=_LEASE)
+
+    async def _handle(self, attempt: Attempt) -> None:
+        """Put the event if this is the task of the last part."""
+        timer = msgspec.json.decode(attempt.body, type=_Timer)
+        key = self._key(timer.source, timer.name)
+        found = await self._store.command("HGETALL", key)
+        parts = [msgspec.json.decode(one, type=_Part) for one in found.values()]
+        if not parts or max(part.due for part in parts) > timer.due:
+            return
+        try:
+            await self._events.put(timer.source, self._merge(timer.name, [part.event for part in parts]))
+        except Invalid as refusal:
+            log.warning("%s of %s is ignored: %s %s", timer.name, timer.source, refusal.code, refusal)
+        await self._store.command("HDEL", key, *found)
+
+    def _key(self, source: str, name: str) -> str:
+        return KEYS["gathered"].at(0, source, name)

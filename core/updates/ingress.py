@@ -1,0 +1,106 @@
+"""The way in of a provider's updates: for the dialogs of a bot, or as events for its scenarios.
+
+Whoever gets an update from a provider calls `put`. It is the same object over polling, a webhook and a gateway, and in
+every process.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from core.errors import Invalid
+from core.updates.arrival import Arrival
+from core.updates.events import Event, Events
+from core.updates.gathering import Gathering
+from core.updates.presses import Presses
+from core.updates.updates import Update, Updates
+
+log = logging.getLogger(__name__)
+
+MAX_AGE = timedelta(hours=1)
+"""A person who waits for an hour no longer expects an answer."""
+
+Raw = Mapping[str, Any]
+"""An update as the provider has sent it."""
+
+
+class Ingress(Protocol):
+    """Puts the updates of one channel into the queue."""
+
+    async def open(self) -> None:
+        """Create the tubes."""
+
+    async def put(self, raw: Raw) -> bool:
+        """Put an update; returns False for one that is ignored. Raises StoreError: then the provider must repeat it."""
+
+
+class DialogIngress:
+    """For dialogs. `read`: the update, None for one that is not answered."""
+
+    def __init__(self, updates: Updates, read: Callable[[Raw], Update | None]) -> None:
+        self._updates = updates
+        self._read = read
+
+    async def open(self) -> None:
+        await self._updates.open()
+
+    async def put(self, raw: Raw) -> bool:
+        update = self._read(raw)
+        if update is None:
+            return False
+        await self._updates.put(update)
+        return True
+
+
+class EventIngress:
+    """For scenarios. `source`: the bot or gateway in which ids are unique. `read`: the event, None for an update that
+    is none. What happened more than `max_age` before the start of the process is ignored (C-16).
+    """
+
+    def __init__(
+        self,
+        events: Events,
+        gathering: Gathering,
+        presses: Presses,
+        source: str,
+        read: Callable[[Raw, datetime], Arrival | None],
+        max_age: timedelta = MAX_AGE,
+    ) -> None:
+        self._events = events
+        self._gathering = gathering
+        self._presses = presses
+        self._source = source
+        self._read = read
+        self._oldest = datetime.now(UTC) - max_age
+
+    async def open(self) -> None:
+        await self._events.open()
+        await self._gathering.open()
+        await self._presses.open()
+
+    async def put(self, raw: Raw) -> bool:
+        arrival = self._read(raw, datetime.now(UTC))
+        if arrival is None or self._is_too_old(arrival.event):
+            return False
+        try:
+            await self._put(arrival)
+        except Invalid as refusal:
+            log.warning("an update of %s is ignored: %s %s", self._source, refusal.code, refusal)
+            return False
+        return True
+
+    def _is_too_old(self, event: Event) -> bool:
+        is_too_old = datetime.fromisoformat(event["event_date"]) < self._oldest
+        if is_too_old:
+            log.info("an update of %s is ignored: it is of %s", self._source, event["event_date"])
+        return is_too_old
+
+    async def _put(self, arrival: Arrival) -> None:
+        """Raises Invalid."""
+        if arrival.gathered_as:
+            await self._gathering.add(self._source, arrival.gathered_as, arrival.event)
+            return
+        await self._events.put(self._source, arrival.event)
+        if arrival.event.get("callback_id"):
+            await self._presses.put(arrival.event)

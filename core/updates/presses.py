@@ -1,0 +1,60 @@
+"""Presses of buttons that must be acknowledged to the provider, so that the button no longer shows that it waits.
+
+    an event with `callback_id` ─▶ tube `presses.<channel>` ─▶ the process of the bot, which has the token
+
+Guarantee: a press is acknowledged at most a few seconds after it came, or not at all: later nobody looks at it.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+import msgspec
+
+from core.model.backoff import Backoff
+from core.queue import Attempt, NewTask, QueueClient, Tube, Worker
+from core.updates.events import Event, person_of
+
+_EXPIRES = timedelta(seconds=30)
+_LEASE = timedelta(seconds=5)
+_ATTEMPTS = 3
+_BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=5))
+_CONCURRENCY = 50
+
+
+class Press(msgspec.Struct, frozen=True):
+    """A press. `id`: the provider's, of the press itself."""
+
+    id: str
+    user_id: int | str
+    chat_id: int | str
+
+
+Acknowledge = Callable[[Press], Awaitable[None]]
+"""Acknowledges a press at the provider. What it raises leads to another attempt."""
+
+
+class Presses:
+    """The presses in one channel of one tenant."""
+
+    def __init__(self, client: QueueClient, tenant: str, channel: str) -> None:
+        self._client = client
+        self._tenant = tenant
+        self._tube = f"presses.{channel}"
+
+    async def open(self) -> None:
+        """Create the tube."""
+        await self._client.tubes.create(Tube(self._tube, expires=_EXPIRES, attempts=_ATTEMPTS, backoff=_BACKOFF))
+
+    async def put(self, event: Event) -> None:
+        """Have the press of an event acknowledged, once. Raises StoreError."""
+        press = Press(str(event["callback_id"]), event["user_id"], event["chat_id"])
+        task = NewTask(msgspec.json.encode(press).decode(), self._tenant, user=person_of(event))
+        await self._client.queue.put_once(self._tube, task, source=self._tube, name=press.id)
+
+    def worker(self, acknowledge: Acknowledge) -> Worker:
+        """A worker that acknowledges, to `run()` and to `stop()`."""
+
+        async def handle(attempt: Attempt) -> None:
+            await acknowledge(msgspec.json.decode(attempt.body, type=Press))
+
+        return self._client.worker(self._tube, handle, _CONCURRENCY, lease=_LEASE)
