@@ -1,12 +1,13 @@
 """The attributes of an action when it runs: defaults, placeholders, and what later actions get of them. Pure."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from scenarios.bot import Action
 from scenarios.engine import Values
-from scenarios.placeholders import HTML, MARKDOWN_V2, PLAIN, Escaping, Scope, render_all
+from scenarios.placeholders import HTML, MARKDOWN_V2, PLAIN, Escaping, Rendered, Scope, render_all
 
 CONTROL_FIELDS = frozenset(
     {"type", "chain", "chain_drop", "placeholder", "placeholders", "enabled"}
@@ -58,15 +59,38 @@ def _render(
 ) -> tuple[dict[str, Any], frozenset[str], tuple[str, ...]]:
     """The attributes, the names of those with words of a person, and warnings."""
     rendered, from_person, warnings = {}, set(), []
+    passed_on = _passed_on(own, values, event)
+    seen = {**own, **{name: one.value for name, one in passed_on.items()}}
+    people = {name for name, one in passed_on.items() if one.from_person} - values.results.keys()
     for name, value in own.items():
-        others = {other: written for other, written in own.items() if other != name}
-        escaping = escaping_of(own) if name in _MARKED_UP else PLAIN
-        scope = Scope(values.seen_with(others, event), people_in(others, values, event), escaping)
-        one = render_all(value, scope)
+        one = passed_on.get(name) or _rendered(name, value, seen, people, values, event)
         rendered[name] = one.value
         warnings += [f"{name}: {warning.placeholder}: {warning.message}" for warning in one.warnings]
         from_person |= {name} if one.from_person else set()
     return rendered, frozenset(from_person), tuple(warnings)
+
+
+def _passed_on(own: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> dict[str, Rendered]:
+    """The attributes with the name of something that the action sees anyway, and made of that:
+    `event_text: "{event_text}"`. The other attributes see what becomes of them.
+    """
+    names = [name for name in own if (name in event or name in values.variables) and _names_itself(name, own[name])]
+    others = {name: value for name, value in own.items() if name not in names}
+    return {name: _rendered(name, own[name], others, set(), values, event) for name in names}
+
+
+def _names_itself(name: str, value: Any) -> bool:
+    return re.search(rf"\{{\s*{re.escape(name)}\b", repr(value)) is not None
+
+
+def _rendered(
+    name: str, value: Any, own: Mapping[str, Any], people: set[str], values: Values, event: Mapping[str, Any]
+) -> Rendered:
+    """One attribute, which sees the others. `people`: those of them that a person has written."""
+    others = {other: written for other, written in own.items() if other != name}
+    escaping = escaping_of(own) if name in _MARKED_UP else PLAIN
+    authors = people_in(others, values, event) | (people - {name})
+    return render_all(value, Scope(values.seen_with(others, event), authors, escaping))
 
 
 def people_in(own: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> frozenset[str]:

@@ -11,11 +11,13 @@ from pathlib import Path
 from cli.command import FAILURE, SUCCESS
 from cli.commands.courier import HEALTH_FILE, HEALTH_INTERVAL, is_healthy
 from cli.processes.data_directory import prepare_data_directory, private_directory
+from cli.processes.models import open_models
 from cli.processes.rules import sending_rules
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
+from core.ai import Models
 from core.errors import SetupError, StoreError
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
@@ -48,7 +50,11 @@ def run_process(arguments: Namespace) -> int:
 async def run_scenarios(configuration: Configuration, folder: Path, health_file: Path) -> int:
     settings = configuration.settings
     bot = ActiveBot(folder)
-    async with open_store(configuration, waits=True) as store, open_services(store, options_of(settings)) as services:
+    async with (
+        open_store(configuration, waits=True) as store,
+        open_models(settings) as models,
+        open_services(store, options_of(settings, models)) as services,
+    ):
         process = Process(services, bot, options=ProcessOptions(lease=min(settings.lease, ProcessOptions().lease)))
         stopping = asyncio.create_task(stop_requested().wait())
         stopping.add_done_callback(lambda _: process.stop())
@@ -61,7 +67,7 @@ async def run_scenarios(configuration: Configuration, folder: Path, health_file:
     return SUCCESS
 
 
-def options_of(settings: Settings) -> Options:
+def options_of(settings: Settings, models: Models) -> Options:
     """What the settings say to the actions."""
     return Options(
         tenant=settings.bot_tenant,
@@ -69,6 +75,7 @@ def options_of(settings: Settings) -> Options:
         rules=sending_rules(settings),
         bot_token=settings.bot_token or "",
         bot_api_url=settings.bot_api_url or "",
+        models=models,
     )
 
 

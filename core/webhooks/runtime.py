@@ -1,10 +1,12 @@
 """The part of a process that sends webhooks: reads the events and works off the tube `webhooks`.
 
-Any number of processes share the work. Until there is a webhook, it reads one field every few seconds and nothing else.
+Any number of processes share the work. Until there is a webhook, it reads one field every few seconds and nothing else;
+afterwards it sleeps until an event of a delivery wakes it.
 """
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -12,7 +14,9 @@ from core.errors import StoreError
 from core.queue import Queue, Tubes, Worker, WorkerOptions
 from core.queue.executor import Executor
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.redis.stream_reader import StreamReader
 from core.webhooks.event_reader import EventReader, Limits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
@@ -25,7 +29,9 @@ log = logging.getLogger(__name__)
 _LEASE = timedelta(seconds=10)
 _GRACE = timedelta(seconds=2)
 _NO_WEBHOOKS = 2.0
-_POLL = 0.25
+# An event wakes the reader. It waits for those that follow at once, and looks now and then in case one was missed.
+_GATHER = 0.05
+_POLL = 2.0
 _AFTER_A_FAULT = 1.0
 
 
@@ -50,6 +56,7 @@ class WebhookRuntime:
         self._queue = Queue(store)
         self._sender = Sender(webhooks, client, options.rules)
         self._stopping = asyncio.Event()
+        self._news = asyncio.Event()
 
     async def run(self) -> None:
         """Send until `stop`. Messages that are being sent then have two seconds; the others stay in the queue."""
@@ -62,6 +69,7 @@ class WebhookRuntime:
         working = asyncio.create_task(worker.run(), name="webhooks")
         reading = asyncio.create_task(self._read(readers), name="events for webhooks")
         stopping = asyncio.create_task(self._stopping.wait())
+        listening = [asyncio.create_task(self._listener(shard).run()) for shard in range(self._store.shards)]
         try:
             done, _ = await asyncio.wait({working, reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
             for ended in done:
@@ -71,7 +79,7 @@ class WebhookRuntime:
             await self._release(readers)
             await working
         finally:
-            await cancel_and_wait(working, reading, stopping)
+            await cancel_and_wait(working, reading, stopping, *listening)
 
     def stop(self) -> None:
         """End `run`."""
@@ -100,15 +108,26 @@ class WebhookRuntime:
         executor.is_stopping = lambda: worker.stopping
         return worker
 
+    def _listener(self, shard: int) -> StreamReader:
+        """Wakes the reader at each new event."""
+        return StreamReader(self._store, KEYS["events"].at(shard), "$", lambda *_: self._news.set(), self._news.set)
+
     async def _read(self, readers: list[EventReader]) -> None:
         while True:
+            self._news.clear()  # before the step: an event during it leads to another one
             try:
                 more = [await reader.step() for reader in readers]
             except StoreError as fault:
                 log.warning("events for webhooks not read, again in %s s: %s", _AFTER_A_FAULT, fault)
                 await asyncio.sleep(_AFTER_A_FAULT)
             else:
-                await asyncio.sleep(0 if any(more) else _POLL)
+                if not any(more):
+                    await self._wait_for_events()
+
+    async def _wait_for_events(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._news.wait(), _POLL)
+            await asyncio.sleep(_GATHER)
 
     async def _release(self, readers: list[EventReader]) -> None:
         """Let other processes read at once. If the server is down, the right to read runs out by itself."""

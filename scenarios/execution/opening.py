@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
+from core.ai import Models
 from core.directory import Directory
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
@@ -24,13 +25,16 @@ _TIMEOUT = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the settings say. `bot_token`: of the Bot API, "" for a bot that is not in Telegram."""
+    """What the settings say. `bot_token`: of the Bot API, "" for a bot that is not in Telegram. `models`: the caller
+    closes them.
+    """
 
     tenant: str = "default"
     timezone: tzinfo = UTC
     rules: Rules | None = None
     bot_token: str = ""
     bot_api_url: str = ""
+    models: Models = field(default_factory=Models.not_set_up)
 
 
 @asynccontextmanager
@@ -51,6 +55,7 @@ async def open_services(store: Store, options: Options) -> AsyncIterator[Service
             telegram=telegram,
             tenant=options.tenant,
             timezone=options.timezone,
+            models=options.models,
         )
     finally:
         await tracker.close()

@@ -13,15 +13,21 @@ Event = Mapping[str, Any]
 
 def content_of(message: Message, attachments: Sequence[Attachment], event: Event, *, same_chat: bool) -> Content:
     """The content of a message. `same_chat`: it goes to the chat of the event, so it may refer to messages there."""
-    reply = message.get("reply")
     place = _place(message, event) if same_chat else {}
     return Content(
         parse_mode=_parse_mode(message.get("parse_mode")),
-        inline=[[_button(button) for button in row] for row in message.get("inline") or ()],
-        reply=reply,
-        attachments=list(attachments),
+        inline=tuple(tuple(_button(button) for button in row) for row in message.get("inline") or ()),
+        reply=message.get("reply"),
+        attachments=tuple(attachments),
         **place,
     )
+
+
+def needed(content: Content, text: str) -> Content | None:
+    """None if a plain text says it all."""
+    if content != Content(parse_mode=ParseMode.HTML) or "<" in text or "&" in text:
+        return content
+    return None
 
 
 def is_private(message: Message, event: Event) -> bool:
@@ -56,7 +62,9 @@ def _parse_mode(written: Any) -> ParseMode:
 
 
 def _button(button: Mapping[str, str]) -> Button:
-    return Button(button["text"], button.get("data", ""), button.get("url", ""))
+    """A text without letters and digits, such as an emoji, is normalised to nothing; it is its own data."""
+    url = button.get("url", "")
+    return Button(button["text"], "" if url else button.get("data") or button["text"], url)
 
 
 def _id(value: Any) -> str:

@@ -17,6 +17,7 @@ from scenarios.context import Context
 from scenarios.durations import read_duration
 from scenarios.placeholders.values import as_moment
 from scenarios.sending.addressees import addressees
+from scenarios.sending.content import needed
 
 KIND = "reply"
 """The kind of messages to the event's person; the same as that of the other bots."""
@@ -42,6 +43,7 @@ def to_person(context: Context, text: str, content: Content, address: str) -> tu
         priority=_PRIORITY,
         kind=KIND,
         tags=tags(context),
+        content=needed(content, text),
     )
     name = str(context.event.get("first_name") or context.event.get("username") or "") or None
     recipient = Recipient(address, name, contacts={context.channel: [address]})
@@ -61,6 +63,7 @@ async def broadcast(context: Context, text: str, content: Content, to: Any) -> t
         origin=context.channel,
         deliver_at=due(context),
         tags=tags(context),
+        content=needed(content, text),
     )
     return Order(delivery, addressees(to)), Caller(delivery.tenant)
 

@@ -14,6 +14,7 @@ from standardwebhooks import WebhookVerificationError
 from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.model.states import Reason, Status
 from core.queue import Bury, Retry
+from core.webhooks import runtime
 from core.webhooks.sender import Failure, RetryRules, decide
 from core.webhooks.webhook import EventType
 from tests.support.stack import TENANT, FakeCourier, people
@@ -46,6 +47,20 @@ async def test_each_outcome_and_the_end_are_sent_once_and_signed(
         with pytest.raises(WebhookVerificationError):
             call.verify("whsec_" + "A" * 43 + "=")
     assert set(receiver.copies().values()) == {1}
+
+
+async def test_an_event_wakes_the_process_which_does_not_poll_meanwhile(
+    installation: Installation, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await installation.add(receiver, [EventType.FINISHED])
+    installation.start()
+    await installation.courier()
+    await installation.stack.deliver(*people(1))
+    await until(lambda: len(receiver.calls) == 1)
+    monkeypatch.setattr(runtime, "_POLL", 600)
+    for number in (2, 3, 4):  # the first one may come from a look that was due
+        await installation.stack.deliver(*people(1))
+        await until(lambda number=number: len(receiver.calls) == number, within=20)  # type: ignore[misc]
 
 
 async def test_a_webhook_gets_only_the_events_it_asked_for_of_its_own_tenant(

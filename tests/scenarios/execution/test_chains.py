@@ -14,4 +14,3 @@ async def test_a_chain_sends_its_messages_in_order(installation: Installation) -
     run = await installation.play("мир")
     assert installation.texts == ["Привет, мир", "id 101", "after the skipped one"]
     assert states(run) == ["completed", "completed", "drop", "completed"]
-    print([(a.moved_at, a.ended_at) for a in run.actions])
