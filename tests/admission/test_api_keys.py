@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from core.admission.api_keys import ApiKeys
-from core.errors import NotFound
+from core.errors import Invalid, NotFound
 from core.redis.store import Store
 from tests.support.stack import Stack
 from tests.support.waiting import until
@@ -25,6 +25,7 @@ async def test_a_revoked_key_is_unknown_in_a_second_process_that_has_just_used_i
     key, secret = await keys.create("one", ["send"])
     _, other_secret = await keys.create("other", ["send"])
     assert await second_process.find(secret) == key
+    assert await keys.find(secret) == key
     await keys.revoke(key.id)
     assert await keys.find(secret) is None
     await until(lambda: is_unknown(second_process, secret))
@@ -51,3 +52,10 @@ async def test_a_key_is_revoked_in_one_process_and_no_other_key_with_it(stack: S
     assert {key.id for key in await keys.list()} == {key.id for key in made[1:]}
     with pytest.raises(NotFound):
         await keys.revoke(made[0].id)
+
+
+async def test_the_name_of_a_key_has_at_most_128_characters(stack: Stack) -> None:
+    keys = ApiKeys(stack.store)
+    assert (await keys.create("n" * 128, ["read"]))[0].name == "n" * 128
+    with pytest.raises(Invalid, match="128"):
+        await keys.create("n" * 129, ["read"])

@@ -65,6 +65,14 @@ async def damaged(server: Server) -> Scene:
     return Scene(stack)
 
 
+async def test_a_violation_says_whether_an_entry_is_absent_or_another(damaged: Scene) -> None:
+    await damaged.stack.redis.hdel(D + "emails:university", "a@example.org")
+    await damaged.stack.redis.hset(D + "contacts:university", "sms:+79991112233", "2")
+    found = {violation.found for violation in await damaged.violations()}
+    assert {"a@example.org is absent", "sms:+79991112233 is another"} <= found
+    await damaged.stack.close()
+
+
 @pytest.mark.row("K-44")
 async def test_every_damage_of_the_directory_is_found(damaged: Scene) -> None:
     redis = damaged.stack.redis

@@ -50,3 +50,9 @@ async def test_a_line_contains_the_random_id(tmp_path: Path) -> None:
     await courier.attempt([message("somebody")])
     line = json.loads((tmp_path / "echo.jsonl").read_text(encoding="utf-8"))
     assert line["random_id"] == message("somebody").random_id()
+
+
+async def test_a_person_can_read_the_text_in_the_file(tmp_path: Path) -> None:
+    courier = await echo.open(echo.Settings(), tmp_path)
+    await courier.attempt([message("somebody", "Пары не будет 😀")])
+    assert "Пары не будет 😀" in (tmp_path / "echo.jsonl").read_text(encoding="utf-8")

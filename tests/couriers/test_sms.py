@@ -1,8 +1,10 @@
 """The SMS courier, against the sandbox's gateway and a real Kannel."""
 
 import asyncio
+import gc
 import re
 import traceback
+import warnings
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
@@ -300,3 +302,13 @@ async def test_open_detects_wrong_settings_with_a_real_kannel(kannel: Kannel, tm
     with pytest.raises(SetupError, match="ADA_SMS_URL"):
         await sms.open(sms.Settings(f"{kannel.url}x", kannel.username, kannel.password, "Ada"), tmp_path)
     assert kannel.delivered == []
+
+
+async def test_a_refused_account_leaves_no_session_open(provider: SmsProvider, tmp_path: Path) -> None:
+    unclosed: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: unclosed.append(context["message"]))
+    for _ in range(3):
+        with pytest.raises(SetupError), warnings.catch_warnings(action="ignore"):
+            await sms.open(replace(provider.settings(), password="wrong"), tmp_path)
+        gc.collect()
+    assert unclosed == []

@@ -62,6 +62,14 @@ async def test_every_operation_declares_its_scope_or_that_it_needs_no_key(docume
         assert document["paths"][open_route.path][open_route.method.lower()]["security"] == []
 
 
+async def test_every_response_but_204_has_a_content(document: dict[str, Any]) -> None:
+    for path, operations in document["paths"].items():
+        for method in operations.keys() - {"parameters"}:
+            for status, response in operations[method]["responses"].items():
+                has_content = "content" in response or "$ref" in response
+                assert has_content == (status != "204"), (path, method, status)
+
+
 async def test_every_code_is_listed_with_its_status(document: dict[str, Any]) -> None:
     listed = {code: one["status"] for code, one in document["x-codes"].items()}
     assert listed == {code: meaning.status for code, meaning in problems.CODES.items()}

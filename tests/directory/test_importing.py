@@ -318,3 +318,16 @@ async def test_the_progress_of_an_import_can_be_read(store: Store, importing: Im
     assert (found.state, found.rows, found.done) == ("writing", 40, 20)
     await importing.recover()
     await store.run("write_import", 0, TENANT, 0)
+
+
+@pytest.mark.row("D-31")
+async def test_a_person_who_would_own_too_much_is_reported_at_the_last_row(
+    importing: Importing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.directory.importing.relations.RELATIONS", 2)
+    await load(importing, "users", PEOPLE)
+    await load(importing, "groups", "id\na\nb\nc\n")
+    assert await load(importing, "ownerships", "user,kind,id\n1,group,a\n") == Imported(1, 0)
+    too_many = "user,kind,id\n1,group,a\n1,group,b\n1,group,c\n"
+    assert await errors_of(importing, "ownerships", too_many) == [(4, "user", "LIMIT_REACHED")]
+    assert await load(importing, "ownerships", "user,kind,id\n1,group,b\n") == Imported(1, 0)

@@ -1,14 +1,18 @@
 """Reading a history in pages, the list of deliveries, histories over several shards."""
 
+from dataclasses import replace
+
 import pytest
 
+from core.courier.interface import NEVER
 from core.errors import Invalid
 from core.model.delivery import Recipient, Sender
 from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState, Status, Verdict
-from tests.support.delivery_progress import SECOND
+from tests.support.delivery_progress import SECOND, Gate
 from tests.support.servers import Server, on_both_servers
-from tests.support.stack import HOUR, TENANT, FakeCourier, Stack, people, person
+from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, Stack, people, person
+from tests.support.waiting import until
 
 
 class TestHistory:
@@ -51,6 +55,16 @@ class TestHistory:
         assert {record.outcomes["echo"].status for record in released.recipients} == {Status.QUEUED}
         await stack.courier(FakeCourier())
         assert (await stack.finished(key)).counts[Status.SENT] == 2
+
+    @pytest.mark.row("D-17")
+    async def test_the_counts_of_a_channel_have_attempts_under_way_until_its_end(self, stack: Stack) -> None:
+        courier = FakeCourier(respond=(gate := Gate()), remembers=NEVER)
+        await stack.courier(courier, replace(QUICK, concurrency=2))
+        key = (await stack.deliver(*people(3))).key
+        await until(lambda: len(courier.attempted) == 2)
+        assert (await stack.history(key)).channels["echo"].counts == {Status.SENDING: 2, Status.QUEUED: 1}
+        gate.opened.set()
+        assert (await stack.finished(key)).channels["echo"].counts == {Status.SENT: 3}
 
     async def test_the_pages_of_recipients_neither_overlap_nor_skip(self, stack: Stack) -> None:
         key = (await stack.deliver(*people(450), deliver_at=stack.now() + HOUR)).key

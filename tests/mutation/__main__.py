@@ -1,8 +1,9 @@
 """Mutation of the Python code: changes one place at a time and runs the tests that cover it.
 
     python -m tests.mutation [--count 300] [--seed 1] [--package core] [--coverage FILE] [--budget 20]
+    python -m tests.mutation core/queue/worker.py:181 --coverage FILE     the mutants of one line
 
-Works on copies of the repository, two at a time. A mutant is killed when a test fails or does not end. Survivors are
+Works on copies of the repository. A mutant is killed when a test fails or does not end. Survivors are
 listed with their place; exit code 1 if more than 5 % survive. `--coverage FILE` keeps the map of lines to tests between
 runs: it takes minutes to make.
 """
@@ -20,20 +21,19 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from tests.mutation.coverage_map import CoverageMap, measure
-from tests.mutation.mutants import PACKAGES, ROOT, Mutant, sample
+from tests.mutation.mutants import PACKAGES, ROOT, Mutant, of_places, sample
 
 COPIED = (
     *("bench", "bots", "cli", "core", "couriers", "delivery", "docs", "examples"),
     *("lua", "sandbox", "scenarios", "tests"),
 )
-AT_ONCE = 2
 WANTED = 0.95
-# Seconds beyond what the tests usually take, after which they hang.
+# Seconds beyond four times what the tests usually take, after which they hang.
 GRACE = 60
 
 
-def killed(mutant: Mutant, place: Path, tests: list[str], budget: float) -> bool:
-    """Whether one of the tests fails, or does not end, on the mutated copy at `place`."""
+def killed(mutant: Mutant, place: Path, tests: list[str], usual: float) -> bool:
+    """Whether one of the tests fails, or does not end, on the mutated copy at `place`. `usual`: their seconds."""
     whole = (place / mutant.file).read_bytes()
     mutant.apply(place)
     words = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--timeout", "30", *tests]
@@ -44,7 +44,7 @@ def killed(mutant: Mutant, place: Path, tests: list[str], budget: float) -> bool
             env={**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=budget * 3 + GRACE,
+            timeout=usual * 4 + GRACE,
         )
     except subprocess.TimeoutExpired:
         return True
@@ -68,17 +68,18 @@ def copies(count: int) -> Iterator["SimpleQueue[Path]"]:
         yield places
 
 
-def survivors(mutants: list[Mutant], covered: CoverageMap, budget: float) -> list[tuple[Mutant, str]]:
+def survivors(mutants: list[Mutant], covered: CoverageMap, budget: float, at_once: int) -> list[tuple[Mutant, str]]:
     """(mutant, why it survived) of those that no test kills."""
-    with copies(AT_ONCE) as places, ThreadPoolExecutor(AT_ONCE) as pool:
+    with copies(at_once) as places, ThreadPoolExecutor(at_once) as pool:
 
         def why_it_survives(mutant: Mutant) -> str:
             tests = covered.covering(mutant.file, mutant.line, budget)
+            usual = sum(covered.seconds.get(test, 1.0) for test in tests)
             if not tests:
                 return "no test runs this line"
             place = places.get()
             try:
-                verdict = "" if killed(mutant, place, tests, budget) else f"{len(tests)} tests pass"
+                verdict = "" if killed(mutant, place, tests, usual) else f"{len(tests)} tests pass"
             finally:
                 places.put(place)
             print("killed  " if not verdict else "SURVIVED", mutant.name, flush=True)
@@ -89,20 +90,22 @@ def survivors(mutants: list[Mutant], covered: CoverageMap, budget: float) -> lis
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__.splitlines()[0])
+    parser.add_argument("places", nargs="*", metavar="FILE:LINE", help="the mutants of these lines instead of a sample")
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--package", action="append", choices=PACKAGES, help="all three unless given")
     parser.add_argument("--coverage", type=Path, help="file that keeps the map of lines to tests")
     parser.add_argument("--budget", type=float, default=20.0, help="seconds of tests per mutant")
+    parser.add_argument("--at-once", type=int, default=2, help="mutants at the same time")
     arguments = parser.parse_args()
-    mutants = sample(arguments.count, arguments.seed, arguments.package or PACKAGES)
+    mutants = of_places(arguments.places) or sample(arguments.count, arguments.seed, arguments.package or PACKAGES)
     if arguments.coverage and arguments.coverage.exists():
         covered = CoverageMap.load(arguments.coverage)
     else:
         covered = measure()
         if arguments.coverage:
             covered.save(arguments.coverage)
-    left = survivors(mutants, covered, arguments.budget)
+    left = survivors(mutants, covered, arguments.budget, arguments.at_once)
     for mutant, why in left:
         print(f"survived: {mutant.name} ({why})")
     share = 1 - len(left) / len(mutants)

@@ -11,7 +11,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from coverage import CoverageData
 
@@ -30,13 +30,14 @@ class CoverageMap:
     seconds: dict[str, float]
 
     def covering(self, file: str, line: int, budget: float) -> list[str]:
-        """The tests that run this line, the quickest first, as many as take `budget` seconds together. For a line that
-        runs at import: those that run what uses it.
+        """The tests that run this line, the quickest first, as many as take `budget` seconds together: those of the
+        package's own directory, and of all. For a line that runs at import: those that run what uses it.
         """
-        if found := self.tests.get(file, {}).get(line):
-            return self._quickest(found, budget)
-        groups = groups_of_tests(self.tests, file, line)
-        return list(dict.fromkeys(test for group in groups for test in self._quickest(group, budget)))
+        found = self.tests.get(file, {}).get(line)
+        groups = [found] if found else groups_of_tests(self.tests, file, line)
+        folders = tuple(f"tests/{part}/" for part in PurePath(file).with_suffix("").parts)
+        own = [[test for test in group if test.startswith(folders)] for group in groups]
+        return list(dict.fromkeys(test for group in (*own, *groups) for test in self._quickest(group, budget)))
 
     def _quickest(self, tests: Iterable[str], budget: float) -> list[str]:
         chosen, spent = list[str](), 0.0

@@ -62,6 +62,13 @@ def sample(count: int, seed: int, packages: Sequence[str] = PACKAGES) -> list[Mu
     return random.Random(seed).sample(found, min(count, len(found)))
 
 
+def of_places(places: Sequence[str]) -> list[Mutant]:
+    """The mutants of the lines `file:line`."""
+    files = sorted({place.partition(":")[0] for place in places})
+    found = (mutant for file in files for mutant in mutants_of((ROOT / file).read_text(), file))
+    return [mutant for mutant in found if f"{mutant.file}:{mutant.line}" in places]
+
+
 def mutants_of(source: str, file: str) -> Iterator[Mutant]:
     """The mutants of one file."""
     starts = _line_starts(source)

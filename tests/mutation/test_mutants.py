@@ -53,5 +53,5 @@ def test_a_break_is_noticed_by_the_tests_that_cover_it() -> None:
     unchanged = replace(mutant, end=mutant.start, replacement="")
     with copies(1) as places:
         place = places.get()
-        assert not killed(unchanged, place, tests, budget=20)
-        assert killed(mutant, place, tests, budget=20)
+        assert not killed(unchanged, place, tests, usual=20)
+        assert killed(mutant, place, tests, usual=20)

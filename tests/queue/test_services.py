@@ -12,7 +12,7 @@ from textwrap import indent
 import pytest
 
 from core.model.backoff import Backoff
-from core.queue import Attempt, CallFailed, Failed, NewTask, Retry, TaskFilter, Tube
+from core.queue import Attempt, CallFailed, Failed, NewTask, Retry, TaskFilter, Tube, connect
 from core.redis.store import Store
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import HOUR, Stack
@@ -263,6 +263,22 @@ async def test_the_examples_of_the_guide_work_as_written(server: Server, capsys:
     assert callable(guide)
     await asyncio.wait_for(guide(), 20)
     assert capsys.readouterr().out == "HELLO\n"
+
+
+async def test_a_client_leaves_no_connection_behind(stack: Stack) -> None:
+    async def connections() -> int:
+        return len(await stack.redis.client_list())
+
+    before = await connections()
+    async with connect(stack.server.url) as client:
+        task_id = await client.put("t", "")
+        assert await connections() > before
+
+    async def are_closed() -> bool:
+        return await connections() == before
+
+    await until(are_closed)
+    assert await stack.state(task_id) == "ready"
 
 
 @pytest.mark.row("K-36", "K-25")

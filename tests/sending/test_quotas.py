@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from core.admission.idempotency import Idempotency
+from core.admission.quotas import Quotas
 from core.errors import Conflict, Invalid, QuotaExceeded
 from core.model.delivery import Accepted, Sender
 from core.model.history_key import HistoryKey, shard_of_sender
@@ -225,3 +226,9 @@ async def test_a_full_store_still_reads_quotas(office: Office, stack: Stack) -> 
         assert (await office.sending.quota(TENANT, 42)).used == 1
     finally:
         await stack.redis.config_set("maxmemory", 0)
+
+
+@pytest.mark.row("D-09")
+def test_an_admin_has_no_quota_although_the_settings_name_the_role(stack: Stack) -> None:
+    quotas = Quotas(stack.store, {"admin": QUOTA, "staff": QUOTA})
+    assert [quotas.of_role(role) for role in ("admin", "staff", "student", None)] == [None, QUOTA, None, None]
