@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from core.ai import Models
 from core.redis.store import Store
 from core.sending import Rules
 from core.updates.events import Events, identity, person_of
@@ -57,7 +58,7 @@ class Running:
 
 
 class Installation:
-    """`folder`: the bot's. `types`: the action types; a test may add its own."""
+    """`folder`: the bot's. `types`: the action types; a test may add its own. `models`: nothing is set up."""
 
     def __init__(self, stack: Stack, folder: Path) -> None:
         self.stack = stack
@@ -65,6 +66,7 @@ class Installation:
         self.courier = FakeCourier(respond=_numbered())
         self.types: dict[str, ActionType] = dict(installed_actions().types)
         self.rules = Rules()
+        self.models = Models.not_set_up()
         self._events = 0
         self._running: list[Running] = []
         self._reader = RunReader(stack.store)
@@ -89,7 +91,7 @@ class Installation:
         resources = AsyncExitStack()
         store = await Store.open(self.stack.server.url, self.stack.store.shards)
         resources.push_async_callback(store.close)
-        opened = open_services(store, Options(TENANT, rules=self.rules))
+        opened = open_services(store, Options(TENANT, rules=self.rules, models=self.models))
         services = await resources.enter_async_context(opened)
         process = Process(services, ActiveBot(self.folder), self.types, ProcessOptions(**options))
         self._running.append(running := Running(process, resources))
