@@ -86,7 +86,7 @@ class Sent:
     reference: str = ""
     peer: str = ""
     number: int = 0
-    not_shown: Sequence[str] = ()
+    not_shown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ Invariant I18: after an attempt that may have sent the message, whole or in part
 never as failed; the reason of a later refusal is kept. Test: tests/courier/test_ambiguous_ends.py.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -33,7 +32,7 @@ class Final:
     status: Status
     reason: str = ""
     reference: str = ""
-    not_shown: Sequence[str] = ()
+    not_shown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

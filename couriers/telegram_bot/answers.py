@@ -1,4 +1,4 @@
-"""Every answer of the Bot API to sendMessage, with the outcome it means for the message.
+"""Every answer of the Bot API to a method that sends, edits or deletes, with the outcome it means for the message.
 
 The Bot API does not detect repeats. So an answer that leaves open whether the message was accepted is `Unknown`; a
 message is known not to be sent only if Telegram refused it or the connection was never made.
@@ -47,6 +47,16 @@ BAD_REQUEST = {
     "message text is empty": Reason.CONTENT_REFUSED,
     "text must be non-empty": Reason.CONTENT_REFUSED,
     "can't parse entities": Reason.CONTENT_REFUSED,
+    "caption is too long": Reason.CONTENT_REFUSED,
+    "BUTTON_": Reason.CONTENT_REFUSED,  # _DATA_INVALID, _URL_INVALID, …
+    "REPLY_MARKUP_": Reason.CONTENT_REFUSED,
+    "keyboard button": Reason.CONTENT_REFUSED,
+    "inline keyboard": Reason.CONTENT_REFUSED,
+    "file": Reason.CONTENT_REFUSED,  # must be non-empty, wrong identifier, is too big, …
+    "HTTP URL": Reason.CONTENT_REFUSED,  # Telegram could not fetch it
+    "PHOTO_": Reason.CONTENT_REFUSED,
+    "IMAGE_PROCESS_FAILED": Reason.CONTENT_REFUSED,
+    "VOICE_MESSAGES_FORBIDDEN": Reason.PRIVACY,
     "chat not found": Reason.RECIPIENT_UNREACHABLE,
     "not enough rights": Reason.RECIPIENT_UNREACHABLE,
     "have no rights": Reason.RECIPIENT_UNREACHABLE,
@@ -73,6 +83,31 @@ def outcome_of(error: Exception, chat: str, *, is_first_part: bool = True) -> Ou
         case TelegramNetworkError():
             return _outcome_of_connection(error)
     return _other(error)
+
+
+def outcome_before_sending(error: Exception, chat: str) -> Outcome:
+    """Return the outcome of a message before whose sending a request raised this error: nothing was sent."""
+    outcome = outcome_of(error, chat)
+    return (
+        Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, outcome.detail)
+        if isinstance(outcome, Unknown)
+        else outcome
+    )
+
+
+def is_gone(error: TelegramBadRequest) -> bool:
+    """Return whether the messages to delete do not exist."""
+    return "not found" in error.message and "chat not found" not in error.message
+
+
+def is_not_modified(error: TelegramBadRequest) -> bool:
+    """Return whether the message has this content already."""
+    return "message is not modified" in error.message
+
+
+def needs_caption(error: TelegramBadRequest) -> bool:
+    """Return whether the message to edit has a file, and so a caption in place of a text."""
+    return "there is no text in the message" in error.message
 
 
 def scope_of(chat: str, *, is_first_part: bool) -> Scope:

@@ -2,13 +2,18 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from aiogram import Bot
-from aiogram.exceptions import TelegramMigrateToChat
+from aiogram.exceptions import TelegramBadRequest, TelegramMigrateToChat
+from aiogram.methods import DeleteMessages
+from aiogram.types import Message as BotMessage
 
-from core.courier import NEVER, Feature, Message, Outcome, Partly, Reason, Rejected, Sent, split_text
+from core.courier import EVERY_FEATURE, NEVER, Content, Feature, Message, Outcome, Partly, Reason, Rejected, Sent
 from couriers.telegram_bot import answers
 from couriers.telegram_bot.migrations import Migrations
+from couriers.telegram_bot.requests import Request, Requests, edit_requests, edited_message, send_requests
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "neither the id of a chat nor the @name of a group")
 _ADDRESS = re.compile(r"-?[1-9][0-9]{0,15}|@[A-Za-z][A-Za-z0-9_]{3,31}")
@@ -21,7 +26,7 @@ class TelegramBot:
     batch = 1
     parcel = 100
     remembers = NEVER
-    shows = frozenset[Feature]()
+    shows = EVERY_FEATURE
 
     def __init__(self, account: str, bot: Bot, migrations: Migrations) -> None:
         self.account = account
@@ -32,33 +37,81 @@ class TelegramBot:
         return [await self._attempt(message) for message in messages]
 
     async def _attempt(self, message: Message) -> Outcome:
-        """Send the parts in order. A part that was sent is not sent again."""
+        """Remove what is to be removed, then edit or send."""
         if not _ADDRESS.fullmatch(message.address):
             return INVALID_ADDRESS
-        ids: list[str] = []
-        for text in split_text(message.text):
-            outcome = await self._send_part(message.address, text, is_first=not ids)
-            if not isinstance(outcome, Sent):
-                return Partly(outcome, ",".join(ids)) if ids else outcome
-            ids.append(outcome.reference)
-        return Sent(",".join(ids))
+        if message.content is None:
+            return await self._send(message, send_requests(message))
+        try:
+            not_removed = await self._remove(message.address, message.content)
+        except answers.FAILURES as error:
+            return answers.outcome_before_sending(error, self._migrations.current(message.address))
+        outcome = await self._edit(message, message.content) or await self._send(message, send_requests(message))
+        if not_removed and isinstance(outcome, Sent):
+            return replace(outcome, not_shown=(*outcome.not_shown, Feature.REMOVE))
+        return outcome
 
-    async def _send_part(self, address: str, text: str, *, is_first: bool) -> Outcome:
-        """Send one part; a second time if the group has become a supergroup, because then nothing was sent."""
+    async def _remove(self, address: str, content: Content) -> bool:
+        """Remove messages; return whether it was refused. One that is gone is removed. Raises one of FAILURES."""
+        ids = [int(one) for one in content.remove.split(",") if one.isdecimal()]
+        if not ids:
+            return bool(content.remove)
+        try:
+            await self._request(address, DeleteMessages(chat_id=address, message_ids=ids))
+        except TelegramBadRequest as error:
+            return not answers.is_gone(error)
+        return False
+
+    async def _edit(self, message: Message, content: Content) -> Outcome | None:
+        """Edit a message; None if it cannot be edited, so that a new one is sent."""
+        for request, not_shown in edit_requests(message, content):
+            try:
+                await self._request(message.address, request)
+            except TelegramBadRequest as error:
+                if answers.needs_caption(error):
+                    continue
+                if not answers.is_not_modified(error):
+                    return None
+            except answers.FAILURES as error:
+                return answers.outcome_of(error, self._migrations.current(message.address))
+            return Sent(edited_message(content), not_shown=not_shown)
+        return None
+
+    async def _send(self, message: Message, planned: Requests) -> Outcome:
+        """Send the parts in order. A part that was sent is not sent again."""
+        sent: list[BotMessage] = []
+        for request in planned.requests:
+            try:
+                answer = await self._request(message.address, request)
+            except answers.FAILURES as error:
+                chat = self._migrations.current(message.address)
+                outcome = answers.outcome_of(error, chat, is_first_part=not sent)
+                return Partly(outcome, _reference(sent)) if sent else outcome
+            sent += answer if isinstance(answer, list) else [answer]
+        if not sent:
+            return Rejected(Reason.CONTENT_REFUSED, f"nothing is left without {', '.join(planned.not_shown)}")
+        is_no_reply = message.content and message.content.reply_to and sent[0].reply_to_message is None
+        return Sent(_reference(sent), not_shown=planned.not_shown + ((Feature.REPLY_TO,) if is_no_reply else ()))
+
+    async def _request(self, address: str, request: Request) -> Any:
+        """Make a request; a second time if the group has become a supergroup, because then nothing was done. Raises one
+        of FAILURES.
+        """
         chat = self._migrations.current(address)
         try:
-            try:
-                return await self._send(chat, text)
-            except TelegramMigrateToChat as moved:
-                chat = str(moved.migrate_to_chat_id)
-                self._migrations.store(address, chat)
-                return await self._send(chat, text)
-        except answers.FAILURES as error:
-            return answers.outcome_of(error, chat, is_first_part=is_first)
-
-    async def _send(self, chat: str, text: str) -> Sent:
-        sent = await self._bot.send_message(chat, text)
-        return Sent(str(sent.message_id))
+            return await self._bot(_to(chat, request))
+        except TelegramMigrateToChat as moved:
+            chat = str(moved.migrate_to_chat_id)
+            self._migrations.store(address, chat)
+            return await self._bot(_to(chat, request))
 
     async def close(self) -> None:
         await self._bot.session.close()
+
+
+def _reference(sent: Sequence[BotMessage]) -> str:
+    return ",".join(str(message.message_id) for message in sent)
+
+
+def _to(chat: str, request: Request) -> Request:
+    return request.model_copy(update={"chat_id": chat})

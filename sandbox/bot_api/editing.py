@@ -12,6 +12,7 @@ from sandbox.bot_api.parameters import Parameters
 from sandbox.bot_api.sending import read_caption, read_text
 
 MAX_ANSWER = 200
+MAX_DELETED = 100
 
 Json = dict[str, Any]
 
@@ -70,6 +71,16 @@ def delete_message(bot: Bot, parameters: Parameters) -> bool:
     return True
 
 
+def delete_messages(bot: Bot, parameters: Parameters) -> bool:
+    """Messages that do not exist are skipped."""
+    chat, ids = bot.chats.named(parameters.text("chat_id")), parameters.json("message_ids")
+    if not isinstance(ids, list) or not 1 <= len(ids) <= MAX_DELETED or not all(isinstance(one, int) for one in ids):
+        raise bad_request("message identifiers are not specified")
+    for message_id in ids:
+        chat.messages.pop(message_id, None)
+    return True
+
+
 def answer_callback_query(bot: Bot, parameters: Parameters) -> bool:
     query = bot.open_query(parameters.text("callback_query_id"))
     if len(parameters.text("text")) > MAX_ANSWER:
@@ -87,5 +98,6 @@ EDITING: Mapping[str, Any] = {
     "editMessageCaption": edit_message_caption,
     "editMessageReplyMarkup": edit_message_reply_markup,
     "deleteMessage": delete_message,
+    "deleteMessages": delete_messages,
     "answerCallbackQuery": answer_callback_query,
 }

@@ -12,8 +12,10 @@ from sandbox.bot_api.commands import COMMANDS
 from sandbox.bot_api.editing import EDITING
 from sandbox.bot_api.errors import UNAUTHORIZED, ApiError
 from sandbox.bot_api.faults import CONNECTION, STORED, check_refused, respond
+from sandbox.bot_api.files import FILES
 from sandbox.bot_api.invite_links import INVITE_LINKS
 from sandbox.bot_api.joining import Joining
+from sandbox.bot_api.media import MEDIA
 from sandbox.bot_api.members import MEMBERS
 from sandbox.bot_api.parameters import Parameters, read_parameters
 from sandbox.bot_api.people_actions import PeopleActions
@@ -31,7 +33,7 @@ QUERY_LIFETIME = 900.0  # seconds
 # By name in lower case: the names of methods are case-insensitive.
 METHODS = {
     name.lower(): (name, method)
-    for table in (SENDING, EDITING, CHAT_METHODS, COMMANDS, MEMBERS, INVITE_LINKS, UPDATE_METHODS)
+    for table in (SENDING, MEDIA, FILES, EDITING, CHAT_METHODS, COMMANDS, MEMBERS, INVITE_LINKS, UPDATE_METHODS)
     for name, method in table.items()
 }
 

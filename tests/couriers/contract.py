@@ -12,7 +12,24 @@ from typing import Any
 
 import pytest
 
-from core.courier import NEVER, Courier, Deferred, Message, Reason, Rejected, Scope, Sent, Unknown
+from core.courier import (
+    NEVER,
+    Attachment,
+    AttachmentType,
+    Button,
+    Content,
+    Courier,
+    Deferred,
+    Feature,
+    Message,
+    ParseMode,
+    Reason,
+    Rejected,
+    Scope,
+    Sent,
+    Unknown,
+)
+from core.courier.presentation import present
 from tests.support.waiting import until
 
 UNUSUAL_TEXTS = [
@@ -74,6 +91,18 @@ def message(
     address: str, text: str = "hello", seed: str = "delivery", recipient: str = "1", report: str = ""
 ) -> Message:
     return Message(address, text, seed, recipient, report)
+
+
+def content(photo: Path) -> Content:
+    """HTML, buttons below the message, a photo."""
+    buttons = ((Button("Да", "yes"), Button("Нет", "no")), (Button("Сайт", url="https://example.org"),))
+    return Content(ParseMode.HTML, buttons, attachments=(Attachment(AttachmentType.PHOTO, str(photo)),))
+
+
+def as_shown(courier: Courier, given: Message, text: str) -> Message:
+    """The message as the runtime gives it to this courier."""
+    presented = present(text, given.content, courier.shows)
+    return dataclasses.replace(given, text=presented.text, content=presented.content)
 
 
 async def send(courier: Courier, messages: list[Message]) -> list[Any]:
@@ -141,6 +170,29 @@ class Contract:
         )
         assert all(isinstance(outcome, Sent) for (outcome,) in outcomes)
         assert [provider.received(address) for address in addresses] == [[f"for {address}"] for address in addresses]
+
+    @pytest.mark.row("C-40", "C-41", "C-91")
+    async def test_what_the_channel_shows_is_sent_and_no_tag_is_seen(self, provider: Provider) -> None:
+        courier = await provider.open()
+        photo = provider.directory / "menu.png"
+        photo.parent.mkdir(parents=True, exist_ok=True)
+        photo.write_bytes(b"a photo")
+        given = dataclasses.replace(message(provider.address(1)), content=content(photo))
+        (outcome,) = await courier.attempt([as_shown(courier, given, "<b>hello</b> &amp; welcome")])
+        assert isinstance(outcome, Sent)
+        assert list(outcome.not_shown) == []
+        shown = "\n".join(provider.received(provider.address(1)))
+        assert "hello & welcome" in shown
+        assert "<" not in shown
+
+    @pytest.mark.row("C-44", "C-91")
+    async def test_a_missing_file_is_recorded_and_the_text_is_sent(self, provider: Provider, tmp_path: Path) -> None:
+        courier = await provider.open()
+        given = dataclasses.replace(message(provider.address(1)), content=content(tmp_path / "missing.png"))
+        (outcome,) = await courier.attempt([as_shown(courier, given, "hello")])
+        assert isinstance(outcome, Sent)
+        assert list(outcome.not_shown) == (["photo missing.png"] if Feature.PHOTO in courier.shows else [])
+        assert any("hello" in text for text in provider.received(provider.address(1)))
 
     async def test_close_can_be_called_twice(self, provider: Provider) -> None:
         courier = await provider.open()

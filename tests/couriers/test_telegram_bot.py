@@ -3,17 +3,14 @@
 import logging
 import socket
 import traceback
-from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import ConnectionTimeoutError, web
 
 from core.courier import (
-    Courier,
     Deferred,
     Halted,
     Partly,
@@ -25,63 +22,18 @@ from core.courier import (
     Unknown,
 )
 from couriers import telegram_bot
-from sandbox.bot_api import BotApiServer
-from sandbox.magic_recipients import MAGIC_RECIPIENTS
-from sandbox.state import Fault, Rule, SandboxState
-from tests.couriers.contract import UNUSUAL_TEXTS, OutageContract, Provider, message
+from sandbox.state import Fault, Rule
+from tests.couriers.contract import UNUSUAL_TEXTS, OutageContract, Provider
+from tests.couriers.telegram_bot_provider import (
+    GROUP,
+    MAGIC_ADDRESSES,
+    TOKEN,
+    BotApiProvider,
+    provider,
+    send_one,
+)
 
-TOKEN = "4343:a-secret-token"
-MAGIC_ADDRESSES = {fault.name: address for address, fault in MAGIC_RECIPIENTS["telegram-bot"].items()}
-GROUP = "-1000000000123"
-
-
-class BotApiProvider(Provider):
-    module = telegram_bot
-    secrets = (TOKEN,)
-
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
-        self.state = SandboxState()
-        self.token, self.port, self.timeout = TOKEN, 0, timedelta(seconds=30)
-
-    def settings(self) -> telegram_bot.Settings:
-        return telegram_bot.Settings(self.token, f"http://127.0.0.1:{self.port}", self.timeout)
-
-    def address(self, number: int) -> str:
-        return str(100_001 + number)
-
-    def received(self, address: str) -> list[str]:
-        """A text received in parts has several messages within one attempt: the tests send it alone."""
-        texts = [received.text for received in self.state.inbox("telegram-bot", address)]
-        return ["".join(texts)] if any(len(text) > 1000 for text in texts) else texts
-
-    async def start(self) -> None:
-        self.server = BotApiServer(self.state, port=self.port, token=TOKEN)
-        await self.server.start()
-        self.port = self.server.port
-
-    async def stop(self) -> None:
-        await self.server.stop()
-
-    def inject_fault(self, name: str, value: int | None = None, *, address: str = "*") -> None:
-        self.state.add_rule(Rule("telegram-bot", Fault(name, value), address, "sendMessage", times=1))
-
-    @property
-    def requests(self) -> int:
-        return self.state.counter("telegram-bot", "sendMessage")
-
-
-@pytest.fixture
-async def provider(tmp_path: Path) -> AsyncIterator[BotApiProvider]:
-    bot_provider = BotApiProvider(tmp_path)
-    await bot_provider.start()
-    yield bot_provider
-    await bot_provider.close()
-    await bot_provider.stop()
-
-
-async def send_one(courier: Courier, address: str, text: str = "hello") -> Any:
-    return (await courier.attempt([message(address, text)]))[0]
+__all__ = ["provider"]
 
 
 class TestTelegramBot(OutageContract):

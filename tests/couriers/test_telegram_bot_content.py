@@ -1,0 +1,310 @@
+"""Content through the Bot API: marks, keyboards, files, replies, edits, removals; against the sandbox."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+
+from core.courier import (
+    Attachment,
+    AttachmentType,
+    Button,
+    Content,
+    Courier,
+    Deferred,
+    Outcome,
+    ParseMode,
+    Partly,
+    Reason,
+    Rejected,
+    Scope,
+    Sent,
+    Unknown,
+)
+from sandbox.state import Fault, Rule
+from tests.couriers.contract import message
+from tests.couriers.telegram_bot_provider import BotApiProvider, provider
+
+__all__ = ["provider"]
+
+ANNA = 100_002
+HTML = ParseMode.HTML
+MENU = ((Button("Да", "yes"), Button("Сайт", url="https://example.org")),)
+Json = dict[str, Any]
+
+
+async def deliver(courier: Courier, text: str, **content: Any) -> Outcome:
+    (outcome,) = await courier.attempt([replace(message(str(ANNA), text), content=Content(**content))])
+    return outcome
+
+
+def messages(provider: BotApiProvider) -> list[Json]:
+    return provider.server.people.messages(ANNA)
+
+
+def files(directory: Path, *names: str) -> list[Attachment]:
+    """A file for each name; its type is the name without its number and its end."""
+    found = []
+    for name in names:
+        path = directory / name
+        path.write_bytes(name.encode())
+        found.append(Attachment(AttachmentType(path.stem.rstrip("0123456789")), str(path)))
+    return found
+
+
+def kinds(provider: BotApiProvider) -> list[str]:
+    """What each message has: a type of file, or text."""
+    return [next(one for one in (*AttachmentType, "text") if one in found) for found in messages(provider)]
+
+
+# the text
+
+
+@pytest.mark.row("C-40")
+@pytest.mark.parametrize(
+    ("text", "mode"), [("<b>Пара</b> в <i>9</i> &lt;утра&gt;", HTML), ("*Пара* в _9_ <утра\\>", ParseMode.MARKDOWN_V2)]
+)
+async def test_marks_become_entities(provider: BotApiProvider, text: str, mode: ParseMode) -> None:
+    assert await deliver(await provider.open(), text, parse_mode=mode) == Sent("1")
+    (shown,) = messages(provider)
+    assert (shown["text"], [one["type"] for one in shown["entities"]]) == ("Пара в 9 <утра>", ["bold", "italic"])
+
+
+@pytest.mark.row("C-40")
+async def test_a_text_without_a_parse_mode_arrives_letter_for_letter(provider: BotApiProvider) -> None:
+    await deliver(await provider.open(), "<b>x</b> *y*", inline=MENU)
+    assert messages(provider)[0]["text"] == "<b>x</b> *y*"
+
+
+async def test_marks_that_telegram_does_not_accept_are_refused_with_its_reason(provider: BotApiProvider) -> None:
+    outcome = await deliver(await provider.open(), "<b>never closed", parse_mode=HTML)
+    assert isinstance(outcome, Rejected)
+    assert outcome.reason == Reason.CONTENT_REFUSED
+    assert "can't parse entities" in outcome.detail
+
+
+@pytest.mark.row("C-46", "C-91")
+async def test_too_long_a_text_is_cut_with_three_dots_within_its_marks(provider: BotApiProvider) -> None:
+    outcome = await deliver(await provider.open(), f"<b>{'я' * 5000}</b>", parse_mode=HTML)
+    assert outcome == Sent("1", not_shown=("text_end",))
+    (shown,) = messages(provider)
+    assert shown["text"] == "я" * 4093 + "..."
+    assert shown["entities"] == [{"type": "bold", "offset": 0, "length": 4096}]
+
+
+@pytest.mark.row("C-46", "C-91")
+async def test_a_caption_is_cut_at_1024(provider: BotApiProvider, tmp_path: Path) -> None:
+    photo = files(tmp_path, "photo1.png")
+    outcome = await deliver(await provider.open(), f"<i>{'я' * 2000}</i>", parse_mode=HTML, attachments=photo)
+    assert outcome == Sent("1", not_shown=("text_end",))
+    assert messages(provider)[0]["caption"] == "я" * 1021 + "..."
+
+
+# keyboards
+
+
+@pytest.mark.row("C-41")
+async def test_buttons_below_a_message_can_be_pressed(provider: BotApiProvider) -> None:
+    await deliver(await provider.open(), "Идёте?", inline=MENU)
+    assert messages(provider)[0]["reply_markup"]["inline_keyboard"] == [
+        [{"text": "Да", "callback_data": "yes"}, {"text": "Сайт", "url": "https://example.org"}]
+    ]
+    assert provider.server.people.press(ANNA, 1, "Да")
+
+
+@pytest.mark.row("C-41")
+async def test_a_reply_keyboard_is_shown_until_an_empty_one_removes_it(provider: BotApiProvider) -> None:
+    courier = await provider.open()
+    await deliver(courier, "Кому?", reply=(("ИВТ-21", "ИВТ-22"), ("Назад",)))
+    assert provider.server.people.keyboard(ANNA) == [["ИВТ-21", "ИВТ-22"], ["Назад"]]
+    await deliver(courier, "Готово", reply=())
+    assert provider.server.people.keyboard(ANNA) == []
+
+
+@pytest.mark.row("C-41", "C-91")
+async def test_of_two_keyboards_the_inline_one_is_shown_and_the_other_recorded(provider: BotApiProvider) -> None:
+    outcome = await deliver(await provider.open(), "x", inline=MENU, reply=(("a",),))
+    assert outcome == Sent("1", not_shown=("reply",))
+
+
+async def test_a_button_that_telegram_refuses_is_the_contents_fault(provider: BotApiProvider) -> None:
+    outcome = await deliver(await provider.open(), "x", inline=((Button("a", "я" * 40),),))
+    assert outcome == Rejected(Reason.CONTENT_REFUSED, "Bad Request: BUTTON_DATA_INVALID")
+
+
+# files
+
+
+@pytest.mark.row("C-44")
+@pytest.mark.parametrize("kind", AttachmentType)
+async def test_a_file_of_each_type_is_sent_with_the_text_as_its_caption(
+    provider: BotApiProvider, tmp_path: Path, kind: AttachmentType
+) -> None:
+    sent = files(tmp_path, f"{kind}1.bin")
+    outcome = await deliver(await provider.open(), "<b>Вот</b>", parse_mode=HTML, attachments=sent, inline=MENU)
+    assert outcome == Sent("1")
+    (shown,) = messages(provider)
+    assert (shown["caption"], kinds(provider), "reply_markup" in shown) == ("Вот", [kind], True)
+    assert shown["caption_entities"][0]["type"] == "bold"
+
+
+@pytest.mark.row("C-44")
+async def test_photos_and_videos_go_in_groups_of_ten_documents_in_groups_and_others_alone(
+    provider: BotApiProvider, tmp_path: Path
+) -> None:
+    names = ["audio1.mp3", "document1.pdf", *(f"photo{n}.png" for n in range(11)), "video1.mp4", "document2.pdf"]
+    outcome = await deliver(await provider.open(), "Всё", attachments=files(tmp_path, *names, "animation1.gif"))
+    assert isinstance(outcome, Sent)
+    assert outcome.reference == ",".join(str(number) for number in range(1, 17))
+    assert kinds(provider) == [*["photo"] * 11, "video", "document", "document", "audio", "animation"]
+    groups = [found.get("media_group_id") for found in messages(provider)]
+    assert [len({*groups[:10]}), len({*groups[10:12]}), len({*groups[12:14]}), groups[14:]] == [1, 1, 1, [None, None]]
+    assert [found.get("caption") for found in messages(provider)] == ["Всё", *[None] * 15]
+    uploaded = await download(provider, messages(provider)[12]["document"]["file_id"])
+    assert uploaded == b"document1.pdf"
+
+
+async def download(provider: BotApiProvider, file_id: str) -> bytes:
+    url = f"http://127.0.0.1:{provider.port}/file/bot{provider.token}/files/{file_id}"
+    async with ClientSession() as session, session.get(url) as response:
+        return await response.read()
+
+
+@pytest.mark.row("C-44", "C-91")
+async def test_a_missing_file_is_skipped_and_recorded(provider: BotApiProvider, tmp_path: Path) -> None:
+    courier = await provider.open()
+    sent = [*files(tmp_path, "photo1.png"), Attachment(AttachmentType.PHOTO, str(tmp_path / "gone.png"))]
+    assert await deliver(courier, "Вот", attachments=sent) == Sent("1", not_shown=("photo gone.png",))
+    assert await deliver(courier, "Вот", attachments=sent[1:]) == Sent("2", not_shown=("photo gone.png",))
+    assert messages(provider)[1]["text"] == "Вот"
+    refused = await deliver(courier, "", attachments=sent[1:])
+    assert refused == Rejected(Reason.CONTENT_REFUSED, "nothing is left without photo gone.png")
+
+
+async def test_a_file_that_is_too_large_to_upload_is_skipped(provider: BotApiProvider, tmp_path: Path) -> None:
+    with (tmp_path / "film.mp4").open("wb") as large:
+        large.truncate(2 * 2**30)
+    film = Attachment(AttachmentType.VIDEO, str(tmp_path / "film.mp4"))
+    assert await deliver(await provider.open(), "x", attachments=[film]) == Sent("1", not_shown=("video film.mp4",))
+
+
+@pytest.mark.row("C-44")
+async def test_a_file_is_sent_by_url_and_again_by_telegrams_id(provider: BotApiProvider) -> None:
+    courier = await provider.open()
+    await deliver(courier, "", attachments=[Attachment(AttachmentType.PHOTO, url="https://example.org/a.png")])
+    known = messages(provider)[0]["photo"][0]["file_id"]
+    outcome = await deliver(courier, "", attachments=[Attachment(AttachmentType.PHOTO, provider_id=known)])
+    assert outcome == Sent("2")
+    assert messages(provider)[1]["photo"][0]["file_id"] == known
+
+
+async def test_an_unknown_file_id_is_the_contents_fault(provider: BotApiProvider) -> None:
+    sent = [Attachment(AttachmentType.PHOTO, provider_id="nosuch")]
+    outcome = await deliver(await provider.open(), "x", attachments=sent)
+    assert isinstance(outcome, Rejected)
+    assert outcome.reason == Reason.CONTENT_REFUSED
+
+
+@pytest.mark.row("C-41", "C-44")
+async def test_the_buttons_of_a_group_follow_with_the_text(provider: BotApiProvider, tmp_path: Path) -> None:
+    courier = await provider.open()
+    photos = files(tmp_path, "photo1.png", "photo2.png")
+    assert await deliver(courier, "Выберите", attachments=photos, inline=MENU) == Sent("1,2,3")
+    assert kinds(provider) == ["photo", "photo", "text"]
+    assert "reply_markup" in messages(provider)[2]
+    assert await deliver(courier, "", attachments=photos, inline=MENU) == Sent("4,5", not_shown=("inline",))
+
+
+@pytest.mark.row("C-44", "D-26")
+async def test_a_later_group_that_is_refused_shows_what_arrived(provider: BotApiProvider, tmp_path: Path) -> None:
+    sent = files(tmp_path, "photo1.png", "photo2.png", "audio1.mp3")
+    provider.state.add_rule(Rule("telegram-bot", Fault("flood_wait", 9), str(ANNA), "sendAudio", times=1))
+    outcome = await deliver(await provider.open(), "x", attachments=sent)
+    assert outcome == Partly(Deferred(Reason.THROTTLED, timedelta(seconds=9), Scope.CHAT, "429"), "1,2")
+
+
+# replies, removals, edits
+
+
+@pytest.mark.row("C-43")
+async def test_a_message_replies_to_another_and_is_sent_also_if_that_one_is_gone(provider: BotApiProvider) -> None:
+    courier = await provider.open()
+    asked = provider.server.people.write(ANNA, "Когда?")
+    assert await deliver(courier, "Завтра", reply_to=str(asked)) == Sent("2")
+    assert messages(provider)[1]["reply_to_message"]["text"] == "Когда?"
+    assert await deliver(courier, "Завтра", reply_to="99") == Sent("3", not_shown=("reply_to",))
+
+
+@pytest.mark.row("C-43")
+async def test_messages_are_removed_before_the_new_one(provider: BotApiProvider) -> None:
+    courier = await provider.open()
+    for _ in range(3):
+        await deliver(courier, "старое")
+    assert await deliver(courier, "новое", remove="1,3") == Sent("4")
+    assert [found["message_id"] for found in messages(provider)] == [2, 4]
+    assert await deliver(courier, "новое", remove="1") == Sent("5")
+    assert await deliver(courier, "новое", remove="not an id") == Sent("6", not_shown=("remove",))
+
+
+async def test_nothing_is_sent_while_it_is_unclear_whether_a_message_was_removed(provider: BotApiProvider) -> None:
+    courier = await provider.open()
+    provider.state.add_rule(Rule("telegram-bot", Fault("server_error"), str(ANNA), "deleteMessages", times=1))
+    outcome = await deliver(courier, "новое", remove="1")
+    assert isinstance(outcome, Deferred)
+    assert messages(provider) == []
+
+
+@pytest.mark.row("C-42")
+async def test_an_edit_changes_text_and_buttons_of_the_message(provider: BotApiProvider) -> None:
+    courier = await provider.open()
+    await deliver(courier, "Идёте?", inline=MENU)
+    assert await deliver(courier, "<b>Ждём</b>", parse_mode=HTML, edit="1") == Sent("1")
+    (shown,) = messages(provider)
+    assert (shown["text"], "reply_markup" in shown) == ("Ждём", False)
+    assert await deliver(courier, "", inline=MENU, edit="1") == Sent("1")
+    assert "reply_markup" in messages(provider)[0]
+
+
+@pytest.mark.row("C-42")
+async def test_an_edit_of_a_message_with_a_file_changes_its_caption(provider: BotApiProvider, tmp_path: Path) -> None:
+    courier = await provider.open()
+    await deliver(courier, "было", attachments=files(tmp_path, "photo1.png"))
+    assert await deliver(courier, "я" * 1025, edit="1") == Sent("1", not_shown=("text_end",))
+    assert messages(provider)[0]["caption"] == "я" * 1021 + "..."
+
+
+@pytest.mark.row("C-42")
+async def test_an_edit_that_changes_nothing_is_done(provider: BotApiProvider) -> None:
+    courier = await provider.open()
+    await deliver(courier, "x", inline=MENU)
+    assert await deliver(courier, "x", inline=MENU, edit="1") == Sent("1")
+    assert len(messages(provider)) == 1
+
+
+@pytest.mark.row("C-42")
+@pytest.mark.parametrize("edit", ["99", "2", "nonsense"])
+async def test_an_edit_that_is_refused_becomes_a_new_message(provider: BotApiProvider, edit: str) -> None:
+    courier = await provider.open()
+    await deliver(courier, "старое")
+    provider.server.people.write(ANNA, "сообщение человека")
+    assert await deliver(courier, "новое", edit=edit) == Sent("3")
+    assert messages(provider)[0]["text"] == "старое"
+
+
+@pytest.mark.row("C-42", "C-44")
+async def test_files_and_reply_keyboards_need_a_new_message(provider: BotApiProvider, tmp_path: Path) -> None:
+    courier = await provider.open()
+    await deliver(courier, "старое")
+    assert await deliver(courier, "x", edit="1", attachments=files(tmp_path, "photo1.png")) == Sent("2")
+    assert await deliver(courier, "x", edit="1", reply=(("a",),)) == Sent("3")
+
+
+async def test_an_edit_whose_answer_is_lost_is_unknown_and_sends_nothing_new(provider: BotApiProvider) -> None:
+    courier = await provider.open()
+    await deliver(courier, "старое")
+    provider.state.add_rule(Rule("telegram-bot", Fault("stored_then_error"), str(ANNA), "editMessageText", times=1))
+    assert isinstance(await deliver(courier, "новое", edit="1"), Unknown)
+    assert [found["text"] for found in messages(provider)] == ["новое"]
