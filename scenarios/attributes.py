@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scenarios.bot import Action
+from scenarios.durations import SECONDS, with_seconds
 from scenarios.engine import Values
 from scenarios.placeholders import HTML, MARKDOWN_V2, PLAIN, Escaping, Rendered, Scope, render_all
 
@@ -44,12 +45,13 @@ def prepare(action: Action, defaults: Mapping[str, Any], values: Values, event: 
     person, so it is escaped in texts.
     """
     written = {**defaults, **action.fields}
-    own = {name: value for name, value in written.items() if name not in CONTROL_FIELDS}
+    own = with_seconds({name: value for name, value in written.items() if name not in CONTROL_FIELDS})
     replaces = defaults.get("placeholder") is True if action.placeholder is None else action.placeholder
     if not replaces:
         return Prepared(own, values.seen_with(own, event), Values())
     rendered, from_person, warnings = _render(own, values, event)
-    variables = {name: value for name, value in rendered.items() if name in action.fields}
+    rendered = with_seconds(rendered)
+    variables = {name: value for name, value in rendered.items() if name.removesuffix(SECONDS) in action.fields}
     returned = Values(variables=variables, from_person=from_person) if action.placeholder else Values()
     return Prepared(rendered, values.seen_with(rendered, event), returned, warnings)
 

@@ -1,8 +1,14 @@
 """Durations as bot authors write them: `1w 2d 3h 15m 10s`, or whole seconds. Pure."""
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
+
+NAMES = ("expire", "unexpired", "duration")
+"""The attributes of any action that are durations."""
+
+SECONDS = "_seconds"
 
 _UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 _PART = re.compile(r"(\d{1,9})\s*([wdhms])", re.ASCII)
@@ -20,3 +26,10 @@ def read_duration(value: Any) -> timedelta | None:
         return sum((timedelta(**{_UNITS[unit]: int(number)}) for number, unit in _PART.findall(text)), timedelta())
     except OverflowError:
         return None
+
+
+def with_seconds(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes, and for each duration among them the same in seconds: `expire` also gives `expire_seconds`."""
+    found = {name: read_duration(attributes[name]) for name in NAMES if name in attributes}
+    seconds = {f"{name}{SECONDS}": int(value.total_seconds()) for name, value in found.items() if value is not None}
+    return {**seconds, **attributes}

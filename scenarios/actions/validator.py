@@ -3,16 +3,13 @@
 from scenarios import validator
 from scenarios.context import Context
 from scenarios.engine import Ending
+from scenarios.membership import is_member
 from scenarios.schema import ActionType, Field
 from scenarios.schema.rules import VALIDATOR_RULES
 
 
 async def execute(context: Context) -> Ending:
-    return validator.ending(context.prepared, _is_member)
-
-
-def _is_member(_: validator.Rule) -> bool:
-    raise validator.RuleUnusable("membership cannot be checked here")
+    return validator.ending(context.prepared, await is_member(context))
 
 
 ACTION = ActionType(

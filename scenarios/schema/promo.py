@@ -3,13 +3,12 @@
 from scenarios.schema import types
 from scenarios.schema.declaration import Field
 
-PROMO_FIELDS = (
-    Field("promo_name", types.TEXT, "What the code is for."),
-    Field("promo_code", types.TEXT, "The code."),
-    Field("user_id", types.WHOLE, "The person for whom it is valid; without it, everybody."),
-    Field("started_at", types.DATE, "When it begins to be valid."),
-    Field("expired_at", types.DATE, "When it stops being valid."),
-    Field("salt", types.TEXT, "With it the same fields always give the same code."),
-    Field("operation", types.TEXT, "What to do."),
+NAME = Field("promo_name", types.TEXT, "What the code is for.")
+CODE = Field("promo_code", types.TEXT, "The code, in capitals or not.")
+USER = Field(
+    "user_id", types.TEXT, 'The only person who may use it, by default that of the event; `any` or `""`: everybody.'
 )
-PROMO_RETURNS = {"promo_code": "the code", "text": "what was found, readable"}
+TARGET = Field("target_user_id", types.TEXT, "The same as `user_id`.")
+
+EVERYBODY = ("", "any", "all", "null", "none", "0")
+"""How authors write that a code is for everybody."""

@@ -21,7 +21,9 @@ RULES = (
     "is_member",
 )
 ON_ERROR = ("fail", "pass", "skip", "drop")
-_RULE, _ON_ERROR = types.choice(*RULES), types.choice(*ON_ERROR)
+MODES = ("any", "all")
+"""Of `is_member` with several chats (C-62)."""
+_RULE, _ON_ERROR, _MODE = types.choice(*RULES), types.choice(*ON_ERROR), types.choice(*MODES)
 
 
 def rules_complaints(node: Node) -> Iterator[Complaint]:
@@ -47,6 +49,8 @@ def rule_complaints(node: Node) -> Iterator[Complaint]:
     yield from _RULE.check(rule)
     if on_error is not None:
         yield from _ON_ERROR.check(on_error)
+    if (mode := node.get("mode")) is not None:
+        yield from _MODE.check(mode)
     if isinstance(rule, Scalar):
         yield from value_complaints(rule, value)
 
@@ -86,7 +90,11 @@ _SCHEMA: dict[str, Any] = {
         "type": "array",
         "items": {
             "type": "object",
-            "properties": {"rule": {"enum": list(RULES)}, "on_error": {"enum": list(ON_ERROR)}},
+            "properties": {
+                "rule": {"enum": list(RULES)},
+                "on_error": {"enum": list(ON_ERROR)},
+                "mode": {"enum": list(MODES)},
+            },
             "required": ["rule"],
         },
     },

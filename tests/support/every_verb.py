@@ -29,6 +29,9 @@ from scenarios.bot import Action, Bot, Place, Scenario
 from scenarios.endings import completed
 from scenarios.execution.runs import Runs, run_id
 from scenarios.execution.versions import Versions
+from scenarios.people import People
+from scenarios.promo import Promo, Promos
+from scenarios.requests import NewRequest, Requests
 from tests.support.outbox import Outbox
 from tests.support.servers import Server
 from tests.support.stack import HOUR, SENDER, TENANT, FakeCourier, Stack, person
@@ -67,6 +70,7 @@ async def call_every_verb(stack: Stack) -> None:
     await _call_directory_verbs(Directory(stack.store))
     await _import_and_link(stack)
     await _call_scenario_verbs(stack)
+    await _call_action_verbs(stack)
 
 
 async def _call_queue_verbs(stack: Stack) -> None:
@@ -199,3 +203,13 @@ async def _call_webhook_verbs(stack: Stack) -> None:
         await reader.step()
         await webhooks.record(webhook, AttemptRecord("msg_1", "finished", 1, 0, 0, 200))
         await webhooks.delete(TENANT, deleted.id)
+
+
+async def _call_action_verbs(stack: Stack) -> None:
+    """What actions of scenarios store."""
+    people = People(stack.store, TENANT)
+    await people.met({"channel": "echo", "user_id": 1, "chat_id": 1, "username": "anna"})
+    await people.set_state("echo", "1", "feedback", HOUR)
+    await Requests(stack.store, TENANT).store("run:1", NewRequest("feedback", "echo", "1"))
+    await Promos(stack.store, TENANT).store(Promo("AUTUMN", "autumn", "", 0, 1, "run:2"))
+    await stack.store.run("remember_step", 0, TENANT, "run:3", "https://t.me/+1", 1000)

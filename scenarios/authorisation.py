@@ -1,0 +1,42 @@
+"""Whether a person may run an action, on the server: roles (C-68) and administrators of the group (C-69).
+
+The roles of bot.yaml list Telegram ids. A person who writes elsewhere has those of its Telegram contacts in the
+directory. The role that a person has in the directory counts, too, as a role of the bot with that name.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.errors import Refused
+from scenarios.access import refusal
+from scenarios.arguments import flag_of
+from scenarios.context import Context
+from scenarios.membership import is_group_admin
+
+_TELEGRAM = ("telegram", "telegram-bot")
+
+
+async def denial(context: Context, fields: Mapping[str, Any]) -> str:
+    """Why the event's person may not run an action with these fields; empty if it may."""
+    if fields.get("required_role") or fields.get("required_permission"):
+        ids, role = await _identity(context)
+        if error := refusal(context.bot.roles, fields, None, ids=ids, role=role):
+            return error
+    return await _group_denial(context) if flag_of(fields, "group_admin") else ""
+
+
+async def _identity(context: Context) -> tuple[set[str], str]:
+    """The person's Telegram ids, and its role in the directory."""
+    services, own = context.services, {context.person} if context.channel in _TELEGRAM else set()
+    user = await services.directory.user_by_contact(services.tenant, context.channel, context.person)
+    if user is None:
+        return own, ""
+    known = {address for channel in _TELEGRAM for address in user.contacts.get(channel, ())}
+    return own | known, user.role or ""
+
+
+async def _group_denial(context: Context) -> str:
+    try:
+        return "" if await is_group_admin(context) else "the person is no administrator of the group"
+    except Refused as error:
+        return str(error)

@@ -1,0 +1,31 @@
+"""Remembers what a step has made outside its run, such as an invite link.
+
+A step may be executed again after a crash. What it made is looked up by `Context.identity` first, so a repeat returns
+the same. It is kept for a week, longer than any repeat takes.
+"""
+
+from datetime import timedelta
+
+from core.model.clock import in_ms
+from core.redis.keys import KEYS
+from scenarios.context import Context
+
+SHARD = 0
+KEPT = timedelta(days=7)
+KEPT_MS = in_ms(KEPT)
+
+
+async def recall(context: Context) -> str | None:
+    """What an earlier execution of this step has remembered."""
+    services = context.services
+    key = KEYS["stepresult"].at(SHARD, services.tenant, context.identity)
+    found: str | None = await services.store.command("GET", key)
+    return found
+
+
+async def remember(context: Context, result: str) -> str:
+    """Keep a result, unless this step has one already; return the one that was kept first."""
+    services = context.services
+    arguments = (services.tenant, context.identity, result, KEPT_MS)
+    kept: str = await services.store.run("remember_step", SHARD, *arguments)
+    return kept

@@ -1,0 +1,120 @@
+"""Single actions on a real server, with an unmodified aiogram and the sandbox's Bot API; then the audit."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from core.directory import Directory
+from core.errors import Refused
+from core.history.channels import Channels
+from core.history.deliveries import Deliveries
+from core.history.tracker import Tracker
+from core.queue import QueueClient
+from core.redis.store import Store
+from core.sending import Sending
+from scenarios.actions import own_actions
+from scenarios.attributes import prepare
+from scenarios.bot import Action, Bot, Place
+from scenarios.context import Context, Services
+from scenarios.endings import failed
+from scenarios.engine import Ending, State, Step, Values
+from scenarios.people import People
+from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
+from tests.support.audited import violations_in
+from tests.support.servers import Server
+
+__all__ = ["bot_api"]
+
+TENANT = "university"
+PRIVATE = {"channel": "telegram-bot", "user_id": ANNA, "chat_id": ANNA, "chat_type": "private"}
+IN_GROUP = {"channel": "telegram-bot", "user_id": BORIS, "chat_id": GROUP, "chat_type": "supergroup", "message_id": 7}
+"""Events without a text: Anna writes to the bot, Boris in a group."""
+
+
+@dataclass
+class Bench:
+    """Executes single actions. `bot`: has the roles."""
+
+    services: Services
+    bot_api: BotApi
+    bot: Bot = field(default_factory=Bot)
+
+    @property
+    def people(self) -> People:
+        return People(self.services.store, TENANT)
+
+    def context(
+        self, fields: Mapping[str, Any], event: Mapping[str, Any], results: Mapping[str, Any], run: str
+    ) -> Context:
+        """A step as the driver prepares it. `results`: of earlier actions of the chain."""
+        kind = own_actions()[fields["type"]]
+        written = {name: value for name, value in fields.items() if name != "type"}
+        action = Action(kind.name, written, Place("scenarios/test.yaml"), placeholder=fields.get("placeholder"))
+        values = Values(results)
+        step = Step((0, 0), "test.scenario", action, State.PENDING, values=values)
+        prepared = prepare(action, {"placeholder": kind.placeholder}, values, event)
+        return Context(self.services, self.bot, Path(), run, step, event, prepared)
+
+    async def play(
+        self,
+        fields: Mapping[str, Any],
+        event: Mapping[str, Any],
+        results: Mapping[str, Any] | None = None,
+        run: str = "1",
+    ) -> Ending:
+        """Execute one action; what it refuses is its error, as in a run."""
+        execute = own_actions()[fields["type"]].execute
+        assert execute is not None
+        try:
+            ending: Ending = await execute(self.context(fields, event, results or {}, run))
+        except Refused as refused:
+            return failed(refused.detail)
+        return ending
+
+    async def results(self, fields: Mapping[str, Any], event: Mapping[str, Any], **more: Any) -> Mapping[str, Any]:
+        """The results of an action that completes."""
+        ending = await self.play(fields, event, **more)
+        assert (ending.state, ending.error) == (State.COMPLETED, "")
+        return ending.returned.results
+
+    async def error(self, fields: Mapping[str, Any], event: Mapping[str, Any], **more: Any) -> str:
+        """The error of an action that fails."""
+        ending = await self.play(fields, event, **more)
+        assert ending.state is State.FAILED
+        return ending.error
+
+    def without_telegram(self) -> "Bench":
+        return replace(self, services=replace(self.services, telegram=None))
+
+
+@pytest.fixture
+async def store(clean_server: Server) -> AsyncIterator[Store]:
+    opened = await Store.open(clean_server.url)
+    yield opened
+    assert await violations_in(opened) == []
+    await opened.close()
+
+
+@pytest.fixture
+async def bench(store: Store, bot_api: BotApi) -> AsyncIterator[Bench]:
+    channels, directory, tracker, queue = Channels(store), Directory(store), Tracker(store), QueueClient(store)
+    deliveries = Deliveries(store, channels)
+    services = Services(
+        store=store,
+        queue=queue,
+        directory=directory,
+        sending=Sending(store, deliveries, directory),
+        deliveries=deliveries,
+        channels=channels,
+        tracker=tracker,
+        telegram=bot_api.bot,
+        tenant=TENANT,
+        timezone=ZoneInfo("Europe/Moscow"),
+    )
+    yield Bench(services, bot_api)
+    await tracker.close()
+    await queue.close()

@@ -1,0 +1,120 @@
+"""Promo codes."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from core.redis.store import Store
+from scenarios.promo import Promos
+from tests.sandbox.bot_api_clients import ANNA, BORIS
+from tests.scenarios.actions.conftest import IN_GROUP, PRIVATE, TENANT, Bench
+
+CREATE = {"type": "create_promo", "promo_name": "autumn"}
+CHECK = {"type": "check_promo"}
+
+
+async def code(bench: Bench, run: str = "1", **fields: object) -> str:
+    return str((await bench.results({**CREATE, **fields}, PRIVATE, run=run))["promo_code"])
+
+
+@pytest.mark.row("C-87")
+async def test_with_a_salt_the_same_fields_always_give_the_same_code(bench: Bench) -> None:
+    first = await code(bench, "a", salt="2026")
+    assert await code(bench, "b", salt="2026") == first
+    others = [
+        await code(bench, "c", salt="2027"),
+        await code(bench, "d", salt="2026", promo_name="winter"),
+        await code(bench, "e", salt="2026", user_id=BORIS),
+        await code(bench, "f", salt="2026", user_id="any"),
+    ]
+    assert len({first, *others}) == 5
+    assert all(len(one) == 8 and one.isalnum() and one == one.upper() for one in (first, *others))
+    assert len(await code(bench, "g", salt="2026", length=12)) == 12
+
+
+@pytest.mark.row("C-87", "C-92")
+async def test_without_a_salt_each_step_gives_another_code_and_its_repeat_the_same(bench: Bench) -> None:
+    first = await code(bench, "a")
+    assert await code(bench, "a") == first
+    assert await code(bench, "b") != first
+
+
+@pytest.mark.row("C-87")
+async def test_a_code_is_of_the_events_person_unless_it_is_for_everybody(bench: Bench) -> None:
+    own, everybody = await code(bench, "a"), await code(bench, "b", user_id="any")
+    assert (await bench.results({**CHECK, "promo_code": own.lower()}, PRIVATE))["promo_code"] == own
+    assert "belongs to another person" in await bench.error({**CHECK, "promo_code": own}, IN_GROUP)
+    assert (await bench.results({**CHECK, "promo_code": everybody}, IN_GROUP))["promo_available"] is True
+    for number, empty in enumerate(["", None, "Null"]):
+        given = await code(bench, f"c{number}", target_user_id=empty)
+        assert await bench.results({**CHECK, "promo_code": given}, IN_GROUP)
+
+
+@pytest.mark.row("C-87")
+async def test_a_code_is_valid_from_its_beginning_to_its_end(bench: Bench) -> None:
+    today = datetime.now(bench.services.timezone).date()
+    yesterday, tomorrow = (str(today + timedelta(days=days)) for days in (-1, 1))
+    over = await code(bench, "a", started_at="2020-01-01", expired_at=yesterday)
+    assert "has expired" in await bench.error({**CHECK, "promo_code": over}, PRIVATE)
+    early = await code(bench, "b", started_at=tomorrow)
+    assert "is valid from" in await bench.error({**CHECK, "promo_code": early}, PRIVATE)
+    last_day = await code(bench, "c", expired_at=str(today))
+    results = await bench.results({**CHECK, "promo_code": last_day}, PRIVATE)
+    assert results["expired_at"].startswith(tomorrow + "T00:00")
+    brief = await bench.results({**CREATE, "expire": "2h"}, PRIVATE, run="d")
+    ends = datetime.fromisoformat(brief["expired_at"]) - datetime.now(bench.services.timezone)
+    assert timedelta(hours=1, minutes=59) < ends < timedelta(hours=2, seconds=1)
+
+
+@pytest.mark.row("C-87")
+async def test_the_code_to_check_is_what_the_person_wrote_if_no_action_gives_it(bench: Bench) -> None:
+    mine = await code(bench)
+    await bench.results(CHECK, {**PRIVATE, "event_text": f" {mine.lower()} "})
+    await bench.results(CHECK, {**PRIVATE, "event_text": "привет"}, results={"promo_code": mine})
+    assert "no such promo code" in await bench.error(CHECK, {**PRIVATE, "event_text": "привет"})
+    assert "not of winter" in await bench.error({**CHECK, "promo_code": mine, "promo_name": "winter"}, PRIVATE)
+
+
+@pytest.mark.row("C-87")
+async def test_an_author_may_choose_the_code_once(bench: Bench) -> None:
+    assert await code(bench, "a", promo_code="Осень-26") == "Осень-26"
+    assert await code(bench, "b", promo_code="осень-26") == "Осень-26"
+    other = {**CREATE, "promo_code": "ОСЕНЬ-26", "promo_name": "other"}
+    assert "belongs to another promo" in await bench.error(other, PRIVATE, run="c")
+
+
+async def test_a_second_code_of_a_chain_is_not_the_first_one_again(bench: Bench) -> None:
+    first = await bench.results({**CREATE, "expire": "1h"}, PRIVATE, run="a")
+    second = await bench.results({**CREATE, "promo_name": "winter"}, PRIVATE, run="b", results=first)
+    assert second["promo_code"] != first["promo_code"]
+    assert "expired_at" not in second
+
+
+@pytest.mark.row("C-87")
+async def test_codes_are_listed_by_name_and_person_newest_first(bench: Bench) -> None:
+    first = await code(bench, "a")
+    second = await code(bench, "b", user_id="any", promo_name="<winter>")
+    third = await code(bench, "c", user_id=BORIS)
+
+    async def listed(**fields: object) -> list[str]:
+        text = (await bench.results({"type": "promo_management", **fields}, PRIVATE))["text"]
+        return [line.split("</code>")[0].removeprefix("<code>") for line in text.split("\n")]
+
+    assert await listed() == [third, second, first]
+    assert await listed(promo_name="autumn") == [third, first]
+    assert await listed(user_id=str(ANNA)) == [first]
+    assert await listed(limit=1) == [third]
+    assert await listed(promo_name="none") == ["—"]
+    assert await listed(operation="details", promo_code=second) == [second]
+    text = (await bench.results({"type": "promo_management", "promo_name": "<winter>"}, PRIVATE))["text"]
+    assert "&lt;winter&gt;" in text
+    assert "no such promo code" in await bench.error(
+        {"type": "promo_management", "operation": "details", "promo_code": "x"}, PRIVATE
+    )
+
+
+async def test_an_expired_code_is_dropped_after_30_days(bench: Bench, store: Store) -> None:
+    over = await code(bench, "a", started_at="2020-01-01", expired_at="2020-02-01")
+    kept = await code(bench, "b")
+    assert [one.code for one in await Promos(store, TENANT).newest("", "", 10)] == [kept]
+    assert await Promos(store, TENANT).find(over) is None
