@@ -20,6 +20,7 @@ from scenarios.execution.runs import Runs
 from scenarios.execution.slow_steps import SlowSteps
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.versions import Versions
+from scenarios.people import People
 from scenarios.reloading import ActiveBot
 from scenarios.schema import ActionType
 
@@ -66,7 +67,7 @@ class Process:
         driver = Driver(
             self._runs, executor, services.deliveries, self._ends, self._parking, self._slow, options.patience
         )
-        self._handlers = Handlers(bot, self._versions, self._runs, driver, store.shards)
+        self._handlers = Handlers(bot, People(store, tenant), self._versions, self._runs, driver, store.shards)
         self._stopping = asyncio.Event()
 
     async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path as FolderPath
 from typing import Any
 
 from core.errors import Refused, StoreError
-from scenarios.access import refusal
 from scenarios.attributes import prepare
+from scenarios.authorisation import denial
 from scenarios.context import Context, Services, Waiting
 from scenarios.endings import failed
 from scenarios.engine import Ending, State, Step
@@ -68,11 +68,11 @@ class StepExecutor:
 
     async def _obstacle(self, context: Context) -> str:
         """Why the action may not run; empty if it may."""
-        kind, bot = context.step.action.type, context.bot
-        settings = _section(bot.settings, kind)
+        kind = context.step.action.type
+        settings = _section(context.bot.settings, kind)
         if settings.get("enabled") is False:
             return f"settings.yaml switches the action {kind} off"
-        return refusal(bot.roles, {**settings, **context.step.action.fields}, context.event.get("user_id"))
+        return await denial(context, {**settings, **context.step.action.fields})
 
 
 def _section(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -8,20 +8,15 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.directory import Directory
 from core.errors import Refused
-from core.history.channels import Channels
-from core.history.deliveries import Deliveries
-from core.history.tracker import Tracker
-from core.queue import QueueClient
 from core.redis.store import Store
-from core.sending import Sending
 from scenarios.actions import own_actions
 from scenarios.attributes import prepare
 from scenarios.bot import Action, Bot, Place
 from scenarios.context import Context, Services
 from scenarios.endings import failed
 from scenarios.engine import Ending, State, Step, Values
+from scenarios.execution.opening import Options, open_services
 from scenarios.people import People
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
 from tests.support.audited import violations_in
@@ -101,20 +96,6 @@ async def store(clean_server: Server) -> AsyncIterator[Store]:
 
 @pytest.fixture
 async def bench(store: Store, bot_api: BotApi) -> AsyncIterator[Bench]:
-    channels, directory, tracker, queue = Channels(store), Directory(store), Tracker(store), QueueClient(store)
-    deliveries = Deliveries(store, channels)
-    services = Services(
-        store=store,
-        queue=queue,
-        directory=directory,
-        sending=Sending(store, deliveries, directory),
-        deliveries=deliveries,
-        channels=channels,
-        tracker=tracker,
-        telegram=bot_api.bot,
-        tenant=TENANT,
-        timezone=ZoneInfo("Europe/Moscow"),
-    )
-    yield Bench(services, bot_api)
-    await tracker.close()
-    await queue.close()
+    options = Options(TENANT, ZoneInfo("Europe/Moscow"), bot_token=bot_api.server.token, bot_api_url=bot_api.server.url)
+    async with open_services(store, options) as services:
+        yield Bench(services, bot_api)

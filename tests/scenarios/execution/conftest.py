@@ -58,7 +58,9 @@ class Running:
 
 
 class Installation:
-    """`folder`: the bot's. `types`: the action types; a test may add its own. `models`: nothing is set up."""
+    """`folder`: the bot's. `types`: the action types; a test may add its own. `models`: nothing is set up. `bot_api`: token
+    and URL, if there is a bot of Telegram.
+    """
 
     def __init__(self, stack: Stack, folder: Path) -> None:
         self.stack = stack
@@ -67,6 +69,7 @@ class Installation:
         self.types: dict[str, ActionType] = dict(installed_actions().types)
         self.rules = Rules()
         self.models = Models.not_set_up()
+        self.bot_api: dict[str, Any] = {}
         self._events = 0
         self._running: list[Running] = []
         self._reader = RunReader(stack.store)
@@ -91,7 +94,7 @@ class Installation:
         resources = AsyncExitStack()
         store = await Store.open(self.stack.server.url, self.stack.store.shards)
         resources.push_async_callback(store.close)
-        opened = open_services(store, Options(TENANT, rules=self.rules, models=self.models))
+        opened = open_services(store, Options(TENANT, rules=self.rules, models=self.models, **self.bot_api))
         services = await resources.enter_async_context(opened)
         process = Process(services, ActiveBot(self.folder), self.types, ProcessOptions(**options))
         self._running.append(running := Running(process, resources))
