@@ -6,12 +6,13 @@ scope. A crash doubles no message where the provider recognises a repeat, and ot
 attempt that may have sent the message, no status claims that it was not sent.
 
 This package exports all that a courier may import of core: `Message` in with its `Content`, `Outcome` out, reasons,
-`SetupError`, `e164`, `split_text`, `cut_text`, `sms_parts`. The process is `core.courier.runtime.Runtime`.
+`SetupError`, `e164`, `split_text`, `cut_text`, `sms_parts`, `Files`. The process is `core.courier.runtime.Runtime`.
 
 Neighbours: `core.queue` (claims), `core.history` (outcomes, delivery reports), `couriers/` (the channels), `cli`
 (starts the processes).
 """
 
+from core.courier.files import FileNotLoaded, Files, LoadedFile, file_name, label_of
 from core.courier.interface import (
     FOREVER,
     NEVER,
@@ -47,7 +48,10 @@ __all__ = [
     "Courier",
     "Deferred",
     "Feature",
+    "FileNotLoaded",
+    "Files",
     "Halted",
+    "LoadedFile",
     "Message",
     "Outcome",
     "ParseMode",
@@ -64,6 +68,8 @@ __all__ = [
     "coding_of",
     "cut_text",
     "e164",
+    "file_name",
+    "label_of",
     "plain_text",
     "sms_parts",
     "spans",

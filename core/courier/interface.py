@@ -11,7 +11,7 @@ Called by `core.courier.parcel_executor`.
 """
 
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -175,6 +175,17 @@ class Courier(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class WritesAsText(Protocol):
+    """A courier whose channel shows some features as text may have this method as well."""
+
+    def as_text(self, content: Content) -> Collection[Feature]:
+        """The features that the text shows in this content: buttons as numbered choices, files with an address as
+        links. Pure.
+        """
+        ...
 
 
 @runtime_checkable

@@ -3,7 +3,9 @@
 Called by `core.courier.parcel_executor`.
 """
 
-from core.courier.interface import Message
+from collections.abc import Sequence
+
+from core.courier.interface import Message, WritesAsText
 from core.courier.parcel import Parcel
 from core.courier.parcel_services import ParcelServices
 from core.courier.presentation import present
@@ -18,11 +20,24 @@ class Messages:
         self._parcel = parcel
         self._channel = services.courier.channel
         self._seed = f"{parcel.history_key.id}:{self._channel}:{parcel.group}"
-        self.presented = present(parcel.text, parcel.content, services.courier.shows)
+        courier = services.courier
+        content = parcel.content
+        self._has_choices = content is not None and isinstance(courier, WritesAsText)
+        as_text = courier.as_text(content) if content and isinstance(courier, WritesAsText) else ()
+        self.presented = present(parcel.text, content, courier.shows, as_text)
 
-    async def message(self, entry: Entry) -> Message:
+    async def of(self, entries: Sequence[Entry]) -> list[Message]:
+        """The messages of an attempt. A number that the recipients write from now on answers them; a delivery with only
+        a text leaves earlier choices as they are. Raises StoreError.
+        """
+        if self._has_choices:
+            addresses = [entry.address for entry in entries]
+            await self._services.choices.remember(self._channel, addresses, self.presented.choices)
+        return [await self._message(entry) for entry in entries]
+
+    async def _message(self, entry: Entry) -> Message:
         report_url = await self._report_url(entry) if self._services.options.report_url else ""
-        text, content, _ = self.presented
+        text, content, *_ = self.presented
         return Message(entry.address, text, self._seed, f"{entry.id!r}:{entry.contact}", report_url, content)
 
     async def _report_url(self, entry: Entry) -> str:

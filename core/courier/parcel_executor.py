@@ -204,7 +204,7 @@ class ParcelExecutor:
         """Attempt what is still wanted: the reply to the announcement may name entries cancelled before it."""
         if not (batch := [pending for pending in chosen if not self._closed_early(pending)]):
             return
-        messages = [await self._messages.message(pending.entry) for pending in batch]
+        messages = await self._messages.of([pending.entry for pending in batch])
         started = self._now
         try:
             outcomes: Sequence[Outcome] = await self._courier.attempt(messages)

@@ -8,6 +8,7 @@ from core.courier.attempt_pool import AttemptPool
 from core.courier.interface import Courier
 from core.courier.options import CourierOptions
 from core.courier.read_marks import ReadMarks
+from core.history.choices import Choices
 from core.history.delivery_reports import DeliveryReports
 from core.history.reader import HistoryReader
 from core.queue import Queue, Task
@@ -30,3 +31,4 @@ class ParcelServices:
     release_capacity: Callable[[Task, int], None]
     halt: Callable[[str], Awaitable[None]]
     read_marks: ReadMarks
+    choices: Choices

@@ -1,14 +1,17 @@
 """What a channel shows of a delivery: a courier gets only what it can show, and the rest is recorded (C-91). Pure.
 
+What a courier declares as text is written behind the text: buttons as numbered choices, files as links.
+
 Called by `core.courier.parcel_executor`, once for each parcel.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from core.model.content import Content, Feature, ParseMode
+from core.courier.text_form import text_form, with_lines
+from core.model.content import Button, Content, Feature, ParseMode
 from core.model.text_marks import has_marks, plain_text
 
 NOTHING = Content()
@@ -16,12 +19,13 @@ NOTHING = Content()
 
 class Presented(NamedTuple):
     """`content`: None if nothing but the text is left. `not_shown`: the features that the delivery uses and the channel
-    does not have.
+    does not have. `choices`: the buttons that the text shows with numbers.
     """
 
     text: str
     content: Content | None = None
     not_shown: tuple[str, ...] = ()
+    choices: Sequence[Button] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -30,15 +34,23 @@ class Presented(NamedTuple):
         return bool(self.not_shown) and not (self.text.strip() or content.attachments or content.edit)
 
 
-def present(text: str, content: Content | None, shows: Collection[Feature]) -> Presented:
+def present(
+    text: str,
+    content: Content | None,
+    shows: Collection[Feature],
+    as_text: Collection[Feature] = (),
+) -> Presented:
     """What a courier with these features gets. Without PARSE_MODE the text is the plain text."""
     if content is None:
         return Presented(text)
+    content, lines, choices = text_form(content, as_text)
     missing = tuple(dict.fromkeys(feature for feature in _used(text, content) if feature not in shows))
     if Feature.PARSE_MODE not in shows:
         text, content = plain_text(text, content.parse_mode), replace(content, parse_mode=ParseMode.PLAIN)
+    text, was_cut = with_lines(text, content.parse_mode, lines)
     content = replace(content, **dict(_changes(content, missing)))
-    return Presented(text, None if content == NOTHING else content, missing)
+    not_shown = (*missing, *((Feature.TEXT_END,) if was_cut else ()))
+    return Presented(text, None if content == NOTHING else content, not_shown, choices)
 
 
 def _used(text: str, content: Content) -> Iterator[Feature]:

@@ -22,6 +22,7 @@ from core.courier.parcel_executor import ParcelExecutor
 from core.courier.parcel_services import ParcelServices
 from core.courier.read_marks import ReadMarks
 from core.history.channels import ChannelFacts, Channels
+from core.history.choices import Choices
 from core.history.delivery_reports import DeliveryReports
 from core.history.reader import HistoryReader
 from core.queue import Claim, Queue, Task, Worker, WorkerOptions
@@ -66,6 +67,7 @@ class Runtime:
             release_capacity=self._worker.release_capacity,
             halt=self._halt,
             read_marks=self._read_marks,
+            choices=Choices(store),
         )
 
     def _worker_options(self) -> WorkerOptions:

@@ -9,18 +9,20 @@ Neighbours: `core.directory` mails codes, `couriers/email` delivers messages, `c
 
 from core.errors import Invalid
 from core.mail.errors import MailDeferred, MailError, MailRefused, MailUnavailable, MailUnclear, Phase
-from core.mail.html import html_of
+from core.mail.html import PLACE, html_of, html_of_marked
 from core.mail.mailer import Mailer
-from core.mail.message import MailMessage, checked_address, sender_address
+from core.mail.message import MailFile, MailMessage, checked_address, sender_address
 from core.mail.server import Encryption, MailServer
 from core.mail.template import LOCALES, Templates, beginning_of
 
 __all__ = [
     "LOCALES",
+    "PLACE",
     "Encryption",
     "Invalid",
     "MailDeferred",
     "MailError",
+    "MailFile",
     "MailMessage",
     "MailRefused",
     "MailServer",
@@ -32,5 +34,6 @@ __all__ = [
     "beginning_of",
     "checked_address",
     "html_of",
+    "html_of_marked",
     "sender_address",
 ]

@@ -1,16 +1,67 @@
-"""A plain text as HTML. Pure."""
+"""A text as HTML: a plain one, or one whose marked ranges are known. Pure."""
 
 import re
+from collections.abc import Iterator, Sequence
 from html import escape
+
+from core.model.text_marks import Span
 
 _LINK = re.compile(r"(https?://[^\s<>\"'«»“”]*[^\s<>\"'«»“”.,;:!?)\]}…])")
 _PAGE = '<!doctype html>\n<html><head><meta charset="utf-8"></head><body><div>{}</div></body></html>\n'
+_TAGS = {
+    "bold": "b",
+    "italic": "i",
+    "underline": "u",
+    "strikethrough": "s",
+    "code": "code",
+    "pre": "pre",
+    "blockquote": "blockquote",
+}
+_TARGET = re.compile(r"(?:https?://|mailto:)[^\s]+", re.IGNORECASE)
+PLACE = "\ue000"
+"""Stands for the marked text in a page; of the private use area, so no text needs it."""
 
 
 def html_of(text: str) -> str:
     """Return a page that shows the text as it is; its URLs of http and https are links. All markup is escaped."""
+    return _PAGE.format(_with_links(text))
+
+
+def html_of_marked(around: str, text: str, spans: Sequence[Span]) -> str:
+    """Return a page that shows `around`, a plain text with `PLACE` in it, and in that place the marked text. Links lead
+    to http, https and mailto only. All markup of the texts is escaped.
+    """
+    return html_of(around).replace(PLACE, "".join(_marked(text, spans)))
+
+
+def _marked(text: str, spans: Sequence[Span]) -> Iterator[str]:
+    """The text with tags: offsets are in UTF-16 code units, and spans lie within each other, the inner one first."""
+    units, position, links = text.replace(PLACE, "").encode("utf-16-le", "surrogatepass"), 0, 0
+    for offset, is_start, _, _, span in sorted(_edges(spans), key=lambda edge: edge[:4]):
+        piece = units[2 * position : 2 * offset].decode("utf-16-le", "replace")
+        yield _shown(piece) if links else _with_links(piece)
+        yield _tag(span, is_start=bool(is_start))
+        position, links = offset, links + (2 * is_start - 1 if span.kind in ("link", "code", "pre") else 0)
+    yield _with_links(units[2 * position :].decode("utf-16-le", "replace"))
+
+
+def _edges(spans: Sequence[Span]) -> Iterator[tuple[int, int, int, int, Span]]:
+    """Ends before starts; of the ends the innermost first, of the starts the outermost."""
+    for number, span in enumerate(spans):
+        yield span.offset, 1, -span.length, -number, span
+        yield span.offset + span.length, 0, -span.offset, number, span
+
+
+def _tag(span: Span, *, is_start: bool) -> str:
+    if span.kind == "link" and _TARGET.fullmatch(span.target):
+        return f'<a href="{escape(span.target)}">' if is_start else "</a>"
+    tag = _TAGS.get(span.kind)
+    return f"<{'' if is_start else '/'}{tag}>" if tag else ""
+
+
+def _with_links(text: str) -> str:
     pieces = _LINK.split(text)  # every second one is a link
-    return _PAGE.format("".join(_link(piece) if number % 2 else _shown(piece) for number, piece in enumerate(pieces)))
+    return "".join(_link(piece) if number % 2 else _shown(piece) for number, piece in enumerate(pieces))
 
 
 def _link(url: str) -> str:

@@ -6,7 +6,7 @@ reason to change it.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.headerregistry import Address
@@ -19,11 +19,26 @@ from core.mail.headers import ASCII_HEADERS, UTF8_HEADERS
 
 _NO_HEADER_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _HEADER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_MEDIA_TYPE = re.compile(r"(?:application|audio|image|text|video)/[A-Za-z0-9.+_-]{1,100}")
 _OWN_HEADERS = {"from", "to", "subject", "date", "message-id", "mime-version"}
 _LOCAL_PART = re.compile(r'[^\s()<>\[\]:;@\\,"]{1,64}')
 _DOMAIN = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*", re.IGNORECASE)
 _MOST_OCTETS = 254  # RFC 5321, 4.5.3.1.3
 _PLAIN = re.compile(r"(?:[\t -~]{0,900}\n)*[\t -~]{0,900}")  # RFC 5322, 2.1.1: a line has at most 998 characters
+
+
+@dataclass(frozen=True, slots=True)
+class MailFile:
+    """A file that is attached. `media_type`: such as image/png. Raises Invalid LINE_BREAK."""
+
+    name: str
+    media_type: str
+    data: bytes
+
+    def __post_init__(self) -> None:
+        _refuse_control_characters("files", self.name)
+        if not _MEDIA_TYPE.fullmatch(self.media_type):
+            raise Invalid("MEDIA_TYPE_MALFORMED", f"{self.media_type!r} is no media type.", "files")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +56,7 @@ class MailMessage:
     sender: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     message_id: str = ""
+    files: Sequence[MailFile] = ()
 
     def __post_init__(self) -> None:
         checked_address(self.to)
@@ -94,6 +110,9 @@ def _add_parts(mail: EmailMessage, message: MailMessage) -> None:
     if message.html:
         content, form = _content(message.html)
         mail.add_alternative(content, maintype="text", subtype="html", **form)
+    for file in message.files:
+        main, _, sub = file.media_type.partition("/")
+        mail.add_attachment(file.data, maintype=main, subtype=sub, filename=file.name)
 
 
 def _content(text: str) -> tuple[bytes, dict[str, Any]]:

@@ -126,6 +126,13 @@ _TABLE = [
     ),
     Key("idempotency", "idempotency:{s}:<tenant>:<request>", "string", Lifetime.TTL, "the first response to a write"),
     Key(
+        "choices",
+        "choices:{s}:<channel>:<address>",
+        "string",
+        Lifetime.TTL,
+        "the numbered choices of the last message to an address without buttons: `[{text, data}, …]`",
+    ),
+    Key(
         "references",
         "references:{s}:<channel>:<account>:<peer>",
         "zset",

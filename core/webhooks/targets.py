@@ -1,72 +1,21 @@
 """Which addresses a webhook may have: http or https, and no address inside the operator's network (SSRF).
 
-A name is checked when the webhook is created. What counts is the check of the address to which a connection is opened:
-`guarded_socket` makes each socket, so a name that is resolved to another address later (DNS rebinding) and every
-notation of an address meet it.
+A name is checked when the webhook is created. What counts is the check of the address to which a connection is opened
+(`core.model.public_addresses`).
 """
 
 import asyncio
-import ipaddress
 import socket
-from typing import Any
 from urllib.parse import urlsplit
 
 from core.errors import Invalid
+from core.model.public_addresses import TargetForbidden, guarded_socket, is_public, plain_socket
+
+__all__ = ["MAX_URL", "TargetForbidden", "check_target", "guarded_socket", "host_of", "is_public", "plain_socket"]
 
 MAX_URL = 2048
 _SCHEMES = ("http", "https")
 _RESOLVE_SECONDS = 5.0
-# IPv6 networks whose addresses contain an IPv4 address: NAT64 in the last 32 bits.
-_NAT64 = tuple(ipaddress.IPv6Network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48"))
-_COMPATIBLE = ipaddress.IPv6Network("::/96")
-
-AddressInfo = tuple[Any, Any, int, str, Any]
-"""As `socket.getaddrinfo` returns it: family, type, protocol, canonical name, address."""
-
-
-class TargetForbidden(OSError):
-    """The address is not public, so no connection is opened."""
-
-
-def is_public(address: str) -> bool:
-    """Whether this IP address is outside of private, loopback, link-local, multicast and reserved networks. An IPv6
-    address that contains an IPv4 address is public only if both are.
-    """
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    return all(_is_public(one) for one in (found, *_embedded(found)))
-
-
-def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-        return True  # the embedded address decides
-    return address.is_global and not (
-        address.is_multicast or address.is_reserved or address.is_private or address.is_link_local
-    )
-
-
-def _embedded(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
-    if isinstance(address, ipaddress.IPv4Address):
-        return []
-    found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-    if address in _COMPATIBLE or any(address in network for network in _NAT64):
-        found.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-    return [one for one in found if one is not None]
-
-
-def guarded_socket(info: AddressInfo) -> socket.socket:
-    """A socket for this address. Raises TargetForbidden. For aiohttp's `socket_factory`."""
-    if not is_public(info[4][0]):
-        raise TargetForbidden("the address is not public")
-    return plain_socket(info)
-
-
-def plain_socket(info: AddressInfo) -> socket.socket:
-    made = socket.socket(family=info[0], type=info[1], proto=info[2])
-    made.setblocking(False)
-    return made
 
 
 async def check_target(url: str, *, allow_private: bool) -> None:

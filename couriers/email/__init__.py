@@ -11,9 +11,24 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
 
-from core.courier import NEVER, Feature, Message, Outcome, Reason, Rejected, Sent, SetupError
+from core.courier import (
+    EVERY_FEATURE,
+    NEVER,
+    Content,
+    Feature,
+    Files,
+    Message,
+    Outcome,
+    Reason,
+    Rejected,
+    Sent,
+    SetupError,
+    plain_text,
+    spans,
+)
 from core.mail import (
     LOCALES,
+    PLACE,
     Invalid,
     Mailer,
     MailError,
@@ -22,11 +37,14 @@ from core.mail import (
     Templates,
     beginning_of,
     html_of,
+    html_of_marked,
     sender_address,
 )
 from couriers.email.answers import outcome_of, remedy
+from couriers.email.files import Attached, MailFiles
 
 _UNSUBSCRIBE = re.compile(r"(?:https?://|mailto:)[!-~]+")
+_MESSAGE_ID = re.compile(r"[!-;=?-~]{1,200}@[!-;=?-~]{1,200}")
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not an e-mail address")
 
 
@@ -46,6 +64,8 @@ class Settings:
     timeout: timedelta = timedelta(seconds=60)  # of each answer; after DATA the outcome is then unknown
     first_pause: timedelta = timedelta(minutes=1)
     attempts: int = 12
+    most_files_mb: int = 10  # of all files of one mail; further ones are not shown
+    allow_private: bool = field(default=False, metadata={"setting": "ADA_WEBHOOK_ALLOW_PRIVATE"})  # addresses of files
 
     def __post_init__(self) -> None:
         if self.connections < 1 or self.attempts < 1:
@@ -63,31 +83,48 @@ class Email:
     batch = 1
     parcel = 100
     remembers = NEVER
-    shows = frozenset[Feature]()
+    shows = EVERY_FEATURE - {Feature.INLINE, Feature.REPLY, Feature.EDIT, Feature.REMOVE}
 
-    def __init__(self, settings: Settings, mailer: Mailer, templates: Templates) -> None:
+    def __init__(self, settings: Settings, mailer: Mailer, templates: Templates, files: Files) -> None:
         self._settings, self._mailer, self._templates = settings, mailer, templates
+        self._files, self._mail_files = files, MailFiles(files)
         self.account = mailer.server.account
+
+    def as_text(self, content: Content) -> frozenset[Feature]:
+        return frozenset({Feature.INLINE, Feature.REPLY})
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]
 
     async def _attempt(self, message: Message) -> Outcome:
+        content = message.content or Content()
+        attached = await self._mail_files.of(message.seed, content.attachments)
         try:
-            mail = self._mail(message)
+            mail = self._mail(message, content, attached)
         except Invalid as error:
             return INVALID_ADDRESS if error.path == "email" else Rejected(Reason.CONTENT_REFUSED, error.detail)
         try:
-            return Sent(await self._mailer.send(mail))
+            return Sent(await self._mailer.send(mail), not_shown=tuple(attached.not_shown))
         except MailError as error:
             return outcome_of(error)
 
-    def _mail(self, message: Message) -> MailMessage:
+    def _mail(self, message: Message, content: Content, attached: Attached) -> MailMessage:
         """Raises Invalid."""
-        values = {"text": message.text, "beginning": beginning_of(message.text)}
-        mail = self._templates.message("message", self._settings.locale, message.address, **values)
-        headers = {"List-Unsubscribe": f"<{self._unsubscribe(mail)}>"}
-        return replace(mail, html=html_of(mail.text), headers=headers, message_id=f"{message.random_id():016x}")
+        text = plain_text(message.text, content.parse_mode)
+        subject = beginning_of(text) or next((file.name for file in attached.files), "")
+        mail = self._filled(message.address, text, subject)
+        around = self._filled(message.address, PLACE, "").text
+        html = html_of_marked(around, *spans(message.text, content.parse_mode)) if content.parse_mode else ""
+        return replace(
+            mail,
+            html=html or html_of(mail.text),
+            headers={"List-Unsubscribe": f"<{self._unsubscribe(mail)}>", **_thread(content.reply_to)},
+            message_id=f"{message.random_id():016x}",
+            files=attached.files,
+        )
+
+    def _filled(self, address: str, text: str, beginning: str) -> MailMessage:
+        return self._templates.message("message", self._settings.locale, address, text=text, beginning=beginning)
 
     def _unsubscribe(self, mail: MailMessage) -> str:
         if self._settings.unsubscribe:
@@ -96,6 +133,12 @@ class Email:
 
     async def close(self) -> None:
         await self._mailer.close()
+        await self._files.close()
+
+
+def _thread(reply_to: str) -> dict[str, str]:
+    """The headers that show a mail below the one it replies to."""
+    return dict.fromkeys(("In-Reply-To", "References"), f"<{reply_to}>") if _MESSAGE_ID.fullmatch(reply_to) else {}
 
 
 async def open(settings: Settings, directory: Path) -> Email:  # noqa: A001 - the interface's name
@@ -105,7 +148,8 @@ async def open(settings: Settings, directory: Path) -> Email:  # noqa: A001 - th
     """
     server = MailServer.parse(settings.url, settings.ca)
     mailer = Mailer(server, settings.timeout, settings.connections)
-    courier = Email(settings, mailer, Templates(settings.templates))
+    files = Files(settings.most_files_mb * 2**20, allow_private=settings.allow_private)
+    courier = Email(settings, mailer, Templates(settings.templates), files)
     try:
         await mailer.check()
     except MailError as error:

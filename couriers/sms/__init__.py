@@ -1,5 +1,7 @@
 """SMS through Kannel's sendsms over HTTP. The table of the gateway's answers is in `answers.py`.
 
+Buttons become numbered choices, and files with an address links.
+
 Delivery reports do not come here: the gateway calls `Message.report`, an address of Ada's HTTP API.
 """
 
@@ -12,7 +14,9 @@ import aiohttp
 from yarl import URL
 
 from core.courier import (
+    EVERY_FEATURE,
     NEVER,
+    Content,
     Feature,
     Halted,
     Message,
@@ -68,6 +72,10 @@ class Sms:
         self._settings, self._session = settings, session
         self._url = settings.sendsms_url().update_query(username=settings.username, password=settings.password)
         self.account = f"{settings.username}@{self._url.host_port_subcomponent}"
+
+    def as_text(self, content: Content) -> frozenset[Feature]:
+        """Buttons and files."""
+        return EVERY_FEATURE
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]

@@ -3,22 +3,34 @@
 The table of VK's answers is in `answers.py`.
 """
 
-import json
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import aiohttp
-from vkbottle import API
-from vkbottle.api.response_validator import ABCResponseValidator
-from vkbottle.http import AiohttpClient
 
-from core.courier import Feature, Message, Outcome, ReadMark, Reason, Rejected, Sent, SetupError, Split
-from couriers.vk import answers
+from core.courier import (
+    EVERY_FEATURE,
+    Content,
+    Feature,
+    Files,
+    Message,
+    Outcome,
+    ReadMark,
+    Reason,
+    Rejected,
+    Sent,
+    SetupError,
+    Split,
+)
+from couriers.vk import answers, keyboard
 from couriers.vk.calls import MAX_CALLS, MAX_CODE, MAX_PEERS, MessageKey, execute_code, group_into_calls, message_key
+from couriers.vk.client import Client, NotJson
+from couriers.vk.content import Contents, Draft
 from couriers.vk.long_poll import read_marks
+from couriers.vk.uploads import Uploads
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a peer id of VK")
 TOO_LARGE = Split(Rejected(Reason.CONTENT_REFUSED, "more than one request can carry"))
@@ -32,6 +44,8 @@ class Settings:
     api_url: str | None = None  # "…/method/" of a sandbox in place of VK
     long_poll: bool = False  # read marks; the community needs long poll with the event message_read
     timeout: timedelta = timedelta(seconds=30)  # of one request, which sends up to 2,500 messages
+    most_file_mb: int = 50  # of one attachment; a larger one is not shown
+    allow_private: bool = field(default=False, metadata={"setting": "ADA_WEBHOOK_ALLOW_PRIVATE"})  # addresses of files
 
 
 class Vk:
@@ -41,27 +55,41 @@ class Vk:
     batch = MAX_CALLS * MAX_PEERS
     parcel = batch
     remembers = timedelta(hours=1)
-    shows = frozenset[Feature]()
+    shows = EVERY_FEATURE - {Feature.PARSE_MODE}
 
-    def __init__(self, api: API, client: AiohttpClient, *, long_poll: bool = False) -> None:
-        self._api, self._client = api, client
+    def __init__(self, client: Client, files: Files, *, long_poll: bool = False) -> None:
+        self._client, self._files = client, files
+        self._contents = Contents(client, Uploads(client, files))
         self._group, self._has_long_poll = 0, long_poll
         self.account = ""
 
-    async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
-        keys = [message_key(message) for message in messages]
-        outcomes = await self._send([key for key in keys if key is not None])
-        return [INVALID_ADDRESS if key is None else self._named(key, outcomes[key]) for key in keys]
+    def as_text(self, content: Content) -> frozenset[Feature]:
+        """Buttons that are too many for a keyboard."""
+        return frozenset() if keyboard.can_show(content) else frozenset({Feature.INLINE, Feature.REPLY})
 
-    def _named(self, key: MessageKey, outcome: Outcome) -> Outcome:
-        """Name the dialog of a sent message, so that a read mark finds it."""
-        if not self._has_long_poll or not isinstance(outcome, Sent):
+    async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
+        prepared = [await self._prepare(message) for message in messages]
+        outcomes = await self._send([one.key for one in prepared if isinstance(one, Draft)])
+        return [self._named(one, outcomes[one.key]) if isinstance(one, Draft) else one for one in prepared]
+
+    async def _prepare(self, message: Message) -> Draft | Outcome:
+        """The draft of what is to be sent; the outcome if that is known already."""
+        key = message_key(message)
+        if key is None:
+            return INVALID_ADDRESS
+        if message.content is None:
+            return Draft(key)
+        return await self._contents.draft(key, message.content, message.seed)
+
+    def _named(self, draft: Draft, outcome: Outcome) -> Outcome:
+        """Name the dialog of a sent message, so that a read mark finds it, and what is not shown."""
+        if not isinstance(outcome, Sent):
             return outcome
-        return Sent(outcome.reference, str(key.peer), int(outcome.reference))
+        return replace(outcome, peer=str(draft.key.peer) if self._has_long_poll else "", not_shown=draft.not_shown)
 
     async def read_marks(self) -> AsyncIterator[ReadMark]:
         if self._has_long_poll:
-            async for mark in read_marks(self._api, self._client, self._group):
+            async for mark in read_marks(self._client.api, self._client.http, self._group):
                 yield mark
 
     async def _send(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Outcome]:
@@ -72,13 +100,13 @@ class Vk:
         if not calls:
             return {}
         try:
-            return answers.outcomes_of(await self._api.request("execute", {"code": code}), calls)
+            return answers.outcomes_of(await self._client.request("execute", {"code": code}), calls)
         except (aiohttp.ClientError, OSError, NotJson) as error:
             return dict.fromkeys(keys, answers.outcome_of_error(error))
 
     async def sign_in(self) -> None:
         """Find the community that the token belongs to; it is the account. Raises SetupError if there is none."""
-        body: Any = await self._api.request("groups.getById", {})
+        body: Any = await self._client.request("groups.getById", {})
         found = body.get("response") if isinstance(body, dict) else None
         groups = found.get("groups") if isinstance(found, dict) else found
         code = answers.error_code(body)
@@ -93,24 +121,7 @@ class Vk:
 
     async def close(self) -> None:
         await self._client.close()
-
-
-class NotJson(ValueError):
-    """The response is not JSON: usually the error page of a proxy."""
-
-
-class _RawValidator(ABCResponseValidator):
-    """Returns VK's body unchanged.
-
-    vkbottle's own validators repeat a call without end when the body is not JSON, and turn errors into exceptions; one
-    of them (a captcha without a picture) fails.
-    """
-
-    async def validate(self, method: str, data: dict[str, Any], response: Any, ctx_api: Any) -> Any:
-        try:
-            return json.loads(response)
-        except ValueError as error:
-            raise NotJson(method) from error
+        await self._files.close()
 
 
 async def open(settings: Settings, directory: Path) -> Vk:  # noqa: A001 - the interface's name
@@ -118,13 +129,9 @@ async def open(settings: Settings, directory: Path) -> Vk:  # noqa: A001 - the i
 
     Raises SetupError if VK cannot be reached or refuses the token.
     """
-    seconds = settings.timeout.total_seconds()
-    client = AiohttpClient(timeout=aiohttp.ClientTimeout(total=seconds, connect=seconds / 3))
-    api = API(settings.token, http_client=client)
-    api.response_validators = [_RawValidator()]
-    if settings.api_url is not None:
-        api.API_URL = f"{settings.api_url.rstrip('/')}/"
-    courier = Vk(api, client, long_poll=settings.long_poll)
+    client = Client(settings.token, settings.api_url, settings.timeout)
+    files = Files(settings.most_file_mb * 2**20, allow_private=settings.allow_private)
+    courier = Vk(client, files, long_poll=settings.long_poll)
     try:
         await courier.sign_in()
     except (aiohttp.ClientError, OSError, NotJson) as error:

@@ -32,6 +32,7 @@ THROTTLES = {
     17: Deferred(Reason.ACCOUNT_STOPPED, timedelta(minutes=15), Scope.ACCOUNT),
     3300: Deferred(Reason.ACCOUNT_STOPPED, timedelta(minutes=15), Scope.ACCOUNT),
 }
+NO_ANSWER = Unknown("the answer does not fit the request")
 TOKEN_REFUSED = frozenset({5, 27, 28})
 AMBIGUOUS = frozenset({1, 10, 950})
 TOO_LARGE = frozenset({12, 13, 36})  # the code did not compile, failed, or took too long
@@ -112,7 +113,7 @@ def outcomes_of(body: Any, calls: Sequence[Call]) -> dict[MessageKey, Outcome]:
         return dict.fromkeys(keys, request_outcome(code, len(keys)))
     answers = body.get("response") if isinstance(body, dict) else None
     if not isinstance(answers, list) or len(answers) != len(calls):
-        return dict.fromkeys(keys, Unknown("the answer does not fit the request"))
+        return dict.fromkeys(keys, NO_ANSWER)
     codes = _call_error_codes(body, answers)
     return {
         key: outcome
@@ -146,7 +147,8 @@ def _call_outcomes(call: Call, answer: Any, codes: Iterator[int | None]) -> Iter
 
 
 def _entry_outcome(entry: dict[str, Any]) -> Outcome:
+    """The reference is the number in the dialog, by which a message is edited; read marks have the id."""
     if entry.get("message_id"):
-        return Sent(str(entry["message_id"]))
+        return Sent(str(entry.get("conversation_message_id") or entry["message_id"]), number=entry["message_id"])
     code = (entry.get("error") or {}).get("code")
     return Unknown("VK says nothing about this peer") if code is None else peer_outcome(code)

@@ -16,16 +16,22 @@ MAX_CALLS = 25
 MAX_PEERS = 100
 MAX_CODE = 512 * 1024  # servers usually accept a megabyte, and each backslash is three characters in a form
 
+Parameters = tuple[tuple[str, str], ...]
+"""Names and values."""
+
 _PEER = re.compile(r"-?[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True, slots=True)
 class MessageKey:
-    """Identifies one message: VK treats a second one with the same random id and peer as a repeat."""
+    """Identifies one message: VK treats a second one with the same random id and peer as a repeat. `more`: further
+    parameters of messages.send.
+    """
 
     text: str
     random_id: int
     peer: int
+    more: Parameters = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +41,18 @@ class Call:
     text: str
     random_id: int
     peers: tuple[int, ...]
+    more: Parameters = ()
 
     def messages(self) -> list[MessageKey]:
-        return [MessageKey(self.text, self.random_id, peer) for peer in self.peers]
+        return [MessageKey(self.text, self.random_id, peer, self.more) for peer in self.peers]
 
     def code(self) -> str:
-        parameters = {"peer_ids": list(self.peers), "message": self.text, "random_id": self.random_id}
+        parameters = {
+            "peer_ids": list(self.peers),
+            "message": self.text,
+            "random_id": self.random_id,
+            **dict(self.more),
+        }
         return f"API.messages.send({json.dumps(parameters, ensure_ascii=True, separators=(',', ':'))})"
 
 
@@ -57,10 +69,14 @@ def message_key(message: Message) -> MessageKey | None:
 
 def group_into_calls(keys: Sequence[MessageKey]) -> list[Call]:
     """Return the calls for these messages, in their order. A message that occurs twice is sent once."""
-    groups: dict[tuple[str, int], dict[int, None]] = {}
+    groups: dict[tuple[str, int, Parameters], dict[int, None]] = {}
     for key in keys:
-        groups.setdefault((key.text, key.random_id), {})[key.peer] = None
-    return [Call(*group, page) for group, peers in groups.items() for page in _pages(tuple(peers))]
+        groups.setdefault((key.text, key.random_id, key.more), {})[key.peer] = None
+    return [
+        Call(text, random_id, page, more)
+        for (text, random_id, more), peers in groups.items()
+        for page in _pages(tuple(peers))
+    ]
 
 
 def _pages(peers: tuple[int, ...]) -> list[tuple[int, ...]]:

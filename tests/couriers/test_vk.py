@@ -109,7 +109,7 @@ async def test_2500_recipients_are_one_http_call(provider: VkProvider) -> None:
     assert courier.batch == 2500
     assert all(isinstance(outcome, Sent) for outcome in outcomes)
     assert provider.state.counter("vk", "http") - before == 1
-    references = [outcome.reference for outcome in outcomes if isinstance(outcome, Sent)]
+    references = [str(outcome.number) for outcome in outcomes if isinstance(outcome, Sent)]
     assert references == [provider.state.inbox("vk", each.address)[0].reference for each in provider.messages(2500)]
 
 

@@ -105,7 +105,7 @@ GOOD = {1: [{"peer_id": 1, "message_id": 11}, {"peer_id": 2, "message_id": 12}]}
 B, C = [{"peer_id": 3, "message_id": 13}], [{"peer_id": 4, "message_id": 14}]
 ERROR_7, ERROR_900 = ({"method": "messages.send", "error_code": code, "error_msg": ""} for code in (7, 900))
 OTHER = {"method": "users.get", "error_code": 113, "error_msg": ""}
-SENT = {1: Sent("11"), 2: Sent("12"), 3: Sent("13"), 4: Sent("14")}
+SENT = {peer: Sent(str(number), number=number) for peer, number in ((1, 11), (2, 12), (3, 13), (4, 14))}
 UNMATCHED = Unknown("VK does not say which call failed")
 UNREADABLE = dict.fromkeys(SENT, Unknown("the answer does not fit the request"))
 

@@ -1,0 +1,128 @@
+"""Reads the file of an attachment, of this machine or by its address, for couriers that transfer files themselves.
+
+Guarantees: no more bytes than the limit are read or kept, no download takes longer than a minute, and no connection is
+opened to an address that is not public, unless that is allowed. Each redirect meets the same checks.
+"""
+
+import asyncio
+import mimetypes
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path, PurePath, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+import aiohttp
+
+from core.model.content import Attachment
+from core.model.public_addresses import guarded_socket, plain_socket
+
+TIME_LIMIT = timedelta(minutes=1)
+_MOST_REDIRECTS = 3
+_LONGEST_NAME = 60
+_UNKNOWN_TYPE = "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFile:
+    """`media_type`: such as image/png; "application/octet-stream" if it is not known."""
+
+    name: str
+    media_type: str
+    data: bytes
+
+
+class FileNotLoaded(Exception):
+    """The file is too large, is not there, or cannot be downloaded. The text says why; it contains no address."""
+
+
+class Files:
+    """One per courier. `most_bytes`: of one file. `close` it at the end."""
+
+    def __init__(self, most_bytes: int, *, allow_private: bool = False, time_limit: timedelta = TIME_LIMIT) -> None:
+        self.most_bytes = most_bytes
+        self._make_socket = plain_socket if allow_private else guarded_socket
+        self._time_limit = aiohttp.ClientTimeout(total=time_limit.total_seconds())
+        self._session: aiohttp.ClientSession | None = None
+
+    async def load(self, attachment: Attachment) -> LoadedFile:
+        """Read a file that has a path or an address. Raises FileNotLoaded."""
+        if attachment.path:
+            return await asyncio.to_thread(self._read, Path(attachment.path))
+        if attachment.url:
+            return await self._download(attachment.url)
+        raise FileNotLoaded("it is a file of another channel")
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    def _read(self, path: Path) -> LoadedFile:
+        if not path.is_file():
+            raise FileNotLoaded("there is no such file")
+        try:
+            with path.open("rb") as file:
+                data = file.read(self.most_bytes + 1)
+        except OSError as error:
+            raise FileNotLoaded(f"it cannot be read ({type(error).__name__})") from None
+        self._check_size(len(data))
+        return LoadedFile(_printable(path.name), _type_of(path.name), data)
+
+    async def _download(self, url: str) -> LoadedFile:
+        try:
+            async with self._open().get(url, max_redirects=_MOST_REDIRECTS) as response:
+                if response.status != 200:
+                    raise FileNotLoaded(f"its server answers {response.status}")
+                data = await self._body(response)
+                kind = response.content_type
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise FileNotLoaded(f"it cannot be downloaded ({type(error).__name__})") from None
+        name = file_name(url)
+        return LoadedFile(name, kind if kind != _UNKNOWN_TYPE else _type_of(name), data)
+
+    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
+        self._check_size(response.content_length or 0)
+        body = bytearray()
+        async for chunk in response.content.iter_chunked(2**16):
+            body += chunk
+            self._check_size(len(body))
+        return bytes(body)
+
+    def _check_size(self, size: int) -> None:
+        if size > self.most_bytes:
+            raise FileNotLoaded(f"it has more than {self.most_bytes // 2**20} MB")
+
+    def _open(self) -> aiohttp.ClientSession:
+        """The session is made at the first download: it belongs to the running event loop."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(socket_factory=self._make_socket),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=self._time_limit,
+                headers={"User-Agent": "Ada/1"},
+            )
+        return self._session
+
+
+def file_name(url: str) -> str:
+    """The last part of an address's path; "file" if it has none."""
+    name = ""
+    with suppress(ValueError):
+        name = PurePosixPath(unquote(urlsplit(url).path)).name
+    return _printable(name)
+
+
+def label_of(attachment: Attachment) -> str:
+    """How the history names a file that is not shown: its type, and its name if it has one."""
+    name = PurePath(attachment.path).name or (file_name(attachment.url) if attachment.url else "")
+    return f"{attachment.type} {name}".rstrip()
+
+
+def _printable(name: str) -> str:
+    """A name that may stand in a header and in a form."""
+    kept = [character for character in name if character.isprintable() and character not in '"\\/']
+    return "".join(kept[-_LONGEST_NAME:]) or "file"
+
+
+def _type_of(name: str) -> str:
+    return mimetypes.guess_type(name)[0] or _UNKNOWN_TYPE

@@ -1,0 +1,45 @@
+"""The numbered choices of the last message to an address, so that its number answers it.
+
+Written by `core.courier` before the message is sent, read by `core.updates` when a person writes a number. A later
+message without choices removes them: a number then answers that message.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+from core.model.choices import chosen, encode_choices, may_be_answer
+from core.model.content import Button
+from core.model.phone_numbers import e164
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+LIFETIME = timedelta(days=1)
+
+
+class Choices:
+    """One per process. Methods raise StoreError."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def remember(self, channel: str, addresses: Iterable[str], choices: Sequence[Button]) -> None:
+        """Replace the choices of these addresses; without choices, remove them."""
+        keys = [_key(channel, address) for address in addresses]
+        if not choices:
+            await asyncio.gather(*(self._store.command("DEL", key) for key in keys))
+            return
+        encoded, seconds = encode_choices(choices), LIFETIME // timedelta(seconds=1)
+        await asyncio.gather(*(self._store.command("SET", key, encoded, "EX", seconds) for key in keys))
+
+    async def button_of(self, channel: str, address: str, text: str) -> Button | None:
+        """The button that a text answers; None if it is no number or there is no such choice."""
+        if not may_be_answer(text):
+            return None
+        encoded = await self._store.command("GET", _key(channel, address))
+        return chosen(encoded, text) if encoded else None
+
+
+def _key(channel: str, address: str) -> str:
+    """A telephone number may be written in several ways."""
+    return KEYS["choices"].at(0, channel, e164(address) or address if channel == "sms" else address)

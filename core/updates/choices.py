@@ -1,0 +1,23 @@
+"""An answer by number: a text that is the number of a choice becomes the press of that button.
+
+The person has no button to press: in an SMS, and in VK where a message has more buttons than a keyboard can have.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.history.choices import Choices
+
+
+async def answered(event: Mapping[str, Any], choices: Choices) -> dict[str, Any]:
+    """The event as it is, or the press that its text means: then it has no `message_id`, as no message can be edited.
+    A choice without data is a text that the button writes. Raises StoreError.
+    """
+    text, chat = str(event.get("event_text") or ""), str(event.get("chat_id") or event["user_id"])
+    button = await choices.button_of(str(event["channel"]), chat, text) if event.get("kind") == "text" else None
+    if button is None:
+        return dict(event)
+    if not button.data:
+        return {**event, "event_text": button.text}
+    kept = {name: value for name, value in event.items() if name != "message_id"}
+    return {**kept, "kind": "callback", "callback_data": button.data}

@@ -1,0 +1,92 @@
+"""What a message has besides its text, as parameters of messages.send, and the edits and removals before it.
+
+Messages of a dialog are named by their number in it (`conversation_message_id`): a press names nothing else.
+Source: dev.vk.com, methods messages.send, messages.edit, messages.delete.
+"""
+
+import json
+from dataclasses import dataclass, replace
+
+from core.courier import Content, Feature, Outcome, Sent
+from couriers.vk.calls import MessageKey, Parameters
+from couriers.vk.client import CallDeferred, CallRefused, Client
+from couriers.vk.keyboard import keyboard
+from couriers.vk.uploads import Uploads
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A message to send. `not_shown`: as in `core.courier.Sent`."""
+
+    key: MessageKey
+    not_shown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What all recipients of a delivery share."""
+
+    seed: str
+    content: Content
+    more: Parameters
+    not_shown: tuple[str, ...]
+
+
+class Contents:
+    """One per courier."""
+
+    def __init__(self, client: Client, uploads: Uploads) -> None:
+        self._client = client
+        self._uploads = uploads
+        self._last: _Shared | None = None
+
+    async def draft(self, key: MessageKey, content: Content, seed: str) -> Draft | Outcome:
+        """Upload the files, remove and edit; the draft of what is still to be sent, otherwise the outcome."""
+        try:
+            return await self._draft(key, content, seed)
+        except CallDeferred as deferred:
+            return deferred.outcome
+
+    async def _draft(self, key: MessageKey, content: Content, seed: str) -> Draft | Outcome:
+        shared = self._last
+        if shared is None or shared.seed != seed or shared.content is not content:
+            shared = self._last = await self._share(key.peer, content, seed)
+        not_shown = shared.not_shown
+        if content.remove and not await self._is_removed(key.peer, content.remove):
+            not_shown += (Feature.REMOVE,)
+        key = replace(key, more=shared.more)
+        if content.edit and await self._is_edited(key, content.edit):
+            return Sent(content.edit, not_shown=not_shown)
+        return Draft(replace(key, more=key.more + _reply(key.peer, content.reply_to)), not_shown)
+
+    async def _share(self, peer: int, content: Content, seed: str) -> _Shared:
+        attachment, not_shown = await self._uploads.attach(seed, content.attachments, peer)
+        if content.inline and content.reply is not None:
+            not_shown.append(Feature.REPLY)
+        parameters = {"attachment": attachment, "keyboard": keyboard(content)}
+        more = tuple((name, value) for name, value in parameters.items() if value)
+        return _Shared(seed, content, more, tuple(not_shown))
+
+    async def _is_edited(self, key: MessageKey, number: str) -> bool:
+        """Edit a message; return False if VK refuses: it is too old, or not of the community."""
+        message = {"peer_id": key.peer, "conversation_message_id": number, "message": key.text}
+        try:
+            await self._client.call("messages.edit", **message, **dict(key.more))
+        except CallRefused:
+            return False
+        return True
+
+    async def _is_removed(self, peer: int, number: str) -> bool:
+        try:
+            removed = await self._client.call("messages.delete", peer_id=peer, cmids=number, delete_for_all=1)
+        except CallRefused:
+            return False
+        return isinstance(removed, list) and all(one.get("response") == 1 for one in removed)
+
+
+def _reply(peer: int, number: str) -> Parameters:
+    """The parameter that makes a message a reply."""
+    if not number.isdecimal():
+        return ()
+    replied = {"peer_id": peer, "conversation_message_ids": [int(number)], "is_reply": True}
+    return (("forward", json.dumps(replied)),)

@@ -1,0 +1,76 @@
+"""Photos and documents as attachments of VK: each file is transferred once for each delivery, not for each recipient.
+
+A video, an animation or a sound is a document. Source: dev.vk.com, "Uploading files to the server".
+"""
+
+import asyncio
+import re
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from core.courier import Attachment, AttachmentType, FileNotLoaded, Files, LoadedFile, label_of
+from couriers.vk.client import CallDeferred, CallRefused, Client
+
+MOST_ATTACHMENTS = 10
+"""Of one message."""
+
+_KEPT = 1000
+_OF_VK = re.compile(r"(?:photo|doc|video|audio|wall|poll|market|story)-?[0-9]+_[0-9]+(?:_\w+)?")
+
+
+class Uploads:
+    """One per courier. The newest attachments are remembered, by delivery and file."""
+
+    def __init__(self, client: Client, files: Files) -> None:
+        self._client = client
+        self._files = files
+        self._known: OrderedDict[tuple[str, Attachment], asyncio.Task[str]] = OrderedDict()
+
+    async def attach(self, seed: str, attachments: Sequence[Attachment], peer: int) -> tuple[str, list[str]]:
+        """The parameter `attachment`, and the files that are not shown. Raises CallDeferred."""
+        named = [await self._named(seed, one, peer) for one in attachments[:MOST_ATTACHMENTS]]
+        missing = [one for one, name in zip(attachments, named, strict=False) if not name]
+        return ",".join(filter(None, named)), [label_of(one) for one in (*missing, *attachments[MOST_ATTACHMENTS:])]
+
+    async def _named(self, seed: str, attachment: Attachment, peer: int) -> str:
+        """The attachment's name at VK; "" if it cannot be shown. Raises CallDeferred."""
+        if attachment.provider_id:
+            return attachment.provider_id if _OF_VK.fullmatch(attachment.provider_id) else ""
+        key = seed, attachment
+        if key not in self._known:
+            self._known[key] = asyncio.create_task(self._transfer(attachment, peer))
+            if len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        try:
+            return await asyncio.shield(self._known[key])
+        except CallDeferred:
+            self._known.pop(key, None)
+            raise
+
+    async def _transfer(self, attachment: Attachment, peer: int) -> str:
+        try:
+            file = await self._files.load(attachment)
+            if attachment.type is AttachmentType.PHOTO and file.media_type.startswith("image/"):
+                return await self._photo(file, peer)
+            return await self._document(file, attachment, peer)
+        except (FileNotLoaded, CallRefused, LookupError, TypeError):  # the last two: VK answers something else
+            return ""
+
+    async def _photo(self, file: LoadedFile, peer: int) -> str:
+        server = await self._client.call("photos.getMessagesUploadServer", peer_id=peer)
+        uploaded = await self._client.upload(server["upload_url"], "photo", file.name, file.media_type, file.data)
+        fields = {name: uploaded[name] for name in ("server", "photo", "hash")}
+        (saved,) = await self._client.call("photos.saveMessagesPhoto", **fields)
+        return _name("photo", saved)
+
+    async def _document(self, file: LoadedFile, attachment: Attachment, peer: int) -> str:
+        kind = "audio_message" if attachment.type is AttachmentType.VOICE else "doc"
+        server = await self._client.call("docs.getMessagesUploadServer", type=kind, peer_id=peer)
+        uploaded = await self._client.upload(server["upload_url"], "file", file.name, file.media_type, file.data)
+        saved = await self._client.call("docs.save", file=uploaded["file"], title=file.name)
+        return _name("doc", saved[saved["type"]])
+
+
+def _name(kind: str, saved: dict[str, object]) -> str:
+    key = saved.get("access_key")
+    return f"{kind}{saved['owner_id']}_{saved['id']}" + (f"_{key}" if key else "")

@@ -1,0 +1,69 @@
+"""Attachments are read within limits, and from public addresses only."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from core.courier import Attachment, AttachmentType, FileNotLoaded, Files, file_name, label_of
+from tests.couriers.file_server import PICTURE, FileServer, file_server
+
+PHOTO = AttachmentType.PHOTO
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FileServer]:
+    async with file_server() as started:
+        yield started
+
+
+@pytest.fixture
+async def files() -> AsyncIterator[Files]:
+    opened = Files(2**20, allow_private=True)
+    yield opened
+    await opened.close()
+
+
+async def test_a_file_of_this_machine_is_read_with_its_name_and_type(files: Files, tmp_path: Path) -> None:
+    (tmp_path / 'ме"ню.png').write_bytes(PICTURE)
+    loaded = await files.load(Attachment(PHOTO, path=str(tmp_path / 'ме"ню.png')))
+    assert (loaded.name, loaded.media_type, loaded.data) == ("меню.png", "image/png", PICTURE)
+
+
+@pytest.mark.parametrize("name", ["missing.png", "large.bin", "."])
+async def test_a_file_that_is_missing_or_too_large_is_not_loaded(files: Files, tmp_path: Path, name: str) -> None:
+    (tmp_path / "large.bin").write_bytes(bytes(2**20 + 1))
+    with pytest.raises(FileNotLoaded):
+        await files.load(Attachment(PHOTO, path=str(tmp_path / name)))
+
+
+@pytest.mark.parametrize("path", ["/menu.png", "/moved"])
+async def test_a_file_is_downloaded_also_after_a_redirect(files: Files, server: FileServer, path: str) -> None:
+    loaded = await files.load(Attachment(PHOTO, url=server.url + path))
+    assert (loaded.media_type, loaded.data) == ("image/png", PICTURE)
+
+
+@pytest.mark.parametrize("path", ["/big", "/round", "/gone"])
+async def test_a_download_that_is_too_large_or_fails_is_not_loaded(files: Files, server: FileServer, path: str) -> None:
+    with pytest.raises(FileNotLoaded) as failed:
+        await files.load(Attachment(PHOTO, url=server.url + path))
+    assert server.url not in str(failed.value)
+
+
+async def test_a_private_address_is_not_connected_to_unless_that_is_allowed(server: FileServer) -> None:
+    careful = Files(2**20)
+    for url in (server.url, server.url.replace("127.0.0.1", "localhost"), "file:///etc/passwd", "http://[::1]:1/x"):
+        with pytest.raises(FileNotLoaded):
+            await careful.load(Attachment(PHOTO, url=f"{url}/menu.png"))
+    await careful.close()
+    assert server.paths == []
+
+
+def test_a_file_is_named_by_the_last_part_of_its_address() -> None:
+    assert [file_name(url) for url in ("https://x.org/a/%D0%BC.png?v=1", "https://x.org/", "https://[")] == [
+        "м.png",
+        "file",
+        "file",
+    ]
+    assert label_of(Attachment(PHOTO, provider_id="photo1_2")) == "photo"
+    assert label_of(Attachment(PHOTO, path="/bot/menu.png")) == "photo menu.png"
