@@ -98,6 +98,10 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The step has ordered a delivery and ends when that delivery does."""
+    """The step has ordered a delivery and ends when that delivery does. `one`: it has one recipient with one contact.
+    `is_new`: it was not ordered before.
+    """
 
     delivery: HistoryKey
+    one: bool = False
+    is_new: bool = False

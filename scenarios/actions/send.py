@@ -31,7 +31,9 @@ async def execute(context: Context) -> Ending | Waiting:
         address = context.person if private else context.chat
         order, caller = orders.to_person(context, said["text"], content, address)
     accepted = await context.services.sending.send(order, caller, Repeat(context.identity, "scenario"))
-    return stored(accepted.key) if accepted.state is DeliveryState.SCHEDULED else Waiting(accepted.key)
+    if accepted.state is DeliveryState.SCHEDULED:
+        return stored(accepted.key)
+    return Waiting(accepted.key, one=not to, is_new=not accepted.repeated)
 
 
 ACTION = ActionType(

@@ -1,15 +1,21 @@
 """Notices the end of deliveries: reads the stream of events once per process and shard.
 
-Guarantee: each watched delivery that ends is reported, once or more often: by its event, by a look right after it is
-watched, and by further looks after a lost connection and, rarely, at any time. Nothing is polled meanwhile.
+Guarantee: each watched delivery that ends is reported, once or more often: by its event, also if that came shortly
+before it was watched, and by looks after a lost connection and, rarely, at any time. Nothing is polled meanwhile. A
+delivery that was ordered before this process began to read needs a look at the start.
 """
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from core.errors import StoreError
+from core.history.events import HistoryEvent, history_event
+from core.history.tracker import read_change
+from core.model.history import Change, OutcomeRecord
 from core.model.history_key import HistoryKey
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -23,7 +29,18 @@ _RARELY = 600.0
 _RETRY = 1.0
 _AT_ONCE = 200
 
+_RECENT = 2000
+"""Deliveries whose last event is remembered."""
+
 OnEnd = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What events have shown of a delivery. `change`: the last outcome that came alone."""
+
+    change: Change | None = None
+    has_ended: bool = False
 
 
 class DeliveryEnds:
@@ -32,6 +49,7 @@ class DeliveryEnds:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._watched: dict[HistoryKey, dict[int, OnEnd]] = {}
+        self._recent: OrderedDict[HistoryKey, _Seen] = OrderedDict()
         self._numbers = 0
         self._look = asyncio.Event()
         self.ready = asyncio.Event()
@@ -50,7 +68,14 @@ class DeliveryEnds:
         self._numbers += 1
         number = self._numbers
         self._watched.setdefault(key, {})[number] = on_end
+        if (seen := self._recent.get(key)) and seen.has_ended:
+            on_end()
         return partial(self._unwatch, key, number)
+
+    def outcome(self, key: HistoryKey) -> OutcomeRecord | None:
+        """The outcome with which a delivery to one recipient has ended, if its events have just been read."""
+        seen = self._recent.get(key)
+        return seen.change.outcome if seen and seen.has_ended and seen.change else None
 
     async def look(self, keys: Iterable[HistoryKey]) -> None:
         """Reports those of the deliveries that have ended, or are not there any more. Raises StoreError."""
@@ -79,10 +104,19 @@ class DeliveryEnds:
         last = newest[0][0] if newest else "0-0"
 
         def on_entry(_: str, fields: Mapping[str, str]) -> None:
-            if fields.get("finished") == "1":
-                self._report(HistoryKey.of(shard, fields["history"]))
+            self._on_event(HistoryKey.of(shard, fields["history"]), history_event(fields))
 
         return StreamReader(self._store, stream, last, on_entry, self._look.set)
+
+    def _on_event(self, key: HistoryKey, event: HistoryEvent) -> None:
+        seen = self._recent.pop(key, _Seen())
+        is_one = event.changes and "\n" not in event.changes
+        change = read_change(event.changes, event) if is_one else seen.change
+        self._recent[key] = _Seen(change, event.finished)
+        if len(self._recent) > _RECENT:
+            self._recent.popitem(last=False)
+        if event.finished:
+            self._report(key)
 
     async def _look_again(self) -> None:
         pause = _RARELY

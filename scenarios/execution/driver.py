@@ -12,6 +12,7 @@ from functools import partial
 from core.errors import NotFound
 from core.history.deliveries import Deliveries
 from core.model.history_key import HistoryKey
+from core.model.states import REACHED
 from scenarios.context import Waiting
 from scenarios.endings import failed
 from scenarios.engine import Ending, Path, State, Step
@@ -20,7 +21,7 @@ from scenarios.execution.parking import Parking
 from scenarios.execution.runs import SLOW, Runs, StoredRun
 from scenarios.execution.slow_steps import SlowSteps
 from scenarios.execution.step_executor import StepExecutor
-from scenarios.sending.results import ending_of
+from scenarios.sending.results import ending_of, ending_of_one
 
 PATIENCE = 1.0
 """Seconds that a delivery is awaited in place."""
@@ -56,15 +57,22 @@ class Driver:
             drive.stop_watching()
         return drive.stored
 
-    async def ending_of(self, stored: StoredRun, step: Step, key: HistoryKey) -> Ending | None:
+    async def ending_of(self, stored: StoredRun, step: Step, waiting: Waiting) -> Ending | None:
         """How a step ends whose delivery may have ended; None if it has not."""
+        ending = self._seen(waiting) or await self._read(waiting.delivery, stored.tenant)
+        return self.executor.finished(stored, step, ending) if ending else None
+
+    def _seen(self, waiting: Waiting) -> Ending | None:
+        """The ending by the events alone, which spares reading the history of most deliveries."""
+        outcome = self.ends.outcome(waiting.delivery) if waiting.one else None
+        return ending_of_one(waiting.delivery, outcome) if outcome and outcome.status in REACHED else None
+
+    async def _read(self, key: HistoryKey, tenant: str) -> Ending | None:
         try:
-            history = await self._deliveries.read(key, stored.tenant)
+            history = await self._deliveries.read(key, tenant)
         except NotFound:
             return failed("the delivery is not stored any more")
-        if history.finished_at is None:
-            return None
-        return self.executor.finished(stored, step, ending_of(history))
+        return ending_of(history) if history.finished_at else None
 
 
 class _Drive:
@@ -75,7 +83,7 @@ class _Drive:
     def __init__(self, driver: Driver, stored: StoredRun) -> None:
         self.stored = stored
         self._driver = driver
-        self._waiting: dict[Path, HistoryKey] = {}
+        self._waiting: dict[Path, Waiting] = {}
         self._slow: set[Path] = set()
         self._ended: set[Path] = set()
         self._changed = asyncio.Event()
@@ -96,11 +104,11 @@ class _Drive:
         if what == SLOW:
             self._slow.add(path)
         elif not self.stored.run.steps[path].is_over:
-            self._wait(path, HistoryKey.parse(what))
+            self._wait(path, Waiting(HistoryKey.parse(what)))
 
-    def _wait(self, path: Path, key: HistoryKey) -> None:
-        self._waiting[path] = key
-        self._stops.append(self._driver.ends.watch(key, partial(self._on_end, path)))
+    def _wait(self, path: Path, waiting: Waiting) -> None:
+        self._waiting[path] = waiting
+        self._stops.append(self._driver.ends.watch(waiting.delivery, partial(self._on_end, path)))
 
     def stop_watching(self) -> None:
         for stop in self._stops:
@@ -118,7 +126,7 @@ class _Drive:
             return
         found = await self._driver.executor.execute(self.stored, step)
         if isinstance(found, Waiting):
-            self._wait(step.path, found.delivery)
+            self._wait(step.path, found)
         else:
             self.stored = await self._driver.runs.record(self.stored, step.path, found)
 
@@ -131,7 +139,7 @@ class _Drive:
         if not self._waiting:
             return False
         if not self._ended:
-            await self._driver.ends.look(self._waiting.values())
+            await self._driver.ends.look(one.delivery for one in self._waiting.values() if not one.is_new)
         if not self._ended and (self._slow or not await self._in_time()):
             return False
         ended, self._ended = self._ended, set()
@@ -164,7 +172,7 @@ class _Drive:
             await self._driver.slow.put(run, run.run.steps[path])
         if new:
             await self._driver.runs.park(run.id, dict.fromkeys(new, SLOW))
-        if waits := {path: key for path, key in self._waiting.items() if path not in known}:
+        if waits := {path: one.delivery for path, one in self._waiting.items() if path not in known}:
             await self._driver.parking.park(run.id, waits)
 
 

@@ -4,14 +4,20 @@ from typing import Any
 
 from core.model.history import History, OutcomeRecord
 from core.model.history_key import HistoryKey
-from core.model.states import Status
+from core.model.states import Status, Verdict
 from scenarios.endings import completed
 from scenarios.engine import Ending, State, Values
 
 
 def stored(key: HistoryKey) -> Ending:
     """The step whose delivery is due later completes when it is stored."""
-    return completed({"delivery_id": key.id, "verdict": "scheduled", "reached": 0})
+    return completed({"delivery_id": key.id, "verdict": str(Verdict.SCHEDULED), "reached": 0})
+
+
+def ending_of_one(key: HistoryKey, outcome: OutcomeRecord) -> Ending:
+    """The same as `ending_of` for a delivery whose only recipient was reached with this outcome."""
+    message = _message(outcome.reference) if outcome.reference else {}
+    return completed({"delivery_id": key.id, "verdict": str(Verdict.ALL_REACHED), "reached": 1, **message})
 
 
 def ending_of(history: History) -> Ending:
@@ -35,7 +41,12 @@ def _message_id(history: History) -> dict[str, Any]:
     found = [outcome.reference for outcome in _outcomes(history) if outcome.reference]
     if len(history.recipients) != 1 or not found:
         return {}
-    last = found[-1].rpartition(",")[2]
+    return _message(found[-1])
+
+
+def _message(reference: str) -> dict[str, Any]:
+    """A reference is the id of a message, or the ids of several, separated by commas."""
+    last = reference.rpartition(",")[2]
     return {"last_message_id": int(last) if last.isascii() and last.isdigit() else last}
 
 
