@@ -1,0 +1,190 @@
+"""Runs that wait: they are parked, occupy no worker, and go on in any process when their delivery or slow step ends."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from core.courier.interface import Message, Outcome, Sent
+from scenarios.context import Context
+from scenarios.endings import completed, failed
+from scenarios.engine import Ending
+from scenarios.execution.process import Process
+from scenarios.schema import ActionType
+from tests.scenarios.execution.conftest import Installation, states
+from tests.support.waiting import until
+
+TWO_MESSAGES = """
+    - {type: send, text: first}
+    - {type: send, text: "after {last_message_id}", chain: completed}
+"""
+
+
+class Gate:
+    """A provider, or a slow action, that answers when it is opened."""
+
+    def __init__(self) -> None:
+        self.entered = 0
+        self.opened = asyncio.Event()
+
+    async def pass_through(self) -> None:
+        self.entered += 1
+        await self.opened.wait()
+
+    async def respond(self, message: Message) -> Outcome:
+        await self.pass_through()
+        return Sent("5")
+
+    async def execute(self, context: Context) -> Ending:
+        await self.pass_through()
+        return completed({"said": "hello"})
+
+
+async def parked(installation: Installation) -> int:
+    return int(await installation.stack.redis.zcard("runs:{0}:parked"))
+
+
+async def live_tasks(installation: Installation, tube: str) -> int:
+    stats = await installation.stack.queue.stats()
+    counts = next((one for one in stats.tubes if one.name == tube), None)
+    return sum(getattr(counts, state) for state in ("ready", "taken", "waiting", "locked")) if counts else 0
+
+
+@pytest.mark.row("C-30")
+async def test_a_run_whose_delivery_takes_long_is_parked_and_goes_on_when_it_ends(installation: Installation) -> None:
+    gate = Gate()
+    installation.courier.respond = gate.respond
+    installation.actions(TWO_MESSAGES)
+    await installation.start(patience=0.05)
+    run = await installation.put()
+    await until(lambda: parked(installation), within=10)
+    assert (await installation.read(run)).actions[0].waits_for is not None
+    gate.opened.set()
+    assert states(await installation.over(run)) == ["completed", "completed"]
+    assert installation.texts == ["first", "after 5"]
+    await until(lambda: _is_zero(parked(installation)), within=10)
+
+
+async def _is_zero(counting: Awaitable[int]) -> bool:
+    return await counting == 0
+
+
+async def test_a_parked_run_leaves_the_lane_of_its_person_to_the_next_event(installation: Installation) -> None:
+    gate = Gate()
+    installation.courier.respond = lambda message: gate.respond(message) if message.text == "slow" else Sent("6")
+    installation.actions('    - {type: send, text: "{event_text}"}')
+    await installation.start(patience=0.05)
+    slow = await installation.put("slow")
+    await until(lambda: parked(installation), within=10)
+    quick = await installation.play("quick", user_id="8", chat_id="8")
+    assert states(quick) == ["completed"]
+    gate.opened.set()
+    await installation.over(slow)
+
+
+async def test_another_process_wakes_the_runs_of_one_that_died(installation: Installation) -> None:
+    gate = Gate()
+    installation.courier.respond = gate.respond
+    installation.actions(TWO_MESSAGES)
+    first = await installation.start(patience=0.05)
+    run = await installation.put()
+    await until(lambda: parked(installation), within=10)
+    await first.kill()
+    await installation.start(patience=0.05, adopt_every=0.1)
+    gate.opened.set()
+    assert states(await installation.over(run)) == ["completed", "completed"]
+    assert installation.texts == ["first", "after 5"]
+
+
+async def test_a_delivery_that_ended_while_no_process_ran_wakes_its_run(installation: Installation) -> None:
+    gate = Gate()
+    installation.courier.respond = gate.respond
+    installation.actions(TWO_MESSAGES)
+    first = await installation.start(patience=0.05)
+    run = await installation.put()
+    await until(lambda: parked(installation), within=10)
+    await first.kill()
+    gate.opened.set()
+    await until(lambda: len(installation.courier.attempted) == 1, within=10)
+    await installation.start()
+    assert states(await installation.over(run)) == ["completed", "completed"]
+
+
+@pytest.mark.row("C-76")
+async def test_a_slow_action_delays_no_message_and_its_chain_goes_on(installation: Installation) -> None:
+    gate = Gate()
+    installation.types["slow"] = ActionType("slow", "", execute=gate.execute, tube="test.slow")
+    installation.actions("""
+    - {type: slow}
+    - {type: send, text: "at once"}
+    - {type: slow}
+    - {type: send, text: "{said} then", chain: completed}
+""")
+    await installation.start()
+    run = await installation.put()
+    await until(lambda: installation.texts == ["at once"], within=10)
+    await until(lambda: gate.entered == 2, within=10)
+    gate.opened.set()
+    assert states(await installation.over(run)) == ["completed"] * 4
+    assert installation.texts == ["at once", "hello then"]
+    assert gate.entered == 2
+
+
+@pytest.mark.row("C-76")
+async def test_at_most_ten_slow_actions_run_at_once_in_a_process(installation: Installation) -> None:
+    gate = Gate()
+    installation.types["slow"] = ActionType("slow", "", execute=gate.execute, tube="test.slow")
+    installation.actions("    - {type: slow}")
+    await installation.start()
+    runs = [await installation.put(user_id=str(n), chat_id=str(n)) for n in range(12)]
+    await until(lambda: gate.entered == 10, within=10)
+    assert states(await installation.read(runs[0])) == ["pending"]
+    gate.opened.set()
+    for run in runs:
+        await installation.over(run)
+
+
+async def test_a_slow_action_that_fails_is_followed_by_its_failed_branch(installation: Installation) -> None:
+    async def execute(context: Context) -> Ending:
+        return failed("no voice")
+
+    installation.types["slow"] = ActionType("slow", "", execute=execute, tube="test.slow")
+    installation.actions("""
+    - {type: slow}
+    - {type: send, text: "{error}", chain: failed}
+""")
+    await installation.start()
+    assert states(await installation.play()) == ["failed", "completed"]
+    assert installation.texts == ["no voice"]
+
+
+async def test_runs_that_wait_send_no_commands(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two looks for runs of other processes nothing is sent for them."""
+    gate = Gate()
+    installation.courier.respond = gate.respond
+    installation.actions(TWO_MESSAGES)
+    running = await installation.start(patience=0.01, adopt_every=1000)
+    for n in range(20):
+        await installation.put(user_id=str(n), chat_id=str(n))
+    await until(lambda: _has(parked(installation), 20), within=20)
+    commands = _count_commands(running.process, monkeypatch)
+    await asyncio.sleep(0.3)
+    assert commands == []
+    gate.opened.set()
+
+
+async def _has(counting: Awaitable[int], number: int) -> bool:
+    return await counting == number
+
+
+def _count_commands(process: Process, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    found: list[str] = []
+    store = process._services.store
+    command: Callable[..., Awaitable[object]] = store.command
+
+    async def counted(*words: object) -> object:
+        found.append(str(words[0]))
+        return await command(*words)
+
+    monkeypatch.setattr(store, "command", counted)
+    return found
