@@ -1,0 +1,199 @@
+"""With scenarios the Telegram bot puts events: what people do in private chats and groups, once, also over restarts."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bots.telegram import open_bot
+from bots.telegram.events import events_mode
+from core.updates.events import TUBE, decode
+from sandbox.bot_api.parameters import Upload
+from tests.bots.telegram.chat import STUDENT, TEACHER, School
+from tests.sandbox.bot_api_clients import GROUP
+from tests.support.waiting import until
+
+PHOTO = Upload("a.jpg", "image/jpeg", b"\xff\xd8")
+PEOPLE = {"title": "ИВТ-101", "creator": TEACHER}
+
+
+@dataclass
+class Chats:
+    """The bot's chats, and the events that were put."""
+
+    school: School
+    seen: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def people(self) -> Any:
+        return self.school.bot_api.server.people
+
+    @property
+    def joining(self) -> Any:
+        return self.school.bot_api.server.joining
+
+    @asynccontextmanager
+    async def running(self, max_age: timedelta = timedelta(hours=1)) -> AsyncIterator[None]:
+        """A process of the bot."""
+        server = self.school.bot_api.server
+        bot = await open_bot(server.token, server.url, self.school.services, mode=events_mode(max_age))
+        ready = asyncio.Event()
+        task = asyncio.create_task(bot.run(ready.set))
+        try:
+            await ready.wait()
+            yield
+        finally:
+            bot.stop()
+            await task
+            await bot.close()
+
+    async def events(self, count: int) -> list[dict[str, Any]]:
+        """Wait until so many events were put in all, and return them."""
+        await until(lambda: self._take(count), within=20)
+        return self.seen
+
+    async def _take(self, count: int) -> bool:
+        self.seen += [dict(decode(body)) for body in await self.school.stack.finish_all(TUBE)]
+        return len(self.seen) >= count
+
+    async def photo(self, number: int) -> None:
+        """A photo of the album."""
+        self.people.send_file(TEACHER, "photo", PHOTO, media_group_id="77", caption=f"photo {number}")
+
+    async def polled(self, times: int) -> None:
+        """Wait until the bot has asked for updates so often."""
+        state = self.school.bot_api.state
+        await until(lambda: state.counter("telegram-bot", "getUpdates") >= times, within=20)
+
+
+@pytest.fixture
+def chats(idle_school: School) -> Chats:
+    return Chats(idle_school)
+
+
+@pytest.mark.row("C-10")
+async def test_what_is_written_privately_and_in_a_group_is_an_event(chats: Chats) -> None:
+    async with chats.running():
+        chats.people.write(TEACHER, "привет")
+        chats.people.write(TEACHER, "/start", GROUP)
+        private, group = await chats.events(2)
+    assert (private["event_text"], private["chat_type"], private["chat_id"]) == ("привет", "private", TEACHER)
+    assert (group["event_text"], group["chat_type"], group["chat_id"]) == ("/start", "supergroup", GROUP)
+    assert private["user_id"] == group["user_id"] == TEACHER
+
+
+@pytest.mark.row("C-18")
+async def test_an_update_that_telegram_repeats_is_one_event(chats: Chats) -> None:
+    async with chats.running():
+        chats.school.bot_api.inject_fault("502", method="getUpdates")
+        chats.people.write(TEACHER, "one")
+        await chats.events(1)
+    async with chats.running():  # what the process before has not confirmed comes again
+        chats.people.write(TEACHER, "two")
+        events = await chats.events(2)
+    assert [event["event_text"] for event in events] == ["one", "two"]
+
+
+@pytest.mark.row("C-07")
+async def test_a_pressed_button_is_an_event_and_no_longer_waits(chats: Chats) -> None:
+    server = chats.school.bot_api
+    buttons = {"inline_keyboard": [[{"text": "Да", "callback_data": "да"}]]}
+    message = await server.bot.send_message(TEACHER, "?", reply_markup=buttons)  # type: ignore[arg-type]
+    async with chats.running():
+        query = chats.people.press(TEACHER, message.message_id, "Да")
+        await until(lambda: chats.people.answer(query) is not None, within=20)
+        (event,) = await chats.events(1)
+    assert (event["kind"], event["callback_data"], event["message_id"]) == ("callback", "да", message.message_id)
+
+
+@pytest.mark.row("C-14")
+async def test_an_album_is_one_event(chats: Chats) -> None:
+    async with chats.running():
+        for number in range(5):
+            await chats.photo(number)
+        chats.people.write(STUDENT, "later")
+        await chats.events(2)
+    (album,) = [event for event in chats.seen if event["user_id"] == TEACHER]
+    assert len({file["file_id"] for file in album["attachments"]}) == 5
+    assert album["event_text"] == "photo 0"
+
+
+@pytest.mark.row("C-14")
+async def test_an_album_is_one_event_if_the_bot_is_restarted_between_its_photos(chats: Chats) -> None:
+    async with chats.running():
+        await chats.polled(2)  # the second call waits for updates
+        await chats.photo(1)
+        await chats.polled(3)
+    await chats.photo(2)
+    await asyncio.sleep(1.2)  # longer than the window
+    chats.school.bot_api.inject_fault("502", method="getUpdates")  # so that the task of photo 1 could come first
+    async with chats.running():
+        (album,) = await chats.events(1)
+    assert len(album["attachments"]) == 2
+    assert await chats.school.stack.finish_all(TUBE) == []
+
+
+@pytest.mark.row("C-14")
+async def test_an_album_is_one_event_if_another_process_takes_over_between_its_photos(chats: Chats) -> None:
+    async with chats.running():
+        async with chats.running():
+            await chats.polled(2)
+            await chats.photo(1)
+            await chats.polled(3)
+        await chats.photo(2)
+        (album,) = await chats.events(1)
+    assert len(album["attachments"]) == 2
+
+
+@pytest.mark.row("C-11")
+async def test_a_join_by_a_link_is_one_event_with_the_link(chats: Chats) -> None:
+    chats.joining.set_up(GROUP, **PEOPLE)
+    link = (await chats.school.bot_api.bot.create_chat_invite_link(GROUP)).invite_link
+    async with chats.running():
+        await chats.polled(2)  # then Telegram knows that the bot wants to be told of members
+        chats.joining.join(STUDENT, link=link)
+        (event,) = await chats.events(1)
+        await asyncio.sleep(1.2)  # longer than the window
+        await chats._take(1)
+    assert len(chats.seen) == 1
+    assert (event["kind"], event["user_id"], event["invite_link"]) == ("new_member", STUDENT, link)
+    assert event["joined_user_ids"] == [STUDENT]
+    assert event["initiator_user_id"] == STUDENT
+
+
+@pytest.mark.row("C-16")
+async def test_a_message_much_older_than_the_start_is_ignored(chats: Chats, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    chats.people.send_file(TEACHER, "document", PHOTO, date=1_763_712_000, caption="old")
+    chats.people.write(TEACHER, "new")
+    async with chats.running():
+        (event,) = await chats.events(1)
+    assert event["event_text"] == "new"
+    assert "is ignored: it is of 2025-11-21" in caplog.text
+
+
+@pytest.mark.row("C-17")
+async def test_a_forward_and_a_reply_are_known_as_such(chats: Chats) -> None:
+    first = chats.people.write(STUDENT, "придёте?", GROUP)
+    async with chats.running():
+        chats.people.forward(TEACHER, "смотри", STUDENT)
+        chats.people.reply(TEACHER, first, "да", GROUP)
+        events = await chats.events(3)
+    forward = next(event for event in events if event["event_text"] == "смотри")
+    reply = next(event for event in events if event["event_text"] == "да")
+    assert forward["is_forward"] is True
+    assert (reply["reply_message_text"], reply["reply_user_id"]) == ("придёте?", STUDENT)
+
+
+async def test_what_telegram_reports_and_nobody_did_is_no_event(chats: Chats) -> None:
+    async with chats.running():
+        chats.people.block(TEACHER)
+        chats.people.unblock(TEACHER)
+        chats.people.write(TEACHER, "hello")
+        (event,) = await chats.events(1)
+    assert event["event_text"] == "hello"
