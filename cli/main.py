@@ -49,6 +49,10 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "cli.commands.scenarios",
         "bots written in YAML: check and try one, write a new one, print the schema for editors",
     ),
+    "jobs": (
+        "cli.commands.jobs",
+        "run the long-running jobs of users; list, show, start, pause, resume, stop them, show their log",
+    ),
     "serve": ("cli.commands.serve", "run only the HTTP API and the web page"),
     "bot": ("cli.commands.bot", "run only the bot of one channel, which answers what people write"),
     "courier": ("cli.commands.courier", "run only one channel, for example `courier telegram`"),
@@ -73,7 +77,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Send and follow messages": ("send", "track", "show", "cancel", "reschedule"),
     "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import"),
     "Write bots": ("scenarios",),
-    "Look after an installation": ("key", "webhook", "queue", "audit"),
+    "Look after an installation": ("key", "webhook", "queue", "jobs", "audit"),
     "Run one part by itself": ("serve", "courier", "bot", "sandbox"),
     "Develop Ada": ("test", "check", "bench", "prove", "soak", "docs", "lock"),
 }

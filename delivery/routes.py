@@ -1,5 +1,6 @@
 """The table of all operations. Registration, scopes, the OpenAPI document and the tests read it."""
 
+from core.jobs.views import JobView
 from delivery.endpoints import (
     bulk,
     deliveries,
@@ -7,6 +8,7 @@ from delivery.endpoints import (
     health,
     imports,
     inbound,
+    jobs,
     links,
     pages,
     queue,
@@ -19,12 +21,14 @@ from delivery.http import metrics, ndjson, sse
 from delivery.http.route import OpenRoute, Repeats, Route
 from delivery.schemas import directory, requests, responses
 from delivery.schemas import imports as import_schemas
+from delivery.schemas import jobs as job_schemas
 from delivery.schemas import links as link_schemas
 from delivery.schemas import runs as run_schemas
 
 Delivery = "/v1/deliveries/{id}"
 Task = "/v1/queue/tasks/{task_id}"
 Webhook = "/v1/webhooks/{id}"
+Job = "/v1/jobs/{job_id}"
 User = "/v1/users/{id}"
 Group = "/v1/groups/{id}"
 Supergroup = "/v1/supergroups/{id}"
@@ -91,6 +95,19 @@ ROUTES = (
     Route("POST", Task + ":kick", "Make a buried task ready again", "admin", queue.kick,
           200, dict, repeats=Repeats.STORED),
     Route("POST", Task + ":cancel", "Cancel a task", "admin", queue.cancel, 200, dict, repeats=Repeats.STORED),
+    Route("POST", "/v1/jobs", "Start a long-running job of a user", "manage", jobs.start,
+          201, JobView, body=job_schemas.JobRequest, repeats=Repeats.STORED, headers=_NEW),
+    Route("GET", "/v1/jobs", "List jobs, and how many have each state", "read", jobs.list_page,
+          200, job_schemas.JobPage, query=job_schemas.JobQuery, headers=_LINK),
+    Route("GET", Job, "Show one job", "read", jobs.show, 200, JobView),
+    Route("POST", Job + ":pause", "Pause a job; the unit in hand is finished", "manage", jobs.pause,
+          200, JobView, body=job_schemas.JobChange, body_is_optional=True, repeats=Repeats.STORED),
+    Route("POST", Job + ":resume", "Let a paused job go on where it was", "manage", jobs.resume,
+          200, JobView, body=job_schemas.JobChange, body_is_optional=True, repeats=Repeats.STORED),
+    Route("POST", Job + ":stop", "End a job; it can be started again", "manage", jobs.stop,
+          200, JobView, body=job_schemas.JobChange, body_is_optional=True, repeats=Repeats.STORED),
+    Route("GET", Job + "/log", "The live log of a job; Last-Event-ID resumes it", "read", jobs.follow_log,
+          200, sse.CONTENT_TYPE, query=job_schemas.LogQuery),
     Route("POST", "/v1/webhooks", "Notify an HTTP address of outcomes and ends of deliveries", "manage",
           webhooks.create, 201, responses.WebhookCreated, body=requests.WebhookRequest, repeats=Repeats.STORED),
     Route("GET", "/v1/webhooks", "List the webhooks", "manage", webhooks.list_all, 200, responses.WebhookList),

@@ -12,6 +12,7 @@ from core.directory.linking import Linking
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
+from core.jobs import Jobs
 from core.queue import Queue
 from core.redis.store import Store
 from core.sending import Sending
@@ -48,6 +49,7 @@ class Services:
     linking: Linking
     store: Store
     webhooks: Webhooks
+    jobs: Jobs
     ingress: Mapping[str, Ingress]  # by channel: what gateways post
     events: Mapping[str, Events] = field(default_factory=dict)  # by tenant: those that have a bot with scenarios
     runs: RunReader | None = None

@@ -1,4 +1,4 @@
-"""`./ada docs`: the pages that are made from the code: keys, scripts, states, actions, modifiers of placeholders.
+"""`./ada docs`: the pages that are made from the code: keys, scripts, states, jobs, actions, modifiers.
 
 A test compares them with those here.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.command import FAILURE, SUCCESS, Command
+from core.jobs import states as jobs
 from core.model.states import NEXT, RANK, VERDICT_MEANINGS, DeliveryState, Reason, Status, TaskState
 from core.redis import scripts
 from core.redis.keys import KEYS
@@ -106,6 +107,28 @@ def scenario_states_page() -> str:
     )
 
 
+def job_states_page() -> str:
+    """States of a job, their transitions, and who may end a pause."""
+    rows = [
+        (verb, str(before or "–"), str(after), jobs.VERB_MEANINGS[verb])
+        for verb, steps in jobs.NEXT.items()
+        for before, after in steps.items()
+    ]
+    diagram: dict[str, dict[Any, tuple[str, ...]]] = {
+        verb: {before: (after,) for before, after in steps.items()} for verb, steps in jobs.NEXT.items()
+    }
+    order = ", ".join(f"`{actor}`" for actor in jobs.Actor)
+    return (
+        _MADE.format(source="core/jobs/states.py")
+        + "# States of a job\n\n"
+        + _diagram(diagram, ())
+        + "\n"
+        + _table(("verb", "from", "to", "when"), rows)
+        + f"\nA pause is ended or replaced only by the actor that made it, or a later one of: {order}.\n"
+        + "A shutdown, a deploy or a crash changes no state.\n"
+    )
+
+
 _LOCKED = """
 `locked` is not stored: it is a `ready` task that is not the head of its lane.
 A `taken` task that is cancelled is flagged and ends when its worker settles or releases it, or when its lease ends.
@@ -148,6 +171,7 @@ def actions_page() -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
+    "jobs-states.md": job_states_page,
     "keys.md": keys_page,
     "scenarios-actions.md": actions_page,
     "scenarios-modifiers.md": modifiers_page,

@@ -35,6 +35,7 @@ from core.directory.importing import Importing
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
+from core.jobs import Jobs
 from core.queue import Queue, QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
@@ -124,6 +125,7 @@ async def open_services(store: Store, settings: Settings) -> AsyncIterator[Servi
                 ingress=await opened_ingress(store, settings),
                 events=events_of(store, settings),
                 runs=RunReader(store),
+                jobs=Jobs(store),
             )
         finally:
             runtime.stop()

@@ -66,6 +66,7 @@ class Installation:
     channels: Sequence[str] = ()
     bots: Sequence[str] = ()
     scenarios: Path | None = None
+    jobs: str | None = None
     not_ready: Mapping[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -130,6 +131,7 @@ async def start_after_store(configuration: Configuration, supervisor: Supervisor
     installation.channels = [channel for channel in CHANNELS if configuration.has_channel(channel)]
     installation.bots = bots_of(configuration, installation.channels)
     installation.scenarios = configuration.settings.scenarios
+    installation.jobs = configuration.settings.jobs
     if not installation.channels:
         await start_sandbox(configuration, supervisor, installation)
         if "ADA_QUIET_HOURS" not in configuration.raw:
@@ -180,6 +182,7 @@ async def start_couriers(supervisor: Supervisor, installation: Installation) -> 
     specs = [ada_child(channel, COURIERS, environment, "courier", channel) for channel in installation.channels]
     specs += [ada_child(f"bot {channel}", COURIERS, environment, "bot", channel) for channel in installation.bots]
     specs += [ada_child("scenarios", COURIERS, environment, "scenarios")] if installation.scenarios else []
+    specs += [ada_child("jobs", COURIERS, environment, "jobs")] if installation.jobs else []
     timeout = START_TIMEOUT if installation.inbox else COURIER_START_TIMEOUT
     reasons = await asyncio.gather(*(start_optional(supervisor, spec, timeout) for spec in specs))
     installation.not_ready = {spec.name: reason for spec, reason in zip(specs, reasons, strict=True) if reason}
@@ -291,6 +294,7 @@ def summary(installation: Installation) -> dict[str, str | None]:
         "couriers": ", ".join(name for name in installation.channels if name not in installation.not_ready),
         "bots": ", ".join(name for name in installation.bots if f"{BOT}{name}" not in installation.not_ready),
         "scenarios": str(installation.scenarios or "") or None,
+        "jobs": installation.jobs,
         "redis": str(ServerAddress.parse(installation.redis_url)),
         "data": str(installation.data),
         "night": installation.night,

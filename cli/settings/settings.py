@@ -84,6 +84,7 @@ class Settings:
     transcription_model: str = "whisper-1"
     ai_cache_age: timedelta = timedelta(days=1)
     ai_cache_megabytes: int = 500
+    jobs: str | None = None
 
     def __post_init__(self) -> None:
         if self.lease < MIN_LEASE:

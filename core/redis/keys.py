@@ -435,6 +435,22 @@ _TABLE = [
         Lifetime.FOREVER,
         "of a webhook: `succeeded` and `replayed`, the ms of its last success and replay",
     ),
+    Key("job_kinds", "jobs:{s}:kinds", "hash", Lifetime.FOREVER, "kind of job → its schedule, as JSON"),
+    Key(
+        "jobs", "jobs:{s}:of:<tenant>", "zset", Lifetime.FOREVER, "the jobs of a tenant by the ms of their first start"
+    ),
+    Key("job_counts", "jobs:{s}:counts:<tenant>", "hash", Lifetime.FOREVER, "state → how many jobs of a tenant"),
+    Key("jobs_due", "jobs:{s}:due", "zset", Lifetime.FOREVER, "jobs with work to do by the ms of their next iteration"),
+    Key(
+        "job",
+        "job:{s}:<id>",
+        "hash",
+        Lifetime.FOREVER,
+        "`version`, `change` (its name), `state`, `record` (JSON), `holder` (its attempt)",
+    ),
+    Key("job_steps", "job-steps:{s}:<id>", "hash", Lifetime.WORK, "what the iteration that has begun has stored"),
+    Key("job_units", "job-units:{s}:<id>", "hash", Lifetime.FOREVER, "what became of a job's items and effects"),
+    Key("job_log", "job-log:{s}:<id>", "stream", Lifetime.FOREVER, "the last lines of a job's live log, about 1000"),
     Key(
         "run",
         "run:{s}:<run>",
@@ -442,7 +458,13 @@ _TABLE = [
         Lifetime.RETENTION,
         "a run of scenarios: tenant, person, event, version of the bot, and one field for each action that has ended",
     ),
-    Key("runs", "runs:{s}:of:<tenant>:<person>", "zset", Lifetime.TTL, "the newest runs of a person by the ms they began"),
+    Key(
+        "runs",
+        "runs:{s}:of:<tenant>:<person>",
+        "zset",
+        Lifetime.TTL,
+        "the newest runs of a person by the ms they began",
+    ),
     Key(
         "ended_runs",
         "runs:{s}:ended",

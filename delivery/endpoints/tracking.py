@@ -83,11 +83,11 @@ async def _changes(request: EventsRequest, key: HistoryKey, after: int) -> Async
 
 
 async def _stream(changes: AsyncGenerator[Change, None], request: EventsRequest, response: web.StreamResponse) -> None:
-    async for change in sse.with_heartbeats(changes, request.options.heartbeat, _forced_end(request)):
+    async for change in sse.with_heartbeats(changes, request.options.heartbeat, forced_end(request)):
         await response.write(sse.HEARTBEAT if change is None else event(change))
 
 
-async def _forced_end(request: EventsRequest) -> None:
+async def forced_end(request: Request[Any, Any]) -> None:
     """Return when the process ends or the key of the stream is revoked."""
     secret, api_keys, closing = bearer_token(request.http), request.services.api_keys, request.context.closing
     while not closing.is_set():

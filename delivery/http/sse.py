@@ -18,9 +18,9 @@ HEADERS = {
 HEARTBEAT = b": still here\n\n"
 
 
-def encode_event(event_id: int, name: str, data: bytes) -> bytes:
-    """One event. `data` has no line breaks."""
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event_id, name.encode(), data)
+def encode_event(event_id: int | str, name: str, data: bytes) -> bytes:
+    """One event. `event_id` and `data` have no line breaks."""
+    return b"id: %s\nevent: %s\ndata: %s\n\n" % (str(event_id).encode(), name.encode(), data)
 
 
 async def with_heartbeats(

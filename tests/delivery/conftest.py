@@ -19,6 +19,7 @@ from core.directory.linking import Linking
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
+from core.jobs import Jobs
 from core.queue import Queue, QueueClient
 from core.redis.store import Store
 from core.sending import Sending
@@ -140,6 +141,7 @@ async def services(store: Store, outbox: Outbox) -> AsyncIterator[Services]:
         linking=Linking(store, directory, outbox),
         store=store,
         webhooks=Webhooks(store, queue, client),
+        jobs=Jobs(store),
         ingress=dialogs_ingress(QueueClient(store), "default"),
     )
     await client.close()

@@ -262,5 +262,8 @@ def test_every_error_code_has_a_status_and_a_title(server: Server) -> None:
         "KEY_NOT_FOUND",
         "HEADER_MALFORMED",
         "LINE_BREAK",
-    }  # raised for commands and for mails that Ada writes itself, never over HTTP
+        "JOB_KIND_MALFORMED",
+        "PERIOD_OUT_OF_RANGE",
+        "WINDOW_EMPTY",
+    }  # raised for commands, for the code of jobs and for mails that Ada writes itself, never over HTTP
     assert codes_in_source() - problems.CODES.keys() - elsewhere == set()

@@ -1,0 +1,40 @@
+"""Jobs as text for people."""
+
+from datetime import datetime
+
+from core.jobs import StoredJob
+from core.jobs.job_log import LogLine
+from core.jobs.views import JobView, view_of
+
+
+def format_job(job: StoredJob) -> str:
+    """All facts, one per line."""
+    view = view_of(job)
+    facts = {
+        "job": view.id,
+        "state": _state(view),
+        "iterations": view.iterations,
+        "started": _time(view.created_at),
+        "last run": _time(view.last_run),
+        "next run": _time(view.next_run or view.resumes_at),
+        "parameters": ", ".join(sorted(view.parameters)),
+    }
+    return "\n".join(f"{name + ':':<12} {value}" for name, value in facts.items() if value not in ("", None))
+
+
+def format_job_line(job: StoredJob) -> str:
+    view = view_of(job)
+    return f"{view.id:<30} {_state(view):<40} {view.iterations:>6} runs, next {_time(view.next_run) or '-'}"
+
+
+def format_log_line(line: LogLine) -> str:
+    return f"{_time(line.at)}  {line.text}"
+
+
+def _state(view: JobView) -> str:
+    by = f" by {view.paused_by}" if view.paused_by else ""
+    return f"{view.state}{by}" + (f": {view.reason}" if view.reason else "")
+
+
+def _time(at: datetime | None) -> str:
+    return at.astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else ""

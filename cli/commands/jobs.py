@@ -1,0 +1,155 @@
+"""The verb jobs: without an action one process that runs the jobs of users; the actions show and control them.
+
+The process: exit code 0 after a request to stop; units in hand are finished first. The actions work on the store.
+"""
+
+import asyncio
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from cli.client.format_jobs import format_job, format_job_line, format_log_line
+from cli.command import SUCCESS, Command, add_json_option
+from cli.commands.queue import print_result
+from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
+from cli.processes.supervisor import announce
+from cli.settings.settings import Configuration, load
+from core.errors import Invalid
+from core.jobs import Actor, JobId, Jobs, JobState, StoredJob
+from core.jobs.views import view_of
+from core.queue import QueueClient
+
+_GRACE = timedelta(seconds=20)
+_LIMIT = 100
+
+
+def declare(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(
+        dest="action", metavar="list|show|start|pause|resume|stop|log", title="without one, run jobs until Ctrl-C"
+    )
+    list_parser = actions.add_parser("list", help="list jobs, and how many have each state")
+    list_parser.add_argument("--state", choices=list(JobState), help="only jobs in this state")
+    list_parser.add_argument("--kind", default="", help="only jobs of this kind")
+    list_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of jobs ({_LIMIT})")
+    start_parser = actions.add_parser("start", help="start a job, or one that was stopped or has failed")
+    start_parser.add_argument("--parameters", default="{}", metavar="JSON", help="what the job works with")
+    start_parser.add_argument("--timezone", default="UTC", help="the user's, for example Europe/Moscow (UTC)")
+    pause_parser = actions.add_parser("pause", help="pause a job; the unit in hand is finished")
+    pause_parser.add_argument("--reason", default="", help="shown to the user")
+    log_parser = actions.add_parser("log", help="show the last lines of a job's log")
+    log_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of lines ({_LIMIT})")
+    show_parser = actions.add_parser("show", help="show one job")
+    resume_parser = actions.add_parser("resume", help="let a paused job go on where it was")
+    stop_parser = actions.add_parser("stop", help="end a job; it can be started again")
+    for subparser in (show_parser, start_parser, pause_parser, resume_parser, stop_parser, log_parser):
+        subparser.add_argument("job", help="KIND.USER, for example hunt.42")
+    for subparser in actions.choices.values():
+        subparser.add_argument("--tenant", default="default", help="whose jobs (default)")
+        add_json_option(subparser, default=SUPPRESS)
+
+
+def run(arguments: Namespace) -> int:
+    configuration = load()
+    if arguments.action:
+        return asyncio.run(run_action(configuration, arguments))
+    configure_logging(configuration.settings)
+    return asyncio.run(run_process(configuration))
+
+
+async def run_process(configuration: Configuration) -> int:
+    """Runs jobs until a request to stop."""
+    from jobs.registry import installed
+    from jobs.worker import LEASE, JobWorker
+
+    registry = installed((configuration.settings.jobs or "").replace(",", " ").split())
+    async with open_store(configuration, waits=True) as store:
+        stop = stop_requested()
+        collect_garbage_less_often()
+        client = QueueClient(store)
+        worker = JobWorker(store, client, registry, lease=min(configuration.settings.lease, LEASE))
+        running = asyncio.create_task(worker.run())
+        announce(jobs=sorted(registry.kinds))
+        requested = asyncio.create_task(stop.wait())
+        await asyncio.wait({running, requested}, return_when=asyncio.FIRST_COMPLETED)
+        worker.stop(_GRACE)
+        await running
+        requested.cancel()
+        await client.close()
+    return SUCCESS
+
+
+async def run_action(configuration: Configuration, arguments: Namespace) -> int:
+    async with open_store(configuration) as store:
+        return await ACTIONS[arguments.action](Jobs(store), arguments)
+
+
+async def list_jobs(jobs: Jobs, arguments: Namespace) -> int:
+    """One line per job, also with `--json`."""
+    state = JobState(arguments.state) if arguments.state else None
+    found: list[StoredJob] = []
+    cursor: str | None = None
+    while cursor != "" and len(found) < arguments.limit:
+        page, cursor = await jobs.list(arguments.tenant, state, arguments.kind, cursor or "", _LIMIT)
+        found += page
+    for job in found[: arguments.limit]:
+        print_result(arguments, view_of(job), format_job_line(job))
+    if not arguments.json:
+        counts = await jobs.storage.counts(arguments.tenant)
+        print(", ".join(f"{count} {name}" for name, count in counts.items()))
+    return SUCCESS
+
+
+async def show(jobs: Jobs, arguments: Namespace) -> int:
+    return shown(arguments, await jobs.find(_job(arguments)))
+
+
+async def start(jobs: Jobs, arguments: Namespace) -> int:
+    try:
+        parameters: dict[str, Any] = msgspec.json.decode(arguments.parameters, type=dict[str, Any])
+    except msgspec.DecodeError as fault:
+        raise Invalid("PARAMETERS_MALFORMED", f"--parameters is not a JSON object: {fault}") from None
+    return shown(arguments, await jobs.start(_job(arguments), parameters, arguments.timezone, Actor.ADMIN))
+
+
+async def pause(jobs: Jobs, arguments: Namespace) -> int:
+    return shown(arguments, await jobs.pause(_job(arguments), Actor.ADMIN, arguments.reason))
+
+
+async def resume(jobs: Jobs, arguments: Namespace) -> int:
+    return shown(arguments, await jobs.resume(_job(arguments), Actor.ADMIN))
+
+
+async def stop(jobs: Jobs, arguments: Namespace) -> int:
+    return shown(arguments, await jobs.stop(_job(arguments), Actor.ADMIN))
+
+
+async def show_log(jobs: Jobs, arguments: Namespace) -> int:
+    job = await jobs.find(_job(arguments))
+    for line in await jobs.log.last(job.id, arguments.limit):
+        print_result(arguments, line, format_log_line(line))
+    return SUCCESS
+
+
+def shown(arguments: Namespace, job: StoredJob) -> int:
+    print_result(arguments, view_of(job), format_job(job))
+    return SUCCESS
+
+
+def _job(arguments: Namespace) -> JobId:
+    return JobId.parse(arguments.tenant, arguments.job)
+
+
+ACTIONS: Mapping[str, Callable[[Jobs, Namespace], Awaitable[int]]] = {
+    "list": list_jobs,
+    "show": show,
+    "start": start,
+    "pause": pause,
+    "resume": resume,
+    "stop": stop,
+    "log": show_log,
+}
+
+COMMANDS = {"jobs": Command(declare, run)}

@@ -1,0 +1,164 @@
+"""Start, pause, resume, stop and find jobs. Each change is one script, which also puts the next task."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from core.errors import Conflict, Invalid, NotFound, malformed_cursor
+from core.jobs.job_log import JobLog
+from core.jobs.kinds import JobKinds
+from core.jobs.record import JobId, JobRecord, StoredJob, zone_of
+from core.jobs.states import Actor, JobState, Verb, check_actor, next_state
+from core.jobs.storage import JobStorage
+from core.model.clock import to_ms
+from core.redis.store import Store
+
+LARGEST_PARAMETERS = 64 * 1024
+"""Bytes of JSON."""
+
+_TRIES = 50
+
+Changed = Callable[[JobRecord, datetime], JobRecord]
+"""The record after a change, without its new state."""
+
+
+class Jobs:
+    """One per process."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.kinds = JobKinds(store)
+        self.storage = JobStorage(store)
+        self.log = JobLog(store)
+
+    async def start(
+        self, job_id: JobId, parameters: Mapping[str, Any] | None = None, timezone: str = "UTC", by: Actor = Actor.USER
+    ) -> StoredJob:
+        """Start a job, or start it again after it was stopped or has failed; what it has done stays recorded.
+
+        Raises Invalid JOB_KIND_UNKNOWN, PARAMETERS_TOO_LARGE, TIMEZONE_UNKNOWN; Conflict JOB_ALREADY_RUNNING.
+        """
+        zone, given = zone_of(timezone), _checked(parameters or {})
+        schedule = await self.kinds.find(job_id.kind)
+
+        def started(record: JobRecord, now: datetime) -> JobRecord:
+            due = to_ms(schedule.first(now, zone))
+            return JobRecord(
+                record.state,
+                parameters=given,
+                timezone=timezone,
+                generation=record.generation,
+                iteration=record.iteration,
+                anchor=due,
+                due=due,
+                created=record.created or to_ms(now),
+            )
+
+        return await self._change(job_id, Verb.START, by, started, f"started by {by}")
+
+    async def pause(self, job_id: JobId, by: Actor, reason: str = "", until: datetime | None = None) -> StoredJob:
+        """Pause a job: the unit in hand is finished, no other begins. `until`: it then resumes by itself.
+
+        Raises NotFound JOB_NOT_FOUND; Conflict JOB_IN_OTHER_STATE; Forbidden JOB_PAUSED_BY_OTHER.
+        """
+        resume_at = to_ms(until) if until else 0
+
+        def paused(record: JobRecord, now: datetime) -> JobRecord:
+            return replace(record, paused_by=by, reason=reason, resume_at=resume_at)
+
+        return await self._change(job_id, Verb.PAUSE, by, paused, f"paused by {by}{_because(reason)}")
+
+    async def resume(self, job_id: JobId, by: Actor) -> StoredJob:
+        """Let a paused job go on where it was. Raises as `pause`."""
+
+        def resumed(record: JobRecord, now: datetime) -> JobRecord:
+            due = to_ms(now) if record.begun else max(record.due, to_ms(now))
+            return replace(record, paused_by=None, reason="", resume_at=0, due=due)
+
+        return await self._change(job_id, Verb.RESUME, by, resumed, f"resumed by {by}")
+
+    async def stop(self, job_id: JobId, by: Actor) -> StoredJob:
+        """End a job; it can be started again. Raises as `pause`."""
+        return await self._end(job_id, Verb.STOP, by, "", f"stopped by {by}")
+
+    async def fail(self, job_id: JobId, reason: str) -> StoredJob:
+        """End a job that cannot go on. Raises as `pause`."""
+        return await self._end(job_id, Verb.FAIL, Actor.ADMIN, reason, f"failed: {reason}")
+
+    async def _end(self, job_id: JobId, verb: Verb, by: Actor, reason: str, log: str) -> StoredJob:
+        def ended(record: JobRecord, now: datetime) -> JobRecord:
+            return replace(record, paused_by=None, reason=reason, resume_at=0)
+
+        return await self._change(job_id, verb, by, ended, log)
+
+    async def find(self, job_id: JobId) -> StoredJob:
+        """Raises NotFound JOB_NOT_FOUND."""
+        job = await self.storage.read(job_id)
+        if job is None:
+            raise NotFound("JOB_NOT_FOUND", "There is no such job.")
+        return job
+
+    async def list(
+        self, tenant: str, state: JobState | None = None, kind: str = "", cursor: str = "", limit: int = 100
+    ) -> tuple[list[StoredJob], str]:
+        """(jobs, cursor of the next page or ""), those of a shard in the order of their first start.
+
+        A page with a filter may have fewer than `limit`. Raises Invalid CURSOR_MALFORMED.
+        """
+        shard, start = _position(cursor, self._store.shards)
+        names = await self.storage.names(tenant, shard, start, limit)
+        read = await asyncio.gather(*(self.storage.read(name) for name in names))
+        found = [job for job in read if job and (not kind or job.id.kind == kind)]
+        if len(names) == limit:
+            following = f"{shard}.{start + limit}"
+        else:
+            following = f"{shard + 1}.0" if shard + 1 < self._store.shards else ""
+        return [job for job in found if state is None or job.record.state is state], following
+
+    async def _change(self, job_id: JobId, verb: Verb, by: Actor, changed: Changed, log: str) -> StoredJob:
+        """Change the state by the table. Another change at the same moment is applied first, then this one is tried on
+        its result.
+        """
+        for _ in range(_TRIES):
+            job = await self.storage.read(job_id)
+            if job is None and verb is not Verb.START:
+                raise NotFound("JOB_NOT_FOUND", "There is no such job.")
+            state = next_state(verb, job.record.state if job else None)
+            if job and verb is not Verb.STOP:
+                check_actor(by, job.record.paused_by)
+            record, now = (job.record if job else JobRecord(state)), self.now()
+            after = replace(
+                changed(record, now), state=state, generation=record.generation + 1, changed=to_ms(now), failures=0
+            )
+            if saved := await self.storage.save(StoredJob(job_id, after, job.version if job else 0), log):
+                return saved
+        raise Conflict("JOB_CHANGES_TOO_OFTEN", "The job is being changed by others all the time. Try again.")
+
+    def now(self) -> datetime:
+        """The current time of the server, aware."""
+        return datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms)
+
+
+def _position(cursor: str, shards: int) -> tuple[int, int]:
+    """(shard, number) of a cursor."""
+    shard, dot, start = cursor.partition(".")
+    if not cursor:
+        return 0, 0
+    if not (dot and shard.isdecimal() and start.isdecimal() and int(shard) < shards):
+        raise malformed_cursor()
+    return int(shard), int(start)
+
+
+def _checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Raises Invalid PARAMETERS_TOO_LARGE."""
+    if len(msgspec.json.encode(parameters)) > LARGEST_PARAMETERS:
+        raise Invalid("PARAMETERS_TOO_LARGE", f"Parameters have at most {LARGEST_PARAMETERS} bytes.", "parameters")
+    return dict(parameters)
+
+
+def _because(reason: str) -> str:
+    return f": {reason}" if reason else ""

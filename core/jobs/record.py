@@ -1,0 +1,81 @@
+"""A stored job: frozen values, no Redis."""
+
+import re
+from datetime import tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from msgspec import Struct
+
+from core.errors import Invalid, NotFound
+from core.jobs.states import Actor, JobState
+
+KIND = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+"""The name of a kind of job."""
+
+
+class JobId(Struct, frozen=True, order=True):
+    """A user has one job of a kind. `user`: the id of a user as text."""
+
+    tenant: str
+    kind: str
+    user: str
+
+    @property
+    def name(self) -> str:
+        """The id inside its tenant, as in addresses of the API."""
+        return f"{self.kind}.{self.user}"
+
+    @classmethod
+    def parse(cls, tenant: str, name: str) -> "JobId":
+        """Reads `name`. Raises NotFound JOB_NOT_FOUND."""
+        kind, dot, user = name.partition(".")
+        if not dot or not user or not KIND.fullmatch(kind):
+            raise NotFound("JOB_NOT_FOUND", "There is no such job.")
+        return cls(tenant, kind, user)
+
+
+class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True):
+    """Times in ms. `parameters`: what the job was started with. `paused_by`, `reason`: why it is not running, or "".
+    `resume_at`: when a pause ends by itself.
+
+    `generation`: grows when the job is started or resumed; tasks of earlier generations do nothing. `task`: the id of
+    the task that carries the next iteration. `iteration`: its number, from 0. `anchor`: when the first iteration was
+    due, `due`: when this one is. `begun`: it has begun and not ended. `failures`: how often
+    in a row it has raised.
+    """
+
+    state: JobState
+    parameters: dict[str, Any] = {}
+    timezone: str = "UTC"
+    paused_by: Actor | None = None
+    reason: str = ""
+    resume_at: int = 0
+    generation: int = 0
+    task: str = ""
+    iteration: int = 0
+    anchor: int = 0
+    due: int = 0
+    begun: bool = False
+    failures: int = 0
+    created: int = 0
+    changed: int = 0
+    last_run: int = 0
+
+
+class StoredJob(Struct, frozen=True):
+    """A job as it is stored; `version` grows with each change."""
+
+    id: JobId
+    record: JobRecord
+    version: int = 0
+
+
+def zone_of(name: str) -> tzinfo:
+    """Raises Invalid TIMEZONE_UNKNOWN."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise Invalid(
+            "TIMEZONE_UNKNOWN", f"There is no time zone {name!r}; an example: Europe/Moscow.", "timezone"
+        ) from None

@@ -1,0 +1,83 @@
+"""The states of a job, and who may change them. Pure: one table, from which docs/jobs-states.md is generated.
+
+A shutdown is no change of state: a job that runs stays `running`, and its iteration goes on in another process.
+"""
+
+from enum import StrEnum
+
+from core.errors import Conflict, Forbidden
+
+
+class JobState(StrEnum):
+    """`stopped` and `failed` jobs do nothing until they are started again."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+class Actor(StrEnum):
+    """Who pauses or resumes, in rising order: a pause is ended or replaced only by an actor of the same or higher
+    order. `limit`: a limit that ends by itself; `sign_in`: the sign-in to the outside service has expired.
+    """
+
+    LIMIT = "limit"
+    SIGN_IN = "sign_in"
+    USER = "user"
+    ADMIN = "admin"
+
+
+class Verb(StrEnum):
+    """What changes a state."""
+
+    START = "start"
+    PAUSE = "pause"
+    RESUME = "resume"
+    STOP = "stop"
+    FAIL = "fail"
+
+
+NEXT: dict[Verb, dict[JobState | None, JobState]] = {
+    Verb.START: {None: JobState.RUNNING, JobState.STOPPED: JobState.RUNNING, JobState.FAILED: JobState.RUNNING},
+    Verb.PAUSE: {JobState.RUNNING: JobState.PAUSED, JobState.PAUSED: JobState.PAUSED},
+    Verb.RESUME: {JobState.PAUSED: JobState.RUNNING},
+    Verb.STOP: {
+        JobState.RUNNING: JobState.STOPPED,
+        JobState.PAUSED: JobState.STOPPED,
+        JobState.FAILED: JobState.STOPPED,
+    },
+    Verb.FAIL: {JobState.RUNNING: JobState.FAILED},
+}
+"""For each verb, the states it applies to and the state that follows. `None`: the job does not exist yet."""
+
+VERB_MEANINGS = {
+    Verb.START: "a user starts the job; the state is stored before any work begins",
+    Verb.PAUSE: "a user, an administrator, a limit or an expired sign-in pauses it; a pause of a higher actor replaces "
+    "one of a lower",
+    Verb.RESUME: "who paused it, or a higher actor, lets it go on where it was",
+    Verb.STOP: "a user or an administrator ends it",
+    Verb.FAIL: "an iteration failed for good",
+}
+
+_ORDER = list(Actor)
+
+
+def next_state(verb: Verb, state: JobState | None) -> JobState:
+    """The state that follows. Raises Conflict JOB_ALREADY_RUNNING or JOB_IN_OTHER_STATE."""
+    if state in NEXT[verb]:
+        return NEXT[verb][state]
+    if verb is Verb.START:
+        raise Conflict("JOB_ALREADY_RUNNING", f"The job was started before and is {state}.")
+    raise Conflict("JOB_IN_OTHER_STATE", f"The job is {state or 'unknown'}: it cannot {verb}.")
+
+
+def may_override(actor: Actor, paused_by: Actor) -> bool:
+    """Whether `actor` may end or replace a pause of `paused_by`."""
+    return _ORDER.index(actor) >= _ORDER.index(paused_by)
+
+
+def check_actor(actor: Actor, paused_by: Actor | None) -> None:
+    """Raises Forbidden JOB_PAUSED_BY_OTHER if a higher actor has paused the job."""
+    if paused_by is not None and not may_override(actor, paused_by):
+        raise Forbidden("JOB_PAUSED_BY_OTHER", f"The job was paused by: {paused_by}.")

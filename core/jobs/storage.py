@@ -1,0 +1,152 @@
+"""Jobs in Redis: a hash per job, its results, its units, its log. Called by `core.jobs.jobs` and `jobs/`."""
+
+import secrets
+from collections.abc import Mapping
+from zlib import crc32
+
+import msgspec
+from msgspec.structs import replace
+
+from core.jobs.record import JobId, JobRecord, StoredJob
+from core.jobs.states import JobState
+from core.model.clock import from_ms
+from core.queue import NewTask
+from core.queue.task_ids import TaskIds
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+TUBE = "jobs"
+ATTEMPTS = 1_000_000
+"""The worker counts failures itself: an attempt that was interrupted is none."""
+
+
+class TaskBody(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a task of the tube carries. `generation`: that of the job for which it was put."""
+
+    tenant: str
+    kind: str
+    user: str
+    generation: int
+
+    @property
+    def job_id(self) -> JobId:
+        return JobId(self.tenant, self.kind, self.user)
+
+
+class JobStorage:
+    """One per process."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._ids = TaskIds()
+
+    async def read(self, job_id: JobId) -> StoredJob | None:
+        """None if there is no such job."""
+        shard, name = self._place(job_id)
+        version, record = await self._store.read_hash(KEYS["job"].at(shard, name), "version", "record")
+        if version is None or record is None:
+            return None
+        return StoredJob(job_id, msgspec.json.decode(record, type=JobRecord), int(version))
+
+    async def save(
+        self, job: StoredJob, log: str = "", *, holder: str = "", puts_task: bool = True
+    ) -> StoredJob | None:
+        """Store a job if its version is still that of `job`; returns it with its new version, otherwise None.
+
+        A job that runs, or resumes by itself, gets a task for its next iteration, unless the attempt `holder` begins
+        that now.
+        """
+        shard, name = self._place(job.id)
+        record, row = self._with_task(job, shard) if puts_task and not holder else (job.record, ())
+        due = record.due if record.state is JobState.RUNNING else record.resume_at or ""
+        change = secrets.token_hex(6)
+        words = (job.id.tenant, name, job.version, change, record.state, _json(record), due, holder, log, *row)
+        version = await self._store.run("save_job", shard, *words)
+        return StoredJob(job.id, record, version) if version else None
+
+    async def end_iteration(self, job: StoredJob, holder: str, log: str) -> bool:
+        """Store the job with its next iteration, and put the task for it. Returns False if another attempt holds the
+        job, or the job has changed since `job.version`.
+        """
+        shard, name = self._place(job.id)
+        record, row = self._with_task(job, shard)
+        arguments = (name, holder, job.version, _json(record), record.due, log, *row)
+        return bool(await self._store.run("end_iteration", shard, *arguments))
+
+    async def write(self, job_id: JobId, holder: str, kind: str, name: str, value: str, log: str = "") -> str:
+        """Write a result of the iteration ("step"), an item ("unit") or only the log ("").
+
+        Returns the state of the job; "lost" if the attempt `holder` does not hold it any more: nothing was written.
+        """
+        shard, job_name = self._place(job_id)
+        return str(await self._store.run("write_iteration", shard, job_name, holder, kind, name, value, log))
+
+    async def steps(self, job_id: JobId) -> Mapping[str, str]:
+        """The results of the iteration that has begun."""
+        shard, name = self._place(job_id)
+        found: Mapping[str, str] = await self._store.command("HGETALL", KEYS["job_steps"].at(shard, name))
+        return found
+
+    async def units(self, job_id: JobId, names: list[str]) -> list[str | None]:
+        """What is recorded of these units."""
+        shard, name = self._place(job_id)
+        return await self._store.read_hash(KEYS["job_units"].at(shard, name), *names) if names else []
+
+    def _with_task(self, job: StoredJob, shard: int) -> tuple[JobRecord, tuple[str | int, ...]]:
+        """The record with the id of its task, and the task's row; without one if the job does nothing now."""
+        moment = job.record.due if job.record.state is JobState.RUNNING else job.record.resume_at
+        if not moment or job.record.state in (JobState.STOPPED, JobState.FAILED):
+            return replace(job.record, task=""), ()
+        body = TaskBody(job.id.tenant, job.id.kind, job.id.user, job.record.generation)
+        task_id, lane = self._ids.next(), f"job:{job.id.tenant}/{job.id.name}"
+        task = NewTask(
+            msgspec.json.encode(body).decode(),
+            job.id.tenant,
+            lane=lane,
+            due=from_ms(moment),
+            kind=job.id.kind,
+            attempts=ATTEMPTS,
+            user=job.id.user,
+        )
+        return replace(job.record, task=f"{shard}.{task_id}"), task.row(task_id)
+
+    async def names(self, tenant: str, shard: int, start: int, most: int) -> list[JobId]:
+        """The jobs of a tenant in one shard, in the order of their first start, from the number `start` on."""
+        key = KEYS["jobs"].at(shard, tenant)
+        found = await self._store.command("ZRANGE", key, start, start + most - 1)
+        return [job_id_of(name) for name in found]
+
+    async def counts(self, tenant: str) -> dict[JobState, int]:
+        """How many jobs of a tenant have each state."""
+        totals = dict.fromkeys(JobState, 0)
+        for shard in range(self._store.shards):
+            stored = await self._store.command("HGETALL", KEYS["job_counts"].at(shard, tenant))
+            for state, count in stored.items():
+                totals[JobState(state)] += int(count)
+        return totals
+
+    async def overdue(self, shard: int, before: int, start: int, most: int) -> list[JobId]:
+        """The jobs of a shard whose next iteration was due before this moment (ms), from the number `start` on."""
+        key = KEYS["jobs_due"].at(shard)
+        found = await self._store.command("ZRANGEBYSCORE", key, "-inf", before, "LIMIT", start, most)
+        return [job_id_of(name) for name in found]
+
+    def _place(self, job_id: JobId) -> tuple[int, str]:
+        return place_of(job_id, self._store.shards)
+
+
+def place_of(job_id: JobId, shards: int) -> tuple[int, str]:
+    """The shard of a job, and its name in keys."""
+    name = f"{job_id.tenant}/{job_id.name}"
+    return crc32(name.encode()) % shards, name
+
+
+def job_id_of(name: str) -> JobId:
+    """The job that has this name in keys."""
+    tenant, _, rest = name.partition("/")
+    kind, _, user = rest.partition(".")
+    return JobId(tenant, kind, user)
+
+
+def _json(record: JobRecord) -> str:
+    return msgspec.json.encode(record).decode()

@@ -1,0 +1,109 @@
+"""The long-running jobs of users: start, list, pause, resume, stop, and the live log."""
+
+import re
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from aiohttp import web
+from msgspec import UnsetType
+
+from core.errors import Forbidden, Invalid
+from core.jobs import Actor, JobId
+from core.jobs.job_log import BEGIN, LogLine
+from core.jobs.views import view_of
+from delivery.endpoints.directory.reading import optional
+from delivery.endpoints.tracking import forced_end
+from delivery.http import sse
+from delivery.http.context import Request, Response, next_page_link
+from delivery.http.problems import invalid_field
+from delivery.http.route import NoParameters
+from delivery.schemas import jobs as schemas
+from delivery.schemas import responses
+
+PlainRequest = Request[None, NoParameters]
+ChangeRequest = Request[schemas.JobChange | None, NoParameters]
+
+_PAGE = 100
+_LINE = re.compile(r"[0-9]{1,15}-[0-9]{1,10}")
+
+
+async def start(request: Request[schemas.JobRequest, NoParameters]) -> Response:
+    """Start a job, or start it again after it was stopped or has failed."""
+    body = request.body
+    job_id = JobId(request.tenant, body.kind, str(body.user))
+    given = {} if isinstance(body.parameters, UnsetType) else body.parameters
+    job = await request.services.jobs.start(job_id, given, body.timezone)
+    return Response(view_of(job), 201, {"Location": f"/v1/jobs/{job.id.name}"})
+
+
+async def list_page(request: Request[None, schemas.JobQuery]) -> Response:
+    """One page of jobs."""
+    query, jobs = request.query, request.services.jobs
+    state, kind = optional(query.state), optional(query.kind) or ""
+    found, cursor = await jobs.list(request.tenant, state, kind, optional(query.cursor) or "", query.limit or _PAGE)
+    counts = await jobs.storage.counts(request.tenant)
+    page = schemas.JobPage([view_of(job) for job in found], counts, cursor or None)
+    return Response(page, headers=next_page_link(request.http, page.next))
+
+
+async def show(request: PlainRequest) -> Response:
+    """Show one job."""
+    return Response(view_of(await request.services.jobs.find(_id(request))))
+
+
+async def pause(request: ChangeRequest) -> Response:
+    """Pause a job; the unit in hand is finished."""
+    reason = request.body.reason if request.body else ""
+    return Response(view_of(await request.services.jobs.pause(_id(request), _actor(request), reason)))
+
+
+async def resume(request: ChangeRequest) -> Response:
+    """Let a paused job go on where it was."""
+    return Response(view_of(await request.services.jobs.resume(_id(request), _actor(request))))
+
+
+async def stop(request: ChangeRequest) -> Response:
+    """End a job; it can be started again."""
+    return Response(view_of(await request.services.jobs.stop(_id(request), _actor(request))))
+
+
+async def follow_log(request: Request[None, schemas.LogQuery]) -> web.StreamResponse:
+    """Stream the log after the line that the client has seen, and every new line, until the client leaves."""
+    job, after = await request.services.jobs.find(_id(request)), _after(request)
+    response = web.StreamResponse(headers=sse.HEADERS)
+    await response.prepare(request.http)
+    lines: AsyncGenerator[LogLine, None] = request.services.jobs.log.follow(job.id, after)
+    with request.context.metrics.streams.track_inprogress():
+        async for line in sse.with_heartbeats(lines, request.options.heartbeat, forced_end(request)):
+            await response.write(sse.HEARTBEAT if line is None else _event(line))
+    return response
+
+
+def _event(line: LogLine) -> bytes:
+    return sse.encode_event(line.id, "line", responses.encode({"at": line.at, "text": line.text}))
+
+
+def _after(request: Request[None, schemas.LogQuery]) -> str:
+    """The line after which the stream begins. Raises `InvalidFields`."""
+    given = request.http.headers.get("Last-Event-ID")
+    if given is None:
+        return optional(request.query.after) or BEGIN
+    if not _LINE.fullmatch(given):
+        detail = "Last-Event-ID must be the id of a line of this log."
+        raise invalid_field("Last-Event-ID", "LAST_EVENT_ID_MALFORMED", detail)
+    return given
+
+
+def _actor(request: ChangeRequest) -> Actor:
+    """Raises Invalid ACTOR_UNKNOWN; Forbidden ADMIN_NEEDED."""
+    actor = request.body.by if request.body else Actor.USER
+    if actor not in (Actor.USER, Actor.ADMIN):
+        raise Invalid("ACTOR_UNKNOWN", "A job is changed by user or admin.", "by")
+    if actor is Actor.ADMIN and not request.key.permits("admin"):
+        raise Forbidden("ADMIN_NEEDED", "To act as an administrator the key needs the scope admin.")
+    return actor
+
+
+def _id(request: Request[Any, Any]) -> JobId:
+    """Raises NotFound JOB_NOT_FOUND."""
+    return JobId.parse(request.tenant, request.http.match_info["job_id"])

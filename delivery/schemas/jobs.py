@@ -1,0 +1,54 @@
+"""The types of jobs: bodies, queries and responses."""
+
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from core.jobs.states import Actor, JobState
+from core.jobs.views import JobView
+from delivery.schemas.requests import Id, RequestModel, ShortText
+
+Kind = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,63}$")]
+
+Parameters = Annotated[dict[str, Any], Meta(description="what the job works with; at most 64 KiB")]
+
+
+class JobRequest(RequestModel, frozen=True):
+    """A job to start: of a user, of a kind that a process of this installation runs."""
+
+    kind: Kind
+    user: Id
+    parameters: Annotated[dict[str, Any], Meta(description="what the job works with; at most 64 KiB")] | UnsetType = (
+        UNSET
+    )
+    timezone: Annotated[str, Meta(max_length=64, description="the user's, for example Europe/Moscow")] = "UTC"
+
+
+class JobChange(RequestModel, frozen=True):
+    """Who changes the job; `admin` needs the scope admin. A pause of an administrator is not ended by a user."""
+
+    by: Annotated[Actor, Meta(description="user or admin")] = Actor.USER
+    reason: ShortText = ""
+
+
+class JobQuery(RequestModel, frozen=True):
+    """The filter and the page of a list of jobs. A filtered page may be shorter than `limit`."""
+
+    state: JobState | UnsetType = UNSET
+    kind: Kind | UnsetType = UNSET
+    cursor: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
+    limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
+
+
+class LogQuery(RequestModel, frozen=True):
+    """`after`: the id of the last line that the client has seen; Last-Event-ID wins."""
+
+    after: Annotated[str, Meta(pattern="^[0-9]{1,15}-[0-9]{1,10}$")] | UnsetType = UNSET
+
+
+class JobPage(Struct):
+    """A page of jobs. `counts`: how many jobs of the tenant have each state. `next`: the cursor of the next page."""
+
+    jobs: list[JobView]
+    counts: dict[JobState, int]
+    next: str | None

@@ -1,0 +1,29 @@
+"""Runs the jobs of users: durable iterations on the queue.
+
+    a task of the tube `jobs` ─▶ JobWorker ─▶ Job.run(iteration) ─▶ lua/jobs/end_iteration.lua ─▶ the next task
+
+Guarantee: a job goes on after every crash and deploy where it was; what it has recorded is never done again.
+Neighbours: `core.jobs` below; siblings (`bots`, `scenarios`, `delivery`) are not imported. Guide: docs/jobs.md.
+"""
+
+from core.jobs import Actor, DailyWindow, Schedule
+from jobs.iteration import Iteration
+from jobs.job import Job
+from jobs.registry import Registry
+from jobs.signals import Finished, NotDone, Pause, Unclear, UnitFailed
+from jobs.worker import JobWorker
+
+__all__ = [
+    "Actor",
+    "DailyWindow",
+    "Finished",
+    "Iteration",
+    "Job",
+    "JobWorker",
+    "NotDone",
+    "Pause",
+    "Registry",
+    "Schedule",
+    "Unclear",
+    "UnitFailed",
+]

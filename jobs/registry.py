@@ -1,0 +1,49 @@
+"""The kinds of jobs whose code this process has: entry points `ada.jobs`, and the modules named in ADA_JOBS."""
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from inspect import isabstract
+from typing import Any
+
+from core.errors import SetupError
+from core.jobs import Schedule
+from jobs.job import Job
+
+GROUP = "ada.jobs"
+
+
+class Registry:
+    """Name → kind of job."""
+
+    def __init__(self, kinds: Iterable[type[Job]]) -> None:
+        self.kinds: Mapping[str, type[Job]] = {kind.name: kind for kind in kinds}
+
+    @property
+    def schedules(self) -> Mapping[str, Schedule]:
+        return {name: kind.schedule for name, kind in self.kinds.items()}
+
+
+def installed(modules: Iterable[str] = ()) -> Registry:
+    """The kinds of all installed packages, and those defined in these modules. Raises SetupError."""
+    found = [_loaded(point.value, point.load) for point in entry_points(group=GROUP)]
+    return Registry([*found, *(kind for module in modules for kind in _defined_in(module))])
+
+
+def _loaded(name: str, load: Callable[[], Any]) -> type[Job]:
+    try:
+        kind = load()
+    except Exception as fault:  # noqa: BLE001 - a foreign package may raise anything while it is imported
+        raise SetupError(f"the job {name} cannot be imported: {type(fault).__name__}: {fault}") from None
+    if not (isinstance(kind, type) and issubclass(kind, Job)):
+        raise SetupError(f"{name} is not a subclass of jobs.Job")
+    return kind
+
+
+def _defined_in(name: str) -> list[type[Job]]:
+    try:
+        module = import_module(name)
+    except Exception as fault:  # noqa: BLE001 - as above
+        raise SetupError(f"the module {name} of ADA_JOBS cannot be imported: {type(fault).__name__}: {fault}") from None
+    members = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Job)]
+    return [one for one in members if not isabstract(one) and one.__module__ == module.__name__]

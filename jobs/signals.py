@@ -1,0 +1,42 @@
+"""What a job raises to say how it goes on; everything else that it raises is a failure of its iteration."""
+
+from datetime import datetime
+
+from core.errors import AdaError
+from core.jobs.states import Actor
+
+
+class Pause(AdaError):
+    """The job is paused: by a limit until a time, or because the sign-in has expired (U-21). The iteration goes on
+    where it was when the job is resumed.
+    """
+
+    def __init__(self, by: Actor, reason: str, until: datetime | None = None) -> None:
+        super().__init__(reason)
+        self.by = by
+        self.reason = reason
+        self.until = until
+
+
+class Finished(AdaError):
+    """The job has reached its end and stops."""
+
+
+class UnitFailed(AdaError):
+    """This unit cannot be done; it is recorded as failed, and the next one begins."""
+
+
+class NotDone(AdaError):
+    """The call of an effect certainly did nothing outside, so it may be repeated."""
+
+
+class Unclear(AdaError):
+    """Whether an effect took place is not known, so it is not repeated; its unit is recorded as unknown."""
+
+
+class Interrupted(BaseException):
+    """The job was paused or stopped, or the process ends: `run` ends after the unit in hand. Not for jobs to catch."""
+
+
+class Lost(BaseException):
+    """Another attempt holds the job: this process was frozen. Nothing more is written. Not for jobs to catch."""

@@ -1,0 +1,160 @@
+"""Runs the iterations of jobs: a worker of the tube `jobs`, in any number of processes.
+
+    task ─▶ the job, if it is still the task's ─▶ begin ─▶ Job.run ─▶ end: the next iteration's task in the same step
+
+Guarantees: an iteration ends once; after a crash another process goes on with what was stored; a shutdown finishes the
+unit in hand and gives the rest to another process at once, without a change of the job's state (U-07 to U-14).
+"""
+
+import asyncio
+import logging
+from datetime import timedelta
+from zoneinfo import ZoneInfo
+
+import msgspec
+from msgspec.structs import replace
+
+from core.errors import AdaError, Refused
+from core.jobs import Actor, JobRecord, Jobs, JobState, StoredJob
+from core.jobs.storage import ATTEMPTS, TUBE, TaskBody
+from core.model.backoff import Backoff
+from core.model.clock import from_ms, to_ms
+from core.queue import Attempt, Done, QueueClient, Result, Retry, Tube
+from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.store import Store
+from jobs.iteration import Iteration
+from jobs.job import Job
+from jobs.registry import Registry
+from jobs.signals import Finished, Interrupted, Lost, Pause
+from jobs.watchdog import Watchdog
+
+log = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=10)
+_BACKOFF = Backoff(timedelta(seconds=2), timedelta(minutes=5))
+_UNKNOWN_KIND = timedelta(seconds=5)
+_MOST_UNKNOWN = 120
+"""Attempts in processes that do not know the kind of the job: another version may run beside them."""
+
+
+class JobWorker:
+    """One per process; to `run()` and to `stop()`."""
+
+    def __init__(
+        self, store: Store, client: QueueClient, registry: Registry, concurrency: int = 100, lease: timedelta = LEASE
+    ) -> None:
+        self._client = client
+        self._registry = registry
+        self._lease = lease
+        self.jobs = Jobs(store)
+        self.watchdog = Watchdog(store, self.jobs)
+        self._storage = self.jobs.storage
+        self._worker = client.worker(TUBE, self.handle, concurrency, lease=lease)
+
+    async def run(self) -> None:
+        """Run iterations until `stop()`."""
+        await self.jobs.kinds.publish(self._registry.schedules)
+        await self._client.tubes.create(Tube(TUBE, attempts=ATTEMPTS))
+        watching = asyncio.create_task(self.watchdog.run())
+        try:
+            await self._worker.run()
+        finally:
+            await cancel_and_wait(watching)
+
+    def stop(self, grace: timedelta) -> None:
+        """End `run`: units in hand are finished, within `grace`; the rest goes back into the queue."""
+        self._worker.stop(grace)
+
+    async def handle(self, attempt: Attempt) -> Result:
+        """One attempt at one iteration."""
+        body = msgspec.json.decode(attempt.body, type=TaskBody)
+        job = await self._storage.read(body.job_id)
+        if job is None or job.record.generation != body.generation or not self._is_due(job.record):
+            return None
+        kind = self._registry.kinds.get(job.id.kind)
+        if kind is None:
+            return await self._wait_for_kind(job, attempt)
+        return await self._attempt(kind, job, attempt)
+
+    def _is_due(self, record: JobRecord) -> bool:
+        """Whether the job runs, or its pause ends by itself now."""
+        if record.state is JobState.PAUSED and record.resume_at:
+            return from_ms(record.resume_at) <= self.jobs.now()
+        return record.state is JobState.RUNNING
+
+    async def _wait_for_kind(self, job: StoredJob, attempt: Attempt) -> Result:
+        """Another process may know this kind. In the end the job has failed."""
+        waited = int(attempt.checkpoint or 0)
+        if waited < _MOST_UNKNOWN:
+            return Retry(_UNKNOWN_KIND, checkpoint=str(waited + 1))
+        await self.jobs.fail(job.id, f"no process knows the kind of job {job.id.kind!r}")
+        return None
+
+    async def _attempt(self, kind: type[Job], job: StoredJob, attempt: Attempt) -> Result:
+        holder = attempt.task.token
+        begun = await self._storage.save(StoredJob(job.id, self._begun(job.record), job.version), holder=holder)
+        if begun is None:  # it was changed at this moment
+            return Retry(timedelta(0), checkpoint=attempt.checkpoint)
+        steps = await self._storage.steps(job.id)
+        stopping = lambda: self._worker.stopping  # noqa: E731
+        iteration = Iteration(self._storage, begun, holder, steps, stopping, self._lease)
+        try:
+            async with asyncio.timeout(kind.max_runtime.total_seconds()):
+                await kind().run(iteration)
+        except (Interrupted, Lost):
+            return self._interrupted(attempt)
+        except Pause as pause:
+            return await self._pause(begun, pause)
+        except Finished as end:
+            return await self._finish(begun, str(end))
+        except Exception as fault:  # noqa: BLE001 - whatever a job raises is its failure
+            return await self._failed(kind, begun, attempt, fault)
+        return await self._end(kind, begun, holder)
+
+    def _begun(self, record: JobRecord) -> JobRecord:
+        return replace(
+            record, state=JobState.RUNNING, paused_by=None, reason="", resume_at=0, begun=True, last_run=self._now()
+        )
+
+    async def _end(self, kind: type[Job], job: StoredJob, holder: str) -> Result:
+        """Without effect if another attempt holds the job, or it has changed: then that change has put a task."""
+        record, zone = job.record, ZoneInfo(job.record.timezone)
+        due = kind.schedule.next(from_ms(record.anchor), from_ms(record.last_run), self.jobs.now(), zone)
+        after = replace(record, iteration=record.iteration + 1, due=to_ms(due), begun=False)
+        await self._storage.end_iteration(StoredJob(job.id, after, job.version), holder, "")
+        return None
+
+    def _interrupted(self, attempt: Attempt) -> Result:
+        """A shutdown gives the rest to another process; a pause, a stop or a lost lease leaves nothing to do."""
+        return Retry(timedelta(0), checkpoint=attempt.checkpoint) if self._worker.stopping else None
+
+    async def _pause(self, job: StoredJob, pause: Pause) -> Result:
+        """A pause or a stop that somebody ordered meanwhile stays."""
+        try:
+            await self.jobs.pause(job.id, pause.by, pause.reason, pause.until)
+        except Refused as refusal:
+            log.info("job %s: not paused by %s: %s", job.id.name, pause.by, refusal.code)
+        return None
+
+    async def _finish(self, job: StoredJob, reason: str) -> Result:
+        try:
+            await self.jobs.stop(job.id, Actor.USER)
+        except Refused as refusal:
+            log.info("job %s: not ended (%s): %s", job.id.name, reason, refusal.code)
+        return None
+
+    async def _failed(self, kind: type[Job], job: StoredJob, attempt: Attempt, fault: Exception) -> Result:
+        """Try again after a pause; in the end the job has failed."""
+        failures = int(attempt.checkpoint or 0) + 1
+        reason = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
+        log.warning("job %s: iteration %s failed (%s): %s", job.id.name, job.record.iteration, failures, reason)
+        if failures < kind.most_failures:
+            return Retry(_BACKOFF.pause(failures), checkpoint=str(failures))
+        try:
+            await self.jobs.fail(job.id, reason[:500])
+        except AdaError as refusal:
+            log.info("job %s: not failed: %s", job.id.name, refusal)
+        return Done()
+
+    def _now(self) -> int:
+        return to_ms(self.jobs.now())

@@ -1,0 +1,18 @@
+-- end_iteration: end an iteration and put the task of the next one
+-- ARGV    id, holder, expected:int, document, due, log, task:rest
+--         expected: the version with which the iteration began; document: the job with the next iteration; due: ms of it; task: as in put
+-- USES    new_tasks, job_log
+-- LATE    tick
+-- RETURNS 1; 0 if another attempt holds the job, or the job has changed since: nothing was written
+-- EVENTS  del of bells
+-- INVARIANT an iteration ends once; a running job has a task
+
+local stored = redis.call('HMGET', job_key(id), 'holder', 'version')
+if stored[1] ~= holder or tonumber(stored[2]) ~= expected then return 0 end
+redis.call('HINCRBY', job_key(id), 'version', 1)
+redis.call('HSET', job_key(id), 'record', document, 'holder', '')
+redis.call('DEL', job_steps_key(id))
+redis.call('ZADD', jobs_due_key(), due, id)
+if log ~= '' then append_log(id, log) end
+add_tasks('jobs', task)
+return 1

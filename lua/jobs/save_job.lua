@@ -1,0 +1,30 @@
+-- save_job: create or change a job, if nothing has changed it meanwhile
+-- ARGV    tenant, id, expected:int, change, state, document, due, holder, log, task:rest
+--         expected: the version that was read, 0 for a new job; change: a random name of this change; document: the job as JSON; due: ms of the next iteration, "" if none is due;
+--         holder: the token of the attempt that begins an iteration, "" if none does; log: a line for the live log, or "";
+--         task: as in put, or nothing
+-- USES    new_tasks, job_log
+-- LATE    tick
+-- RETURNS the new version, also for a repetition; 0 if the job has another version by now: nothing was written
+-- EVENTS  del of bells
+-- INVARIANT a running job has a task; each change is seen once
+
+local stored = redis.call('HMGET', job_key(id), 'version', 'state', 'change')
+local version = tonumber(stored[1] or '0')
+if stored[3] == change then return version end
+if version ~= expected then return 0 end
+if stored[2] ~= state then
+  if stored[2] then redis.call('HINCRBY', job_counts_key(tenant), stored[2], -1) end
+  redis.call('HINCRBY', job_counts_key(tenant), state, 1)
+end
+redis.call('HSET', job_key(id), 'version', version + 1, 'change', change, 'state', state, 'record', document)
+if holder ~= '' then redis.call('HSET', job_key(id), 'holder', holder) end
+redis.call('ZADD', jobs_key(tenant), 'NX', now, id)
+if due == '' then
+  redis.call('ZREM', jobs_due_key(), id)
+else
+  redis.call('ZADD', jobs_due_key(), due, id)
+end
+if log ~= '' then append_log(id, log) end
+if task[1] then add_tasks('jobs', task) end
+return version + 1

@@ -1,0 +1,16 @@
+-- write_iteration: write what an iteration has done, if its attempt still holds the job
+-- ARGV    id, holder, kind, name, value, log
+--         kind: "step" (a result, kept until the iteration ends), "unit" (an item, kept with the job; value "" removes it), or "" (only the
+--         log); log: a line for the live log, or ""
+-- USES    job_log
+-- RETURNS the state of the job; "lost" if another attempt holds it: nothing was written
+-- EVENTS  none
+-- INVARIANT only the attempt that began the iteration last writes
+
+local stored = redis.call('HMGET', job_key(id), 'holder', 'state')
+if stored[1] ~= holder then return 'lost' end
+if kind == 'step' then redis.call('HSET', job_steps_key(id), name, value) end
+if kind == 'unit' and value ~= '' then redis.call('HSET', job_units_key(id), name, value) end
+if kind == 'unit' and value == '' then redis.call('HDEL', job_units_key(id), name) end
+if log ~= '' then append_log(id, log) end
+return stored[2]

@@ -1,0 +1,124 @@
+"""The endpoints /v1/jobs."""
+
+import asyncio
+from datetime import UTC, datetime, time, timedelta
+
+import pytest
+
+from core.jobs import DailyWindow, JobId, Schedule
+from core.model.clock import to_ms
+from tests.delivery.conftest import Api
+
+HOURLY = Schedule(timedelta(hours=1))
+ANNA = {"kind": "hunt", "user": 42, "parameters": {"query": "teacher"}, "timezone": "Europe/Moscow"}
+
+
+@pytest.fixture
+async def hunting(api: Api) -> Api:
+    """An installation in which a process runs jobs of the kind `hunt`."""
+    await api.services.jobs.kinds.publish({"hunt": HOURLY})
+    return api
+
+
+@pytest.mark.row("U-12")
+async def test_a_job_is_started_shown_paused_resumed_and_stopped(hunting: Api) -> None:
+    started = await hunting.call("POST", "/v1/jobs", ANNA)
+    assert (started.status, started.json["id"], started.json["state"]) == (201, "hunt.42", "running")
+    where = started.headers["Location"]
+    assert (await hunting.call("GET", where)).json == started.json
+    paused = await hunting.call("POST", f"{where}:pause", {"reason": "holiday"})
+    assert (paused.json["state"], paused.json["paused_by"], paused.json["reason"]) == ("paused", "user", "holiday")
+    again = await hunting.call("POST", "/v1/jobs", ANNA)
+    assert (again.status, again.code) == (409, "JOB_ALREADY_RUNNING")
+    assert (await hunting.call("POST", f"{where}:resume")).json["state"] == "running"
+    assert (await hunting.call("POST", f"{where}:stop")).json["state"] == "stopped"
+    assert (await hunting.call("POST", f"{where}:resume")).code == "JOB_IN_OTHER_STATE"
+
+
+@pytest.mark.row("U-19")
+async def test_a_user_cannot_end_the_pause_of_an_administrator(hunting: Api) -> None:
+    where = (await hunting.call("POST", "/v1/jobs", ANNA)).headers["Location"]
+    assert (await hunting.call("POST", f"{where}:pause", {"by": "admin"})).status == 200
+    refused = await hunting.call("POST", f"{where}:resume", {"by": "user"})
+    assert (refused.status, refused.code) == (403, "JOB_PAUSED_BY_OTHER")
+    _, secret = await hunting.services.api_keys.create("a manager", {"manage"})
+    manager = hunting.as_key(secret)
+    assert (await manager.call("POST", f"{where}:resume", {"by": "admin"})).code == "ADMIN_NEEDED"
+    assert (await hunting.call("POST", f"{where}:resume", {"by": "admin"})).json["state"] == "running"
+
+
+async def test_jobs_are_listed_with_their_numbers_by_state(hunting: Api) -> None:
+    for user in range(3):
+        await hunting.call("POST", "/v1/jobs", {"kind": "hunt", "user": user})
+    await hunting.call("POST", "/v1/jobs/hunt.1:stop")
+    everything = (await hunting.call("GET", "/v1/jobs")).json
+    assert everything["counts"] == {"running": 2, "paused": 0, "stopped": 1, "failed": 0}
+    stopped = (await hunting.call("GET", "/v1/jobs?state=stopped")).json
+    assert [job["id"] for job in stopped["jobs"]] == ["hunt.1"]
+    first = (await hunting.call("GET", "/v1/jobs?limit=2")).json
+    rest = (await hunting.call("GET", f"/v1/jobs?limit=2&cursor={first['next']}")).json
+    assert {job["id"] for job in first["jobs"] + rest["jobs"]} == {"hunt.0", "hunt.1", "hunt.2"}
+    assert rest["next"] is None
+
+
+async def test_a_job_of_another_tenant_does_not_exist(hunting: Api) -> None:
+    await hunting.services.jobs.start(JobId("another", "hunt", "42"))
+    for call in (("GET", "/v1/jobs/hunt.42"), ("POST", "/v1/jobs/hunt.42:stop"), ("GET", "/v1/jobs/hunt.42/log")):
+        assert (await hunting.call(*call)).code == "JOB_NOT_FOUND"
+    assert (await hunting.call("GET", "/v1/jobs")).json["jobs"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"kind": "nothing", "user": 1}, "JOB_KIND_UNKNOWN"),
+        ({"kind": "hunt", "user": 1, "timezone": "Atlantis"}, "TIMEZONE_UNKNOWN"),
+        ({"kind": "hunt", "user": 1, "parameters": {"profile": "x" * 70_000}}, "PARAMETERS_TOO_LARGE"),
+    ],
+)
+async def test_a_job_that_cannot_be_started_is_refused(hunting: Api, body: dict[str, object], code: str) -> None:
+    refused = await hunting.call("POST", "/v1/jobs", body)
+    assert refused.status in (400, 422)
+    assert code in refused.body.decode()
+    assert (await hunting.call("GET", "/v1/jobs")).json["jobs"] == []
+
+
+async def test_an_iteration_waits_for_the_window_of_the_user(hunting: Api) -> None:
+    hour = datetime.now(UTC).hour
+    window = DailyWindow(time((hour + 2) % 24), time((hour + 3) % 24))
+    await hunting.services.jobs.kinds.publish({"night": Schedule(timedelta(hours=1), window)})
+    job = (await hunting.call("POST", "/v1/jobs", {"kind": "night", "user": 1})).json
+    due = datetime.fromisoformat(job["next_run"])
+    assert due.time() == window.begin
+    assert to_ms(due) > to_ms(datetime.now(UTC))
+
+
+@pytest.mark.row("U-22")
+async def test_the_live_log_is_streamed_and_resumes_after_the_last_line_seen(hunting: Api) -> None:
+    where = (await hunting.call("POST", "/v1/jobs", ANNA)).headers["Location"]
+    headers = {"Authorization": f"Bearer {hunting.secret}"}
+
+    async def next_event(after: str) -> tuple[str, str]:
+        """(id, data) of the first event after this line."""
+        more = {"Last-Event-ID": after} if after else {}
+        async with (
+            asyncio.timeout(20),
+            hunting.session.get(f"{hunting.url}{where}/log", headers={**headers, **more}) as response,
+        ):
+            event = {}
+            async for line in response.content:
+                name, _, value = line.decode().strip().partition(": ")
+                event[name] = value
+                if not name and "id" in event:
+                    break
+        return event["id"], event["data"]
+
+    first, text = await next_event("")
+    assert '"text":"started by user"' in text
+    waiting = asyncio.create_task(next_event(first))
+    await hunting.call("POST", f"{where}:pause")
+    second, text = await waiting
+    assert '"text":"paused by user"' in text
+    assert second != first
+    refused = await hunting.call("GET", f"{where}/log", headers={"Last-Event-ID": "nonsense"})
+    assert refused.status in (400, 422)

@@ -1,0 +1,75 @@
+"""When iterations are due: no drift, none twice, none skipped; windows on the user's wall clock."""
+
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import Invalid
+from core.jobs import DailyWindow, Schedule
+
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+MINUTES = timedelta(minutes=1)
+EVERY_TEN = Schedule(10 * MINUTES)
+MOSCOW = ZoneInfo("Europe/Moscow")
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.row("U-04")
+def test_iterations_are_due_on_a_grid_without_drift() -> None:
+    due = NOON
+    for n in range(1, 100):
+        due = EVERY_TEN.next(NOON, due, due + timedelta(seconds=30), UTC)
+        assert due == NOON + n * 10 * MINUTES
+
+
+@pytest.mark.row("U-04")
+def test_iterations_that_were_missed_are_made_up_for_by_one_at_once() -> None:
+    late = NOON + 57 * MINUTES
+    assert EVERY_TEN.next(NOON, NOON, late, UTC) == late, "an iteration that took 57 minutes"
+    assert EVERY_TEN.next(NOON, late, late + MINUTES, UTC) == NOON + 60 * MINUTES
+
+
+def test_outside_the_window_an_iteration_waits_for_its_opening() -> None:
+    schedule = Schedule(10 * MINUTES, DailyWindow(time(9), time(20)))
+    assert schedule.first(NOON, MOSCOW) == NOON
+    evening = datetime(2026, 11, 22, 20, 30, tzinfo=MOSCOW)
+    assert schedule.first(evening, MOSCOW) == datetime(2026, 11, 23, 9, tzinfo=MOSCOW)
+    early = datetime(2026, 11, 22, 3, tzinfo=MOSCOW)
+    assert schedule.first(early, MOSCOW) == datetime(2026, 11, 22, 9, tzinfo=MOSCOW)
+
+
+def test_a_window_may_cross_midnight_and_a_change_of_the_clock() -> None:
+    schedule = Schedule(10 * MINUTES, DailyWindow(time(22), time(4)))
+    assert schedule.first(datetime(2026, 11, 22, 3, tzinfo=BERLIN), BERLIN) == datetime(2026, 11, 22, 3, tzinfo=BERLIN)
+    day_of_change = datetime(2026, 10, 25, 12, tzinfo=BERLIN)
+    assert schedule.first(day_of_change, BERLIN) == datetime(2026, 10, 25, 22, tzinfo=BERLIN)
+
+
+@given(
+    st.integers(1, 10_000).map(lambda seconds: timedelta(seconds=seconds)),
+    st.integers(0, 100_000).map(lambda seconds: timedelta(seconds=seconds)),
+    st.integers(0, 100_000).map(lambda seconds: timedelta(seconds=seconds)),
+)
+def test_the_next_iteration_is_later_and_at_most_a_period_away(
+    period: timedelta, begun_after: timedelta, took: timedelta
+) -> None:
+    begun = NOON + begun_after
+    following = Schedule(period).next(NOON, begun, begun + took, UTC)
+    assert following > begun
+    assert begun + took <= following <= begun + took + period
+
+
+@pytest.mark.parametrize("period", [timedelta(0), timedelta(seconds=-1), timedelta(days=3650)])
+def test_a_period_out_of_range_is_refused(period: timedelta) -> None:
+    with pytest.raises(Invalid) as refusal:
+        Schedule(period)
+    assert refusal.value.code == "PERIOD_OUT_OF_RANGE"
+
+
+def test_an_empty_window_is_refused() -> None:
+    with pytest.raises(Invalid) as refusal:
+        Schedule(MINUTES, DailyWindow(time(9), time(9)))
+    assert refusal.value.code == "WINDOW_EMPTY"
