@@ -39,5 +39,5 @@ async def test_a_step_costs_one_script_and_a_message_one_more(server: Server) ->
     world = World(server)
     await world.open()
     await world.play(PLAN, CHAIN, [])
-    assert world.store.scripts == Counter(begin_run=1, save_run=10, enqueue=3)
+    assert world.store.scripts == Counter(meet_person=1, begin_run=1, save_run=10, enqueue=3)
     await world.close()

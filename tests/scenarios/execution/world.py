@@ -30,6 +30,7 @@ from scenarios.execution.runs import Runs, run_id
 from scenarios.execution.slow_steps import SlowSteps
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.versions import Versions
+from scenarios.people import People
 from scenarios.schema import ActionType
 from tests.scenarios.engine.play import PLACE
 from tests.scenarios.engine.reference import Expected, Planned
@@ -109,10 +110,10 @@ class World:
         number, self.has_crashed = next(_numbers), False
         bot = FixedBot(bot_of(plan, scenario), f"v{number}")
         event = {"id": f"e{number}", "source": "test", "channel": "echo", "user_id": number, "event_text": "x"}
-        for crash in (*crashes, None):
+        for number_of_attempt, crash in enumerate((*crashes, None), 1):
             self.store.left = crash
             try:
-                await self._process(bot, plan).handle_event(attempt_of(self.stack, event))
+                await self._process(bot, plan).handle_event(attempt_of(self.stack, event, number_of_attempt))
                 break
             except Crash:
                 self.has_crashed = True
@@ -133,7 +134,7 @@ class World:
         parking = Parking(self.store, self.services.queue, runs, self.ends, TENANT)
         slow = SlowSteps(self.services.queue, runs, executor, parking, {})
         driver = Driver(runs, executor, self.services.deliveries, self.ends, parking, slow, patience=30)
-        return Handlers(bot, versions, runs, driver, 1)  # type: ignore[arg-type]
+        return Handlers(bot, People(self.store, TENANT), versions, runs, driver, 1)  # type: ignore[arg-type]
 
 
 def bot_of(plan: Plan, scenario: Scenario) -> Bot:
@@ -187,7 +188,7 @@ def planned_results(results: Any) -> dict[str, Any]:
     return {name: value for name, value in results.items() if name not in NOT_PLANNED}
 
 
-def attempt_of(stack: Stack, event: dict[str, Any]) -> Attempt:
+def attempt_of(stack: Stack, event: dict[str, Any], number: int) -> Attempt:
     body = msgspec.json.encode(event).decode()
-    task = Task(0, "1", "token", 1, 0, 0, body, "", 0, "", "", 0)
+    task = Task(0, "1", "token", number, 0, 0, body, "", 0, "", "", 0)
     return Attempt(stack.queue, task, timedelta(seconds=5))
