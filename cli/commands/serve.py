@@ -33,6 +33,7 @@ from core.admission.idempotency import Idempotency
 from core.directory import Directory
 from core.directory.importing import Importing
 from core.history.channels import Channels
+from core.history.choices import Choices
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
 from core.jobs import Jobs
@@ -158,7 +159,7 @@ async def opened_ingress(store: Store, settings: Settings) -> Mapping[str, Ingre
 def events_of(store: Store, settings: Settings) -> Mapping[str, Events]:
     """The tenant with a bot in ADA_SCENARIOS."""
     tenant = settings.bot_tenant
-    return {tenant: Events(QueueClient(store), tenant)} if settings.scenarios else {}
+    return {tenant: Events(QueueClient(store), tenant, Choices(store))} if settings.scenarios else {}
 
 
 async def send_webhooks(runtime: WebhookRuntime) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 
+from core.history.choices import Choices
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates import sms, telegram_events, telegram_updates, vk_events
@@ -29,7 +30,7 @@ def events_ingress(
     store: Store, client: QueueClient, tenant: str, max_age: timedelta = MAX_AGE
 ) -> Mapping[str, Ingress]:
     """For the scenarios of the tenant's bot, by channel."""
-    events, gathering = Events(client, tenant), telegram_gathering(store, client, tenant)
+    events, gathering = Events(client, tenant, Choices(store)), telegram_gathering(store, client, tenant)
     return {
         channel: EventIngress(events, gathering, Presses(client, tenant, channel), source, read, max_age)
         for channel, source, read in (

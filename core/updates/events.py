@@ -16,8 +16,10 @@ from typing import Any
 import msgspec
 
 from core.errors import Invalid
+from core.history.choices import Choices
 from core.model.backoff import Backoff
 from core.queue import NewTask, QueueClient, Tube
+from core.updates.choices import answered
 
 TUBE = "events"
 KINDS = ("text", "callback", "new_member")
@@ -36,11 +38,12 @@ Event = Mapping[str, Any]
 
 
 class Events:
-    """Puts the events of one tenant's bot. One per process."""
+    """Puts the events of one tenant's bot. One per process. `choices`: to see answers by number."""
 
-    def __init__(self, client: QueueClient, tenant: str) -> None:
+    def __init__(self, client: QueueClient, tenant: str, choices: Choices | None = None) -> None:
         self._client = client
         self._tenant = tenant
+        self._choices = choices
 
     async def open(self) -> None:
         """Create the tube. A person who waits for an hour no longer expects an answer."""
@@ -51,6 +54,8 @@ class Events:
         it.
         """
         stored = checked({**event, "source": source})
+        if self._choices is not None:
+            stored = await answered(stored, self._choices)
         body = msgspec.json.encode(stored)
         if len(body) > MAX_BYTES:
             raise Invalid("EVENT_TOO_LARGE", f"An event has at most {MAX_BYTES // 1024} KiB.")

@@ -63,7 +63,7 @@ def _message(event_id: str, message: Json) -> Arrival | None:
         return None  # a notice, for example of a new title
     event = {
         **_head(event_id, "text", message["from_id"], message["peer_id"]),
-        "message_id": message.get("id") or message.get("conversation_message_id"),
+        "message_id": _number(message),
         "event_text": message.get("text") or "",
         "event_date": datetime.fromtimestamp(message["date"], UTC).isoformat(),
         "attachments": [_attachment(one) for one in message.get("attachments", []) if one["type"] in _FILES],
@@ -76,6 +76,11 @@ def _message(event_id: str, message: Json) -> Arrival | None:
     elif (data := _data(payload)) is not None:
         event |= {"kind": "callback", "callback_data": data}
     return Arrival(event)
+
+
+def _number(message: Json) -> Any:
+    """A message is named by its number in the dialog, as presses name it: in chats the other id is always 0."""
+    return message.get("conversation_message_id") or message.get("id")
 
 
 def _press(event_id: str, press: Json, now: datetime) -> Arrival | None:
@@ -134,7 +139,7 @@ def _reply(message: Any) -> dict[str, Any]:
     if not isinstance(message, dict):
         return {}
     return {
-        "reply_message_id": message.get("id") or message.get("conversation_message_id"),
+        "reply_message_id": _number(message),
         "reply_message_text": message.get("text") or "",
         "reply_user_id": message["from_id"],
     }
