@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-_FOLDER = Path(__file__).with_name("sounds")
+_FOLDER = Path(__file__).with_name("tones")
 TONES = {name: (_FOLDER / f"tone.{suffix}").read_bytes() for name, suffix in (("opus", "ogg"), ("mp3", "mp3"))}
 TONES |= dict.fromkeys(("wav", "wav16"), (_FOLDER / "tone.wav").read_bytes())
 TYPES = {"opus": "audio/ogg", "mp3": "audio/mpeg", "wav": "audio/wav", "wav16": "audio/x-wav"}

@@ -144,9 +144,9 @@ async def test_without_espeak_the_call_fails_with_the_package_to_install(
 @pytest.mark.usefixtures("programs")
 async def test_only_sound_files_are_read(tmp_path: Path) -> None:
     """A playlist could name other files of this machine, or addresses of its network."""
-    sound, playlist = tmp_path / "sound.wav", tmp_path / "list.m3u8"
+    sound, playlist = tmp_path / "sound.wav", tmp_path / "list"
     await Espeak("", MINUTE).synthesize(Speech("x", format=SoundFormat.WAV), sound)
-    playlist.write_text(f"#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n{sound}\n#EXT-X-ENDLIST\n")
+    playlist.write_text("ffconcat version 1.0\nfile sound.wav\nduration 1\n")
     assert await duration_of(sound, MINUTE) > timedelta(0)
     for file in (playlist, Path(__file__)):
         with pytest.raises(AiRefused):
