@@ -5,6 +5,7 @@ Every benchmark starts its own Valkey and its own processes in a temporary direc
     delivery    how late, how many, how expensive: deliveries, from the HTTP API to the provider
     queue       cost, rates, latency and memory of the queue alone
     people      import, expansion of groups, quotas, latency of the bot
+    scenarios   latency, rate and cost of bots written in YAML
     baselines   bare mechanisms and other queues, to compare with in the same run
     harness     what every benchmark needs: a server, child processes, cost counters, result rows
 
@@ -21,5 +22,6 @@ MODULES: Mapping[str, str] = {
     "memory": "bench.delivery.memory",
     "queue": "bench.queue",
     "people": "bench.people",
+    "scenarios": "bench.scenarios",
 }
 """The module of each benchmark, by the name that `./ada bench` takes."""

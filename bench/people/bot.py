@@ -48,29 +48,35 @@ async def start_bot(env: Environment) -> tuple[str, ChildProcess]:
     return str(facts["page"]), bot
 
 
-async def answers_to(sandbox: HttpClient, people: Sequence[int], per_second: float) -> list[float]:
-    """Everybody writes /start; returns the ms until each was answered. Raises CommandFailed if one is not answered."""
+async def answers_to(
+    sandbox: HttpClient, people: Sequence[int], per_second: float, text: str = "/start", answer: str = ""
+) -> list[float]:
+    """Everybody writes `text`; returns the ms until each was answered, with the text `answer` if one is given. Raises
+    CommandFailed if one is not answered.
+    """
     began: dict[str, float] = {}
     next_at = time.time()
     for person in people:
         await asyncio.sleep(next_at - time.time())
         next_at = max(next_at, time.time()) + 1 / per_second
         began[str(person)] = time.time()
-        await sandbox.call("POST", "/write/telegram-bot", {"address": person, "text": "/start"})
+        await sandbox.call("POST", "/write/telegram-bot", {"address": person, "text": text})
     deadline = time.monotonic() + _TIMEOUT
-    while len(answered := await first_answers(sandbox, began)) < len(began):
+    while len(answered := await first_answers(sandbox, began, answer)) < len(began):
         if time.monotonic() > deadline:
             raise CommandFailed(f"the bot answered {len(answered)} of {len(began)} people")
         await asyncio.sleep(0.1)
     return [(answered[person] - moment) * 1000 for person, moment in began.items()]
 
 
-async def first_answers(sandbox: HttpClient, people: dict[str, float]) -> dict[str, float]:
-    """Person → moment of the first message of the bot (Unix s), for those who have one."""
+async def first_answers(sandbox: HttpClient, people: dict[str, float], answer: str = "") -> dict[str, float]:
+    """Person → moment of the first message of the bot (Unix s), for those who have one. `answer`: its text, if only
+    that one counts.
+    """
     query = {"channel": "telegram-bot", "limit": "10000"}
     messages = (await sandbox.call("GET", "/inbox.json", query=query))["messages"]
     found: dict[str, float] = {}
     for message in messages:
-        if message["address"] in people:
+        if message["address"] in people and answer in ("", message["text"]):
             found.setdefault(message["address"], message["at"])
     return found

@@ -16,6 +16,7 @@ BENCHMARKS: Mapping[str, str] = {
     "memory": "bytes of a scheduled delivery",
     "queue": "complexity, rates, latency and memory of the queue",
     "people": "import of people, expansion of groups, cost of quotas, latency of the bot",
+    "scenarios": "latency, rate and cost of bots written in YAML, beside a bare aiogram bot",
 }
 
 

@@ -162,8 +162,27 @@ async def test_people_reports_import_expansion_quotas_and_the_bot(
     assert 0 < answered[0]["answer_p50_ms"] <= answered[0]["answer_p99_ms"]
 
 
+async def test_scenarios_report_the_cost_of_a_step(capsys: pytest.CaptureFixture[str]) -> None:
+    few, many = await rows_of(capsys, "scenarios", "--short", "steps")
+    assert (few["stored_runs"], many["stored_runs"]) == (0, 100)
+    assert 0 < many["scripts_per_step"] <= 2
+    assert 0 < many["commands_per_step"] < 20
+
+
+@pytest.mark.long
+async def test_scenarios_are_compared_with_a_bare_aiogram_bot(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = await rows_of(capsys, "scenarios", "--short", "latency", "rate", "waiting")
+    latency, rate, waiting = ([row for row in rows if row["part"] == part] for part in ("latency", "rate", "waiting"))
+    assert [(row["system"], row["send"]) for row in latency] == [
+        ("bare aiogram", "1"), ("bare aiogram", "5"), ("ada", "1"), ("ada", "5")
+    ]  # fmt: skip
+    assert all(row["n"] == 20 and 0 < row["request_p50_ms"] <= row["request_p99_ms"] for row in latency)
+    assert [(row["system"], row["updates_per_s"] > 0) for row in rate] == [("bare aiogram", True), ("ada", True)]
+    assert [row["runs"] for row in waiting] == [0, 50]
+
+
 def test_an_unknown_part_or_peer_is_wrong_usage() -> None:
-    for args in (["queue", "luck"], ["queue", "--beside", "celery"], ["people", "luck"]):
+    for args in (["queue", "luck"], ["scenarios", "luck"], ["queue", "--beside", "celery"], ["people", "luck"]):
         assert main(["bench", *args]) == WRONG_USAGE
 
 

@@ -1,0 +1,71 @@
+"""bench scenarios latency: from an update to the request at the sandbox's Bot API, beside a bare aiogram bot.
+
+People write one after the other at a fixed rate: "one" is answered with one message, "five" with a chain of five. The
+time runs from the call that makes a person write until the sandbox receives the first, or the fifth, message: long
+polling, the queue, the run and the courier are all in it. Both systems are measured in each round, in turn.
+"""
+
+from collections import defaultdict
+from itertools import count
+
+from bench.harness.report import Row, Rows, log_progress, percentile, report_target
+from bench.people.bot import answers_to
+from bench.queue.measurements import latency_columns
+from bench.scenarios.sizes import Sizes
+from bench.scenarios.systems import ADA, SYSTEMS, bench_environment, running, start_sandbox
+from cli.client.http_client import HttpClient, connect
+
+P50_MS, P99_MS = 10.0, 30.0
+SENDS = {"one": "1", "five": "5"}
+"""What is written → the message whose arrival is measured."""
+
+FIRST_PERSON, WARM_UP = 100_001, 20
+
+
+async def measure(sizes: Sizes, rows: Rows) -> None:
+    waits: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    people = People()
+    async with bench_environment() as env:
+        page = await start_sandbox(env)
+        async with connect(page, "") as sandbox:
+            for number in range(sizes.rounds):
+                for system in SYSTEMS:
+                    log_progress(f"round {number + 1} of {sizes.rounds}: {system}")
+                    async with running(env, system):
+                        await measure_round(sandbox, sizes, people, waits, system)
+    show(waits, rows)
+
+
+class People:
+    """People who have not written yet."""
+
+    def __init__(self) -> None:
+        self._numbers = count(FIRST_PERSON)
+
+    def next(self, many: int) -> list[int]:
+        return [next(self._numbers) for _ in range(many)]
+
+
+async def measure_round(
+    sandbox: HttpClient,
+    sizes: Sizes,
+    people: People,
+    waits: defaultdict[tuple[str, str], list[float]],
+    system: str,
+) -> None:
+    for written, answer in SENDS.items():
+        await answers_to(sandbox, people.next(WARM_UP), sizes.per_second, written, answer)
+        waits[system, written] += await answers_to(
+            sandbox, people.next(sizes.updates), sizes.per_second, written, answer
+        )
+
+
+def show(waits: defaultdict[tuple[str, str], list[float]], rows: Rows) -> None:
+    for (system, written), found in waits.items():
+        known: Row = {"part": "latency", "system": system, "send": SENDS[written], "n": len(found)}
+        rows.show({**known, **latency_columns("request", found)})
+    for written, answer in SENDS.items():
+        found = waits[ADA, written]
+        for name, share, target in (("p50", 0.5, P50_MS), ("p99", 0.99, P99_MS)):
+            value = percentile(found, share)
+            report_target(f"send {answer} of a chain, {name} ms", value, f"≤ {target:g}", value <= target)
