@@ -21,34 +21,40 @@ _CODE = re.compile(f"[{ALPHABET}]{{{LENGTH}}}")
 
 
 class SandboxChat:
-    """The chat of the person with the Telegram id `address`, who is shown as `name`."""
+    """The chat of the person with the Telegram id `address`, who is shown as `name`: that with the bot, or a group."""
 
-    def __init__(self, sandbox: HttpClient, address: int, name: str, show: ShowLine) -> None:
+    def __init__(self, sandbox: HttpClient, address: int, name: str, show: ShowLine, *, group: int = 0) -> None:
         self._sandbox = sandbox
         self._address = address
         self._name = name
         self._show = show
+        self._group = group
         self._shown: dict[int, str] = {}
 
-    async def write(self, text: str) -> None:
-        """Writes to the bot; returns after its answer. Raises CommandFailed if there is none in time."""
+    async def write(self, text: str, *, is_answered: bool = True) -> None:
+        """Writes to the bot; returns after its answer, if one is expected. Raises CommandFailed if there is none in
+        time.
+        """
         before = {message["id"] for message in await self._read()}
         self._show(self._name, text)
-        await self._sandbox.call("POST", "/write/telegram-bot", {"address": self._address, "text": text})
-        await self._wait_for(lambda message: message["id"] not in before, "an answer")
+        about = {"name": self._name, **({"chat": self._group} if self._group else {})}
+        await self._sandbox.call("POST", "/write/telegram-bot", {"address": self._address, "text": text, **about})
+        if is_answered:
+            await self.find(lambda message: message["id"] not in before, "an answer")
 
     async def press(self, label: str) -> None:
         """Presses the newest button with this label. Raises CommandFailed if the bot shows none in time."""
-        message, data = await self._wait_for(lambda message: _button(message, label), f"a button {label!r}")
+        message, data = await self.find(lambda message: _button(message, label), f"a button {label!r}")
         self._show(self._name, f"[{label}]")
         body = {"address": self._address, "message": message, "button": data}
         await self._sandbox.call("POST", "/press/telegram-bot", body)
 
-    async def read(self, fragment: str) -> None:
-        """Waits for a message with this text. Raises CommandFailed if there is none in time."""
-        await self._wait_for(lambda message: fragment in message["text"], f"{fragment!r}")
+    async def read(self, fragment: str) -> str:
+        """Waits for a message with this text; returns it. Raises CommandFailed if there is none in time."""
+        found = await self.find(lambda message: message if fragment in message["text"] else None, f"{fragment!r}")
+        return str(found["text"])
 
-    async def _wait_for(self, find: Callable[[dict[str, Any]], Any], what: str) -> Any:
+    async def find(self, find: Callable[[dict[str, Any]], Any], what: str) -> Any:
         """Shows what the bot writes until `find` returns something for a message, newest first; returns that."""
         try:
             async with asyncio.timeout(_TIMEOUT):
@@ -63,12 +69,12 @@ class SandboxChat:
 
     async def _read(self) -> list[dict[str, Any]]:
         """The bot's messages; new and changed ones are shown."""
-        chat = await self._sandbox.call("GET", f"/chat/telegram-bot?address={self._address}")
+        chat = await self._sandbox.call("GET", f"/chat/telegram-bot?address={self._group or self._address}")
         messages = [message for message in chat["messages"] if message["from"] == "bot"]
         for message in messages:
             if self._shown.get(message["id"]) != message["text"]:
                 self._shown[message["id"]] = message["text"]
-                for line in message["text"].splitlines():
+                for line in message["text"].splitlines() or [f"[{message['kind']}]"]:
                     self._show("bot", line)
         return messages
 

@@ -1,15 +1,17 @@
-"""The verb demo: starts everything, sends one message, lets a teacher write from a chat, checks what arrived, stops.
+"""The verb demo: starts everything, plays, checks what arrived, stops. It uses no settings, credentials or data of the
+caller.
 
-It uses no settings, credentials or data of the caller.
-Exit code 0 only if both histories say that all recipients were reached and the sandbox's inbox contains exactly the
-texts.
+`demo`: sends one message, and lets a teacher write from a chat. Exit code 0 only if both histories say that all
+recipients were reached and the sandbox's inbox contains exactly the texts.
+`demo scenarios`: people use a bot that is written in YAML (`demo_scenarios`). Exit code 0 only if it did all it should.
 """
 
 import asyncio
 import os
 import tempfile
-from argparse import Namespace
-from collections.abc import Mapping
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,13 +20,15 @@ from bots import catalogue
 from cli.client.format_history import format_event, format_history
 from cli.client.http_client import HttpClient, JsonObject, connect
 from cli.client.sandbox_chat import SandboxChat, mailed_code
-from cli.command import FAILURE, SUCCESS, Command, no_arguments
+from cli.command import FAILURE, SUCCESS, Command
+from cli.commands import demo_scenarios
 from cli.commands.deliveries import delivery_path, print_result
 from cli.commands.up import CHANNELS, print_text_line, run_until, start_everything
 from cli.processes.startup import stop_requested
 from cli.processes.supervisor import PrintLine
 from cli.settings.settings import Configuration, load
 from cli.settings.sources import PREFIX
+from examples import SCHOOL_BOT
 
 TEXT = 'Моей пары сегодня не будет: «Сети», ауд. 42 {"замена": [1, 2]} 🙂'
 
@@ -44,22 +48,27 @@ GROUP, MEMBERS = "ИВТ-21", (1, 2, 3)
 CHAT_TEXT = "Завтра собираемся в 9:00"
 
 
+def declare(parser: ArgumentParser) -> None:
+    parser.add_argument("play", nargs="?", choices=PLAYS, default="delivery", help="what is shown (delivery)")
+
+
 def run(arguments: Namespace) -> int:
+    play = PLAYS[arguments.play]
     with tempfile.TemporaryDirectory(prefix="ada-demo-") as directory:
-        return asyncio.run(demo(isolated_configuration(Path(directory)), arguments.json))
+        return asyncio.run(show(play, isolated_configuration(Path(directory), play.settings), arguments.json))
 
 
-def isolated_configuration(directory: Path) -> Configuration:
+def isolated_configuration(directory: Path, settings: Mapping[str, str]) -> Configuration:
     """A configuration without the caller's settings. The children inherit our environment and working directory."""
     for name in [name for name in os.environ if name.startswith(PREFIX)]:
         del os.environ[name]
     os.chdir(directory)
-    os.environ |= {"ADA_HTTP": "127.0.0.1:0", "ADA_QUIET_HOURS": "off", "ADA_LOG_LEVEL": "warning"}
+    os.environ |= {"ADA_HTTP": "127.0.0.1:0", "ADA_QUIET_HOURS": "off", "ADA_LOG_LEVEL": "warning", **settings}
     return load(os.environ, directory)
 
 
-async def demo(configuration: Configuration, as_json: bool) -> int:
-    return await run_until(stop_requested(), deliver(configuration, as_json))
+async def show(play: "Play", configuration: Configuration, as_json: bool) -> int:
+    return await run_until(stop_requested(), play.show(configuration, as_json))
 
 
 async def deliver(configuration: Configuration, as_json: bool) -> int:
@@ -172,4 +181,35 @@ def is_complete(
     return all_reached and arrived == expected
 
 
-COMMANDS: Mapping[str, Command] = {"demo": Command(no_arguments, run)}
+# the bot written in YAML
+
+
+async def show_scenarios(configuration: Configuration, as_json: bool) -> int:
+    """Raises CommandFailed if the bot does not do what it should."""
+    print_line = print_nothing if as_json else print_text_line
+    print_line("demo", f"starting everything, with the bot of {SCHOOL_BOT}")
+    async with (
+        start_everything(configuration, print_line) as installation,
+        connect(installation.http, installation.api_key) as api,
+        connect(str(installation.inbox), "") as sandbox,
+    ):
+        result = await demo_scenarios.play(demo_scenarios.Stage(api, sandbox, print_line))
+        print_result(result, as_json, f"\n{format_history(result['history'])}\n")
+    print_line("demo", "stopped; the bot did all it should")
+    return SUCCESS
+
+
+@dataclass(frozen=True)
+class Play:
+    """What the command shows, and the settings that it needs."""
+
+    show: Callable[[Configuration, bool], Coroutine[Any, Any, int]]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+PLAYS: Mapping[str, Play] = {
+    "delivery": Play(deliver),
+    "scenarios": Play(show_scenarios, {"ADA_SCENARIOS": str(SCHOOL_BOT)}),
+}
+
+COMMANDS: Mapping[str, Command] = {"demo": Command(declare, run)}

@@ -49,6 +49,15 @@ def test_demo_delivers_over_every_channel_and_succeeds(installation: Installatio
     assert (shown["chat"]["origin"], shown["chat"]["verdict"]) == ("telegram-bot", "all_reached")
 
 
+def test_demo_scenarios_plays_the_example_bot_and_succeeds(installation: Installation) -> None:
+    done = installation.ada("demo", "scenarios", "--json")
+    assert done.returncode == 0, done.stderr + done.stdout
+    shown = json.loads(done.stdout)
+    assert (shown["reminder"]["state"], shown["reminder"]["counts"]["sent"]) == ("cancelled", 0)
+    assert (shown["history"]["verdict"], shown["history"]["counts"]["reached"]) == ("all_reached", 2)
+    assert shown["joined"]
+
+
 async def test_requests_above_the_configured_rate_get_429(own_server: Server, tmp_path: Path) -> None:
     settings = {"ADA_REDIS_URL": own_server.url, "ADA_DATA": str(tmp_path / "data"), "ADA_HTTP": "127.0.0.1:0"}
     limits = {"ADA_API_KEY": "ada_limited", "ADA_HTTP_RATE": "0.01", "ADA_HTTP_BURST": "2"}
