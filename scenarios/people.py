@@ -46,12 +46,12 @@ class People:
     async def met(self, event: Mapping[str, Any]) -> str:
         """Create or refresh the record of the event's person; return the person's state, "" if there is none.
 
-        A name that the event does not have stays; an empty one is removed.
+        An event with a name has all of them: the others are removed. Without any, for example from an SMS, they stay.
         """
         channel, chat = str(event["channel"]), str(event.get("chat_id") or "")
         for user, names in _joined(event):
             await self._meet(channel, user, chat, names)
-        names = {name: event[name] for name in _NAMES if name in event}
+        names = {name: event.get(name) for name in _NAMES} if any(name in event for name in _NAMES) else {}
         return await self._meet(channel, str(event["user_id"]), chat, names)
 
     async def _meet(self, channel: str, user: str, chat: str, names: Mapping[str, Any]) -> str:

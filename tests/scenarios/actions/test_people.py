@@ -24,7 +24,7 @@ async def test_each_event_creates_or_refreshes_the_record_of_its_person(bench: B
     people = bench.people
     await people.met(ANNA_WRITES)
     moved(store, HOUR)
-    await people.met({**ANNA_WRITES, "chat_id": GROUP, "username": "anna", "last_name": None})
+    await people.met({**PRIVATE, "first_name": "Анна", "chat_id": GROUP, "username": "anna"})
     person = await people.find("telegram-bot", str(ANNA))
     assert person is not None
     assert (person.username, person.first_name, person.last_name) == ("anna", "Анна", "")

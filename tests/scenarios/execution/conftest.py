@@ -58,8 +58,8 @@ class Running:
 
 
 class Installation:
-    """`folder`: the bot's. `types`: the action types; a test may add its own. `models`: nothing is set up. `bot_api`: token
-    and URL, if there is a bot of Telegram.
+    """`folder`: the bot's. `types`: the action types; a test may add its own. `models`: nothing is set up. `bot_api`:
+    token and URL, if there is a bot of Telegram.
     """
 
     def __init__(self, stack: Stack, folder: Path) -> None:
