@@ -90,7 +90,7 @@ def _operation(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
         "operationId": _operation_id(route),
         "summary": route.summary,
         "parameters": [*_path_parameters(route.path), *_query_parameters(route.query), *_headers(route)],
-        "responses": {str(_status(route)): _response(route, schemas), "default": _PROBLEM},
+        "responses": {**{status: _response(route, schemas) for status in _statuses(route)}, "default": _PROBLEM},
     }
     if isinstance(route, OpenRoute):
         body = {"requestBody": _json_body(route.body, schemas)} if route.body else {}
@@ -107,6 +107,11 @@ def _operation_id(route: AnyRoute) -> str:
 
 def _status(route: AnyRoute) -> int:
     return route.status if isinstance(route, Route) else 200
+
+
+def _statuses(route: AnyRoute) -> list[str]:
+    repeat = route.repeat_status if isinstance(route, Route) else 0
+    return [str(status) for status in (_status(route), repeat) if status]
 
 
 def _path_parameters(path: str) -> list[Schema]:

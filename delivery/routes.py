@@ -14,12 +14,13 @@ from delivery.endpoints import (
     queue,
     runs,
     tracking,
+    updates,
     webhooks,
 )
 from delivery.endpoints.directory import contacts, groups, ownerships, supergroups, users
 from delivery.http import metrics, ndjson, sse
 from delivery.http.route import OpenRoute, Repeats, Route
-from delivery.schemas import directory, requests, responses
+from delivery.schemas import directory, events, requests, responses
 from delivery.schemas import imports as import_schemas
 from delivery.schemas import jobs as job_schemas
 from delivery.schemas import links as link_schemas
@@ -80,6 +81,9 @@ ROUTES = (
           links.request_link, 202, link_schemas.LinkRequested, body=link_schemas.LinkBody, repeats=Repeats.STORED),
     Route("POST", "/v1/links/{link_id}/confirm", "Link the contact, if the code is right", "manage",
           links.confirm_link, 200, link_schemas.Linked, body=link_schemas.LinkCodeBody, repeats=Repeats.STORED),
+    Route("POST", "/v1/updates", "An event of a chat, for the scenarios of the tenant's bot; 200 for a repeat", "send",
+          updates.receive, 202, events.EventAccepted, body=events.EventRequest, repeats=Repeats.STORED,
+          repeat_status=200),
     Route("GET", "/v1/queue", "Numbers of tasks by tube and state", "operator", queue.stats, 200, dict),
     Route("GET", "/v1/runs", "List the runs of scenarios that a person has started, newest first", "read",
           runs.list_page, 200, run_schemas.RunPage, query=run_schemas.RunQuery, headers=_LINK),

@@ -5,6 +5,7 @@ of the file decides; case is ignored. A broken pattern is reported and skipped, 
 with a time limit. The first entry that matches ends the search, unless one of its scenarios says `continue`.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,8 @@ JUMP = ":"
 """Callback data that begins so names a scenario; no trigger is needed (C-08)."""
 
 _ALWAYS = ("*", "default")
+_ADDRESSED = re.compile(r"\A(/\w+)@\w+", re.ASCII)
+"""In groups Telegram adds the bot's name to a command of the menu: /help@school_bot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +41,19 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A scenario, and the chats in which an entry starts it: ids, `private`, `group` or `all`."""
+    """A scenario, and the chats in which an entry starts it: ids, `private`, `group` or `all`. `forwards`, `bots`:
+    whether forwarded messages and bots start it, too (C-17).
+    """
 
     scenario: str
     chats: frozenset[str]
     continues: bool
+    forwards: bool = False
+    bots: bool = False
 
-    def allows(self, chat: frozenset[str]) -> bool:
+    def allows(self, chat: frozenset[str], event: Event) -> bool:
+        if (event.get("is_forward") and not self.forwards) or (event.get("is_bot") and not self.bots):
+            return False
         return not self.chats.isdisjoint(chat)
 
 
@@ -161,7 +170,8 @@ class _Search:
         self.warnings: list[str] = []
         self._event = event
         self._chat = frozenset({"all", chat_kind(event), _text(event.get("chat_id"))})
-        self._written = _text(event.get("callback_data" if source == "callback" else "event_text"))
+        written = _text(event.get("callback_data" if source == "callback" else "event_text"))
+        self._written = _ADDRESSED.sub(r"\1", written)
         self._compared = _folded(self._written) if source == "text" else normalise(self._written)
         self._state = _folded(state)
 
@@ -172,7 +182,7 @@ class _Search:
 
     def targets(self, entry: Entry) -> list[Target]:
         """The targets of an entry that matches, as far as the chat is theirs."""
-        targets = [target for target in entry.targets if target.allows(self._chat)]
+        targets = [target for target in entry.targets if target.allows(self._chat, self._event)]
         return targets if targets and self._matches(entry) else []
 
     def _matches(self, entry: Entry) -> bool:
@@ -226,7 +236,13 @@ _COMPARISONS: Mapping[str, Callable[[_Search, str], bool]] = {
 
 def _target(target: bot.Target, chats: str) -> Target:
     allowed = (chats,) if target.from_chat is None else target.from_chat
-    return Target(target.scenario, frozenset(_text(chat) for chat in allowed), target.continue_)
+    return Target(
+        target.scenario,
+        frozenset(_text(chat) for chat in allowed),
+        target.continue_,
+        bool(target.forward_enabled),
+        bool(target.bot_enabled),
+    )
 
 
 def _compared(source: str, kind: str, wanted: str) -> str:

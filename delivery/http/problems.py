@@ -100,6 +100,14 @@ CODES = {
     "LAST_EVENT_ID_MALFORMED": ProblemType(400, "Last-Event-ID is not a number"),
     "REPORT_MALFORMED": ProblemType(400, "The delivery report has no known status"),
     "ONE_FIELD_WANTED": ProblemType(400, "Exactly one field is required"),
+    # an event
+    "BOT_NOT_SET_UP": ProblemType(404, "The tenant has no bot with scenarios"),
+    "EVENT_ATTACHMENTS_MALFORMED": ProblemType(400, "The attachments of an event are malformed"),
+    "EVENT_CHANNEL_MALFORMED": ProblemType(400, "The channel of an event is malformed"),
+    "EVENT_ID_MALFORMED": ProblemType(400, "The id of an event is malformed"),
+    "EVENT_KIND_UNKNOWN": ProblemType(400, "The kind of an event is unknown"),
+    "EVENT_TOO_LARGE": ProblemType(413, "The event is too large"),
+    "EVENT_WITHOUT_USER": ProblemType(400, "The event has no user"),
     # a webhook
     "JOB_NOT_FOUND": ProblemType(404, "No such job"),
     "JOB_KIND_UNKNOWN": ProblemType(422, "No process runs this kind of job"),

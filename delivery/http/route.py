@@ -43,6 +43,7 @@ class Route:
     repeats: Repeats = Repeats.NONE
     headers: Mapping[str, str] = field(default_factory=dict)  # of the response: name → description
     upload: str = ""  # the media type of a body that the endpoint reads itself
+    repeat_status: int = 0  # the status if what was posted is known already; the response is the same; 0: `status`
     lines: tuple[type[Struct], type[Struct]] | None = None  # NDJSON: the type of a line, and of its response
 
 

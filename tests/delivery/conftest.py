@@ -24,6 +24,7 @@ from core.queue import Queue, QueueClient
 from core.redis.store import Store
 from core.sending import Sending
 from core.updates.channels import dialogs_ingress
+from core.updates.events import Events
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from delivery.app import build
@@ -143,6 +144,7 @@ async def services(store: Store, outbox: Outbox) -> AsyncIterator[Services]:
         webhooks=Webhooks(store, queue, client),
         jobs=Jobs(store),
         ingress=dialogs_ingress(QueueClient(store), "default"),
+        events={"default": Events(QueueClient(store), "default")},
     )
     await client.close()
     await tracker.close()

@@ -44,6 +44,7 @@ RULES = [
     ("GET", "/v1/import", "manage", "none"),
     ("POST", "/v1/links", "manage", "stored"),
     ("POST", "/v1/links/{link_id}/confirm", "manage", "stored"),
+    ("POST", "/v1/updates", "send", "stored"),
     ("GET", "/v1/queue", "operator", "none"),
     ("GET", "/v1/runs", "read", "none"),
     ("GET", "/v1/runs/{id}", "read", "none"),

@@ -237,3 +237,22 @@ def test_from_chat_limits_a_scenario_to_chats(select: Any, chat: int, found: lis
 
 def test_empty_mappings_and_lists_are_legal_everywhere(select: Any) -> None:
     assert select('text: {exact: {}, "*": []}\ncallback: {}\nnew_member: {default: {}}', "x") == []
+
+
+@pytest.mark.row("C-17")
+def test_forwards_and_bots_are_ignored_unless_an_entry_enables_them(select: Any) -> None:
+    triggers = "text: {exact: {x: [{scenario: a, forward_enabled: true}], y: [{scenario: b, bot_enabled: true}]}}"
+    forward, bot = {"is_forward": True}, {"is_bot": True}
+    assert select(triggers, {"event_text": "x", **forward}) == ["a"]
+    assert select(triggers, {"event_text": "y", **forward}) == []
+    assert select(triggers, {"event_text": "y", **bot}) == ["b"]
+    assert select(triggers, {"event_text": "x", **bot}) == []
+    assert select("text: {exact: {x: a}}", {"event_text": "x", **forward}) == []
+    assert select(triggers, {"event_text": "y"}) == ["b"]
+
+
+@pytest.mark.row("C-01")
+def test_a_command_may_name_the_bot(select: Any) -> None:
+    triggers = "text: {exact: {/help: a}, starts_with: {/ban: b}}"
+    assert select(triggers, "/help@school_bot") == ["a"]
+    assert select(triggers, "/ban@school_bot @anna") == ["b"]
