@@ -43,6 +43,16 @@ async def test_groups_and_supergroups_are_stored_changed_and_listed(directory: D
     assert [one.id for one in await directory.groups_of(TENANT, 3)] == ["B", "V"]
 
 
+async def test_a_title_that_is_no_single_line_is_refused_and_the_old_one_stays(
+    directory: Directory, school: None
+) -> None:
+    title = GroupChange(title="a\nb")
+    assert (await code_of(directory.update_group(TENANT, "A", title)))[0] == "NOT_PRINTABLE"
+    assert (await code_of(directory.update_supergroup(TENANT, "S", title)))[0] == "NOT_PRINTABLE"
+    assert (await directory.find_group(TENANT, "A")).title == "Group A"
+    assert (await directory.find_supergroup(TENANT, "S")).title == "All"
+
+
 async def test_lists_of_groups_are_paged(directory: Directory) -> None:
     names = [f"group {n}" for n in range(12)]
     for name in names:
@@ -87,6 +97,8 @@ async def test_unknown_names_are_refused_and_nothing_is_written(directory: Direc
         (directory.own(OTHER, 1, "group", "A"), "USER_NOT_FOUND"),
         (directory.create_group(TENANT, Group("a\nb")), "NOT_PRINTABLE"),
         (directory.create_group(TENANT, Group("C", "a\nb")), "NOT_PRINTABLE"),
+        (directory.update_group(TENANT, "A", GroupChange(title="a\nb")), "NOT_PRINTABLE"),
+        (directory.create_supergroup(TENANT, Supergroup("D", "a\nb")), "NOT_PRINTABLE"),
     ]
     for attempt, code in refusals:
         assert (await code_of(attempt))[0] == code

@@ -331,3 +331,15 @@ async def test_a_person_who_would_own_too_much_is_reported_at_the_last_row(
     too_many = "user,kind,id\n1,group,a\n1,group,b\n1,group,c\n"
     assert await errors_of(importing, "ownerships", too_many) == [(4, "user", "LIMIT_REACHED")]
     assert await load(importing, "ownerships", "user,kind,id\n1,group,b\n") == Imported(1, 0)
+
+
+@pytest.mark.row("D-31")
+async def test_a_group_in_as_many_supergroups_as_allowed_may_be_imported_with_them_again(
+    importing: Importing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.directory.importing.relations.RELATIONS", 2)
+    await load(importing, "groups", "id\na\n")
+    full = "id,groups\ns1,a\ns2,a\n"
+    assert await load(importing, "supergroups", full) == Imported(2, 0)
+    assert await load(importing, "supergroups", full) == Imported(0, 2)
+    assert await errors_of(importing, "supergroups", "id,groups\ns3,a\n") == [(2, "groups", "LIMIT_REACHED")]
