@@ -10,6 +10,7 @@ from sandbox.bot_api.parameters import Parameters, Upload
 
 MAX_UPLOAD = 50 * 1024 * 1024
 MAX_DOWNLOAD = 20 * 1024 * 1024
+KINDS = ("photo", "video", "document", "animation", "audio", "voice")
 _TIMED = ("voice", "audio", "video", "animation")
 _SIZED = ("video", "animation")
 
@@ -55,6 +56,17 @@ def file_object(kind: str, file_id: str, upload: Upload, parameters: Parameters)
 def unique_id(upload: Upload) -> str:
     """Return the id that is the same for the same content."""
     return sha256(upload.content).hexdigest()[:16]
+
+
+def files_of(message: Json) -> list[tuple[str, str]]:
+    """Return type and file_id of each file of a message; of a photo the largest size."""
+    found = [(kind, message[kind]) for kind in KINDS if kind in message]
+    return [(kind, (file[-1] if kind == "photo" else file)["file_id"]) for kind, file in found]
+
+
+def is_linked(upload: Upload) -> bool:
+    """Return whether the file is only the URL under which it was sent."""
+    return upload.content.startswith((b"http://", b"https://"))
 
 
 def get_file(bot: Bot, parameters: Parameters) -> Json:

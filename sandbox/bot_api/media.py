@@ -10,11 +10,10 @@ from typing import Any
 
 from sandbox.bot_api.bot import Bot
 from sandbox.bot_api.errors import bad_request
-from sandbox.bot_api.files import file_object, given_file
+from sandbox.bot_api.files import KINDS, file_object, given_file
 from sandbox.bot_api.parameters import Parameters
 from sandbox.bot_api.sending import read_caption, replied_message, send, writable_chat
 
-KINDS = ("photo", "video", "document", "animation", "audio", "voice")
 SMALLEST_GROUP, LARGEST_GROUP = 2, 10
 _TOGETHER = (frozenset({"photo", "video"}), frozenset({"document"}), frozenset({"audio"}))
 """What a group may contain."""

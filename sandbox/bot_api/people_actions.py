@@ -7,6 +7,7 @@ from typing import Any
 from sandbox.bot_api.bot import Bot
 from sandbox.bot_api.chats import Chat
 from sandbox.bot_api.errors import ApiError
+from sandbox.bot_api.files import KINDS, files_of, is_linked
 from sandbox.bot_api.parameters import Upload
 from sandbox.bot_api.people import Person
 
@@ -134,11 +135,24 @@ class PeopleActions:
             if query.user == chat and query.answer is not None
         ]
         return {
-            "messages": [_shown(message, self._bot.id) for message in self.messages(chat)],
+            "messages": [self._shown(message) for message in self.messages(chat)],
             "keyboard": self.keyboard(chat),
             "answers": answers[-MAX_SHOWN_ANSWERS:],
             "blocked": chat > 0 and self._bot.people.get(chat).has_blocked,
         }
+
+    def _shown(self, message: Json) -> Json:
+        return {**_shown(message, self._bot.id), "files": [self._file(*one) for one in files_of(message)]}
+
+    def _file(self, kind: str, file_id: str) -> Json:
+        upload = self._bot.files.get(file_id)
+        linked = upload.content.decode() if upload and is_linked(upload) else ""
+        return {"type": kind, "name": upload.name if upload else "", "attachment": file_id, "url": linked}
+
+    def file(self, file_id: str) -> tuple[str, bytes]:
+        """Return the name and the content of a file. Raises LookupError."""
+        upload = self._bot.files[file_id]
+        return upload.name, upload.content
 
     def _chat(self, chat_id: int) -> Chat:
         try:
@@ -175,7 +189,7 @@ def _news(message: Json) -> str:
 
 
 def _shown(message: Json, bot: int) -> Json:
-    kinds = [kind for kind in ("photo", "document", "voice", "contact", *_NEWS) if kind in message]
+    kinds = [kind for kind in (*KINDS, "contact", *_NEWS) if kind in message]
     text = message.get("text") or message.get("caption") or _news(message)
     return {
         "id": message["message_id"],

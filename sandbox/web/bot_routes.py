@@ -7,6 +7,7 @@ from aiohttp import web
 from sandbox.bot_api import BotApiServer
 from sandbox.web.input import Fields, read_body
 from sandbox.web.problems import Problem
+from sandbox.web.shown_file import file_response, media_type_of
 
 _LOWEST_CHAT, _HIGHEST_USER = -(2**52), 2**52
 
@@ -20,6 +21,7 @@ class BotRoutes:
     def routes(self) -> list[web.RouteDef]:
         return [
             web.get("/chat/telegram-bot", self._show),
+            web.get("/telegram-bot/files/{attachment}", self._file),
             web.post("/write/telegram-bot", self._write),
             web.post("/press/telegram-bot", self._press),
             web.post("/contact/telegram-bot", self._share_contact),
@@ -34,6 +36,10 @@ class BotRoutes:
         chat = _chat(fields, "address")
         fields.check()
         return web.json_response(_found(self._people.shown, chat))
+
+    async def _file(self, request: web.Request) -> web.Response:
+        name, content = _found(self._people.file, request.match_info["attachment"])
+        return file_response(content, media_type_of(name))
 
     async def _write(self, request: web.Request) -> web.Response:
         fields = await read_body(request)

@@ -7,9 +7,7 @@ from sandbox.vk.events import NotConfirmed
 from sandbox.web.chats import Chats
 from sandbox.web.input import Fields, read_body
 from sandbox.web.problems import Problem
-
-_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'"}
+from sandbox.web.shown_file import file_response
 
 
 class VkRoutes:
@@ -38,14 +36,10 @@ class VkRoutes:
         return web.json_response(self._chats.vk(user))
 
     async def _file(self, request: web.Request) -> web.Response:
-        """A picture is shown, everything else is downloaded."""
         file = self._vk.uploads.get(request.match_info["attachment"])
         if file is None:
             raise web.HTTPNotFound
-        is_image = file.media_type in _IMAGES
-        kind = file.media_type if is_image else "application/octet-stream"
-        shown = {"Content-Type": kind, "Content-Disposition": "inline" if is_image else "attachment"}
-        return web.Response(body=file.data, headers=_HEADERS | shown)
+        return file_response(file.data, file.media_type)
 
     async def _write(self, request: web.Request) -> web.Response:
         fields = await read_body(request)

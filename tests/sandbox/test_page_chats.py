@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from aiogram import Bot
+from aiogram.types import BufferedInputFile
 from vkbottle import API
 from vkbottle.tools import Callback, Keyboard, PhotoMessageUploader, Text
 
@@ -248,6 +249,18 @@ async def test_a_person_in_vk_sees_a_photo_and_presses_buttons(
     await api.http_client.close()
     kinds = [event["type"] for event in await _events_of_vk(sandbox)]
     assert kinds == ["message_event", "message_new"]
+
+
+@pytest.mark.row("C-44")
+async def test_a_person_sees_the_photos_and_files_of_the_bot(page: PersonAtThePage, bot: Bot, browser: Browser) -> None:
+    await bot.send_photo(100_001, BufferedInputFile(PIXEL, "menu.png"), caption="Меню")
+    await bot.send_voice(100_001, BufferedInputFile(b"voice", "hello.ogg"))
+    await bot.send_document(100_001, "https://example.org/plan.pdf")
+    await page.open()
+    await page.sees_in_chat("telegram-bot", "Меню")
+    await browser.wait_for("document.querySelector('#chat-telegram-bot img')?.naturalWidth === 1")
+    await browser.wait_for("document.querySelector('#chat-telegram-bot audio') !== null")
+    await page.sees("plan.pdf", "#chat-telegram-bot .log")
 
 
 async def _events_of_vk(sandbox: Sandbox) -> list[dict[str, Any]]:

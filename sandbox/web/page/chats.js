@@ -97,11 +97,12 @@ function renderChat(column, channel, chat) {
 }
 
 function bubble(channel, message) {
-  const kind = (message.kind || "text") === "text" ? "" : `[${say(message.kind)}] `;
+  const hasKind = (message.kind || "text") !== "text" && !message.files?.length;
+  const kind = hasKind ? `[${say(message.kind)}] ` : "";
   const made = element("div", { className: `message ${message.from === "person" ? "person" : ""}` });
   if (message.subject) made.append(element("p", { className: "subject" }, message.subject));
   if (kind || message.text) made.append(element("p", { className: "text" }, kind + message.text));
-  made.append(...(message.files || []).map(file));
+  made.append(...(message.files || []).map((one) => file(channel, one)));
   for (const buttons of message.buttons || []) {
     made.append(element("div", { className: "buttons row" }, ...buttons.map((one) => inlineButton(channel, message, one))));
   }
@@ -112,10 +113,12 @@ function bubble(channel, message) {
   return made;
 }
 
-function file(one) {
-  const src = `vk/files/${encodeURIComponent(one.attachment)}`;
+function file(channel, one) {
+  const src = `${channel}/files/${encodeURIComponent(one.attachment)}`, title = `[${say(one.type)}] ${one.name}`;
+  if (one.url) return link({ url: one.url, text: title });
   if (one.type === "photo") return element("img", { src, alt: one.name, className: "photo" });
-  return element("a", { href: src, download: one.name }, `[${say("document")}] ${one.name}`);
+  if (["audio", "voice"].includes(one.type)) return element("audio", { src, controls: true, title });
+  return element("a", { href: src, download: one.name }, title);
 }
 
 const link = (one) => element("a", { href: one.url, target: "_blank", rel: "noopener noreferrer" }, one.text);

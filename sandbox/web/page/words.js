@@ -16,7 +16,7 @@ const WORDS = {
     block: "Block the bot", blocked: "The bot is blocked. Who writes to it starts it again.", edited: "edited", seen: "read",
     nothing: "No messages yet", everyAddress: "Every address exists: messages to it appear here.",
     telegram: "Telegram", "telegram-bot": "Bot in Telegram", vk: "VK", sms: "SMS", email: "Mailbox",
-    photo: "photo", document: "document", voice: "voice message", contact: "contact", offline: "The sandbox does not respond.",
+    photo: "photo", document: "document", voice: "voice message", video: "video", animation: "animation", audio: "audio", contact: "contact", offline: "The sandbox does not respond.",
     problems: {},
   },
   ru: {
@@ -32,7 +32,7 @@ const WORDS = {
     block: "Заблокировать бота", blocked: "Бот заблокирован. Новое сообщение запустит его снова.", edited: "изменено", seen: "прочитано",
     nothing: "Сообщений пока нет", everyAddress: "Существует любой адрес: сообщения ему появятся здесь.",
     telegram: "Telegram", "telegram-bot": "Бот в Telegram", vk: "VK", sms: "SMS", email: "Почта",
-    photo: "фото", document: "файл", voice: "голосовое сообщение", contact: "контакт", offline: "Песочница не отвечает.",
+    photo: "фото", document: "файл", voice: "голосовое сообщение", video: "видео", animation: "анимация", audio: "аудио", contact: "контакт", offline: "Песочница не отвечает.",
     problems: {
       NO_INBOUND_URL: "Входящие SMS некому передать: адрес для них не задан (--inbound-url).",
       ADDRESS_TAKEN: "Такой адрес уже есть у другого человека.", NO_ADDRESS: "Нужен хотя бы один адрес.",
