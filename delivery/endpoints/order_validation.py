@@ -61,7 +61,7 @@ def _convert(given: requests.DeliveryRequest, rules: Rules) -> NewDelivery:
     return NewDelivery(
         tenant=rules.tenant,
         sender=Sender(sender.id, sender.name or None, sender.role or None),
-        text=given.text,
+        text=given.text or "",
         recipients=(),
         channels=given.channels or rules.channels,
         origin=given.origin or "api",
@@ -74,6 +74,7 @@ def _convert(given: requests.DeliveryRequest, rules: Rules) -> NewDelivery:
         tags=tuple(dict.fromkeys(given.tags)) if given.tags else (),
         strategy=Strategy(given.strategy or Strategy.ALL),
         wait=read_duration(given.wait) if given.wait else None,
+        content=given.content.content() if given.content else None,
     )
 
 
@@ -186,6 +187,8 @@ def _check_recipients(given: Sequence[requests.Recipient], rules: Rules, errors:
 
 def _check_choices(delivery: NewDelivery, given: requests.DeliveryRequest, rules: Rules, errors: Errors) -> None:
     """Fields that few deliveries have; each is checked only if it is given."""
+    if not given.text and not given.content:
+        errors.append(FieldError("text", "REQUIRED", "text is missing."))
     if given.channels:
         _check_channels(given.channels, rules, errors)
     if given.strategy or given.wait:

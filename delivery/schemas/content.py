@@ -1,11 +1,62 @@
-"""What a delivery has besides its text, in responses."""
+"""What a delivery has besides its text, in requests and responses.
+
+A caller names files by URL or by the provider's id, never by a path of the server, and edits and removes no messages.
+"""
 
 from collections.abc import Sequence
 from pathlib import PurePath
+from typing import Annotated, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.model.content import Attachment, AttachmentType, Button, Content, ParseMode
+
+Url = Annotated[str, Meta(min_length=1, max_length=2048, pattern="^https?://", description="http or https")]
+ButtonText = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"\S", description="not only white space")]
+MessageId = Annotated[str, Meta(min_length=1, max_length=64, description="the provider's id of a message in this chat")]
+
+
+class ButtonRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A button below the message: a press sends `data` to the bot, or opens `url`. Exactly one of the two."""
+
+    text: ButtonText
+    data: Annotated[str, Meta(min_length=1, max_length=256)] | UnsetType = UNSET
+    url: Url | UnsetType = UNSET
+
+
+class AttachmentRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A file: exactly one of `url` and `provider_id`, the id by which the channel's provider knows it."""
+
+    type: AttachmentType
+    url: Url | UnsetType = UNSET
+    provider_id: Annotated[str, Meta(min_length=1, max_length=512)] | UnsetType = UNSET
+
+
+class ContentRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the delivery has besides its text. What a channel cannot show is named in the outcome as `not_shown`.
+
+    `reply`: rows of buttons in place of the recipient's keyboard; an empty list removes it.
+    """
+
+    parse_mode: Annotated[Literal["HTML", "MarkdownV2"], Meta(description="of the text")] | UnsetType = UNSET
+    inline: Annotated[list[list[ButtonRequest]], Meta(max_length=100)] | UnsetType = UNSET
+    reply: Annotated[list[list[ButtonText]], Meta(max_length=100)] | UnsetType = UNSET
+    attachments: (
+        Annotated[list[AttachmentRequest], Meta(max_length=50, extra={"long": "TOO_MANY_ATTACHMENTS"})] | UnsetType
+    ) = UNSET
+    reply_to: MessageId | UnsetType = UNSET
+
+    def content(self) -> Content:
+        return Content(
+            parse_mode=ParseMode(self.parse_mode or ""),
+            inline=[[Button(one.text, one.data or "", one.url or "") for one in row] for row in self.inline or ()],
+            reply=None if isinstance(self.reply, UnsetType) else self.reply,
+            attachments=[
+                Attachment(one.type, url=one.url or "", provider_id=one.provider_id or "")
+                for one in self.attachments or ()
+            ],
+            reply_to=self.reply_to or "",
+        )
 
 
 class AttachmentResponse(Struct):

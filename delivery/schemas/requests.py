@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from core.model.states import DeliveryState, TaskState
 from core.webhooks.webhook import EventType
 from delivery.schemas import recipient_notation
+from delivery.schemas.content import AttachmentRequest, ButtonRequest, ContentRequest
 
 INT64 = 2**63
 
@@ -149,11 +150,12 @@ Urgent = Annotated[
 
 
 class DeliveryRequest(RequestModel, frozen=True):
-    """One text for many recipients."""
+    """One text for many recipients. Without `text` only if `content` has attachments."""
 
     sender: Sender
-    text: Text
     recipients: Recipients
+    text: Text | UnsetType = UNSET
+    content: ContentRequest | UnsetType = UNSET
     history_key: NewHistoryKey | UnsetType | None = UNSET
     origin: Annotated[ShortText, Meta(description="the source", extra_json_schema={"default": "api"})] | UnsetType = (
         UNSET
@@ -330,6 +332,10 @@ def _required(*names: str) -> list[dict[str, list[str]]]:
 
 
 COMBINATIONS: Mapping[type[Struct], Mapping[str, object]] = {
+    DeliveryRequest: {"anyOf": _required("text", "content")},
+    BulkLine: {"anyOf": _required("text", "content")},
+    ButtonRequest: {"oneOf": _required("data", "url")},
+    AttachmentRequest: {"oneOf": _required("url", "provider_id")},
     Recipient: {"oneOf": _required("id", "group", "supergroup")},
     CancellationRequest: {"oneOf": _required(*CancellationRequest.__struct_fields__)},
     TaskCancellationRequest: {"anyOf": _required("user", "tenant", "lane", "kind_prefix", "tag")},
