@@ -44,6 +44,23 @@ def whole_of(seen: Seen, name: str) -> int | None:
     return int(number)
 
 
+def count_of(seen: Seen, name: str) -> int | None:
+    """A whole number above 0."""
+    number = whole_of(seen, name)
+    if number is not None and number < 1:
+        raise invalid(name, str(number), "a whole number above 0")
+    return number
+
+
+def number_of(seen: Seen, name: str) -> float | None:
+    if not (text := text_of(seen, name)):
+        return None
+    number = as_number(text)
+    if number is None:
+        raise invalid(name, text, "a number")
+    return float(number)
+
+
 def flag_of(seen: Seen, name: str, default: bool = False) -> bool:
     value = seen.get(name)
     return default if value in (None, "") else is_true(value)

@@ -12,8 +12,8 @@ from typing import Any
 
 from core.ai import AiUnavailable
 from core.errors import Invalid, NotFound
+from scenarios.arguments import text_of
 from scenarios.context import Context
-from scenarios.field_values import text_of
 
 MOST_BYTES = 20 * 2**20
 _SPOKEN = ("voice", "audio", "video_note")

@@ -9,7 +9,9 @@ from core.errors import SetupError
 PRIVATE_UMASK = 0o077
 """For the child processes: what they create, also the files of the embedded server, is for its owner only."""
 
-CONTENTS = frozenset({"answers", "api_key", "couriers", "lost+found", "sandbox", "speech", "valkey"})
+CONTENTS = frozenset(
+    {"answers", "api_key", "bots", "couriers", "lost+found", "sandbox", "scenarios", "speech", "valkey"}
+)
 """What Ada creates in the directory; `lost+found` comes with a volume of its own."""
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO

@@ -1,32 +1,36 @@
 """Asks a language model (C-78)."""
 
-from core.ai import AiError, Prompt
-from core.errors import Refused
+from core.ai import Prompt
+from core.errors import Invalid
+from scenarios.arguments import Seen, count_of, duration_of, number_of, text_of
 from scenarios.context import Context
-from scenarios.endings import completed, failed
+from scenarios.endings import completed
 from scenarios.engine import Ending
-from scenarios.field_values import count_of, duration_of, number_of, text_of
 from scenarios.schema import ActionType, Field, types
 
 
 async def execute(context: Context) -> Ending:
-    """The answer depends on what a person wrote, so later actions escape it as if a person had written it."""
+    """The answer depends on what a person wrote, so later actions escape it as if a person had written it.
+
+    Raises Invalid, AiError.
+    """
     seen = context.prepared.seen
-    try:
-        prompt = Prompt(
-            user=text_of(seen, "user_message"),
-            system=text_of(seen, "system_prompt"),
-            model=text_of(seen, "model"),
-            temperature=number_of(seen, "temperature"),
-            max_tokens=count_of(seen, "max_tokens"),
-        )
-        if not prompt.user.strip():
-            return failed("TEXT_EMPTY: user_message is empty")
-        answer = await context.services.models.complete(prompt, duration_of(seen, "cache_max_age"))
-    except (AiError, Refused) as error:
-        return failed(f"{error.code}: {error}")
+    answer = await context.services.models.complete(_prompt(seen), duration_of(seen, "cache_max_age"))
     results = {"response_text": answer.text, "model_used": answer.model, "tokens_used": answer.tokens}
     return completed(results, from_person=["response_text"])
+
+
+def _prompt(seen: Seen) -> Prompt:
+    user = text_of(seen, "user_message")
+    if not user:
+        raise Invalid("TEXT_EMPTY", "user_message is empty", "user_message")
+    return Prompt(
+        user=user,
+        system=text_of(seen, "system_prompt"),
+        model=text_of(seen, "model"),
+        temperature=number_of(seen, "temperature"),
+        max_tokens=count_of(seen, "max_tokens"),
+    )
 
 
 ACTION = ActionType(

@@ -2,12 +2,10 @@
 
 from datetime import timedelta
 
-from core.ai import AiError
-from core.errors import Refused
+from scenarios.arguments import duration_of, text_of
 from scenarios.context import Context
-from scenarios.endings import completed, failed
+from scenarios.endings import completed
 from scenarios.engine import Ending
-from scenarios.field_values import duration_of, text_of
 from scenarios.recordings import recording
 from scenarios.schema import ActionType, Field, types
 
@@ -16,16 +14,13 @@ MAX_AUDIO_DURATION = timedelta(minutes=10)
 
 
 async def execute(context: Context) -> Ending:
-    """The text was written by a person, so later actions escape it."""
+    """The text was written by a person, so later actions escape it. Raises Refused, AiError."""
     seen = context.prepared.seen
-    try:
-        language = text_of(seen, "language") or LANGUAGE
-        longest = duration_of(seen, "max_audio_duration") or MAX_AUDIO_DURATION
-        max_age = duration_of(seen, "cache_max_age")
-        async with recording(context) as file:
-            text = await context.services.models.transcribe(file, language, longest, max_age)
-    except (AiError, Refused) as error:
-        return failed(f"{error.code}: {error}")
+    language = text_of(seen, "language") or LANGUAGE
+    longest = duration_of(seen, "max_audio_duration") or MAX_AUDIO_DURATION
+    max_age = duration_of(seen, "cache_max_age")
+    async with recording(context) as file:
+        text = await context.services.models.transcribe(file, language, longest, max_age)
     return completed({"speech_to_text": text}, from_person=["speech_to_text"])
 
 

@@ -1,14 +1,11 @@
 """Turns text into speech (C-74)."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from core.ai import AiError, SoundFormat, Speech
-from core.errors import Invalid, Refused
+from core.ai import SoundFormat, Speech
+from core.errors import Invalid
+from scenarios.arguments import Seen, count_of, duration_of, flag_of, invalid, text_of
 from scenarios.context import Context
-from scenarios.endings import completed, failed
+from scenarios.endings import completed
 from scenarios.engine import Ending
-from scenarios.field_values import count_of, duration_of, flag_of, text_of
 from scenarios.schema import ActionType, Field, types
 
 MAX_TEXT_LENGTH = 4000
@@ -16,22 +13,25 @@ _FORMATS = {"": SoundFormat.OGG_OPUS, "opus": SoundFormat.OGG_OPUS, **{str(one):
 
 
 async def execute(context: Context) -> Ending:
+    """Raises Invalid, AiError."""
     seen = context.prepared.seen
-    try:
-        speech = Speech(text_of(seen, "text_to_speech"), text_of(seen, "voice"), _format(seen), flag_of(seen, "ssml"))
-        longest = count_of(seen, "max_text_length") or MAX_TEXT_LENGTH
-        if len(speech.text) > longest:
-            return failed(f"TEXT_TOO_LONG: the text has {len(speech.text)} characters, more than {longest}")
-        file = await context.services.models.synthesize(speech, duration_of(seen, "cache_max_age"))
-    except (AiError, Refused) as error:
-        return failed(f"{error.code}: {error}")
+    speech = Speech(_text(seen), text_of(seen, "voice"), _format(seen), flag_of(seen, "ssml"))
+    file = await context.services.models.synthesize(speech, duration_of(seen, "cache_max_age"))
     return completed({"file_path": str(file)})
 
 
-def _format(seen: Mapping[str, Any]) -> SoundFormat:
+def _text(seen: Seen) -> str:
+    text, longest = text_of(seen, "text_to_speech"), count_of(seen, "max_text_length") or MAX_TEXT_LENGTH
+    if len(text) > longest:
+        detail = f"the text has {len(text)} characters, more than {longest}"
+        raise Invalid("TEXT_TOO_LONG", detail, "text_to_speech")
+    return text
+
+
+def _format(seen: Seen) -> SoundFormat:
     written = text_of(seen, "format")
     if written not in _FORMATS:
-        raise Invalid("FORMAT_UNKNOWN", f"the format must be oggopus, wav or mp3, but is {written[:50]!r}", "format")
+        raise invalid("format", written, "oggopus, wav or mp3")
     return _FORMATS[written]
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path as FolderPath
 from typing import Any
 
+from core.ai import AiError
 from core.errors import Refused, StoreError
 from scenarios.attributes import prepare
 from scenarios.authorisation import denial
@@ -82,8 +83,10 @@ def _section(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def _failure(context: Context, error: Exception) -> Ending:
     """The ending of an action that raised. A fault of a program is logged with its place."""
-    if isinstance(error, Refused):
-        return Ending(State.FAILED, error=f"{error.code}: {error}")
     place = context.step.action.place
+    if isinstance(error, AiError):
+        log.warning("%s, line %d, run %s: %s: %s", place.file, place.line, context.run, error.code, error)
+    if isinstance(error, AiError | Refused):
+        return Ending(State.FAILED, error=f"{error.code}: {error}")
     log.error("%s, line %d, run %s: the action raised", place.file, place.line, context.run, exc_info=error)
     return failed(f"{type(error).__name__}: {error}")

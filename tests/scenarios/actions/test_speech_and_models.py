@@ -1,6 +1,6 @@
 """The actions to_speech, from_speech and completion, with real programs and the sandbox's services."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,10 @@ from aiogram.client.session.aiohttp import AiohttpSession
 from aiogram.client.telegram import TelegramAPIServer
 from aiogram.types import BufferedInputFile
 
-from core.ai import Models
+from core.ai import AiError, Models
 from core.ai.espeak import Espeak
 from core.ai.openai import OpenAi
+from core.errors import Refused
 from sandbox.bot_api import BotApiServer
 from sandbox.models import MODEL
 from sandbox.models.sounds import TONES, UNDERSTOOD
@@ -45,9 +46,12 @@ def results(ending: Ending) -> Mapping[str, Any]:
     return ending.returned.results
 
 
-def error(ending: Ending) -> str:
-    assert ending.state is State.FAILED
-    return ending.error
+async def error(execution: Awaitable[Ending]) -> str:
+    """The error of an action that fails, as later actions see it."""
+    with pytest.raises((AiError, Refused)) as raised:
+        await execution
+    assert isinstance(raised.value, AiError | Refused)
+    return f"{raised.value.code}: {raised.value}"
 
 
 @pytest.mark.row("C-74")
@@ -81,17 +85,15 @@ async def test_to_speech_speaks_a_text_of_the_chain_in_the_wanted_format(
         ({"text_to_speech": "xxx", "max_text_length": 2}, "TEXT_TOO_LONG"),
         ({"text_to_speech": ""}, "TEXT_EMPTY"),
         ({}, "TEXT_EMPTY"),
-        ({"text_to_speech": "x", "format": "flac"}, "FORMAT_UNKNOWN"),
-        ({"text_to_speech": ["x"]}, "FIELD_MALFORMED: text_to_speech must be a text"),
-        ({"text_to_speech": "x", "ssml": "perhaps"}, "FIELD_MALFORMED: ssml must be true or false"),
-        ({"text_to_speech": "x", "max_text_length": 0}, "FIELD_MALFORMED: max_text_length"),
-        ({"text_to_speech": "x", "cache_max_age": "soon"}, "FIELD_MALFORMED: cache_max_age must be a duration"),
+        ({"text_to_speech": "x", "format": "flac"}, "FIELD_INVALID: format: 'flac' is not oggopus, wav or mp3"),
+        ({"text_to_speech": "x", "max_text_length": 0}, "FIELD_INVALID: max_text_length"),
+        ({"text_to_speech": "x", "cache_max_age": "soon"}, "FIELD_INVALID: cache_max_age: 'soon' is not a duration"),
     ],
 )
 async def test_to_speech_fails_with_a_complaint(
     models: Models, folder: Path, written: Mapping[str, Any], complaint: str
 ) -> None:
-    assert error(await to_speech.execute(context_of(folder, models, written))).startswith(complaint)
+    assert (await error(to_speech.execute(context_of(folder, models, written)))).startswith(complaint)
 
 
 @pytest.mark.row("C-86")
@@ -99,8 +101,8 @@ async def test_without_espeak_only_to_speech_fails(
     models: Models, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    ending = await to_speech.execute(context_of(folder, models, {"text_to_speech": "x"}))
-    assert error(ending) == "PROGRAM_MISSING: espeak-ng is not installed; install the package espeak-ng"
+    execution = to_speech.execute(context_of(folder, models, {"text_to_speech": "x"}))
+    assert await error(execution) == "PROGRAM_MISSING: espeak-ng is not installed; install the package espeak-ng"
     answer = await completion.execute(context_of(folder, models, {"user_message": "x"}))
     assert results(answer)["response_text"] == "Answer to: x"
 
@@ -187,8 +189,8 @@ async def test_from_speech_reads_a_voice_message_of_telegram(
         ({"audio_file": "/etc/passwd"}, "AUDIO_FILE_OUTSIDE"),
         ({"audio_file": "speech/none.mp3"}, "AUDIO_FILE_NOT_FOUND"),
         ({"audio_file": "bot.yaml"}, "PROGRAM_FAILED: ffprobe"),
-        ({"audio_file": "speech/hello.mp3", "max_audio_duration": "soon"}, "FIELD_MALFORMED: max_audio_duration"),
-        ({"audio_file": "speech/hello.mp3", "cache_max_age": "x"}, "FIELD_MALFORMED: cache_max_age"),
+        ({"audio_file": "speech/hello.mp3", "max_audio_duration": "soon"}, "FIELD_INVALID: max_audio_duration"),
+        ({"audio_file": "speech/hello.mp3", "cache_max_age": "x"}, "FIELD_INVALID: cache_max_age"),
         ({"audio_file_id": "unknown"}, "AUDIO_FILE_NOT_FOUND"),
         ({}, "AUDIO_MISSING"),
         ({"attachments": [{"type": "voice"}]}, "AUDIO_MISSING"),
@@ -200,8 +202,8 @@ async def test_from_speech_fails_with_a_complaint(
 ) -> None:
     (folder / "bot.yaml").write_text("roles: {}")
     (folder.parent / "secret.mp3").write_bytes(TONES["mp3"])
-    ending = await from_speech.execute(context_of(folder, models, written, telegram=telegram))
-    assert error(ending).startswith(complaint)
+    execution = from_speech.execute(context_of(folder, models, written, telegram=telegram))
+    assert (await error(execution)).startswith(complaint)
 
 
 async def test_a_file_of_telegram_that_is_too_large_is_not_downloaded(
@@ -210,7 +212,7 @@ async def test_a_file_of_telegram_that_is_too_large_is_not_downloaded(
     file_id = await uploaded(telegram, TONES["opus"])
     monkeypatch.setattr(recordings, "MOST_BYTES", 1000)
     context = context_of(folder, models, {"audio_file_id": file_id}, telegram=telegram)
-    assert error(await from_speech.execute(context)).startswith("AUDIO_TOO_LARGE")
+    assert (await error(from_speech.execute(context))).startswith("AUDIO_TOO_LARGE")
 
 
 async def test_a_failure_of_telegram_does_not_show_the_token(
@@ -218,19 +220,19 @@ async def test_a_failure_of_telegram_does_not_show_the_token(
 ) -> None:
     state.add_rule(Rule("telegram-bot", Fault("not_json"), method="getFile"))
     context = context_of(folder, models, {"audio_file_id": "x"}, telegram=telegram)
-    assert error(await from_speech.execute(context)) == "AUDIO_UNAVAILABLE: Telegram did not send the file"
+    assert await error(from_speech.execute(context)) == "AUDIO_UNAVAILABLE: Telegram did not send the file"
 
 
 @pytest.mark.row("C-86")
 async def test_without_a_service_from_speech_fails_and_says_so(folder: Path, tmp_path: Path) -> None:
     context = context_of(folder, models_in(tmp_path), {"audio_file": "speech/hello.mp3"})
-    assert error(await from_speech.execute(context)) == "NOT_SET_UP: nothing is set up"
+    assert await error(from_speech.execute(context)) == "NOT_SET_UP: nothing is set up"
 
 
 async def test_a_voice_message_of_another_channel_cannot_be_fetched(models: Models, folder: Path) -> None:
     event = {**EVENT, "channel": "vk", "attachments": [{"type": "voice", "file_id": "1"}]}
-    ending = await from_speech.execute(context_of(folder, models, {}, event=event))
-    assert error(ending).startswith("AUDIO_NOT_FETCHABLE")
+    execution = from_speech.execute(context_of(folder, models, {}, event=event))
+    assert (await error(execution)).startswith("AUDIO_NOT_FETCHABLE")
 
 
 # completion
@@ -257,10 +259,10 @@ async def test_the_options_of_a_completion_may_be_texts(models: Models, folder: 
     ("written", "complaint"),
     [
         ({}, "TEXT_EMPTY: user_message is empty"),
-        ({"user_message": "x", "temperature": "warm"}, "FIELD_MALFORMED: temperature must be a number"),
-        ({"user_message": "x", "temperature": "nan"}, "FIELD_MALFORMED: temperature must be a number"),
+        ({"user_message": "x", "temperature": "warm"}, "FIELD_INVALID: temperature"),
+        ({"user_message": "x", "temperature": "nan"}, "FIELD_INVALID: temperature"),
         ({"user_message": "x", "temperature": 9}, "REQUEST_REFUSED: the service answered 400"),
-        ({"user_message": "x", "max_tokens": 1.5}, "FIELD_MALFORMED: max_tokens must be a whole number above 0"),
+        ({"user_message": "x", "max_tokens": 1.5}, "FIELD_INVALID: max_tokens"),
         ({"user_message": "x", "model": "unauthorized"}, "KEY_REFUSED: the service refuses the key; set ADA_KEY"),
         ({"user_message": "x", "model": "bad-gateway"}, "SERVICE_FAILED: the service answered 502"),
     ],
@@ -268,7 +270,7 @@ async def test_the_options_of_a_completion_may_be_texts(models: Models, folder: 
 async def test_a_completion_fails_with_a_complaint(
     models: Models, folder: Path, written: Mapping[str, Any], complaint: str
 ) -> None:
-    assert error(await completion.execute(context_of(folder, models, written))).startswith(complaint)
+    assert (await error(completion.execute(context_of(folder, models, written)))).startswith(complaint)
 
 
 @pytest.mark.row("C-77")
