@@ -68,22 +68,18 @@ class Vk:
         return frozenset() if keyboard.can_show(content) else frozenset({Feature.INLINE, Feature.REPLY})
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
-        prepared = [await self._prepare(message) for message in messages]
+        prepared = [_plain(one) if one.content is None else await self._prepare(one, one.content) for one in messages]
         outcomes = await self._send([one.key for one in prepared if isinstance(one, Draft)])
         return [self._named(one, outcomes[one.key]) if isinstance(one, Draft) else one for one in prepared]
 
-    async def _prepare(self, message: Message) -> Draft | Outcome:
+    async def _prepare(self, message: Message, content: Content) -> Draft | Outcome:
         """The draft of what is to be sent; the outcome if that is known already."""
-        key = message_key(message)
-        if key is None:
-            return INVALID_ADDRESS
-        if message.content is None:
-            return Draft(key)
-        return await self._contents.draft(key, message.content, message.seed)
+        draft = _plain(message)
+        return await self._contents.draft(draft.key, content, message.seed) if isinstance(draft, Draft) else draft
 
     def _named(self, draft: Draft, outcome: Outcome) -> Outcome:
         """Name the dialog of a sent message, so that a read mark finds it, and what is not shown."""
-        if not isinstance(outcome, Sent):
+        if not isinstance(outcome, Sent) or not (self._has_long_poll or draft.not_shown):
             return outcome
         return replace(outcome, peer=str(draft.key.peer) if self._has_long_poll else "", not_shown=draft.not_shown)
 
@@ -122,6 +118,11 @@ class Vk:
     async def close(self) -> None:
         await self._client.close()
         await self._files.close()
+
+
+def _plain(message: Message) -> Draft | Outcome:
+    key = message_key(message)
+    return INVALID_ADDRESS if key is None else Draft(key)
 
 
 async def open(settings: Settings, directory: Path) -> Vk:  # noqa: A001 - the interface's name
