@@ -178,7 +178,7 @@ async def test_the_number_of_reported_errors_is_limited(api: Api) -> None:
 
 CALLS = [
     ("POST", "/v1/history-keys", {"sender": {"id": "a\nb"}}, "NOT_PRINTABLE"),
-    ("POST", "/v1/history-keys", {"sender": {"id": "a\u2028b"}}, "NOT_PRINTABLE"),
+    ("POST", "/v1/history-keys", {"sender": {"id": "a\ue000b"}}, "NOT_PRINTABLE"),
     ("POST", "/v1/history-keys", {"sender": 42}, "WRONG_TYPE"),
     ("PATCH", "/v1/deliveries/0.42.1763712000000000000", {"deliver_at": "2026-11-21T17:00:00"}, "TIME_WITHOUT_ZONE"),
     ("PATCH", "/v1/deliveries/0.42.1763712000000000000", {"deliver_at": None}, "WRONG_TYPE"),
