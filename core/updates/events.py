@@ -30,7 +30,8 @@ MAX_ATTACHMENTS = 100
 
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _CHANNEL = re.compile(r"[a-z0-9-]{1,32}")
-_ATTEMPTS = 5
+_ATTEMPTS = 100
+"""Only an outage of the store or the death of a process takes an attempt: what an action raises is an outcome."""
 _EXPIRES = timedelta(hours=1)
 _BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=20))
 
