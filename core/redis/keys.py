@@ -361,6 +361,13 @@ _TABLE = [
         "number of a bot's replies to an address in a day",
     ),
     Key(
+        "menus",
+        "scenarios:{s}:menus:<bot>",
+        "string",
+        Lifetime.FOREVER,
+        "the scopes of a bot's menus of commands, as JSON",
+    ),
+    Key(
         "gathered",
         "updates:{s}:gathered:<source>:<name>",
         "hash",

@@ -76,7 +76,8 @@ class Process:
         ends = asyncio.create_task(self._ends.run(), name="ends of deliveries")
         ready = asyncio.create_task(self._ends.ready.wait())
         await asyncio.wait({ends, ready}, return_when=asyncio.FIRST_COMPLETED)
-        beside = [asyncio.create_task(part) for part in (self._parking.run(), self._bot.watch(), self._maintain())]
+        parts = (self._parking.run(), self._bot.watch(), self._maintain(), self._keep_menus())
+        beside = [asyncio.create_task(part) for part in parts]
         workers = self._workers()
         working = [asyncio.create_task(worker.run()) for worker in workers]
         stopping = asyncio.create_task(self._stopping.wait())
@@ -110,6 +111,15 @@ class Process:
             ),
             *self._slow.workers(),
         ]
+
+    async def _keep_menus(self) -> None:
+        """Keeps the bot's menus of commands in Telegram, if it is there."""
+        if self._services.telegram is None:
+            await asyncio.Event().wait()
+        else:
+            from scenarios.menus import Menus  # it imports aiogram, see scenarios/context.py
+
+            await Menus(self._services.telegram, self._services.store, self._bot).keep()
 
     async def _maintain(self) -> None:
         """Purges old runs, and keeps the version of the bot, every hour."""
