@@ -5,13 +5,15 @@ import json
 import shutil
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cli.command import FAILURE, SUCCESS, Command
+from cli.processes.models import language_model, synthesis, transcription
 from cli.processes.startup import redis_url
-from cli.settings.settings import Configuration, channels, courier_module, load
+from cli.settings.settings import Configuration, Settings, channels, courier_module, load
+from core.ai import AiNotSetUp, LanguageModel, Synthesis, Transcription
 from core.errors import LayoutUnknown, SetupError, StoreUnavailable
 from core.redis.keys import LAYOUT
 from core.redis.notifications import SETTING, ensure_notifications
@@ -62,6 +64,8 @@ async def run_checks(configuration: Configuration, sign_in: bool) -> AsyncIterat
         yield finding
     for channel in channels():
         yield await check_channel(configuration, channel, sign_in)
+    for finding in check_models(configuration.settings):
+        yield finding
 
 
 def check_data(data: Path) -> Finding:
@@ -73,6 +77,24 @@ def check_data(data: Path) -> Finding:
     if free < MIN_FREE_BYTES:
         return Finding("data", False, f"{data} has {free / 2**20:.0f} MiB free", "free some space, or set ADA_DATA")
     return Finding("data", True, f"{data}, {free / 2**30:.0f} GiB free")
+
+
+def check_models(settings: Settings) -> Iterator[Finding]:
+    """Whether scenarios can ask a language model, speak and listen. What is not set up is no fault (C-86)."""
+    opened: Mapping[str, Callable[[Settings], LanguageModel | Synthesis | Transcription]] = {
+        "model": language_model,
+        "to_speech": synthesis,
+        "from_speech": transcription,
+    }
+    for what, open_service in opened.items():
+        try:
+            service = open_service(settings)
+            service.check()
+            yield Finding(what, True, service.identity)
+        except AiNotSetUp as error:
+            yield Finding(what, None, str(error))
+        except SetupError as error:
+            yield Finding(what, False, str(error))
 
 
 async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:

@@ -90,14 +90,16 @@ class Models:
         return await self._answer(key, max_age, listen, str)
 
     async def _listen(self, file: Path, language: str, longest: timedelta) -> str:
-        """The service gets Ogg Opus, whatever a person has sent: every service takes it, and it is small."""
+        """The service gets Ogg Opus, whatever a person has sent: every service takes it, and it is small. A file that
+        is longer than it says is cut.
+        """
         duration = await duration_of(file, SOUND_TIME_LIMIT)
         if duration > longest:
             seconds = f"{duration.total_seconds():.0f} s, more than {longest.total_seconds():.0f} s"
             raise AiRefused("SOUND_TOO_LONG", f"the speech takes {seconds}")
         with tempfile.TemporaryDirectory(prefix="ada-speech-") as directory:
             sound = Path(directory) / "speech.ogg"
-            await convert(file, sound, SoundFormat.OGG_OPUS, SOUND_TIME_LIMIT)
+            await convert(file, sound, SoundFormat.OGG_OPUS, SOUND_TIME_LIMIT, longest)
             return await self._transcription.transcribe(sound, language)
 
     async def _answer(

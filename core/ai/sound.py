@@ -22,9 +22,12 @@ _ENCODERS = {
 }
 
 
-async def convert(source: Path, target: Path, sound_format: SoundFormat, time_limit: timedelta) -> None:
-    """Write the sound of `source` to `target`: one channel, nothing but sound. Raises AiError."""
-    sound = ("-map", "0:a:0", "-map_metadata", "-1", "-ac", "1", *_ENCODERS[sound_format])
+async def convert(
+    source: Path, target: Path, sound_format: SoundFormat, time_limit: timedelta, longest: timedelta | None = None
+) -> None:
+    """Write the sound of `source` to `target`: one channel, nothing but sound, at most `longest`. Raises AiError."""
+    end = () if longest is None else ("-t", f"{longest.total_seconds():.3f}")
+    sound = ("-map", "0:a:0", "-map_metadata", "-1", "-ac", "1", *end, *_ENCODERS[sound_format])
     arguments = (*_QUIET, *_SOUND_ONLY, "-i", f"file:{source}", *sound, f"file:{target}")
     await run_program("ffmpeg", arguments, time_limit)
 

@@ -10,7 +10,7 @@ import pytest
 from core.ai import AiNotSetUp, AiRefused, AiUnavailable, SoundFormat, Speech
 from core.ai.espeak import Espeak, espeak_voice
 from core.ai.programs import environment, run_program
-from core.ai.sound import duration_of
+from core.ai.sound import convert, duration_of
 from tests.ai.conftest import MINUTE, models_in, probe
 from tests.support.waiting import until
 
@@ -139,6 +139,15 @@ async def test_without_espeak_the_call_fails_with_the_package_to_install(
     with pytest.raises(AiNotSetUp, match=r"is not installed; install the package (espeak-ng|ffmpeg)") as error:
         await models.synthesize(Speech("x", format=sound_format))
     assert error.value.code == "PROGRAM_MISSING"
+
+
+@pytest.mark.usefixtures("programs")
+async def test_a_conversion_ends_at_the_longest_duration(tmp_path: Path) -> None:
+    """The duration that a file claims may be wrong."""
+    await Espeak("", MINUTE).synthesize(Speech(HELLO, format=SoundFormat.WAV), tmp_path / "long.wav")
+    longest = timedelta(seconds=1)
+    await convert(tmp_path / "long.wav", tmp_path / "short.ogg", SoundFormat.OGG_OPUS, MINUTE, longest)
+    assert 0.9 < probe(tmp_path / "short.ogg")["duration"] < 1.2
 
 
 @pytest.mark.usefixtures("programs")

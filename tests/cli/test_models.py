@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.commands.doctor import check_models
 from cli.commands.up import simulated
 from cli.processes.models import language_model, open_models, synthesis, transcription
 from cli.settings.settings import Settings, load
@@ -76,6 +77,15 @@ async def test_a_wrong_setting_is_named(tmp_path: Path, environment: dict[str, s
 def test_keys_are_not_printed(tmp_path: Path) -> None:
     chosen = settings(tmp_path, ADA_MODEL_KEY="geheim", ADA_SPEECH_KEY="geheim")
     assert "geheim" not in f"{chosen}"
+
+
+@pytest.mark.row("C-86")
+def test_doctor_shows_what_is_set_up_and_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    off = [(found.what, found.is_good) for found in check_models(settings(tmp_path))]
+    assert off == [("model", None), ("to_speech", None), ("from_speech", None)]
+    chosen = settings(tmp_path, ADA_MODEL_URL="http://h/v1", ADA_SPEECH="salute", ADA_TRANSCRIPTION="openai")
+    assert [found.is_good for found in check_models(chosen)] == [True, False, False]
 
 
 def test_up_uses_the_services_of_the_sandbox_unless_others_are_set(tmp_path: Path) -> None:
