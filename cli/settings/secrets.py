@@ -1,6 +1,6 @@
 """Which process receives which setting: each one only its own secrets. Pure.
 
-A process is named as `./ada up` names it: `serve`, `sandbox`, `valkey`, `scenarios`, the channel of a courier, or `bot`
+A process is named as `./ada up` names it: `serve`, `sandbox`, `valkey`, `scenarios`, `jobs`, the channel of a courier, or `bot`
 and its channel.
 """
 
@@ -19,7 +19,7 @@ BOT_CHANNELS = {"bot vk": "vk"}
 """The bots that read the settings of a channel."""
 
 READERS: Mapping[str, frozenset[str]] = {
-    "ADA_REDIS_URL": frozenset({"serve", COURIERS, BOTS, "scenarios"}),
+    "ADA_REDIS_URL": frozenset({"serve", COURIERS, BOTS, "scenarios", "jobs"}),
     "ADA_API_KEY": frozenset({"serve"}),
     "ADA_BOT_TOKEN": frozenset({"telegram-bot", "bot telegram", "scenarios"}),
     "ADA_INBOUND_SMS_SECRET": frozenset({"serve", "sandbox"}),

@@ -442,6 +442,15 @@ _TABLE = [
         Lifetime.FOREVER,
         "of a webhook: `succeeded` and `replayed`, the ms of its last success and replay",
     ),
+    Key("sign_in", "sign-in:{s}:<digest>", "string", Lifetime.TTL, "a sign-in that waits for its callback, encrypted"),
+    Key(
+        "sign_in_tokens",
+        "sign-in:{s}:tokens:<tenant>:<service>:<user>",
+        "string",
+        Lifetime.FOREVER,
+        "the tokens of a user for an outside service, encrypted",
+    ),
+    Key("sign_in_refresh", "sign-in:{s}:refresh:<key>", "string", Lifetime.TTL, "the process that refreshes tokens"),
     Key("job_kinds", "jobs:{s}:kinds", "hash", Lifetime.FOREVER, "kind of job → its schedule, as JSON"),
     Key(
         "jobs", "jobs:{s}:of:<tenant>", "zset", Lifetime.FOREVER, "the jobs of a tenant by the ms of their first start"

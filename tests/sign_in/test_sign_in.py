@@ -1,0 +1,174 @@
+"""Signing in with OAuth 2 and PKCE against a strict service; tokens at rest; one refresh at a time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from aiohttp import ClientSession
+
+from core.errors import Invalid, SetupError
+from core.redis.store import Store
+from core.sign_in import Service, SignedIn, SignIn, SignInExpired, Tokens, Vault
+from core.sign_in.client import ServiceUnavailable
+from core.sign_in.services import checked, read_services
+from core.sign_in.vault import new_key
+from tests.sign_in.oauth_server import SECRET, OAuthServer
+from tests.support.servers import Server
+
+ANNA = ("university", "vacancies", "1")
+KEY = new_key()
+
+
+@dataclass
+class Installation:
+    store: Store
+    oauth: OAuthServer
+    vault: Vault
+
+    @property
+    def services(self) -> dict[str, Service]:
+        url = self.oauth.url
+        service = Service(f"{url}/authorize", f"{url}/token", "ada", SECRET, ("read", "apply"))
+        return dict(checked({"vacancies": service}))
+
+    @property
+    def tokens(self) -> Tokens:
+        return Tokens(self.store, self.vault, self.services)
+
+    @property
+    def sign_in(self) -> SignIn:
+        return SignIn(self.store, self.vault, self.tokens, self.services, "https://ada.example/")
+
+    async def agree(self, address: str) -> str:
+        """The user agrees; returns the query string of the callback."""
+        async with ClientSession() as browser, browser.get(address, allow_redirects=False) as answer:
+            return urlsplit(answer.headers["Location"]).query
+
+    async def signed_in(self) -> SignedIn:
+        return await self.sign_in.finish(await self.agree(await self.sign_in.begin(*ANNA)))
+
+
+@pytest.fixture
+async def installation(server: Server) -> AsyncIterator[Installation]:
+    oauth = OAuthServer()
+    await oauth.start()
+    store = await Store.open(server.url)
+    yield Installation(store, oauth, Vault([KEY]))
+    await store.close()
+    await oauth.stop()
+
+
+@pytest.mark.row("U-01")
+async def test_a_user_signs_in_and_the_tokens_are_encrypted_at_rest(installation: Installation) -> None:
+    address = await installation.sign_in.begin(*ANNA)
+    assert parse_qs(urlsplit(address).query)["redirect_uri"] == ["https://ada.example/v1/sign-in/callback"]
+    assert parse_qs(urlsplit(address).query)["scope"] == ["read apply"]
+    assert await installation.sign_in.finish(await installation.agree(address)) == SignedIn(*ANNA)
+    assert await installation.tokens.access_token(*ANNA) == "access-1"
+    stored = [await installation.store.command("GET", key) for key in await installation.store.command("KEYS", "*")]
+    assert "access-1" not in str(stored)
+
+
+async def test_a_callback_is_accepted_once(installation: Installation) -> None:
+    query = await installation.agree(await installation.sign_in.begin(*ANNA))
+    await installation.sign_in.finish(query)
+    with pytest.raises(Invalid) as refusal:
+        await installation.sign_in.finish(query)
+    assert refusal.value.code == "SIGN_IN_UNKNOWN"
+
+
+@pytest.mark.parametrize("query", ["", "code=stolen", "code=stolen&state=wrong", "state=", "%%%"])
+async def test_a_stolen_callback_is_refused(installation: Installation, query: str) -> None:
+    await installation.sign_in.begin(*ANNA)
+    with pytest.raises(Invalid) as refusal:
+        await installation.sign_in.finish(query)
+    assert refusal.value.code == "SIGN_IN_UNKNOWN"
+    with pytest.raises(SignInExpired):
+        await installation.tokens.access_token(*ANNA)
+
+
+async def test_a_user_who_does_not_agree_is_not_signed_in(installation: Installation) -> None:
+    address = await installation.sign_in.begin(*ANNA)
+    state = parse_qs(urlsplit(address).query)["state"][0]
+    with pytest.raises(Invalid, match="access_denied") as refusal:
+        await installation.sign_in.finish(f"error=access_denied&state={state}")
+    assert refusal.value.code == "SIGN_IN_REFUSED"
+
+
+async def test_a_code_that_was_used_before_is_refused(installation: Installation) -> None:
+    query = await installation.agree(await installation.sign_in.begin(*ANNA))
+    code = parse_qs(query)["code"][0]
+    await installation.sign_in.finish(query)
+    state = parse_qs(urlsplit(await installation.sign_in.begin(*ANNA)).query)["state"][0]
+    with pytest.raises(Invalid) as refusal:
+        await installation.sign_in.finish(f"code={code}&state={state}")
+    assert refusal.value.code == "SIGN_IN_REFUSED"
+
+
+async def test_tokens_are_refreshed_once_by_all_processes_together(installation: Installation) -> None:
+    installation.oauth.lifetime = 30
+    await installation.signed_in()
+    installation.oauth.lifetime = 3600
+    found = await asyncio.gather(*(installation.tokens.access_token(*ANNA) for _ in range(20)))
+    assert set(found) == {"access-2"}
+    assert installation.oauth.calls["refresh_token"] == 1
+
+
+@pytest.mark.row("U-21")
+async def test_a_refresh_that_is_refused_ends_the_sign_in(installation: Installation) -> None:
+    installation.oauth.lifetime = 30
+    await installation.signed_in()
+    installation.oauth.revoke_everything()
+    for _ in range(2):
+        with pytest.raises(SignInExpired):
+            await installation.tokens.access_token(*ANNA)
+    assert installation.oauth.calls["refresh_token"] == 1
+    installation.oauth.lifetime = 3600
+    await installation.signed_in()
+    assert await installation.tokens.access_token(*ANNA)
+
+
+@pytest.mark.parametrize("status", [500, 429, 403])
+async def test_a_service_that_is_down_leaves_the_tokens(installation: Installation, status: int) -> None:
+    installation.oauth.lifetime = 30
+    await installation.signed_in()
+    installation.oauth.status = status
+    with pytest.raises(ServiceUnavailable):
+        await installation.tokens.access_token(*ANNA)
+    installation.oauth.status = 200
+    assert await installation.tokens.access_token(*ANNA) == "access-3"
+
+
+async def test_tokens_are_readable_after_a_new_key_was_put_in_front(installation: Installation) -> None:
+    await installation.signed_in()
+    installation.vault = Vault([new_key(), KEY])
+    assert await installation.tokens.access_token(*ANNA) == "access-1"
+    installation.vault = Vault([new_key()])
+    with pytest.raises(SignInExpired):
+        await installation.tokens.access_token(*ANNA)
+
+
+def test_a_key_that_is_none_is_refused() -> None:
+    with pytest.raises(SetupError, match="ADA_SECRET_KEY"):
+        Vault(["password"])
+
+
+def test_services_are_read_from_a_file_with_variables(tmp_path: Path) -> None:
+    file = tmp_path / "services.yaml"
+    file.write_text(
+        "vacancies: {authorize_url: 'https://a', token_url: 'https://t', client_id: ada, client_secret: '${S}'}"
+    )
+    assert read_services(file, {"S": "hidden"})["vacancies"].client_secret == "hidden"
+    with pytest.raises(SetupError, match="needs S"):
+        read_services(file, {})
+    file.write_text("vacancies: {authorize_url: 'http://a.example', token_url: 'https://t', client_id: ada}")
+    with pytest.raises(SetupError, match="https"):
+        read_services(file, {})
+    file.write_text("vacancies: {token_url: 'https://t'}")
+    with pytest.raises(SetupError, match="authorize_url"):
+        read_services(file, {})
+    with pytest.raises(SetupError):
+        read_services(tmp_path / "missing.yaml")
