@@ -16,6 +16,7 @@ from core.jobs import Jobs
 from core.queue import Queue
 from core.redis.store import Store
 from core.sending import Sending
+from core.sign_in import SignIn
 from core.updates.events import Events
 from core.updates.ingress import Ingress
 from core.webhooks.registry import Webhooks
@@ -53,3 +54,4 @@ class Services:
     ingress: Mapping[str, Ingress]  # by channel: what gateways post
     events: Mapping[str, Events] = field(default_factory=dict)  # by tenant: those that have a bot with scenarios
     runs: RunReader | None = None
+    sign_in: SignIn | None = None

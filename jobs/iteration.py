@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from core.errors import Invalid
+from core.errors import Invalid, SetupError
 from core.jobs.record import StoredJob
-from core.jobs.states import JobState
+from core.jobs.states import Actor, JobState
 from core.jobs.storage import JobStorage
-from jobs.signals import Interrupted, Lost, NotDone, Unclear, UnitFailed
+from core.sign_in import SignInExpired, Tokens
+from jobs.signals import Interrupted, Lost, NotDone, Pause, Unclear, UnitFailed
 
 LARGEST_RESULT = 1024 * 1024
 """Bytes of JSON of one stored result."""
@@ -46,6 +47,7 @@ class Iteration:
         steps: Mapping[str, str],
         is_stopping: Callable[[], bool],
         lease: timedelta,
+        tokens: Tokens | None = None,
     ) -> None:
         self.user = job.id.user
         self.tenant = job.id.tenant
@@ -57,6 +59,7 @@ class Iteration:
         self._steps = steps
         self._is_stopping = is_stopping
         self._lease = lease.total_seconds()
+        self._tokens = tokens
 
     async def step(self, name: str, call: Call, *arguments: Any) -> Any:
         """The result of `call(*arguments)`, stored under `name`: a repeated iteration gets it without a call.
@@ -103,6 +106,17 @@ class Iteration:
         if record.status == "unknown":
             raise Unclear(f"whether {name} took place is not known")
         return record.result
+
+    async def access_token(self, service: str) -> str:
+        """The user's token for an outside service, refreshed if needed. Without a valid sign-in the job is paused until
+        the user has signed in.
+        """
+        if self._tokens is None:
+            raise SetupError("ADA_SIGN_IN is not set: there is no service to sign in to")
+        try:
+            return await self._tokens.access_token(self.tenant, service, self.user)
+        except SignInExpired:
+            raise Pause(Actor.SIGN_IN, f"sign in to {service} again") from None
 
     async def log(self, text: str) -> None:
         """Add a line to the live log."""

@@ -22,6 +22,7 @@ from core.model.clock import from_ms, to_ms
 from core.queue import Attempt, Done, QueueClient, Result, Retry, Tube
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
+from core.sign_in import Tokens
 from jobs.iteration import Iteration
 from jobs.job import Job
 from jobs.registry import Registry
@@ -41,11 +42,18 @@ class JobWorker:
     """One per process; to `run()` and to `stop()`."""
 
     def __init__(
-        self, store: Store, client: QueueClient, registry: Registry, concurrency: int = 100, lease: timedelta = LEASE
+        self,
+        store: Store,
+        client: QueueClient,
+        registry: Registry,
+        concurrency: int = 100,
+        lease: timedelta = LEASE,
+        tokens: Tokens | None = None,
     ) -> None:
         self._client = client
         self._registry = registry
         self._lease = lease
+        self._tokens = tokens
         self.jobs = Jobs(store)
         self.watchdog = Watchdog(store, self.jobs)
         self._storage = self.jobs.storage
@@ -97,7 +105,7 @@ class JobWorker:
             return Retry(timedelta(0), checkpoint=attempt.checkpoint)
         steps = await self._storage.steps(job.id)
         stopping = lambda: self._worker.stopping  # noqa: E731
-        iteration = Iteration(self._storage, begun, holder, steps, stopping, self._lease)
+        iteration = Iteration(self._storage, begun, holder, steps, stopping, self._lease, self._tokens)
         try:
             async with asyncio.timeout(kind.max_runtime.total_seconds()):
                 await kind().run(iteration)

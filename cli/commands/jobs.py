@@ -14,6 +14,7 @@ import msgspec
 from cli.client.format_jobs import format_job, format_job_line, format_log_line
 from cli.command import SUCCESS, Command, add_json_option
 from cli.commands.queue import print_result
+from cli.processes.sign_in import open_sign_in
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
 from cli.settings.settings import Configuration, load
@@ -69,7 +70,9 @@ async def run_process(configuration: Configuration) -> int:
         stop = stop_requested()
         collect_garbage_less_often()
         client = QueueClient(store)
-        worker = JobWorker(store, client, registry, lease=min(configuration.settings.lease, LEASE))
+        sign_in = open_sign_in(store, configuration.settings)
+        tokens = sign_in[1] if sign_in else None
+        worker = JobWorker(store, client, registry, lease=min(configuration.settings.lease, LEASE), tokens=tokens)
         running = asyncio.create_task(worker.run())
         announce(jobs=sorted(registry.kinds))
         requested = asyncio.create_task(stop.wait())

@@ -23,6 +23,7 @@ from cli.commands.up import ada_child, run_until, start_required
 from cli.processes.linking import open_linking
 from cli.processes.rules import sending_rules
 from cli.processes.scenarios import open_ingress
+from cli.processes.sign_in import open_sign_in
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import ChildSpec, Supervisor, announce
 from cli.settings.parsing import Address
@@ -127,6 +128,7 @@ async def open_services(store: Store, settings: Settings) -> AsyncIterator[Servi
                 events=events_of(store, settings),
                 runs=RunReader(store),
                 jobs=Jobs(store),
+                sign_in=sign_in[0] if (sign_in := open_sign_in(store, settings)) else None,
             )
         finally:
             runtime.stop()

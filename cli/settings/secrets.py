@@ -1,7 +1,7 @@
 """Which process receives which setting: each one only its own secrets. Pure.
 
-A process is named as `./ada up` names it: `serve`, `sandbox`, `valkey`, `scenarios`, `jobs`, the channel of a courier, or `bot`
-and its channel.
+A process is named as `./ada up` names it: `serve`, `sandbox`, `valkey`, `scenarios`, `jobs`, the channel of a courier,
+or `bot` and its channel.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,6 +26,7 @@ READERS: Mapping[str, frozenset[str]] = {
     "ADA_INBOUND_TELEGRAM_SECRET": frozenset({"serve", "bot telegram"}),
     "ADA_INBOUND_VK_SECRET": frozenset({"serve"}),
     "ADA_SMTP_URL": frozenset({"serve", "email", BOTS}),
+    "ADA_SECRET_KEY": frozenset({"serve", "jobs"}),
     "ADA_MODEL_KEY": frozenset({"scenarios"}),
     "ADA_SPEECH_KEY": frozenset({"scenarios"}),
 }

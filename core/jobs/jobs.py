@@ -81,6 +81,13 @@ class Jobs:
 
         return await self._change(job_id, Verb.RESUME, by, resumed, f"resumed by {by}")
 
+    async def resume_after_sign_in(self, tenant: str, user: str) -> None:
+        """Let the jobs of a user go on that were paused because the sign-in had expired."""
+        for kind in await self.kinds.names():
+            job = await self.storage.read(JobId(tenant, kind, user))
+            if job and job.record.paused_by is Actor.SIGN_IN:
+                await self.resume(job.id, Actor.SIGN_IN)
+
     async def stop(self, job_id: JobId, by: Actor) -> StoredJob:
         """End a job; it can be started again. Raises as `pause`."""
         return await self._end(job_id, Verb.STOP, by, "", f"stopped by {by}")

@@ -1,5 +1,6 @@
 """The types of jobs: bodies, queries and responses."""
 
+from datetime import datetime
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -52,3 +53,25 @@ class JobPage(Struct):
     jobs: list[JobView]
     counts: dict[JobState, int]
     next: str | None
+
+
+class SignInRequest(RequestModel, frozen=True):
+    """Who signs in to which service; the services are in the file ADA_SIGN_IN."""
+
+    service: ShortText
+    user: Id
+
+
+class SignInBegun(Struct):
+    """The address to which the user goes. It is valid once, until `expires_at`."""
+
+    url: str
+    expires_at: datetime
+
+
+class CallbackQuery(Struct, frozen=True):
+    """What a service adds to the callback of a sign-in. Services add parameters of their own."""
+
+    state: Annotated[str, Meta(max_length=256)]
+    code: Annotated[str, Meta(max_length=4096)] | UnsetType = UNSET
+    error: ShortText | UnsetType = UNSET

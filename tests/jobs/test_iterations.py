@@ -8,6 +8,8 @@ import pytest
 
 from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.jobs import Actor, JobId, JobState
+from core.sign_in import Tokens, Vault
+from core.sign_in.vault import new_key
 from jobs import Finished, Iteration, Pause, Unclear, UnitFailed
 from jobs.watchdog import Watchdog
 from tests.jobs.conftest import ANNA, HOUR, Playground
@@ -397,3 +399,16 @@ async def test_a_change_whose_reply_was_lost_is_made_once(playground: Playground
     job = await playground.jobs.start(ANNA)
     assert (job.version, job.record.state, calls) == (1, JobState.RUNNING, 1)
     assert [line.text for line in await playground.jobs.log.last(ANNA)] == ["started by user"]
+
+
+@pytest.mark.row("U-21")
+async def test_without_a_sign_in_the_job_is_paused_and_says_so(playground: Playground) -> None:
+    async def run(iteration: Iteration) -> None:
+        await iteration.access_token("vacancies")
+
+    playground.run = run
+    playground.tokens = Tokens(playground.stack.store, Vault([new_key()]), {})
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+    paused = await playground.in_state(JobState.PAUSED)
+    assert (paused.record.paused_by, paused.record.reason) == (Actor.SIGN_IN, "sign in to vacancies again")
