@@ -46,6 +46,14 @@ class TestTelegramBot(OutageContract):
     async def test_the_longest_text_is_received_unchanged(self, provider: Provider) -> None:
         await super().test_the_longest_text_is_received_unchanged(provider)
 
+    @pytest.mark.row("C-40", "C-41", "C-91")
+    async def test_what_the_channel_shows_is_sent_and_no_tag_is_seen(self, provider: Provider) -> None:
+        await super().test_what_the_channel_shows_is_sent_and_no_tag_is_seen(provider)
+
+    @pytest.mark.row("C-44", "C-91")
+    async def test_a_missing_file_is_recorded_and_the_text_is_sent(self, provider: Provider, tmp_path: Path) -> None:
+        await super().test_a_missing_file_is_recorded_and_the_text_is_sent(provider, tmp_path)
+
 
 # the message
 

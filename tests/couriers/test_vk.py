@@ -100,6 +100,14 @@ class TestVk(OutageContract):
     ) -> None:
         await super().test_a_repeat_with_the_same_seed_is_received_once_if_the_provider_remembers(provider)
 
+    @pytest.mark.row("C-40", "C-41", "C-91")
+    async def test_what_the_channel_shows_is_sent_and_no_tag_is_seen(self, provider: Provider) -> None:
+        await super().test_what_the_channel_shows_is_sent_and_no_tag_is_seen(provider)
+
+    @pytest.mark.row("C-44", "C-91")
+    async def test_a_missing_file_is_recorded_and_the_text_is_sent(self, provider: Provider, tmp_path: Path) -> None:
+        await super().test_a_missing_file_is_recorded_and_the_text_is_sent(provider, tmp_path)
+
 
 @pytest.mark.row("D-21", "D-33")
 async def test_2500_recipients_are_one_http_call(provider: VkProvider) -> None:

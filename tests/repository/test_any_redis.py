@@ -12,11 +12,11 @@ from redis.asyncio import Redis
 
 from core.courier.interface import FOREVER, Message, Outcome, Sent
 from core.courier.runtime import Runtime
-from core.model.content import Feature
 from core.errors import SetupError
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
+from core.model.content import Feature
 from core.model.delivery import NewDelivery, Recipient, Sender
 from core.model.history_key import HistoryKey
 from core.redis.notifications import merged_flags
