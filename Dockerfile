@@ -15,6 +15,7 @@ COPY core core
 COPY couriers couriers
 COPY delivery delivery
 COPY examples examples
+COPY jobs jobs
 COPY lua lua
 COPY sandbox sandbox
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 ADA_DATA=/data ADA_HTTP=0.0.0.0:8080
