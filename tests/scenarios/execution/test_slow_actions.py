@@ -94,3 +94,20 @@ async def test_people_who_ask_the_same_get_one_answer(speaking: Installation, st
         await speaking.play("same")
     assert state.counter("models", "completion") == 1
     assert speaking.texts[-1] == "Answer to: same"
+
+
+@pytest.mark.row("C-85")
+async def test_a_process_that_stops_gives_its_slow_work_to_the_next(
+    speaking: Installation, state: SandboxState
+) -> None:
+    """The call is cancelled after a short while; the task goes back to the queue at once, not at the end of a lease."""
+    state.add_rule(Rule("models", Fault("timeout"), method="completion"))
+    speaking.actions(ASK_AND_SEND)
+    first = await speaking.start()
+    run = await speaking.put("x")
+    await until(lambda: state.counter("models", "completion") == 1, within=WITHIN)
+    await first.stop()
+    state.clear_rules()
+    await speaking.start()
+    assert states(await speaking.over(run)) == ["completed", "completed", "drop", "completed"]
+    assert speaking.texts == ["first of x", "Answer to: x"]
