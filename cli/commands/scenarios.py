@@ -73,6 +73,7 @@ def write_new(arguments: Namespace) -> int:
     else:
         print("\n".join(str(arguments.folder / name) for name in written))
         print(f"\nCheck it after each change: ada scenarios check {arguments.folder}")
+        print(f"Start it: ADA_SCENARIOS={arguments.folder} ada up")
     return SUCCESS
 
 

@@ -63,6 +63,12 @@ def test_every_bot_has_its_own_service(bot: str) -> None:
     assert SERVICES[f"bot-{bot}"]["command"] == ["bot", bot]
 
 
+def test_scenarios_have_a_service_which_may_call_the_bot_api() -> None:
+    service = SERVICES["scenarios"]
+    assert (service["command"], service["profiles"]) == (["scenarios"], ["scenarios"])
+    assert "ADA_BOT_TOKEN_FILE" in service["environment"]
+
+
 @pytest.mark.parametrize("name", ADA_SERVICES)
 def test_every_setting_of_a_service_exists_in_the_code(name: str) -> None:
     known = setting_names(Settings, "ADA_")

@@ -25,7 +25,7 @@ from tests.mutation.mutants import PACKAGES, ROOT, Mutant, of_places, sample
 
 COPIED = (
     *("bench", "bots", "cli", "core", "couriers", "delivery", "docs", "examples"),
-    *("lua", "sandbox", "scenarios", "tests"),
+    *("jobs", "lua", "sandbox", "scenarios", "tests"),
 )
 WANTED = 0.95
 # Seconds beyond ten times what the tests usually take, after which they hang. A busy machine is many times slower, and a
