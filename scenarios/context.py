@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Services:
     """One per process. `telegram`: the client of the Bot API, None without ADA_BOT_TOKEN. `models`: language models and
-    speech services.
+    speech services. `plugins`: what plugins have opened, by their names.
     """
 
     store: Store
@@ -48,6 +48,7 @@ class Services:
     tenant: str
     timezone: tzinfo
     models: Models = field(default_factory=Models.not_set_up)
+    plugins: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.execution.opening import Options, open_services
 from scenarios.execution.process import Process, ProcessOptions
+from scenarios.platform import started
 from scenarios.reloading import ActiveBot
 
 
@@ -54,8 +55,14 @@ async def run_scenarios(configuration: Configuration, folder: Path, health_file:
         open_store(configuration, waits=True) as store,
         open_models(settings) as models,
         open_services(store, options_of(settings, models)) as services,
+        started(services, bot.bot.settings) as platform,
     ):
-        process = Process(services, bot, options=ProcessOptions(lease=min(settings.lease, ProcessOptions().lease)))
+        process = Process(
+            platform.services,
+            bot,
+            platform.types,
+            options=ProcessOptions(lease=min(settings.lease, ProcessOptions().lease)),
+        )
         stopping = asyncio.create_task(stop_requested().wait())
         stopping.add_done_callback(lambda _: process.stop())
         collect_garbage_less_often()

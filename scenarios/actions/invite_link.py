@@ -67,6 +67,7 @@ async def _revoke(context: Context, link: str) -> str:
 
 ACTION = ActionType(
     name="invite_link",
+    needs=("telegram",),
     help="Makes an invite link of the group, or revokes links.",
     fields=(
         Field("member_limit", types.WHOLE, "How many people may join by it."),

@@ -28,6 +28,7 @@ async def execute(context: Context) -> Ending:
 
 ACTION = ActionType(
     name="remove",
+    needs=("telegram",),
     help="Removes the message of the event, or another one. A message that is not there counts as removed.",
     fields=(Field("remove_message_id", types.WHOLE, "The message to remove, instead of that of the event."),),
     execute=execute,

@@ -63,6 +63,7 @@ async def _until(context: Context, duration: timedelta) -> datetime:
 
 ACTION = ActionType(
     name="restrict",
+    needs=("telegram",),
     help="Forbids or allows a member of the group to write.",
     fields=(
         Field("can_send_messages", types.FLAG, "Whether the person may write.", default=False),
