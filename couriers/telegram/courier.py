@@ -3,19 +3,34 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-from telethon.errors import PeerIdInvalidError, RandomIdDuplicateError
-from telethon.tl.functions.messages import SendMessageRequest
+from telethon.errors import (
+    BadRequestError,
+    ForbiddenError,
+    MessageNotModifiedError,
+    PeerIdInvalidError,
+    RandomIdDuplicateError,
+)
 from telethon.tl.types import InputPeerUser
 
-from core.courier import FOREVER, Feature, Message, Outcome, Partly, ReadMark, Reason, Rejected, Sent, split_text
+from core.courier import FOREVER, Content, Feature, Message, Outcome, Partly, ReadMark, Reason, Rejected, Sent
 from couriers.telegram import answers
 from couriers.telegram.connection import FAILURES, Connection
+from couriers.telegram.content import (
+    BOT_FEATURES,
+    USER_FEATURES,
+    Requests,
+    edit_request,
+    remove_request,
+    send_requests,
+)
 from couriers.telegram.peers import Peers
 from couriers.telegram.session import LockedSession
 
 RECONNECT_SECONDS = 15  # without a connection no read mark comes
+REFUSALS = (BadRequestError, ForbiddenError)
 MAX_REQUESTS = 3  # per attempt, while Telegram still processes an earlier one; Telethon pauses 2 s after each
 
 
@@ -26,7 +41,6 @@ class Telegram:
     batch = 1
     parcel = 100
     remembers = FOREVER
-    shows = frozenset[Feature]()
 
     def __init__(
         self,
@@ -35,10 +49,13 @@ class Telegram:
         peers: Peers,
         session: LockedSession,
         marks: asyncio.Queue[ReadMark] | None = None,
+        *,
+        is_bot: bool,
     ) -> None:
         self.account = account
         self._connection, self._peers, self._session = connection, peers, session
         self._marks = marks
+        self.shows = BOT_FEATURES if is_bot else USER_FEATURES
         self._is_closed = False
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
@@ -62,16 +79,67 @@ class Telegram:
             return answers.send_outcome(error)
 
     async def _send(self, peer: Any, message: Message) -> Outcome:
+        """Remove what is to be removed, then edit or send. Raises PeerIdInvalidError."""
+        if isinstance(peer, Outcome):
+            return peer
+        content = message.content
+        if content is None:
+            return await self._send_parts(peer, send_requests(peer, message))
+        try:
+            is_removed = await self._remove(peer, content)
+        except PeerIdInvalidError:
+            raise
+        except FAILURES as error:
+            return answers.lookup_outcome(error)
+        edited = await self._edit(peer, message, content)
+        outcome = edited or await self._send_parts(peer, send_requests(peer, message))
+        if is_removed or not isinstance(outcome, Sent):
+            return outcome
+        return replace(outcome, not_shown=(*outcome.not_shown, Feature.REMOVE))
+
+    async def _remove(self, peer: Any, content: Content) -> bool:
+        """Remove messages; return False if Telegram refuses it. Messages that are gone are removed. Raises FAILURES."""
+        request = remove_request(peer, content)
+        if request is None:
+            return not content.remove
+        try:
+            await self._connection.request(request)
+        except PeerIdInvalidError:
+            raise
+        except REFUSALS:
+            return False
+        return True
+
+    async def _edit(self, peer: Any, message: Message, content: Content) -> Outcome | None:
+        """Edit a message; None if it cannot be edited, so that a new one is sent. A repeat changes nothing.
+
+        Raises PeerIdInvalidError.
+        """
+        if (found := edit_request(peer, message, content)) is None:
+            return None
+        request, not_shown = found
+        try:
+            await self._connection.request(request)
+        except PeerIdInvalidError:
+            raise
+        except MessageNotModifiedError:
+            pass
+        except REFUSALS:
+            return None
+        except FAILURES as error:
+            return answers.send_outcome(error)
+        return Sent(str(request.id), not_shown=not_shown)
+
+    async def _send_parts(self, peer: Any, planned: Requests) -> Outcome:
         """Send the parts in order. After a failure the next attempt repeats them all, under the same random ids.
 
         Raises PeerIdInvalidError.
         """
-        if isinstance(peer, Outcome):
-            return peer
         ids: list[str] = []
         try:
-            for part, text in enumerate(split_text(message.text)):
-                ids.append(await self._send_part(peer, text, message.random_id(part)))
+            for request in planned.requests:
+                message_id = await self._send_part(request)
+                ids.append(message_id)
         except PeerIdInvalidError:
             if not ids:
                 raise
@@ -79,7 +147,9 @@ class Telegram:
         except FAILURES as error:
             outcome = answers.send_outcome(error)
             return Partly(outcome, _reference(ids)) if ids else outcome
-        return self._sent(peer, ids)
+        is_no_reply = planned.is_reply and planned.requests[0].reply_to is None
+        not_shown = planned.not_shown + ((Feature.REPLY_TO,) if is_no_reply else ())
+        return replace(self._sent(peer, ids), not_shown=not_shown)
 
     def _sent(self, peer: Any, ids: Sequence[str]) -> Sent:
         """Name the dialog if this account gets read marks of it: a person's account, of private chats."""
@@ -98,14 +168,20 @@ class Telegram:
                 continue
             yield mark
 
-    async def _send_part(self, peer: Any, text: str, random_id: int) -> str:
-        """Return the message id, "" if Telegram only confirms that it has the message."""
-        request = SendMessageRequest(peer, text, random_id=random_id)
+    async def _send_part(self, request: Any) -> str:
+        """Return the message id, "" if Telegram only confirms that it has the message.
+
+        If the message to reply to is gone, the request is repeated as no reply.
+        """
         for _ in range(MAX_REQUESTS):
             try:
-                return answers.message_id_in(await self._connection.request(request), random_id)
+                return answers.message_id_in(await self._connection.request(request), request.random_id)
             except RandomIdDuplicateError:
                 continue
+            except BadRequestError as error:
+                if not request.reply_to or answers.name_of(error) not in answers.NO_MESSAGE_TO_REPLY_TO:
+                    raise
+                request.reply_to = None
         return ""
 
     async def close(self) -> None:

@@ -69,7 +69,7 @@ async def _sign_in(settings: Settings, session: LockedSession) -> Telegram:
         phones = PhoneCache(session.path.with_suffix(".phones"))
         peers = Peers(client, connection.request, phones, bot=bool(account.bot))
         marks = None if account.bot else client.read_marks
-        return Telegram(str(account.id), connection, peers, session, marks)
+        return Telegram(str(account.id), connection, peers, session, marks, is_bot=bool(account.bot))
     except BaseException as error:
         await connection.close()
         if isinstance(error, RPCError | OSError) and not isinstance(error, AuthKeyError):

@@ -6,7 +6,7 @@ from typing import Any
 
 from telethon.tl import functions as f
 
-from sandbox.telegram import config, contact_methods, faults, sign_in, updates
+from sandbox.telegram import config, contact_methods, editing, faults, sign_in, updates
 from sandbox.telegram.hub import Call, Client, Hub
 from sandbox.telegram.replies import Refusal, Reply
 
@@ -25,6 +25,9 @@ METHODS: dict[type, Callable[[Call], Reply]] = {
     f.contacts.ResolveUsernameRequest: contact_methods.resolve_username,
     f.help.GetConfigRequest: config.get_config,
     f.help.GetNearestDcRequest: config.get_nearest_dc,
+    f.channels.DeleteMessagesRequest: editing.delete_channel_messages,
+    f.messages.DeleteMessagesRequest: editing.delete_messages,
+    f.messages.EditMessageRequest: editing.edit_message,
     f.messages.ReadHistoryRequest: config.read_history,
     f.messages.SendMessageRequest: faults.send_message,
     f.messages.SetTypingRequest: config.accept,

@@ -12,6 +12,8 @@ from telethon.tl import types
 from sandbox.state import Fault
 from sandbox.telegram import peers
 from sandbox.telegram.accounts import Account, SentMessage
+from sandbox.telegram.dialogs import DialogMessage
+from sandbox.telegram.editing import check_content, reply_to_of
 from sandbox.telegram.hub import Call, now
 from sandbox.telegram.replies import Refusal, Reply
 
@@ -56,10 +58,10 @@ def prepare(call: Call) -> SendRequest | Refusal:
     if isinstance(address, Refusal):
         return address
     sending = SendRequest(call, call.account, address)
-    return _check_content(call.request) or _check_throttles(sending) or sending
+    return _check_text(call.request) or check_content(call, address) or _check_throttles(sending) or sending
 
 
-def _check_content(request: Any) -> Refusal | None:
+def _check_text(request: Any) -> Refusal | None:
     if not request.message.strip():
         return Refusal(400, "MESSAGE_EMPTY")
     if len(request.message.encode("utf-16-le")) // 2 > MAX_LENGTH:
@@ -102,6 +104,9 @@ def store(sending: SendRequest) -> Reply:
     sent.message = _next_message_id(sending)
     sending.account.newest_message_to[sending.address] = sent.message
     state, request = sending.call.hub.state, sending.call.request
+    markup, reply_to = request.reply_markup, reply_to_of(request)
+    shown = DialogMessage(sent.message, request.message, True, request.entities or [], markup, reply_to)
+    sending.account.dialogs.store(sending.address, shown)
     state.receive(
         "telegram", sending.address, request.message, reference=str(sent.message), random_id=request.random_id
     )

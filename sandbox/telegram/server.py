@@ -9,6 +9,7 @@ from sandbox.state import SandboxState
 from sandbox.telegram import updates
 from sandbox.telegram.accounts import Accounts
 from sandbox.telegram.connection import Connection
+from sandbox.telegram.dialogs import DialogMessage
 from sandbox.telegram.hub import Hub
 from sandbox.telegram.key_store import KeyStore
 
@@ -53,6 +54,10 @@ class TelegramServer:
         """Close all connections, as a network failure would; clients may reconnect at once."""
         for client in list(self._hub.clients):
             client.close()
+
+    def messages(self, address: str) -> list[DialogMessage]:
+        """Return the messages of all accounts with this address, in their current state."""
+        return [message for account in self._hub.accounts.all() for message in account.dialogs.of(address)]
 
     def mark_read(self, address: str) -> int:
         """Simulate that a user reads all messages; return how many accounts are notified (bots never are)."""

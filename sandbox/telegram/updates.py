@@ -5,6 +5,7 @@ from typing import Any
 from telethon.tl import types
 
 from sandbox.telegram.accounts import Account, PushedUpdate
+from sandbox.telegram.dialogs import DialogMessage
 from sandbox.telegram.hub import Call, Hub, now, user
 from sandbox.telegram.replies import Reply
 
@@ -61,5 +62,6 @@ def write_message(hub: Hub, user_id: int, text: str, account: Account) -> None:
     """Send a message from the user to the account. The account knows the user from then on."""
     hub.add_known_users(account, [user_id])
     message_id = account.next_message_id()
+    account.dialogs.store(str(user_id), DialogMessage(message_id, text, is_own=False))
     message = types.Message(message_id, peer_id=types.PeerUser(user_id), date=now(), message=text)
     hub.push(account, types.UpdateNewMessage(message, pts=message_id, pts_count=1), [user(account, user_id)])

@@ -1,0 +1,121 @@
+"""What a message has besides its text, as Telegram's types: entities, keyboards, messages to reply to, edit, remove."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from telethon.tl import functions, types
+
+from core.courier import Content, Feature, Message, Span, cut_text, spans, split_text
+
+LONGEST_TEXT = 4096  # UTF-16 code units
+USER_FEATURES = frozenset({Feature.PARSE_MODE, Feature.REPLY_TO, Feature.EDIT, Feature.REMOVE, Feature.TEXT_END})
+BOT_FEATURES = USER_FEATURES | {Feature.INLINE, Feature.REPLY}
+"""Only a bot's messages have buttons."""
+
+_ENTITIES = {
+    "bold": types.MessageEntityBold,
+    "italic": types.MessageEntityItalic,
+    "underline": types.MessageEntityUnderline,
+    "strikethrough": types.MessageEntityStrike,
+    "spoiler": types.MessageEntitySpoiler,
+    "code": types.MessageEntityCode,
+    "blockquote": types.MessageEntityBlockquote,
+}
+
+Request = Any  # Telethon has no types
+
+
+class Requests(NamedTuple):
+    """`not_shown`: as in `core.courier.Sent`. `is_reply`: the message is to reply to another."""
+
+    requests: Sequence[Request]
+    not_shown: tuple[str, ...] = ()
+    is_reply: bool = False
+
+
+def send_requests(peer: Any, message: Message) -> Requests:
+    """The requests that send a message, each with its own random id: without content one for each part of the text."""
+    send = functions.messages.SendMessageRequest
+    content = message.content
+    if content is None:
+        parts = enumerate(split_text(message.text))
+        return Requests([send(peer, text, random_id=message.random_id(part)) for part, text in parts])
+    text, entities, not_shown = _text(message, content)
+    reply_to = _message_id(content.reply_to.partition(",")[0])
+    request = send(
+        peer,
+        text,
+        random_id=message.random_id(0),
+        entities=entities,
+        reply_markup=keyboard(content),
+        reply_to=types.InputReplyToMessage(reply_to) if reply_to else None,
+    )
+    if content.inline and content.reply is not None:
+        not_shown = (*not_shown, Feature.REPLY)  # a message has one keyboard
+    return Requests([request], not_shown, bool(content.reply_to))
+
+
+def edit_request(peer: Any, message: Message, content: Content) -> tuple[Request, tuple[str, ...]] | None:
+    """The request that edits a message, and what it does not show; None if an edit cannot show the content."""
+    message_id = _message_id(content.edit.rpartition(",")[2])
+    if not message_id or content.reply is not None:
+        return None
+    request = functions.messages.EditMessageRequest(peer, message_id, reply_markup=keyboard(content))
+    if not message.text.strip():
+        return request, ()
+    request.message, request.entities, not_shown = _text(message, content)
+    return request, not_shown
+
+
+def remove_request(peer: Any, content: Content) -> Request | None:
+    """The request that removes messages, None if there is none to remove."""
+    ids = [number for one in content.remove.split(",") if (number := _message_id(one))]
+    if not ids:
+        return None
+    if isinstance(peer, types.InputPeerChannel):
+        return functions.channels.DeleteMessagesRequest(types.InputChannel(peer.channel_id, peer.access_hash), ids)
+    return functions.messages.DeleteMessagesRequest(ids, revoke=True)
+
+
+def keyboard(content: Content) -> Any:
+    """The buttons below the message, else those in place of the person's keyboard; None if there are none."""
+    if content.inline:
+        rows = [[_button(one.text, one.data, one.url) for one in row] for row in content.inline if row]
+        return types.ReplyInlineMarkup([types.KeyboardInlineButtonRow(row) for row in rows])
+    if content.reply is None:
+        return None
+    texts = [row for row in content.reply if row]
+    keys = [
+        types.KeyboardButtonRow([types.KeyboardButton(one, types.ButtonTypeDefault()) for one in row]) for row in texts
+    ]
+    return types.ReplyKeyboardMarkup(keys, resize=True) if keys else types.ReplyKeyboardHide()
+
+
+def _button(text: str, data: str, url: str) -> Any:
+    kind = types.InlineButtonTypeUrl(url) if url else types.InlineButtonTypeCallback(data.encode())
+    return types.KeyboardInlineButton(text, kind)
+
+
+def _text(message: Message, content: Content) -> tuple[str, list[Any], tuple[str, ...]]:
+    """The text that is shown, its entities, and what is not shown of it."""
+    cut = cut_text(message.text, content.parse_mode, LONGEST_TEXT)
+    text, marked = spans(cut, content.parse_mode)
+    entities = [entity for span in marked if (entity := _entity(span))]
+    return text, entities, () if cut == message.text else (Feature.TEXT_END,)
+
+
+def _entity(span: Span) -> Any:
+    """The entity of a marked range; None for one that is not sent."""
+    match span.kind:
+        case "link":
+            return types.MessageEntityTextUrl(span.offset, span.length, span.target) if span.target else None
+        case "pre":
+            return types.MessageEntityPre(span.offset, span.length, span.target)
+        case kind if kind in _ENTITIES:
+            return _ENTITIES[kind](span.offset, span.length)
+    return None
+
+
+def _message_id(text: str) -> int:
+    """The id of a message; 0 if this is none."""
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
