@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from core.ai import Models
+from core.directory import Directory
+from core.model.content import EVERY_FEATURE
 from core.redis.store import Store
 from core.sending import Rules
 from core.updates.events import Events, identity, person_of
@@ -65,7 +67,7 @@ class Installation:
     def __init__(self, stack: Stack, folder: Path) -> None:
         self.stack = stack
         self.folder = folder
-        self.courier = FakeCourier(respond=_numbered())
+        self.courier = FakeCourier(respond=_numbered(), shows=EVERY_FEATURE)
         self.types: dict[str, ActionType] = dict(installed_actions().types)
         self.rules = Rules()
         self.models = Models.not_set_up()
@@ -126,6 +128,10 @@ class Installation:
         from core.queue import QueueClient
 
         return QueueClient(self.stack.store)
+
+    @property
+    def directory(self) -> Directory:
+        return Directory(self.stack.store)
 
     async def read(self, run: str) -> RunView:
         return await self._reader.read(TENANT, run)

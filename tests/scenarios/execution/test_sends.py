@@ -1,0 +1,265 @@
+"""What a `send` gives to the courier, when, and to whom; and what it returns to the chain."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.admission.quiet_hours import QuietHours, TenantQuietHours
+from core.courier.interface import Rejected
+from core.model.content import Attachment, AttachmentType, Button, Content, ParseMode
+from core.model.people import Group, User
+from core.model.quota import Quota
+from core.model.states import Reason
+from core.sending import Rules
+from tests.scenarios.execution.conftest import Installation, states
+from tests.support.stack import TENANT
+
+HTML = ParseMode.HTML
+PRESS = {"callback_id": "c", "callback_data": ":s.main", "message_id": 55}
+
+
+async def sent(installation: Installation, action: str, **event: Any) -> tuple[str, Content | None]:
+    """Text and content of the only message that this action sends."""
+    installation.actions(f"    - {action}")
+    await installation.start()
+    await installation.play(**event)
+    (message,) = installation.courier.attempted
+    return message.text, message.content
+
+
+@pytest.mark.parametrize(
+    ("action", "content"),
+    [
+        ("{type: send, text: plain}", None),
+        ("{type: send, text: <b>bold</b>}", Content(HTML)),
+        ("{type: send, text: '*bold*', parse_mode: MarkdownV2}", Content(ParseMode.MARKDOWN_V2)),
+    ],
+)
+@pytest.mark.row("C-40")
+async def test_a_text_has_its_parse_mode(installation: Installation, action: str, content: Content | None) -> None:
+    assert (await sent(installation, action))[1] == content
+
+
+INLINE = [[Button("Да", data="da"), Button("Назад", data=":menu")], [Button("Сайт", url="https://a.example")]]
+
+
+@pytest.mark.row("C-41")
+@pytest.mark.parametrize(
+    ("keyboard", "content"),
+    [
+        ('inline: [[Да, {Назад: menu}], [{Сайт: "https://a.example"}]]', Content(HTML, inline=INLINE)),
+        ("inline: [[👍]]", Content(HTML, inline=[[Button("👍", data="👍")]])),
+        ("reply: [[A, B], [C]]", Content(HTML, reply=[["A", "B"], ["C"]])),
+        ("reply: []", Content(HTML, reply=[])),
+        ("inline: [[A]], reply: [[B]]", Content(HTML, inline=[[Button("A", data="a")]])),
+    ],
+)
+async def test_a_keyboard_goes_to_the_courier(installation: Installation, keyboard: str, content: Content) -> None:
+    found = (await sent(installation, f"{{type: send, text: x, {keyboard}}}"))[1]
+    assert found == content
+
+
+@pytest.mark.row("C-42")
+@pytest.mark.row("C-43")
+@pytest.mark.row("C-48")
+@pytest.mark.parametrize(
+    ("options", "event", "content"),
+    [
+        ("", {"message_id": 55}, None),
+        ("", PRESS, Content(HTML, edit="55")),
+        (", callback_edit: false", PRESS, None),
+        (", message_reply: true", PRESS, Content(HTML, reply_to="55")),
+        (", message_reply: true, remove: true", {"message_id": 55}, Content(HTML, reply_to="55")),
+        (", remove: true", PRESS, Content(HTML, edit="55")),
+        (", remove: true", {"message_id": 55}, Content(HTML, remove="55")),
+        (", exact_message_id: 44", {"message_id": 55}, Content(HTML, edit="44")),
+        (", remove_message_id: 44", {"message_id": 55}, Content(HTML, remove="44")),
+        (", remove: true, remove_message_id: 44", {"message_id": 55}, Content(HTML, remove="44")),
+    ],
+)
+async def test_a_message_edits_answers_or_removes_another_one(
+    installation: Installation, options: str, event: dict[str, Any], content: Content | None
+) -> None:
+    assert (await sent(installation, f"{{type: send, text: x{options}}}", **event))[1] == content
+
+
+@pytest.mark.row("C-43")
+async def test_a_private_answer_goes_to_the_person_and_concerns_no_message_of_the_group(
+    installation: Installation,
+) -> None:
+    installation.write("group_triggers.yaml", 'text: {"*": s.main}')
+    group = {"chat_type": "supergroup", "chat_id": "-100", "message_id": 5}
+    text = "{type: send, text: x, private_answer: true, message_reply: true}"
+    assert await sent(installation, text, **group) == ("x", None)
+    assert installation.courier.addresses == ["7"]
+
+
+@pytest.mark.row("C-44")
+async def test_files_below_the_folder_addresses_and_ids_are_attached_and_others_left_out(
+    installation: Installation, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("files/a.png", "files/b.pdf", "voice.ogg"):
+        installation.write(name, "content")
+    (tmp_path / "secret.txt").write_text("secret")
+    names = "[files/a.png, {file: files/a.png, type: document}, voice.ogg, ../secret.txt, /etc/passwd, missing.png,"
+    _, content = await sent(
+        installation,
+        f'{{type: send, attachment: {names} "https://a.example/c.mp4?x=1", {{file_id: F1, type: photo}}]}}',
+    )
+    assert content is not None
+    folder = str(installation.folder.resolve())
+    assert content.attachments == (
+        Attachment(AttachmentType.PHOTO, path=f"{folder}/files/a.png"),
+        Attachment(AttachmentType.DOCUMENT, path=f"{folder}/files/a.png"),
+        Attachment(AttachmentType.VOICE, path=f"{folder}/voice.ogg"),
+        Attachment(AttachmentType.VIDEO, url="https://a.example/c.mp4?x=1"),
+        Attachment(AttachmentType.PHOTO, provider_id="F1"),
+    )
+    warnings = [record.getMessage() for record in caplog.records if record.name == "scenarios.context"]
+    assert ["secret.txt" in warnings[0], "passwd" in warnings[1], "missing.png" in warnings[2]] == [True] * 3
+    assert all("scenarios/s.yaml, line 3" in warning for warning in warnings)
+
+
+async def test_a_file_of_two_gigabytes_is_left_out_and_the_text_is_sent(installation: Installation) -> None:
+    with (installation.folder / "huge.bin").open("wb") as file:
+        file.truncate(2_000_000_000)  # sparse: it takes no space
+    assert await sent(installation, "{type: send, text: x, attachment: huge.bin}") == ("x", None)
+
+
+@pytest.mark.row("C-46")
+@pytest.mark.row("C-44")
+async def test_a_caption_is_shorter_than_a_text(installation: Installation) -> None:
+    installation.write("a.png", "content")
+    text, _ = await sent(installation, "{type: send, text: '{event_text}', attachment: a.png}", text="x" * 2000)
+    assert text == "x" * 1021 + "..."
+
+
+@pytest.mark.row("C-47")
+async def test_nothing_to_send_and_a_refused_message_fail_with_an_error(installation: Installation) -> None:
+    installation.actions("""
+    - {type: send}
+    - {type: send, text: "{error}", chain: failed}
+    - {type: send, text: "{error}", chain: failed}
+""")
+    replies = iter([Rejected(Reason.BLOCKED, "blocked")])
+    respond = installation.courier.respond
+    installation.courier.respond = lambda message: next(replies, None) or respond(message)
+    await installation.start()
+    run = await installation.play()
+    assert states(run) == ["failed", "failed", "completed"]
+    assert run.actions[1].error == "the message was not sent: blocked"
+    assert installation.texts == [
+        "there is nothing to send: no text and no attachment",
+        "the message was not sent: blocked",
+    ]
+
+
+@pytest.mark.row("C-48")
+async def test_a_message_returns_its_id_and_its_delivery(installation: Installation) -> None:
+    installation.actions("    - {type: send, text: x}")
+    await installation.start()
+    results = (await installation.play()).actions[0].results
+    assert results["last_message_id"] == 101
+    assert (results["verdict"], results["reached"]) == ("all_reached", 1)
+
+
+# broadcasts
+
+
+async def university(installation: Installation) -> None:
+    """A group of two people; the writer is a trainer who owns it."""
+    directory = installation.directory
+    for number in (1, 2):
+        await directory.create_user(TENANT, User(number, contacts={"echo": [f"p{number}"]}))
+    await directory.create_user(TENANT, User(42, role="trainer", contacts={"echo": ["7"]}))
+    await directory.create_group(TENANT, Group("A"), [1, 2])
+    await directory.own(TENANT, 42, "group", "A")
+
+
+BROADCAST = """
+    - {type: send, text: "to all", to: {group: A}, channels: echo}
+    - {type: send, text: "{verdict} {reached} {error|fallback:-}", chain: any}
+"""
+
+
+async def test_a_broadcast_returns_its_verdict(installation: Installation) -> None:
+    await university(installation)
+    installation.actions(BROADCAST)
+    await installation.start()
+    await installation.play()
+    assert sorted(installation.courier.addresses) == ["7", "p1", "p2"]
+    assert installation.texts[-1] == "all_reached 2 -"
+
+
+async def test_a_broadcast_counts_towards_the_quota_of_the_person_and_its_replies_do_not(
+    installation: Installation,
+) -> None:
+    await university(installation)
+    installation.rules = Rules({"trainer": Quota(1, timedelta(days=1))})
+    installation.actions(BROADCAST)
+    await installation.start()
+    await installation.play()
+    assert states(await installation.play()) == ["failed", "completed"]
+    assert "QUOTA_EXCEEDED" in installation.texts[-1]
+
+
+async def test_a_broadcast_in_quiet_hours_is_stored_for_the_morning_and_a_reply_is_sent(
+    installation: Installation,
+) -> None:
+    await university(installation)
+    now = datetime.now(UTC)
+    quiet = QuietHours((now - timedelta(hours=1)).time(), (now + timedelta(hours=1)).time())
+    installation.rules = Rules(quiet_hours=TenantQuietHours(quiet))
+    installation.actions(BROADCAST)
+    await installation.start()
+    await installation.play()
+    assert installation.texts == ["scheduled 0 -"]
+
+
+@pytest.mark.parametrize(
+    ("to", "code"),
+    [("{group: B}", "GROUP_NOT_FOUND"), ("{nobody: 1}", "RECIPIENT_MALFORMED"), ("99", "USER_NOT_FOUND")],
+)
+async def test_a_broadcast_to_an_unknown_addressee_fails(installation: Installation, to: str, code: str) -> None:
+    installation.actions(f"    - {{type: send, text: x, to: {to}}}")
+    await installation.start()
+    assert code in (await installation.play()).actions[0].error
+
+
+async def test_a_reminder_is_stored_its_chain_goes_on_and_cancel_withdraws_only_this_persons(
+    installation: Installation,
+) -> None:
+    installation.write("triggers.yaml", 'text: {exact: {"done": s.done}, "*": s.main}')
+    installation.write(
+        "scenarios/s.yaml",
+        """
+main:
+  actions:
+    - {type: send, text: "remember", delay: 1d, tag: form}
+    - {type: send, text: "until tomorrow", chain: completed}
+done:
+  actions:
+    - {type: cancel, tag: form}
+    - {type: send, text: "{cancelled}", chain: completed}
+""",
+    )
+    await installation.start()
+    run = await installation.play()
+    assert run.actions[0].results["verdict"] == "scheduled"
+    await installation.play(user_id="8", chat_id="8")
+    await installation.play("done")
+    await installation.play("done")
+    assert installation.texts == ["until tomorrow", "until tomorrow", "1", "0"]
+    open_deliveries, _ = await installation.stack.deliveries.list(TENANT, state=None)
+    scheduled = [one for one in open_deliveries if str(one.state) == "scheduled"]
+    assert len(scheduled) == 1
+    assert timedelta(hours=23) < scheduled[0].deliver_at - datetime.now(UTC) < timedelta(hours=25)
+
+
+@pytest.mark.parametrize("when", ["delay: soon", "deliver_at: someday"])
+async def test_a_time_that_is_none_fails(installation: Installation, when: str) -> None:
+    installation.actions(f"    - {{type: send, text: x, {when}}}")
+    await installation.start()
+    assert "MALFORMED" in (await installation.play()).actions[0].error
