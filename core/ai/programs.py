@@ -12,6 +12,7 @@ from core.ai.errors import AiNotSetUp, AiRefused, AiUnavailable
 PACKAGES = {"espeak-ng": "espeak-ng", "ffmpeg": "ffmpeg", "ffprobe": "ffmpeg"}
 """Program → the Debian package that has it."""
 
+NICENESS = 10
 _LONGEST_COMPLAINT = 200
 
 
@@ -22,6 +23,7 @@ async def run_program(program: str, arguments: Sequence[str], time_limit: timede
     process = await asyncio.create_subprocess_exec(
         installed(program), *arguments, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment()
     )
+    _lower_priority(process.pid)
     try:
         async with asyncio.timeout(time_limit.total_seconds()):
             output, complaints = await process.communicate(text.encode())
@@ -46,6 +48,14 @@ def installed(program: str) -> str:
 def environment() -> dict[str, str]:
     """That of this process without Ada's settings, because they contain secrets."""
     return {name: value for name, value in os.environ.items() if not name.startswith("ADA_")}
+
+
+def _lower_priority(pid: int) -> None:
+    """Messages and answers come first on a busy machine."""
+    try:
+        os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
+    except OSError:  # it has ended, or has a lower priority already
+        pass
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:

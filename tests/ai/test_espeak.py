@@ -9,7 +9,7 @@ import pytest
 
 from core.ai import AiNotSetUp, AiRefused, AiUnavailable, SoundFormat, Speech
 from core.ai.espeak import Espeak, espeak_voice
-from core.ai.programs import environment, run_program
+from core.ai.programs import NICENESS, environment, run_program
 from core.ai.sound import convert, duration_of
 from tests.ai.conftest import MINUTE, models_in, probe
 from tests.support.waiting import until
@@ -115,6 +115,12 @@ def is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+@pytest.mark.row("C-76")
+async def test_a_program_has_a_lower_priority_than_messages(script: Path) -> None:
+    write_program(script, "espeak-ng", f'while [ "$(nice)" -lt {NICENESS} ]; do :; done; nice')
+    assert int(await run_program("espeak-ng", [], MINUTE)) >= NICENESS
 
 
 async def test_a_program_gets_no_settings_of_ada(monkeypatch: pytest.MonkeyPatch) -> None:
