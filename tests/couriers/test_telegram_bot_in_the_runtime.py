@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from core.courier import Attachment, AttachmentType, Button, Content, ParseMode
 from core.courier.options import CourierOptions
 from core.model.backoff import Backoff
 from core.model.delivery import Recipient
@@ -128,3 +129,55 @@ async def test_a_revoked_token_stops_the_courier_and_the_tasks_stay(running: Run
 
 async def _is_halted(stack: Stack) -> bool:
     return b"ADA_BOT_TOKEN" in bytes(str(await stack.redis.hgetall("channels:{0}")), "utf-8")
+
+
+# content
+
+
+async def test_a_missing_photo_is_in_the_history_and_the_rest_arrives(running: Running, tmp_path: Path) -> None:
+    (tmp_path / "menu.png").write_bytes(b"a photo")
+    photos = [Attachment(AttachmentType.PHOTO, str(tmp_path / name)) for name in ("menu.png", "gone.png")]
+    content = Content(ParseMode.HTML, ((Button("Да", "yes"),),), attachments=photos)
+    person = Recipient("100001", contacts={"telegram-bot": ["100001"]})
+    key = (await running.stack.deliver(person, channels=("telegram-bot",), text="<b>Меню</b>", content=content)).key
+    (recipient,) = (await running.stack.finished(key)).recipients
+    found = recipient.outcomes["telegram-bot"]
+    assert (found.status, found.reference, found.not_shown) == (Status.SENT, "1", ("photo gone.png",))
+    (message,) = running.server.people.messages(100_001)
+    assert (message["caption"], "photo" in message, "reply_markup" in message) == ("Меню", True, True)
+
+
+@pytest.mark.row("C-48")
+async def test_the_reference_of_a_message_is_what_an_edit_and_a_removal_name(running: Running) -> None:
+    person = Recipient("100001", contacts={"telegram-bot": ["100001"]})
+
+    async def deliver(text: str, content: Content | None = None) -> str:
+        key = (await running.stack.deliver(person, channels=("telegram-bot",), text=text, content=content)).key
+        reference = (await running.stack.finished(key)).recipients[0].outcomes["telegram-bot"].reference
+        assert reference is not None
+        return reference
+
+    first = await deliver("было")
+    assert await deliver("стало", Content(edit=first)) == first
+    last = await deliver("новое", Content(remove=first))
+    assert [(one["message_id"], one["text"]) for one in running.server.people.messages(100_001)] == [
+        (int(last), "новое")
+    ]
+
+
+@pytest.mark.row("C-49")
+async def test_several_processes_send_each_message_with_a_file_once(running: Running, tmp_path: Path) -> None:
+    settings = telegram_bot.Settings(running.server.token, running.server.url, timedelta(seconds=10))
+    second = await telegram_bot.open(settings, tmp_path)
+    await running.stack.courier(second, OPTIONS)  # type: ignore[arg-type]  # as above
+    (tmp_path / "menu.png").write_bytes(b"a photo")
+    content = Content(attachments=[Attachment(AttachmentType.PHOTO, str(tmp_path / "menu.png"))])
+    addresses = [str(100_001 + number) for number in range(60)]
+    keys = [
+        (await running.stack.deliver(person, channels=("telegram-bot",), text="Меню", content=content)).key
+        for person in (Recipient(one, contacts={"telegram-bot": [one]}) for one in addresses)
+    ]
+    for key in keys:
+        await running.stack.finished(key, within=40)
+    assert {len(running.texts(address)) for address in addresses} == {1}
+    await second.close()
