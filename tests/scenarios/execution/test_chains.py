@@ -1,8 +1,27 @@
 """Chains on a real server: what an author wrote is executed, stored and sent, and can be read afterwards."""
 
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from core.errors import StoreUnavailable
+from core.redis.store import Store
+from scenarios.context import Context
+from scenarios.endings import completed
+from scenarios.engine import Ending
+from scenarios.execution.runs import RunGone, Runs
+from scenarios.execution.versions import Versions
+from scenarios.schema import ActionType
 from tests.scenarios.execution.conftest import Installation, states
+from tests.support.stack import HOUR, TENANT
+from tests.support.waiting import until
 
 
+@pytest.mark.row("C-21")
+@pytest.mark.row("C-25")
+@pytest.mark.row("C-27")
+@pytest.mark.row("C-31")
 async def test_a_chain_sends_its_messages_in_order(installation: Installation) -> None:
     installation.actions("""
     - {type: send, text: "Привет, {event_text}"}
@@ -14,3 +33,189 @@ async def test_a_chain_sends_its_messages_in_order(installation: Installation) -
     run = await installation.play("мир")
     assert installation.texts == ["Привет, мир", "id 101", "after the skipped one"]
     assert states(run) == ["completed", "completed", "drop", "completed"]
+
+
+@pytest.mark.row("C-24")
+async def test_actions_without_a_chain_are_sent_in_the_order_of_the_file(installation: Installation) -> None:
+    installation.actions("\n".join(f"    - {{type: send, text: m{n}}}" for n in range(6)))
+    await installation.start()
+    await installation.play()
+    assert installation.texts == [f"m{n}" for n in range(6)]
+
+
+@pytest.mark.row("C-33")
+@pytest.mark.row("C-34")
+@pytest.mark.row("C-35")
+async def test_scenarios_are_spliced_in_and_an_unknown_one_is_reported(installation: Installation) -> None:
+    installation.write("triggers.yaml", 'text: {"*": s.main}')
+    installation.write(
+        "scenarios/s.yaml",
+        """
+main:
+  actions:
+    - {type: scenario, value: inner}
+    - {type: send, text: "after inner", chain: completed}
+    - {type: scenario, value: nowhere}
+    - {type: send, text: "{error}", chain: failed}
+    - {type: scenario, value: [inner, other.branch]}
+inner:
+  actions:
+    - {type: send, text: inner}
+""",
+    )
+    installation.write("scenarios/other.yaml", "branch: {actions: [{type: send, text: branch}]}")
+    await installation.start()
+    run = await installation.play()
+    assert sorted(installation.texts) == ["after inner", "branch", "inner", "inner", "there is no scenario 'nowhere'"]
+    assert installation.texts.index("inner") < installation.texts.index("after inner")
+    assert run.state == "over"
+
+
+@pytest.mark.row("C-36")
+async def test_the_events_of_a_person_are_answered_in_order_and_others_do_not_wait(installation: Installation) -> None:
+    opened, entered = asyncio.Event(), asyncio.Event()
+
+    async def execute(context: Context) -> Ending:
+        if context.event["event_text"] == "wait":
+            entered.set()
+            await opened.wait()
+        return completed()
+
+    installation.types["wait"] = ActionType("wait", "", execute=execute)
+    installation.actions('    - {type: wait}\n    - {type: send, text: "{event_text}", chain: completed}')
+    await installation.start()
+    await installation.put("wait")
+    await asyncio.wait_for(entered.wait(), 20)
+    last = await installation.put("second")
+    await installation.play("another person", user_id="8", chat_id="8")
+    assert installation.texts == ["another person"]
+    opened.set()
+    await installation.over(last)
+    assert installation.texts == ["another person", "wait", "second"]
+
+
+async def test_an_action_that_raises_fails_with_its_error_and_the_others_run(
+    installation: Installation, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def execute(context: Context) -> Ending:
+        raise ValueError("the dice fell from the table")
+
+    installation.types["dice"] = ActionType("dice", "", execute=execute)
+    installation.actions("""
+    - {type: dice}
+    - {type: send, text: "{error}", chain: failed}
+    - {type: unknown_action}
+    - {type: send, text: "{error}", chain: failed}
+""")
+    await installation.start()
+    run = await installation.play()
+    assert states(run) == ["failed", "completed", "failed", "completed"]
+    assert installation.texts[0] == "ValueError: the dice fell from the table"
+    assert "unknown_action" in installation.texts[1]
+    assert "scenarios/s.yaml, line 4" in caplog.text
+
+
+async def test_an_outage_of_the_store_in_an_action_is_tried_again(installation: Installation) -> None:
+    attempts = []
+
+    async def execute(context: Context) -> Ending:
+        attempts.append(context.identity)
+        if len(attempts) == 1:
+            raise StoreUnavailable("down")
+        return completed()
+
+    installation.types["shaky"] = ActionType("shaky", "", execute=execute)
+    installation.actions("    - {type: shaky}")
+    await installation.start()
+    assert states(await installation.play()) == ["completed"]
+    assert len(attempts) == 2
+    assert len(set(attempts)) == 1
+
+
+async def test_an_action_that_returns_too_much_fails(installation: Installation) -> None:
+    async def execute(context: Context) -> Ending:
+        return completed({"much": "x" * 300_000})
+
+    installation.types["talkative"] = ActionType("talkative", "", execute=execute)
+    installation.actions("    - {type: talkative}")
+    await installation.start()
+    run = await installation.play()
+    assert states(run) == ["failed"]
+    assert "300" in run.actions[0].error
+
+
+@pytest.mark.row("C-90")
+async def test_a_scenario_that_splices_itself_ends_and_the_log_names_the_loop(
+    installation: Installation, caplog: pytest.LogCaptureFixture
+) -> None:
+    installation.actions("    - {type: scenario, value: main}")
+    await installation.start()
+    run = await installation.play()
+    assert states(run)[-1] == "failed"
+    assert "s.main → s.main" in caplog.text
+
+
+@pytest.mark.row("C-12")
+async def test_an_event_without_a_trigger_begins_no_run(
+    installation: Installation, caplog: pytest.LogCaptureFixture
+) -> None:
+    installation.actions("    - {type: send, text: x}")
+    installation.write("triggers.yaml", "text: {exact: {a: s.main}}")
+    await installation.start()
+    run = await installation.put("b")
+    await until(lambda: "no trigger matches" in caplog.text, within=20)
+    assert not await installation.exists(run)
+
+
+@pytest.mark.row("C-13")
+async def test_a_run_ends_on_the_version_with_which_it_began_in_another_process(installation: Installation) -> None:
+    opened, entered = asyncio.Event(), asyncio.Event()
+
+    async def execute(context: Context) -> Ending:
+        entered.set()
+        await opened.wait()
+        return completed()
+
+    installation.types["wait"] = ActionType("wait", "", execute=execute)
+    installation.actions("    - {type: wait}\n    - {type: send, text: old, chain: completed}")
+    first = await installation.start(lease=timedelta(seconds=1))
+    run = await installation.put()
+    await asyncio.wait_for(entered.wait(), 20)
+    await first.kill()
+    installation.actions("    - {type: send, text: new}")
+    opened.set()
+    await installation.start(lease=timedelta(seconds=1))
+    await installation.over(run)
+    await installation.play(user_id="8", chat_id="8")
+    assert installation.texts == ["old", "new"]
+
+
+@pytest.mark.row("C-38")
+async def test_a_finished_run_is_dropped_after_its_retention(installation: Installation) -> None:
+    installation.actions("    - {type: send, text: x}")
+    running = await installation.start()
+    run = (await installation.play()).id
+    await running.stop()
+    store = installation.stack.store
+    runs = Runs(store, Versions(store), TENANT)
+    await runs.drop_ended()
+    assert await installation.exists(run)
+    installation.stack.advance_clock(31 * 24 * HOUR)
+    await runs.drop_ended()
+    assert not await installation.exists(run)
+    with pytest.raises(RunGone):
+        await runs.load(run)
+
+
+@pytest.mark.row("C-29")
+async def test_of_two_writers_of_an_ending_the_first_one_counts(installation: Installation) -> None:
+    installation.actions("    - {type: unknown_action}\n    - {type: unknown_action, chain: failed}")
+    running = await installation.start()
+    run = (await installation.play()).id
+    await running.stop()
+    other = await Store.open(installation.stack.server.url)
+    runs = Runs(other, Versions(other), TENANT)
+    stored = await runs.load(run)
+    assert await other.run("save_run", 0, run, stored.entries - 1, 0, "[]") == "stale"
+    assert (await runs.record(stored, (0, 0), completed())).run.steps[0, 0].ending == stored.run.steps[0, 0].ending
+    await other.close()
