@@ -5,6 +5,7 @@ the same message is put once. A 503 makes the provider repeat it.
 """
 
 import codecs
+import logging
 from collections.abc import Sequence
 from hashlib import blake2b
 from hmac import compare_digest
@@ -23,6 +24,8 @@ from delivery.http.options import Options
 from delivery.http.problems import invalid_field
 from delivery.http.receiving import receive
 from delivery.schemas.requests import InboundSmsQuery
+
+log = logging.getLogger(__name__)
 
 FORM_LIMIT = 2**17
 EVENT_LIMIT = 2**18
@@ -117,7 +120,9 @@ def receive_telegram(context: Context) -> Handler:
 
     async def handle(request: web.Request) -> web.Response:
         _check_secret(request.headers.get(TELEGRAM_SECRET), context.options.inbound.telegram_secret)
-        await context.services.ingress[telegram_updates.CHANNEL].put(await _event(request, context.options))
+        update = await _event(request, context.options)
+        if not await context.services.ingress[telegram_updates.CHANNEL].put(update):
+            log.info("update %.20r is ignored: it is no message or press that the bot answers", update.get("update_id"))
         return web.Response(text="ok", content_type=TEXT_TYPE)
 
     return handle

@@ -1,6 +1,7 @@
 """The poller of VK over the sandbox's long poll: every event once, with one poller of several processes."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,8 +12,11 @@ from bots.updates import Update, Updates, tube_of
 from bots.vk.long_poll import TokenRefused, VkAccount, VkUnavailable
 from bots.vk.poller import VkPoller
 from core.queue import QueueClient
+from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates import vk_events
-from core.updates.channels import dialogs_ingress
+from core.updates.channels import dialogs_ingress, events_ingress
+from core.updates.events import TUBE, decode
+from core.updates.presses import Press, Presses
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer
 from tests.support.stack import TENANT, Stack
@@ -132,3 +136,31 @@ async def test_a_server_that_cannot_be_reached_is_reported_without_its_address()
         with pytest.raises(VkUnavailable) as unavailable:
             await account.community()
     assert str(unavailable.value) == "ClientConnectorError"
+
+
+@pytest.mark.row("C-91")
+async def test_with_scenarios_a_press_is_an_event_and_its_button_no_longer_waits(stack: Stack, vk: VkServer) -> None:
+    client = QueueClient(stack.store)
+    ingress = events_ingress(stack.store, client, TENANT)[vk_events.CHANNEL]
+    await ingress.open()
+    async with VkAccount.open(vk.token, vk.url) as account:
+        press = Press("unknown", int(PERSON), int(PERSON))
+        await account.acknowledge(press)  # one that VK no longer knows is no fault
+        worker = Presses(client, TENANT, vk_events.CHANNEL).worker(account.acknowledge)
+        poller = VkPoller(stack.store, account, ingress)
+        parts = [asyncio.create_task(part) for part in (worker.run(), poller.run())]
+        try:
+            await until_polled(vk)
+            keyboard = {"inline": True, "buttons": [[{"action": BUTTON}]]}
+            message = {"peer_id": PERSON, "random_id": 1, "message": "?", "keyboard": json.dumps(keyboard)}
+            await account._call("messages.send", **message)
+            query = vk.people.press(PERSON, 1, "да")
+            await until(lambda: [one["query"] for one in vk.people.answers(PERSON)] == [query], within=20)
+        finally:
+            await cancel_and_wait(*parts)
+    (body,) = await stack.finish_all(TUBE)
+    event = decode(body)
+    assert (event["kind"], event["callback_data"], event["user_id"]) == ("callback", "да", int(PERSON))
+
+
+BUTTON = {"type": "callback", "label": "Да", "payload": {"data": "да"}}

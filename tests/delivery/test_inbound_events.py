@@ -1,0 +1,108 @@
+"""With scenarios, what gateways and providers post becomes events, each once."""
+
+import logging
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from core.history.choices import Choices
+from core.model.content import Button
+from core.queue import QueueClient
+from core.redis.store import Store
+from core.updates.channels import events_ingress
+from core.updates.events import TUBE, decode
+from core.updates.telegram_updates import CHANNEL
+from delivery.services import Services
+from tests.delivery.conftest import Api
+from tests.delivery.test_inbound import EVENT, SMS, WITHOUT_KEY, options
+
+__all__ = ["options"]
+
+UPDATE: dict[str, Any] = {
+    "update_id": 7,
+    "message": {
+        "message_id": 1,
+        "date": 4_000_000_000,
+        "text": "/start",
+        "chat": {"id": 100001, "type": "private"},
+        "from": {"id": 100001, "is_bot": False, "first_name": "Анна"},
+    },
+}
+PRESS = {
+    "update_id": 8,
+    "callback_query": {"id": "9", "from": UPDATE["message"]["from"], "message": UPDATE["message"], "data": "да"},
+}
+
+
+@pytest.fixture
+async def services(services: Services, store: Store) -> Services:
+    return replace(services, ingress=events_ingress(store, QueueClient(store), "default"))
+
+
+async def events(api: Api, tube: str = TUBE) -> list[dict[str, Any]]:
+    """The events in the queue, in any order."""
+    found = await api.call("GET", f"/v1/queue/tasks?tube={tube}")
+    return [dict(decode(task["body"])) for task in found.json["tasks"]]
+
+
+async def post_telegram(api: Api, update: object) -> int:
+    headers = {**WITHOUT_KEY, "X-Telegram-Bot-Api-Secret-Token": "tg"}
+    return (await api.call("POST", "/v1/inbound/telegram", update, headers=headers)).status
+
+
+@pytest.mark.row("C-91")
+async def test_an_update_of_the_webhook_is_one_event(api: Api) -> None:
+    assert [await post_telegram(api, UPDATE) for _ in range(2)] == [200, 200]
+    (event,) = await events(api)
+    assert (event["channel"], event["user_id"], event["event_text"]) == (CHANNEL, 100001, "/start")
+
+
+async def test_a_press_that_comes_by_webhook_is_left_to_the_process_with_the_token(api: Api) -> None:
+    assert await post_telegram(api, PRESS) == 200
+    assert [event["callback_data"] for event in await events(api)] == ["да"]
+    assert [press["id"] for press in await events(api, f"presses.{CHANNEL}")] == ["9"]
+
+
+@pytest.mark.row("C-14")
+async def test_an_album_that_comes_by_webhook_waits_for_its_photos(api: Api) -> None:
+    photo = {"photo": [{"file_id": "f", "width": 9, "height": 9}], "media_group_id": "5"}
+    for number in (1, 2):
+        message = {**UPDATE["message"], **photo, "message_id": number}
+        assert await post_telegram(api, {"update_id": number, "message": message}) == 200
+    assert await events(api) == []
+    assert len(await events(api, "events.parts")) == 2
+
+
+@pytest.mark.parametrize("update", [{"update_id": 1}, {"update_id": 1, "message": {"text": "nobody"}}, {}])
+async def test_an_update_that_is_no_event_is_acknowledged_with_one_log_line(
+    api: Api, update: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "delivery")
+    assert await post_telegram(api, update) == 200
+    assert await events(api) == []
+    assert len([line for line in caplog.messages if "is ignored" in line]) == 1
+
+
+@pytest.mark.row("C-91")
+async def test_a_callback_of_vk_is_one_event(api: Api) -> None:
+    message = {"date": 4_000_000_000, "conversation_message_id": 1, **EVENT["object"]["message"]}  # type: ignore[index]
+    posted = {**EVENT, "object": {"message": message}}
+    for _ in range(2):
+        response = await api.call("POST", "/v1/inbound/vk", posted, headers=WITHOUT_KEY)
+        assert (response.status, response.body) == (200, b"ok")
+    (event,) = await events(api)
+    assert (event["channel"], event["user_id"], event["event_text"]) == ("vk", 200001, "/help")
+
+
+@pytest.mark.row("C-91")
+async def test_an_sms_is_one_event_and_the_number_of_a_choice_a_press(api: Api, store: Store) -> None:
+    await Choices(store).remember("sms", ["+79990000001"], [Button("Сегодня", "today"), Button("Завтра", "tomorrow")])
+    for changed in ({}, {}, {"id": "b2", "text": "2"}):
+        response = await api.call("GET", f"/v1/inbound/sms?{urlencode(SMS | changed)}", headers=WITHOUT_KEY)
+        assert response.status == 200
+    found = {event["kind"]: event for event in await events(api)}
+    assert found["text"]["event_text"] == SMS["text"]
+    assert found["callback"]["callback_data"] == "tomorrow"
+    assert {event["user_id"] for event in found.values()} == {"+79990000001"}
