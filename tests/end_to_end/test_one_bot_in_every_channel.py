@@ -1,6 +1,7 @@
-"""One bot, written once, serves Telegram, VK and SMS: all processes of Ada, and the sandbox behind them."""
+"""One bot, written once, serves Telegram, VK, SMS and a channel of one's own: all processes of Ada, and the sandbox."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from sandbox.sandbox import Sandbox
 from tests.couriers.file_server import PICTURE
+from tests.crash.api_client import KEY, ApiClient
 from tests.crash.installation import Installation
 from tests.end_to_end.campus import free_port
 from tests.end_to_end.chat import Chat, Phone
@@ -21,9 +23,9 @@ TELEGRAM_USER, VK_USER, NUMBER = 100_001, "200001", "+79990100001"
 SECRET = "inbound"
 PROCESSES = (
     ("serve",), ("scenarios",), ("bot", "telegram"), ("bot", "vk"),
-    ("courier", "telegram-bot"), ("courier", "vk"), ("courier", "sms"),
+    ("courier", "telegram-bot"), ("courier", "vk"), ("courier", "sms"), ("courier", "echo"),
 )  # fmt: skip
-TRIGGERS = 'text: {exact: {"меню": days.ask}}\n'
+TRIGGERS = 'text: {exact: {"меню": days.ask, "завтра": days.tomorrow}}\n'
 DAYS = """\
 ask:
   actions:
@@ -57,17 +59,18 @@ def write_bot(folder: Path) -> Path:
 
 
 async def start(installation: Installation, bot: Path) -> str:
-    """Start all processes; returns the address that the SMS gateway calls."""
+    """Start all processes; returns the address of the API."""
     address = f"127.0.0.1:{free_port()}"
     settings = {
         "ADA_HTTP": address,
+        "ADA_API_KEY": KEY,
         "ADA_SCENARIOS": str(bot),
         "ADA_VK_LONG_POLL": "1",
         "ADA_INBOUND_SMS_SECRET": SECRET,
     }
     started = [installation.start(*arguments, **settings) for arguments in PROCESSES]
     await asyncio.gather(*(process.ready() for process in started))
-    return f"http://{address}/v1/inbound/sms?secret={SECRET}&from=%p&to=%P&text=%b&time=%t&id=%I"
+    return f"http://{address}"
 
 
 async def find(installation: Installation, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -84,9 +87,14 @@ async def find(installation: Installation, wanted: Callable[[dict[str, Any]], bo
 
 
 @pytest.mark.row("C-91")
-async def test_the_same_scenario_serves_telegram_vk_and_sms(installation: Installation, tmp_path: Path) -> None:
-    inbound = await start(installation, write_bot(tmp_path / "bot"))
-    await asyncio.gather(talk_in_telegram(installation), talk_in_vk(installation), talk_by_sms(installation, inbound))
+async def test_the_same_scenario_serves_telegram_vk_sms_and_the_web(installation: Installation, tmp_path: Path) -> None:
+    api = await start(installation, write_bot(tmp_path / "bot"))
+    await asyncio.gather(
+        talk_in_telegram(installation),
+        talk_in_vk(installation),
+        talk_by_sms(installation, f"{api}/v1/inbound/sms?secret={SECRET}&from=%p&to=%P&text=%b&time=%t&id=%I"),
+        talk_on_the_web(installation.client_at(api), tmp_path / "data" / "couriers" / "echo" / "echo.jsonl"),
+    )
 
 
 async def talk_in_telegram(installation: Installation) -> None:
@@ -119,6 +127,20 @@ async def talk_by_sms(installation: Installation, inbound: str) -> None:
     texts = [one.text for one in installation.state.inbox("sms", NUMBER)]
     assert texts[1:] == ["Завтра: физика", "Расписание"]
     await until(lambda: photo_is_recorded(installation), within=60)
+
+
+async def talk_on_the_web(api: ApiClient, page: Path) -> None:
+    """A site posts what its visitor writes, and shows what its courier writes to a file."""
+
+    def shown() -> list[str]:
+        return [json.loads(line)["text"] for line in page.read_text(encoding="utf-8").splitlines()]
+
+    for text, answers in (("меню", 1), ("завтра", 3)):
+        event = {"channel": "echo", "user_id": "visitor-1", "event_text": text}
+        status, _ = await api.request("POST", "/v1/updates", event)
+        assert status == 202
+        await until(lambda count=answers: len(shown()) == count, within=60)  # type: ignore[misc]  # mypy infers no default
+    assert shown() == ["Какой день?", "Завтра: физика", "Расписание"]
 
 
 async def photo_is_recorded(installation: Installation) -> bool:
