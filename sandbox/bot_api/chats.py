@@ -71,6 +71,10 @@ class Chats:
         except ValueError:
             raise bad_request(CHAT_NOT_FOUND) from None
 
+    def groups(self) -> list[Chat]:
+        """Return the groups that were used."""
+        return [chat for chat in self._all.values() if not chat.is_private]
+
     def with_link(self, link: str) -> Chat | None:
         """Return the group with this invite link."""
         return next((chat for chat in self._all.values() if link in chat.group.links), None)

@@ -78,6 +78,11 @@ class Joining:
         self._bot.updates.add("message", message)
         self._bot.state.changed()
 
+    def groups_of(self, user: int) -> dict[int, str]:
+        """Return the groups that a person has joined, with their titles."""
+        groups = (chat for chat in self._bot.chats.groups() if user in chat.group.members and chat.group.has(user))
+        return {chat.id: str(chat.about["title"]) for chat in groups}
+
     def _group(self, chat: int) -> Chat:
         try:
             found = self._bot.chats.get(chat)

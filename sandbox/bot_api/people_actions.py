@@ -191,7 +191,9 @@ def _news(message: Json) -> str:
 def _shown(message: Json, bot: int) -> Json:
     kinds = [kind for kind in (*KINDS, "contact", *_NEWS) if kind in message]
     text = message.get("text") or message.get("caption") or _news(message)
+    author = {} if message["chat"]["type"] == "private" else {"author": message["from"]["first_name"]}
     return {
+        **author,
         "id": message["message_id"],
         "from": "bot" if message["from"]["id"] == bot else "person",
         "kind": kinds[0] if kinds else "text",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sandbox.bot_api.people_actions import PeopleActions
+from sandbox.bot_api import BotApiServer
 from sandbox.events import ReceivedMessage, WrittenMessage
 from sandbox.state import SandboxState
 from sandbox.vk.people_actions import PeopleActions as VkPeople
@@ -17,12 +17,22 @@ Json = dict[str, Any]
 class Chats:
     """The chats of people, in their current state."""
 
-    def __init__(self, state: SandboxState, bot: PeopleActions, vk: VkPeople) -> None:
-        self._state, self._bot, self._vk = state, bot, vk
+    def __init__(self, state: SandboxState, bot: BotApiServer, vk: VkPeople) -> None:
+        self._state, self._bot, self._joining, self._vk = state, bot.people, bot.joining, vk
 
     def of(self, person: Person) -> dict[str, Json]:
-        """Return the person's chats by channel."""
-        return {channel: self._chat(channel, address) for channel, address in person.addresses().items()}
+        """Return the person's chats by channel, and those of the joined groups by channel and id of the group."""
+        own = {channel: self._chat(channel, address) for channel, address in person.addresses().items()}
+        return own | (self._groups(own[BOT]["address"]) if BOT in own else {})
+
+    def _groups(self, address: str) -> dict[str, Json]:
+        """Return the chats of the groups of Telegram that a person has joined."""
+        groups = self._joining.groups_of(int(address))
+        return {f"{BOT}{chat}": self._group(address, chat, title) for chat, title in groups.items()}
+
+    def _group(self, address: str, chat: int, title: str) -> Json:
+        shown = self._bot.shown(chat)
+        return {"address": address, "chat": chat, "title": title, **shown, "messages": shown["messages"][-SHOWN:]}
 
     def _chat(self, channel: str, address: str) -> Json:
         if channel == BOT:

@@ -52,7 +52,7 @@ class WebServer(HttpListener):
         self._state, self._telegram, self._sms = state, telegram, sms
         self._environment = environment
         app = web.Application(middlewares=[problems])
-        chats = Chats(state, bot_api.people, vk.people)
+        chats = Chats(state, bot_api, vk.people)
         people = PeopleRoutes(state, People(), chats)
         of_channels = [*BotRoutes(bot_api).routes(), *VkRoutes(vk, chats).routes()]
         app.add_routes([*self._routes(), *of_channels, *people.routes()])

@@ -266,3 +266,23 @@ async def test_a_person_sees_the_photos_and_files_of_the_bot(page: PersonAtThePa
 async def _events_of_vk(sandbox: Sandbox) -> list[dict[str, Any]]:
     answer = await sandbox.vk.long_poll.answer({"key": sandbox.vk.long_poll.key, "ts": "1", "wait": "0"})
     return list(answer["updates"])
+
+
+@pytest.mark.row("D-43")
+async def test_a_person_joins_a_group_by_its_number_writes_there_and_leaves(
+    page: PersonAtThePage, sandbox: Sandbox, browser: Browser
+) -> None:
+    sandbox.bot_api.joining.set_up(-1_001_000_000_001, title="Клуб")
+    await page.open()
+    await page.sees_in_chat("telegram-bot", "Join a group")
+    await browser.run("window.prompt = (_, suggested) => suggested")
+    await page.press("Join a group")
+    group = "telegram-bot-1001000000001"
+    await page.sees_in_chat(group, "Клуб")
+    await page.sees_in_chat(group, "joined")
+    await page.write(group, "привет")
+    await page.sees_in_chat(group, "привет")
+    chat = sandbox.bot_api.people.messages(-1_001_000_000_001)
+    assert [one.get("text") for one in chat] == [None, "привет"]
+    await page.press("Leave the group", f"#chat-{group}")
+    await page.sees_no("Клуб")

@@ -7,8 +7,9 @@ import { currentLanguage, explain, say, translate } from "./words.js";
 const ACTIONS = {
   telegram: [["read", "read/telegram"]],
   "telegram-bot": [
-    ["sharePhone", "contact/telegram-bot"], ["join", "join/telegram-bot"], ["leave", "leave/telegram-bot"], ["block", "block/telegram-bot"],
+    ["sharePhone", "contact/telegram-bot"], ["join", "join/telegram-bot"], ["block", "block/telegram-bot"],
   ],
+  group: [["leave", "leave/telegram-bot"]],
   vk: [["read", "read/vk"], ["allow", "allow/vk"], ["deny", "deny/vk"]],
 };
 const WRITABLE = ["telegram", "telegram-bot", "vk", "sms"];
@@ -45,23 +46,29 @@ export const stopFollowing = () => following.abort();
 
 export function renderChats() {
   if (!person) return;
-  for (const [channel, chat] of Object.entries(chats)) {
-    const column = at(`chat-${channel}`) || at("columns").appendChild(newColumn(channel, chat.address));
-    renderChat(column, channel, chat);
+  for (const column of [...at("columns").children]) if (!chats[column.dataset.chat]) column.remove();
+  for (const [key, chat] of Object.entries(chats)) {
+    const column = at(`chat-${key}`) || at("columns").appendChild(newColumn(key, chat));
+    renderChat(column, key, chat);
   }
 }
 
-function newColumn(channel, address) {
+/** Returns the channel of a chat: that of a group is named after both. */
+const channelOf = (key) => (chats[key].chat ? "telegram-bot" : key);
+
+function newColumn(key, chat) {
+  const channel = channelOf(key);
   const column = at("column").content.cloneNode(true).firstElementChild;
-  column.id = `chat-${channel}`;
+  column.id = `chat-${key}`;
+  column.dataset.chat = key;
   column.dataset.channel = channel;
-  column.querySelector(".address").textContent = address;
+  column.querySelector(".address").textContent = chat.chat || chat.address;
   const form = column.querySelector("form"), field = form.querySelector("input");
   form.hidden = !WRITABLE.includes(channel);
-  field.id = `write-${channel}`;
+  field.id = `write-${key}`;
   form.onsubmit = async (event) => {
     event.preventDefault();
-    if (await act(channel, `write/${channel}`, written(channel, field.value))) field.value = "";
+    if (await act(key, `write/${channel}`, written(channel, field.value))) field.value = "";
   };
   return column;
 }
@@ -72,11 +79,11 @@ function written(channel, text) {
 }
 
 /** Lets the person act; returns whether it worked. The chat changes with the next update. */
-async function act(channel, path, body = {}) {
-  const problem = at(`chat-${channel}`).querySelector(".problem");
+async function act(key, path, body = {}) {
+  const problem = at(`chat-${key}`).querySelector(".problem"), { address, chat } = chats[key];
   problem.textContent = "";
   try {
-    await request("POST", path, { address: chats[channel].address, ...body });
+    await request("POST", path, { address, ...(chat ? { chat } : {}), ...body });
     return true;
   } catch (failure) {
     problem.textContent = explain(failure);
@@ -84,27 +91,29 @@ async function act(channel, path, body = {}) {
   }
 }
 
-function renderChat(column, channel, chat) {
-  column.querySelector("h2").textContent = say(channel);
+function renderChat(column, key, chat) {
+  const title = chat.title || say(key);
+  column.querySelector("h2").textContent = title;
   column.querySelector("input").setAttribute("aria-label", say("write", { name: person.name }));
   translate(column);
   const log = column.querySelector(".log");
-  log.setAttribute("aria-label", say(channel));
-  update(log, chat.messages, currentLanguage(), (message) => bubble(channel, message));
+  log.setAttribute("aria-label", title);
+  update(log, chat.messages, currentLanguage(), (message) => bubble(key, message));
   renderAnswer(column.querySelector(".answer"), chat);
-  renderKeyboard(column.querySelector(".keyboard"), channel, chat.keyboard || []);
-  renderActions(column.querySelector(".actions"), channel);
+  renderKeyboard(column.querySelector(".keyboard"), key, chat.keyboard || []);
+  renderActions(column.querySelector(".actions"), key);
 }
 
-function bubble(channel, message) {
+function bubble(key, message) {
   const hasKind = (message.kind || "text") !== "text" && !message.files?.length;
   const kind = hasKind ? `[${say(message.kind)}] ` : "";
   const made = element("div", { className: `message ${message.from === "person" ? "person" : ""}` });
+  if (message.author) made.append(element("p", { className: "subject" }, message.author));
   if (message.subject) made.append(element("p", { className: "subject" }, message.subject));
   if (kind || message.text) made.append(element("p", { className: "text" }, kind + message.text));
-  made.append(...(message.files || []).map((one) => file(channel, one)));
+  made.append(...(message.files || []).map((one) => file(channelOf(key), one)));
   for (const buttons of message.buttons || []) {
-    made.append(element("div", { className: "buttons row" }, ...buttons.map((one) => inlineButton(channel, message, one))));
+    made.append(element("div", { className: "buttons row" }, ...buttons.map((one) => inlineButton(key, message, one))));
   }
   const marks = [new Date(message.at * 1000).toLocaleTimeString(currentLanguage())];
   if (message.edited) marks.push(say("edited"));
@@ -123,9 +132,9 @@ function file(channel, one) {
 
 const link = (one) => element("a", { href: one.url, target: "_blank", rel: "noopener noreferrer" }, one.text);
 
-function inlineButton(channel, message, one) {
+function inlineButton(key, message, one) {
   if (/^https?:/.test(one.url)) return link(one);
-  return button(one.text, () => act(channel, `press/${channel}`, { message: message.number ?? message.id, button: one.data || one.text }));
+  return button(one.text, () => act(key, `press/${channelOf(key)}`, { message: message.number ?? message.id, button: one.data || one.text }));
 }
 
 /** Shows what the bot answered to the button pressed last, as Telegram shows it for a moment. */
@@ -135,27 +144,28 @@ function renderAnswer(line, chat) {
   line.hidden = !line.textContent;
 }
 
-function renderKeyboard(keyboard, channel, rows) {
+function renderKeyboard(keyboard, key, rows) {
   const state = JSON.stringify(rows);
   if (keyboard.state === state) return;
   keyboard.state = state;
-  keyboard.replaceChildren(...rows.flat().map((one) => keyboardButton(channel, one)));
+  keyboard.replaceChildren(...rows.flat().map((one) => keyboardButton(key, one)));
 }
 
 /** A button of Telegram is a text to write; one of VK may have data or an address. */
-function keyboardButton(channel, one) {
+function keyboardButton(key, one) {
+  const channel = channelOf(key);
   if (channel === "vk") return one.url ? link(one) : button(one.text, () => act(channel, "press/vk", { message: 0, button: one.text }));
-  return button(one, () => act(channel, `write/${channel}`, written(channel, one)));
+  return button(one, () => act(key, `write/${channel}`, written(channel, one)));
 }
 
-function renderActions(actions, channel) {
+function renderActions(actions, key) {
   if (actions.state === currentLanguage()) return;
   actions.state = currentLanguage();
-  const bodies = { sharePhone: () => (person.sms ? { phone: person.sms } : {}), join: askForGroup, leave: askForGroup };
-  actions.replaceChildren(...(ACTIONS[channel] || []).map(([name, path]) => {
+  const bodies = { sharePhone: () => (person.sms ? { phone: person.sms } : {}), join: askForGroup };
+  actions.replaceChildren(...(ACTIONS[chats[key].chat ? "group" : key] || []).map(([name, path]) => {
     const made = button(say(name), () => {
       const body = bodies[name] ? bodies[name]() : {};
-      if (body) act(channel, path, body);
+      if (body) act(key, path, body);
     });
     made.dataset.action = name;
     return made;

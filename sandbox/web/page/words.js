@@ -10,7 +10,7 @@ const WORDS = {
     text: "Text", count: "{count} messages", rules: "Rules in force", method: "Method", fault: "Fault", value: "Value", times: "Times left",
     addRule: "Add this rule", clearRules: "Remove all rules", magic: "Addresses with a fault", meaning: "Meaning", counters: "Counters",
     settings: "Settings of a client", send: "Send", write: "Write as {name}", read: "Mark as read", sharePhone: "Share the phone number",
-    join: "Join a group", leave: "Leave a group", whichGroup: "The id of a group, or an invite link", new_chat_members: "joined",
+    join: "Join a group", leave: "Leave the group", whichGroup: "The id of a group, or an invite link", new_chat_members: "joined",
     left_chat_member: "left",
     allow: "Allow messages", deny: "Forbid messages",
     block: "Block the bot", blocked: "The bot is blocked. Who writes to it starts it again.", edited: "edited", seen: "read",
