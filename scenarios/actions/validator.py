@@ -5,7 +5,7 @@ from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.membership import is_member
 from scenarios.schema import ActionType, Field
-from scenarios.schema.rules import VALIDATOR_RULES
+from scenarios.schema.rules import MODES, RULES, VALIDATOR_RULES
 
 
 async def execute(context: Context) -> Ending:
@@ -17,7 +17,14 @@ ACTION = ActionType(
     help="Completes if all rules hold, otherwise fails. Further fields are variables for later actions.",
     other_fields=True,
     outcomes=("completed", "failed", "drop"),
-    fields=(Field("rules", VALIDATOR_RULES, "The rules of each field."),),
+    fields=(
+        Field(
+            "rules",
+            VALIDATOR_RULES,
+            f"The rules of each field: {', '.join(RULES)}. `is_member` has its chats as `value`, and `mode`"
+            f" ({' or '.join(MODES)}) and `target_user`.",
+        ),
+    ),
     returns={"(its other fields)": "their values"},
     execute=execute,
 )
