@@ -3,7 +3,7 @@
 The table of VK's answers is in `answers.py`.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -70,7 +70,13 @@ class Vk:
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         prepared = [_plain(one) if one.content is None else await self._prepare(one, one.content) for one in messages]
         outcomes = await self._send([one.key for one in prepared if isinstance(one, Draft)])
-        return [self._named(one, outcomes[one.key]) if isinstance(one, Draft) else one for one in prepared]
+        return [await self._outcome(one, outcomes) if isinstance(one, Draft) else one for one in prepared]
+
+    async def _outcome(self, draft: Draft, outcomes: Mapping[MessageKey, Outcome]) -> Outcome:
+        """The outcome of a draft; a reply to a message that is gone is sent as a message of its own."""
+        if draft.otherwise and answers.is_parameter_refused(outcomes[draft.key]):
+            return await self._outcome(draft.otherwise, await self._send([draft.otherwise.key]))
+        return self._named(draft, outcomes[draft.key])
 
     async def _prepare(self, message: Message, content: Content) -> Draft | Outcome:
         """The draft of what is to be sent; the outcome if that is known already."""

@@ -24,6 +24,7 @@ RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage do
 METHOD = "messages.send"
 
 FLOOD_CONTROL = 9
+PARAMETER = 100
 THROTTLES = {
     6: Deferred(Reason.THROTTLED, timedelta(seconds=1), Scope.ACCOUNT),
     FLOOD_CONTROL: Deferred(Reason.THROTTLED, timedelta(minutes=10), Scope.CHAT),
@@ -43,7 +44,7 @@ FINAL = {
     902: Reason.PRIVACY,
     900: Reason.BLOCKED,
     18: Reason.RECIPIENT_UNREACHABLE,
-    100: Reason.RECIPIENT_UNREACHABLE,
+    PARAMETER: Reason.RECIPIENT_UNREACHABLE,
     113: Reason.RECIPIENT_UNREACHABLE,
     917: Reason.RECIPIENT_UNREACHABLE,
     936: Reason.RECIPIENT_UNREACHABLE,
@@ -73,6 +74,11 @@ def peer_outcome(code: int) -> Outcome:
     if code in AMBIGUOUS or code in TOO_LARGE:
         return Unknown(detail)
     return Rejected(FINAL.get(code, Reason.RECIPIENT_UNREACHABLE), detail)
+
+
+def is_parameter_refused(outcome: Outcome) -> bool:
+    """Whether VK refused a parameter: the recipient, or a message that it names."""
+    return isinstance(outcome, Rejected) and outcome.detail == f"VK error {PARAMETER}"
 
 
 def call_outcome(code: int, peers: int) -> Outcome:

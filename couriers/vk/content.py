@@ -7,19 +7,24 @@ Source: dev.vk.com, methods messages.send, messages.edit, messages.delete.
 import json
 from dataclasses import dataclass, replace
 
-from core.courier import Content, Feature, Outcome, Sent
+from core.courier import Content, Feature, Outcome, ParseMode, Sent, cut_text
 from couriers.vk.calls import MessageKey, Parameters
 from couriers.vk.client import CallDeferred, CallRefused, Client
 from couriers.vk.keyboard import keyboard
 from couriers.vk.uploads import Uploads
 
+LONGEST_TEXT = 4096
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A message to send. `not_shown`: as in `core.courier.Sent`."""
+    """A message to send. `not_shown`: as in `core.courier.Sent`. `otherwise`: what to send if VK refuses it because of
+    the message it replies to.
+    """
 
     key: MessageKey
     not_shown: tuple[str, ...] = ()
+    otherwise: "Draft | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +57,17 @@ class Contents:
         if shared is None or shared.seed != seed or shared.content is not content:
             shared = self._last = await self._share(key.peer, content, seed)
         not_shown = shared.not_shown
+        text = cut_text(key.text, ParseMode.PLAIN, LONGEST_TEXT)
+        if text != key.text:
+            not_shown += (Feature.TEXT_END,)
         if content.remove and not await self._is_removed(key.peer, content.remove):
             not_shown += (Feature.REMOVE,)
-        key = replace(key, more=shared.more)
+        key = replace(key, text=text, more=shared.more)
         if content.edit and await self._is_edited(key, content.edit):
             return Sent(content.edit, not_shown=not_shown)
-        return Draft(replace(key, more=key.more + _reply(key.peer, content.reply_to)), not_shown)
+        if reply := _reply(key.peer, content.reply_to):
+            return Draft(replace(key, more=key.more + reply), not_shown, Draft(key, (*not_shown, Feature.REPLY_TO)))
+        return Draft(key, not_shown)
 
     async def _share(self, peer: int, content: Content, seed: str) -> _Shared:
         attachment, not_shown = await self._uploads.attach(seed, content.attachments, peer)

@@ -136,6 +136,18 @@ async def test_a_message_replies_to_another_one_of_the_dialog(provider: VkProvid
     assert shown(provider, 2)["reply_to"] == 1
 
 
+@pytest.mark.row("C-43", "C-91")
+async def test_a_reply_to_a_message_that_is_gone_is_a_message_of_its_own(provider: VkProvider) -> None:
+    sent = await send(await provider.open(), with_content(reply_to="9"))
+    assert (sent.reference, sent.not_shown, shown(provider)["reply_to"]) == ("1", ("reply_to",), None)
+
+
+@pytest.mark.row("C-46")
+async def test_a_text_with_content_that_is_too_long_is_cut_and_that_is_recorded(provider: VkProvider) -> None:
+    sent = await send(await provider.open(), with_content("я" * 5000, reply=[["Меню"]]))
+    assert (sent.not_shown, shown(provider)["text"]) == (("text_end",), "я" * 4093 + "...")
+
+
 @pytest.mark.row("C-42")
 async def test_an_edit_replaces_text_buttons_and_files(provider: VkProvider, picture: Path) -> None:
     courier = await provider.open()
