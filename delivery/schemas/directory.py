@@ -41,7 +41,18 @@ class UserQuery(RequestModel, frozen=True):
     """The filter and the page of a list of people. Several conditions must all be true."""
 
     email: Email | UnsetType = UNSET
-    contact: Annotated[str, Meta(min_length=3, max_length=321, description="channel:address")] | UnsetType = UNSET
+    contact: (
+        Annotated[
+            str,
+            Meta(
+                min_length=3,
+                max_length=321,
+                description="channel:address",
+                extra_json_schema={"pattern": "^[^:]+:[\\s\\S]+$"},
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     group: Name | UnsetType = UNSET
     role: Role | UnsetType = UNSET
     cursor: Cursor | UnsetType = UNSET

@@ -10,6 +10,12 @@ _FORM = re.compile(
 )
 
 
+PATTERN = (
+    r"P(?=[0-9T])([0-9]{1,9}W)?([0-9]{1,9}D)?(T(?=[0-9])([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}([.,][0-9]{1,3})?S)?)?"
+)
+"""The same form in the dialect of JSON Schema."""
+
+
 def read_duration(text: str) -> timedelta | None:
     """The duration, None if the text is not one. Precision: milliseconds."""
     found = _FORM.fullmatch(text)

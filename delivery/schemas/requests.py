@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from core.model.states import DeliveryState, TaskState
 from core.webhooks.webhook import EventType
-from delivery.schemas import recipient_notation
+from delivery.schemas import durations, recipient_notation
 from delivery.schemas.content import AttachmentRequest, ButtonRequest, ContentRequest
 
 INT64 = 2**63
@@ -136,6 +136,7 @@ Wait = Annotated[
         max_length=32,
         description="strategy first: ISO 8601 duration, PT1S to P30D, after which the next channel is tried unless a "
         "delivery report came; without it sent is enough",
+        extra_json_schema={"pattern": f"^({durations.PATTERN})?$"},
     ),
 ]
 Priority = Annotated[
@@ -336,7 +337,10 @@ COMBINATIONS: Mapping[type[Struct], Mapping[str, object]] = {
     BulkLine: {"anyOf": _required("text", "content")},
     ButtonRequest: {"oneOf": _required("data", "url")},
     AttachmentRequest: {"oneOf": _required("url", "provider_id")},
-    Recipient: {"oneOf": _required("id", "group", "supergroup")},
+    Recipient: {
+        "oneOf": _required("id", "group", "supergroup"),
+        "dependentRequired": {"name": ["id"], "contacts": ["id"]},
+    },
     CancellationRequest: {"oneOf": _required(*CancellationRequest.__struct_fields__)},
     TaskCancellationRequest: {"anyOf": _required("user", "tenant", "lane", "kind_prefix", "tag")},
 }
