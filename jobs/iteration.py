@@ -7,17 +7,18 @@ the state of the job is known from the same script that has stored the result (U
 
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import msgspec
 
-from core.errors import Invalid, SetupError
+from core.ai import Prompt
+from core.errors import Invalid
 from core.jobs.record import StoredJob
-from core.jobs.states import Actor, JobState
+from core.jobs.states import JobState
 from core.jobs.storage import JobStorage
-from core.sign_in import SignInExpired, Tokens
-from jobs.signals import Interrupted, Lost, NotDone, Pause, Unclear, UnitFailed
+from jobs.outside import Outside
+from jobs.signals import Interrupted, Lost, NotDone, Unclear, UnitFailed
 
 LARGEST_RESULT = 1024 * 1024
 """Bytes of JSON of one stored result."""
@@ -47,7 +48,7 @@ class Iteration:
         steps: Mapping[str, str],
         is_stopping: Callable[[], bool],
         lease: timedelta,
-        tokens: Tokens | None = None,
+        outside: Outside,
     ) -> None:
         self.user = job.id.user
         self.tenant = job.id.tenant
@@ -59,7 +60,7 @@ class Iteration:
         self._steps = steps
         self._is_stopping = is_stopping
         self._lease = lease.total_seconds()
-        self._tokens = tokens
+        self._outside = outside
 
     async def step(self, name: str, call: Call, *arguments: Any) -> Any:
         """The result of `call(*arguments)`, stored under `name`: a repeated iteration gets it without a call.
@@ -111,12 +112,13 @@ class Iteration:
         """The user's token for an outside service, refreshed if needed. Without a valid sign-in the job is paused until
         the user has signed in.
         """
-        if self._tokens is None:
-            raise SetupError("ADA_SIGN_IN is not set: there is no service to sign in to")
-        try:
-            return await self._tokens.access_token(self.tenant, service, self.user)
-        except SignInExpired:
-            raise Pause(Actor.SIGN_IN, f"sign in to {service} again") from None
+        return await self._outside.access_token(self._job, service)
+
+    async def complete(self, user: str, system: str = "", *, max_tokens: int | None = None) -> str:
+        """The answer of the language model. The same question has the same answer for a day. If the user's budget of
+        the day is used up, the job is paused until midnight. Raises core.ai.AiError.
+        """
+        return await self._outside.complete(self._job, Prompt(user, system, max_tokens=max_tokens), datetime.now(UTC))
 
     async def log(self, text: str) -> None:
         """Add a line to the live log."""

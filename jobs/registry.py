@@ -1,9 +1,13 @@
-"""The kinds of jobs whose code this process has: entry points `ada.jobs`, and the modules named in ADA_JOBS."""
+"""The kinds of jobs whose code this process has: entry points `ada.jobs`, and what ADA_JOBS names."""
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import module_from_spec, spec_from_file_location
 from inspect import isabstract
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from core.errors import SetupError
@@ -25,7 +29,7 @@ class Registry:
 
 
 def installed(modules: Iterable[str] = ()) -> Registry:
-    """The kinds of all installed packages, and those defined in these modules. Raises SetupError."""
+    """The kinds of all installed packages, and those defined in these modules or files. Raises SetupError."""
     found = [_loaded(point.value, point.load) for point in entry_points(group=GROUP)]
     return Registry([*found, *(kind for module in modules for kind in _defined_in(module))])
 
@@ -41,9 +45,21 @@ def _loaded(name: str, load: Callable[[], Any]) -> type[Job]:
 
 
 def _defined_in(name: str) -> list[type[Job]]:
+    """The kinds defined in a module, or in a file if the name ends with `.py`."""
     try:
-        module = import_module(name)
+        module = _module_of(Path(name)) if name.endswith(".py") else import_module(name)
     except Exception as fault:  # noqa: BLE001 - as above
         raise SetupError(f"the module {name} of ADA_JOBS cannot be imported: {type(fault).__name__}: {fault}") from None
     members = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Job)]
     return [one for one in members if not isabstract(one) and one.__module__ == module.__name__]
+
+
+def _module_of(file: Path) -> ModuleType:
+    name = f"ada_jobs_{file.stem}"
+    spec = spec_from_file_location(name, file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise FileNotFoundError(f"there is no file {file}")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

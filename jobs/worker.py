@@ -22,9 +22,9 @@ from core.model.clock import from_ms, to_ms
 from core.queue import Attempt, Done, QueueClient, Result, Retry, Tube
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
-from core.sign_in import Tokens
 from jobs.iteration import Iteration
 from jobs.job import Job
+from jobs.outside import Outside
 from jobs.registry import Registry
 from jobs.signals import Finished, Interrupted, Lost, Pause
 from jobs.watchdog import Watchdog
@@ -48,12 +48,12 @@ class JobWorker:
         registry: Registry,
         concurrency: int = 100,
         lease: timedelta = LEASE,
-        tokens: Tokens | None = None,
+        outside: Outside | None = None,
     ) -> None:
         self._client = client
         self._registry = registry
         self._lease = lease
-        self._tokens = tokens
+        self._outside = outside or Outside(store)
         self.jobs = Jobs(store)
         self.watchdog = Watchdog(store, self.jobs)
         self._storage = self.jobs.storage
@@ -105,7 +105,7 @@ class JobWorker:
             return Retry(timedelta(0), checkpoint=attempt.checkpoint)
         steps = await self._storage.steps(job.id)
         stopping = lambda: self._worker.stopping  # noqa: E731
-        iteration = Iteration(self._storage, begun, holder, steps, stopping, self._lease, self._tokens)
+        iteration = Iteration(self._storage, begun, holder, steps, stopping, self._lease, self._outside)
         try:
             async with asyncio.timeout(kind.max_runtime.total_seconds()):
                 await kind().run(iteration)

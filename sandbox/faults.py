@@ -100,6 +100,15 @@ TELEGRAM_BOT = {
     "rate_limit": FaultKind("429 with retry_after 1 for what exceeds n calls within a second", "calls per second"),
 }
 
+VACANCIES = {
+    "unauthorized": FaultKind("401: the access token is not valid any more"),
+    "throttled": FaultKind("429 with Retry-After", "seconds"),
+    "server_error": FaultKind("error 500, nothing is stored"),
+    "stored_then_error": FaultKind("the application is stored, the response is error 500"),
+    "disconnect_before": FaultKind("the connection is closed, nothing is stored"),
+    "disconnect_after": FaultKind("the application is stored, then the connection is closed"),
+}
+
 EMAIL = {
     "refused": FaultKind("RCPT: 550 5.1.1, there is no such mailbox"),
     "mailbox_full": FaultKind("RCPT: 452 4.2.2, the mailbox is full"),
@@ -142,4 +151,5 @@ FAULTS = {
     "telegram-bot": TELEGRAM_BOT,
     "email": EMAIL,
     "models": MODELS,
+    "vacancies": VACANCIES,
 }

@@ -9,6 +9,7 @@ from sandbox.models import KEY, MODEL, ModelsServer
 from sandbox.sms.server import PASSWORD, SENDER, USERNAME, SmsServer
 from sandbox.state import SandboxState
 from sandbox.telegram import TelegramServer
+from sandbox.vacancies import VacanciesServer
 from sandbox.vk import VkServer
 from sandbox.web import WebServer
 
@@ -35,6 +36,7 @@ class Sandbox:
         bot_api_port: int = 0,
         smtp_port: int = 0,
         models_port: int = 0,
+        vacancies_port: int = 0,
         sms_inbound_url: str | None = None,
     ) -> None:
         self.state = SandboxState()
@@ -45,14 +47,27 @@ class Sandbox:
         self.bot_api = BotApiServer(self.state, host, bot_api_port)
         self.mail = SmtpServer(self.state, host, smtp_port)
         self.models = ModelsServer(self.state, host, models_port)
+        self.vacancies = VacanciesServer(self.state, host, vacancies_port)
         self.web = WebServer(
             self.state, self.telegram, self.vk, self.sms, self.bot_api, lambda: self.environment, host, web_port
         )
 
+        providers = (self.telegram, self.vk, self.sms, self.bot_api, self.mail, self.models, self.vacancies)
+        self._servers = (*providers, self.web)
+
     async def start(self) -> None:
         """Listen on all ports. Raises OSError if one is taken; then it listens on none."""
         try:
-            for server in (self.telegram, self.vk, self.sms, self.bot_api, self.mail, self.models, self.web):
+            for server in (
+                self.telegram,
+                self.vk,
+                self.sms,
+                self.bot_api,
+                self.mail,
+                self.models,
+                self.vacancies,
+                self.web,
+            ):
                 await server.start()
         except OSError:
             await self.stop()
@@ -60,7 +75,16 @@ class Sandbox:
 
     async def stop(self) -> None:
         """Close everything; safe to repeat."""
-        for server in (self.web, self.models, self.mail, self.bot_api, self.sms, self.vk, self.telegram):
+        for server in (
+            self.web,
+            self.vacancies,
+            self.models,
+            self.mail,
+            self.bot_api,
+            self.sms,
+            self.vk,
+            self.telegram,
+        ):
             await server.stop()
 
     @property

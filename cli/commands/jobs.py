@@ -62,17 +62,19 @@ def run(arguments: Namespace) -> int:
 
 async def run_process(configuration: Configuration) -> int:
     """Runs jobs until a request to stop."""
+    from cli.processes.models import open_models
+    from jobs.outside import Outside
     from jobs.registry import installed
     from jobs.worker import LEASE, JobWorker
 
-    registry = installed((configuration.settings.jobs or "").replace(",", " ").split())
-    async with open_store(configuration, waits=True) as store:
+    settings = configuration.settings
+    registry = installed((settings.jobs or "").replace(",", " ").split())
+    async with open_store(configuration, waits=True) as store, open_models(settings) as models:
         stop = stop_requested()
         collect_garbage_less_often()
-        client = QueueClient(store)
-        sign_in = open_sign_in(store, configuration.settings)
-        tokens = sign_in[1] if sign_in else None
-        worker = JobWorker(store, client, registry, lease=min(configuration.settings.lease, LEASE), tokens=tokens)
+        client, sign_in = QueueClient(store), open_sign_in(store, settings)
+        outside = Outside(store, sign_in[1] if sign_in else None, models, settings.model_budget)
+        worker = JobWorker(store, client, registry, lease=min(settings.lease, LEASE), outside=outside)
         running = asyncio.create_task(worker.run())
         announce(jobs=sorted(registry.kinds))
         requested = asyncio.create_task(stop.wait())

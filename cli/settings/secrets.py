@@ -27,7 +27,7 @@ READERS: Mapping[str, frozenset[str]] = {
     "ADA_INBOUND_VK_SECRET": frozenset({"serve"}),
     "ADA_SMTP_URL": frozenset({"serve", "email", BOTS}),
     "ADA_SECRET_KEY": frozenset({"serve", "jobs"}),
-    "ADA_MODEL_KEY": frozenset({"scenarios"}),
+    "ADA_MODEL_KEY": frozenset({"scenarios", "jobs"}),
     "ADA_SPEECH_KEY": frozenset({"scenarios"}),
 }
 """The secrets among the common settings, with their readers. All processes receive the other common settings."""

@@ -451,6 +451,13 @@ _TABLE = [
         "the tokens of a user for an outside service, encrypted",
     ),
     Key("sign_in_refresh", "sign-in:{s}:refresh:<key>", "string", Lifetime.TTL, "the process that refreshes tokens"),
+    Key(
+        "model_budget",
+        "jobs:{s}:tokens:<tenant>:<user>:<day>",
+        "string",
+        Lifetime.TTL,
+        "how many tokens of language models a user's jobs have used on a day",
+    ),
     Key("job_kinds", "jobs:{s}:kinds", "hash", Lifetime.FOREVER, "kind of job → its schedule, as JSON"),
     Key(
         "jobs", "jobs:{s}:of:<tenant>", "zset", Lifetime.FOREVER, "the jobs of a tenant by the ms of their first start"

@@ -9,8 +9,8 @@ import pytest
 
 from core.jobs import JobId, Jobs, JobState, Schedule, StoredJob
 from core.queue import QueueClient
-from core.sign_in import Tokens
 from jobs import Iteration, Job, JobWorker, Registry
+from jobs.outside import Outside
 from tests.support.stack import Stack
 from tests.support.waiting import until
 
@@ -29,7 +29,7 @@ class Playground:
     run: Run | None = None
     period: timedelta = HOUR
     most_failures: int = 5
-    tokens: Tokens | None = None
+    outside: Outside | None = None
     workers: list[tuple[JobWorker, "asyncio.Task[None]"]] = field(default_factory=list)
 
     @property
@@ -53,7 +53,7 @@ class Playground:
 
     def start_worker(self, lease: timedelta = LEASE) -> JobWorker:
         client = QueueClient(self.stack.store)
-        worker = JobWorker(self.stack.store, client, self.registry, lease=lease, tokens=self.tokens)
+        worker = JobWorker(self.stack.store, client, self.registry, lease=lease, outside=self.outside)
         self.workers.append((worker, asyncio.create_task(worker.run())))
         return worker
 

@@ -11,6 +11,7 @@ from core.jobs import Actor, JobId, JobState
 from core.sign_in import Tokens, Vault
 from core.sign_in.vault import new_key
 from jobs import Finished, Iteration, Pause, Unclear, UnitFailed
+from jobs.outside import Outside
 from jobs.watchdog import Watchdog
 from tests.jobs.conftest import ANNA, HOUR, Playground
 from tests.support.waiting import until
@@ -407,7 +408,8 @@ async def test_without_a_sign_in_the_job_is_paused_and_says_so(playground: Playg
         await iteration.access_token("vacancies")
 
     playground.run = run
-    playground.tokens = Tokens(playground.stack.store, Vault([new_key()]), {})
+    store = playground.stack.store
+    playground.outside = Outside(store, Tokens(store, Vault([new_key()]), {}))
     playground.start_worker()
     await playground.jobs.start(ANNA)
     paused = await playground.in_state(JobState.PAUSED)

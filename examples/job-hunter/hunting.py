@@ -1,0 +1,142 @@
+"""Hunts for a job: searches vacancies with a query that a language model has written from the user's profile, writes a
+letter for each new one, applies, and records it.
+
+Settings: HUNT_URL, the address of the service of vacancies; users sign in to it as `vacancies` (ADA_SIGN_IN).
+"""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from aiohttp import ClientResponse, ClientSession, ClientTimeout
+
+from core.sign_in import SignInExpired
+from jobs import Actor, Iteration, Job, NotDone, Pause, Schedule, UnitFailed
+
+URL = os.environ.get("HUNT_URL", "")
+PERIOD = timedelta(seconds=float(os.environ.get("HUNT_PERIOD", "1800")))
+PAGES = int(os.environ.get("HUNT_PAGES", "3"))
+SERVICE = "vacancies"
+
+_TIMEOUT = ClientTimeout(total=30)
+_QUERY = "Name the profession of this person in one or two words, nothing else."
+_LETTER = "Write a letter of application in two sentences, from this person to this employer."
+
+
+class Hunt(Job):
+    """One per user. Parameters: `query`, if the user has one already."""
+
+    name = "hunt"
+    schedule = Schedule(PERIOD)
+    most_failures = 20
+
+    async def run(self, iteration: Iteration) -> None:
+        async with opened(iteration) as service:
+            hunt = _Hunt(iteration, service)
+            query = await iteration.step("query", hunt.query)
+            found = await iteration.step("search", service.search, query)
+            applied = await iteration.each(found, hunt.apply, key=lambda vacancy: vacancy["id"])
+            if applied:
+                await iteration.log(f"{applied} new vacancies for {query!r}")
+
+
+class _Hunt:
+    """One iteration."""
+
+    def __init__(self, iteration: Iteration, service: "Service") -> None:
+        self._iteration = iteration
+        self._service = service
+
+    async def query(self) -> str:
+        """The user's own query, or one from the profile."""
+        given = str(self._iteration.parameters.get("query") or "")
+        if given:
+            return given
+        profile = await self._service.profile()
+        if not profile.strip():
+            raise Pause(Actor.USER, "your profile has no text: write something about yourself, then resume")
+        return (await self._iteration.complete(profile, _QUERY)).strip()[:100] or "teacher"
+
+    async def apply(self, vacancy: Mapping[str, str]) -> None:
+        letter = await self._iteration.step(f"letter {vacancy['id']}", self._letter, vacancy)
+        await self._iteration.effect(
+            f"apply {vacancy['id']}",
+            self._service.apply,
+            vacancy["id"],
+            letter,
+            exists=lambda: self._service.has_applied(vacancy["id"]),
+        )
+        await self._iteration.log(f"applied: {vacancy['title']}, {vacancy['employer']}")
+
+    async def _letter(self, vacancy: Mapping[str, str]) -> str:
+        letter = await self._iteration.complete(f"{vacancy['title']}, {vacancy['employer']}", _LETTER)
+        if not letter.strip():
+            raise UnitFailed("the language model wrote nothing")
+        return letter
+
+
+class Service:
+    """The service of vacancies, as the signed-in user."""
+
+    def __init__(self, session: ClientSession) -> None:
+        self._session = session
+
+    async def profile(self) -> str:
+        return str((await self._get("/profile"))["text"])
+
+    async def search(self, query: str) -> list[dict[str, str]]:
+        """The vacancies of the first pages."""
+        found: list[dict[str, str]] = []
+        for page in range(PAGES):
+            answer = await self._get("/vacancies", query=query, page=str(page))
+            found += answer["items"]
+            if page + 1 >= answer["pages"]:
+                break
+        return found
+
+    async def has_applied(self, vacancy: str) -> bool:
+        return bool((await self._get(f"/applications/{vacancy}"))["applied"])
+
+    async def apply(self, vacancy: str, letter: str) -> None:
+        """Raises NotDone if the service has certainly stored nothing; Pause until tomorrow at its daily limit."""
+        async with self._session.post(f"{URL}/applications/{vacancy}", json={"letter": letter}) as response:
+            if response.status == 409:  # applied before, perhaps by hand
+                return
+            if response.status == 403:
+                raise DailyLimit
+            if response.status in (401, 429):
+                raise NotDone(f"the service answered {response.status}")
+            response.raise_for_status()
+
+    async def _get(self, path: str, **query: str) -> Any:
+        async with self._session.get(URL + path, params=query) as response:
+            _check(response)
+            return await response.json()
+
+
+class DailyLimit(NotDone, Pause):
+    """Nothing was sent; the job goes on tomorrow."""
+
+    def __init__(self) -> None:
+        tomorrow = (datetime.now(UTC) + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+        Pause.__init__(self, Actor.LIMIT, "the service takes no more applications today", tomorrow)
+
+
+def _check(response: ClientResponse) -> None:
+    if response.status == 401:
+        raise SignInExpired("the service does not accept the sign-in any more")
+    response.raise_for_status()
+
+
+@asynccontextmanager
+async def opened(iteration: Iteration) -> AsyncIterator[Service]:
+    """The service with the user's token. Without a valid sign-in the job is paused until the user has signed in."""
+    token = await iteration.access_token(SERVICE)
+    headers = {"Authorization": f"Bearer {token}"}
+    async with ClientSession(headers=headers, timeout=_TIMEOUT) as session:
+        try:
+            yield Service(session)
+        except SignInExpired as expired:
+            raise Pause(Actor.SIGN_IN, f"sign in to {SERVICE} again: {expired}") from None

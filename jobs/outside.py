@@ -1,0 +1,48 @@
+"""What iterations use outside: the tokens of sign-ins, and language models within a budget."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from core.ai import Models, Prompt
+from core.errors import SetupError
+from core.jobs import Actor, StoredJob
+from core.jobs.record import zone_of
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from core.sign_in import SignInExpired, Tokens
+from jobs.signals import Pause
+
+_KEPT_MS = 2 * 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """One per process. `budget`: tokens of language models that the jobs of a user may use in a day; 0: no limit."""
+
+    store: Store
+    tokens: Tokens | None = None
+    models: Models = field(default_factory=Models.not_set_up)
+    budget: int = 0
+
+    async def access_token(self, job: StoredJob, service: str) -> str:
+        """The user's token for a service. Raises Pause if the user has to sign in again; SetupError."""
+        if self.tokens is None:
+            raise SetupError("ADA_SIGN_IN is not set: there is no service to sign in to")
+        try:
+            return await self.tokens.access_token(job.id.tenant, service, job.id.user)
+        except SignInExpired:
+            raise Pause(Actor.SIGN_IN, f"sign in to {service} again") from None
+
+    async def complete(self, job: StoredJob, prompt: Prompt, now: datetime) -> str:
+        """The text of a language model. Raises Pause until midnight if the user's budget is used up; AiError."""
+        local = now.astimezone(zone_of(job.record.timezone))
+        key = KEYS["model_budget"].at(0, job.id.tenant, job.id.user, local.strftime("%Y-%m-%d"))
+        used = int(await self.store.command("GET", key) or 0) if self.budget else 0
+        if self.budget and used >= self.budget:
+            midnight = (local + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+            raise Pause(Actor.LIMIT, f"{self.budget} tokens of language models a day", midnight)
+        completion = await self.models.complete(prompt)
+        if self.budget and completion.tokens:
+            await self.store.command("INCRBY", key, completion.tokens)
+            await self.store.command("PEXPIRE", key, _KEPT_MS)
+        return completion.text

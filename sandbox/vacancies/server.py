@@ -1,0 +1,122 @@
+"""The HTTP server of the service: profiles, search, applications; counts requests and injects faults."""
+
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from sandbox.events import Fault
+from sandbox.http_listener import HttpListener, disconnect
+from sandbox.state import SandboxState
+from sandbox.vacancies.oauth import OAuth
+
+CHANNEL = "vacancies"
+VACANCIES = 1000
+PER_PAGE = 20
+_TITLES = ("Teacher of mathematics", "Librarian", "Python developer", "Translator", "Driver")
+_DAY = 86_400
+
+Answer = Callable[[web.Request, str], Awaitable[web.Response]]
+
+
+class VacanciesServer(HttpListener):
+    """`daily_limit`: applications of a person in a day. `applied`: (person, vacancy) → the letter."""
+
+    def __init__(self, state: SandboxState, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._state = state
+        self.oauth = OAuth()
+        self.daily_limit = 200
+        self.applied: dict[tuple[str, str], str] = {}
+        self.attempts: Counter[tuple[str, str]] = Counter()
+        self._days: Counter[tuple[str, int]] = Counter()
+        app = web.Application()
+        app.router.add_get("/oauth/authorize", self.oauth.authorize)
+        app.router.add_post("/oauth/token", self.oauth.token)
+        app.router.add_get("/profile", self._handler("profile", self._profile))
+        app.router.add_get("/vacancies", self._handler("search", self._search))
+        app.router.add_get("/applications/{vacancy}", self._handler("applied", self._find))
+        app.router.add_post("/applications/{vacancy}", self._handler("apply", self._apply))
+        super().__init__(app, host, port, "")
+
+    @property
+    def authorize_url(self) -> str:
+        return f"{self.url}/oauth/authorize"
+
+    @property
+    def token_url(self) -> str:
+        return f"{self.url}/oauth/token"
+
+    def _handler(self, name: str, answer: Answer) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            self._state.count(CHANNEL, name)
+            person = self.oauth.person_of(request)
+            if person is None:
+                return _error(401, "token_expired")
+            fault = self._state.fault(CHANNEL, person, name)
+            if fault is None:
+                return await answer(request, person)
+            return await _faulty(fault, request, lambda: answer(request, person))
+
+        return handle
+
+    async def _profile(self, request: web.Request, person: str) -> web.Response:
+        text = "" if person.startswith("empty") else f"{person}: ten years at school, writes Python at night."
+        return web.json_response({"person": person, "text": text})
+
+    async def _search(self, request: web.Request, person: str) -> web.Response:
+        """Vacancies whose title has a word of the query, the newest first."""
+        words = request.query.get("query", "").casefold().split()
+        page = int(request.query.get("page", "0"))
+        found = [
+            one
+            for one in map(_vacancy, range(VACANCIES))
+            if any(word in str(one["title"]).casefold() for word in words)
+        ]
+        pages = -(-len(found) // PER_PAGE)
+        return web.json_response({"items": found[page * PER_PAGE : (page + 1) * PER_PAGE], "pages": pages})
+
+    async def _find(self, request: web.Request, person: str) -> web.Response:
+        is_there = (person, request.match_info["vacancy"]) in self.applied
+        return web.json_response({"applied": is_there})
+
+    async def _apply(self, request: web.Request, person: str) -> web.Response:
+        vacancy, day = request.match_info["vacancy"], (person, int(time.time()) // _DAY)
+        letter = str((await request.json()).get("letter", ""))
+        self.attempts[person, vacancy] += 1
+        if (person, vacancy) in self.applied:
+            return _error(409, "already_applied")
+        if self._days[day] >= self.daily_limit:
+            return _error(403, "daily_limit")
+        if not letter.strip():
+            return _error(422, "letter_is_empty")
+        self._days[day] += 1
+        self.applied[person, vacancy] = letter
+        return web.json_response({}, status=201)
+
+
+def _vacancy(number: int) -> dict[str, str]:
+    return {"id": f"v{number}", "title": _TITLES[number % len(_TITLES)], "employer": f"School {number % 37}"}
+
+
+def _error(status: int, error: str, **headers: str) -> web.Response:
+    return web.json_response({"error": error}, status=status, headers=headers)
+
+
+async def _faulty(
+    fault: Fault, request: web.Request, answer: Callable[[], Awaitable[web.Response]]
+) -> web.StreamResponse:
+    match fault.name:
+        case "throttled":
+            return _error(429, "too_many_requests", **{"Retry-After": str(int(fault.value or 1))})
+        case "unauthorized":
+            return _error(401, "token_expired")
+        case "stored_then_error":
+            await answer()
+            return _error(500, "internal")
+        case "disconnect_after":
+            await answer()
+            return await disconnect(request)
+        case "disconnect_before":
+            return await disconnect(request)
+    return _error(500, "internal")
