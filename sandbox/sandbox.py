@@ -41,6 +41,7 @@ class Sandbox:
     ) -> None:
         self.state = SandboxState()
         self.host = host
+        self._services = directory / "services.yaml"
         self.telegram = TelegramServer(self.state, directory / "telegram", host, telegram_port)
         self.vk = VkServer(self.state, host, vk_port)
         self.sms = SmsServer(self.state, host, sms_port, inbound_url=sms_inbound_url)
@@ -58,33 +59,17 @@ class Sandbox:
     async def start(self) -> None:
         """Listen on all ports. Raises OSError if one is taken; then it listens on none."""
         try:
-            for server in (
-                self.telegram,
-                self.vk,
-                self.sms,
-                self.bot_api,
-                self.mail,
-                self.models,
-                self.vacancies,
-                self.web,
-            ):
+            for server in self._servers:
                 await server.start()
+            self._services.parent.mkdir(parents=True, exist_ok=True)
+            self._services.write_text(self.vacancies.sign_in)
         except OSError:
             await self.stop()
             raise
 
     async def stop(self) -> None:
         """Close everything; safe to repeat."""
-        for server in (
-            self.web,
-            self.vacancies,
-            self.models,
-            self.mail,
-            self.bot_api,
-            self.sms,
-            self.vk,
-            self.telegram,
-        ):
+        for server in reversed(self._servers):
             await server.stop()
 
     @property
@@ -111,6 +96,8 @@ class Sandbox:
             "ADA_BOT_TOKEN": self.bot_api.token,
             "ADA_BOT_API_URL": self.bot_api.url,
             "ADA_SMTP_URL": self.mail.url,
+            "ADA_SIGN_IN": str(self._services),
+            "HUNT_URL": self.vacancies.url,
             "ADA_MODEL_URL": self.models.url,
             "ADA_MODEL_KEY": KEY,
             "ADA_MODEL_NAME": MODEL,

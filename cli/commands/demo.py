@@ -3,6 +3,7 @@ caller.
 
 `demo`: sends one message, and lets a teacher write from a chat. Exit code 0 only if both histories say that all
 recipients were reached and the sandbox's inbox contains exactly the texts.
+`demo jobs`: long-running jobs of users work, and are killed (`demo_jobs`). Exit code 0 only if nothing was done twice.
 `demo scenarios`: people use a bot that is written in YAML (`demo_scenarios`). Exit code 0 only if it did all it should.
 """
 
@@ -21,14 +22,14 @@ from cli.client.format_history import format_event, format_history
 from cli.client.http_client import HttpClient, JsonObject, connect
 from cli.client.sandbox_chat import SandboxChat, mailed_code
 from cli.command import FAILURE, SUCCESS, Command
-from cli.commands import demo_scenarios
+from cli.commands import demo_jobs, demo_scenarios
 from cli.commands.deliveries import delivery_path, print_result
 from cli.commands.up import CHANNELS, print_text_line, run_until, start_everything
 from cli.processes.startup import stop_requested
 from cli.processes.supervisor import PrintLine
 from cli.settings.settings import Configuration, load
 from cli.settings.sources import PREFIX
-from examples import SCHOOL_BOT
+from examples import JOB_HUNTER, SCHOOL_BOT
 
 TEXT = 'Моей пары сегодня не будет: «Сети», ауд. 42 {"замена": [1, 2]} 🙂'
 
@@ -199,6 +200,25 @@ async def show_scenarios(configuration: Configuration, as_json: bool) -> int:
     return SUCCESS
 
 
+# long-running jobs
+
+
+async def show_jobs(configuration: Configuration, as_json: bool) -> int:
+    """Raises CommandFailed if the jobs do not do what they should."""
+    print_line = print_nothing if as_json else print_text_line
+    print_line("demo", f"starting everything, with the job of {JOB_HUNTER}")
+    async with (
+        start_everything(configuration, print_line) as installation,
+        connect(installation.http, installation.api_key) as api,
+        connect(str(installation.inbox), "") as sandbox,
+    ):
+        stage = demo_jobs.Stage(api, sandbox, print_line, lambda: installation.supervisor.kill("jobs"))
+        result = await demo_jobs.play(stage)
+        print_result(result, as_json, "")
+    print_line("demo", "stopped; every vacancy was applied to once")
+    return SUCCESS
+
+
 @dataclass(frozen=True)
 class Play:
     """What the command shows, and the settings that it needs."""
@@ -209,6 +229,7 @@ class Play:
 
 PLAYS: Mapping[str, Play] = {
     "delivery": Play(deliver),
+    "jobs": Play(show_jobs, demo_jobs.SETTINGS),
     "scenarios": Play(show_scenarios, {"ADA_SCENARIOS": str(SCHOOL_BOT)}),
 }
 

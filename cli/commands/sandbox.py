@@ -17,7 +17,16 @@ from cli.settings.parsing import parse_address
 from cli.settings.settings import load
 from sandbox.sandbox import Sandbox
 
-PORTS = ("web_port", "telegram_port", "vk_port", "sms_port", "bot_api_port", "smtp_port", "models_port")
+PORTS = (
+    "web_port",
+    "telegram_port",
+    "vk_port",
+    "sms_port",
+    "bot_api_port",
+    "smtp_port",
+    "models_port",
+    "vacancies_port",
+)
 
 
 def declare(parser: ArgumentParser) -> None:

@@ -37,8 +37,8 @@ CHANNELS = ("telegram", "vk", "sms", "telegram-bot", "email")
 SANDBOX_BOTS = ("telegram", "vk", "sms")
 """The bots beside a sandbox."""
 
-SERVICES = (("ADA_MODEL_",), ("ADA_SPEECH", "ADA_TRANSCRIPTION"))
-"""What the names of the settings of a service begin with: the language model, and speech."""
+SERVICES = (("ADA_SIGN_IN", "HUNT_"), ("ADA_MODEL_",), ("ADA_SPEECH", "ADA_TRANSCRIPTION"))
+"""What the names of the settings of a service begin with: the sign-in, the language model, and speech."""
 
 START_TIMEOUT = 120.0
 """Seconds for a child that others need: loading a large append-only file takes time."""
@@ -60,6 +60,7 @@ class Installation:
     redis_url: str
     api_key: str = field(repr=False)
     data: Path
+    supervisor: Supervisor
     http: str = ""
     inbox: str | None = None
     night: str | None = None
@@ -82,7 +83,7 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
             fsync = asyncio.create_task(fsync_periodically(data / "valkey"))  # idle with ADA_REDIS_URL
             try:
                 url, tools_url = await store_urls(settings, supervisor, lock)
-                installation = Installation(tools_url, get_or_create_api_key(settings), data)
+                installation = Installation(tools_url, get_or_create_api_key(settings), data, supervisor)
                 installation.environment["ADA_REDIS_URL"] = url
                 await start_after_store(configuration, supervisor, installation)
                 yield installation
@@ -160,7 +161,11 @@ async def start_sandbox(configuration: Configuration, supervisor: Supervisor, in
     http = settings.http if settings.http.port else replace(settings.http, port=free_port())
     reachable = replace(http, host=http.host or "127.0.0.1")
     secret = settings.inbound_sms_secret or secrets.token_urlsafe(16)
-    installation.environment |= {"ADA_HTTP": str(http), "ADA_INBOUND_SMS_SECRET": secret}
+    installation.environment |= {
+        "ADA_HTTP": str(http),
+        "ADA_INBOUND_SMS_SECRET": secret,
+        "ADA_PUBLIC_URL": settings.public_url or f"http://{reachable}",
+    }
     spec = ada_child(
         "sandbox", PROVIDERS, installation.environment, "sandbox", "--json", "--inbound", f"http://{reachable}"
     )

@@ -164,6 +164,12 @@ class SupervisedChild:
             self.ready.exception()  # marks it as read: not every caller awaits `ready`
         return True
 
+    def kill(self) -> None:
+        """Kills the process and what it has started. It runs again after a moment."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
     async def stop(self) -> None:
         """Sends SIGTERM, waits, and sends SIGKILL after the timeout. Safe to repeat."""
         self._is_stopping = True
@@ -197,6 +203,12 @@ class Supervisor:
 
     def has_ended(self, name: str) -> bool:
         return any(child.has_ended for child in self._children if child.spec.name == name)
+
+    def kill(self, name: str) -> None:
+        """Kills a child with all its processes (SIGKILL). It is restarted."""
+        for child in self._children:
+            if child.spec.name == name:
+                child.kill()
 
     async def stop(self) -> None:
         """Stops the children, highest stage first; returns when the last one has ended."""

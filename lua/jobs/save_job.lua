@@ -25,6 +25,7 @@ if due == '' then
 else
   redis.call('ZADD', jobs_due_key(), due, id)
 end
+if state == 'stopped' or state == 'failed' then redis.call('DEL', job_steps_key(id)) end
 if log ~= '' then append_log(id, log) end
 if task[1] then add_tasks('jobs', task) end
 return version + 1

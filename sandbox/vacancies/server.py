@@ -1,5 +1,6 @@
 """The HTTP server of the service: profiles, search, applications; counts requests and injects faults."""
 
+import json
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -9,7 +10,7 @@ from aiohttp import web
 from sandbox.events import Fault
 from sandbox.http_listener import HttpListener, disconnect
 from sandbox.state import SandboxState
-from sandbox.vacancies.oauth import OAuth
+from sandbox.vacancies.oauth import CLIENT_ID, CLIENT_SECRET, OAuth
 
 CHANNEL = "vacancies"
 VACANCIES = 1000
@@ -24,7 +25,7 @@ class VacanciesServer(HttpListener):
     """`daily_limit`: applications of a person in a day. `applied`: (person, vacancy) → the letter."""
 
     def __init__(self, state: SandboxState, host: str = "127.0.0.1", port: int = 0) -> None:
-        self._state = state
+        self.state = state
         self.oauth = OAuth()
         self.daily_limit = 200
         self.applied: dict[tuple[str, str], str] = {}
@@ -40,20 +41,18 @@ class VacanciesServer(HttpListener):
         super().__init__(app, host, port, "")
 
     @property
-    def authorize_url(self) -> str:
-        return f"{self.url}/oauth/authorize"
-
-    @property
-    def token_url(self) -> str:
-        return f"{self.url}/oauth/token"
+    def sign_in(self) -> str:
+        """The description of this service for ADA_SIGN_IN, as YAML, of which JSON is a part."""
+        addresses = {"authorize_url": f"{self.url}/oauth/authorize", "token_url": f"{self.url}/oauth/token"}
+        return json.dumps({CHANNEL: {**addresses, "client_id": CLIENT_ID, "client_secret": CLIENT_SECRET}})
 
     def _handler(self, name: str, answer: Answer) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.StreamResponse:
-            self._state.count(CHANNEL, name)
+            self.state.count(CHANNEL, name)
             person = self.oauth.person_of(request)
             if person is None:
                 return _error(401, "token_expired")
-            fault = self._state.fault(CHANNEL, person, name)
+            fault = self.state.fault(CHANNEL, person, name)
             if fault is None:
                 return await answer(request, person)
             return await _faulty(fault, request, lambda: answer(request, person))
@@ -91,6 +90,7 @@ class VacanciesServer(HttpListener):
         if not letter.strip():
             return _error(422, "letter_is_empty")
         self._days[day] += 1
+        self.state.count(CHANNEL, "stored")
         self.applied[person, vacancy] = letter
         return web.json_response({}, status=201)
 

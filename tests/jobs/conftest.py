@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.jobs import JobId, Jobs, JobState, Schedule, StoredJob
+from core.jobs import Actor, JobId, Jobs, JobState, Schedule, StoredJob
 from core.queue import QueueClient
 from jobs import Iteration, Job, JobWorker, Registry
 from jobs.outside import Outside
@@ -53,7 +53,9 @@ class Playground:
 
     def start_worker(self, lease: timedelta = LEASE) -> JobWorker:
         client = QueueClient(self.stack.store)
-        worker = JobWorker(self.stack.store, client, self.registry, lease=lease, outside=self.outside)
+        return self.run_worker(JobWorker(self.stack.store, client, self.registry, lease=lease, outside=self.outside))
+
+    def run_worker(self, worker: JobWorker) -> JobWorker:
         self.workers.append((worker, asyncio.create_task(worker.run())))
         return worker
 
@@ -97,3 +99,7 @@ async def playground(stack: Stack) -> AsyncIterator[Playground]:
     await playground.jobs.kinds.publish(playground.registry.schedules)
     yield playground
     await playground.kill()
+    jobs, _ = await playground.jobs.list("university")
+    for job in jobs:
+        if job.record.state is not JobState.STOPPED:
+            await playground.jobs.stop(job.id, Actor.ADMIN)

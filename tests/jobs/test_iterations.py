@@ -414,3 +414,21 @@ async def test_without_a_sign_in_the_job_is_paused_and_says_so(playground: Playg
     await playground.jobs.start(ANNA)
     paused = await playground.in_state(JobState.PAUSED)
     assert (paused.record.paused_by, paused.record.reason) == (Actor.SIGN_IN, "sign in to vacancies again")
+
+
+async def test_a_job_that_is_started_again_uses_no_results_of_before(playground: Playground) -> None:
+    seen: list[Any] = []
+
+    async def run(iteration: Iteration) -> None:
+        seen.append(await iteration.step("number", _value, str(len(seen))))
+        if len(seen) == 1:
+            raise Pause(Actor.USER, "wait")
+
+    playground.run = run
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+    await playground.in_state(JobState.PAUSED)
+    await playground.jobs.stop(ANNA, Actor.USER)
+    await playground.jobs.start(ANNA)
+    await playground.iterations(1)
+    assert seen == ["0", "1"]

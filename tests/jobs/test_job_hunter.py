@@ -1,0 +1,200 @@
+"""examples/job-hunter against the sandbox: sign-in, profile, models, and every way in which the service fails."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession
+
+from core.ai import FileCache, Models, NotSetUp
+from core.ai.interface import Completion, Prompt
+from core.jobs import Actor, JobId, Jobs, JobState, StoredJob
+from core.queue import QueueClient
+from core.sign_in import SignIn, Tokens, Vault
+from core.sign_in.services import read_services
+from core.sign_in.vault import new_key
+from examples import JOB_HUNTER
+from jobs.outside import Outside
+from jobs.registry import installed
+from jobs.worker import JobWorker
+from sandbox.events import Fault, Rule
+from sandbox.state import SandboxState
+from sandbox.vacancies import VacanciesServer
+from tests.jobs.conftest import Playground
+from tests.support.waiting import until
+
+ANNA = JobId("university", "hunt", "1")
+NONE = NotSetUp("AI_NOT_SET_UP", "there is none")
+
+
+class Writer:
+    """A language model. `answers`: what it writes; the last answer again and again."""
+
+    identity = "writer"
+
+    def __init__(self) -> None:
+        self.answers = ["teacher", "I would like to work for you."]
+        self.asked: list[Prompt] = []
+
+    def check(self) -> None:
+        """It is there."""
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        self.asked.append(prompt)
+        text = self.answers[min(len(self.asked), len(self.answers)) - 1]
+        return Completion(text, "writer", 100)
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+@dataclass
+class Hunt:
+    """The job at the service."""
+
+    playground: Playground
+    service: VacanciesServer
+    sign_in: SignIn
+    writer: Writer
+    outside: Outside
+
+    @property
+    def jobs(self) -> Jobs:
+        return self.playground.jobs
+
+    async def user_signs_in(self, person: str = "anna") -> None:
+        address = await self.sign_in.begin(*(ANNA.tenant, "vacancies", ANNA.user))
+        url = f"{address}&person={person}"
+        async with ClientSession() as browser, browser.get(url, allow_redirects=False) as answer:
+            query = answer.headers["Location"].partition("?")[2]
+        await self.sign_in.finish(query)
+
+    def start(self) -> None:
+        registry = installed([str(JOB_HUNTER)])
+        store = self.playground.stack.store
+        self.playground.run_worker(JobWorker(store, QueueClient(store), registry, outside=self.outside))
+
+    async def applied_to(self, count: int) -> None:
+        await until(lambda: len(self.service.applied) >= count, within=30)
+
+    async def in_state(self, state: JobState) -> StoredJob:
+        return await self.playground.in_state(state, ANNA)
+
+
+@pytest.fixture
+async def hunt(playground: Playground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Hunt]:
+    service = VacanciesServer(SandboxState())
+    await service.start()
+    monkeypatch.setenv("HUNT_URL", service.url)
+    monkeypatch.setenv("HUNT_PERIOD", "1")
+    monkeypatch.setenv("HUNT_PAGES", "1")
+    registry = installed([str(JOB_HUNTER)])
+    await playground.jobs.kinds.publish(registry.schedules)
+    file = tmp_path / "services.yaml"
+    file.write_text(service.sign_in)
+    services, vault, writer = read_services(file), Vault([new_key()]), Writer()
+    store = playground.stack.store
+    tokens = Tokens(store, vault, services)
+    cache = FileCache(tmp_path / "texts", 10_000_000, timedelta(0))
+    models = Models(writer, NONE, NONE, cache, cache, timedelta(0))
+    sign_in = SignIn(store, vault, tokens, services, "http://127.0.0.1")
+    outside = Outside(store, tokens, models)
+    yield Hunt(playground, service, sign_in, writer, outside)
+    await playground.kill()
+    await service.stop()
+
+
+@pytest.mark.row("U-01")
+@pytest.mark.row("U-02")
+@pytest.mark.row("U-05")
+async def test_a_query_is_written_from_the_profile_and_a_letter_for_each_vacancy(hunt: Hunt) -> None:
+    await hunt.user_signs_in()
+    hunt.start()
+    await hunt.jobs.start(ANNA)
+    await hunt.applied_to(20)
+    await hunt.playground.iterations(2, ANNA)
+    assert "ten years at school" in hunt.writer.asked[0].user
+    assert set(hunt.service.applied.values()) == {"I would like to work for you."}
+    assert set(hunt.service.attempts.values()) == {1}
+    assert len(hunt.writer.asked) >= 1 + 20
+
+
+@pytest.mark.row("U-21")
+async def test_the_job_waits_for_the_sign_in_and_goes_on_after_it(hunt: Hunt) -> None:
+    hunt.start()
+    await hunt.jobs.start(ANNA)
+    paused = await hunt.in_state(JobState.PAUSED)
+    assert (paused.record.paused_by, paused.record.reason) == (Actor.SIGN_IN, "sign in to vacancies again")
+    await hunt.user_signs_in()
+    await hunt.jobs.resume_after_sign_in(ANNA.tenant, ANNA.user)
+    await hunt.applied_to(20)
+    hunt.service.oauth.revoke("anna")
+    assert (await hunt.in_state(JobState.PAUSED)).record.paused_by is Actor.SIGN_IN
+
+
+@pytest.mark.row("U-21")
+async def test_at_the_limit_of_the_service_the_job_waits_until_tomorrow(hunt: Hunt) -> None:
+    hunt.service.daily_limit = 5
+    await hunt.user_signs_in()
+    hunt.start()
+    await hunt.jobs.start(ANNA)
+    paused = await hunt.in_state(JobState.PAUSED)
+    assert (paused.record.paused_by, len(hunt.service.applied)) == (Actor.LIMIT, 5)
+    assert paused.record.resume_at > 0
+    hunt.service.daily_limit = 100
+    hunt.playground.stack.advance_clock(timedelta(days=1))
+    await hunt.applied_to(20)
+    assert set(hunt.service.attempts.values()) <= {1, 2}, "only what was refused at the limit was sent again"
+
+
+@pytest.mark.row("U-06")
+@pytest.mark.parametrize("fault", ["stored_then_error", "disconnect_after", "disconnect_before", "server_error"])
+async def test_after_a_lost_answer_the_service_is_asked_and_nothing_is_applied_to_twice(hunt: Hunt, fault: str) -> None:
+    hunt.service.state.add_rule(Rule("vacancies", Fault(fault), method="apply", times=1))
+    await hunt.user_signs_in()
+    hunt.start()
+    await hunt.jobs.start(ANNA)
+    await hunt.applied_to(20)
+    await hunt.playground.iterations(1, ANNA)
+    assert set(hunt.service.attempts.values()) == {1}
+    assert hunt.service.state.counter("vacancies", "applied") == 1
+
+
+async def test_what_was_applied_to_by_hand_is_not_applied_to_again(hunt: Hunt) -> None:
+    hunt.service.applied["anna", "v0"] = "by hand"
+    await hunt.user_signs_in()
+    hunt.start()
+    await hunt.jobs.start(ANNA)
+    await hunt.applied_to(20)
+    assert hunt.service.applied["anna", "v0"] == "by hand"
+
+
+async def test_a_profile_without_text_pauses_the_job_with_a_clear_message(hunt: Hunt) -> None:
+    await hunt.user_signs_in("empty")
+    hunt.start()
+    await hunt.jobs.start(ANNA)
+    assert "your profile has no text" in (await hunt.in_state(JobState.PAUSED)).record.reason
+
+
+async def test_a_model_that_writes_nothing_fails_the_units_only(hunt: Hunt) -> None:
+    hunt.writer.answers = ["teacher", ""]
+    await hunt.user_signs_in()
+    hunt.start()
+    await hunt.jobs.start(ANNA)
+    await hunt.playground.iterations(1, ANNA)
+    assert hunt.service.applied == {}
+    (unit,) = await hunt.jobs.storage.units(ANNA, ["unit:v0"])
+    assert unit is not None
+    assert "wrote nothing" in unit
+
+
+async def test_the_budget_of_the_day_pauses_the_job_until_midnight(hunt: Hunt) -> None:
+    hunt.outside = Outside(hunt.outside.store, hunt.outside.tokens, hunt.outside.models, budget=500)
+    await hunt.user_signs_in()
+    hunt.start()
+    await hunt.jobs.start(ANNA)
+    paused = await hunt.in_state(JobState.PAUSED)
+    assert paused.record.reason == "500 tokens of language models a day"
+    assert len(hunt.service.applied) == 4
