@@ -25,8 +25,11 @@ SAMPLES: Mapping[str, Any] = {
     "last_message_id": 1,
     "duration_seconds": 60,
     "restrict_user_id": 1,
-    "invite_links_deleted": 0,
-    "invite_links_failed": 0,
+    "request_id": 1,
+    "promo_available": True,
+    "expired_at": "2030-01-01T00:00:00+00:00",
+    "invite_links_deleted": ["[invite_link]"],
+    "invite_links_failed": [],
     "tokens_used": 0,
 }
 """What providers return here. Every other result is the name of the field in brackets."""
@@ -128,7 +131,10 @@ class _DryRun:
 
     def request(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
         """The text that would be stored."""
-        return completed({"request_text": prepared.seen.get("event_text", "")}, from_person=["request_text"])
+        return completed(
+            {"request_text": prepared.seen.get("event_text", ""), "request_id": SAMPLES["request_id"]},
+            from_person=["request_text"],
+        )
 
     def _rows(self, run: Run) -> Iterable[Row]:
         numbers = {step.path: n for n, step in enumerate(run.in_order, 1)}

@@ -74,7 +74,7 @@ class People:
 
     async def named(self, channel: str, username: str) -> str | None:
         """The id of the person with this @name, None if it is not known: a bot knows only those it has met."""
-        name = _name(username).lower()
+        name = _name(username).encode().lower().decode()  # only ASCII letters, as in the script
         if not name:
             return None
         found: str | None = await self._store.command("GET", KEYS["username"].at(SHARD, self._tenant, channel, name))

@@ -4,7 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from scenarios.attributes import prepare
+from scenarios.bot import Action, Place
 from scenarios.durations import read_duration
+from scenarios.engine import Values
 
 DAY = timedelta(days=1)
 
@@ -27,3 +30,12 @@ def test_a_duration_is_the_sum_of_its_parts(written: object, duration: timedelta
 @pytest.mark.parametrize("written", ["", None, True, "soon", "1x", "-5", "1.5h", "999999999w"])
 def test_anything_else_is_no_duration(written: object) -> None:
     assert read_duration(written) is None
+
+
+def test_a_duration_of_any_action_is_also_there_in_seconds() -> None:
+    action = Action("validator", {"duration": "{given}", "expire": "1d"}, Place("s.yaml"), placeholder=True)
+    prepared = prepare(action, {}, Values({"given": "1m 30s"}), {})
+    assert (prepared.seen["duration_seconds"], prepared.seen["expire_seconds"]) == (90, 86_400)
+    assert prepared.returned.variables["duration_seconds"] == 90  # later actions have it, too
+    written = Action("restrict", {"duration": "soon", "duration_seconds": 7}, Place("s.yaml"))
+    assert prepare(written, {}, Values(), {}).seen["duration_seconds"] == 7

@@ -73,6 +73,11 @@ async def test_those_who_join_a_group_are_known_from_then_on(bench: Bench) -> No
     assert await bench.people.find("telegram-bot", "5") is not None
 
 
+async def test_a_name_in_other_letters_than_latin_is_found_as_it_is_written(bench: Bench) -> None:
+    await bench.people.met({**PRIVATE, "username": "Анна-K"})
+    assert await bench.people.named("telegram-bot", "Анна-k") == str(ANNA)
+
+
 @pytest.mark.row("C-67", "C-05")
 async def test_a_state_lasts_600_seconds_unless_the_author_says_otherwise(bench: Bench, store: Store) -> None:
     await bench.results({"type": "user", "user_state": "feedback"}, PRIVATE)
