@@ -13,6 +13,7 @@ Neighbours: `core.queue` (claims), `core.history` (outcomes, delivery reports), 
 """
 
 from core.courier.files import FileNotLoaded, Files, LoadedFile, file_name, label_of
+from core.courier.grouping import File, find_files, media_groups
 from core.courier.interface import (
     FOREVER,
     NEVER,
@@ -48,6 +49,7 @@ __all__ = [
     "Courier",
     "Deferred",
     "Feature",
+    "File",
     "FileNotLoaded",
     "Files",
     "Halted",
@@ -69,7 +71,9 @@ __all__ = [
     "cut_text",
     "e164",
     "file_name",
+    "find_files",
     "label_of",
+    "media_groups",
     "plain_text",
     "sms_parts",
     "spans",

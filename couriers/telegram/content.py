@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 from telethon.tl import functions, types
 
-from core.courier import Content, Feature, Message, Span, cut_text, spans, split_text
+from core.courier import EVERY_FEATURE, Content, Feature, Message, Span, cut_text, spans, split_text
 
 LONGEST_TEXT = 4096  # UTF-16 code units
-USER_FEATURES = frozenset({Feature.PARSE_MODE, Feature.REPLY_TO, Feature.EDIT, Feature.REMOVE, Feature.TEXT_END})
-BOT_FEATURES = USER_FEATURES | {Feature.INLINE, Feature.REPLY}
+LONGEST_CAPTION = 1024
+USER_FEATURES = EVERY_FEATURE - {Feature.INLINE, Feature.REPLY}
 """Only a bot's messages have buttons."""
 
 _ENTITIES = {
@@ -26,44 +26,41 @@ Request = Any  # Telethon has no types
 
 
 class Requests(NamedTuple):
-    """`not_shown`: as in `core.courier.Sent`. `is_reply`: the message is to reply to another."""
+    """`not_shown`: as in `core.courier.Sent`."""
 
     requests: Sequence[Request]
     not_shown: tuple[str, ...] = ()
-    is_reply: bool = False
 
 
-def send_requests(peer: Any, message: Message) -> Requests:
-    """The requests that send a message, each with its own random id: without content one for each part of the text."""
+def text_requests(peer: Any, message: Message) -> Requests:
+    """The requests that send the text, each with its own random id: without content one for each part of the text."""
     send = functions.messages.SendMessageRequest
     content = message.content
     if content is None:
         parts = enumerate(split_text(message.text))
         return Requests([send(peer, text, random_id=message.random_id(part)) for part, text in parts])
-    text, entities, not_shown = _text(message, content)
-    reply_to = _message_id(content.reply_to.partition(",")[0])
-    request = send(
-        peer,
-        text,
-        random_id=message.random_id(0),
-        entities=entities,
-        reply_markup=keyboard(content),
-        reply_to=types.InputReplyToMessage(reply_to) if reply_to else None,
-    )
-    if content.inline and content.reply is not None:
-        not_shown = (*not_shown, Feature.REPLY)  # a message has one keyboard
-    return Requests([request], not_shown, bool(content.reply_to))
+    if not message.text.strip():
+        return Requests([])
+    text, entities, not_shown = cut_and_marked(message, content, LONGEST_TEXT)
+    around = {"entities": entities, "reply_markup": keyboard(content), "reply_to": reply_to(content)}
+    return Requests([send(peer, text, random_id=message.random_id(), **around)], not_shown)
+
+
+def reply_to(content: Content) -> Any:
+    """The message to reply to, None if there is none."""
+    message_id = _message_id(content.reply_to.partition(",")[0])
+    return types.InputReplyToMessage(message_id) if message_id else None
 
 
 def edit_request(peer: Any, message: Message, content: Content) -> tuple[Request, tuple[str, ...]] | None:
     """The request that edits a message, and what it does not show; None if an edit cannot show the content."""
     message_id = _message_id(content.edit.rpartition(",")[2])
-    if not message_id or content.reply is not None:
+    if not message_id or content.reply is not None or content.attachments:
         return None
     request = functions.messages.EditMessageRequest(peer, message_id, reply_markup=keyboard(content))
     if not message.text.strip():
         return request, ()
-    request.message, request.entities, not_shown = _text(message, content)
+    request.message, request.entities, not_shown = cut_and_marked(message, content, LONGEST_TEXT)
     return request, not_shown
 
 
@@ -96,9 +93,9 @@ def _button(text: str, data: str, url: str) -> Any:
     return types.KeyboardInlineButton(text, kind)
 
 
-def _text(message: Message, content: Content) -> tuple[str, list[Any], tuple[str, ...]]:
+def cut_and_marked(message: Message, content: Content, longest: int) -> tuple[str, list[Any], tuple[str, ...]]:
     """The text that is shown, its entities, and what is not shown of it."""
-    cut = cut_text(message.text, content.parse_mode, LONGEST_TEXT)
+    cut = cut_text(message.text, content.parse_mode, longest)
     text, marked = spans(cut, content.parse_mode)
     entities = [entity for span in marked if (entity := _entity(span))]
     return text, entities, () if cut == message.text else (Feature.TEXT_END,)

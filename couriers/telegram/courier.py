@@ -15,19 +15,26 @@ from telethon.errors import (
 )
 from telethon.tl.types import InputPeerUser
 
-from core.courier import FOREVER, Content, Feature, Message, Outcome, Partly, ReadMark, Reason, Rejected, Sent
+from core.courier import (
+    EVERY_FEATURE,
+    FOREVER,
+    Content,
+    Feature,
+    Message,
+    Outcome,
+    Partly,
+    ReadMark,
+    Reason,
+    Rejected,
+    Sent,
+)
 from couriers.telegram import answers
 from couriers.telegram.connection import FAILURES, Connection
-from couriers.telegram.content import (
-    BOT_FEATURES,
-    USER_FEATURES,
-    Requests,
-    edit_request,
-    remove_request,
-    send_requests,
-)
+from couriers.telegram.content import USER_FEATURES, Requests, edit_request, remove_request, text_requests
+from couriers.telegram.files import content_requests
 from couriers.telegram.peers import Peers
 from couriers.telegram.session import LockedSession
+from couriers.telegram.uploads import Uploads
 
 RECONNECT_SECONDS = 15  # without a connection no read mark comes
 REFUSALS = (BadRequestError, ForbiddenError)
@@ -55,7 +62,8 @@ class Telegram:
         self.account = account
         self._connection, self._peers, self._session = connection, peers, session
         self._marks = marks
-        self.shows = BOT_FEATURES if is_bot else USER_FEATURES
+        self._uploads = Uploads(connection.request)
+        self.shows = EVERY_FEATURE if is_bot else USER_FEATURES
         self._is_closed = False
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
@@ -84,18 +92,28 @@ class Telegram:
             return peer
         content = message.content
         if content is None:
-            return await self._send_parts(peer, send_requests(peer, message))
+            return await self._send_parts(peer, text_requests(peer, message))
         try:
             is_removed = await self._remove(peer, content)
+            edited = await self._edit(peer, message, content)
+            planned = Requests(()) if edited else await content_requests(peer, message, content, self._uploads)
         except PeerIdInvalidError:
             raise
         except FAILURES as error:
             return answers.lookup_outcome(error)
-        edited = await self._edit(peer, message, content)
-        outcome = edited or await self._send_parts(peer, send_requests(peer, message))
+        outcome = edited or await self._send_content(peer, content, planned)
         if is_removed or not isinstance(outcome, Sent):
             return outcome
         return replace(outcome, not_shown=(*outcome.not_shown, Feature.REMOVE))
+
+    async def _send_content(self, peer: Any, content: Content, planned: Requests) -> Outcome:
+        """Raises PeerIdInvalidError."""
+        if not planned.requests:
+            return Rejected(Reason.CONTENT_REFUSED, f"nothing is left without {', '.join(planned.not_shown)}")
+        outcome = await self._send_parts(peer, planned)
+        if isinstance(outcome, Sent) and content.reply_to and planned.requests[0].reply_to is None:
+            return replace(outcome, not_shown=(*outcome.not_shown, Feature.REPLY_TO))
+        return outcome
 
     async def _remove(self, peer: Any, content: Content) -> bool:
         """Remove messages; return False if Telegram refuses it. Messages that are gone are removed. Raises FAILURES."""
@@ -138,8 +156,7 @@ class Telegram:
         ids: list[str] = []
         try:
             for request in planned.requests:
-                message_id = await self._send_part(request)
-                ids.append(message_id)
+                ids += await self._send_part(request)
         except PeerIdInvalidError:
             if not ids:
                 raise
@@ -147,9 +164,7 @@ class Telegram:
         except FAILURES as error:
             outcome = answers.send_outcome(error)
             return Partly(outcome, _reference(ids)) if ids else outcome
-        is_no_reply = planned.is_reply and planned.requests[0].reply_to is None
-        not_shown = planned.not_shown + ((Feature.REPLY_TO,) if is_no_reply else ())
-        return replace(self._sent(peer, ids), not_shown=not_shown)
+        return replace(self._sent(peer, ids), not_shown=planned.not_shown)
 
     def _sent(self, peer: Any, ids: Sequence[str]) -> Sent:
         """Name the dialog if this account gets read marks of it: a person's account, of private chats."""
@@ -168,21 +183,23 @@ class Telegram:
                 continue
             yield mark
 
-    async def _send_part(self, request: Any) -> str:
-        """Return the message id, "" if Telegram only confirms that it has the message.
+    async def _send_part(self, request: Any) -> list[str]:
+        """Return the ids of its messages, "" for one of which Telegram only confirms that it has it.
 
         If the message to reply to is gone, the request is repeated as no reply.
         """
+        random_ids = _random_ids(request)
         for _ in range(MAX_REQUESTS):
             try:
-                return answers.message_id_in(await self._connection.request(request), request.random_id)
+                answer = await self._connection.request(request)
+                return [answers.message_id_in(answer, random_id) for random_id in random_ids]
             except RandomIdDuplicateError:
                 continue
             except BadRequestError as error:
                 if not request.reply_to or answers.name_of(error) not in answers.NO_MESSAGE_TO_REPLY_TO:
                     raise
                 request.reply_to = None
-        return ""
+        return [""] * len(random_ids)
 
     async def close(self) -> None:
         """Disconnect and release the session. Only once: Telethon reopens the file to close it again, and by then
@@ -192,6 +209,12 @@ class Telegram:
             self._is_closed = True
             await self._connection.close()
             self._session.release()
+
+
+def _random_ids(request: Any) -> list[int]:
+    """Of each message that a request sends: a group of files has several."""
+    group = getattr(request, "multi_media", None)
+    return [one.random_id for one in group] if group else [request.random_id]
 
 
 def _reference(ids: Sequence[str]) -> str:

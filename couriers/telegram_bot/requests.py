@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from aiogram import methods
 from aiogram.methods import TelegramMethod
 from aiogram.types import (
+    FSInputFile,
     InlineKeyboardButton,
     InlineKeyboardMarkup,
     InputMediaDocument,
@@ -17,12 +18,25 @@ from aiogram.types import (
     ReplyParameters,
 )
 
-from core.courier import Attachment, AttachmentType, Content, Feature, Message, cut_text, split_text
-from couriers.telegram_bot.attachments import find_files, groups, input_file
+from core.courier import (
+    Attachment,
+    AttachmentType,
+    Content,
+    Feature,
+    File,
+    Message,
+    cut_text,
+    find_files,
+    media_groups,
+    split_text,
+)
 
 LONGEST_TEXT = 4096
 LONGEST_CAPTION = 1024
 """UTF-16 code units of the text without marks. Source: core.telegram.org/bots/api#sendmessage, #sendphoto."""
+
+MAX_UPLOAD = 50 * 1024 * 1024
+"""Bytes of an uploaded file. Source: core.telegram.org/bots/api#sending-files."""
 
 Request = TelegramMethod[Any]
 Keyboard = InlineKeyboardMarkup | ReplyKeyboardMarkup | ReplyKeyboardRemove
@@ -54,10 +68,10 @@ def send_requests(message: Message) -> Requests:
     content = message.content
     if content is None:
         return Requests([methods.SendMessage(chat_id=message.address, text=text) for text in split_text(message.text)])
-    files, not_shown = find_files(content.attachments)
+    files, not_shown = find_files(content.attachments, MAX_UPLOAD)
     if content.inline and content.reply is not None:
         not_shown.append(Feature.REPLY)  # a message has one keyboard
-    sent = _file_requests(message, content, groups(files)) if files else _text_request(message, content)
+    sent = _file_requests(message, content, media_groups(files)) if files else _text_request(message, content)
     return Requests(sent.requests, (*not_shown, *sent.not_shown))
 
 
@@ -71,7 +85,7 @@ def _text_request(message: Message, content: Content) -> Requests:
     return Requests([request], not_shown)
 
 
-def _file_requests(message: Message, content: Content, files: Sequence[Sequence[Attachment]]) -> Requests:
+def _file_requests(message: Message, content: Content, files: Sequence[Sequence[File]]) -> Requests:
     """The text is the first caption. A group cannot have a keyboard: then the text follows with it."""
     buttons = keyboard(content)
     if buttons is not None and len(files[0]) > 1:
@@ -82,7 +96,7 @@ def _file_requests(message: Message, content: Content, files: Sequence[Sequence[
     return Requests([first, *(_file_request(message, group) for group in files[1:])], not_shown)
 
 
-def _groups_before_text(message: Message, content: Content, files: Sequence[Sequence[Attachment]]) -> Requests:
+def _groups_before_text(message: Message, content: Content, files: Sequence[Sequence[File]]) -> Requests:
     requests = [_file_request(message, files[0], {}, _reply(content))]
     requests += [_file_request(message, group) for group in files[1:]]
     if not message.text.strip():
@@ -94,19 +108,23 @@ def _groups_before_text(message: Message, content: Content, files: Sequence[Sequ
 
 def _file_request(
     message: Message,
-    files: Sequence[Attachment],
+    files: Sequence[File],
     caption: dict[str, Any] | None = None,
     more: dict[str, Any] | None = None,
 ) -> Request:
     if len(files) == 1:
-        (file,) = files
-        fields = {str(file.type): input_file(file), **(caption or {}), **(more or {})}
-        request: Request = _SEND[file.type](chat_id=message.address, **fields)
+        kind, file = files[0].attachment.type, _input_file(files[0].attachment)
+        fields = {str(kind): file, **(caption or {}), **(more or {})}
+        request: Request = _SEND[kind](chat_id=message.address, **fields)
         return request
-    media = [
-        _MEDIA[one.type](media=input_file(one), **(caption or {} if n == 0 else {})) for n, one in enumerate(files)
-    ]
+    media = [_MEDIA[file.attachment.type](media=_input_file(file.attachment)) for file in files]
+    media[0] = media[0].model_copy(update=caption or {})
     return methods.SendMediaGroup(chat_id=message.address, media=media, **(more or {}))
+
+
+def _input_file(attachment: Attachment) -> FSInputFile | str:
+    """The file as aiogram takes it: uploaded, or named by a URL or by Telegram's id."""
+    return FSInputFile(attachment.path) if attachment.path else attachment.url or attachment.provider_id
 
 
 def edit_requests(message: Message, content: Content) -> Iterator[tuple[Request, tuple[str, ...]]]:

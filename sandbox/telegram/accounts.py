@@ -8,6 +8,7 @@ from typing import Any
 
 from sandbox.rate_limit import RateLimit
 from sandbox.telegram.dialogs import Dialogs
+from sandbox.telegram.files import Uploads
 from sandbox.telegram.key_store import KeyStore, SavedAccount
 
 RESERVED_IDS = 10_000
@@ -44,6 +45,7 @@ class Account:
     throttled_until: dict[str, float] = field(default_factory=dict)  # by method or "to <address>"
     disconnected_messages: set[tuple[str, int]] = field(default_factory=set)  # (address, random id)
     rate_limit: RateLimit = field(default_factory=RateLimit)
+    uploads: Uploads = field(default_factory=Uploads)
     dialogs: Dialogs = field(default_factory=Dialogs)
     pushed: deque[PushedUpdate] = field(default_factory=lambda: deque(maxlen=MAX_UPDATES))
 

@@ -4,6 +4,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
+from sandbox.telegram.files import StoredFile
+
 KEPT_MESSAGES = 10_000  # of one account
 
 
@@ -18,6 +20,7 @@ class DialogMessage:
     markup: Any = None
     reply_to: int = 0
     is_edited: bool = False
+    file: StoredFile | None = None
 
     @property
     def buttons(self) -> list[list[str]]:

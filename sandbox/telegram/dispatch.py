@@ -6,7 +6,7 @@ from typing import Any
 
 from telethon.tl import functions as f
 
-from sandbox.telegram import config, contact_methods, editing, faults, sign_in, updates
+from sandbox.telegram import config, contact_methods, editing, faults, media, sign_in, updates
 from sandbox.telegram.hub import Call, Client, Hub
 from sandbox.telegram.replies import Refusal, Reply
 
@@ -29,6 +29,11 @@ METHODS: dict[type, Callable[[Call], Reply]] = {
     f.messages.DeleteMessagesRequest: editing.delete_messages,
     f.messages.EditMessageRequest: editing.edit_message,
     f.messages.ReadHistoryRequest: config.read_history,
+    f.messages.SendMediaRequest: media.send_media,
+    f.messages.SendMultiMediaRequest: media.send_multi_media,
+    f.messages.UploadMediaRequest: media.upload_media,
+    f.upload.SaveBigFilePartRequest: media.save_part,
+    f.upload.SaveFilePartRequest: media.save_part,
     f.messages.SendMessageRequest: faults.send_message,
     f.messages.SetTypingRequest: config.accept,
     f.updates.GetChannelDifferenceRequest: updates.get_channel_difference,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault
+from sandbox.telegram.files import StoredFile
 from sandbox.telegram.hub import Call
 from sandbox.telegram.replies import DelayedReply, Disconnect, NoReply, Refusal, Reply
 from sandbox.telegram.sending import (
@@ -45,9 +46,9 @@ REFUSALS = {
 }
 
 
-def send_message(call: Call) -> Reply:
-    """messages.sendMessage."""
-    sending = prepare(call)
+def send_message(call: Call, file: StoredFile | None = None) -> Reply:
+    """messages.sendMessage, and messages.sendMedia with a file."""
+    sending = prepare(call, file)
     if isinstance(sending, Refusal):
         return sending
     return _refused_repeat(sending) or repeated_reply(sending) or _send(sending)

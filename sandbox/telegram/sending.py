@@ -14,11 +14,13 @@ from sandbox.telegram import peers
 from sandbox.telegram.accounts import Account, SentMessage
 from sandbox.telegram.dialogs import DialogMessage
 from sandbox.telegram.editing import check_content, reply_to_of
+from sandbox.telegram.files import StoredFile
 from sandbox.telegram.hub import Call, now
 from sandbox.telegram.replies import Refusal, Reply
 
 MAX_LENGTH = 4096  # UTF-16 code units (core.telegram.org/api/config, message_length_max)
 STILL_PROCESSED = Refusal(500, "RANDOM_ID_DUPLICATE")
+MAX_CAPTION = 1024
 _CHANNEL = "-100"
 
 
@@ -29,6 +31,7 @@ class SendRequest:
     call: Call
     account: Account
     address: str
+    file: StoredFile | None = None
 
     @property
     def key(self) -> tuple[str, int]:
@@ -52,19 +55,22 @@ class SendRequest:
         return self.account.throttle_seconds(key, self.call.hub.clock())
 
 
-def prepare(call: Call) -> SendRequest | Refusal:
+def prepare(call: Call, file: StoredFile | None = None) -> SendRequest | Refusal:
     """Return the request, or the refusal of its address, text or random id, or because of a throttle."""
     address = peers.address_of(call.account, call.request.peer)
     if isinstance(address, Refusal):
         return address
-    sending = SendRequest(call, call.account, address)
-    return _check_text(call.request) or check_content(call, address) or _check_throttles(sending) or sending
+    sending = SendRequest(call, call.account, address, file)
+    return _check_text(sending) or check_content(call, address) or _check_throttles(sending) or sending
 
 
-def _check_text(request: Any) -> Refusal | None:
-    if not request.message.strip():
+def _check_text(sending: SendRequest) -> Refusal | None:
+    request, length = sending.call.request, len(sending.call.request.message.encode("utf-16-le")) // 2
+    if sending.file is not None and length > MAX_CAPTION:
+        return Refusal(400, "MEDIA_CAPTION_TOO_LONG")
+    if sending.file is None and not request.message.strip():
         return Refusal(400, "MESSAGE_EMPTY")
-    if len(request.message.encode("utf-16-le")) // 2 > MAX_LENGTH:
+    if length > MAX_LENGTH:
         return Refusal(400, "MESSAGE_TOO_LONG")
     return None if request.random_id else Refusal(400, "RANDOM_ID_EMPTY")
 
@@ -100,17 +106,29 @@ def remember_random_id(sending: SendRequest) -> SentMessage:
 
 def store(sending: SendRequest) -> Reply:
     """Put the message into the inbox and return the normal answer."""
+    return _answer(sending, _receive(sending))
+
+
+def sent_message(sending: SendRequest) -> SentMessage:
+    """Return the message of a random id that was seen before; put a new one into the inbox."""
+    return sending.account.sent_messages.get(sending.key) or _receive(sending)
+
+
+def _receive(sending: SendRequest) -> SentMessage:
     sent = remember_random_id(sending)
     sent.message = _next_message_id(sending)
     sending.account.newest_message_to[sending.address] = sent.message
     state, request = sending.call.hub.state, sending.call.request
     markup, reply_to = request.reply_markup, reply_to_of(request)
-    shown = DialogMessage(sent.message, request.message, True, request.entities or [], markup, reply_to)
+    shown = DialogMessage(
+        sent.message, request.message, True, request.entities or [], markup, reply_to, file=sending.file
+    )
+    file = f"[{sending.file.kind}] {sending.file.name}" if sending.file else ""
     sending.account.dialogs.store(sending.address, shown)
     state.receive(
-        "telegram", sending.address, request.message, reference=str(sent.message), random_id=request.random_id
+        "telegram", sending.address, request.message or file, reference=str(sent.message), random_id=request.random_id
     )
-    return _answer(sending, sent)
+    return sent
 
 
 def _next_message_id(sending: SendRequest) -> int:
@@ -120,13 +138,13 @@ def _next_message_id(sending: SendRequest) -> int:
 
 
 def _answer(sending: SendRequest, sent: SentMessage) -> Any:
-    if not sending.address.startswith("-"):
+    if not sending.address.startswith("-") and sending.file is None:
         return types.UpdateShortSentMessage(sent.message, pts=sent.message, pts_count=1, date=sent.at, out=True)
     return _answer_in_chat(sending, sent)
 
 
 def _answer_in_chat(sending: SendRequest, sent: SentMessage) -> Any:
-    """Return the answer for groups and channels: the whole message, with its random id."""
+    """Return the answer for groups, channels and files: the whole message, with its random id."""
     request, channel = sending.call.request, sending.address.startswith(_CHANNEL)
     message = types.Message(
         sent.message,
@@ -144,4 +162,4 @@ def _answer_in_chat(sending: SendRequest, sent: SentMessage) -> Any:
 def _peer(address: str) -> Any:
     if address.startswith(_CHANNEL):
         return types.PeerChannel(int(address.removeprefix(_CHANNEL)))
-    return types.PeerChat(int(address.removeprefix("-")))
+    return types.PeerChat(-int(address)) if address.startswith("-") else types.PeerUser(int(address))

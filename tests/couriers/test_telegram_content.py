@@ -1,15 +1,30 @@
-"""Content over MTProto: marks, keyboards, replies, edits, removals; against the sandbox."""
+"""Content over MTProto: marks, keyboards, files, replies, edits, removals; against the sandbox."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from telethon.tl import types
 
-from core.courier import Button, Content, Courier, Deferred, Feature, Outcome, ParseMode, Reason, Rejected, Sent
+from core.courier import (
+    Attachment,
+    AttachmentType,
+    Button,
+    Content,
+    Courier,
+    Deferred,
+    Feature,
+    Outcome,
+    ParseMode,
+    Partly,
+    Reason,
+    Rejected,
+    Sent,
+)
 from sandbox.telegram.dialogs import DialogMessage
 from tests.couriers.contract import as_shown, message
-from tests.couriers.telegram_provider import TelegramProvider, provider
+from tests.couriers.telegram_provider import SHORT_TIMEOUT, TelegramProvider, provider
 
 __all__ = ["provider"]
 
@@ -78,12 +93,11 @@ async def test_a_bots_messages_have_buttons_and_keyboards(provider: TelegramProv
 
 
 @pytest.mark.row("C-91")
-async def test_a_persons_account_shows_no_buttons_and_neither_shows_files(provider: TelegramProvider) -> None:
+async def test_a_persons_account_shows_no_buttons(provider: TelegramProvider) -> None:
     bot = await provider.open()
     await provider.use_user_account()
     user = await provider.open()
     assert bot.shows - user.shows == {Feature.INLINE, Feature.REPLY}
-    assert Feature.PHOTO not in bot.shows
     await user.attempt([as_shown(user, replace(message("+79990000001"), content=Content(HTML, MENU)), "<b>x</b>")])
     shown = [found for number in range(100_000, 100_010) for found in messages(provider, str(number))]
     assert all(found.markup is None for found in shown)
@@ -92,6 +106,105 @@ async def test_a_persons_account_shows_no_buttons_and_neither_shows_files(provid
 async def test_a_button_that_telegram_refuses_is_the_contents_fault(provider: TelegramProvider) -> None:
     outcome = await attempt(await provider.open(), "x", inline=((Button("a", "я" * 40),),))
     assert outcome == Rejected(Reason.CONTENT_REFUSED, "BUTTON_DATA_INVALID")
+
+
+# files
+
+
+def files(directory: Path, *names: str) -> list[Attachment]:
+    """A file for each name; its type is the name without its number and its end."""
+    found = []
+    for name in names:
+        path = directory / name
+        path.write_bytes(name.encode())
+        found.append(Attachment(AttachmentType(path.stem.rstrip("0123456789")), str(path)))
+    return found
+
+
+def kinds(provider: TelegramProvider) -> list[str]:
+    """What each message has: a type of file, or text."""
+    return [found.file.kind if found.file else "text" for found in messages(provider)]
+
+
+@pytest.mark.row("C-44")
+@pytest.mark.parametrize("kind", AttachmentType)
+async def test_a_file_of_each_type_is_sent_with_the_text_as_its_caption(
+    provider: TelegramProvider, tmp_path: Path, kind: AttachmentType
+) -> None:
+    sent = files(tmp_path, f"{kind}1.bin")
+    await deliver(await provider.open(), "<b>Вот</b>", parse_mode=HTML, attachments=sent, inline=MENU)
+    (shown,) = messages(provider)
+    assert shown.file is not None
+    assert (shown.file.kind, shown.file.name, shown.file.content) == (kind, f"{kind}1.bin", f"{kind}1.bin".encode())
+    assert (shown.text, type(shown.entities[0]), shown.buttons) == ("Вот", types.MessageEntityBold, [["Да", "Сайт"]])
+
+
+@pytest.mark.row("C-44")
+async def test_photos_go_in_groups_documents_in_groups_and_others_alone(
+    provider: TelegramProvider, tmp_path: Path
+) -> None:
+    courier = await provider.open()
+    names = ["audio1.mp3", "document1.pdf", *(f"photo{n}.png" for n in range(11)), "video1.mp4", "document2.pdf"]
+    sent = await deliver(courier, "Всё", attachments=files(tmp_path, *names))
+    assert kinds(provider) == [*["photo"] * 11, "video", "document", "document", "audio"]
+    assert [found.text for found in messages(provider)] == ["Всё", *[""] * 14]
+    assert sent.reference == ",".join(str(found.id) for found in messages(provider))
+    assert provider.state.counter("telegram", "sendMultiMedia") == 3
+
+
+@pytest.mark.row("C-44", "C-49")
+async def test_a_repeat_after_a_lost_answer_sends_no_file_twice(provider: TelegramProvider, tmp_path: Path) -> None:
+    provider.timeout = SHORT_TIMEOUT
+    courier = await provider.open()
+    sent = files(tmp_path, "photo1.png", "photo2.png", "audio1.mp3")
+    provider.inject_fault("stored_then_silence", method="sendMedia")
+    assert isinstance(await attempt(courier, "x", attachments=sent), Partly)
+    (tmp_path / "photo1.png").unlink()
+    repeated = await deliver(courier, "x", attachments=sent)
+    assert repeated.not_shown == ("photo photo1.png",)
+    assert sorted(kinds(provider)) == ["audio", "photo", "photo"]
+
+
+async def test_a_file_of_many_parts_arrives_whole(provider: TelegramProvider, tmp_path: Path) -> None:
+    content = bytes(range(256)) * 50_000  # 12.8 MB, beyond the limit of small files
+    (tmp_path / "big.bin").write_bytes(content)
+    big = Attachment(AttachmentType.DOCUMENT, str(tmp_path / "big.bin"))
+    await deliver(await provider.open(), "", attachments=[big])
+    (shown,) = messages(provider)
+    assert shown.file is not None
+    assert shown.file.content == content
+
+
+@pytest.mark.row("C-44", "C-91")
+async def test_what_cannot_be_sent_is_skipped_and_recorded(provider: TelegramProvider, tmp_path: Path) -> None:
+    courier = await provider.open()
+    gone = Attachment(AttachmentType.PHOTO, str(tmp_path / "gone.png"))
+    of_another = Attachment(AttachmentType.VOICE, provider_id="AwAC")
+    linked = Attachment(AttachmentType.PHOTO, url="https://example.org/menu.png")
+    sent = await deliver(courier, "x", attachments=[gone, of_another, linked])
+    assert sent.not_shown == ("photo gone.png", "voice")
+    assert kinds(provider) == ["photo"]
+    refused = await attempt(courier, "", attachments=[gone])
+    assert refused == Rejected(Reason.CONTENT_REFUSED, "nothing is left without photo gone.png")
+
+
+@pytest.mark.row("C-41", "C-44")
+async def test_the_buttons_of_a_group_follow_with_the_text(provider: TelegramProvider, tmp_path: Path) -> None:
+    courier = await provider.open()
+    photos = files(tmp_path, "photo1.png", "photo2.png")
+    await deliver(courier, "Выберите", attachments=photos, inline=MENU)
+    assert kinds(provider) == ["photo", "photo", "text"]
+    assert messages(provider)[2].buttons == [["Да", "Сайт"]]
+    assert (await deliver(courier, "", attachments=photos, inline=MENU)).not_shown == ("inline",)
+
+
+@pytest.mark.row("C-46")
+async def test_a_caption_is_cut_at_1024(provider: TelegramProvider, tmp_path: Path) -> None:
+    sent = await deliver(await provider.open(), "я" * 2000, attachments=files(tmp_path, "photo1.png"))
+    assert (sent.not_shown, messages(provider)[0].text) == (("text_end",), "я" * 1021 + "...")
+
+
+# replies, removals, edits
 
 
 @pytest.mark.row("C-43")
