@@ -56,3 +56,10 @@ async def test_a_person_can_read_the_text_in_the_file(tmp_path: Path) -> None:
     courier = await echo.open(echo.Settings(), tmp_path)
     await courier.attempt([message("somebody", "Пары не будет 😀")])
     assert "Пары не будет 😀" in (tmp_path / "echo.jsonl").read_text(encoding="utf-8")
+
+
+async def test_the_folder_of_the_file_is_created_and_may_be_there_already(tmp_path: Path) -> None:
+    for _ in range(2):
+        courier = await echo.open(echo.Settings(path="a/b/echo.jsonl"), tmp_path)
+        await courier.attempt([message("somebody")])
+    assert len((tmp_path / "a" / "b" / "echo.jsonl").read_text().splitlines()) == 2

@@ -57,6 +57,13 @@ def test_what_is_no_http_url_is_refused(url: str) -> None:
     assert refused.value.code == "WEBHOOK_URL_MALFORMED"
 
 
+def test_a_url_has_at_most_2048_characters() -> None:
+    longest = "http://example.org/".ljust(2048, "a")
+    assert host_of(longest) == ("example.org", 80)
+    with pytest.raises(Invalid):
+        host_of(longest + "a")
+
+
 @pytest.fixture
 async def guarded(stack: Stack) -> AsyncIterator[Webhooks]:
     """Webhooks as an installation has them without ADA_WEBHOOK_ALLOW_PRIVATE."""
