@@ -57,12 +57,20 @@ class Events:
         stored = checked({**event, "source": source})
         if self._choices is not None:
             stored = await answered(stored, self._choices)
-        body = msgspec.json.encode(stored)
-        if len(body) > MAX_BYTES:
-            raise Invalid("EVENT_TOO_LARGE", f"An event has at most {MAX_BYTES // 1024} KiB.")
-        task = NewTask(body.decode(), self._tenant, lane=lane_of(stored), user=person_of(stored))
+        task = NewTask(encode(stored), self._tenant, lane=lane_of(stored), user=person_of(stored))
         unique_in = f"events.{stored['channel']}.{source}"
         return await self._client.queue.put_once(TUBE, task, source=unique_in, name=stored["id"])
+
+
+def encode(event: Event) -> str:
+    """The event as JSON. Raises Invalid EVENT_TOO_LARGE; EVENT_MALFORMED for values that JSON cannot have."""
+    try:
+        body = msgspec.json.encode(event)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise Invalid("EVENT_MALFORMED", f"A value of an event cannot be stored: {type(error).__name__}.") from None
+    if len(body) > MAX_BYTES:
+        raise Invalid("EVENT_TOO_LARGE", f"An event has at most {MAX_BYTES // 1024} KiB.")
+    return body.decode()
 
 
 def decode(body: str) -> Event:

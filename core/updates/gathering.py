@@ -18,7 +18,7 @@ from core.model.clock import to_ms
 from core.queue import Attempt, NewTask, QueueClient, Tube, Worker
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.updates.events import Event, Events
+from core.updates.events import Event, Events, encode
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,10 @@ class Gathering:
         await self._client.tubes.create(Tube(TUBE, expires=_EXPIRES, backoff=_BACKOFF))
 
     async def add(self, source: str, name: str, part: Event) -> bool:
-        """Add a part of the event `name`; returns False for a repeat. Raises StoreError: then it must be repeated."""
+        """Add a part of the event `name`; returns False for a repeat. Raises Invalid EVENT_…; StoreError: then it must
+        be repeated.
+        """
+        encode(part)
         key, field = self._key(source, name), str(part["id"])
         due = datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms) + WINDOW
         stored = msgspec.json.encode(_Part(to_ms(due), dict(part))).decode()

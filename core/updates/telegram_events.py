@@ -41,21 +41,21 @@ def read_arrival(update: Json, now: datetime) -> Arrival | None:
         if isinstance(content, dict):
             try:
                 return read(str(update_id), content, now)
-            except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError, OSError):
                 return None  # not what the Bot API promises
     return None
 
 
 def _message(update_id: str, message: Json, now: datetime) -> Arrival | None:
     if members := message.get("new_chat_members"):
-        base = {"message_id": message["message_id"], **_at(message["date"])}
+        base = {"message_id": int(message["message_id"]), **_at(message["date"])}
         return _joined(message["chat"], message["from"], members, f"m{message['message_id']}", base)
     if "from" not in message or not any(name in message for name in _CONTENTS):
         return None  # nobody's, or only a notice, for example of a new title
     text = message.get("text") or message.get("caption") or ""
     event = {
         **_head(update_id, "text", message["from"], message["chat"]),
-        "message_id": message["message_id"],
+        "message_id": int(message["message_id"]),
         "event_text": text,
         **_at(message["date"]),
         "attachments": _attachments(message),

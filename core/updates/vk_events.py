@@ -51,7 +51,7 @@ def read_arrival(event: Json, now: datetime) -> Arrival | None:
                 return _message(event_id[:128], content["message"])
             case "message_event":
                 return _press(event_id[:128], content, now)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, OSError):
         pass  # not what VK promises
     return None
 

@@ -106,6 +106,7 @@ CODES = {
     "EVENT_CHANNEL_MALFORMED": ProblemType(400, "The channel of an event is malformed"),
     "EVENT_ID_MALFORMED": ProblemType(400, "The id of an event is malformed"),
     "EVENT_KIND_UNKNOWN": ProblemType(400, "The kind of an event is unknown"),
+    "EVENT_MALFORMED": ProblemType(400, "A value of an event cannot be stored"),
     "EVENT_TOO_LARGE": ProblemType(413, "The event is too large"),
     "EVENT_WITHOUT_USER": ProblemType(400, "The event has no user"),
     # a webhook

@@ -67,6 +67,7 @@ async def test_the_kind_is_read_from_the_fields(stack: Stack, events: Events, mo
         ({"attachments": {"type": "photo"}}, "EVENT_ATTACHMENTS_MALFORMED"),
         ({"attachments": [{"file_id": "f"}]}, "EVENT_ATTACHMENTS_MALFORMED"),
         ({"event_text": "я" * MAX_BYTES}, "EVENT_TOO_LARGE"),
+        ({"event_text": "\ud800"}, "EVENT_MALFORMED"),
     ],
 )
 async def test_what_scenarios_cannot_use_is_refused_and_nothing_is_put(

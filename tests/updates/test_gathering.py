@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from core.errors import Invalid
 from core.queue import QueueClient
 from core.updates.events import MAX_BYTES, TUBE, Event, Events, decode
 from core.updates.gathering import Gathering
@@ -89,6 +90,13 @@ async def test_parts_that_are_added_again_are_neither_lost_nor_doubled(stack: St
     assert await stack.finish_all(TUBE) == []
 
 
+@pytest.mark.parametrize("text", ["x" * MAX_BYTES, "\ud800"])
+async def test_a_part_that_cannot_be_stored_is_refused(stack: Stack, gathering: Gathering, text: str) -> None:
+    with pytest.raises(Invalid):
+        await gathering.add("bot", "album", part(1, text))
+    assert await nothing_waits(stack)
+
+
 async def test_a_part_that_comes_later_is_an_event_of_its_own(stack: Stack, gathering: Gathering) -> None:
     async with working(gathering):
         await gathering.add("bot", "album", part(1))
@@ -102,7 +110,8 @@ async def test_an_event_that_cannot_be_used_is_reported_and_the_next_one_is_put(
     stack: Stack, gathering: Gathering, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with working(gathering):
-        await gathering.add("bot", "large", part(1, "x" * MAX_BYTES))
+        for number in (3, 4):  # each fits, both together do not
+            await gathering.add("bot", "large", part(number, "x" * (MAX_BYTES * 2 // 3)))
         await gathering.add("bot", "album", part(2))
         assert await put_events(stack, 1) == [["2"]]
         await until(lambda: "EVENT_TOO_LARGE" in caplog.text, within=20)

@@ -12,7 +12,8 @@ import pytest
 
 from bots.telegram import open_bot
 from bots.telegram.events import events_mode
-from core.updates.events import TUBE, decode
+from bots.telegram.polling import TokenRefused
+from core.updates.events import MAX_BYTES, TUBE, decode
 from sandbox.bot_api.parameters import Upload
 from tests.bots.telegram.chat import STUDENT, TEACHER, School
 from tests.sandbox.bot_api_clients import GROUP
@@ -197,3 +198,25 @@ async def test_what_telegram_reports_and_nobody_did_is_no_event(chats: Chats) ->
         chats.people.write(TEACHER, "hello")
         (event,) = await chats.events(1)
     assert event["event_text"] == "hello"
+
+
+async def test_an_event_that_cannot_be_used_is_reported_and_the_next_one_goes_on(
+    chats: Chats, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with chats.running():
+        chats.people.send_file(TEACHER, "document", PHOTO, caption="x" * MAX_BYTES)
+        chats.people.send_file(TEACHER, "photo", PHOTO, caption="x" * MAX_BYTES, media_group_id="9")
+        chats.people.write(TEACHER, "hello")
+        (event,) = await chats.events(1)
+    assert event["event_text"] == "hello"
+    assert caplog.text.count("EVENT_TOO_LARGE") == 2
+
+
+async def test_a_revoked_token_ends_the_process_with_what_to_do(chats: Chats) -> None:
+    server = chats.school.bot_api.server
+    bot = await open_bot(server.token, server.url, chats.school.services, mode=events_mode())
+    chats.school.bot_api.inject_fault("unauthorized", method="getUpdates")
+    with pytest.raises(TokenRefused, match="ADA_BOT_TOKEN") as refused:
+        await asyncio.wait_for(bot.run(lambda: None), 30)
+    await bot.close()
+    assert server.token not in str(refused.value)
