@@ -28,8 +28,8 @@ COPIED = (
     *("jobs", "lua", "sandbox", "scenarios", "tests"),
 )
 WANTED = 0.95
-# Seconds beyond ten times what the tests usually take, after which they hang. A busy machine is many times slower, and a
-# mutant that is only slow must not count as killed.
+# Seconds beyond ten times what the tests usually take, after which they hang. A busy machine is many times slower, and
+# a mutant that is only slow must not count as killed.
 GRACE = 300
 
 
