@@ -109,7 +109,7 @@ class Process:
                 self._services.queue.worker(tube, handler, options.concurrency, lease=options.lease)
                 for tube, handler in handlers.items()
             ),
-            *self._slow.workers(),
+            *self._slow.workers(options.lease),
         ]
 
     async def _keep_menus(self) -> None:

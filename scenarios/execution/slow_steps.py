@@ -4,6 +4,7 @@ put ─▶ tube of the action type ─▶ handle: execute, record the ending ─
 """
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 import msgspec
 from msgspec import Struct
@@ -53,9 +54,9 @@ class SlowSteps:
         tube = self._executor.tube_of(step)
         await self._queue.queue.put_once(tube, task, source=SOURCE, name=f"{stored.id} {path_text(step.path)}")
 
-    def workers(self) -> list[Worker]:
+    def workers(self, lease: timedelta) -> list[Worker]:
         """One worker for each tube."""
-        return [self._queue.worker(tube, self.handle, CONCURRENCY) for tube in self.tubes]
+        return [self._queue.worker(tube, self.handle, CONCURRENCY, lease=lease) for tube in self.tubes]
 
     async def handle(self, attempt: Attempt) -> Result:
         """Executes a step and wakes its run. Raises StoreError."""

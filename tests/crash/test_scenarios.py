@@ -61,10 +61,17 @@ class Bot:
         await until(lambda: self.is_over(run), within=WITHIN, every=0.05)
         return await self._reader.read(TENANT, run)
 
+    async def is_idle(self) -> bool:
+        """Whether no task is under way."""
+        states = await self.installation.core.store.command("HGETALL", "queue:{0}:states")
+        return not any(int(number) for name, number in states.items() if name.endswith(":taken"))
+
     async def assert_completed_once(self, run: str, number: int) -> None:
         """Every step has completed, and the person has each message once, in order."""
         found = await self.over(run)
         assert [action.state for action in found.actions] == ["completed"] * STEPS
+        await until(self.is_idle, within=WITHIN)
+        await self.installation.audit()
         inbox = [one.text for one in self.installation.state.inbox("vk") if one.address == VK.address(number)]
         assert inbox == [f"m{n}x{number}" for n in SENDS]
 
