@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from core.model.content import ParseMode
+from core.model.text_marks import cut_text
 from scenarios.keyboards import inline_rows, reply_rows
 
 LONGEST_TEXT = 4096
 LONGEST_CAPTION = 1024
-"""Characters, by Telegram's Bot API; longer texts are cut (C-46)."""
+"""What is shown of a text, in UTF-16 code units, by Telegram's Bot API; longer texts are cut (C-46)."""
 
-_CUT = "..."
 _OPTIONS = (
     *("parse_mode", "message_reply", "callback_edit", "remove", "private_answer"),
     *("exact_message_id", "remove_message_id"),
@@ -24,15 +25,17 @@ def message(seen: Mapping[str, Any]) -> Message | None:
     `inline` wins over `reply`. `reply: []` removes the person's keyboard.
     """
     attachment = seen.get("attachment") or None
-    text = cut(_joined(seen), LONGEST_CAPTION if attachment else LONGEST_TEXT)
+    longest = LONGEST_CAPTION if attachment else LONGEST_TEXT
+    text = cut_text(_joined(seen), parse_mode(seen.get("parse_mode")), longest)
     if not text.strip() and attachment is None:
         return None
     around = {"attachment": attachment, **_keyboard(seen), **{name: seen.get(name) for name in _OPTIONS}}
     return {"text": text, **{name: value for name, value in around.items() if value is not None}}
 
 
-def cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - len(_CUT)] + _CUT
+def parse_mode(written: Any) -> ParseMode:
+    """How the marks in a text are written, HTML if nothing is said."""
+    return ParseMode.MARKDOWN_V2 if str(written or "").casefold() == "markdownv2" else ParseMode.HTML
 
 
 def _joined(seen: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.model.content import Attachment, Button, Content, ParseMode
-from scenarios.message import Message
+from scenarios.message import Message, parse_mode
 from scenarios.placeholders.values import is_true
 from scenarios.triggers import chat_kind, source_of
 
@@ -15,7 +15,7 @@ def content_of(message: Message, attachments: Sequence[Attachment], event: Event
     """The content of a message. `same_chat`: it goes to the chat of the event, so it may refer to messages there."""
     place = _place(message, event) if same_chat else {}
     return Content(
-        parse_mode=_parse_mode(message.get("parse_mode")),
+        parse_mode=parse_mode(message.get("parse_mode")),
         inline=tuple(tuple(_button(button) for button in row) for row in message.get("inline") or ()),
         reply=message.get("reply"),
         attachments=tuple(attachments),
@@ -55,10 +55,6 @@ def _edited(message: Message, event: Event, of_event: str) -> str:
         return exact
     edits = source_of(event) == "callback" and is_true(message.get("callback_edit", True))
     return of_event if edits else ""
-
-
-def _parse_mode(written: Any) -> ParseMode:
-    return ParseMode.MARKDOWN_V2 if str(written or "").casefold() == "markdownv2" else ParseMode.HTML
 
 
 def _button(button: Mapping[str, str]) -> Button:
