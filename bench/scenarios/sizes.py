@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """`updates`: people who write in one round, `per_second` of them. `backlog`: updates that wait when a rate begins.
-    `runs`: events whose commands are counted; `stored`: runs that are stored meanwhile. `waiting`: runs that wait;
-    `seconds`: how long their cost is measured.
+    """`updates`: people who write in one round, so that the bot sends `messages_per_second`. `backlog`: updates that
+    wait when a rate begins. `runs`: events whose commands are counted; `stored`: runs that are stored meanwhile.
+    `waiting`: runs that wait; `seconds`: how long their cost is measured.
     """
 
-    updates: int = 300
-    per_second: float = 20.0
+    updates: int = 200
+    messages_per_second: float = 20.0
     rounds: int = 2
     backlog: int = 2_000
     runs: int = 500
@@ -21,4 +21,4 @@ class Sizes:
 
 
 FULL = Sizes()
-SHORT = Sizes(updates=20, rounds=1, backlog=50, runs=50, stored=100, waiting=50, seconds=1.0)
+SHORT = Sizes(updates=20, messages_per_second=40.0, rounds=1, backlog=50, runs=50, stored=100, waiting=50, seconds=1.0)
