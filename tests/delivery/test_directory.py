@@ -33,11 +33,14 @@ async def refusal(api: Api, method: str, path: str, body: object = None) -> tupl
 
 
 async def pages(api: Api, path: str, name: str) -> list[Any]:
-    """The ids of all pages, by their Link headers."""
+    """The ids of all pages, by their Link headers. Asserts that every page but the last is full."""
+    limit = int(path.partition("limit=")[2])
     found: list[Any] = []
     while path:
         response = await api.call("GET", path)
         found += [one["id"] for one in response.json[name]]
+        assert len(response.json[name]) == limit or not response.json["next"]
+        assert len(response.json[name]) <= limit
         link = response.headers.get("Link", "")
         assert (response.json["next"] is None) == (link == "")
         path = link.partition(">")[0].removeprefix("<")
@@ -187,7 +190,8 @@ async def test_lists_are_paged_with_link_headers(api: Api) -> None:
     assert await pages(api, "/v1/groups/g0/members?limit=2", "users") == list(range(7))
     assert await pages(api, "/v1/users?group=g1&limit=2", "users") == list(range(7))
     assert await pages(api, "/v1/groups?limit=1", "groups") == [f"g{n}" for n in range(7)]
-    assert await pages(api, "/v1/supergroups?limit=7", "supergroups") == [f"s{n}" for n in range(7)]
+    for limit in (2, 7):
+        assert await pages(api, f"/v1/supergroups?limit={limit}", "supergroups") == [f"s{n}" for n in range(7)]
 
 
 @pytest.mark.row("D-31")
