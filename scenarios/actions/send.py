@@ -11,6 +11,7 @@ from scenarios.schema.addressees import ADDRESSEES
 from scenarios.sending import orders
 from scenarios.sending.attachments import resolve
 from scenarios.sending.content import content_of, is_private
+from scenarios.sending.reply_limit import MOST_REPLIES, may_reply
 from scenarios.sending.results import stored
 
 
@@ -29,6 +30,8 @@ async def execute(context: Context) -> Ending | Waiting:
         order, caller = await orders.broadcast(context, said["text"], content, to)
     else:
         address = context.person if private else context.chat
+        if not await may_reply(context, address):
+            return failed(f"this address has got {MOST_REPLIES} messages in a day, and gets no more")
         order, caller = orders.to_person(context, said["text"], content, address)
     accepted = await context.services.sending.send(order, caller, Repeat(context.identity, "scenario"))
     if accepted.state is DeliveryState.SCHEDULED:

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from core.ai import Models
+from core.courier.interface import Message, Outcome, Sent
 from core.directory import Directory
 from core.model.content import EVERY_FEATURE
+from core.queue import QueueClient
 from core.redis.store import Store
 from core.sending import Rules
 from core.updates.events import Events, identity, person_of
@@ -22,7 +24,7 @@ from scenarios.execution.runs import run_id
 from scenarios.reloading import ActiveBot
 from scenarios.schema import ActionType
 from tests.support.servers import Server
-from tests.support.stack import TENANT, FakeCourier, Stack
+from tests.support.stack import TENANT, FakeCourier, Respond, Stack
 from tests.support.waiting import until
 
 WITHIN = 30.0
@@ -118,16 +120,9 @@ class Installation:
         return await self.put_event({**event, **fields})
 
     async def put_event(self, event: Mapping[str, Any]) -> str:
-        client = self.client
-        await Events(client, TENANT).put("test", event)
+        await Events(QueueClient(self.stack.store), TENANT).put("test", event)
         stored = {**event, "source": "test"}
         return run_id(identity(stored), person_of(stored), self.stack.store.shards)
-
-    @property
-    def client(self) -> Any:
-        from core.queue import QueueClient
-
-        return QueueClient(self.stack.store)
 
     @property
     def directory(self) -> Directory:
@@ -161,10 +156,8 @@ def states(run: RunView) -> list[str]:
     return [action.state for action in run.actions]
 
 
-def _numbered() -> Any:
+def _numbered() -> Respond:
     """Answers with the number of the message as its id."""
-    from core.courier.interface import Message, Outcome, Sent
-
     count = 100
 
     def respond(message: Message) -> Outcome:

@@ -13,6 +13,7 @@ from core.model.people import Group, User
 from core.model.quota import Quota
 from core.model.states import Reason
 from core.sending import Rules
+from scenarios.sending import reply_limit
 from tests.scenarios.execution.conftest import Installation, states
 from tests.support.stack import TENANT
 
@@ -163,6 +164,18 @@ async def test_a_message_returns_its_id_and_its_delivery(installation: Installat
     results = (await installation.play()).actions[0].results
     assert results["last_message_id"] == 101
     assert (results["verdict"], results["reached"]) == ("all_reached", 1)
+
+
+async def test_an_answering_machine_is_not_answered_without_end(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reply_limit, "CHANNELS", ("echo",))
+    monkeypatch.setattr(reply_limit, "MOST_REPLIES", 2)
+    installation.actions("    - {type: send, text: x}")
+    await installation.start()
+    found = [states(await installation.play()) for _ in range(3)]
+    assert found == [["completed"], ["completed"], ["failed"]]
+    assert states(await installation.play(user_id="8", chat_id="8")) == ["completed"]
 
 
 # broadcasts

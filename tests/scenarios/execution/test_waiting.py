@@ -44,12 +44,6 @@ async def parked(installation: Installation) -> int:
     return int(await installation.stack.redis.zcard("runs:{0}:parked"))
 
 
-async def live_tasks(installation: Installation, tube: str) -> int:
-    stats = await installation.stack.queue.stats()
-    counts = next((one for one in stats.tubes if one.name == tube), None)
-    return sum(getattr(counts, state) for state in ("ready", "taken", "waiting", "locked")) if counts else 0
-
-
 @pytest.mark.row("C-30")
 async def test_a_run_whose_delivery_takes_long_is_parked_and_goes_on_when_it_ends(installation: Installation) -> None:
     gate = Gate()

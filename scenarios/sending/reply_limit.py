@@ -1,0 +1,25 @@
+"""A limit for replies in channels in which a machine may answer: an answering machine is not answered without end.
+
+The count is the same as that of the other bots.
+"""
+
+from datetime import timedelta
+
+from core.redis.keys import KEYS
+from scenarios.context import Context
+
+MOST_REPLIES = 40
+"""To one address in a day."""
+
+CHANNELS = ("sms", "email")
+_DAY = int(timedelta(days=1).total_seconds())
+
+
+async def may_reply(context: Context, address: str) -> bool:
+    """Counts a message to an address. One that is tried again counts again, which only makes the limit stricter."""
+    if context.channel not in CHANNELS:
+        return True
+    store = context.services.store
+    key = KEYS["replies"].at(0, context.services.tenant, context.channel, address)
+    await store.command("SET", key, 0, "EX", _DAY, "NX")
+    return int(await store.command("INCR", key)) <= MOST_REPLIES
