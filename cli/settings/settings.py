@@ -10,7 +10,9 @@ import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import UTC, time, timedelta, tzinfo
+from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -29,6 +31,8 @@ ACCOUNTS = {"email": "ADA_SMTP_URL"}
 
 WITHOUT_ACCOUNT = frozenset({"ADA_BOT_TENANT", "ADA_BOT_WEBHOOK_URL"})
 """Common settings that look as if they were of a channel, and give it no account."""
+
+COURIERS_GROUP = "ada.couriers"
 
 MIN_LEASE = timedelta(seconds=1)
 
@@ -143,19 +147,46 @@ def load(
 
 
 def channels() -> list[str]:
-    """The names of all couriers, from the files in `couriers/`; no courier is imported. telegram_bot.py would be
-    `telegram-bot`.
+    """The names of all couriers: of the files in `couriers/`, where telegram_bot.py would be `telegram-bot`, and of
+    installed packages. No courier is imported.
     """
+    return sorted({*own_channels(), *installed_couriers()})
+
+
+def own_channels() -> set[str]:
+    """The couriers of Ada itself."""
     import couriers
 
-    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(couriers.__path__))
+    return {module.name.replace("_", "-") for module in pkgutil.iter_modules(couriers.__path__)}
+
+
+@cache
+def installed_couriers() -> Mapping[str, EntryPoint]:
+    """The couriers of other packages: entry points of the group `ada.couriers`, by channel."""
+    return {point.name: point for point in entry_points(group=COURIERS_GROUP)}
 
 
 def courier_module(channel: str) -> Any:
-    """The module of a courier, with `Settings` and `open`. Raises SetupError for an unknown channel."""
-    if channel not in channels():
-        raise SetupError(f"there is no courier for {channel!r}{did_you_mean(channel, channels())}")
-    return import_module(f"couriers.{channel.replace('-', '_')}")
+    """The module of a courier, with `Settings` and `open`. Raises SetupError for an unknown channel, and for a package
+    that cannot be imported.
+    """
+    if channel in own_channels():
+        return import_module(f"couriers.{channel.replace('-', '_')}")
+    if point := installed_couriers().get(channel):
+        return loaded_courier(point)
+    raise SetupError(f"there is no courier for {channel!r}{did_you_mean(channel, channels())}")
+
+
+def loaded_courier(point: EntryPoint) -> Any:
+    """Raises SetupError, so that a package that is broken stops only its own courier."""
+    try:
+        module = point.load()
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise SetupError(f"the courier {point.name} cannot be used: {point.value}: {reason}") from error
+    if not (hasattr(module, "Settings") and hasattr(module, "open")):
+        raise SetupError(f"the courier {point.name} cannot be used: {point.value} has no Settings and open")
+    return module
 
 
 def section_prefix(channel: str) -> str:

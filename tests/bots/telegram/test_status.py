@@ -115,7 +115,7 @@ async def test_retry_pressed_twice_sends_once_more(school: School) -> None:
 
 async def test_the_status_of_another_person_is_not_reachable(school: School) -> None:
     await schedule(school)
-    shown = await school.shows("31.12.2098")
+    shown = await school.shows(english("status_scheduled", time="31.12.2098 09:00"))
     await school.directory.remove_contact(TENANT, 1, "telegram-bot", str(TEACHER))
     await school.directory.update_user(TENANT, 2, UserChange(role="trainer", contacts={"telegram-bot": [str(TEACHER)]}))
     notice = await school.notice(english("button_cancel_delivery"), message=shown)
