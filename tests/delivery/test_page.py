@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from core.courier import Sent
 from core.history.delivery_reports import DeliveryReports
 from core.history.parcels import Entry
 from core.model.history_key import HistoryKey
@@ -50,6 +51,14 @@ async def test_the_page_has_the_language_of_the_browser_and_a_switch(api: Api, b
 async def send(browser: Browser, recipients: str, **more: str) -> None:
     await browser.fill(key=ADMIN, sender="42", text="Пары не будет", recipients=recipients, **more)
     await browser.click("form button")
+
+
+@pytest.mark.row("C-91")
+async def test_the_page_names_what_a_channel_could_not_show(api: Api, courier: Couriers, browser: Browser) -> None:
+    await courier("sms", lambda message: Sent("1", not_shown=("photo menu.png",)))
+    await browser.open(api.url, "ru-RU")
+    await send(browser, "1=sms:+79990000001", channels="sms")
+    await browser.wait_for("at('outcomes').innerText.includes('не показано: photo menu.png')")
 
 
 async def test_sent_becomes_delivered_while_the_page_is_open(api: Api, courier: Couriers, browser: Browser) -> None:
