@@ -4,7 +4,7 @@
 -- USES    new_tasks, job_log
 -- LATE    tick
 -- RETURNS 1; 0 if another attempt holds the job, or the job has changed since: nothing was written
--- EVENTS  del of bells
+-- EVENTS  del of bells; for deliveries that fell due before: outcomes, reported, released and finished
 -- INVARIANT an iteration ends once; a running job has a task
 
 local stored = redis.call('HMGET', job_key(id), 'holder', 'version')

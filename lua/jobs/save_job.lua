@@ -6,7 +6,7 @@
 -- USES    new_tasks, job_log
 -- LATE    tick
 -- RETURNS the new version, also for a repetition; 0 if the job has another version by now: nothing was written
--- EVENTS  del of bells
+-- EVENTS  del of bells; for deliveries that fell due before: outcomes, reported, released and finished
 -- INVARIANT a running job has a task; each change is seen once
 
 local stored = redis.call('HMGET', job_key(id), 'version', 'state', 'change')

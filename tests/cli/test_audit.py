@@ -81,6 +81,7 @@ def test_a_violation_is_printed_with_its_remedy(damaged: Server) -> None:
 
 
 @pytest.mark.row("K-44")
+@pytest.mark.row("C-83")
 def test_repair_repairs_what_is_safe_and_checks_again(damaged: Server) -> None:
     done = audit(damaged, "--repair")
     assert done.returncode == 1

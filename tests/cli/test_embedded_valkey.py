@@ -1,5 +1,6 @@
 """The embedded server: one server per directory, the same address on every run, secrets readable by the owner only."""
 
+import shutil
 import socket
 import stat
 import subprocess
@@ -93,3 +94,21 @@ def test_a_directory_with_a_long_path_has_only_the_port(tmp_path: Path) -> None:
     server.start()
     assert server.url == server.place.tcp_url
     server.kill()
+
+
+@pytest.mark.row("C-83")
+def test_a_copy_of_the_directory_is_a_backup(tmp_path: Path) -> None:
+    """The procedure of docs/deployment.md: stop, copy ADA_DATA, start on the copy."""
+    first = Server(tmp_path / "data")
+    first.start()
+    with Redis.from_url(first.url) as client:
+        client.set("kept", "here")
+    first.stop()
+    shutil.copytree(tmp_path / "data", tmp_path / "copy")
+    second = Server(tmp_path / "copy")
+    try:
+        second.start()
+        with Redis.from_url(second.url, decode_responses=True) as client:
+            assert client.get("kept") == "here"
+    finally:
+        second.kill()

@@ -49,6 +49,7 @@ def test_demo_delivers_over_every_channel_and_succeeds(installation: Installatio
     assert (shown["chat"]["origin"], shown["chat"]["verdict"]) == ("telegram-bot", "all_reached")
 
 
+@pytest.mark.row("C-82")
 def test_demo_scenarios_plays_the_example_bot_and_succeeds(installation: Installation) -> None:
     done = installation.ada("demo", "scenarios", "--json")
     assert done.returncode == 0, done.stderr + done.stdout
@@ -56,6 +57,13 @@ def test_demo_scenarios_plays_the_example_bot_and_succeeds(installation: Install
     assert (shown["reminder"]["state"], shown["reminder"]["counts"]["sent"]) == ("cancelled", 0)
     assert (shown["history"]["verdict"], shown["history"]["counts"]["reached"]) == ("all_reached", 2)
     assert shown["joined"]
+
+
+@pytest.mark.row("U-14")
+def test_demo_jobs_kills_the_jobs_and_nothing_is_done_twice(installation: Installation) -> None:
+    done = installation.ada("demo", "jobs", "--json")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert json.loads(done.stdout)["applications"] == 120
 
 
 async def test_requests_above_the_configured_rate_get_429(own_server: Server, tmp_path: Path) -> None:

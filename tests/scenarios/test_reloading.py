@@ -60,7 +60,7 @@ async def test_a_changed_file_is_in_force_without_a_restart(folder: Path) -> Non
     assert changes[-1] == active.version
 
 
-@pytest.mark.row("C-13")
+@pytest.mark.row("C-13", "C-84")
 @pytest.mark.parametrize(("text", "place"), [(BROKEN, "menu.yaml:2:1"), (MISTAKEN, "menu.yaml:3:14")])
 async def test_a_broken_file_is_reported_with_its_place_and_the_last_good_version_stays(
     folder: Path, caplog: pytest.LogCaptureFixture, text: str, place: str

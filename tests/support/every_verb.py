@@ -14,6 +14,7 @@ from core.directory.linking import Linking, NotMailed
 from core.history.delivery_reports import DeliveryReports, EntryName
 from core.history.parcels import Entry, load_parcel
 from core.history.references import Reference, References
+from core.jobs import Actor, JobId, Jobs, Schedule
 from core.model.delivery import Recipient, Strategy
 from core.model.history_key import HistoryKey
 from core.model.people import Group, GroupChange, Supergroup, User, UserChange
@@ -70,6 +71,7 @@ async def call_every_verb(stack: Stack) -> None:
     await _call_directory_verbs(Directory(stack.store))
     await _import_and_link(stack)
     await _call_scenario_verbs(stack)
+    await _call_job_verbs(stack)
     await _call_action_verbs(stack)
 
 
@@ -160,6 +162,16 @@ async def _call_scenario_verbs(stack: Stack) -> None:
     await runs.record(ended, (0, 0), completed())
     await runs.park(waiting.id, {(0, 0): str(HistoryKey.new("bot", stack.store.shards))})
     await runs.drop_ended()
+
+
+async def _call_job_verbs(stack: Stack) -> None:
+    jobs, job_id = Jobs(stack.store), JobId(TENANT, "hunt", "1")
+    await jobs.kinds.publish({"hunt": Schedule(HOUR)})
+    begun = await jobs.storage.save(await jobs.start(job_id), holder="attempt")
+    assert begun
+    await jobs.storage.write(job_id, "attempt", "step", "search", "[]")
+    await jobs.storage.end_iteration(begun, "attempt", "ended")
+    await jobs.stop(job_id, Actor.ADMIN)
 
 
 async def _import_and_link(stack: Stack) -> None:

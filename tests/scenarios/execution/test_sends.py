@@ -43,6 +43,12 @@ async def test_a_text_has_its_parse_mode(installation: Installation, action: str
     assert (await sent(installation, action))[1] == content
 
 
+@pytest.mark.row("C-45")
+async def test_additional_text_is_appended_and_its_placeholders_are_replaced(installation: Installation) -> None:
+    action = "{type: send, text: 'Hello, ', additional_text: '{event_text|upper}!'}"
+    assert (await sent(installation, action))[0] == "Hello, X!"
+
+
 INLINE = [[Button("Да", data="da"), Button("Назад", data=":menu")], [Button("Сайт", url="https://a.example")]]
 
 

@@ -60,7 +60,7 @@ async def test_a_file_of_to_speech_is_sent_as_a_voice_message(speaking: Installa
     assert probe(Path(attachment.path))["codec_name"] == "opus"
 
 
-@pytest.mark.row("C-76")
+@pytest.mark.row("C-22", "C-76")
 async def test_slow_models_delay_no_message_and_run_ten_at_once(speaking: Installation, state: SandboxState) -> None:
     """Fifteen people wait for a model that does not answer; what is sent to them before, and to others, arrives."""
     state.add_rule(Rule("models", Fault("timeout"), method="completion"))
