@@ -13,7 +13,7 @@ from scenarios.engine import Ending
 from scenarios.execution.runs import RunGone, Runs
 from scenarios.execution.versions import Versions
 from scenarios.schema import ActionType
-from tests.scenarios.execution.conftest import Installation, states
+from tests.scenarios.execution.conftest import WITHIN, Installation, states
 from tests.support.stack import HOUR, TENANT
 from tests.support.waiting import until
 
@@ -85,7 +85,7 @@ async def test_the_events_of_a_person_are_answered_in_order_and_others_do_not_wa
     installation.actions('    - {type: wait}\n    - {type: send, text: "{event_text}", chain: completed}')
     await installation.start()
     await installation.put("wait")
-    await asyncio.wait_for(entered.wait(), 20)
+    await asyncio.wait_for(entered.wait(), WITHIN)
     last = await installation.put("second")
     await installation.play("another person", user_id="8", chat_id="8")
     assert installation.texts == ["another person"]
@@ -163,7 +163,7 @@ async def test_an_event_without_a_trigger_begins_no_run(
     installation.write("triggers.yaml", "text: {exact: {a: s.main}}")
     await installation.start()
     run = await installation.put("b")
-    await until(lambda: "no trigger matches" in caplog.text, within=20)
+    await until(lambda: "no trigger matches" in caplog.text, within=WITHIN)
     assert not await installation.exists(run)
 
 
@@ -180,7 +180,7 @@ async def test_a_run_ends_on_the_version_with_which_it_began_in_another_process(
     installation.actions("    - {type: wait}\n    - {type: send, text: old, chain: completed}")
     first = await installation.start(lease=timedelta(seconds=1))
     run = await installation.put()
-    await asyncio.wait_for(entered.wait(), 20)
+    await asyncio.wait_for(entered.wait(), WITHIN)
     await first.kill()
     installation.actions("    - {type: send, text: new}")
     opened.set()

@@ -11,7 +11,7 @@ from scenarios.endings import completed, failed
 from scenarios.engine import Ending
 from scenarios.execution.process import Process
 from scenarios.schema import ActionType
-from tests.scenarios.execution.conftest import Installation, states
+from tests.scenarios.execution.conftest import WITHIN, Installation, states
 from tests.support.waiting import until
 
 TWO_MESSAGES = """
@@ -51,12 +51,12 @@ async def test_a_run_whose_delivery_takes_long_is_parked_and_goes_on_when_it_end
     installation.actions(TWO_MESSAGES)
     await installation.start(patience=0.05)
     run = await installation.put()
-    await until(lambda: parked(installation), within=10)
+    await until(lambda: parked(installation), within=WITHIN)
     assert (await installation.read(run)).actions[0].waits_for is not None
     gate.opened.set()
     assert states(await installation.over(run)) == ["completed", "completed"]
     assert installation.texts == ["first", "after 5"]
-    await until(lambda: _is_zero(parked(installation)), within=10)
+    await until(lambda: _is_zero(parked(installation)), within=WITHIN)
 
 
 async def _is_zero(counting: Awaitable[int]) -> bool:
@@ -69,7 +69,7 @@ async def test_a_parked_run_leaves_the_lane_of_its_person_to_the_next_event(inst
     installation.actions('    - {type: send, text: "{event_text}"}')
     await installation.start(patience=0.05)
     slow = await installation.put("slow")
-    await until(lambda: parked(installation), within=10)
+    await until(lambda: parked(installation), within=WITHIN)
     quick = await installation.play("quick", user_id="8", chat_id="8")
     assert states(quick) == ["completed"]
     gate.opened.set()
@@ -82,7 +82,7 @@ async def test_another_process_wakes_the_runs_of_one_that_died(installation: Ins
     installation.actions(TWO_MESSAGES)
     first = await installation.start(patience=0.05)
     run = await installation.put()
-    await until(lambda: parked(installation), within=10)
+    await until(lambda: parked(installation), within=WITHIN)
     await first.kill()
     await installation.start(patience=0.05, adopt_every=0.1)
     gate.opened.set()
@@ -96,10 +96,10 @@ async def test_a_delivery_that_ended_while_no_process_ran_wakes_its_run(installa
     installation.actions(TWO_MESSAGES)
     first = await installation.start(patience=0.05)
     run = await installation.put()
-    await until(lambda: parked(installation), within=10)
+    await until(lambda: parked(installation), within=WITHIN)
     await first.kill()
     gate.opened.set()
-    await until(lambda: len(installation.courier.attempted) == 1, within=10)
+    await until(lambda: len(installation.courier.attempted) == 1, within=WITHIN)
     await installation.start()
     assert states(await installation.over(run)) == ["completed", "completed"]
 
@@ -116,8 +116,8 @@ async def test_a_slow_action_delays_no_message_and_its_chain_goes_on(installatio
 """)
     await installation.start()
     run = await installation.put()
-    await until(lambda: installation.texts == ["at once"], within=10)
-    await until(lambda: gate.entered == 2, within=10)
+    await until(lambda: installation.texts == ["at once"], within=WITHIN)
+    await until(lambda: gate.entered == 2, within=WITHIN)
     gate.opened.set()
     assert states(await installation.over(run)) == ["completed"] * 4
     assert installation.texts == ["at once", "hello then"]
@@ -131,7 +131,7 @@ async def test_at_most_ten_slow_actions_run_at_once_in_a_process(installation: I
     installation.actions("    - {type: slow}")
     await installation.start()
     runs = [await installation.put(user_id=str(n), chat_id=str(n)) for n in range(12)]
-    await until(lambda: gate.entered == 10, within=10)
+    await until(lambda: gate.entered == 10, within=WITHIN)
     assert states(await installation.read(runs[0])) == ["pending"]
     gate.opened.set()
     for run in runs:
@@ -160,11 +160,16 @@ async def test_runs_that_wait_send_no_commands(installation: Installation, monke
     running = await installation.start(patience=0.01, adopt_every=1000)
     for n in range(20):
         await installation.put(user_id=str(n), chat_id=str(n))
-    await until(lambda: _has(parked(installation), 20), within=20)
+    await until(lambda: _has(parked(installation), 20), within=WITHIN)
+    await until(lambda: no_event_is_handled(installation), within=WITHIN)
     commands = _count_commands(running.process, monkeypatch)
     await asyncio.sleep(0.3)
     assert commands == []
     gate.opened.set()
+
+
+async def no_event_is_handled(installation: Installation) -> bool:
+    return int(await installation.stack.redis.hget("queue:{0}:states", "events:taken") or 0) == 0
 
 
 async def _has(counting: Awaitable[int], number: int) -> bool:
