@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scenarios.button_text import normalise
-from scenarios.triggers import JUMP
+from scenarios.triggers import jump_data
 
 Button = Mapping[str, str]
 """`text`, and either `data` (what the callback event has) or `url`."""
@@ -34,7 +34,7 @@ def _buttons(row: Any) -> Iterator[Button]:
 def _leading(label: str, goal: str) -> Button:
     if _ADDRESS.fullmatch(goal):
         return {"text": label, "url": goal}
-    return {"text": label, "data": f"{JUMP}{goal}"}
+    return {"text": label, "data": jump_data(goal)}
 
 
 def _listed(value: Any) -> list[Any]:

@@ -8,6 +8,7 @@ with a time limit. The first entry that matches ends the search, unless one of i
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 from scenarios import bot
@@ -25,6 +26,9 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 
 JUMP = ":"
 """Callback data that begins so names a scenario; no trigger is needed (C-08)."""
+
+LONGEST_DATA = 64
+"""Bytes of callback data, by Telegram's Bot API."""
 
 _ALWAYS = ("*", "default")
 _ADDRESSED = re.compile(r"\A(/\w+)@\w+", re.ASCII)
@@ -73,6 +77,8 @@ class Triggers:
 
     def __init__(self, source: bot.Bot) -> None:
         self.complaints: list[str] = []
+        names = {jump_data(name): name for name in (*source.scenarios, *source.short_names)}
+        self._shortened = {data: name for data, name in names.items() if data != JUMP + name}
         private = self._compiled(source.triggers, "private")
         group = self._compiled(source.group_triggers, "group")
         self._entries = {
@@ -87,13 +93,17 @@ class Triggers:
         button that names its scenario needs no trigger (C-08).
         """
         source = source_of(event)
-        if source == "callback" and (name := jump(_text(event.get("callback_data")))):
+        if source == "callback" and (name := self._goal(_text(event.get("callback_data")))):
             return Selection((name,))
         search = _Search(event, source, state)
         chosen = dict.fromkeys(_select(self._entries[chat_kind(event)].get(source, ()), search))
         if not chosen:
             search.warnings.append(f"no trigger matches this event ({source}): {search.shown}")
         return Selection(tuple(chosen), tuple(search.warnings))
+
+    def _goal(self, callback_data: str) -> str:
+        """The scenario that a button names; empty if it names none."""
+        return self._shortened.get(callback_data) or jump(callback_data)
 
     def _compiled(self, triggers: bot.Triggers, chats: str) -> dict[str, list[Entry]]:
         """The entries by source, in order."""
@@ -139,6 +149,14 @@ def source_of(event: Event) -> str:
 def chat_kind(event: Event) -> str:
     """`private` or `group`. An event without a chat type came from a person directly."""
     return "private" if _text(event.get("chat_type")) in ("", "private") else "group"
+
+
+def jump_data(scenario: str) -> str:
+    """The callback data of a button that leads to a scenario. A name that is too long for it is replaced by its hash."""
+    data = JUMP + scenario
+    if len(data.encode()) <= LONGEST_DATA:
+        return data
+    return f"{JUMP}#{blake2b(scenario.encode(), digest_size=16).hexdigest()}"
 
 
 def jump(callback_data: str) -> str:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from scenarios.bot import Bot, Place, Scenario
 from scenarios.button_text import normalise
+from scenarios.keyboards import inline_rows
 from scenarios.loader import load
 from scenarios.triggers import Selection, Triggers
 
@@ -256,3 +258,13 @@ def test_a_command_may_name_the_bot(select: Any) -> None:
     triggers = "text: {exact: {/help: a}, starts_with: {/ban: b}}"
     assert select(triggers, "/help@school_bot") == ["a"]
     assert select(triggers, "/ban@school_bot @anna") == ["b"]
+
+
+@pytest.mark.row("C-08")
+@pytest.mark.parametrize("name", ["menu", "m" * 63, "m" * 64, "меню." * 20])
+def test_a_button_reaches_a_scenario_of_any_name_in_64_bytes(name: str) -> None:
+    ((button,),) = inline_rows([[{"Назад": name}]])
+    place = Place("scenarios/s.yaml")
+    bot = Bot({name: Scenario(name, name, (), place)}, {name: (name,)})
+    assert len(button["data"].encode()) <= 64
+    assert Triggers(bot).select(callback(button["data"])) == Selection((name,))
