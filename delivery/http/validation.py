@@ -165,7 +165,7 @@ def _string(value: str, place: _Place, expected: inspect.StrType) -> Errors:
         yield place.error("NUL_CHARACTER", "The NUL character is not allowed.")
     elif any("\ud800" <= letter <= "\udfff" for letter in value):
         yield place.error("LONE_SURROGATE", "Half of a surrogate pair is not a character.")
-    elif value and expected.pattern is not None and not re.search(expected.pattern, value):
+    elif (value or not expected.min_length) and expected.pattern and not re.search(expected.pattern, value):
         code = (place.codes or {}).get("pattern", "WRONG_FORMAT")
         yield place.error(code, f"It must match {expected.pattern}.")
 

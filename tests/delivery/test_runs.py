@@ -54,3 +54,10 @@ async def test_the_runs_of_a_person_have_a_next_page(api: Api) -> None:
 
 async def test_a_list_needs_a_person(api: Api) -> None:
     assert (await api.call("GET", "/v1/runs")).status == 400
+
+
+@pytest.mark.row("D-27")
+@pytest.mark.parametrize("query", ["user=", "user=7", "user=vk:7&cursor=", "user=vk:7&cursor=x"])
+async def test_a_malformed_person_or_cursor_is_refused(api: Api, query: str) -> None:
+    response = await api.call("GET", f"/v1/runs?{query}")
+    assert (response.status, response.code) == (400, "WRONG_FORMAT")
