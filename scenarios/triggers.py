@@ -152,7 +152,7 @@ def chat_kind(event: Event) -> str:
 
 
 def jump_data(scenario: str) -> str:
-    """The callback data of a button that leads to a scenario. A name that is too long for it is replaced by its hash."""
+    """The callback data of a button that leads to a scenario. A name that is too long is replaced by its hash."""
     data = JUMP + scenario
     if len(data.encode()) <= LONGEST_DATA:
         return data

@@ -135,12 +135,6 @@ async def test_a_file_of_two_gigabytes_is_left_out_and_the_text_is_sent(installa
     assert await sent(installation, "{type: send, text: x, attachment: huge.bin}") == ("x", None)
 
 
-@pytest.mark.row("C-45")
-async def test_additional_text_is_appended_and_its_placeholders_are_replaced(installation: Installation) -> None:
-    action = '{type: send, text: "Привет", additional_text: ", {event_text|upper}!"}'
-    assert await sent(installation, action, text="аня") == ("Привет, АНЯ!", None)
-
-
 @pytest.mark.row("C-46")
 @pytest.mark.row("C-44")
 async def test_a_caption_is_shorter_than_a_text(installation: Installation) -> None:
