@@ -110,6 +110,7 @@ CODES = {
     "EVENT_TOO_LARGE": ProblemType(413, "The event is too large"),
     "EVENT_WITHOUT_USER": ProblemType(400, "The event has no user"),
     # a webhook
+    "RUN_NOT_FOUND": ProblemType(404, "No such run"),
     "JOB_NOT_FOUND": ProblemType(404, "No such job"),
     "JOB_KIND_UNKNOWN": ProblemType(422, "No process runs this kind of job"),
     "JOB_ALREADY_RUNNING": ProblemType(409, "The job was started before"),
