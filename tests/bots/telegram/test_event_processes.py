@@ -1,11 +1,13 @@
 """Real processes of a bot with scenarios: the one that polls is killed between the photos of an album."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiogram import Bot
 
+from cli.processes.supervisor import read_announcement
 from sandbox.bot_api.parameters import Upload
 from sandbox.sandbox import Sandbox
 from tests.bots.telegram.chat import TEACHER
@@ -15,6 +17,7 @@ from tests.support.servers import Server
 from tests.support.waiting import until
 
 PHOTO = Upload("a.jpg", "image/jpeg", b"\xff\xd8")
+LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|WARNING|ERROR) [a-z_.]+: \S")
 FILES = {
     "triggers.yaml": 'text:\n  exact: {"/start": menu.start}\n  "*": menu.other\n',
     "bot.yaml": "commands: [{command: start, description: Меню}]\n",
@@ -50,7 +53,15 @@ class Chat:
             await bot.session.close()
 
 
+def check_log(output: str, token: str) -> None:
+    """Every line has a time, a level and the part of the program, or announces that the process is ready."""
+    lines = [line for line in output.splitlines() if read_announcement(line) is None]
+    assert [line for line in lines if not LINE.match(line)] == []
+    assert token not in output
+
+
 @pytest.mark.timeout(240)
+@pytest.mark.row("C-84")
 @pytest.mark.row("C-14")
 async def test_the_process_that_polls_is_killed_between_the_photos_of_an_album(
     own_server: Server, tmp_path: Path
@@ -83,6 +94,8 @@ async def test_the_process_that_polls_is_killed_between_the_photos_of_an_album(
         await until(lambda: "is active" in processes[0].output, within=30)
         chat.people.write(TEACHER, "/start")
         await chat.reads("Hello", "trip: 2", "Good morning")
+        for process in (bot, *processes):
+            check_log(process.output, sandbox.bot_api.token)
     finally:
         await installation.close()
         await sandbox.stop()
