@@ -247,8 +247,9 @@ CODE_PATTERNS = [
 
 
 def codes_in_source() -> set[str]:
-    """Every code that is passed to an error in core and delivery."""
-    files = [*(ROOT / "core").rglob("*.py"), *(ROOT / "delivery").rglob("*.py")]
+    """Every code that is passed to an error in core and delivery. Those of models are returned by actions only."""
+    files = [file for part in ("core", "delivery") for file in (ROOT / part).rglob("*.py")]
+    files = [file for file in files if ROOT / "core" / "ai" not in file.parents]
     texts = [file.read_text(encoding="utf-8") for file in files]
     return {code for text in texts for pattern in CODE_PATTERNS for code in pattern.findall(text)}
 
@@ -263,6 +264,7 @@ def test_every_error_code_has_a_status_and_a_title(server: Server) -> None:
         "KEY_NOT_FOUND",
         "HEADER_MALFORMED",
         "LINE_BREAK",
+        "MEDIA_TYPE_MALFORMED",
         "JOB_KIND_MALFORMED",
         "PERIOD_OUT_OF_RANGE",
         "WINDOW_EMPTY",
