@@ -10,8 +10,12 @@ from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.loader.suggestion import did_you_mean, slip_of
 from scenarios.nodes import MapNode, Node, Scalar, is_empty
+from scenarios.platform.plugin import installed_plugins
 from scenarios.schema import ActionType, Field
 from scenarios.schema.types import FLAG
+
+EVENTS_SECTION = "event_manager"
+"""A section of other versions, of which `./ada bot` and `./ada serve` use one setting."""
 
 _BAD_PATTERN = "pattern cannot be used"
 
@@ -70,11 +74,14 @@ def is_used(name: str, action: Action) -> bool:
 
 
 def check_settings(reader: Reader, root: Node | None, actions: Actions) -> None:
-    """The sections of settings.yaml are the action types, whose defaults they change (C-81)."""
-    known = (*actions.types, COMMANDS_SECTION, ROLES_SECTION)
+    """The sections of settings.yaml are the action types, whose defaults they change, and plugins (C-81)."""
+    plugins = [plugin.name for plugin in installed_plugins()[0]]
+    known = (*actions.types, *plugins, COMMANDS_SECTION, ROLES_SECTION)
     for key, node in root.pairs if isinstance(root, MapNode) else ():
         if key.text in actions.types:
             check_section(reader, actions.types[key.text], node)
+        elif key.text == EVENTS_SECTION:
+            reader.warning(key, "UNKNOWN_SETTING", f"of the section {key.text} only max_event_age_seconds is used")
         elif key.text not in known:
             message = f"settings.yaml has no section {key.text!r}{did_you_mean(key.text, known)}"
             reader.warning(key, "UNKNOWN_SETTING", message)
