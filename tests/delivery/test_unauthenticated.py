@@ -8,7 +8,7 @@ import logging
 import resource
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -117,6 +117,17 @@ async def test_a_head_that_arrives_byte_by_byte_does_not_extend_its_time(api: Ap
     await asyncio.gather(ended, return_exceptions=True)
     assert time.monotonic() < start + 10, "0.3 s on an idle machine"
     writer.close()
+
+
+@pytest.mark.row("D-27")
+async def test_a_slow_head_is_cut_although_connections_may_be_idle_for_longer(services: Services) -> None:
+    limits = ConnectionLimits(head=0.3, idle=60)
+    async with listening(build(services), "127.0.0.1", 0, limits=limits) as (host, port):
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(BEGUN)
+        with suppress(ConnectionResetError):
+            await asyncio.wait_for(reader.read(), 20)
+        writer.close()
 
 
 @pytest.mark.row("D-27")

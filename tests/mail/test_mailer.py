@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -23,6 +25,7 @@ from sandbox.mail import SmtpServer
 from sandbox.state import Fault, Rule, SandboxState
 from tests.support.waiting import until
 
+ESTABLISHED = "01"  # in /proc/net/tcp
 MAGIC = {fault.name: address for address, fault in MAGIC_RECIPIENTS["email"].items()}
 
 
@@ -170,6 +173,20 @@ async def test_close_says_goodbye_and_a_transfer_under_way_ends_first(mailer: Ma
     assert [mail.text for mail in state.inbox("email")] == ["hello"]
     await mailer.check()
     assert mailer._kept == []
+
+
+async def test_close_ends_the_connection(smtp: SmtpServer, mailer: Mailer) -> None:
+    port = urlsplit(smtp.url).port or 0
+    await mailer.send(message())
+    assert connections_to(port) == 1
+    await mailer.close()
+    await until(lambda: connections_to(port) == 0)
+
+
+def connections_to(port: int) -> int:
+    """How many TCP connections of this machine lead to the port."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(row[2].endswith(f":{port:04X}") and row[3] == ESTABLISHED for row in rows)
 
 
 # addresses in other letters

@@ -37,6 +37,7 @@ async def test_a_call_whose_task_fails_raises_call_failed(workshop: Workshop) ->
 async def test_a_call_that_no_worker_takes_times_out_and_is_never_started(stack: Stack, workshop: Workshop) -> None:
     with pytest.raises(TimeoutError):
         await workshop.client.call("t", "late", timedelta(milliseconds=50))
+    assert workshop.client.replies._waiting == {}
     stack.advance_clock(timedelta(seconds=1))
     assert await stack.finish_all() == []
 
