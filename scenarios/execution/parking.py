@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
+from itertools import count
 
 from core.errors import StoreError
 from core.model.backoff import Backoff
@@ -29,8 +30,8 @@ BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=20))
 _ADOPT_EVERY = 5.0
 """Seconds between two looks for runs that other processes have parked."""
 
-_OVERLAP_MS = 10_000
-"""A server that takes over may have a clock that is behind by less."""
+_ALL_EVERY = 60
+"""Every so many looks all parked runs are read: a server that takes over may have a clock that is behind."""
 
 _PAGE = 1000
 _AT_ONCE = 100
@@ -112,7 +113,9 @@ class Parking:
                 await asyncio.sleep(_RETRY)
 
     async def _adopt_all(self) -> None:
-        while True:
+        for look in count():
+            if look % _ALL_EVERY == 0:
+                self._newest = dict.fromkeys(self._newest, 0)
             try:
                 for shard in range(self._store.shards):
                     while await self._adopt(shard) == _PAGE:
@@ -137,10 +140,10 @@ class Parking:
 
 
 def _next_start(since: int, scores: list[int]) -> int:
-    """Where the next look begins: behind a full page, otherwise shortly before the newest run."""
+    """Where the next look begins: with the newest run, because others may have been parked in the same ms."""
     if len(scores) == _PAGE:
         return max(scores[-1], since + 1)
-    return max(since, scores[-1] - _OVERLAP_MS) if scores else since
+    return scores[-1] if scores else since
 
 
 def _pairs(rows: list[list[str]]) -> list[tuple[str, int]]:
