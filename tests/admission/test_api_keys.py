@@ -59,3 +59,14 @@ async def test_the_name_of_a_key_has_at_most_128_characters(stack: Stack) -> Non
     assert (await keys.create("n" * 128, ["read"]))[0].name == "n" * 128
     with pytest.raises(Invalid, match="128"):
         await keys.create("n" * 129, ["read"])
+
+
+async def test_a_revoked_key_is_unknown_at_once_in_the_process_that_revokes_it(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.admission.api_keys._CACHED_SECONDS", 60)
+    keys = ApiKeys(stack.store)
+    key, secret = await keys.create("one", ["send"])
+    assert await keys.find(secret) == key
+    await keys.revoke(key.id)
+    assert await keys.find(secret) is None
