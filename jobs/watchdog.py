@@ -9,7 +9,7 @@ import logging
 from datetime import timedelta
 
 from core.errors import NotFound, StoreError
-from core.jobs import JobId, Jobs, JobState, StoredJob
+from core.jobs import JobId, Jobs, StoredJob
 from core.model.clock import to_ms
 from core.queue import Queue
 from core.redis.store import Store
@@ -52,13 +52,10 @@ class Watchdog:
 
     async def _give_task(self, job_id: JobId) -> bool:
         job = await self._jobs.storage.read(job_id)
-        if job is None or not self._may_work(job) or await self._has_task(job):
+        if job is None or not job.record.has_task or await self._has_task(job):
             return False
         log.warning("job %s has no task; it gets one", job_id.name)
         return await self._jobs.storage.save(job, "found without a task") is not None
-
-    def _may_work(self, job: StoredJob) -> bool:
-        return job.record.state is JobState.RUNNING or bool(job.record.resume_at)
 
     async def _has_task(self, job: StoredJob) -> bool:
         try:

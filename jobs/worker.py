@@ -77,18 +77,12 @@ class JobWorker:
         """One attempt at one iteration."""
         body = msgspec.json.decode(attempt.body, type=TaskBody)
         job = await self._storage.read(body.job_id)
-        if job is None or job.record.generation != body.generation or not self._is_due(job.record):
+        if job is None or job.record.generation != body.generation or not job.record.has_task:
             return None
         kind = self._registry.kinds.get(job.id.kind)
         if kind is None:
             return await self._wait_for_kind(job, attempt)
         return await self._attempt(kind, job, attempt)
-
-    def _is_due(self, record: JobRecord) -> bool:
-        """Whether the job runs, or its pause ends by itself now."""
-        if record.state is JobState.PAUSED and record.resume_at:
-            return from_ms(record.resume_at) <= self.jobs.now()
-        return record.state is JobState.RUNNING
 
     async def _wait_for_kind(self, job: StoredJob, attempt: Attempt) -> Result:
         """Another process may know this kind. In the end the job has failed."""

@@ -53,6 +53,7 @@ class Implication:
     conclusion: Read
     holds: Callable[[str | None], bool]
     wanted: str
+    why: str = _WHY
 
     @property
     def reads(self) -> list[Read]:
@@ -66,7 +67,7 @@ class Implication:
         if self.holds(concluded):
             return None
         found = f"{self.conclusion.field} is {'absent' if concluded is None else 'another'}"
-        return Violation(self.rule, self.conclusion.key, found, self.wanted, why=_WHY)
+        return Violation(self.rule, self.conclusion.key, found, self.wanted, why=self.why)
 
 
 Entries = Sequence[tuple[str, str]]

@@ -1,18 +1,26 @@
 """Scans the directory: the entries of its keys in pages, each implication checked on one atomic read.
 
-Called by core.audit.scanner; calls core.audit.directory_invariants.
+Called by core.audit.scanner; calls core.audit.directory_invariants. core.audit.jobs_scanner uses its parts.
 """
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
-from core.audit.directory_invariants import Entries, Implication, implications, rule_of_ownership
+from core.audit.directory_invariants import KINDS, Entries, Implication, implications, rule_of_ownership
 from core.audit.invariant import Violation
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store
 
 # Implications of one script call: it takes the server less than a millisecond.
 _PAGE = 100
+
+ScanKey = Callable[[str, Key, Sequence[str]], Awaitable[list[Violation]]]
+"""Checks a key, given its name, kind and parts."""
+
+
+def directory_steps(store: Store, shard: int) -> Mapping[str, ScanKey]:
+    """What checks a key of the directory, by its kind."""
+    return dict.fromkeys(KINDS, DirectoryScanner(store, shard).scan)
 
 
 class DirectoryScanner:
@@ -25,19 +33,11 @@ class DirectoryScanner:
     async def scan(self, name: str, key: Key, parts: Sequence[str]) -> list[Violation]:
         """Check all entries of one key."""
         found: list[Violation] = []
-        async for entries in self._entries(name, key):
+        async for entries in entries_of(self._store, name, key):
             found += await self._check(implications(key.name, self._shard, parts, entries))
             if key.name == "owned":
                 found += await self._check_rule(parts[0], parts[1], entries)
         return found
-
-    async def _entries(self, name: str, key: Key) -> AsyncIterator[Entries]:
-        cursor, command = "0", "HSCAN" if key.type == "hash" else "ZSCAN"
-        while True:
-            cursor, flat = await self._store.command(command, name, cursor, "COUNT", _PAGE)
-            yield list(zip(flat[::2], flat[1::2], strict=True))
-            if str(cursor) == "0":
-                return
 
     async def _check_rule(self, tenant: str, user: str, entries: Entries) -> list[Violation]:
         found: list[Violation] = []
@@ -50,11 +50,26 @@ class DirectoryScanner:
         return found
 
     async def _check(self, some: Iterable[Implication]) -> list[Violation]:
-        found: list[Violation] = []
-        rest = iter(some)
-        while page := list(islice(rest, _PAGE)):
-            words = [word for one in page for read in one.reads for word in read.words]
-            values = iter(await self._store.run("audit_directory", self._shard, *words))
-            checked = (one.violation([next(values) for _ in one.reads]) for one in page)
-            found += [violation for violation in checked if violation]
-        return found
+        return await check_implications(self._store, self._shard, some)
+
+
+async def entries_of(store: Store, name: str, key: Key) -> AsyncIterator[Entries]:
+    """The entries of a hash or a sorted set, in pages."""
+    cursor, command = "0", "HSCAN" if key.type == "hash" else "ZSCAN"
+    while True:
+        cursor, flat = await store.command(command, name, cursor, "COUNT", _PAGE)
+        yield list(zip(flat[::2], flat[1::2], strict=True))
+        if str(cursor) == "0":
+            return
+
+
+async def check_implications(store: Store, shard: int, some: Iterable[Implication]) -> list[Violation]:
+    """Check each on one atomic read."""
+    found: list[Violation] = []
+    rest = iter(some)
+    while page := list(islice(rest, _PAGE)):
+        words = [word for one in page for read in one.reads for word in read.words]
+        values = iter(await store.run("audit_directory", shard, *words))
+        checked = (one.violation([next(values) for _ in one.reads]) for one in page)
+        found += [violation for violation in checked if violation]
+    return found

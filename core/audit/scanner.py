@@ -12,17 +12,12 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
-from core.audit import directory_invariants
 from core.audit.delivery_snapshot import Read, SnapshotReader
-from core.audit.directory_scanner import DirectoryScanner
+from core.audit.directory_scanner import directory_steps
 from core.audit.event_log import EventLog
-from core.audit.history_invariants import (
-    delivery_violations,
-    history_index_violations,
-    time_of,
-    version_of,
-)
+from core.audit.history_invariants import delivery_violations, history_index_violations, time_of, version_of
 from core.audit.invariant import LIVE, Violation, key_violations, parse_key
+from core.audit.jobs_scanner import jobs_steps
 from core.audit.lane_invariants import (
     LaneSnapshot,
     MemberSnapshot,
@@ -71,7 +66,8 @@ class Scanner:
             "listed": self._listed,
             "live": self._listed,
             "retained": self._retained,
-            **dict.fromkeys(directory_invariants.KINDS, DirectoryScanner(store, shard).scan),
+            **directory_steps(store, shard),
+            **jobs_steps(store, shard),
         }
 
     async def page(self, names: Sequence[str]) -> AsyncIterator[Violation]:

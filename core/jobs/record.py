@@ -62,6 +62,11 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
     changed: int = 0
     last_run: int = 0
 
+    @property
+    def has_task(self) -> bool:
+        """Whether the job runs, or its pause ends by itself."""
+        return self.state is JobState.RUNNING or self.resume_at > 0
+
 
 class StoredJob(Struct, frozen=True):
     """A job as it is stored; `version` grows with each change."""

@@ -5,7 +5,7 @@
 -- LATE    tick
 -- RETURNS 1; 0 if another attempt holds the job, or the job has changed since: nothing was written
 -- EVENTS  del of bells; for deliveries that fell due before: outcomes, reported, released and finished
--- INVARIANT an iteration ends once; a running job has a task
+-- INVARIANT I22, I23, I24; an iteration ends once
 
 local stored = redis.call('HMGET', job_key(id), 'holder', 'version')
 if stored[1] ~= holder or tonumber(stored[2]) ~= expected then return 0 end

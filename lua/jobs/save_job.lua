@@ -7,7 +7,7 @@
 -- LATE    tick
 -- RETURNS the new version, also for a repetition; 0 if the job has another version by now: nothing was written
 -- EVENTS  del of bells; for deliveries that fell due before: outcomes, reported, released and finished
--- INVARIANT a running job has a task; each change is seen once
+-- INVARIANT I22, I23, I24; each change is seen once
 
 local stored = redis.call('HMGET', job_key(id), 'version', 'state', 'change')
 local version = tonumber(stored[1] or '0')
@@ -25,7 +25,10 @@ if due == '' then
 else
   redis.call('ZADD', jobs_due_key(), due, id)
 end
-if state == 'stopped' or state == 'failed' then redis.call('DEL', job_steps_key(id)) end
+if state == 'stopped' or state == 'failed' then
+  redis.call('DEL', job_steps_key(id))
+  let_go(id)
+end
 if log ~= '' then append_log(id, log) end
 if task[1] then add_tasks('jobs', task) end
 return version + 1

@@ -3,14 +3,16 @@
 --         kind: "step" (a result, kept until the iteration ends), "unit" (an item, kept with the job; value "" removes it), or "" (only the
 --         log); log: a line for the live log, or ""
 -- USES    job_log
--- RETURNS the state of the job; "lost" if another attempt holds it: nothing was written
+-- RETURNS the state of the job; "lost" if another attempt holds it: nothing was written; "stopped" if it was stopped meanwhile, even if it
+--         was started again: only a unit and the log were written
 -- EVENTS  none
--- INVARIANT only the attempt that began the iteration last writes
+-- INVARIANT I24; only the attempt that began the iteration last writes
 
 local stored = redis.call('HMGET', job_key(id), 'holder', 'state')
-if stored[1] ~= holder then return 'lost' end
-if kind == 'step' then redis.call('HSET', job_steps_key(id), name, value) end
+local is_late = stored[1] == 'late:' .. holder
+if stored[1] ~= holder and not is_late then return 'lost' end
+if kind == 'step' and not is_late then redis.call('HSET', job_steps_key(id), name, value) end
 if kind == 'unit' and value ~= '' then redis.call('HSET', job_units_key(id), name, value) end
 if kind == 'unit' and value == '' then redis.call('HDEL', job_units_key(id), name) end
 if log ~= '' then append_log(id, log) end
-return stored[2]
+return is_late and 'stopped' or stored[2]

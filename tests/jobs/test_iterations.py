@@ -432,3 +432,26 @@ async def test_a_job_that_is_started_again_uses_no_results_of_before(playground:
     await playground.jobs.start(ANNA)
     await playground.iterations(1)
     assert seen == ["0", "1"]
+
+
+async def test_a_step_that_ends_after_a_stop_leaves_nothing_for_the_next_start(playground: Playground) -> None:
+    began, gate, seen = asyncio.Event(), asyncio.Event(), list[Any]()
+
+    async def search() -> int:
+        began.set()
+        await gate.wait()
+        return len(seen)
+
+    async def run(iteration: Iteration) -> None:
+        seen.append("begun")
+        seen.append(await iteration.step("search", search))
+
+    playground.run = run
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+    await asyncio.wait_for(began.wait(), 20)
+    await playground.jobs.stop(ANNA, Actor.USER)
+    await playground.jobs.start(ANNA)
+    gate.set()
+    await playground.iterations(1)
+    assert seen == ["begun", "begun", 2]

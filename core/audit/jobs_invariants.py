@@ -1,0 +1,159 @@
+"""The invariants of jobs (I22 to I24). Pure.
+
+I22: a job that runs, or whose pause ends by itself, has a live task in the tube `jobs`.
+I23: the record of a job agrees with its state, the list of its tenant, the index `jobs_due` and the counts by state.
+I24: results of steps are kept only for an iteration that has begun and not ended.
+
+I22 and I24, and of I23 what concerns one job, are implications, checked on one atomic read. The counts are compared
+between two reads of all jobs of a tenant: what is equal in both did not change between them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from core.audit.directory_invariants import Entries, Implication, Premise, Read
+from core.audit.invariant import LIVE, Violation
+from core.redis.keys import KEYS
+
+TUBE = "jobs"
+_RUNNING, _PAUSED = "running", "paused"
+_TASK_WHY = "the watchdog of `./ada jobs` gives it a new task"
+_COUNT_WHY = "the count is only shown"
+
+
+class Record(msgspec.Struct, frozen=True):
+    """What the invariants need of `core.jobs.record.JobRecord`."""
+
+    state: str
+    resume_at: int = 0
+    generation: int = 0
+    task: str = ""
+    due: int = 0
+    begun: bool = False
+
+    @property
+    def next(self) -> int | None:
+        """When it has work to do (ms); None: not by itself."""
+        if self.state == _RUNNING:
+            return self.due
+        return self.resume_at if self.state == _PAUSED and self.resume_at else None
+
+
+def record_of(stored: str | None) -> Record | None:
+    """None if it is not the record of a job."""
+    try:
+        return msgspec.json.decode(stored or "", type=Record)
+    except msgspec.MsgspecError:
+        return None
+
+
+def job_implications(kind: str, shard: int, parts: Sequence[str], entries: Entries) -> Iterator[Implication]:
+    """What entries of a key of this kind imply. `parts`: those of its name."""
+    for field, value in entries:
+        yield from _BY_KIND[kind](shard, parts[0] if parts else "", field, value)
+
+
+def _of_job(shard: int, job: str, field: str, value: str) -> Iterator[Implication]:
+    if field != "record":
+        return
+    key, record = KEYS["job"].at(shard, job), record_of(value)
+    seen = Premise(Read("HGET", key, field), value)
+    if record is None:
+        yield Implication("I23", (seen,), Read("HGET", key, field), lambda found: record_of(found) is not None, "a job")
+        return
+    tenant = job.partition("/")[0]
+    for read, holds, wanted in _places(shard, tenant, job, record):
+        yield Implication("I23", (seen,), read, holds, wanted)
+    if record.next is not None:
+        yield from _of_task(shard, seen, record)
+
+
+def _places(shard: int, tenant: str, job: str, record: Record) -> Iterator[tuple[Read, "Holds", str]]:
+    due = record.next
+    yield Read("HGET", KEYS["job"].at(shard, job), "state"), lambda found: found == record.state, record.state
+    yield Read("ZSCORE", KEYS["jobs"].at(shard, tenant), job), _is_there, "in the list of its tenant"
+    yield Read("HGET", KEYS["job_counts"].at(shard, tenant), record.state), _is_there, f"a count, as {job} has it"
+    yield Read("ZSCORE", KEYS["jobs_due"].at(shard), job), _is_score(due), f"{'absent' if due is None else due}"
+
+
+def _of_task(shard: int, seen: Premise, record: Record) -> Iterator[Implication]:
+    key = KEYS["task"].at(shard, record.task.partition(".")[2])
+    live, tube = Read("HGET", key, "state"), Read("HGET", key, "tube")
+    yield Implication("I22", (seen,), live, lambda found: found in LIVE, "a live task of its job", _TASK_WHY)
+    yield Implication("I22", (seen,), tube, lambda found: found == TUBE, f"in the tube {TUBE}", _TASK_WHY)
+
+
+def _of_due(shard: int, _: str, job: str, __: str) -> Iterator[Implication]:
+    def is_due(found: str | None) -> bool:
+        record = record_of(found)
+        return record is not None and record.next is not None
+
+    seen = Premise(Read("ZSCORE", KEYS["jobs_due"].at(shard), job))
+    yield Implication("I23", (seen,), Read("HGET", KEYS["job"].at(shard, job), "record"), is_due, "a job with work")
+
+
+def _of_listed(shard: int, tenant: str, job: str, _: str) -> Iterator[Implication]:
+    seen = Premise(Read("ZSCORE", KEYS["jobs"].at(shard, tenant), job))
+    yield Implication("I23", (seen,), Read("HGET", KEYS["job"].at(shard, job), "record"), _is_there, "a job, as listed")
+
+
+def _of_step(shard: int, job: str, step: str, _: str) -> Iterator[Implication]:
+    def has_begun(found: str | None) -> bool:
+        record = record_of(found)
+        return record is not None and record.begun
+
+    seen = Premise(Read("HGET", KEYS["job_steps"].at(shard, job), step))
+    yield Implication(
+        "I24", (seen,), Read("HGET", KEYS["job"].at(shard, job), "record"), has_begun, "an iteration that has begun"
+    )
+
+
+Holds = Callable[[str | None], bool]
+
+
+def _is_there(found: str | None) -> bool:
+    return found is not None
+
+
+def _is_score(wanted: int | None) -> Holds:
+    return lambda found: (None if found is None else int(float(found))) == wanted
+
+
+_BY_KIND: Mapping[str, Callable[[int, str, str, str], Iterator[Implication]]] = {
+    "job": _of_job,
+    "jobs_due": _of_due,
+    "jobs": _of_listed,
+    "job_steps": _of_step,
+}
+
+KINDS = tuple(_BY_KIND)
+"""The kinds of keys that are checked by implications."""
+
+
+class Standing(NamedTuple):
+    """The state of a job. Within a generation a state never returns, so equal standings at two times mean that it did
+    not change between them.
+    """
+
+    generation: int
+    state: str
+
+
+Standings = Mapping[str, Standing]
+"""Job → standing."""
+
+
+def count_violations(
+    shard: int, tenant: str, stored: Mapping[str, str], before: Standings, after: Standings
+) -> Iterator[Violation]:
+    """I23. `stored`: the counts, read after `before` and before `after`; jobs that changed may count either way."""
+    still = [after[job].state for job, standing in before.items() if after.get(job) == standing]
+    moved = len(before.keys() | after.keys()) - len(still)
+    for state in {*stored, *still}:
+        least, found = still.count(state), int(stored.get(state, 0))
+        if not least <= found <= least + moved:
+            wanted = f"{least}" if not moved else f"{least} to {least + moved}"
+            key = KEYS["job_counts"].at(shard, tenant)
+            yield Violation("I23", key, f"{found} {state}", f"{wanted} {state}", why=_COUNT_WHY)
