@@ -17,10 +17,12 @@ from core.directory import Directory
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
+from core.jobs import Jobs
 from core.model.history_key import HistoryKey
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.sending import Sending
+from core.sign_in import SignIn
 from scenarios.attributes import Prepared
 from scenarios.bot import Bot
 from scenarios.engine import Step
@@ -34,7 +36,7 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Services:
     """One per process. `telegram`: the client of the Bot API, None without ADA_BOT_TOKEN. `models`: language models and
-    speech services. `plugins`: what plugins have opened, by their names.
+    speech services. `plugins`: what plugins have opened, by their names. `sign_in`: None without ADA_SIGN_IN.
     """
 
     store: Store
@@ -47,6 +49,8 @@ class Services:
     telegram: "aiogram.Bot | None"
     tenant: str
     timezone: tzinfo
+    jobs: Jobs
+    sign_in: SignIn | None = None
     models: Models = field(default_factory=Models.not_set_up)
     plugins: Mapping[str, Any] = field(default_factory=dict)
 

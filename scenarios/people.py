@@ -63,6 +63,16 @@ class People:
         """Set the state of a person for a time; "" clears it."""
         await self._store.run("set_state", SHARD, self._tenant, channel, user, state, in_ms(lifetime), _KEPT_MS)
 
+    async def keyboard(self, channel: str, user: str) -> str:
+        """The version of the keyboard that a person has (U-18), "" if none was sent."""
+        key = KEYS["person"].at(SHARD, self._tenant, channel, user)
+        return str(await self._store.command("HGET", key, "keyboard") or "")
+
+    async def set_keyboard(self, channel: str, user: str, version: str) -> None:
+        key = KEYS["person"].at(SHARD, self._tenant, channel, user)
+        await self._store.command("HSET", key, "keyboard", version)
+        await self._store.command("PEXPIRE", key, _KEPT_MS)
+
     async def find(self, channel: str, user: str) -> Person | None:
         """The record of a person, None if there is none."""
         key = KEYS["person"].at(SHARD, self._tenant, channel, user)

@@ -13,6 +13,7 @@ from cli.commands.courier import HEALTH_FILE, HEALTH_INTERVAL, is_healthy
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.models import open_models
 from cli.processes.rules import sending_rules
+from cli.processes.sign_in import open_sign_in
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
 from cli.settings.secrets import receiver
@@ -22,6 +23,7 @@ from core.errors import SetupError, StoreError
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.sign_in import SignIn, Tokens
 from scenarios.execution.opening import Options, open_services
 from scenarios.execution.process import Process, ProcessOptions
 from scenarios.platform import started
@@ -54,7 +56,7 @@ async def run_scenarios(configuration: Configuration, folder: Path, health_file:
     async with (
         open_store(configuration, waits=True) as store,
         open_models(settings) as models,
-        open_services(store, options_of(settings, models)) as services,
+        open_services(store, options_of(settings, models, open_sign_in(store, settings))) as services,
         started(services, bot.bot.settings) as platform,
     ):
         process = Process(
@@ -74,7 +76,7 @@ async def run_scenarios(configuration: Configuration, folder: Path, health_file:
     return SUCCESS
 
 
-def options_of(settings: Settings, models: Models) -> Options:
+def options_of(settings: Settings, models: Models, sign_in: tuple[SignIn, Tokens] | None) -> Options:
     """What the settings say to the actions."""
     return Options(
         tenant=settings.bot_tenant,
@@ -83,6 +85,7 @@ def options_of(settings: Settings, models: Models) -> Options:
         bot_token=settings.bot_token or "",
         bot_api_url=settings.bot_api_url or "",
         models=models,
+        sign_in=sign_in[0] if sign_in else None,
     )
 
 

@@ -88,6 +88,11 @@ class Jobs:
             if job and job.record.paused_by is Actor.SIGN_IN:
                 await self.resume(job.id, Actor.SIGN_IN)
 
+    async def waits_for_sign_in(self, tenant: str, user: str) -> bool:
+        """Whether a job of a user was paused because the sign-in had expired."""
+        found = [await self.storage.read(JobId(tenant, kind, user)) for kind in await self.kinds.names()]
+        return any(job is not None and job.record.paused_by is Actor.SIGN_IN for job in found)
+
     async def stop(self, job_id: JobId, by: Actor) -> StoredJob:
         """End a job; it can be started again. Raises as `pause`."""
         return await self._end(job_id, Verb.STOP, by, "", f"stopped by {by}")

@@ -379,7 +379,7 @@ _TABLE = [
         "persons:{s}:person:<tenant>:<channel>:<user>",
         "hash",
         Lifetime.TTL,
-        "what a bot knows of a person: names, chats, first and last event (ms), state and until when (ms)",
+        "what a bot knows of a person: names, chats, first and last event (ms), state and until when (ms), keyboard",
     ),
     Key("username", "persons:{s}:name:<tenant>:<channel>:<name>", "string", Lifetime.TTL, "id of the person so called"),
     Key(

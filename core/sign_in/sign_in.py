@@ -67,6 +67,13 @@ class SignIn:
         )
         return address
 
+    async def is_signed_in(self, tenant: str, service: str, user: str) -> bool:
+        """Whether tokens are stored, which the service has not refused when they were refreshed. Raises Invalid
+        SERVICE_UNKNOWN.
+        """
+        find_service(self._services, service)
+        return await self._tokens.exist(tenant, service, user)
+
     async def finish(self, query: str) -> SignedIn:
         """Take the callback's query string, and store the user's tokens.
 

@@ -65,6 +65,10 @@ class Tokens:
         """Store what the service has returned at the sign-in."""
         await self._write(KEYS["sign_in_tokens"].at(0, tenant, service, user), StoredTokens.of(token))
 
+    async def exist(self, tenant: str, service: str, user: str) -> bool:
+        """Whether there are tokens of a user."""
+        return bool(await self._store.command("EXISTS", KEYS["sign_in_tokens"].at(0, tenant, service, user)))
+
     async def forget(self, tenant: str, service: str, user: str) -> bool:
         """Remove the tokens of a user. Returns whether there were any."""
         return bool(await self._store.command("DEL", KEYS["sign_in_tokens"].at(0, tenant, service, user)))

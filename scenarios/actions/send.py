@@ -11,6 +11,7 @@ from scenarios.schema.addressees import ADDRESSEES
 from scenarios.sending import orders
 from scenarios.sending.attachments import resolve
 from scenarios.sending.content import content_of, is_private
+from scenarios.sending.menu_keyboard import remember, with_keyboard
 from scenarios.sending.reply_limit import MOST_REPLIES, may_reply
 from scenarios.sending.results import stored
 
@@ -26,6 +27,7 @@ async def execute(context: Context) -> Ending | Waiting:
         return failed("there is nothing to send: no text and no attachment")
     to, private = context.prepared.own.get("to"), is_private(said, context.event)
     content = content_of(said, files.attachments, context.event, same_chat=not to and not private)
+    content, keyboard = await with_keyboard(context, content)
     if to:
         order, caller = await orders.broadcast(context, said["text"], content, to)
     else:
@@ -34,6 +36,7 @@ async def execute(context: Context) -> Ending | Waiting:
             return failed(f"this address has got {MOST_REPLIES} messages in a day, and gets no more")
         order, caller = orders.to_person(context, said["text"], content, address)
     accepted = await context.services.sending.send(order, caller, Repeat(context.identity, "scenario"))
+    await remember(context, keyboard)
     if accepted.state is DeliveryState.SCHEDULED:
         return stored(accepted.key)
     return Waiting(accepted.key, one=not to, is_new=not accepted.repeated)
@@ -52,6 +55,13 @@ ACTION = ActionType(
             "Buttons below the message: a text, `{text: scenario}` or `{text: address}`. Wins over `reply`.",
         ),
         Field("reply", types.KEYBOARD, "Buttons in place of the person's keyboard; `[]` removes them."),
+        Field(
+            "keyboard",
+            types.KEYBOARD,
+            "The keyboard of everybody, for settings.yaml. It comes once with a message, and again with a new version.",
+        ),
+        Field("keyboard_version", types.TEXT, "Its version; raise it after each change.", default="1"),
+        Field("keyboard_of_role", types.MAPPING, "Other keyboards by role; the first role that a person has decides."),
         Field("message_reply", types.FLAG, "Whether the message replies to the message of the event.", default=False),
         Field("callback_edit", types.FLAG, "Whether the message of a pressed button is edited instead.", default=True),
         Field("remove", types.FLAG, "Whether the message of the event is removed first.", default=False),

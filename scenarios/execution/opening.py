@@ -11,9 +11,11 @@ from core.directory import Directory
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
+from core.jobs import Jobs
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.sending import Rules, Sending
+from core.sign_in import SignIn
 from scenarios.context import Services
 
 if TYPE_CHECKING:  # it is imported only by a process that has a token
@@ -35,6 +37,7 @@ class Options:
     bot_token: str = ""
     bot_api_url: str = ""
     models: Models = field(default_factory=Models.not_set_up)
+    sign_in: SignIn | None = None
 
 
 @asynccontextmanager
@@ -55,6 +58,8 @@ async def open_services(store: Store, options: Options) -> AsyncIterator[Service
             telegram=telegram,
             tenant=options.tenant,
             timezone=options.timezone,
+            jobs=Jobs(store),
+            sign_in=options.sign_in,
             models=options.models,
         )
     finally:

@@ -1,0 +1,58 @@
+"""How jobs read in a message: HTML. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from html import escape
+
+from core.jobs import JobState, StoredJob
+from core.jobs.job_log import LogLine
+from core.jobs.record import zone_of
+from core.jobs.views import view_of
+
+NOTHING_TODAY = "Nothing was done today."
+NO_JOBS = "There are no such jobs."
+
+
+def status(job: StoredJob) -> str:
+    """One job: its state, why, and when it goes on, in the user's time zone."""
+    view = view_of(job)
+    lines = [
+        f"<b>{escape(view.kind)}</b>: {_state(job)}",
+        escape(view.reason or ""),
+        f"Iterations: {view.iterations}",
+        _at("Next iteration", view.next_run, job),
+        _at("Resumes", view.resumes_at, job),
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def listed(jobs: Iterable[StoredJob], more: bool) -> str:
+    """One line for each job, its user first."""
+    lines = [f"<code>{escape(job.id.user)}</code> {escape(job.id.kind)}: {_line(job)}" for job in jobs]
+    return "\n".join([*(lines or [NO_JOBS]), *(["…"] if more else [])])
+
+
+def statistics(counts: Mapping[JobState, int]) -> str:
+    """How many jobs have each state."""
+    return "\n".join(f"{state}: {count}" for state, count in counts.items())
+
+
+def today(job: StoredJob, lines: Sequence[LogLine], now: datetime) -> str:
+    """What the log has of this day of the user."""
+    zone = zone_of(job.record.timezone)
+    times = [(line.at.astimezone(zone), line.text) for line in lines]
+    found = [f"{at:%H:%M} {escape(text)}" for at, text in times if at.date() == now.astimezone(zone).date()]
+    return "\n".join(found) or NOTHING_TODAY
+
+
+def _line(job: StoredJob) -> str:
+    return f"{_state(job)}{f', {escape(job.record.reason)}' if job.record.reason else ''}"
+
+
+def _state(job: StoredJob) -> str:
+    by = job.record.paused_by
+    return f"{job.record.state} by {str(by).replace('_', '-')}" if by else str(job.record.state)
+
+
+def _at(what: str, moment: datetime | None, job: StoredJob) -> str:
+    return f"{what}: {moment.astimezone(zone_of(job.record.timezone)):%d.%m.%Y %H:%M}" if moment else ""

@@ -1,0 +1,231 @@
+"""The bot of examples/job-hunter from a person's update in Telegram to the message in the chat: bot, scenarios, courier
+and jobs are the real ones; Telegram, the service of vacancies and its sign-in are the sandbox's.
+"""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiogram.types import ReplyKeyboardRemove
+from aiohttp import ClientSession
+
+from core.ai import FileCache, Models
+from core.jobs import Actor, JobId, Jobs, JobState
+from core.model.people import User, UserChange
+from core.queue import QueueClient
+from core.sign_in import SignIn, Tokens, Vault
+from core.sign_in.services import read_services
+from core.sign_in.vault import new_key
+from couriers import telegram_bot
+from examples import JOB_HUNTER, JOB_HUNTER_BOT
+from jobs.outside import Outside
+from jobs.registry import installed
+from jobs.worker import JobWorker
+from sandbox.state import SandboxState
+from sandbox.vacancies import VacanciesServer
+from scenarios.check import check
+from scenarios.people import People
+from tests.jobs.test_job_hunter import NONE, Writer
+from tests.sandbox.bot_api_clients import ANNA, BORIS, BotApi, bot_api
+from tests.scenarios.execution.conftest import WITHIN, Installation, Running
+from tests.scenarios.execution.test_telegram_groups import Town, bot_of
+from tests.support.stack import QUICK, TENANT
+from tests.support.waiting import until
+
+__all__ = ["bot_api"]
+
+CALLBACK = "http://127.0.0.1"
+PLAIN = [["Hunt", "Pause", "Resume", "Stop"], ["Status", "Today", "Sign in"]]
+OF_ADMIN = [*PLAIN, ["Statistics", "All jobs", "Paused jobs"]]
+
+
+@dataclass
+class Hunters(Town):
+    """People who use the bot. Boris is an administrator."""
+
+    installation: Installation
+    service: VacanciesServer
+    tokens: Tokens
+    sign_in: SignIn
+    running: Running
+
+    @property
+    def jobs(self) -> Jobs:
+        return Jobs(self.installation.stack.store)
+
+    def last(self, chat: int) -> dict[str, Any]:
+        """The last message of the bot in a chat."""
+        return [one for one in self.bot_api.server.people.messages(chat) if one["from"]["is_bot"]][-1]
+
+    async def keyboard(self, chat: int) -> list[list[str]]:
+        """The keyboard that has come since the last call; empty if none has."""
+        found: list[list[str]] = self.bot_api.server.people.keyboard(chat)
+        await self.bot_api.bot.send_message(chat, "away with it", reply_markup=ReplyKeyboardRemove())
+        return found
+
+    def buttons(self, chat: int) -> list[dict[str, str]]:
+        rows = self.last(chat).get("reply_markup", {}).get("inline_keyboard", [])
+        return [button for row in rows for button in row]
+
+    async def follow(self, address: str) -> None:
+        """A person goes to the address, agrees, and is led back."""
+        async with ClientSession() as browser, browser.get(f"{address}&person=anna", allow_redirects=False) as answer:
+            query = answer.headers["Location"].partition("?")[2]
+        await self.sign_in.finish(query)
+
+    async def sign_in_as(self, user: int) -> None:
+        await self.tokens.write(TENANT, "vacancies", own(user).user, {"access_token": "x", "expires_in": 3600})
+
+    async def start_job(self, user: int) -> str:
+        await self.sign_in_as(user)
+        return await self.answer(user, "Hunt")
+
+    def change_setting(self, old: str, new: str) -> None:
+        file = self.installation.folder / "settings.yaml"
+        file.write_text(file.read_text().replace(old, new))
+
+    async def restart(self) -> None:
+        await self.running.stop()
+        self.running = await self.installation.start()
+
+
+def own(user: int) -> JobId:
+    """The job of a person that the directory does not know."""
+    return JobId(TENANT, "hunt", f"telegram-bot:{user}")
+
+
+@pytest.fixture
+async def hunters(
+    bare: Installation, bot_api: BotApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Hunters]:
+    server, store = bot_api.server, bare.stack.store
+    service = VacanciesServer(SandboxState())
+    await service.start()
+    for name, value in {"HUNT_URL": service.url, "HUNT_PERIOD": "3600", "HUNT_PAGES": "1"}.items():
+        monkeypatch.setenv(name, value)
+    await Jobs(store).kinds.publish(installed([str(JOB_HUNTER)]).schedules)
+    file = tmp_path / "services.yaml"
+    file.write_text(service.sign_in)
+    services, vault = read_services(file), Vault([new_key()])
+    tokens = Tokens(store, vault, services)
+    sign_in = SignIn(store, vault, tokens, services, CALLBACK)
+    shutil.copytree(JOB_HUNTER_BOT, bare.folder, dirs_exist_ok=True)
+    bare.bot_api = {"bot_token": server.token, "bot_api_url": server.url, "sign_in": sign_in}
+    courier = await telegram_bot.open(telegram_bot.Settings(server.token, server.url, timedelta(seconds=5)), tmp_path)
+    await bare.stack.courier(courier, QUICK)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
+    bot, ready = await bot_of(bare, bot_api), asyncio.Event()
+    running = asyncio.create_task(bot.run(ready.set))
+    await ready.wait()
+    yield Hunters(bot_api, bare, service, tokens, sign_in, await bare.start())
+    bot.stop()
+    await running
+    await bot.close()
+    await courier.close()
+    await service.stop()
+
+
+def test_the_check_of_the_example_finds_nothing() -> None:
+    assert check(JOB_HUNTER_BOT).problems == ()
+
+
+@pytest.mark.row("U-21")
+async def test_a_person_signs_in_by_a_button_hunts_and_reads_what_was_done_today(
+    hunters: Hunters, tmp_path: Path
+) -> None:
+    assert await hunters.answer(ANNA, "Hunt") == "Sign in to vacancies first. Then press Hunt again."
+    (button,) = hunters.buttons(ANNA)
+    await hunters.follow(button["url"])
+    assert "running" in await hunters.answer(ANNA, "/hunt teacher")
+    assert (await hunters.jobs.find(own(ANNA))).record.parameters == {"query": "teacher"}
+    store, cache = hunters.installation.stack.store, FileCache(tmp_path / "texts", 10_000_000, timedelta(0))
+    outside = Outside(store, hunters.tokens, Models(Writer(), NONE, NONE, cache, cache, timedelta(0)))
+    worker = JobWorker(store, QueueClient(store), installed([str(JOB_HUNTER)]), outside=outside)
+    working = asyncio.create_task(worker.run())
+    await until(lambda: len(hunters.service.applied) == 20, within=WITHIN)
+    worker.stop(timedelta(seconds=20))
+    await working
+    assert "applied: " in await hunters.answer(ANNA, "Today")
+
+
+@pytest.mark.row("U-12")
+async def test_a_person_pauses_resumes_and_stops_its_job(hunters: Hunters) -> None:
+    assert "There is no such job." in await hunters.answer(ANNA, "Status")
+    assert "running" in await hunters.start_job(ANNA)
+    assert "paused by user" in await hunters.answer(ANNA, "Pause")
+    assert "was started before and is paused" in await hunters.answer(ANNA, "Hunt")
+    assert "running" in await hunters.answer(ANNA, "Resume")
+    assert "stopped" in await hunters.answer(ANNA, "Stop")
+    assert "it cannot pause" in await hunters.answer(ANNA, "Pause")
+    assert "running" in await hunters.answer(ANNA, "Hunt")
+
+
+@pytest.mark.row("U-19")
+async def test_an_administrator_sees_and_controls_all_jobs_and_a_user_cannot(hunters: Hunters) -> None:
+    await hunters.start_job(ANNA)
+    await hunters.answer(BORIS, "/start")
+    assert await hunters.keyboard(BORIS) == OF_ADMIN
+    assert "running: 1" in await hunters.answer(BORIS, "Statistics")
+    assert f"telegram-bot:{ANNA} hunt: running" in await hunters.answer(BORIS, "All jobs")
+    assert "paused by admin" in await hunters.answer(BORIS, f"/pause telegram-bot:{ANNA}")
+    assert "paused by: admin" in await hunters.answer(ANNA, "Resume")
+    for text in ("Statistics", "All jobs", f"/resume telegram-bot:{BORIS}", f"/status telegram-bot:{BORIS}"):
+        assert await hunters.answer(ANNA, text) == "Only administrators do this."
+    assert (await hunters.jobs.find(own(ANNA))).record.paused_by is Actor.ADMIN
+    assert "running" in await hunters.answer(BORIS, f"/resume telegram-bot:{ANNA}")
+
+
+@pytest.mark.row("U-20")
+async def test_a_user_of_the_directory_is_made_an_administrator_and_no_more_of_one(hunters: Hunters) -> None:
+    """The directory is changed by `./ada users` and /v1/users; the bot follows at once."""
+    directory = hunters.installation.directory
+    await directory.create_user(TENANT, User(42, "Anna", contacts={"telegram-bot": [str(ANNA)]}))
+    await hunters.jobs.start(JobId(TENANT, "hunt", "7"))
+    assert await hunters.answer(ANNA, "/pause 7") == "Only administrators do this."
+    await directory.update_user(TENANT, 42, UserChange(role="admin"))
+    assert "paused by admin" in await hunters.answer(ANNA, "/pause 7")
+    assert await hunters.keyboard(ANNA) == OF_ADMIN
+    await directory.update_user(TENANT, 42, UserChange(role="student"))
+    assert await hunters.answer(ANNA, "/resume 7") == "Only administrators do this."
+    assert await hunters.keyboard(ANNA) == PLAIN
+    await hunters.jobs.start(JobId(TENANT, "hunt", "42"))
+    assert "running" in await hunters.answer(ANNA, "Status"), "the job of person 42 of the directory is Anna's"
+
+
+@pytest.mark.row("U-18")
+async def test_a_new_version_of_the_keyboard_comes_with_the_next_message_of_each_user_once(hunters: Hunters) -> None:
+    for user in (ANNA, ANNA + 10):
+        await hunters.answer(user, "/start")
+        assert await hunters.keyboard(user) == PLAIN
+        await hunters.answer(user, "/id")
+        assert await hunters.keyboard(user) == []
+    hunters.change_setting("keyboard_version: 1", "keyboard_version: 2")
+    hunters.change_setting('"Sign in"]', '"Sign in", "/id"]')
+    await hunters.restart()
+    for user in (ANNA, ANNA + 10):
+        await hunters.answer(user, "/id")
+        assert await hunters.keyboard(user) == [PLAIN[0], [*PLAIN[1], "/id"]]
+        await hunters.answer(user, "/id")
+        assert await hunters.keyboard(user) == []
+
+
+@pytest.mark.row("U-17")
+async def test_a_user_whom_the_store_has_forgotten_gets_keyboard_and_job_back_with_the_next_message(
+    hunters: Hunters,
+) -> None:
+    await hunters.start_job(ANNA)
+    assert await hunters.keyboard(ANNA) == PLAIN
+    redis = hunters.installation.stack.redis
+    forgotten = [key async for key in redis.scan_iter("persons:*")]
+    assert forgotten
+    await redis.delete(*forgotten)
+    people = People(hunters.installation.stack.store, TENANT)
+    assert await people.find("telegram-bot", str(ANNA)) is None
+    assert "running" in await hunters.answer(ANNA, "Status")
+    assert await hunters.keyboard(ANNA) == PLAIN
+    assert await people.find("telegram-bot", str(ANNA)) is not None
+    assert (await hunters.jobs.find(own(ANNA))).record.state is JobState.RUNNING
