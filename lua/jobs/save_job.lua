@@ -9,6 +9,14 @@
 -- EVENTS  del of bells; for deliveries that fell due before: outcomes, reported, released and finished
 -- INVARIANT I22, I23, I24; each change is seen once
 
+-- The attempt that still runs may record the unit in hand, but no results of steps: a new start must not use them.
+local function let_go(job)
+  local attempt = redis.call('HGET', job_key(job), 'holder')
+  if attempt and attempt ~= '' and attempt:sub(1, 5) ~= 'late:' then
+    redis.call('HSET', job_key(job), 'holder', 'late:' .. attempt)
+  end
+end
+
 local stored = redis.call('HMGET', job_key(id), 'version', 'state', 'change')
 local version = tonumber(stored[1] or '0')
 if stored[3] == change then return version end
