@@ -84,6 +84,16 @@ class TestLimit:
             assert (response.status, response.code) == (413, "BODY_TOO_LARGE")
         assert (await api.call("POST", "/v1/deliveries", delivery_body())).status == 202
 
+    @pytest.mark.row("D-27")
+    async def test_a_body_of_exactly_the_limit_is_accepted(self, api: Api) -> None:
+        body = json.dumps(delivery_body()).encode()
+        for size, status in ((1000, 202), (1001, 413)):
+            for sent, headers in (
+                (body.ljust(size), {}),
+                (gzip.compress(body.ljust(size)), {"Content-Encoding": "gzip"}),
+            ):
+                assert (await api.call("POST", "/v1/deliveries", sent, headers=headers)).status == status
+
 
 @pytest.mark.row("D-27")
 @pytest.mark.parametrize(
