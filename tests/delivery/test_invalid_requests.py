@@ -272,3 +272,11 @@ def test_every_error_code_has_a_status_and_a_title(server: Server) -> None:
         *("SOUND_INVALID", "SOUND_TOO_LONG", "SSML_UNSUPPORTED"),
     }  # raised for commands, for the code of jobs, for mails that Ada writes itself, and by models; never over HTTP
     assert codes_in_source() - problems.CODES.keys() - elsewhere == set()
+
+
+@pytest.mark.row("D-26")
+async def test_a_text_of_exactly_the_limit_is_accepted_however_it_is_written(api: Api) -> None:
+    for escaped in (False, True):
+        for length, status in ((4096, 202), (4097, 400)):
+            body = json.dumps(delivery_body(text="é" * length), ensure_ascii=escaped).encode()
+            assert (await api.call("POST", "/v1/deliveries", body)).status == status
