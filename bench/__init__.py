@@ -6,6 +6,7 @@ Every benchmark starts its own Valkey and its own processes in a temporary direc
     queue       cost, rates, latency and memory of the queue alone
     people      import, expansion of groups, quotas, latency of the bot
     scenarios   latency, rate and cost of bots written in YAML
+    jobs        lateness, takeover after a kill, bytes and idle CPU of long-running jobs
     baselines   bare mechanisms and other queues, to compare with in the same run
     harness     what every benchmark needs: a server, child processes, cost counters, result rows
 
@@ -23,5 +24,6 @@ MODULES: Mapping[str, str] = {
     "queue": "bench.queue",
     "people": "bench.people",
     "scenarios": "bench.scenarios",
+    "jobs": "bench.jobs",
 }
 """The module of each benchmark, by the name that `./ada bench` takes."""

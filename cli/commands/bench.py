@@ -17,6 +17,7 @@ BENCHMARKS: Mapping[str, str] = {
     "queue": "complexity, rates, latency and memory of the queue",
     "people": "import of people, expansion of groups, cost of quotas, latency of the bot",
     "scenarios": "latency, rate and cost of bots written in YAML, beside a bare aiogram bot",
+    "jobs": "lateness of long-running jobs, takeover after a kill, bytes and CPU of idle ones",
 }
 
 

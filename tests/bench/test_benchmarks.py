@@ -183,8 +183,26 @@ async def test_scenarios_are_compared_with_a_bare_aiogram_bot(capsys: pytest.Cap
     assert [row["runs"] for row in waiting] == [0, 50]
 
 
+@pytest.mark.long
+async def test_jobs_report_bytes_idle_cpu_lateness_and_the_takeover_after_a_kill(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    none, weighed, idle, lateness, takeover = await rows_of(capsys, "jobs", "--short")
+    assert (none["idle_jobs"], idle["idle_jobs"]) == (0, 60)
+    assert min(weighed["job_bytes"], weighed["job_log_bytes"], weighed["task_bytes"]) > 0
+    assert 0 <= lateness["late_p50_ms"] <= lateness["late_p99_ms"] <= lateness["late_max_ms"]
+    assert takeover["held"] > 1
+    assert takeover["run_again_s"] > 0
+
+
 def test_an_unknown_part_or_peer_is_wrong_usage() -> None:
-    for args in (["queue", "luck"], ["scenarios", "luck"], ["queue", "--beside", "celery"], ["people", "luck"]):
+    for args in (
+        ["queue", "luck"],
+        ["scenarios", "luck"],
+        ["queue", "--beside", "celery"],
+        ["people", "luck"],
+        ["jobs", "luck"],
+    ):
         assert main(["bench", *args]) == WRONG_USAGE
 
 
