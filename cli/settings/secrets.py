@@ -26,7 +26,7 @@ READERS: Mapping[str, frozenset[str]] = {
     "ADA_INBOUND_TELEGRAM_SECRET": frozenset({"serve", "bot telegram"}),
     "ADA_INBOUND_VK_SECRET": frozenset({"serve"}),
     "ADA_SMTP_URL": frozenset({"serve", "email", BOTS}),
-    "ADA_SECRET_KEY": frozenset({"serve", "jobs"}),
+    "ADA_SECRET_KEY": frozenset({"serve", "jobs", "scenarios"}),
     "ADA_MODEL_KEY": frozenset({"scenarios", "jobs"}),
     "ADA_SPEECH_KEY": frozenset({"scenarios"}),
 }

@@ -1,0 +1,111 @@
+"""The action `job`: whose job it is, repeats, and what cannot be done."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from core.jobs import Actor, JobId, JobState, Schedule
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from jobs import Iteration, Job, JobWorker, Registry
+from scenarios.engine import State
+from tests.sandbox.bot_api_clients import ANNA
+from tests.scenarios.actions.conftest import PRIVATE, TENANT, Bench
+from tests.support.waiting import until
+
+
+class Hunt(Job):
+    name = "hunt"
+    schedule = Schedule(timedelta(hours=1))
+
+    async def run(self, iteration: Iteration) -> None:
+        raise AssertionError("every job is stopped before a worker starts")
+
+
+OWN = JobId(TENANT, "hunt", f"telegram-bot:{ANNA}")
+
+
+def job(operation: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "job", "operation": operation, "kind": "hunt", **fields}
+
+
+@pytest.fixture
+async def hunting(bench: Bench) -> AsyncIterator[Bench]:
+    jobs = bench.services.jobs
+    await jobs.kinds.publish({"hunt": Hunt.schedule})
+    yield bench
+    for one in (await jobs.list(TENANT))[0]:
+        if one.record.state is not JobState.STOPPED:
+            await jobs.stop(one.id, Actor.ADMIN)
+    await carry_out_tasks(bench)
+
+
+async def carry_out_tasks(bench: Bench) -> None:
+    """The tasks of jobs that were stopped do nothing."""
+    store = bench.services.store
+    worker = JobWorker(store, bench.services.queue, Registry([Hunt]))
+    working = asyncio.create_task(worker.run())
+    await until(lambda: has_no_tasks(store))
+    worker.stop(timedelta(seconds=20))
+    await working
+
+
+async def has_no_tasks(store: Store) -> bool:
+    return not await store.command("EXISTS", KEYS["front"].at(0, "jobs"))
+
+
+async def test_a_repeat_of_a_step_whose_effect_is_there_completes(hunting: Bench) -> None:
+    steps = (job("start", parameters={"query": "<b>"}), job("pause"), job("resume"), job("stop"))
+    for fields, state in zip(steps, ("running", "paused", "running", "stopped"), strict=True):
+        for _ in range(2):
+            results = await hunting.results(fields, PRIVATE)
+            assert (results["job_state"], results["job_user"]) == (state, OWN.user)
+    assert (await hunting.services.jobs.find(OWN)).record.timezone == "Europe/Moscow"
+
+
+async def test_a_start_with_other_parameters_does_not_change_a_job_that_runs(hunting: Bench) -> None:
+    await hunting.results(job("start", parameters={"query": "teacher"}), PRIVATE)
+    assert "was started before" in await hunting.error(job("start", parameters={"query": "cook"}), PRIVATE)
+    assert (await hunting.services.jobs.find(OWN)).record.parameters == {"query": "teacher"}
+
+
+@pytest.mark.row("U-19")
+async def test_an_address_that_looks_like_an_id_of_the_directory_is_not_that_user(hunting: Bench) -> None:
+    """The Telegram id of Anna is the id of somebody else in the directory."""
+    other = JobId(TENANT, "hunt", str(ANNA))
+    await hunting.services.jobs.start(other)
+    assert await hunting.error(job("stop"), PRIVATE) == "There is no such job."
+    assert await hunting.error(job("stop", user=ANNA), PRIVATE) == "Only administrators do this."
+    assert (await hunting.services.jobs.find(other)).record.state is JobState.RUNNING
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        (job("dance"), "operation: 'dance' is none of"),
+        (job("status", kind=""), "kind: it is missing"),
+        (job("start", kind="nothing"), "There is no kind of job 'nothing'"),
+        (job("start", parameters="teacher"), "parameters: it is not a mapping"),
+        (job("start", timezone="Atlantis"), "There is no time zone"),
+        (job("pause", user=""), "user: it is empty"),
+        (job("log", limit=-1), "There is no such job."),
+        (job("sign_in", service="vacancies"), "There is no service to sign in to"),
+    ],
+)
+async def test_what_cannot_be_done_fails_with_a_text_and_a_code(
+    hunting: Bench, fields: dict[str, Any], error: str
+) -> None:
+    ending = await hunting.play(fields, PRIVATE)
+    assert ending.state is State.FAILED
+    assert ending.error.startswith(error)
+    assert ending.returned.results["job_refusal"].isupper()
+
+
+async def test_what_people_wrote_is_no_markup_in_the_text(hunting: Bench) -> None:
+    await hunting.results(job("start"), PRIVATE)
+    paused = await hunting.results(job("pause", reason="<b>holiday</b>"), PRIVATE)
+    assert "&lt;b&gt;holiday" in paused["text"]
+    assert "&lt;b&gt;holiday" in (await hunting.results(job("log"), PRIVATE))["text"]
