@@ -33,9 +33,10 @@ log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=10)
 _BACKOFF = Backoff(timedelta(seconds=2), timedelta(minutes=5))
-_UNKNOWN_KIND = timedelta(seconds=5)
-_MOST_UNKNOWN = 120
-"""Attempts in processes that do not know the kind of the job: another version may run beside them."""
+KIND_WAIT = timedelta(minutes=10)
+"""How long a job waits for a process that knows its kind: another version may run beside this one."""
+
+_KIND_ATTEMPTS = 120
 
 
 class JobWorker:
@@ -49,8 +50,10 @@ class JobWorker:
         concurrency: int = 100,
         lease: timedelta = LEASE,
         outside: Outside | None = None,
+        kind_wait: timedelta = KIND_WAIT,
     ) -> None:
         self._client = client
+        self._kind_pause = kind_wait / _KIND_ATTEMPTS
         self._registry = registry
         self._lease = lease
         self._outside = outside or Outside(store)
@@ -87,8 +90,8 @@ class JobWorker:
     async def _wait_for_kind(self, job: StoredJob, attempt: Attempt) -> Result:
         """Another process may know this kind. In the end the job has failed."""
         waited = int(attempt.checkpoint or 0)
-        if waited < _MOST_UNKNOWN:
-            return Retry(_UNKNOWN_KIND, checkpoint=str(waited + 1))
+        if waited < _KIND_ATTEMPTS:
+            return Retry(self._kind_pause, checkpoint=str(waited + 1))
         await self.jobs.fail(job.id, f"no process knows the kind of job {job.id.kind!r}")
         return None
 
@@ -101,8 +104,7 @@ class JobWorker:
         stopping = lambda: self._worker.stopping  # noqa: E731
         iteration = Iteration(self._storage, begun, holder, steps, stopping, self._lease, self._outside)
         try:
-            async with asyncio.timeout(kind.max_runtime.total_seconds()):
-                await kind().run(iteration)
+            await _run(kind, iteration)
         except (Interrupted, Lost):
             return self._interrupted(attempt)
         except Pause as pause:
@@ -160,3 +162,15 @@ class JobWorker:
 
     def _now(self) -> int:
         return to_ms(self.jobs.now())
+
+
+async def _run(kind: type[Job], iteration: Iteration) -> None:
+    """Raises what the job raises; TimeoutError if it takes longer than it may."""
+    limit = asyncio.timeout(kind.max_runtime.total_seconds())
+    try:
+        async with limit:
+            await kind().run(iteration)
+    except TimeoutError:
+        if limit.expired():
+            raise TimeoutError(f"the iteration took longer than {kind.max_runtime}") from None
+        raise

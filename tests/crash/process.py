@@ -66,6 +66,10 @@ class AdaProcess:
         """Sends SIGTERM; does not wait."""
         self._process.send_signal(signal.SIGTERM)
 
+    def interrupt(self) -> None:
+        """Sends SIGINT, as Ctrl-C does; does not wait."""
+        self._process.send_signal(signal.SIGINT)
+
     async def wait(self, within: float = 20) -> int:
         """Waits until the process has ended; returns its exit code."""
         await until(lambda: not self.is_running, within=within)

@@ -44,7 +44,7 @@ class Deployment:
 
     async def strike(self, process: AdaProcess, blow: str) -> None:
         getattr(process, blow)()
-        if blow == "terminate":
+        if blow in ("terminate", "interrupt"):
             assert await process.wait() == 0
 
     def close(self) -> None:
@@ -132,3 +132,29 @@ async def test_jobs_go_on_after_the_server_was_killed(deployment: Deployment) ->
     doubled = [key for key, count in deployment.service.applied.items() if count > 1]
     assert doubled == []
     assert {(await deployment.jobs.find(job_id)).record.state for job_id in USERS[5:]} == {JobState.STOPPED}
+
+
+@pytest.mark.row("U-08")
+@pytest.mark.timeout(240)
+async def test_after_ctrl_c_the_unit_in_hand_is_finished_and_no_other_begins(deployment: Deployment) -> None:
+    service, job_id = deployment.service, USERS[0]
+    service.offers, service.takes = 20, 0.5
+    process = await deployment.start()
+    await deployment.jobs.start(job_id)
+    await until(lambda: len(service.applied) >= 2, within=60)
+    before = len(service.applied)
+    await deployment.strike(process, "interrupt")
+    assert before <= len(service.applied) < service.offers, "the rest waits"
+    (status,) = await deployment.jobs.storage.units(job_id, [f"effect:item-{len(service.applied) - 1}"])
+    assert status is not None
+    assert '"status":"done"' in status, "the unit in hand was finished"
+    job = await deployment.jobs.find(job_id)
+    assert (job.record.state, job.record.iteration) == (JobState.RUNNING, 0)
+    service.takes = 0.0
+    await deployment.start()
+
+    async def has_ended() -> bool:
+        return (await deployment.jobs.find(job_id)).record.iteration > 0
+
+    await until(has_ended, within=60, every=0.1)
+    deployment.check_that_nothing_was_done_twice()

@@ -1,0 +1,102 @@
+"""Jobs that hang, find too much, or whose code is gone: each ends in a defined state with a clear message."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from core.jobs import JobState, Schedule
+from core.queue import QueueClient
+from core.redis.keys import KEYS
+from jobs import Iteration, Job, JobWorker, Registry
+from tests.jobs.conftest import ANNA, Playground
+
+ITEMS = 100_000
+REST = 50
+
+
+def registry_of(run: Callable[[Iteration], Awaitable[None]], longest: timedelta) -> Registry:
+    class Hunt(Job):
+        name = "hunt"
+        schedule = Schedule(timedelta(hours=1))
+        max_runtime = longest
+        most_failures = 1
+
+        async def run(self, iteration: Iteration) -> None:
+            await run(iteration)
+
+    return Registry([Hunt])
+
+
+def start_worker(playground: Playground, registry: Registry, kind_wait: timedelta = timedelta(minutes=10)) -> None:
+    store = playground.stack.store
+    playground.run_worker(JobWorker(store, QueueClient(store), registry, kind_wait=kind_wait))
+
+
+async def test_a_job_that_hangs_fails_after_its_longest_time(playground: Playground) -> None:
+    async def hang(iteration: Iteration) -> None:
+        await asyncio.Event().wait()
+
+    start_worker(playground, registry_of(hang, timedelta(seconds=0.2)))
+    await playground.jobs.start(ANNA)
+    failed = await playground.in_state(JobState.FAILED)
+    assert failed.record.reason == "TimeoutError: the iteration took longer than 0:00:00.200000"
+
+
+async def test_a_timeout_inside_a_job_is_not_called_its_longest_time(playground: Playground) -> None:
+    async def call(iteration: Iteration) -> None:
+        raise TimeoutError("the service did not answer")
+
+    start_worker(playground, registry_of(call, timedelta(hours=1)))
+    await playground.jobs.start(ANNA)
+    failed = await playground.in_state(JobState.FAILED)
+    assert failed.record.reason == "TimeoutError: the service did not answer"
+
+
+async def test_of_a_hundred_thousand_items_only_those_are_handled_that_are_not_recorded(playground: Playground) -> None:
+    handled: list[int] = []
+
+    async def search() -> list[int]:
+        return list(range(ITEMS))
+
+    async def apply(item: int) -> None:
+        handled.append(item)
+
+    async def run(iteration: Iteration) -> None:
+        await iteration.each(await iteration.step("search", search), apply, key=str)
+
+    await record_units(playground, range(ITEMS - REST))
+    playground.run = run
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+    await playground.iterations(1)
+    assert handled == list(range(ITEMS - REST, ITEMS))
+
+
+async def record_units(playground: Playground, items: range) -> None:
+    key = KEYS["job_units"].at(0, f"{ANNA.tenant}/{ANNA.name}")
+    for start in range(0, len(items), 10_000):
+        some = items[start : start + 10_000]
+        await playground.stack.redis.hset(key, mapping={f"unit:{item}": '{"status":"done"}' for item in some})
+
+
+async def test_a_hundred_thousand_items_that_are_too_large_for_a_step_fail_with_a_message(
+    playground: Playground,
+) -> None:
+    async def search() -> list[str]:
+        return [f"a vacancy with the number {number}" for number in range(ITEMS)]
+
+    async def run(iteration: Iteration) -> None:
+        await iteration.step("search", search)
+
+    playground.run, playground.most_failures = run, 1
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+    failed = await playground.in_state(JobState.FAILED)
+    assert "The result of search has" in failed.record.reason
+
+
+async def test_a_job_whose_kind_no_process_knows_any_more_fails_and_says_so(playground: Playground) -> None:
+    start_worker(playground, Registry([]), kind_wait=timedelta(seconds=1))
+    await playground.jobs.start(ANNA)
+    failed = await playground.in_state(JobState.FAILED)
+    assert failed.record.reason == "no process knows the kind of job 'hunt'"
