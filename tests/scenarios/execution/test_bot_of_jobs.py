@@ -152,6 +152,17 @@ async def test_a_person_signs_in_by_a_button_hunts_and_reads_what_was_done_today
     assert "applied: " in await hunters.answer(ANNA, "Today")
 
 
+@pytest.mark.row("U-21")
+async def test_whose_sign_in_the_service_does_not_accept_any_more_signs_in_again(hunters: Hunters) -> None:
+    """Its tokens are still stored."""
+    await hunters.start_job(ANNA)
+    assert await hunters.answer(ANNA, "Sign in") == "You are signed in."
+    await hunters.jobs.pause(own(ANNA), Actor.SIGN_IN, "sign in to vacancies again")
+    assert "sign in to vacancies again" in await hunters.answer(ANNA, "Status")
+    assert await hunters.answer(ANNA, "Sign in") == "Sign in to vacancies first."
+    assert len(hunters.buttons(ANNA)) == 1
+
+
 @pytest.mark.row("U-12")
 async def test_a_person_pauses_resumes_and_stops_its_job(hunters: Hunters) -> None:
     assert "There is no such job." in await hunters.answer(ANNA, "Status")
