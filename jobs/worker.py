@@ -91,9 +91,18 @@ class JobWorker:
         """Another process may know this kind. In the end the job has failed."""
         waited = int(attempt.checkpoint or 0)
         if waited < _KIND_ATTEMPTS:
-            return Retry(self._kind_pause, checkpoint=str(waited + 1))
+            return Retry(self._leave_to_others(), checkpoint=str(waited + 1))
         await self.jobs.fail(job.id, f"no process knows the kind of job {job.id.kind!r}")
         return None
+
+    def _leave_to_others(self) -> timedelta:
+        """How long until the next attempt, for which this process does not compete: otherwise the one that knows when
+        the task is due would always get it. Such tasks fall due at the same times.
+        """
+        now = timedelta(seconds=asyncio.get_running_loop().time())
+        pause = self._kind_pause - now % self._kind_pause
+        self._worker.leave_to_others(pause - self._kind_pause / 10, self._kind_pause / 5)
+        return pause
 
     async def _attempt(self, kind: type[Job], job: StoredJob, attempt: Attempt) -> Result:
         holder = attempt.task.token

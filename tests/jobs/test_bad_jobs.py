@@ -4,11 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-from core.jobs import JobState, Schedule
+import pytest
+
+from core.jobs import JobId, JobState, Schedule
 from core.queue import QueueClient
 from core.redis.keys import KEYS
 from jobs import Iteration, Job, JobWorker, Registry
 from tests.jobs.conftest import ANNA, Playground
+from tests.support.waiting import until
 
 ITEMS = 100_000
 REST = 50
@@ -100,3 +103,22 @@ async def test_a_job_whose_kind_no_process_knows_any_more_fails_and_says_so(play
     await playground.jobs.start(ANNA)
     failed = await playground.in_state(JobState.FAILED)
     assert failed.record.reason == "no process knows the kind of job 'hunt'"
+
+
+@pytest.mark.row("U-14")
+async def test_a_job_waits_for_a_process_that_knows_its_kind(playground: Playground) -> None:
+    ran: list[JobId] = []
+
+    async def run(iteration: Iteration) -> None:
+        ran.append(ANNA)
+
+    start_worker(playground, Registry([]), kind_wait=timedelta(minutes=1))
+    job = await playground.jobs.start(ANNA)
+
+    async def was_given_back() -> bool:
+        return ((await playground.stack.queue.peek(job.record.task)).attempts or 0) > 1
+
+    await until(was_given_back, within=20)
+    start_worker(playground, registry_of(run, timedelta(hours=1)))
+    await playground.iterations(1)
+    assert ran == [ANNA]
