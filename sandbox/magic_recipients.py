@@ -124,6 +124,15 @@ _MODELS = [
     Fault("disconnect_before"),
 ]
 
+_VACANCIES = [
+    Fault("unauthorized"),
+    Fault("throttled", 1),
+    Fault("server_error"),
+    Fault("stored_then_error"),
+    Fault("disconnect_before"),
+    Fault("disconnect_after"),
+]
+
 
 def _numbered(faults: list[Fault], first: int, prefix: str = "") -> dict[str, Fault]:
     return {f"{prefix}{first + position}": fault for position, fault in enumerate(faults)}
@@ -136,4 +145,5 @@ MAGIC_RECIPIENTS = {
     "telegram-bot": _numbered(_TELEGRAM_BOT, 900_001),
     "email": {f"{fault.name.replace('_', '-')}@sandbox.example": fault for fault in _EMAIL},
     "models": {fault.name.replace("_", "-"): fault for fault in _MODELS},
+    "vacancies": {fault.name.replace("_", "-"): fault for fault in _VACANCIES},
 }

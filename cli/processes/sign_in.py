@@ -6,7 +6,6 @@ from pathlib import Path
 
 from cli.processes.data_directory import private_directory
 from cli.settings.settings import Settings
-from core.errors import SetupError
 from core.redis.store import Store
 from core.sign_in import SignIn, Tokens, Vault
 from core.sign_in.services import read_services
@@ -19,11 +18,9 @@ def open_sign_in(store: Store, settings: Settings) -> tuple[SignIn, Tokens] | No
     """None without ADA_SIGN_IN. Raises SetupError."""
     if settings.sign_in is None:
         return None
-    if settings.public_url is None:
-        raise SetupError("ADA_SIGN_IN needs ADA_PUBLIC_URL: the address under which a browser reaches the API")
     services, vault = read_services(settings.sign_in), Vault(secret_keys(settings))
     tokens = Tokens(store, vault, services)
-    return SignIn(store, vault, tokens, services, settings.public_url), tokens
+    return SignIn(store, vault, tokens, services, settings.public_url or f"http://{settings.http}"), tokens
 
 
 def secret_keys(settings: Settings) -> list[str]:

@@ -38,6 +38,8 @@ def _read_id(text: str) -> int | str:
     """An integer if the text is one in its usual form, else the text."""
     if not text:
         raise ValueError("The id is missing.")
+    if ":" in text:
+        raise ValueError("An id that contains a colon needs the JSON object.")
     is_number = text.isascii() and text.isdecimal() and len(text) < 19 and str(int(text)) == text
     return int(text) if is_number else text
 

@@ -54,6 +54,14 @@ RULES = [
     ("POST", "/v1/queue/tasks/{task_id}:bury", "admin", "stored"),
     ("POST", "/v1/queue/tasks/{task_id}:kick", "admin", "stored"),
     ("POST", "/v1/queue/tasks/{task_id}:cancel", "admin", "stored"),
+    ("POST", "/v1/jobs", "manage", "stored"),
+    ("GET", "/v1/jobs", "read", "none"),
+    ("GET", "/v1/jobs/{job_id}", "read", "none"),
+    ("POST", "/v1/jobs/{job_id}:pause", "manage", "stored"),
+    ("POST", "/v1/jobs/{job_id}:resume", "manage", "stored"),
+    ("POST", "/v1/jobs/{job_id}:stop", "manage", "stored"),
+    ("GET", "/v1/jobs/{job_id}/log", "read", "none"),
+    ("POST", "/v1/sign-in", "manage", "none"),
     ("POST", "/v1/webhooks", "manage", "stored"),
     ("GET", "/v1/webhooks", "manage", "none"),
     ("DELETE", "/v1/webhooks/{id}", "manage", "stored"),
@@ -131,7 +139,8 @@ def test_only_these_operations_need_no_key() -> None:
     """Invariant: such an operation shows nothing of a tenant, or has a secret of its own."""
     paths = {route.path for route in OPEN_ROUTES}
     of_providers = {"/v1/receipts/sms", "/v1/inbound/sms", "/v1/inbound/telegram", "/v1/inbound/vk"}
-    assert paths == {*of_providers, "/livez", "/readyz", "/metrics", "/openapi.json", "/docs", "/"}
+    of_services = {"/v1/sign-in/callback"}
+    assert paths == {*of_providers, *of_services, "/livez", "/readyz", "/metrics", "/openapi.json", "/docs", "/"}
 
 
 async def test_a_revoked_key_is_unknown(api: Api) -> None:
