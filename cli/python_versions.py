@@ -1,4 +1,4 @@
-"""The further Pythons of this machine, each with an environment of its own: `./ada check` runs tests on all of them."""
+"""The further Pythons of this machine, each with an environment of its own: `./ada check` runs tests on the newest."""
 
 import os
 import subprocess
