@@ -39,13 +39,14 @@ class Handlers:
         """Begins the run of an event, or finds it, and drives it.
 
         A repeat looks for the run first: its steps may have changed the person's state, and with it what would start.
+        So does an event that starts nothing, whose first attempt a process may have given back.
         """
         event = events.decode(attempt.body)
         stored = await self._begun(event) if attempt.task.crashed else None
         if stored is None:
             version = await self._versions.current(self._bot.version, self._bot.bot)
             names = await self._select(event, version)
-            stored = await self._begin(event, version, names) if names else None
+            stored = await (self._begin(event, version, names) if names else self._begun(event))
         if stored is not None:
             await self._drive(stored)
         return None

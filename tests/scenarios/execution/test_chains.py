@@ -7,13 +7,15 @@ import pytest
 
 from core.errors import StoreUnavailable
 from core.redis.store import Store
+from core.updates.events import identity, person_of
 from scenarios.context import Context
 from scenarios.endings import completed
 from scenarios.engine import Ending
-from scenarios.execution.runs import RunGone, Runs
+from scenarios.execution.runs import RunGone, Runs, run_id
 from scenarios.execution.versions import Versions
+from scenarios.reloading import ActiveBot
 from scenarios.schema import ActionType
-from tests.scenarios.execution.conftest import WITHIN, Installation, states
+from tests.scenarios.execution.conftest import PERSON, WITHIN, Installation, states
 from tests.support.stack import HOUR, TENANT
 from tests.support.waiting import until
 
@@ -165,6 +167,22 @@ async def test_an_event_without_a_trigger_begins_no_run(
     run = await installation.put("b")
     await until(lambda: "no trigger matches" in caplog.text, within=WITHIN)
     assert not await installation.exists(run)
+
+
+async def test_a_run_that_was_begun_goes_on_if_its_event_would_start_nothing_now(installation: Installation) -> None:
+    """The first attempt has changed the person's state, and was given back when its process stopped."""
+    installation.actions("    - {type: send, text: x}")
+    installation.write("triggers.yaml", "text: {state: {asked: s.main}}")
+    active, stack = ActiveBot(installation.folder), installation.stack
+    versions = Versions(stack.store)
+    event = {"id": "e1", "source": "test", "channel": "echo", "user_id": PERSON, "event_text": "b"}
+    run, person = run_id(identity(event), person_of(event), stack.store.shards), person_of(event)
+    version = await versions.current(active.version, active.bot)
+    await Runs(stack.store, versions, TENANT).begin(run, person, event, version, ["s.main"])
+    await installation.start()
+    assert await installation.put_event(event) == run
+    assert states(await installation.over(run)) == ["completed"]
+    assert installation.texts == ["x"]
 
 
 @pytest.mark.row("C-13")
