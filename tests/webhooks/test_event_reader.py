@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
 
 import pytest
 
@@ -247,6 +248,19 @@ async def is_behind(installation: Installation, webhook_id: str) -> bool:
 
 async def is_up_to_date(installation: Installation, webhook_id: str) -> bool:
     return not await is_behind(installation, webhook_id)
+
+
+async def test_the_oldest_messages_are_dropped_whenever_they_were_given_up(
+    installation: Installation, receiver: Receiver
+) -> None:
+    webhook, queue = await installation.add(receiver), installation.stack.queue
+    tasks = [await queue.put_task("webhooks", NewTask(str(number), TENANT, user=webhook.id)) for number in range(5)]
+    for task in reversed(tasks):
+        installation.stack.advance_clock(timedelta(minutes=1))
+        await queue.bury(task)
+    assert await installation.webhooks.drop_dead(webhook.id, 2) == 3
+    found = await queue.select(TaskFilter(user=webhook.id), 100)
+    assert [task.body for task in found if task.state == "buried"] == ["3", "4"]
 
 
 async def test_dead_letters_are_dropped_when_they_leave_no_room(installation: Installation, receiver: Receiver) -> None:
