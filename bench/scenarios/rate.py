@@ -47,7 +47,7 @@ async def measure_system(env: Environment, sandbox: HttpClient, system: str, cou
 
 
 async def all_answered(sandbox: HttpClient, count: int) -> None:
-    """Waits until the sandbox has received so many messages. Raises CommandFailed if it takes too long."""
+    """Waits until the sandbox has received this many messages. Raises CommandFailed if it takes too long."""
     deadline = time.monotonic() + _TIMEOUT
     while (newest := (await sandbox.call("GET", "/inbox.json?limit=1"))["newest"]) < count:
         if time.monotonic() > deadline:

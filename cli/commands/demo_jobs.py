@@ -1,7 +1,7 @@
 """The play of `./ada demo jobs`: the job of examples/job-hunter hunts for two users at the sandbox's service.
 
 Both sign in. Their jobs write a query from the profile, and apply to what it finds; in the middle the process is
-killed, and one user pauses. At the end everybody has applied to every vacancy exactly once.
+killed, and one user pauses. At the end each user has applied to every vacancy exactly once.
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
     an event with `callback_id` ─▶ tube `presses.<channel>` ─▶ the process of the bot, which has the token
 
-Guarantee: a press is acknowledged at most a few seconds after it came, or not at all: later nobody looks at it.
+Guarantee: a press is acknowledged at most a few seconds after it came, or not at all: later the person does not see it.
 """
 
 from collections.abc import Awaitable, Callable

@@ -24,7 +24,7 @@ _LISTS = {
     "last_name": "joined_last_names",
     "is_bot": "joined_is_bots",
 }
-"""Field of a person → the list of it for everybody who joined together."""
+"""Field of a person → the list of it for all who joined together."""
 
 Json = Mapping[str, Any]
 
@@ -51,7 +51,7 @@ def _message(update_id: str, message: Json, now: datetime) -> Arrival | None:
         base = {"message_id": int(message["message_id"]), **_at(message["date"])}
         return _joined(message["chat"], message["from"], members, f"m{message['message_id']}", base)
     if "from" not in message or not any(name in message for name in _CONTENTS):
-        return None  # nobody's, or only a notice, for example of a new title
+        return None  # without a person, or only a notice, for example of a new title
     text = message.get("text") or message.get("caption") or ""
     event = {
         **_head(update_id, "text", message["from"], message["chat"]),

@@ -1,6 +1,8 @@
 """The whole sandbox: actions of recipients, and the settings of a client."""
 
+import random
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +90,16 @@ async def test_a_taken_port_starts_nothing(directory: Path, session: ClientSessi
         await session.get(whole.vk.url)
 
 
+def unused_port() -> int:
+    """Outside the range from which the system takes ports for others meanwhile."""
+    for port in random.sample(range(20_000, 30_000), 100):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("no port is free")
+
+
 async def test_a_stopped_sandbox_frees_its_ports_and_starts_again(directory: Path) -> None:
-    first = Sandbox(directory)
+    first = Sandbox(directory, web_port=unused_port(), vk_port=unused_port())
     await first.start()
     web_port, vk_port = first.web.port, first.vk.port
     await first.stop()
