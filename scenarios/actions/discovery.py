@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pkgutil import iter_modules
 
 from msgspec import Struct
 
 import scenarios.actions as package
+from scenarios.packages import found_in_packages
 from scenarios.schema import ActionType
 
 GROUP = "ada.actions"
@@ -31,22 +32,6 @@ def installed_actions(points: Iterable[EntryPoint] | None = None) -> Actions:
     """All action types. A package that cannot be used is left out, the rest works; `points` by default those of the
     installed packages.
     """
-    types, broken = dict(own_actions()), {}
-    for point in entry_points(group=GROUP) if points is None else points:
-        found = declared_by(point)
-        if isinstance(found, str):
-            broken[point.name] = found
-        elif found.name in types:
-            broken[point.name] = f"there is already an action {found.name}"
-        else:
-            types[found.name] = found
-    return Actions(types, broken)
-
-
-def declared_by(point: EntryPoint) -> ActionType | str:
-    """The declaration that an entry point names, or why there is none."""
-    try:
-        found = point.load()
-    except Exception as error:  # noqa: BLE001 - a foreign package may raise anything while it is imported
-        return f"{point.value} cannot be imported: {type(error).__name__}: {error}"
-    return found if isinstance(found, ActionType) else f"{point.value} is not an ActionType"
+    own = own_actions()
+    added, broken = found_in_packages(ActionType, GROUP, points, own)
+    return Actions({**own, **added}, broken)

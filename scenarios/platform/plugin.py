@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from msgspec import Struct
 
 from scenarios.context import Services
+from scenarios.packages import found_in_packages
 
 GROUP = "ada.plugins"
 
@@ -26,22 +27,5 @@ def installed_plugins(points: Iterable[EntryPoint] | None = None) -> tuple[list[
     """The plugins, and the names of those that cannot be used with the reason; `points` by default those of the
     installed packages.
     """
-    plugins: dict[str, Plugin] = {}
-    broken: dict[str, str] = {}
-    for point in entry_points(group=GROUP) if points is None else points:
-        found = _loaded(point)
-        if isinstance(found, str):
-            broken[point.name] = found
-        elif found.name in plugins:
-            broken[point.name] = f"there is already a plugin {found.name}"
-        else:
-            plugins[found.name] = found
+    plugins, broken = found_in_packages(Plugin, GROUP, points)
     return list(plugins.values()), broken
-
-
-def _loaded(point: EntryPoint) -> Plugin | str:
-    try:
-        found = point.load()
-    except Exception as error:  # noqa: BLE001 - a foreign package may raise anything while it is imported
-        return f"{point.value} cannot be imported: {type(error).__name__}: {error}"
-    return found if isinstance(found, Plugin) else f"{point.value} is not a Plugin"

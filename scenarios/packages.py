@@ -1,0 +1,34 @@
+"""What installed packages add by entry points. A package that cannot be used is left out, with the reason."""
+
+from collections.abc import Collection, Iterable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+
+def found_in_packages(
+    kind: type[Any], group: str, points: Iterable[EntryPoint] | None, taken: Collection[str] = ()
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """(objects of this kind by their `name`, reasons by the names of entry points that could not be used).
+
+    `points`: by default those of the group in the installed packages. `taken`: names that exist already.
+    """
+    found: dict[str, Any] = {}
+    broken: dict[str, str] = {}
+    for point in entry_points(group=group) if points is None else points:
+        one = _loaded(point, kind)
+        if isinstance(one, str):
+            broken[point.name] = one
+        elif one.name in found or one.name in taken:
+            broken[point.name] = f"there is already one with the name {one.name}"
+        else:
+            found[one.name] = one
+    return found, broken
+
+
+def _loaded(point: EntryPoint, kind: type[Any]) -> Any:
+    """What an entry point names, or as text why it cannot be used."""
+    try:
+        found = point.load()
+    except Exception as error:  # noqa: BLE001 - a foreign package may raise anything while it is imported
+        return f"{point.value} cannot be imported: {type(error).__name__}: {error}"
+    return found if isinstance(found, kind) else f"{point.value} is not of the type {kind.__name__}"
