@@ -2,7 +2,7 @@
 -- ARGV    packed: suffix, tenant, request, due, expires, asked, limit, period, repeat_key, fingerprint, repeat_ms, recipients, fields
 --         request: name of this call, by which its repeat after a lost connection is recognised; asked: requested time if quiet hours have
 --         moved it, or 0; limit, period: quota of the sender, limit 0 for none; fields: history field, value, …
--- USES    timers, plan, parcels, due, turn, quota
+-- USES    timers, plan, parcels, due, due_turn, quota
 -- LATE    release_delivery, release_in_turn, quota_wait, count_send
 -- RETURNS ["accepted" | "repeated", suffix, state, due, requested time if it had passed or was moved, recipients] or one of
 --         ["used"] ["foreign"] ["payload"] ["quota", ms until the next delivery is allowed]; "accepted" with a quota is followed by

@@ -1,7 +1,7 @@
 -- reschedule: move a delivery that has not been released
 -- ARGV    suffix, tenant, due:int, asked:int
 --         asked: requested time if quiet hours have moved it to due, or 0
--- USES    timers, plan, outcome, parcels, due, turn
+-- USES    timers, plan, outcome, parcels, due, due_turn
 -- LATE    release_delivery, release_in_turn
 -- RETURNS ["moved", state, due, recipients, requested time if it had passed or was moved] or ["missing"] ["released", state] ["expires"]
 -- EVENTS  set and, if due, del of the order key; rescheduled, released, finished; from what fell due before: outcomes, reported, del of

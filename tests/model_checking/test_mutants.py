@@ -15,7 +15,7 @@ from tests.model_checking.tasks import Tasks
 from tests.support.servers import Server
 
 SAMPLE = (
-    ("queue/claim.lua", "redis.call(unpack(leases))"),
+    ("shared/claiming.lua", "redis.call('ZADD', lease_key(), unpack(page.leases))"),
     ("shared/lane.lua", "redis.call('ZPOPMIN', lane_key(tube, lane))"),
     ("shared/task.lua", "redis.call('ZADD', due_key(), due, id)"),
     ("shared/due.lua", "redis.call('HMGET', task_key(id), 'attempts', 'max', 'cancel')"),

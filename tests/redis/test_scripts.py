@@ -173,9 +173,9 @@ async def test_a_later_report_supersedes_an_earlier_one_exactly_by_their_ranks(s
 
 @on_both_servers
 async def test_an_error_in_a_script_names_the_file_and_the_line(stack: Stack) -> None:
-    lines = (LUA / "queue/claim.lua").read_text().splitlines()
-    line = next(n for n, text in enumerate(lines, 1) if "#tasks < most" in text)
-    with pytest.raises(ScriptFault, match=f"lua/queue/claim.lua:{line}"):
+    lines = (LUA / "shared/claiming.lua").read_text().splitlines()
+    line = next(n for n, text in enumerate(lines, 1) if "#page.tasks < most" in text)
+    with pytest.raises(ScriptFault, match=f"lua/shared/claiming.lua:{line}"):
         await stack.store.run("claim", 0, "t", "worker", "", "no number", 1, 1000, 1000)
 
 

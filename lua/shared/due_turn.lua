@@ -1,4 +1,4 @@
--- turn: releases a delivery that is due now, while earlier due deliveries still wait for a courier
+-- due_turn: releases a delivery that is due now, while earlier due deliveries still wait for a courier
 -- USES    timers, plan, parcels, due
 
 -- In a lane the earlier ones come first: one page of them is released now; behind more than a page this delivery stays scheduled.
