@@ -101,6 +101,10 @@ class ChildProcess:
         try:
             await asyncio.wait_for(self._process.wait(), _STOP_TIMEOUT)
         except TimeoutError:
-            send_signal(self._process, signal.SIGKILL)
-            await self._process.wait()
+            await self.kill()
         await self._reading
+
+    async def kill(self) -> None:
+        """Sends SIGKILL; returns when the process has ended."""
+        send_signal(self._process, signal.SIGKILL)
+        await self._process.wait()

@@ -2,6 +2,7 @@
 
 idle  bytes of a job that waits for its next iteration, and the CPU of all of them
 load  how late iterations begin; then one process is killed (kill -9): when all its jobs run again
+bot   how long a bot takes to answer without jobs, under their load, and after processes were killed
 """
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -9,15 +10,19 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from bench.harness.report import Rows
-from bench.jobs import idle, load
+from bench.jobs import bot, idle, load
 from bench.jobs.sizes import FULL, SHORT, Sizes
 
-PARTS: Mapping[str, Callable[[Sizes, Rows], Awaitable[None]]] = {"idle": idle.measure, "load": load.measure}
+PARTS: Mapping[str, Callable[[Sizes, Rows], Awaitable[None]]] = {
+    "idle": idle.measure,
+    "load": load.measure,
+    "bot": bot.measure,
+}
 
 
 def declare(parser: ArgumentParser) -> None:
     parser.add_argument("parts", nargs="*", type=part, metavar="PART", help=f"{', '.join(PARTS)} (all of these)")
-    parser.add_argument("--short", action="store_true", help="small sizes: everything in half a minute")
+    parser.add_argument("--short", action="store_true", help="small sizes: everything in a minute")
     parser.add_argument("--jobs", type=int, metavar="N", help=f"how many jobs ({FULL.jobs})")
 
 

@@ -13,7 +13,7 @@ from bench.queue.measurements import latency_columns, wait_until
 from core.model.clock import to_ms
 
 LONGER_THAN_LEASE = 2.0
-_FIRST_IN_MS = 1000
+FIRST_IN_MS = 1000
 _TIMEOUT = 120.0
 
 
@@ -21,7 +21,7 @@ async def measure(sizes: Sizes, rows: Rows) -> None:
     period = sizes.jobs / sizes.rate
     async with running_jobs(sizes) as bench:
         began = time.monotonic()
-        first = to_ms(bench.jobs.now()) + _FIRST_IN_MS
+        first = to_ms(bench.jobs.now()) + FIRST_IN_MS
         await store_busy(bench.jobs, sizes.jobs, first, period)
         log_progress(f"{sizes.jobs:,} jobs stored in {time.monotonic() - began:.1f} s")
         since = await next_round(first, period)
@@ -74,7 +74,7 @@ async def busy_process(bench: Bench) -> int:
 
     async def is_busy() -> bool:
         notes = bench.notes()
-        found[:] = [process for process in {note.process for note in notes} if len(held_by(notes, process)) > 1]
+        found[:] = [process.pid for process in bench.processes if len(held_by(notes, process.pid)) > 1]
         return bool(found)
 
     await wait_until(is_busy, _TIMEOUT, "an iteration")

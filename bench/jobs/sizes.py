@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Sizes:
     """`jobs`: how many. `seconds`: how long the CPU of idle jobs and the lateness of busy ones are measured. `rate`:
     iterations per second of all busy jobs together; `takes`: seconds of each. `lease`: seconds until the jobs of a dead
-    process are free.
+    process are free. `updates_per_s`: what people write to the bot.
     """
 
     jobs: int = 10_000
@@ -15,7 +15,8 @@ class Sizes:
     rate: float = 100.0
     takes: float = 0.5
     lease: int = 10
+    updates_per_s: float = 25.0
 
 
 FULL = Sizes()
-SHORT = Sizes(jobs=60, seconds=2.0, rate=20.0, lease=1)
+SHORT = Sizes(jobs=60, seconds=2.0, rate=20.0, lease=1, updates_per_s=10.0)

@@ -184,15 +184,17 @@ async def test_scenarios_are_compared_with_a_bare_aiogram_bot(capsys: pytest.Cap
 
 
 @pytest.mark.long
-async def test_jobs_report_bytes_idle_cpu_lateness_and_the_takeover_after_a_kill(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    none, weighed, idle, lateness, takeover = await rows_of(capsys, "jobs", "--short")
+@pytest.mark.timeout(400)
+async def test_jobs_report_bytes_idle_cpu_lateness_and_what_follows_a_kill(capsys: pytest.CaptureFixture[str]) -> None:
+    none, weighed, idle, lateness, takeover, *answers = await rows_of(capsys, "jobs", "--short")
     assert (none["idle_jobs"], idle["idle_jobs"]) == (0, 60)
     assert min(weighed["job_bytes"], weighed["job_log_bytes"], weighed["task_bytes"]) > 0
     assert 0 <= lateness["late_p50_ms"] <= lateness["late_p99_ms"] <= lateness["late_max_ms"]
     assert takeover["held"] > 1
     assert takeover["run_again_s"] > 0
+    assert [row["jobs"] for row in answers] == ["none", "under load", "a process killed", "all killed"]
+    assert all(row["n"] == 30 and 0 < row["answer_p50_ms"] <= row["answer_p99_ms"] for row in answers)
+    assert all(row["held"] > 1 and row["run_again_s"] > 0 for row in answers[2:])
 
 
 def test_an_unknown_part_or_peer_is_wrong_usage() -> None:
