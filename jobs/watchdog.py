@@ -1,16 +1,21 @@
-"""Finds jobs that have no task any more, and gives them one (U-13).
+"""Looks at jobs whose iteration is overdue: one without a task gets one (U-13), one that waits for code says so.
 
-A job and its task are stored in one step, so this happens only if an operator has cancelled or purged the task, or data
-were restored from an old copy. What runs is left alone: its task exists.
+A job and its task are stored in one step, so a task is missing only if an operator has cancelled or purged it, or data
+were restored from an old copy. A job waits if a deploy has removed its class, or has not yet brought it. What runs is
+left alone.
 """
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from datetime import timedelta
 
+from msgspec.structs import replace
+
 from core.errors import NotFound, StoreError
-from core.jobs import JobId, Jobs, StoredJob
+from core.jobs import JobId, Jobs, JobState, Schedule, StoredJob
 from core.model.clock import to_ms
+from core.model.states import TaskState
 from core.queue import Queue
 from core.redis.store import Store
 
@@ -18,48 +23,64 @@ log = logging.getLogger(__name__)
 
 EVERY = timedelta(seconds=10)
 LATE = timedelta(seconds=30)
-"""An iteration that was due so long ago is looked for."""
+"""An iteration that was due so long ago is looked at."""
 
 _PAGE = 100
 
 
 class Watchdog:
-    """One per process that runs jobs."""
+    """One per process that runs jobs. `schedules`: the kinds that this process runs."""
 
-    def __init__(self, store: Store, jobs: Jobs) -> None:
+    def __init__(self, store: Store, jobs: Jobs, schedules: Mapping[str, Schedule]) -> None:
         self._store = store
         self._jobs = jobs
+        self._schedules = schedules
         self._queue = Queue(store)
+        self._starts = [0] * store.shards  # of the next page
 
     async def run(self) -> None:
-        """Look every ten seconds until cancelled."""
+        """Publish the kinds of this process and look, every ten seconds, until cancelled."""
         while True:
             try:
+                await self._jobs.kinds.publish(self._schedules)
                 await self.look()
             except StoreError as fault:
                 log.warning("jobs are not watched: %s", fault)
             await asyncio.sleep(EVERY.total_seconds())
 
     async def look(self) -> int:
-        """Returns how many jobs were given a task."""
-        before, found = to_ms(self._jobs.now() - LATE), 0
-        for shard in range(self._store.shards):
-            start = 0
-            while page := await self._jobs.storage.overdue(shard, before, start, _PAGE):
-                found += sum([await self._give_task(job_id) for job_id in page])
-                start += _PAGE
-        return found
+        """Look at one page of each shard; the next call goes on after it. Returns how many jobs were changed."""
+        return sum([await self._look_at_page(shard) for shard in range(self._store.shards)])
 
-    async def _give_task(self, job_id: JobId) -> bool:
+    async def _look_at_page(self, shard: int) -> int:
+        before, start = to_ms(self._jobs.now() - LATE), self._starts[shard]
+        page = await self._jobs.storage.overdue(shard, before, start, _PAGE)
+        self._starts[shard] = start + _PAGE if len(page) == _PAGE else 0
+        return sum([await self._look_at(job_id) for job_id in page])
+
+    async def _look_at(self, job_id: JobId) -> bool:
         job = await self._jobs.storage.read(job_id)
-        if job is None or not job.record.has_task or await self._has_task(job):
+        if job is None or not job.record.has_task:
             return False
-        log.warning("job %s has no task; it gets one", job_id.name)
-        return await self._jobs.storage.save(job, "found without a task") is not None
+        state = await self._task_state(job)
+        if state is None:
+            log.warning("job %s has no task; it gets one", job_id.name)
+            return await self._jobs.storage.save(job, "found without a task") is not None
+        if state is TaskState.TAKEN or job.record.state is not JobState.RUNNING:
+            return False
+        return await self._explain_waiting(job)
 
-    async def _has_task(self, job: StoredJob) -> bool:
+    async def _explain_waiting(self, job: StoredJob) -> bool:
+        reason = await self._jobs.kinds.waiting(job.id.kind)
+        if not reason or reason == job.record.reason:
+            return False
+        waiting = StoredJob(job.id, replace(job.record, reason=reason), job.version)
+        return await self._jobs.storage.save(waiting, reason, puts_task=False) is not None
+
+    async def _task_state(self, job: StoredJob) -> TaskState | None:
+        """None if the job has no task, or one that has ended."""
         try:
             task = await self._queue.peek(job.record.task)
         except NotFound:
-            return False
-        return task.ended is None
+            return None
+        return None if task.ended is not None else task.state

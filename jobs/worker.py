@@ -1,4 +1,4 @@
-"""Runs the iterations of jobs: a worker of the tube `jobs`, in any number of processes.
+"""Runs the iterations of jobs: one worker of the queue for each kind that this process has, in any number of processes.
 
     task ─▶ the job, if it is still the task's ─▶ begin ─▶ Job.run ─▶ end: the next iteration's task in the same step
 
@@ -11,19 +11,19 @@ import logging
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
-import msgspec
 from msgspec.structs import replace
 
 from core.errors import AdaError, Refused
 from core.jobs import Actor, JobRecord, Jobs, JobState, StoredJob
-from core.jobs.storage import ATTEMPTS, TUBE, TaskBody
+from core.jobs.storage import job_id_of, tube_of
 from core.model.backoff import Backoff
 from core.model.clock import from_ms, to_ms
-from core.queue import Attempt, Done, QueueClient, Result, Retry, Tube
+from core.queue import Attempt, Done, Handler, QueueClient, Result, Retry, Tube
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from jobs.iteration import Iteration
 from jobs.job import Job
+from jobs.old_tube import OLD_TUBE, OldTube
 from jobs.outside import Outside
 from jobs.registry import Registry
 from jobs.signals import Finished, Interrupted, Lost, Pause
@@ -33,14 +33,12 @@ log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=10)
 _BACKOFF = Backoff(timedelta(seconds=2), timedelta(minutes=5))
-KIND_WAIT = timedelta(minutes=10)
-"""How long a job waits for a process that knows its kind: another version may run beside this one."""
-
-_KIND_ATTEMPTS = 120
+_ATTEMPTS = 1_000_000
+"""This worker counts failures itself: an attempt that was interrupted is none."""
 
 
 class JobWorker:
-    """One per process; to `run()` and to `stop()`."""
+    """One per process; to `run()` and to `stop()`. `concurrency`: how many iterations of each kind run at once."""
 
     def __init__(
         self,
@@ -50,59 +48,44 @@ class JobWorker:
         concurrency: int = 100,
         lease: timedelta = LEASE,
         outside: Outside | None = None,
-        kind_wait: timedelta = KIND_WAIT,
     ) -> None:
         self._client = client
-        self._kind_pause = kind_wait / _KIND_ATTEMPTS
         self._registry = registry
         self._lease = lease
         self._outside = outside or Outside(store)
         self.jobs = Jobs(store)
-        self.watchdog = Watchdog(store, self.jobs)
+        self.watchdog = Watchdog(store, self.jobs, registry.schedules)
         self._storage = self.jobs.storage
-        self._worker = client.worker(TUBE, self.handle, concurrency, lease=lease)
+        handlers: dict[str, Handler] = {tube_of(kind): self.handle for kind in registry.kinds}
+        handlers[OLD_TUBE] = OldTube(self._storage).handle
+        self._workers = {
+            tube: client.worker(tube, handler, concurrency, lease=lease) for tube, handler in handlers.items()
+        }
+        self._stopping = False
 
     async def run(self) -> None:
         """Run iterations until `stop()`."""
         await self.jobs.kinds.publish(self._registry.schedules)
-        await self._client.tubes.create(Tube(TUBE, attempts=ATTEMPTS))
+        for tube in self._workers:
+            await self._client.tubes.create(Tube(tube, attempts=_ATTEMPTS))
         watching = asyncio.create_task(self.watchdog.run())
         try:
-            await self._worker.run()
+            await asyncio.gather(*(worker.run() for worker in self._workers.values()))
         finally:
             await cancel_and_wait(watching)
 
     def stop(self, grace: timedelta) -> None:
         """End `run`: units in hand are finished, within `grace`; the rest goes back into the queue."""
-        self._worker.stop(grace)
+        self._stopping = True
+        for worker in self._workers.values():
+            worker.stop(grace)
 
     async def handle(self, attempt: Attempt) -> Result:
         """One attempt at one iteration."""
-        body = msgspec.json.decode(attempt.body, type=TaskBody)
-        job = await self._storage.read(body.job_id)
-        if job is None or job.record.generation != body.generation or not job.record.has_task:
+        job = await self._storage.read(job_id_of(attempt.task.lane))
+        if job is None or job.record.generation != int(attempt.body) or not job.record.has_task:
             return None
-        kind = self._registry.kinds.get(job.id.kind)
-        if kind is None:
-            return await self._wait_for_kind(job, attempt)
-        return await self._attempt(kind, job, attempt)
-
-    async def _wait_for_kind(self, job: StoredJob, attempt: Attempt) -> Result:
-        """Another process may know this kind. In the end the job has failed."""
-        waited = int(attempt.checkpoint or 0)
-        if waited < _KIND_ATTEMPTS:
-            return Retry(self._leave_to_others(), checkpoint=str(waited + 1))
-        await self.jobs.fail(job.id, f"no process knows the kind of job {job.id.kind!r}")
-        return None
-
-    def _leave_to_others(self) -> timedelta:
-        """How long until the next attempt, for which this process does not compete: otherwise the one that knows when
-        the task is due would always get it. Such tasks fall due at the same times.
-        """
-        now = timedelta(seconds=asyncio.get_running_loop().time())
-        pause = self._kind_pause - now % self._kind_pause
-        self._worker.leave_to_others(pause - self._kind_pause / 10, self._kind_pause / 5)
-        return pause
+        return await self._attempt(self._registry.kinds[job.id.kind], job, attempt)
 
     async def _attempt(self, kind: type[Job], job: StoredJob, attempt: Attempt) -> Result:
         holder = attempt.task.token
@@ -110,7 +93,7 @@ class JobWorker:
         if begun is None:  # it was changed at this moment
             return Retry(timedelta(0), checkpoint=attempt.checkpoint)
         steps = await self._storage.steps(job.id)
-        stopping = lambda: self._worker.stopping  # noqa: E731
+        stopping = lambda: self._stopping  # noqa: E731
         iteration = Iteration(self._storage, begun, holder, steps, stopping, self._lease, self._outside)
         try:
             await _run(kind, iteration)
@@ -139,7 +122,7 @@ class JobWorker:
 
     def _interrupted(self, attempt: Attempt) -> Result:
         """A shutdown gives the rest to another process; a pause, a stop or a lost lease leaves nothing to do."""
-        return Retry(timedelta(0), checkpoint=attempt.checkpoint) if self._worker.stopping else None
+        return Retry(timedelta(0), checkpoint=attempt.checkpoint) if self._stopping else None
 
     async def _pause(self, job: StoredJob, pause: Pause) -> Result:
         """A pause or a stop that somebody ordered meanwhile stays."""

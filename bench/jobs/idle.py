@@ -10,7 +10,7 @@ from bench.jobs.samples import TENANT, Bench, running_jobs, start_idle
 from bench.jobs.sizes import Sizes
 from bench.queue.measurements import server_size, transition_count, wait_until
 from core.jobs import JobId
-from core.jobs.storage import TUBE
+from core.jobs.storage import tube_of
 from core.redis.keys import KEYS
 
 MOST_BYTES, MOST_CPU = 1000, 1.0
@@ -36,11 +36,11 @@ async def measure(sizes: Sizes, rows: Rows) -> None:
 async def run_once(bench: Bench, numbers: Sequence[int]) -> None:
     """Starts jobs, and waits until each has had its first iteration."""
     redis = bench.env.redis
-    done = await transition_count(redis, TUBE, "done") + len(numbers)
+    done = await transition_count(redis, tube_of("idle"), "done") + len(numbers)
     await start_idle(bench.jobs, numbers)
 
     async def are_idle() -> bool:
-        return await transition_count(redis, TUBE, "done") == done
+        return await transition_count(redis, tube_of("idle"), "done") == done
 
     await wait_until(are_idle, _TIMEOUT, f"the first iteration of {len(numbers)} jobs")
 

@@ -1,6 +1,6 @@
 """The invariants of jobs (I22 to I24). Pure.
 
-I22: a job that runs, or whose pause ends by itself, has a live task in the tube `jobs`.
+I22: a job that runs, or whose pause ends by itself, has a live task in the tube `jobs.<kind>`.
 I23: the record of a job agrees with its state, the list of its tenant, the index `jobs_due` and the counts by state.
 I24: results of steps are kept only for an iteration that has begun and not ended.
 
@@ -17,7 +17,9 @@ from core.audit.directory_invariants import Entries, Implication, Premise, Read
 from core.audit.invariant import LIVE, Violation
 from core.redis.keys import KEYS
 
-TUBE = "jobs"
+OLD_TUBE = "jobs"
+"""Where an earlier version put the tasks of all kinds. They are moved when they fall due."""
+
 _RUNNING, _PAUSED = "running", "paused"
 _TASK_WHY = "the watchdog of `./ada jobs` gives it a new task"
 _COUNT_WHY = "the count is only shown"
@@ -67,7 +69,7 @@ def _of_job(shard: int, job: str, field: str, value: str) -> Iterator[Implicatio
     for read, holds, wanted in _places(shard, tenant, job, record):
         yield Implication("I23", (seen,), read, holds, wanted)
     if record.next is not None:
-        yield from _of_task(shard, seen, record)
+        yield from _of_task(shard, job, seen, record)
 
 
 def _places(shard: int, tenant: str, job: str, record: Record) -> Iterator[tuple[Read, "Holds", str]]:
@@ -78,11 +80,14 @@ def _places(shard: int, tenant: str, job: str, record: Record) -> Iterator[tuple
     yield Read("ZSCORE", KEYS["jobs_due"].at(shard), job), _is_score(due), f"{'absent' if due is None else due}"
 
 
-def _of_task(shard: int, seen: Premise, record: Record) -> Iterator[Implication]:
+def _of_task(shard: int, job: str, seen: Premise, record: Record) -> Iterator[Implication]:
+    wanted = f"jobs.{job.partition('/')[2].partition('.')[0]}"
     key = KEYS["task"].at(shard, record.task.partition(".")[2])
     live, tube = Read("HGET", key, "state"), Read("HGET", key, "tube")
     yield Implication("I22", (seen,), live, lambda found: found in LIVE, "a live task of its job", _TASK_WHY)
-    yield Implication("I22", (seen,), tube, lambda found: found == TUBE, f"in the tube {TUBE}", _TASK_WHY)
+    yield Implication(
+        "I22", (seen,), tube, lambda found: found in (wanted, OLD_TUBE), f"in the tube {wanted}", _TASK_WHY
+    )
 
 
 def _of_due(shard: int, _: str, job: str, __: str) -> Iterator[Implication]:

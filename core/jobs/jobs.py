@@ -43,14 +43,15 @@ class Jobs:
         Raises Invalid JOB_KIND_UNKNOWN, PARAMETERS_TOO_LARGE, TIMEZONE_UNKNOWN; Conflict JOB_ALREADY_RUNNING.
         """
         zone, given = zone_of(timezone), _checked(parameters or {})
-        schedule = await self.kinds.find(job_id.kind)
+        kind = await self.kinds.find(job_id.kind)
 
         def started(record: JobRecord, now: datetime) -> JobRecord:
-            due = to_ms(schedule.first(now, zone))
+            due = to_ms(kind.schedule.first(now, zone))
             return JobRecord(
                 record.state,
                 parameters=given,
                 timezone=timezone,
+                reason=kind.waiting,
                 generation=record.generation,
                 iteration=record.iteration,
                 anchor=due,

@@ -1,21 +1,35 @@
-"""The kinds of jobs of an installation: name → schedule, written by the processes that run them."""
+"""The kinds of jobs of an installation: name → schedule, written again and again by the processes that run them."""
 
 from collections.abc import Mapping
-from datetime import time, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 import msgspec
 
 from core.errors import Invalid
 from core.jobs.record import KIND
 from core.jobs.schedule import DailyWindow, Schedule
+from core.model.clock import to_ms
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
+FRESH = timedelta(minutes=1)
+"""A process publishes its kinds more often than that."""
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """`waiting`: what its jobs wait for now, "" if a process runs them."""
+
+    schedule: Schedule
+    waiting: str
+
 
 class _StoredKind(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`published`: by the process that did it last (ms)."""
+
     seconds: float
     begin: time | None = None
     end: time | None = None
+    published: int = 0
 
 
 class JobKinds:
@@ -29,32 +43,46 @@ class JobKinds:
         for name in schedules:
             if not KIND.fullmatch(name):
                 raise Invalid("JOB_KIND_MALFORMED", f"{name!r} is no name of a kind of job: {KIND.pattern}")
-        words = [word for name, schedule in schedules.items() for word in (name, _encoded(schedule))]
+        now = self._now()
+        words = [word for name, schedule in schedules.items() for word in (name, _encoded(schedule, now))]
         if words:
             await self._store.command("HSET", KEYS["job_kinds"].at(0), *words)
 
-    async def find(self, kind: str) -> Schedule:
+    async def find(self, kind: str) -> Kind:
         """Raises Invalid JOB_KIND_UNKNOWN."""
-        stored = await self._store.command("HGET", KEYS["job_kinds"].at(0), kind)
-        if stored is None:
+        text = await self._store.command("HGET", KEYS["job_kinds"].at(0), kind)
+        if text is None:
             known = ", ".join(await self.names()) or "none"
             raise Invalid("JOB_KIND_UNKNOWN", f"There is no kind of job {kind!r}; known are: {known}.", "kind")
-        return _decoded(stored)
+        stored = msgspec.json.decode(text, type=_StoredKind)
+        is_run = self._now() - stored.published < FRESH.total_seconds() * 1000
+        return Kind(_schedule_of(stored), "" if is_run else _waiting_for(kind))
+
+    async def waiting(self, kind: str) -> str:
+        """What jobs of this kind wait for now, "" if a process runs them."""
+        try:
+            return (await self.find(kind)).waiting
+        except Invalid:
+            return _waiting_for(kind)
 
     async def names(self) -> list[str]:
         """All kinds that a process has ever run here, sorted."""
         return sorted(await self._store.command("HKEYS", KEYS["job_kinds"].at(0)))
 
+    def _now(self) -> int:
+        return to_ms(datetime.now(UTC)) + self._store.clock_offset_ms
 
-def _encoded(schedule: Schedule) -> str:
+
+def _waiting_for(kind: str) -> str:
+    return f"waits for a process that runs jobs of the kind {kind!r}"
+
+
+def _schedule_of(stored: _StoredKind) -> Schedule:
+    window = DailyWindow(stored.begin, stored.end) if stored.begin is not None and stored.end is not None else None
+    return Schedule(timedelta(seconds=stored.seconds), window)
+
+
+def _encoded(schedule: Schedule, now: int) -> str:
     window = schedule.window
-    kind = _StoredKind(
-        schedule.period.total_seconds(), window.begin if window else None, window.end if window else None
-    )
-    return msgspec.json.encode(kind).decode()
-
-
-def _decoded(stored: str) -> Schedule:
-    kind = msgspec.json.decode(stored, type=_StoredKind)
-    window = DailyWindow(kind.begin, kind.end) if kind.begin is not None and kind.end is not None else None
-    return Schedule(timedelta(seconds=kind.seconds), window)
+    begin, end = (window.begin, window.end) if window else (None, None)
+    return msgspec.json.encode(_StoredKind(schedule.period.total_seconds(), begin, end, now)).decode()

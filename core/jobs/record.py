@@ -36,7 +36,8 @@ class JobId(Struct, frozen=True, order=True):
 
 
 class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True):
-    """Times in ms. `parameters`: what the job was started with. `paused_by`, `reason`: why it is not running, or "".
+    """Times in ms. `parameters`: what the job was started with. `paused_by`, `reason`: why it is not running, or
+    what it waits for, or "".
     `resume_at`: when a pause ends by itself.
 
     `generation`: grows when the job is started or resumed; tasks of earlier generations do nothing. `task`: the id of

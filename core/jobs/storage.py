@@ -15,22 +15,12 @@ from core.queue.task_ids import TaskIds
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
-TUBE = "jobs"
-ATTEMPTS = 1_000_000
-"""The worker counts failures itself: an attempt that was interrupted is none."""
 
-
-class TaskBody(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a task of the tube carries. `generation`: that of the job for which it was put."""
-
-    tenant: str
-    kind: str
-    user: str
-    generation: int
-
-    @property
-    def job_id(self) -> JobId:
-        return JobId(self.tenant, self.kind, self.user)
+def tube_of(kind: str) -> str:
+    """The tube of the iterations of a kind. In it, the lane of a task is the name of its job in keys, and its body the
+    generation of the job for which it was put.
+    """
+    return f"jobs.{kind}"
 
 
 class JobStorage:
@@ -60,8 +50,8 @@ class JobStorage:
         record, row = self._with_task(job, shard) if puts_task and not holder else (job.record, ())
         due = record.due if record.state is JobState.RUNNING else record.resume_at or ""
         change = secrets.token_hex(6)
-        words = (job.id.tenant, name, job.version, change, record.state, _json(record), due, holder, log, *row)
-        version = await self._store.run("save_job", shard, *words)
+        words = (job.id.tenant, name, job.version, change, record.state, _json(record), due, holder, log)
+        version = await self._store.run("save_job", shard, *words, tube_of(job.id.kind), *row)
         return StoredJob(job.id, record, version) if version else None
 
     async def end_iteration(self, job: StoredJob, holder: str, log: str) -> bool:
@@ -70,8 +60,8 @@ class JobStorage:
         """
         shard, name = self._place(job.id)
         record, row = self._with_task(job, shard)
-        arguments = (name, holder, job.version, _json(record), record.due, log, *row)
-        return bool(await self._store.run("end_iteration", shard, *arguments))
+        words = (name, holder, job.version, _json(record), record.due, log, tube_of(job.id.kind))
+        return bool(await self._store.run("end_iteration", shard, *words, *row))
 
     async def write(self, job_id: JobId, holder: str, kind: str, name: str, value: str, log: str = "") -> str:
         """Write a result of the iteration ("step"), an item ("unit") or only the log ("").
@@ -97,17 +87,8 @@ class JobStorage:
         moment = job.record.due if job.record.state is JobState.RUNNING else job.record.resume_at
         if not moment or job.record.state in (JobState.STOPPED, JobState.FAILED):
             return replace(job.record, task=""), ()
-        body = TaskBody(job.id.tenant, job.id.kind, job.id.user, job.record.generation)
-        task_id, lane = self._ids.next(), f"job:{job.id.tenant}/{job.id.name}"
-        task = NewTask(
-            msgspec.json.encode(body).decode(),
-            job.id.tenant,
-            lane=lane,
-            due=from_ms(moment),
-            kind=job.id.kind,
-            attempts=ATTEMPTS,
-            user=job.id.user,
-        )
+        task_id, lane = self._ids.next(), self._place(job.id)[1]
+        task = NewTask(str(job.record.generation), job.id.tenant, lane, due=from_ms(moment))
         return replace(job.record, task=f"{shard}.{task_id}"), task.row(task_id)
 
     async def names(self, tenant: str, shard: int, start: int, most: int) -> list[JobId]:

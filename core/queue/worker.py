@@ -101,7 +101,6 @@ class Worker:
         self._wake = asyncio.Event()
         self._stopping = False
         self._kept_timers: set[int] = set()  # shards
-        self._left_to_others = (0.0, 0.0)  # begin and end, by the clock of the event loop
         self.claims = 0
 
     async def run(self) -> None:
@@ -130,11 +129,6 @@ class Worker:
         self._wake.set()
         if grace is not None:
             asyncio.get_running_loop().call_later(grace.total_seconds(), self._cancel_running)
-
-    def leave_to_others(self, after: timedelta, lasts: timedelta) -> None:
-        """Claim no task for a while, which begins `after` this time: other workers get what falls due then."""
-        begin = asyncio.get_running_loop().time() + after.total_seconds()
-        self._left_to_others = begin, begin + lasts.total_seconds()
 
     def _cancel_running(self) -> None:
         for running in self._running:
@@ -170,12 +164,11 @@ class Worker:
     async def _claim(self, shard: int) -> float:
         started = asyncio.get_running_loop().time()
         room = self._options.max_entries - self._open_total
-        free = 0 if self._leaves(started) else self._options.max_tasks - len(self._running)
         claim = await self._queue.claim(
             self._tube,
             self.owner,
             shard=shard,
-            limit=max(0, min(free, room, _PAGE)),
+            limit=max(0, min(self._options.max_tasks - len(self._running), room, _PAGE)),
             budget=max(room, 0),
             lease=self._options.lease,
             max_sleep=self._options.max_sleep,
@@ -187,14 +180,7 @@ class Worker:
             self._start(task, claim)
         if claim.tasks and self._has_room():
             return 0.0
-        seconds = self._seconds_to_sleep(claim)
-        if self._leaves(started):
-            seconds = min(seconds, self._left_to_others[1] - started)
-        return seconds - (asyncio.get_running_loop().time() - started)
-
-    def _leaves(self, moment: float) -> bool:
-        begin, end = self._left_to_others
-        return begin <= moment < end
+        return self._seconds_to_sleep(claim) - (asyncio.get_running_loop().time() - started)
 
     def _seconds_to_sleep(self, claim: Claim) -> float:
         moments = [claim.opens_at] if claim.opens_at >= 0 else []

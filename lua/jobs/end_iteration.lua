@@ -1,6 +1,7 @@
 -- end_iteration: end an iteration and put the task of the next one
--- ARGV    id, holder, expected:int, document, due, log, task:rest
---         expected: the version with which the iteration began; document: the job with the next iteration; due: ms of it; task: as in put
+-- ARGV    id, holder, expected:int, document, due, log, tube, task:rest
+--         expected: the version with which the iteration began; document: the job with the next iteration; due: ms of it;
+--         tube: that of the kind of the job; task: as in put
 -- USES    new_tasks, job_log
 -- LATE    tick
 -- RETURNS 1; 0 if another attempt holds the job, or the job has changed since: nothing was written
@@ -14,5 +15,5 @@ redis.call('HSET', job_key(id), 'record', document, 'holder', '')
 redis.call('DEL', job_steps_key(id))
 redis.call('ZADD', jobs_due_key(), due, id)
 if log ~= '' then append_log(id, log) end
-add_tasks('jobs', task)
+add_tasks(tube, task)
 return 1

@@ -1,8 +1,8 @@
 -- save_job: create or change a job, if nothing has changed it meanwhile
--- ARGV    tenant, id, expected:int, change, state, document, due, holder, log, task:rest
+-- ARGV    tenant, id, expected:int, change, state, document, due, holder, log, tube, task:rest
 --         expected: the version that was read, 0 for a new job; change: a random name of this change; document: the job as JSON; due: ms of the next iteration, "" if none is due;
 --         holder: the token of the attempt that begins an iteration, "" if none does; log: a line for the live log, or "";
---         task: as in put, or nothing
+--         tube: that of the kind of the job; task: as in put, or nothing
 -- USES    new_tasks, job_log
 -- LATE    tick
 -- RETURNS the new version, also for a repetition; 0 if the job has another version by now: nothing was written
@@ -38,5 +38,5 @@ if state == 'stopped' or state == 'failed' then
   let_go(id)
 end
 if log ~= '' then append_log(id, log) end
-if task[1] then add_tasks('jobs', task) end
+if task[1] then add_tasks(tube, task) end
 return version + 1

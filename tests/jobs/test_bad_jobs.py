@@ -4,14 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-import pytest
-
-from core.jobs import JobId, JobState, Schedule
+from core.jobs import JobState, Schedule
 from core.queue import QueueClient
 from core.redis.keys import KEYS
 from jobs import Iteration, Job, JobWorker, Registry
 from tests.jobs.conftest import ANNA, Playground
-from tests.support.waiting import until
 
 ITEMS = 100_000
 REST = 50
@@ -30,9 +27,9 @@ def registry_of(run: Callable[[Iteration], Awaitable[None]], longest: timedelta)
     return Registry([Hunt])
 
 
-def start_worker(playground: Playground, registry: Registry, kind_wait: timedelta = timedelta(minutes=10)) -> None:
+def start_worker(playground: Playground, registry: Registry) -> None:
     store = playground.stack.store
-    playground.run_worker(JobWorker(store, QueueClient(store), registry, kind_wait=kind_wait))
+    playground.run_worker(JobWorker(store, QueueClient(store), registry))
 
 
 async def test_a_job_that_hangs_fails_after_its_longest_time(playground: Playground) -> None:
@@ -96,29 +93,3 @@ async def test_a_hundred_thousand_items_that_are_too_large_for_a_step_fail_with_
     await playground.jobs.start(ANNA)
     failed = await playground.in_state(JobState.FAILED)
     assert "The result of search has" in failed.record.reason
-
-
-async def test_a_job_whose_kind_no_process_knows_any_more_fails_and_says_so(playground: Playground) -> None:
-    start_worker(playground, Registry([]), kind_wait=timedelta(seconds=1))
-    await playground.jobs.start(ANNA)
-    failed = await playground.in_state(JobState.FAILED)
-    assert failed.record.reason == "no process knows the kind of job 'hunt'"
-
-
-@pytest.mark.row("U-14")
-async def test_a_job_waits_for_a_process_that_knows_its_kind(playground: Playground) -> None:
-    ran: list[JobId] = []
-
-    async def run(iteration: Iteration) -> None:
-        ran.append(ANNA)
-
-    start_worker(playground, Registry([]), kind_wait=timedelta(minutes=1))
-    job = await playground.jobs.start(ANNA)
-
-    async def was_given_back() -> bool:
-        return ((await playground.stack.queue.peek(job.record.task)).attempts or 0) > 1
-
-    await until(was_given_back, within=20)
-    start_worker(playground, registry_of(run, timedelta(hours=1)))
-    await playground.iterations(1)
-    assert ran == [ANNA]

@@ -338,7 +338,8 @@ async def test_the_watchdog_gives_a_job_without_a_task_a_new_one_and_leaves_othe
     other = await playground.jobs.start(JobId("university", "hunt", "2"))
     await playground.stack.queue.cancel(job.record.task)
     playground.stack.advance_clock(timedelta(minutes=1))
-    watchdog = Watchdog(playground.stack.store, playground.jobs)
+    await playground.jobs.kinds.publish(playground.registry.schedules)
+    watchdog = Watchdog(playground.stack.store, playground.jobs, {})
     assert await watchdog.look() == 1
     assert await watchdog.look() == 0
     assert (await playground.jobs.find(other.id)).version == other.version
