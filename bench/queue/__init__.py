@@ -6,14 +6,18 @@ cancel   cancels many tasks of one user while other tasks are put and done
 memory   bytes of a pending task; what is left after a drain
 rates    tasks put and done per second, compared with a trivial script on the same server
 latency  from put to the handler, at 100 tasks per second
+audit    seconds of an audit of many tasks
 peers    arq and SAQ with the same work; only when asked for, by this name or by --beside
+bullmq   BullMQ with the same work, in alternate rounds, on a plain Valkey over TCP; only by --beside
 """
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 
 from bench.harness.report import Rows
-from bench.queue import cancel, claim, due, latency, memory, peers, rates
+from bench.queue import audit, cancel, claim, due, latency, memory, peers, rates
+from bench.queue.bullmq import comparison
+from bench.queue.bullmq.systems import BULLMQ
 from bench.queue.sizes import FULL, SHORT, Sizes
 
 PARTS: Mapping[str, Callable[[Sizes, Rows], Awaitable[None]]] = {
@@ -23,6 +27,7 @@ PARTS: Mapping[str, Callable[[Sizes, Rows], Awaitable[None]]] = {
     "memory": memory.measure,
     "rates": rates.measure,
     "latency": latency.measure,
+    "audit": audit.measure,
 }
 PEERS = "peers"
 
@@ -32,12 +37,13 @@ def declare(parser: ArgumentParser) -> None:
         "parts", nargs="*", type=part, metavar="PART", help=f"{', '.join(PARTS)} (all of these), {PEERS}"
     )
     parser.add_argument("--short", action="store_true", help="small sizes: everything in a minute or two")
+    parser.add_argument("--rounds", type=int, metavar="N", help=f"rounds beside {BULLMQ} (5)")
     parser.add_argument(
         "--beside",
-        type=peers.names,
+        type=names,
         default=(),
         metavar="NAME,…",
-        help=f"also run {' and '.join(peers.PEERS)}, installed from PyPI into a temporary directory",
+        help=f"also run {', '.join(peers.PEERS)} (from PyPI) or {BULLMQ} (by npm), in a temporary directory",
     )
 
 
@@ -47,11 +53,22 @@ def part(word: str) -> str:
     return word
 
 
+def names(word: str) -> tuple[str, ...]:
+    """The systems to compare with, by their names with commas."""
+    found, known = tuple(word.split(",")), (*peers.PEERS, BULLMQ)
+    if unknown := [name for name in found if name not in known]:
+        raise ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(known)}")
+    return found
+
+
 async def measure(arguments: Namespace, rows: Rows) -> None:
     sizes = SHORT if arguments.short else FULL
     chosen = arguments.parts or ([] if arguments.beside else list(PARTS))
     for name, measure_part in PARTS.items():
         if name in chosen:
             await measure_part(sizes, rows)
-    if PEERS in chosen or arguments.beside:
-        await peers.measure(arguments.beside or tuple(peers.PEERS), sizes, rows)
+    beside = [name for name in arguments.beside if name in peers.PEERS]
+    if PEERS in chosen or beside:
+        await peers.measure(beside or tuple(peers.PEERS), sizes, rows)
+    if BULLMQ in arguments.beside:
+        await comparison.measure(arguments.short, arguments.rounds, rows)

@@ -7,7 +7,6 @@ fencing; Ada has both, ten tasks to a lane. Their tasks count as done when the h
 import asyncio
 import sys
 import tempfile
-from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,13 +30,6 @@ PEERS = {
 }
 _TIMEOUT = 600.0
 _WARM_UP = 100
-
-
-def names(word: str) -> tuple[str, ...]:
-    found = tuple(word.split(","))
-    if unknown := [name for name in found if name not in PEERS]:
-        raise ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(PEERS)}")
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ class Sizes:
     cancelled: int = 100_000
     drained: int = 100_000
     weighed: int = 20_000
+    audited: int = 100_000
     put: int = 40_000
     bulk: int = 100_000
     worked: int = 60_000
@@ -36,6 +37,7 @@ SHORT = Sizes(
     cancelled=1_000,
     drained=1_000,
     weighed=1_000,
+    audited=1_000,
     put=500,
     bulk=2_000,
     worked=1_000,

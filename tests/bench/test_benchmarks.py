@@ -142,6 +142,13 @@ async def test_queue_latency_counts_tasks_after_the_first_half_second(capsys: py
 
 
 @pytest.mark.long
+async def test_queue_audit_reads_every_task(capsys: pytest.CaptureFixture[str]) -> None:
+    (row,) = await rows_of(capsys, "queue", "audit", "--short")
+    assert (row["part"], row["n"]) == ("audit", 1000)
+    assert row["seconds"] > 0
+
+
+@pytest.mark.long
 async def test_people_reports_import_expansion_quotas_and_the_bot(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -1,0 +1,100 @@
+"""Ada's queue under the workload: `python -m bench.queue.bullmq.ada_program lanes|no-lanes REDIS_URL …` with
+
+put COUNT CALLERS PAGE    puts COUNT tasks, PAGE in each call; announces seconds and CPU seconds
+flow COUNT RATE           puts RATE tasks per second, without waiting for the answer to the previous put
+work FILE now             handles tasks until it is asked to stop, then announces the latencies (ms)
+work FILE wait            begins when the list GO has an element; announces the CPU seconds since then
+
+A handler parses the JSON and appends a line to FILE.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from redis.asyncio import Redis
+
+from bench.queue.bullmq.workload import CONCURRENCY, GO, TUBE, body, lane
+from cli.processes.startup import stop_requested
+from cli.processes.supervisor import announce
+from core.queue import Attempt, NewTask, QueueClient, connect
+
+Work = Callable[[QueueClient], Awaitable[None]]
+
+
+def task(lanes: bool, number: int) -> NewTask:
+    return NewTask(body(number), lane=lane(number) if lanes else "")
+
+
+async def put(lanes: bool, count: int, callers: int, page: int, client: QueueClient) -> None:
+    starts, began = iter(range(0, count, page)), time.perf_counter()
+    cpu = time.process_time()
+    await asyncio.gather(*(put_pages(lanes, starts, count, page, client) for _ in range(callers)))
+    announce(seconds=time.perf_counter() - began, cpu=time.process_time() - cpu)
+
+
+async def put_pages(lanes: bool, starts: Iterator[int], count: int, page: int, client: QueueClient) -> None:
+    """Puts the next page until none is left; the callers share the iterator."""
+    for start in starts:
+        if page == 1:
+            await client.put(TUBE, body(start), lane=lane(start) if lanes else "")
+        else:
+            await client.put_many(TUBE, [task(lanes, n) for n in range(start, min(start + page, count))])
+
+
+async def flow(lanes: bool, count: int, rate: int, client: QueueClient) -> None:
+    began = time.monotonic()
+    async with asyncio.TaskGroup() as puts:
+        for number in range(count):
+            puts.create_task(put_pages(lanes, iter([number]), count, 1, client))
+            await asyncio.sleep(max(0.0, began + (number + 1) / rate - time.monotonic()))
+    announce(put=count)
+
+
+async def work(url: str, file: Path, wait_for_go: bool, client: QueueClient) -> None:
+    stop, latencies = stop_requested(), list[float]()
+    with file.open("a", buffering=1) as lines:
+
+        async def handle(attempt: Attempt) -> None:
+            now = time.monotonic_ns()
+            parsed = json.loads(attempt.body)
+            latencies.append((now - parsed["put"]) / 1e6)
+            lines.write(f"{parsed['number']}\n")
+
+        worker = client.worker(TUBE, handle, CONCURRENCY)
+        announce(ready=True)
+        if wait_for_go:
+            await wait_for_signal(url)
+        began = time.process_time()
+        running = asyncio.create_task(worker.run())
+        await stop.wait()
+        worker.stop()
+        await running
+    if wait_for_go:
+        announce(cpu=time.process_time() - began)
+    else:
+        announce(latencies=latencies)
+
+
+async def wait_for_signal(url: str) -> None:
+    redis: Redis = Redis.from_url(url, client_name="bench", socket_timeout=None)
+    await redis.blpop([GO])
+    await redis.aclose()
+
+
+async def run(lanes: bool, url: str, what: str, *args: str) -> None:
+    verbs: Mapping[str, Callable[..., Work]] = {
+        "put": lambda count, callers, page: partial(put, lanes, int(count), int(callers), int(page)),
+        "flow": lambda count, rate: partial(flow, lanes, int(count), int(rate)),
+        "work": lambda file, when: partial(work, url, Path(file), when == "wait"),
+    }
+    async with connect(url) as client:
+        await verbs[what](*args)(client)
+
+
+if __name__ == "__main__":
+    asyncio.run(run(sys.argv[1] == "lanes", *sys.argv[2:]))

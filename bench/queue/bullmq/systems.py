@@ -1,0 +1,95 @@
+"""How the programs of Ada and of BullMQ are started, and when their work is over."""
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from redis.asyncio import Redis
+
+from bench.harness.child_process import clean_environment, python
+from bench.harness.report import log_progress
+from bench.queue.bullmq.workload import TUBE
+from bench.queue.measurements import transition_count
+from cli.command import CommandFailed
+
+BULLMQ = "bullmq"
+PACKAGES = ("bullmq@6.7.0", "ioredis@5.11.1")
+_PROGRAM = Path(__file__).with_name("bullmq_program.js")
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """`lanes`: whether its tasks have lanes. `command`: the program without its arguments. `done(redis, put)`: how many
+    of the `put` tasks have ended.
+    """
+
+    name: str
+    lanes: bool
+    command: Sequence[str]
+    done: Callable[[Redis, int], Awaitable[int]]
+
+    def __call__(self, url: str, what: str, *args: object) -> list[str]:
+        """The command line that does `what`."""
+        return [*self.command, url, what, *(str(one) for one in args)]
+
+
+def ada(lanes: bool) -> System:
+    option = "lanes" if lanes else "no-lanes"
+    command = [*python("bench.queue.bullmq.ada_program"), option]
+    return System(f"ada, {'with' if lanes else 'without'} lanes", lanes, command, ada_done)
+
+
+async def ada_done(redis: Redis, put: int) -> int:
+    return await transition_count(redis, TUBE, "done")
+
+
+def bullmq(directory: Path) -> System:
+    """`directory`: where it is installed."""
+    return System(BULLMQ, False, [node(), str(directory / _PROGRAM.name)], bullmq_done)
+
+
+async def bullmq_done(redis: Redis, put: int) -> int:
+    """What is neither waiting nor active has ended: ended jobs are not kept."""
+    async with redis.pipeline() as pipe:
+        for state in ("wait", "active"):
+            pipe.llen(f"bull:{TUBE}:{state}")
+        unfinished: list[int] = await pipe.execute()
+    return put - sum(unfinished)
+
+
+def node() -> str:
+    return program("node")
+
+
+def program(name: str) -> str:
+    """The path of a program. Raises CommandFailed."""
+    if found := shutil.which(name):
+        return found
+    raise CommandFailed(f"{name} is not on this machine; install Node.js with npm to compare with BullMQ")
+
+
+async def install(directory: Path) -> None:
+    """Installs BullMQ and its client with npm, and copies our program beside them. Raises CommandFailed."""
+    node()
+    log_progress(f"installing {' and '.join(PACKAGES)}")
+    options = ("--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=0")
+    process = await asyncio.create_subprocess_exec(
+        *(program("npm"), "install", "--prefix", str(directory), *options, *PACKAGES),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=clean_environment({}),
+        cwd=directory,
+    )
+    output, _ = await process.communicate()
+    if process.returncode:
+        raise CommandFailed(f"npm cannot install {PACKAGES[0]}: {reason(output.decode(errors='replace'))}")
+    shutil.copy(_PROGRAM, directory)
+
+
+def reason(output: str) -> str:
+    """The first error of npm that is not a bare code."""
+    errors = [line.partition("error ")[2].strip() for line in output.splitlines() if "error " in line]
+    told = [line for line in errors if line and not line.startswith(("code ", "syscall ", "errno ", "type "))]
+    return (told or errors or ["no reason given"])[0]
