@@ -33,6 +33,9 @@ log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=10)
 _BACKOFF = Backoff(timedelta(seconds=2), timedelta(minutes=5))
+_REASON = 500
+"""Characters of a reason that are kept."""
+
 _ATTEMPTS = 1_000_000
 """This worker counts failures itself: an attempt that was interrupted is none."""
 
@@ -102,7 +105,7 @@ class JobWorker:
         except Pause as pause:
             return await self._pause(begun, pause)
         except Finished as end:
-            return await self._finish(begun, str(end))
+            return await self._finish(begun, holder, str(end))
         except Exception as fault:  # noqa: BLE001 - whatever a job raises is its failure
             return await self._failed(kind, begun, attempt, fault)
         return await self._end(kind, begun, holder)
@@ -132,7 +135,8 @@ class JobWorker:
             log.info("job %s: not paused by %s: %s", job.id.name, pause.by, refusal.code)
         return None
 
-    async def _finish(self, job: StoredJob, reason: str) -> Result:
+    async def _finish(self, job: StoredJob, holder: str, reason: str) -> Result:
+        await self._log(job, holder, f"finished: {reason}" if reason else "finished")
         try:
             await self.jobs.stop(job.id, Actor.USER)
         except Refused as refusal:
@@ -145,12 +149,23 @@ class JobWorker:
         reason = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
         log.warning("job %s: iteration %s failed (%s): %s", job.id.name, job.record.iteration, failures, reason)
         if failures < kind.most_failures:
-            return Retry(_BACKOFF.pause(failures), checkpoint=str(failures))
+            return await self._try_again(kind, job, attempt, failures, reason)
         try:
-            await self.jobs.fail(job.id, reason[:500])
+            await self.jobs.fail(job.id, reason[:_REASON])
         except AdaError as refusal:
             log.info("job %s: not failed: %s", job.id.name, refusal)
         return Done()
+
+    async def _try_again(self, kind: type[Job], job: StoredJob, attempt: Attempt, failures: int, reason: str) -> Result:
+        """The live log shows it: the state of the job is `running` meanwhile."""
+        pause = _BACKOFF.pause(failures)
+        line = f"failure {failures} of {kind.most_failures}, tried again in {pause.total_seconds():.0f} s: {reason}"
+        await self._log(job, attempt.task.token, line)
+        return Retry(pause, checkpoint=str(failures))
+
+    async def _log(self, job: StoredJob, holder: str, text: str) -> None:
+        """Add a line to the live log, if this attempt still holds the job."""
+        await self._storage.write(job.id, holder, "", "", "", text[:_REASON])
 
     def _now(self) -> int:
         return to_ms(self.jobs.now())

@@ -1,6 +1,7 @@
 """Jobs on a real server: results and units are kept, states hold, nothing is done twice."""
 
 import asyncio
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -284,11 +285,15 @@ async def test_an_iteration_that_keeps_failing_fails_the_job_with_its_reason(pla
     async def run(iteration: Iteration) -> None:
         raise ValueError("nonsense from the model")
 
-    playground.run, playground.most_failures = run, 1
+    playground.run, playground.most_failures = run, 2
     playground.start_worker()
     await playground.jobs.start(ANNA)
     failed = await playground.in_state(JobState.FAILED)
     assert failed.record.reason == "ValueError: nonsense from the model"
+    lines = [line.text for line in await playground.jobs.log.last(ANNA)]
+    assert lines[0] == "started by user"
+    assert re.fullmatch("failure 1 of 2, tried again in [12] s: ValueError: nonsense from the model", lines[1])
+    assert lines[2:] == ["failed: ValueError: nonsense from the model"]
     again = await playground.jobs.start(ANNA)
     assert again.record.state is JobState.RUNNING
 
@@ -315,6 +320,8 @@ async def test_a_job_may_end_by_itself(playground: Playground) -> None:
     playground.start_worker()
     await playground.jobs.start(ANNA)
     await playground.in_state(JobState.STOPPED)
+    lines = [line.text for line in await playground.jobs.log.last(ANNA)]
+    assert lines == ["started by user", "finished: hired", "stopped by user"]
 
 
 async def test_unknown_kinds_jobs_and_zones_are_refused(playground: Playground) -> None:
