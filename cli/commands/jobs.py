@@ -4,6 +4,7 @@ The process: exit code 0 after a request to stop; units in hand are finished fir
 """
 
 import asyncio
+import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
@@ -20,6 +21,7 @@ from cli.processes.supervisor import announce
 from cli.settings.settings import Configuration, load
 from core.errors import Invalid
 from core.jobs import Actor, JobId, Jobs, JobState, StoredJob
+from core.jobs.job_log import BEGIN
 from core.jobs.views import view_of
 from core.queue import QueueClient
 
@@ -42,6 +44,7 @@ def declare(parser: ArgumentParser) -> None:
     pause_parser.add_argument("--reason", default="", help="shown to the user")
     log_parser = actions.add_parser("log", help="show the last lines of a job's log")
     log_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of lines ({_LIMIT})")
+    log_parser.add_argument("--follow", action="store_true", help="then each new line, until Ctrl-C")
     show_parser = actions.add_parser("show", help="show one job")
     resume_parser = actions.add_parser("resume", help="let a paused job go on where it was")
     stop_parser = actions.add_parser("stop", help="end a job; it can be started again")
@@ -133,8 +136,13 @@ async def stop(jobs: Jobs, arguments: Namespace) -> int:
 
 async def show_log(jobs: Jobs, arguments: Namespace) -> int:
     job = await jobs.find(_job(arguments))
-    for line in await jobs.log.last(job.id, arguments.limit):
+    lines = await jobs.log.last(job.id, arguments.limit)
+    for line in lines:
         print_result(arguments, line, format_log_line(line))
+    if arguments.follow:
+        async for line in jobs.log.follow(job.id, lines[-1].id if lines else BEGIN):
+            print_result(arguments, line, format_log_line(line))
+            sys.stdout.flush()
     return SUCCESS
 
 

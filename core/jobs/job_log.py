@@ -1,27 +1,35 @@
-"""The live log of a job: the last lines, and those that follow (U-22).
+"""The live log of a job: the last 1000 lines, numbered from 1, and those that follow (U-22).
 
-A line has an id, and reading goes on after the last line that a reader has seen. About 1000 lines are kept.
+A reader goes on after the last line that it has seen. It sleeps without polling: a follower sets the job's bell, a new
+line deletes it (`lua/shared/job_log.lua`), and that wakes all followers of the job.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
+from contextlib import suppress
 from datetime import datetime
 
 from msgspec import Struct
 
+from core.errors import ScriptFault, StoreFull
 from core.jobs.record import JobId
 from core.jobs.storage import place_of
 from core.model.clock import from_ms
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
+from core.redis.keyspace_events import KeyspaceEvents
 from core.redis.store import Store
-from core.redis.stream_reader import StreamReader, entry_fields
 
-BEGIN = "0-0"
+BEGIN = "0"
+_PAGE = 50
+LONGEST_SLEEP = 10.0
+"""Seconds. A lost event costs a follower no more."""
+
+_BELL_MS = 60_000
 
 
 class LogLine(Struct, frozen=True):
-    """`id`: of the entry; `at`: when it was written."""
+    """`id`: its number; `at`: when it was written."""
 
     id: str
     at: datetime
@@ -36,28 +44,48 @@ class JobLog:
 
     async def last(self, job_id: JobId, most: int = 100) -> list[LogLine]:
         """The last lines, the oldest first."""
-        found = await self._store.command("XREVRANGE", self._key(job_id), "+", "-", "COUNT", most)
-        return [_line(entry_id, entry_fields(flat)) for entry_id, flat in reversed(found)]
+        return await self._from(job_id, -most)
 
     async def follow(self, job_id: JobId, after: str = BEGIN) -> AsyncGenerator[LogLine, None]:
         """The lines after the line `after`, and then every new one, without end."""
-        lines: asyncio.Queue[LogLine] = asyncio.Queue()
-
-        def on_entry(entry_id: str, fields: Mapping[str, str]) -> None:
-            lines.put_nowait(_line(entry_id, fields))
-
-        reader = StreamReader(self._store, self._key(job_id), after, on_entry)
-        reading = asyncio.create_task(reader.run())
+        news, seen, bell = asyncio.Event(), int(after), self._key("job_bell", job_id)
+        listening = asyncio.create_task(KeyspaceEvents(self._store, {bell: news.set}).run())
         try:
             while True:
-                yield await lines.get()
+                news.clear()
+                with suppress(StoreFull):
+                    await self._store.command("SET", bell, "", "PX", _BELL_MS)
+                for line in await self._after(job_id, seen):
+                    seen = int(line.id)
+                    yield line
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(news.wait(), LONGEST_SLEEP)
         finally:
-            await cancel_and_wait(reading)
+            await cancel_and_wait(listening)
 
-    def _key(self, job_id: JobId) -> str:
+    async def _after(self, job_id: JobId, seen: int) -> list[LogLine]:
+        """The lines after the number `seen`; all, if the log is not the one in which that was seen."""
+        lines = await self._from(job_id, -_PAGE)
+        if lines and int(lines[0].id) > seen + 1:
+            lines = await self._from(job_id, 0)
+        is_other = lines and int(lines[-1].id) < seen
+        return [line for line in lines if is_other or int(line.id) > seen]
+
+    async def _from(self, job_id: JobId, start: int) -> list[LogLine]:
+        """The lines from this place on. The log of an earlier version, a stream, counts as empty."""
+        try:
+            found = await self._store.command("LRANGE", self._key("job_log", job_id), start, -1)
+        except ScriptFault as fault:
+            if not str(fault).startswith("WRONGTYPE"):
+                raise
+            return []
+        return [_line(entry) for entry in found]
+
+    def _key(self, kind: str, job_id: JobId) -> str:
         shard, name = place_of(job_id, self._store.shards)
-        return KEYS["job_log"].at(shard, name)
+        return KEYS[kind].at(shard, name)
 
 
-def _line(entry_id: str, fields: Mapping[str, str]) -> LogLine:
-    return LogLine(entry_id, from_ms(entry_id.partition("-")[0]), fields.get("line", ""))
+def _line(entry: str) -> LogLine:
+    number, ms, text = entry.split(" ", 2)
+    return LogLine(number, from_ms(ms), text)

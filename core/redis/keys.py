@@ -473,7 +473,10 @@ _TABLE = [
     ),
     Key("job_steps", "job-steps:{s}:<id>", "hash", Lifetime.WORK, "what the iteration that has begun has stored"),
     Key("job_units", "job-units:{s}:<id>", "hash", Lifetime.FOREVER, "what became of a job's items and effects"),
-    Key("job_log", "job-log:{s}:<id>", "stream", Lifetime.FOREVER, "the last lines of a job's live log, about 1000"),
+    Key(
+        "job_log", "job-log:{s}:<id>", "list", Lifetime.FOREVER, "the last 1000 lines of a job: number, ms, text"
+    ),
+    Key("job_bell", "job-bell:{s}:<id>", "string", Lifetime.TTL, "exists while the log of a job is followed"),
     Key(
         "run",
         "run:{s}:<run>",

@@ -24,7 +24,7 @@ PlainRequest = Request[None, NoParameters]
 ChangeRequest = Request[schemas.JobChange | None, NoParameters]
 
 _PAGE = 100
-_LINE = re.compile(r"[0-9]{1,15}-[0-9]{1,10}")
+_LINE = re.compile(r"[0-9]{1,15}")
 
 
 async def start(request: Request[schemas.JobRequest, NoParameters]) -> Response:

@@ -42,9 +42,9 @@ class JobQuery(RequestModel, frozen=True):
 
 
 class LogQuery(RequestModel, frozen=True):
-    """`after`: the id of the last line that the client has seen; Last-Event-ID wins."""
+    """`after`: the number of the last line that the client has seen; Last-Event-ID wins."""
 
-    after: Annotated[str, Meta(pattern="^[0-9]{1,15}-[0-9]{1,10}$")] | UnsetType = UNSET
+    after: Annotated[str, Meta(pattern="^[0-9]{1,15}$")] | UnsetType = UNSET
 
 
 class JobPage(Struct):

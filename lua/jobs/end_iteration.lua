@@ -5,7 +5,7 @@
 -- USES    new_tasks, job_log
 -- LATE    tick
 -- RETURNS 1; 0 if another attempt holds the job, or the job has changed since: nothing was written
--- EVENTS  del of bells; for deliveries that fell due before: outcomes, reported, released and finished
+-- EVENTS  del of bells, also that of the job's log; for deliveries that fell due before: outcomes, reported, released and finished
 -- INVARIANT I22, I23, I24; an iteration ends once
 
 local stored = redis.call('HMGET', job_key(id), 'holder', 'version')

@@ -6,7 +6,7 @@
 -- USES    new_tasks, job_log
 -- LATE    tick
 -- RETURNS the new version, also for a repetition; 0 if the job has another version by now: nothing was written
--- EVENTS  del of bells; for deliveries that fell due before: outcomes, reported, released and finished
+-- EVENTS  del of bells, also that of the job's log; for deliveries that fell due before: outcomes, reported, released and finished
 -- INVARIANT I22, I23, I24; each change is seen once
 
 -- The attempt that still runs may record the unit in hand, but no results of steps: a new start must not use them.

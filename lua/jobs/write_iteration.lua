@@ -5,7 +5,7 @@
 -- USES    job_log
 -- RETURNS the state of the job; "lost" if another attempt holds it: nothing was written; "stopped" if it was stopped meanwhile, even if it
 --         was started again: only a unit and the log were written
--- EVENTS  none
+-- EVENTS  del of the bell of the job's log
 -- INVARIANT I24; only the attempt that began the iteration last writes
 
 local stored = redis.call('HMGET', job_key(id), 'holder', 'state')
