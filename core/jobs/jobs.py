@@ -144,9 +144,9 @@ class Jobs:
             if job and verb is not Verb.STOP:
                 check_actor(by, job.record.paused_by)
             record, now = (job.record if job else JobRecord(state)), self.now()
-            after = replace(
-                changed(record, now), state=state, generation=record.generation + 1, changed=to_ms(now), failures=0
-            )
+            after = replace(changed(record, now), state=state, generation=record.generation + 1)
+            if job:
+                after = replace(after, changed=to_ms(now))
             if saved := await self.storage.save(StoredJob(job_id, after, job.version if job else 0), log):
                 return saved
         raise Conflict("JOB_CHANGES_TOO_OFTEN", "The job is being changed by others all the time. Try again.")

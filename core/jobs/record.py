@@ -36,14 +36,13 @@ class JobId(Struct, frozen=True, order=True):
 
 
 class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True):
-    """Times in ms. `parameters`: what the job was started with. `paused_by`, `reason`: why it is not running, or
-    what it waits for, or "".
-    `resume_at`: when a pause ends by itself.
+    """Times in ms. `parameters`: what the job was started with. `paused_by`, `reason`: why it is not running, or what
+    it waits for, or "". `resume_at`: when a pause ends by itself. `created`: when it was started first, `changed`: when
+    its state was changed last, 0 if never since.
 
     `generation`: grows when the job is started or resumed; tasks of earlier generations do nothing. `task`: the id of
     the task that carries the next iteration. `iteration`: its number, from 0. `anchor`: when the first iteration was
-    due, `due`: when this one is. `begun`: it has begun and not ended. `failures`: how often
-    in a row it has raised.
+    due, `due`: when this one is. `begun`: it has begun and not ended.
     """
 
     state: JobState
@@ -58,7 +57,6 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
     anchor: int = 0
     due: int = 0
     begun: bool = False
-    failures: int = 0
     created: int = 0
     changed: int = 0
     last_run: int = 0

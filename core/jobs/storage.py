@@ -1,6 +1,5 @@
 """Jobs in Redis: a hash per job, its results, its units, its log. Called by `core.jobs.jobs` and `jobs/`."""
 
-import secrets
 from collections.abc import Mapping
 from zlib import crc32
 
@@ -49,8 +48,7 @@ class JobStorage:
         shard, name = self._place(job.id)
         record, row = self._with_task(job, shard) if puts_task and not holder else (job.record, ())
         due = record.due if record.state is JobState.RUNNING else record.resume_at or ""
-        change = secrets.token_hex(6)
-        words = (job.id.tenant, name, job.version, change, record.state, _json(record), due, holder, log)
+        words = (job.id.tenant, name, job.version, record.state, _json(record), due, holder, log)
         version = await self._store.run("save_job", shard, *words, tube_of(job.id.kind), *row)
         return StoredJob(job.id, record, version) if version else None
 

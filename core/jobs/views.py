@@ -41,7 +41,7 @@ def view_of(job: StoredJob) -> JobView:
         record.state,
         record.iteration,
         from_ms(record.created),
-        from_ms(record.changed),
+        from_ms(record.changed or record.created),
         record.timezone,
         record.parameters,
         paused_by=record.paused_by,

@@ -469,13 +469,11 @@ _TABLE = [
         "job:{s}:<id>",
         "hash",
         Lifetime.FOREVER,
-        "`version`, `change` (its name), `state`, `record` (JSON), `holder` (its attempt)",
+        "`version`, `state`, `record` (JSON), `holder` (the attempt that runs)",
     ),
     Key("job_steps", "job-steps:{s}:<id>", "hash", Lifetime.WORK, "what the iteration that has begun has stored"),
     Key("job_units", "job-units:{s}:<id>", "hash", Lifetime.FOREVER, "what became of a job's items and effects"),
-    Key(
-        "job_log", "job-log:{s}:<id>", "list", Lifetime.FOREVER, "the last 1000 lines of a job: number, ms, text"
-    ),
+    Key("job_log", "job-log:{s}:<id>", "list", Lifetime.FOREVER, "the last 1000 lines of a job: number, ms, text"),
     Key("job_bell", "job-bell:{s}:<id>", "string", Lifetime.TTL, "exists while the log of a job is followed"),
     Key(
         "run",

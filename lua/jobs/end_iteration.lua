@@ -11,7 +11,8 @@
 local stored = redis.call('HMGET', job_key(id), 'holder', 'version')
 if stored[1] ~= holder or tonumber(stored[2]) ~= expected then return 0 end
 redis.call('HINCRBY', job_key(id), 'version', 1)
-redis.call('HSET', job_key(id), 'record', document, 'holder', '')
+redis.call('HSET', job_key(id), 'record', document)
+redis.call('HDEL', job_key(id), 'holder')
 redis.call('DEL', job_steps_key(id))
 redis.call('ZADD', jobs_due_key(), due, id)
 if log ~= '' then append_log(id, log) end

@@ -1,6 +1,6 @@
 -- save_job: create or change a job, if nothing has changed it meanwhile
--- ARGV    tenant, id, expected:int, change, state, document, due, holder, log, tube, task:rest
---         expected: the version that was read, 0 for a new job; change: a random name of this change; document: the job as JSON; due: ms of the next iteration, "" if none is due;
+-- ARGV    tenant, id, expected:int, state, document, due, holder, log, tube, task:rest
+--         expected: the version that was read, 0 for a new job; document: the job as JSON; due: ms of the next iteration, "" if none is due;
 --         holder: the token of the attempt that begins an iteration, "" if none does; log: a line for the live log, or "";
 --         tube: that of the kind of the job; task: as in put, or nothing
 -- USES    new_tasks, job_log
@@ -12,20 +12,20 @@
 -- The attempt that still runs may record the unit in hand, but no results of steps: a new start must not use them.
 local function let_go(job)
   local attempt = redis.call('HGET', job_key(job), 'holder')
-  if attempt and attempt ~= '' and attempt:sub(1, 5) ~= 'late:' then
+  if attempt and attempt:sub(1, 5) ~= 'late:' then
     redis.call('HSET', job_key(job), 'holder', 'late:' .. attempt)
   end
 end
 
-local stored = redis.call('HMGET', job_key(id), 'version', 'state', 'change')
+local stored = redis.call('HMGET', job_key(id), 'version', 'state', 'record', 'holder')
 local version = tonumber(stored[1] or '0')
-if stored[3] == change then return version end
+if version == expected + 1 and stored[3] == document and (holder == '' or stored[4] == holder) then return version end
 if version ~= expected then return 0 end
 if stored[2] ~= state then
   if stored[2] then redis.call('HINCRBY', job_counts_key(tenant), stored[2], -1) end
   redis.call('HINCRBY', job_counts_key(tenant), state, 1)
 end
-redis.call('HSET', job_key(id), 'version', version + 1, 'change', change, 'state', state, 'record', document)
+redis.call('HSET', job_key(id), 'version', version + 1, 'state', state, 'record', document)
 if holder ~= '' then redis.call('HSET', job_key(id), 'holder', holder) end
 redis.call('ZADD', jobs_key(tenant), 'NX', now, id)
 if due == '' then
