@@ -7,6 +7,7 @@ const { Queue, Worker } = require("bullmq");
 const Redis = require("ioredis");
 
 const TUBE = "bench", GO = "bench:go", CONCURRENCY = 100, BODY_LENGTH = 200;
+const TEXT = "x".repeat(BODY_LENGTH + 2 - JSON.stringify({ number: 0, put: 0, text: "" }).length);
 const [url, what, ...args] = process.argv.slice(2);
 const connect = () => new Redis(url, { maxRetriesPerRequest: null });
 const announce = (facts) => new Promise((end) => process.stdout.write(`ready ${JSON.stringify(facts)}\n`, end));
@@ -15,9 +16,8 @@ const cpuSeconds = () => { const { user, system } = process.cpuUsage(); return (
 
 // BullMQ writes `data` as JSON and parses it before it calls the handler.
 function data(number) {
-  const parts = { number, put: nanoseconds(), text: "" };
-  parts.text = "x".repeat(BODY_LENGTH - JSON.stringify(parts).length);
-  return parts;
+  const put = nanoseconds();
+  return { number, put, text: TEXT.slice(String(number).length + String(put).length) };
 }
 
 async function put(count, callers, page) {
