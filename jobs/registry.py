@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
-from inspect import isabstract
+from inspect import isabstract, iscoroutinefunction
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from core.errors import SetupError
 from core.jobs import Schedule
+from core.jobs.record import KIND
 from jobs.job import Job
 
 GROUP = "ada.jobs"
@@ -21,7 +22,13 @@ class Registry:
     """Name → kind of job."""
 
     def __init__(self, kinds: Iterable[type[Job]]) -> None:
-        self.kinds: Mapping[str, type[Job]] = {kind.name: kind for kind in kinds}
+        """Raises SetupError for a class that is not complete, and for two of one name."""
+        self.kinds: dict[str, type[Job]] = {}
+        for kind in kinds:
+            _check(kind)
+            other = self.kinds.setdefault(kind.name, kind)
+            if other is not kind:
+                raise SetupError(f"two jobs have the name {kind.name!r}: {_place(other)} and {_place(kind)}")
 
     @property
     def schedules(self) -> Mapping[str, Schedule]:
@@ -32,6 +39,21 @@ def installed(modules: Iterable[str] = ()) -> Registry:
     """The kinds of all installed packages, and those defined in these modules or files. Raises SetupError."""
     found = [_loaded(point.value, point.load) for point in entry_points(group=GROUP)]
     return Registry([*found, *(kind for module in modules for kind in _defined_in(module))])
+
+
+def _check(kind: type[Job]) -> None:
+    """Raises SetupError."""
+    name = getattr(kind, "name", None)
+    if not (isinstance(name, str) and KIND.fullmatch(name)):
+        raise SetupError(f"the job {_place(kind)} needs a `name` of the form {KIND.pattern}; it has {name!r}")
+    if not isinstance(getattr(kind, "schedule", None), Schedule):
+        raise SetupError(f"the job {_place(kind)} needs a `schedule = Schedule(…)`")
+    if not iscoroutinefunction(kind.run):
+        raise SetupError(f"`run` of the job {_place(kind)} needs to be `async def`")
+
+
+def _place(kind: type[Job]) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _loaded(name: str, load: Callable[[], Any]) -> type[Job]:
@@ -51,7 +73,10 @@ def _defined_in(name: str) -> list[type[Job]]:
     except Exception as fault:  # noqa: BLE001 - as above
         raise SetupError(f"the module {name} of ADA_JOBS cannot be imported: {type(fault).__name__}: {fault}") from None
     members = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Job)]
-    return [one for one in members if not isabstract(one) and one.__module__ == module.__name__]
+    kinds = [one for one in members if not isabstract(one) and one.__module__ == module.__name__]
+    if not kinds:
+        raise SetupError(f"the module {name} of ADA_JOBS defines no subclass of jobs.Job with a `run`")
+    return kinds
 
 
 def _module_of(file: Path) -> ModuleType:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from core.errors import AdaError, Refused
 from core.jobs import Actor, JobRecord, Jobs, JobState, StoredJob
+from core.jobs.record import line_of
 from core.jobs.storage import job_id_of, tube_of
 from core.model.backoff import Backoff
 from core.model.clock import from_ms, to_ms
@@ -33,9 +34,6 @@ log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=10)
 _BACKOFF = Backoff(timedelta(seconds=2), timedelta(minutes=5))
-_REASON = 500
-"""Characters of a reason that are kept."""
-
 _ATTEMPTS = 1_000_000
 """This worker counts failures itself: an attempt that was interrupted is none."""
 
@@ -106,7 +104,7 @@ class JobWorker:
             return await self._pause(begun, pause)
         except Finished as end:
             return await self._finish(begun, holder, str(end))
-        except Exception as fault:  # noqa: BLE001 - whatever a job raises is its failure
+        except (Exception, SystemExit) as fault:  # noqa: BLE001 - whatever a job raises is its failure
             return await self._failed(kind, begun, attempt, fault)
         return await self._end(kind, begun, holder)
 
@@ -143,15 +141,15 @@ class JobWorker:
             log.info("job %s: not ended (%s): %s", job.id.name, reason, refusal.code)
         return None
 
-    async def _failed(self, kind: type[Job], job: StoredJob, attempt: Attempt, fault: Exception) -> Result:
+    async def _failed(self, kind: type[Job], job: StoredJob, attempt: Attempt, fault: BaseException) -> Result:
         """Try again after a pause; in the end the job has failed."""
         failures = int(attempt.checkpoint or 0) + 1
-        reason = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
+        reason = line_of(f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__)
         log.warning("job %s: iteration %s failed (%s): %s", job.id.name, job.record.iteration, failures, reason)
         if failures < kind.most_failures:
             return await self._try_again(kind, job, attempt, failures, reason)
         try:
-            await self.jobs.fail(job.id, reason[:_REASON])
+            await self.jobs.fail(job.id, reason)
         except AdaError as refusal:
             log.info("job %s: not failed: %s", job.id.name, refusal)
         return Done()
@@ -165,14 +163,16 @@ class JobWorker:
 
     async def _log(self, job: StoredJob, holder: str, text: str) -> None:
         """Add a line to the live log, if this attempt still holds the job."""
-        await self._storage.write(job.id, holder, "", "", "", text[:_REASON])
+        await self._storage.write(job.id, holder, "", "", "", text)
 
     def _now(self) -> int:
         return to_ms(self.jobs.now())
 
 
 async def _run(kind: type[Job], iteration: Iteration) -> None:
-    """Raises what the job raises; TimeoutError if it takes longer than it may."""
+    """Raises what the job raises; TimeoutError if it takes longer than it may; RuntimeError if its own code, and not
+    this process, has cancelled it.
+    """
     limit = asyncio.timeout(kind.max_runtime.total_seconds())
     try:
         async with limit:
@@ -181,3 +181,8 @@ async def _run(kind: type[Job], iteration: Iteration) -> None:
         if limit.expired():
             raise TimeoutError(f"the iteration took longer than {kind.max_runtime}") from None
         raise
+    except asyncio.CancelledError:
+        running = asyncio.current_task()
+        if running is None or running.cancelling():
+            raise
+        raise RuntimeError("the iteration was cancelled by its own code") from None

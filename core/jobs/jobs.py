@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from core.errors import Conflict, Invalid, NotFound, malformed_cursor
 from core.jobs.job_log import JobLog
 from core.jobs.kinds import JobKinds
-from core.jobs.record import JobId, JobRecord, StoredJob, zone_of
+from core.jobs.record import JobId, JobRecord, StoredJob, line_of, zone_of
 from core.jobs.states import Actor, JobState, Verb, check_actor, next_state
 from core.jobs.storage import JobStorage
 from core.model.clock import to_ms
@@ -69,7 +69,7 @@ class Jobs:
         resume_at = to_ms(until) if until else 0
 
         def paused(record: JobRecord, now: datetime) -> JobRecord:
-            return replace(record, paused_by=by, reason=reason, resume_at=resume_at)
+            return replace(record, paused_by=by, reason=line_of(reason), resume_at=resume_at)
 
         return await self._change(job_id, Verb.PAUSE, by, paused, f"paused by {by}{_because(reason)}")
 
@@ -104,7 +104,7 @@ class Jobs:
 
     async def _end(self, job_id: JobId, verb: Verb, by: Actor, reason: str, log: str) -> StoredJob:
         def ended(record: JobRecord, now: datetime) -> JobRecord:
-            return replace(record, paused_by=None, reason=reason, resume_at=0)
+            return replace(record, paused_by=None, reason=line_of(reason), resume_at=0)
 
         return await self._change(job_id, verb, by, ended, log)
 

@@ -14,6 +14,9 @@ KIND = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 """The name of a kind of job."""
 
 
+_LONGEST_LINE = 1000
+
+
 class JobId(Struct, frozen=True, order=True):
     """A user has one job of a kind. `user`: the id of a user as text."""
 
@@ -73,6 +76,12 @@ class StoredJob(Struct, frozen=True):
     id: JobId
     record: JobRecord
     version: int = 0
+
+
+def line_of(text: str) -> str:
+    """The text as one line that can be stored and shown: cut after 1000 characters, what is no Unicode replaced."""
+    cut = text[:_LONGEST_LINE].encode(errors="replace").decode()
+    return " ".join(cut.split("\n")).strip()
 
 
 def zone_of(name: str) -> tzinfo:

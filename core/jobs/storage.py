@@ -6,7 +6,7 @@ from zlib import crc32
 import msgspec
 from msgspec.structs import replace
 
-from core.jobs.record import JobId, JobRecord, StoredJob
+from core.jobs.record import JobId, JobRecord, StoredJob, line_of
 from core.jobs.states import JobState
 from core.model.clock import from_ms
 from core.queue import NewTask
@@ -48,7 +48,7 @@ class JobStorage:
         shard, name = self._place(job.id)
         record, row = self._with_task(job, shard) if puts_task and not holder else (job.record, ())
         due = record.due if record.state is JobState.RUNNING else record.resume_at or ""
-        words = (job.id.tenant, name, job.version, record.state, _json(record), due, holder, log)
+        words = (job.id.tenant, name, job.version, record.state, _json(record), due, holder, line_of(log))
         version = await self._store.run("save_job", shard, *words, tube_of(job.id.kind), *row)
         return StoredJob(job.id, record, version) if version else None
 
@@ -58,7 +58,7 @@ class JobStorage:
         """
         shard, name = self._place(job.id)
         record, row = self._with_task(job, shard)
-        words = (name, holder, job.version, _json(record), record.due, log, tube_of(job.id.kind))
+        words = (name, holder, job.version, _json(record), record.due, line_of(log), tube_of(job.id.kind))
         return bool(await self._store.run("end_iteration", shard, *words, *row))
 
     async def write(self, job_id: JobId, holder: str, kind: str, name: str, value: str, log: str = "") -> str:
@@ -67,7 +67,7 @@ class JobStorage:
         Returns the state of the job; "lost" if the attempt `holder` does not hold it any more: nothing was written.
         """
         shard, job_name = self._place(job_id)
-        return str(await self._store.run("write_iteration", shard, job_name, holder, kind, name, value, log))
+        return str(await self._store.run("write_iteration", shard, job_name, holder, kind, name, value, line_of(log)))
 
     async def steps(self, job_id: JobId) -> Mapping[str, str]:
         """The results of the iteration that has begun."""

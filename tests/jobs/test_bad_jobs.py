@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-from core.jobs import JobState, Schedule
+import pytest
+
+from core.jobs import JobId, JobState, Schedule
 from core.queue import QueueClient
 from core.redis.keys import KEYS
 from jobs import Iteration, Job, JobWorker, Registry
@@ -93,3 +95,39 @@ async def test_a_hundred_thousand_items_that_are_too_large_for_a_step_fail_with_
     await playground.jobs.start(ANNA)
     failed = await playground.in_state(JobState.FAILED)
     assert "The result of search has" in failed.record.reason
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (RuntimeError("no answer\nfrom \ud800 the service"), "RuntimeError: no answer from ? the service"),
+        (SystemExit(1), "SystemExit: 1"),
+        (asyncio.CancelledError(), "RuntimeError: the iteration was cancelled by its own code"),
+    ],
+)
+async def test_whatever_a_job_raises_fails_only_this_job(
+    playground: Playground, fault: BaseException, reason: str
+) -> None:
+    async def run(iteration: Iteration) -> None:
+        if iteration.user == ANNA.user:
+            raise fault
+
+    playground.run, playground.most_failures = run, 1
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+    failed = await playground.in_state(JobState.FAILED)
+    assert failed.record.reason == reason
+    other = JobId(ANNA.tenant, ANNA.kind, "2")
+    await playground.jobs.start(other)
+    await playground.iterations(1, other)
+
+
+async def test_a_line_of_the_log_is_cut(playground: Playground) -> None:
+    async def run(iteration: Iteration) -> None:
+        await iteration.log("x" * 5_000_000)
+
+    playground.run = run
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+    await playground.iterations(1)
+    assert [len(line.text) for line in await playground.jobs.log.last(ANNA)][1:] == [1000]
