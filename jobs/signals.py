@@ -39,4 +39,6 @@ class Interrupted(BaseException):
 
 
 class Lost(BaseException):
-    """Another attempt holds the job: this process was frozen. Nothing more is written. Not for jobs to catch."""
+    """Another attempt may hold the job: this process was frozen, or the server was down. Nothing more is written. Not
+    for jobs to catch.
+    """

@@ -98,8 +98,10 @@ class JobWorker:
         iteration = Iteration(self._storage, begun, holder, steps, stopping, self._lease, self._outside)
         try:
             await _run(kind, iteration)
-        except (Interrupted, Lost):
+        except Interrupted:
             return self._interrupted(attempt)
+        except Lost:
+            return self._lost(job, attempt)
         except Pause as pause:
             return await self._pause(begun, pause)
         except Finished as end:
@@ -122,8 +124,13 @@ class JobWorker:
         return None
 
     def _interrupted(self, attempt: Attempt) -> Result:
-        """A shutdown gives the rest to another process; a pause, a stop or a lost lease leaves nothing to do."""
+        """A shutdown gives the rest to another process; a pause or a stop leaves nothing to do."""
         return Retry(timedelta(0), checkpoint=attempt.checkpoint) if self._stopping else None
+
+    def _lost(self, job: StoredJob, attempt: Attempt) -> Result:
+        """Without effect if another attempt has the task; if none has it yet, the iteration goes on at once."""
+        log.info("job %s: the attempt of iteration %s has lost its lease", job.id.name, job.record.iteration)
+        return Retry(timedelta(0), checkpoint=attempt.checkpoint)
 
     async def _pause(self, job: StoredJob, pause: Pause) -> Result:
         """A pause or a stop that somebody ordered meanwhile stays."""

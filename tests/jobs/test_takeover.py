@@ -8,6 +8,7 @@ import pytest
 
 from core.jobs import JobId, JobState
 from jobs import Iteration
+from jobs.signals import Lost
 from jobs.watchdog import Watchdog
 from tests.jobs.conftest import ANNA, Playground
 from tests.jobs.fake_service import FakeService
@@ -50,6 +51,23 @@ async def test_after_a_kill_another_process_goes_on_when_the_lease_ends(playgrou
     await playground.iterations(1)
     assert service.applied == [1, 2, 3]
     assert service.searches == 1
+
+
+@pytest.mark.row("U-13")
+async def test_an_attempt_that_takes_its_lease_for_lost_gives_its_task_back(playground: Playground) -> None:
+    """As after an outage of the server that was longer than the lease, when no other attempt has the task yet."""
+    begun: list[int] = []
+
+    async def run(iteration: Iteration) -> None:
+        begun.append(iteration.number)
+        if len(begun) == 1:
+            raise Lost
+
+    playground.run = run
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+    await playground.iterations(1)
+    assert begun == [0, 0]
 
 
 async def test_a_process_that_was_frozen_writes_nothing(playground: Playground) -> None:
