@@ -61,6 +61,7 @@ class _Hunt:
 
     async def apply(self, vacancy: Mapping[str, str]) -> None:
         letter = await self._iteration.step(f"letter {vacancy['id']}", self._letter, vacancy)
+        await self._service.sign_in()
         await self._iteration.effect(
             f"apply {vacancy['id']}",
             self._service.apply,
@@ -80,8 +81,16 @@ class _Hunt:
 class Service:
     """The service of vacancies, as the signed-in user."""
 
-    def __init__(self, session: ClientSession) -> None:
+    def __init__(self, iteration: Iteration, session: ClientSession) -> None:
+        self._iteration = iteration
         self._session = session
+        self._headers: dict[str, str] = {}
+
+    async def sign_in(self) -> None:
+        """Take the user's token; an iteration may last longer than one is valid. Without a valid sign-in the job is
+        paused until the user has signed in.
+        """
+        self._headers = {"Authorization": f"Bearer {await self._iteration.access_token(SERVICE)}"}
 
     async def profile(self) -> str:
         return str((await self._get("/profile"))["text"])
@@ -100,18 +109,21 @@ class Service:
         return bool((await self._get(f"/applications/{vacancy}"))["applied"])
 
     async def apply(self, vacancy: str, letter: str) -> None:
-        """Raises NotDone if the service has certainly stored nothing; Pause until tomorrow at its daily limit."""
-        async with self._session.post(f"{URL}/applications/{vacancy}", json={"letter": letter}) as response:
+        """Raises NotDone if the service has certainly stored nothing: SignedOut, DailyLimit, or plainly."""
+        url, body = f"{URL}/applications/{vacancy}", {"letter": letter}
+        async with self._session.post(url, json=body, headers=self._headers) as response:
             if response.status == 409:  # applied before, perhaps by hand
                 return
             if response.status == 403:
                 raise DailyLimit
-            if response.status in (401, 429):
-                raise NotDone(f"the service answered {response.status}")
+            if response.status == 401:
+                raise SignedOut
+            if response.status == 429:
+                raise NotDone("the service answered 429")
             response.raise_for_status()
 
     async def _get(self, path: str, **query: str) -> Any:
-        async with self._session.get(URL + path, params=query) as response:
+        async with self._session.get(URL + path, params=query, headers=self._headers) as response:
             _check(response)
             return await response.json()
 
@@ -124,19 +136,26 @@ class DailyLimit(NotDone, Pause):
         Pause.__init__(self, Actor.LIMIT, "the service takes no more applications today", tomorrow)
 
 
+class SignedOut(NotDone, SignInExpired):
+    """Nothing was sent; the job goes on after the user has signed in again."""
+
+    def __init__(self) -> None:
+        super().__init__("the service does not accept the sign-in any more")
+
+
 def _check(response: ClientResponse) -> None:
     if response.status == 401:
-        raise SignInExpired("the service does not accept the sign-in any more")
+        raise SignedOut
     response.raise_for_status()
 
 
 @asynccontextmanager
 async def opened(iteration: Iteration) -> AsyncIterator[Service]:
-    """The service with the user's token. Without a valid sign-in the job is paused until the user has signed in."""
-    token = await iteration.access_token(SERVICE)
-    headers = {"Authorization": f"Bearer {token}"}
-    async with ClientSession(headers=headers, timeout=_TIMEOUT) as session:
+    """The service, signed in. If it does not accept the sign-in, the job is paused until the user signs in."""
+    async with ClientSession(timeout=_TIMEOUT) as session:
+        service = Service(iteration, session)
+        await service.sign_in()
         try:
-            yield Service(session)
+            yield service
         except SignInExpired as expired:
             raise Pause(Actor.SIGN_IN, f"sign in to {SERVICE} again: {expired}") from None

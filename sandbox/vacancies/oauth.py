@@ -44,6 +44,10 @@ class OAuth:
         self._access = {token: one for token, one in self._access.items() if one[0] != person}
         self._refresh = {token: one for token, one in self._refresh.items() if one != person}
 
+    def expire(self, person: str) -> None:
+        """The access tokens of a person end before their time; refresh tokens stay."""
+        self._access = {token: one for token, one in self._access.items() if one[0] != person}
+
     async def authorize(self, request: web.Request) -> web.Response:
         """The person agrees: the answer leads to the callback."""
         given = request.query

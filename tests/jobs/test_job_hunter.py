@@ -1,6 +1,6 @@
 """examples/job-hunter against the sandbox: sign-in, profile, models, and every way in which the service fails."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -37,12 +37,15 @@ class Writer:
     def __init__(self) -> None:
         self.answers = ["teacher", "I would like to work for you."]
         self.asked: list[Prompt] = []
+        self.on_letter: Callable[[], None] = lambda: None
 
     def check(self) -> None:
         """It is there."""
 
     async def complete(self, prompt: Prompt) -> Completion:
         self.asked.append(prompt)
+        if len(self.asked) > 1:
+            self.on_letter()
         text = self.answers[min(len(self.asked), len(self.answers)) - 1]
         return Completion(text, "writer", 100)
 
@@ -132,6 +135,30 @@ async def test_the_job_waits_for_the_sign_in_and_goes_on_after_it(hunt: Hunt) ->
     await hunt.applied_to(20)
     hunt.service.oauth.revoke("anna")
     assert (await hunt.in_state(JobState.PAUSED)).record.paused_by is Actor.SIGN_IN
+
+
+@pytest.mark.row("U-21")
+async def test_a_sign_in_that_ends_between_two_applications_pauses_the_job(hunt: Hunt) -> None:
+    hunt.service.state.add_rule(Rule("vacancies", Fault("unauthorized"), method="apply"))
+    await hunt.user_signs_in()
+    hunt.start()
+    await hunt.jobs.start(ANNA)
+    paused = await hunt.in_state(JobState.PAUSED)
+    assert paused.record.paused_by is Actor.SIGN_IN
+    hunt.service.state.clear_rules()
+    await hunt.user_signs_in()
+    await hunt.jobs.resume_after_sign_in(ANNA.tenant, ANNA.user)
+    await hunt.applied_to(20)
+
+
+@pytest.mark.row("U-21")
+async def test_an_iteration_may_last_longer_than_a_token_is_valid(hunt: Hunt) -> None:
+    hunt.service.oauth.lifetime = 30  # such a token is refreshed at each use
+    hunt.writer.on_letter = lambda: hunt.service.oauth.expire("anna")
+    await hunt.user_signs_in()
+    hunt.start()
+    await hunt.jobs.start(ANNA)
+    await hunt.applied_to(20)
 
 
 @pytest.mark.row("U-21")
