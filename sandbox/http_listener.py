@@ -33,6 +33,13 @@ class HttpListener:
         await web.TCPSite(runner, self.host, self.port).start()
         self.port = runner.addresses[0][1]
 
+    async def listen_also(self) -> int:
+        """Listen on one more free port and return it; requests can be told apart by the port."""
+        if self._runner is None:
+            raise RuntimeError("the server is down")
+        await web.TCPSite(self._runner, self.host, 0).start()
+        return int(self._runner.addresses[-1][1])
+
     async def stop(self) -> None:
         """Stop listening and close all connections; safe to repeat."""
         if self._runner is not None:

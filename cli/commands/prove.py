@@ -39,6 +39,10 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
         (*PYTEST, "tests/end_to_end"),
     ),
     "soak": ("minutes of faults lose, double and reorder nothing", (*PYTEST, "tests/soak", "tests/audit/test_live.py")),
+    "jobs": (
+        "300 jobs of users lose and double nothing under two minutes of blows",
+        ("-m", "tests.jobs.soak"),
+    ),
     "benchmarks": ("every benchmark runs and counts what it should", (*PYTEST, "tests/bench")),
     "mutation": (
         "every call of the scripts is needed by a test",

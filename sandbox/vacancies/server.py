@@ -4,6 +4,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from aiohttp import web
 
@@ -21,15 +22,30 @@ _DAY = 86_400
 Answer = Callable[[web.Request, str], Awaitable[web.Response]]
 
 
+@dataclass(frozen=True, slots=True)
+class Application:
+    """An application that would have been stored, if it was no repeat. `port`: where it arrived; `at`: Unix seconds."""
+
+    person: str
+    vacancy: str
+    port: int
+    at: float
+    is_repeat: bool
+
+
 class VacanciesServer(HttpListener):
-    """`daily_limit`: applications of a person in a day. `applied`: (person, vacancy) → the letter."""
+    """`daily_limit`: applications of a person in a day. `vacancies`: how many there are by now. `applied`: (person,
+    vacancy) → the letter. `book`: the applications in the order of their arrival.
+    """
 
     def __init__(self, state: SandboxState, host: str = "127.0.0.1", port: int = 0) -> None:
         self.state = state
         self.oauth = OAuth()
         self.daily_limit = 200
+        self.vacancies = VACANCIES
         self.applied: dict[tuple[str, str], str] = {}
         self.attempts: Counter[tuple[str, str]] = Counter()
+        self.book: list[Application] = []
         self._days: Counter[tuple[str, int]] = Counter()
         app = web.Application()
         app.router.add_get("/oauth/authorize", self.oauth.authorize)
@@ -69,7 +85,7 @@ class VacanciesServer(HttpListener):
         page = int(request.query.get("page", "0"))
         found = [
             one
-            for one in map(_vacancy, range(VACANCIES))
+            for one in map(_vacancy, range(self.vacancies))
             if any(word in str(one["title"]).casefold() for word in words)
         ]
         pages = -(-len(found) // PER_PAGE)
@@ -84,6 +100,7 @@ class VacanciesServer(HttpListener):
         letter = str((await request.json()).get("letter", ""))
         self.attempts[person, vacancy] += 1
         if (person, vacancy) in self.applied:
+            self._note(request, person, is_repeat=True)
             return _error(409, "already_applied")
         if self._days[day] >= self.daily_limit:
             return _error(403, "daily_limit")
@@ -92,7 +109,13 @@ class VacanciesServer(HttpListener):
         self._days[day] += 1
         self.state.count(CHANNEL, "stored")
         self.applied[person, vacancy] = letter
+        self._note(request, person, is_repeat=False)
         return web.json_response({}, status=201)
+
+    def _note(self, request: web.Request, person: str, *, is_repeat: bool) -> None:
+        """Write an application into the book."""
+        port = request.url.port or 0
+        self.book.append(Application(person, request.match_info["vacancy"], port, time.time(), is_repeat))
 
 
 def _vacancy(number: int) -> dict[str, str]:
