@@ -14,9 +14,10 @@ def format_job(job: StoredJob) -> str:
         "job": view.id,
         "state": _state(view),
         "iterations": view.iterations,
-        "started": _time(view.created_at),
+        "created": _time(view.created_at),
         "last run": _time(view.last_run),
         "next run": _time(view.next_run or view.resumes_at),
+        "time zone": view.timezone,
         "parameters": ", ".join(sorted(view.parameters)),
     }
     return "\n".join(f"{name + ':':<12} {value}" for name, value in facts.items() if value not in ("", None))
@@ -24,7 +25,10 @@ def format_job(job: StoredJob) -> str:
 
 def format_job_line(job: StoredJob) -> str:
     view = view_of(job)
-    return f"{view.id:<30} {_state(view):<40} {view.iterations:>6} runs, next {_time(view.next_run) or '-'}"
+    following = _time(view.next_run or view.resumes_at) or "-"
+    return (
+        f"{view.id:<30} {_by(view):<20} {view.iterations:>6} runs, next {following:<19}  {view.reason or ''}".rstrip()
+    )
 
 
 def format_log_line(line: LogLine) -> str:
@@ -32,8 +36,11 @@ def format_log_line(line: LogLine) -> str:
 
 
 def _state(view: JobView) -> str:
-    by = f" by {view.paused_by}" if view.paused_by else ""
-    return f"{view.state}{by}" + (f": {view.reason}" if view.reason else "")
+    return _by(view) + (f": {view.reason}" if view.reason else "")
+
+
+def _by(view: JobView) -> str:
+    return f"{view.state} by {view.paused_by}" if view.paused_by else str(view.state)
 
 
 def _time(at: datetime | None) -> str:

@@ -1,0 +1,29 @@
+"""The job of docs/jobs.md works as it is written there."""
+
+from datetime import timedelta
+from pathlib import Path
+
+from core.jobs import JobId
+from core.queue import QueueClient
+from jobs import JobWorker
+from jobs.registry import installed
+from tests.crash.process import ROOT
+from tests.jobs.conftest import ANNA, Playground
+
+GUIDE = ROOT / "docs" / "jobs.md"
+
+
+async def test_the_first_job_of_the_guide_sends_three_letters(playground: Playground, tmp_path: Path) -> None:
+    (tmp_path / "hunting.py").write_text(GUIDE.read_text().split("```python\n")[1].split("```")[0])
+    registry = installed([str(tmp_path / "hunting.py")])
+    assert registry.schedules["hunt"].period == timedelta(minutes=1)
+    store = playground.stack.store
+    playground.run_worker(JobWorker(store, QueueClient(store), registry))
+    user = JobId(ANNA.tenant, "hunt", "42")
+    await playground.jobs.start(user, {"query": "teacher"})
+    await playground.iterations(1, user)
+    assert (tmp_path / "sent.txt").read_text().splitlines() == [
+        f"I would like to be your teacher {number}." for number in (1, 2, 3)
+    ]
+    lines = [line.text for line in await playground.jobs.log.last(user)]
+    assert lines == ["started by user", "applied: teacher 1", "applied: teacher 2", "applied: teacher 3"]
