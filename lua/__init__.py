@@ -1,1 +1,1 @@
-"""The Lua scripts, one file each. `core.redis.scripts` reads them. A package so that pip installs it."""
+"""The functions of the server in Lua, read by `core.redis.library`. A package so that pip installs it."""

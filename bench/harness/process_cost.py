@@ -81,7 +81,7 @@ async def command_counts(redis: Redis) -> CommandCounts:
     """Counts since the server started, without those of connections named `bench`."""
     own = sum(int(client["tot-cmds"]) for client in await redis.client_list() if client["name"] == "bench")
     executed = (await redis.info("stats"))["total_commands_processed"]
-    evaluated = (await redis.info("commandstats")).get("cmdstat_evalsha", {"calls": 0})
+    evaluated = (await redis.info("commandstats")).get("cmdstat_fcall", {"calls": 0})
     return CommandCounts(evaluated["calls"], executed - own)
 
 

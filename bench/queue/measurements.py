@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from bench.harness.report import median, percentile
 from cli.command import CommandFailed
-from core.redis import scripts
+from core.redis import library
 from core.redis.keys import KEYS
 
 _KEPT = 100_000
@@ -52,11 +52,11 @@ async def script_timings(redis: Redis, above_us: int = 0) -> AsyncIterator[Scrip
     await redis.config_set("slowlog-log-slower-than", above_us)
     yield timings
     await redis.config_set("slowlog-log-slower-than", -1)
-    names = {scripts.load(name, flags=True).sha: name for name in scripts.names()}
+    names = {function.registered: name for name, function in library.current().functions.items()}
     for entry in await redis.slowlog_get(_KEPT):
         verb, _, rest = _text(entry["command"]).partition(" ")
-        if verb.upper() == "EVALSHA":
-            timings.by_script[names.get(rest[:40], "another")].append(entry["duration"])
+        if verb.upper() == "FCALL":
+            timings.by_script[names.get(rest.partition(" ")[0], "another")].append(entry["duration"])
         else:
             timings.by_verb[verb.upper()].append(entry["duration"])
     await redis.slowlog_reset()

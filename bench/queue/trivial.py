@@ -1,4 +1,4 @@
-"""A process that runs the smallest script there is, pipelined: `python -m bench.queue.trivial REDIS_URL SECONDS`.
+"""A process that runs the smallest function there is, pipelined: `python -m bench.queue.trivial REDIS_URL SECONDS`.
 
 `raw`: the same bytes again and again, replies are only counted, so the server is the limit. `redis_py`: pipelines of
 the library, the most that a Python program reaches with it. Announces calls per second of each.
@@ -14,16 +14,19 @@ from redis import Redis
 
 from cli.processes.supervisor import announce
 
-_SCRIPT = "return 1"
+_NAME = "trivial"
+_LIBRARY = f"""#!lua name={_NAME}
+redis.register_function('{_NAME}', function() return 1 end)
+"""
 _BATCH = 500
 _REPLY = b":1\r\n"
 
 
-def raw(url: str, sha: str, seconds: float) -> float:
+def raw(url: str, seconds: float) -> float:
     """Keeps one batch on its way while the previous one is answered."""
     target = urlsplit(url)
     assert target.password
-    batch = hiredis.pack_command(("EVALSHA", sha, "1", "{0}", "1")) * _BATCH  # type: ignore[arg-type]
+    batch = hiredis.pack_command(("FCALL", _NAME, "1", "{0}", "1")) * _BATCH  # type: ignore[arg-type]
     with _connect(target) as connection:
         connection.sendall(hiredis.pack_command(("AUTH", target.password)))  # type: ignore[arg-type]
         connection.recv(100)
@@ -49,12 +52,12 @@ def _receive(connection: socket.socket, size: int) -> None:
         size -= len(connection.recv(min(size, 65536)))
 
 
-def redis_py(redis: Redis, sha: str, seconds: float) -> float:
+def redis_py(redis: Redis, seconds: float) -> float:
     calls, began = 0, time.perf_counter()
     while time.perf_counter() - began < seconds:
         with redis.pipeline(transaction=False) as pipe:
             for _ in range(_BATCH):
-                pipe.evalsha(sha, 1, "{0}", "1")
+                pipe.fcall(_NAME, 1, "{0}", "1")
             pipe.execute()
         calls += _BATCH
     return calls / (time.perf_counter() - began)
@@ -62,8 +65,8 @@ def redis_py(redis: Redis, sha: str, seconds: float) -> float:
 
 def measure(url: str, seconds: float) -> None:
     with Redis.from_url(url, client_name="bench") as redis:
-        sha = str(redis.script_load(_SCRIPT))
-        announce(raw=raw(url, sha, seconds), redis_py=redis_py(redis, sha, seconds))
+        redis.function_load(_LIBRARY, replace=True)
+        announce(raw=raw(url, seconds), redis_py=redis_py(redis, seconds))
 
 
 if __name__ == "__main__":

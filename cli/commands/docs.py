@@ -12,7 +12,7 @@ from typing import Any
 from cli.command import FAILURE, SUCCESS, Command
 from core.jobs import states as jobs
 from core.model.states import NEXT, RANK, VERDICT_MEANINGS, DeliveryState, Reason, Status, TaskState
-from core.redis import scripts
+from core.redis import library
 from core.redis.keys import KEYS
 from scenarios.actions import own_actions
 from scenarios.engine import states as actions
@@ -39,26 +39,29 @@ _CONTRACT = """
 
 Subscribe to `__keyspace@0__:delivery:*` for `del` and `expired`; the suffix names the history:
 `delivery:{0}:42:1763…` vanished, `history:{0}:42:1763…` holds what to deliver. Events are only a wake-up signal: they
-are lost at every disconnect. Guaranteed work distribution goes through the scripts (scripts.md): `claim` on tube =
+are lost at every disconnect. Guaranteed work distribution goes through the functions (scripts.md): `claim` on tube =
 channel, then `settle` with the token it returned.
 """
 
 
 def scripts_page() -> str:
-    """Every Lua script with its header."""
-    parts = [_MADE.format(source="lua/*/*.lua"), "# Scripts\n\n", _SCRIPTS]
-    for name in scripts.names():
-        script = scripts.load(name)
-        text = (PLACE.parent / "lua" / scripts.file_of(name)).read_text()
+    """Every Lua function with its header."""
+    parts = [_MADE.format(source="lua/*/*.lua"), "# Functions\n\n", _FUNCTIONS]
+    for name in library.names():
+        text = (PLACE.parent / "lua" / library.file_of(name)).read_text()
         header = [line.removeprefix("-- ") for line in takewhile(lambda line: line.startswith("--"), text.splitlines())]
-        parts.append(f"## {name}\n\n{script.purpose}\n\n```\n" + "\n".join(header[1:]) + "\n```\n\n")
+        parts.append(f"## {name}\n\n{library.function(name).purpose}\n\n```\n" + "\n".join(header[1:]) + "\n```\n\n")
     return "".join(parts).rstrip() + "\n"
 
 
-_SCRIPTS = """Every script has one key, `queue:{s}:counters` (it routes the call to the shard), and begins with two
-arguments that the headers leave out: the shard tag (`{0}`) and an offset to the server's clock in ms (0). `int` is a
-decimal number, `json` a JSON text, `rest` all remaining arguments; `packed` arguments are one word, a MessagePack
-array. Every script is safe to repeat.
+_FUNCTIONS = """They are one library of the server. Its name, `ada_<version>`, is in the key `library`, and a call is
+`FCALL ada_<version>_put 1 queue:{0}:counters {0} 0 …`. Every function has one key, `queue:{s}:counters` (it routes the
+call to the shard), and begins with two arguments that the headers leave out: the shard tag (`{0}`) and an offset to the
+server's clock in ms (0). `int` is a decimal number, `json` a JSON text, `rest` all remaining arguments; `packed`
+arguments are one word, a MessagePack array. Every function is safe to repeat.
+
+A process of Ada loads its library at its start, and again when the server has lost it. Two versions run side by side. A
+version that no process was started with for 30 days is removed.
 
 """
 

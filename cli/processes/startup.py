@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from cli.processes.embedded_valkey import running_url
 from cli.settings.settings import Configuration, Settings
 from core.errors import SetupError, StoreUnavailable
+from core.redis.libraries import register
 from core.redis.server_checks import check, configure, sign_layout
 from core.redis.store import Store
 
@@ -75,6 +76,7 @@ async def open_store(configuration: Configuration, waits: bool = False) -> Async
     store = await (open_when_reachable(url, settings.shards) if waits else Store.open(url, settings.shards))
     try:
         await sign_layout(store)
+        await register(store)
         await refuse_unsafe_server(store)
         await configure(store, settings.retention)
         yield store

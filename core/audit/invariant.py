@@ -66,17 +66,18 @@ _PATTERNS = [
 ]
 # By the first word of the name, since an audit parses every key of the server.
 _PATTERNS_OF = {
-    word: [one for one in _PATTERNS if one[0].pattern.startswith(f"{word}:")]
+    word: [one for one in _PATTERNS if one[0].pattern.partition(":")[0] == word]
     for word in {key.pattern.partition(":")[0] for key in KEYS.values()}
 }
 
 
 @lru_cache(1024)
 def parse_key(name: str) -> tuple[Key, int, Sequence[str]] | None:
-    """The kind of a key, its shard and its parts; None if it is not one of Ada's keys."""
+    """The kind of a key, its shard (0 if it belongs to the server) and its parts; None if it is not one of ours."""
     for key, pattern in _PATTERNS_OF.get(name.partition(":")[0], ()):
         if found := pattern.fullmatch(name):
-            return key, int(found[1]), found.groups()[1:]
+            shard, *parts = found.groups() if "{s}" in key.pattern else ("0", *found.groups())
+            return key, int(shard), parts
     return None
 
 

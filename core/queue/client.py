@@ -21,6 +21,7 @@ from core.queue.replies import Replies, TaskEnd
 from core.queue.task import NewTask
 from core.queue.tubes import Tubes
 from core.queue.worker import Worker, WorkerOptions
+from core.redis.libraries import register
 from core.redis.notifications import ensure_notifications
 from core.redis.server_checks import sign_layout
 from core.redis.store import Store
@@ -177,6 +178,7 @@ async def connect(url: str, shards: int = 1, client: str = "") -> AsyncIterator[
     store = await Store.open(url, shards)
     try:
         await sign_layout(store)
+        await register(store)
         await ensure_notifications(store.command)
         queue_client = QueueClient(store, client)
         try:

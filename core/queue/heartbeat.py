@@ -15,11 +15,11 @@ from datetime import timedelta
 from typing import Any
 
 import redis
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from core.queue.queue import extension
 from core.queue.task import Extension, Task
-from core.redis import scripts
+from core.redis import library
 from core.redis.connection import PROTOCOL
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -100,20 +100,26 @@ class Heartbeat:
         return [task for task, age in ages if self._lease / _EXTENSIONS / 2 < age < self._max_runtime]
 
     def _extend(self, client: "redis.Redis", tasks: Sequence[Task]) -> list[Any]:
-        script = scripts.load("extend", self._store.flags)
-        replies = self._send(client, script, tasks)
-        if any(isinstance(reply, NoScriptError) for reply in replies):
-            client.script_load(script.text)
-            replies = self._send(client, script, tasks)
+        replies = self._send(client, tasks)
+        if any(isinstance(reply, ResponseError) and library.is_missing(reply) for reply in replies):
+            self._load(client)
+            replies = self._send(client, tasks)
         return replies
 
-    def _send(self, client: "redis.Redis", script: scripts.Script, tasks: Sequence[Task]) -> list[Any]:
+    def _load(self, client: "redis.Redis") -> None:
+        try:
+            client.function_load(self._store.library.text)
+        except ResponseError as refusal:
+            if not library.is_loaded(refusal):
+                raise
+
+    def _send(self, client: "redis.Redis", tasks: Sequence[Task]) -> list[Any]:
+        name = self._store.library.functions["extend"].registered
         with client.pipeline(transaction=False) as pipe:
             for task in tasks:
                 key, shard = KEYS["counters"].at(task.shard), f"{{{task.shard}}}"
                 arguments = (task.id, task.token, int(self._lease * 1000), "", "[]")
-                words = (key, shard, self._store.clock_offset_ms, *arguments)
-                pipe.execute_command("EVALSHA", script.sha, 1, *words)  # type: ignore[no-untyped-call]
+                pipe.fcall(name, 1, key, shard, self._store.clock_offset_ms, *arguments)
             return list(pipe.execute(raise_on_error=False))
 
 

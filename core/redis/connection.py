@@ -15,7 +15,6 @@ from redis.asyncio.connection import SSLConnection, parse_url
 from redis.exceptions import (
     AuthenticationError,
     BusyLoadingError,
-    NoScriptError,
     OutOfMemoryError,
     RedisError,
     ResponseError,
@@ -34,7 +33,6 @@ _INCOMPLETE = object()
 _ERRORS: dict[str, type[RedisError]] = {
     "LOADING": BusyLoadingError,
     "NOAUTH": AuthenticationError,
-    "NOSCRIPT": NoScriptError,
     "OOM": OutOfMemoryError,
     "WRONGPASS": AuthenticationError,
 }

@@ -1,7 +1,8 @@
-"""Every Redis key of Ada: name, type, lifetime and content. The Lua scripts get the same names from here.
+"""Every Redis key of Ada: name, type, lifetime and content. The Lua functions get the same names from here.
 
-A key is `<name>_key(…)` in Lua and `KEYS["<name>"].at(shard, …)` in Python; both are built from the pattern below.
-`{s}` is the shard tag: everything of one delivery, its tasks in all channels included, is in one slot.
+A key is `Key.<name>(…)` in Lua and `KEYS["<name>"].at(shard, …)` in Python; both are built from the pattern below.
+`{s}` is the shard tag: everything of one delivery, its tasks in all channels included, is in one slot. A key without
+it belongs to the server.
 """
 
 import re
@@ -41,15 +42,15 @@ class Key:
     def at(self, shard: int, *parts: str) -> str:
         """The key itself."""
         start, *between = _texts_of(self.pattern)
-        words = (f"{{{shard}}}", *parts)
+        words = (f"{{{shard}}}", *parts) if "{s}" in self.pattern else parts
         return start + "".join(word + text for word, text in zip(words, between, strict=True))
 
     @property
     def lua(self) -> str:
-        """The Lua function that builds the key; the shard tag is in the local `shard`."""
+        """The Lua function that builds the key; the shard tag is in the variable `shard`."""
         pieces = re.split(r"(\{s\}|<\w+>)", self.pattern)
         expression = " .. ".join(_lua_piece(piece) for piece in pieces if piece)
-        return f"local function {self.name}_key({', '.join(self.parts)}) return {expression} end"
+        return f"function Key.{self.name}({', '.join(self.parts)}) return {expression} end"
 
     def matches(self, key: str) -> bool:
         """Whether a key found on a server is of this kind."""
@@ -418,6 +419,14 @@ _TABLE = [
         Lifetime.FOREVER,
         "the number of the layout, written at the first start",
     ),
+    Key(
+        "library",
+        "library",
+        "string",
+        Lifetime.FOREVER,
+        "name of the library of functions that was started last; its functions are `<name>_put`, `<name>_claim`, …",
+    ),
+    Key("libraries", "libraries", "zset", Lifetime.FOREVER, "libraries of functions by the ms of their last start"),
     Key("settings", "settings:{s}", "hash", Lifetime.FOREVER, "settings that scripts read: retention_ms, max_attempts"),
     Key(
         "webhooks",

@@ -59,7 +59,7 @@ def refused_login(text: str, address: ServerAddress) -> SetupError:
 
 def without_hello(address: ServerAddress) -> SetupError:
     return SetupError(
-        f"The server at {address} does not know HELLO 3. Ada needs Redis 6.2 or Valkey, without a proxy that hides "
+        f"The server at {address} does not know HELLO 3. Ada needs Redis 7.0 or Valkey, without a proxy that hides "
         "commands."
     )
 

@@ -65,8 +65,7 @@ async def check_settings(store: Store) -> list[SettingProblem]:
         answer = await store.command("CONFIG", "GET", "maxmemory-policy", "appendonly", "hash-max-*-value")
     except ScriptFault:
         return []
-    settings = {str(name): str(value) for name, value in answer.items()}
-    return setting_problems(_renamed(settings))
+    return setting_problems({str(name): str(value) for name, value in answer.items()})
 
 
 def notification_problem(state: Notifications) -> SettingProblem | None:
@@ -97,11 +96,6 @@ async def check_channels(store: Store) -> None:
             raise reply
     except (RedisError, OSError, TimeoutError) as fault:
         raise explained(fault, store.address) from None
-
-
-def _renamed(settings: Mapping[str, str]) -> dict[str, str]:
-    """Names of settings as of Redis 7; Redis 6.2 calls listpacks ziplists."""
-    return {name.replace("ziplist", "listpack"): value for name, value in settings.items()}
 
 
 async def check_layout(store: Store) -> None:

@@ -4,6 +4,8 @@
 -- RETURNS [transitions (name, value, …), tasks by state (name, value, …), size of each index, …]
 -- EVENTS  none
 
-local reply = { redis.call('HGETALL', counters_key()), redis.call('HGETALL', states_key()) }
-for _, index in ipairs(indexes) do reply[#reply + 1] = redis.call('ZCARD', index) end
-return reply
+return function(indexes)
+  local reply = { redis_call('HGETALL', Key.counters()), redis_call('HGETALL', Key.states()) }
+  for _, index in ipairs(indexes) do reply[#reply + 1] = redis_call('ZCARD', index) end
+  return reply
+end

@@ -4,6 +4,8 @@
 -- RETURNS for each the value; false if there is none
 -- EVENTS  none
 
-local reply = {}
-for n = 1, #reads, 3 do reply[#reply + 1] = redis.call(reads[n], reads[n + 1], reads[n + 2]) end
-return reply
+return function(reads)
+  local reply = {}
+  for n = 1, #reads, 3 do reply[#reply + 1] = redis_call(reads[n], reads[n + 1], reads[n + 2]) end
+  return reply
+end

@@ -2,7 +2,6 @@
 -- ARGV    tenant, entries:int, suffixes:rest
 --         tenant: the tenant under which an index names them; "" for the history's own
 --         entries: the most recipients, entries of parcels and outcomes of all contents together; 0 for no content
--- USES    plan, damaged
 -- RETURNS [now, history, …]; history: [suffix, facts (HISTORY_FACTS), counters (name, value, …), scores in listed, live, retained, due,
 --         presence of order key, history, outcomes, reached: 0 absent, 1 without a TTL, 2 with a TTL; the reached bitmap in hex,
 --         content: [outcomes (field, text, …), pages of recipients, parcels] or false if that is too much]
@@ -16,7 +15,7 @@ local function counters_of(suffix, plan)
     for _, status in ipairs(COUNTED) do names[#names + 1] = 'n:' .. channel_plan.channel .. ':' .. status end
   end
   if #names == 0 then return {} end
-  local values, found = redis.call('HMGET', history_key(suffix), unpack(names)), {}
+  local values, found = redis_call('HMGET', Key.history(suffix), unpack(names)), {}
   for n, name in ipairs(names) do
     if values[n] then found[#found + 1] = name found[#found + 1] = values[n] end
   end
@@ -24,40 +23,15 @@ local function counters_of(suffix, plan)
 end
 
 local function presence(key)
-  local ttl = redis.call('PTTL', key)
+  local ttl = redis_call('PTTL', key)
   return ttl == -2 and 0 or ttl == -1 and 1 or 2
 end
 
 local function hex(text) return (string.gsub(text, '.', function(byte) return string.format('%02x', string.byte(byte)) end)) end
 
-local function row_of(suffix, facts)
-  local owner = tenant ~= '' and tenant or facts[1] or ''
-  local ns = select(2, split_suffix(suffix))
-  local reached = presence(reached_key(suffix))
-  return {
-    suffix, facts, {}, redis.call('ZSCORE', listed_key(owner), suffix), redis.call('ZSCORE', live_key(owner), suffix),
-    redis.call('ZSCORE', retained_key(), owner .. '|' .. suffix), ns and redis.call('ZSCORE', due_key(), order_member(suffix)) or false,
-    presence(order_key(suffix)), presence(history_key(suffix)), presence(outcomes_key(suffix)), reached,
-    reached > 0 and hex(redis.call('GET', reached_key(suffix)) or '') or '',
-  }
-end
-
--- Returns the outcomes, or false if that is too much. Outcomes of another type are a violation of their own.
-local function outcomes_within(suffix, plan, size)
-  local stored = redis.pcall('HLEN', outcomes_key(suffix))
-  if type(stored) ~= 'number' then return false end
-  size = size + stored
-  for _, channel_plan in ipairs(plan) do
-    for _, parcel in ipairs(channel_plan.parcels) do size = size + parcel end
-  end
-  if size > entries then return false end
-  entries = entries - size
-  return stored == 0 and {} or redis.call('HGETALL', outcomes_key(suffix))
-end
-
 -- Returns the fields by name, and the counters among them. One call for all fields costs less than one for those that are needed.
 local function fields_of(suffix)
-  local flat, fields, counters = redis.call('HGETALL', history_key(suffix)), {}, {}
+  local flat, fields, counters = redis_call('HGETALL', Key.history(suffix)), {}, {}
   for n = 1, #flat, 2 do
     local name = flat[n]
     fields[name] = flat[n + 1]
@@ -74,7 +48,7 @@ local function parcels_in(fields, suffix, plan)
   for _, channel_plan in ipairs(plan) do
     for n = 0, #channel_plan.parcels - 1 do
       local text = fields['parcel:' .. channel_plan.channel .. ':' .. n] or false
-      local task = peek_hash(task_key(parcel_id(suffix, channel_plan.channel, n)), 'history', 'left')
+      local task = Damaged.peek_hash(Key.task(Plan.parcel_id(suffix, channel_plan.channel, n)), 'history', 'left')
       found[#found + 1] = { text, task[1], task[2] }
     end
   end
@@ -93,20 +67,47 @@ local function position_of(name)
   end
 end
 
-local PLAN, RECIPIENTS = position_of('plan'), position_of('recipients')
-
-local reply = { now }
-for _, suffix in ipairs(suffixes) do
-  local facts = redis.call('HMGET', history_key(suffix), unpack(HISTORY_FACTS))
-  local row, plan = row_of(suffix, facts), plan_in(facts[PLAN] or '')
-  local outcomes = entries > 0 and outcomes_within(suffix, plan, tonumber(facts[RECIPIENTS] or 0))
-  row[#row + 1] = false
-  if outcomes then
-    local fields, counters = fields_of(suffix)
-    row[3], row[#row] = counters, { outcomes, pages_in(fields), parcels_in(fields, suffix, plan) }
-  else
-    row[3] = counters_of(suffix, plan)
+return function(tenant, entries, suffixes)
+  local function row_of(suffix, facts)
+    local owner = tenant ~= '' and tenant or facts[1] or ''
+    local ns = select(2, Plan.split_suffix(suffix))
+    local reached = presence(Key.reached(suffix))
+    return {
+      suffix, facts, {}, redis_call('ZSCORE', Key.listed(owner), suffix), redis_call('ZSCORE', Key.live(owner), suffix),
+      redis_call('ZSCORE', Key.retained(), owner .. '|' .. suffix), ns and redis_call('ZSCORE', Key.due(), Plan.order_member(suffix)) or false,
+      presence(Key.order(suffix)), presence(Key.history(suffix)), presence(Key.outcomes(suffix)), reached,
+      reached > 0 and hex(redis_call('GET', Key.reached(suffix)) or '') or '',
+    }
   end
-  reply[#reply + 1] = row
+
+  -- Returns the outcomes, or false if that is too much. Outcomes of another type are a violation of their own.
+  local function outcomes_within(suffix, plan, size)
+    local stored = redis_pcall('HLEN', Key.outcomes(suffix))
+    if type(stored) ~= 'number' then return false end
+    size = size + stored
+    for _, channel_plan in ipairs(plan) do
+      for _, parcel in ipairs(channel_plan.parcels) do size = size + parcel end
+    end
+    if size > entries then return false end
+    entries = entries - size
+    return stored == 0 and {} or redis_call('HGETALL', Key.outcomes(suffix))
+  end
+
+  local PLAN, RECIPIENTS = position_of('plan'), position_of('recipients')
+
+  local reply = { now }
+  for _, suffix in ipairs(suffixes) do
+    local facts = redis_call('HMGET', Key.history(suffix), unpack(HISTORY_FACTS))
+    local row, plan = row_of(suffix, facts), Plan.plan_in(facts[PLAN] or '')
+    local outcomes = entries > 0 and outcomes_within(suffix, plan, tonumber(facts[RECIPIENTS] or 0))
+    row[#row + 1] = false
+    if outcomes then
+      local fields, counters = fields_of(suffix)
+      row[3], row[#row] = counters, { outcomes, pages_in(fields), parcels_in(fields, suffix, plan) }
+    else
+      row[3] = counters_of(suffix, plan)
+    end
+    reply[#reply + 1] = row
+  end
+  return reply
 end
-return reply

@@ -3,6 +3,8 @@
 -- RETURNS for each [type, TTL in ms; -1 without a TTL, -2 if the key is gone]
 -- EVENTS  none
 
-local reply = {}
-for _, name in ipairs(names) do reply[#reply + 1] = { redis.call('TYPE', name).ok, redis.call('PTTL', name) } end
-return reply
+return function(names)
+  local reply = {}
+  for _, name in ipairs(names) do reply[#reply + 1] = { redis_call('TYPE', name).ok, redis_call('PTTL', name) } end
+  return reply
+end

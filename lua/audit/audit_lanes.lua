@@ -1,22 +1,23 @@
 -- audit_lanes: reads lanes of a tube, the first task of each and its offer, in one atomic read
 -- ARGV    tube, tenant, lanes:rest
 --         tenant: the tenant under which a lane is offered; "" for the tenant of its first task
--- USES    damaged
 -- RETURNS for each [lane, its first task, number of tasks behind it, tube, lane, tenant, priority, order and state of the first,
 --         score under that tenant, score under `tenant`]
 -- EVENTS  none
 
-local function offer_of(owner, lane) return owner and redis.call('ZSCORE', ready_key(tube, owner), '@' .. lane) end
+return function(tube, tenant, lanes)
+  local function offer_of(owner, lane) return owner and redis_call('ZSCORE', Key.ready(tube, owner), '@' .. lane) end
 
-local function row_of(lane)
-  local first = redis.call('HGET', front_key(tube), lane)
-  local facts = peek_hash(task_key(first or ''), 'tube', 'lane', 'tenant', 'priority', 'order', 'state')
-  return {
-    lane, first, redis.call('ZCARD', lane_key(tube, lane)), facts[1], facts[2], facts[3], facts[4], facts[5], facts[6],
-    offer_of(facts[3], lane), tenant ~= '' and offer_of(tenant, lane),
-  }
+  local function row_of(lane)
+    local first = redis_call('HGET', Key.front(tube), lane)
+    local facts = Damaged.peek_hash(Key.task(first or ''), 'tube', 'lane', 'tenant', 'priority', 'order', 'state')
+    return {
+      lane, first, redis_call('ZCARD', Key.lane(tube, lane)), facts[1], facts[2], facts[3], facts[4], facts[5], facts[6],
+      offer_of(facts[3], lane), tenant ~= '' and offer_of(tenant, lane),
+    }
+  end
+
+  local reply = {}
+  for _, lane in ipairs(lanes) do reply[#reply + 1] = row_of(lane) end
+  return reply
 end
-
-local reply = {}
-for _, lane in ipairs(lanes) do reply[#reply + 1] = row_of(lane) end
-return reply

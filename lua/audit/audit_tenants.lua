@@ -3,8 +3,10 @@
 -- RETURNS for each [tenant, its score in the ring, number of offers]
 -- EVENTS  none
 
-local reply = {}
-for _, tenant in ipairs(tenants) do
-  reply[#reply + 1] = { tenant, redis.call('ZSCORE', tenants_key(tube), tenant), redis.call('ZCARD', ready_key(tube, tenant)) }
+return function(tube, tenants)
+  local reply = {}
+  for _, tenant in ipairs(tenants) do
+    reply[#reply + 1] = { tenant, redis_call('ZSCORE', Key.tenants(tube), tenant), redis_call('ZCARD', Key.ready(tube, tenant)) }
+  end
+  return reply
 end
-return reply

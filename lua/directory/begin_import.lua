@@ -4,9 +4,11 @@
 -- EVENTS  none
 -- INVARIANT an import that is still checked ends by itself when its process is gone: its keys expire
 
-local other = redis.call('HMGET', import_key(tenant), 'token', 'state')
-if other[1] and other[1] ~= token then return { 'running', other[2] } end
-redis.call('HSET', import_key(tenant), 'token', token, 'state', 'checking', 'kind', kind, 'rows', rows, 'done', 0)
-redis.call('PEXPIRE', import_key(tenant), lease_ms)
-redis.call('ZADD', imports_key(), 0, tenant)
-return { 'begun' }
+return function(tenant, token, kind, rows, lease_ms)
+  local other = redis_call('HMGET', Key.import(tenant), 'token', 'state')
+  if other[1] and other[1] ~= token then return { 'running', other[2] } end
+  redis_call('HSET', Key.import(tenant), 'token', token, 'state', 'checking', 'kind', kind, 'rows', rows, 'done', 0)
+  redis_call('PEXPIRE', Key.import(tenant), lease_ms)
+  redis_call('ZADD', Key.imports(), 0, tenant)
+  return { 'begun' }
+end

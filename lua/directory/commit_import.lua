@@ -4,12 +4,14 @@
 -- EVENTS  none
 -- INVARIANT all pages or none: this one step comes after the last page of the journal and before the first write
 
-if redis.call('EXISTS', imported_key(tenant, token)) == 1 then return 1 end
-local found = redis.call('HMGET', import_key(tenant), 'token', 'state')
-if found[1] ~= token then return 0 end
-if found[2] == 'writing' then return 1 end
-if redis.call('HLEN', importpages_key(tenant)) ~= pages then return 0 end
-redis.call('HSET', import_key(tenant), 'state', 'writing', 'pages', pages, 'next', 0, 'beat', now)
-redis.call('PERSIST', import_key(tenant))
-redis.call('PERSIST', importpages_key(tenant))
-return 1
+return function(tenant, token, pages)
+  if redis_call('EXISTS', Key.imported(tenant, token)) == 1 then return 1 end
+  local found = redis_call('HMGET', Key.import(tenant), 'token', 'state')
+  if found[1] ~= token then return 0 end
+  if found[2] == 'writing' then return 1 end
+  if redis_call('HLEN', Key.importpages(tenant)) ~= pages then return 0 end
+  redis_call('HSET', Key.import(tenant), 'state', 'writing', 'pages', pages, 'next', 0, 'beat', now)
+  redis_call('PERSIST', Key.import(tenant))
+  redis_call('PERSIST', Key.importpages(tenant))
+  return 1
+end

@@ -1,18 +1,19 @@
 -- create_user: store a new person
 -- ARGV    tenant, id, record
 --         record: the person as JSON; its version identifies this call
--- USES    people, import_lock
 -- RETURNS ["created"] or ["importing"] ["exists"] ["email"] ["contact", channel:address]
 -- EVENTS  none
 -- INVARIANT I19 an e-mail address and a contact belong to one person; a refusal writes nothing
 
-local user = cjson.decode(record)
-local stored = redis.call('HGET', users_key(tenant), id)
-if stored then return { cjson.decode(stored).version == user.version and 'created' or 'exists' } end
-if import_runs(tenant) then return { 'importing' } end
-local taken = taken_by_another(tenant, id, user)
-if taken then return taken end
+return function(tenant, id, record)
+  local user = cjson.decode(record)
+  local stored = redis_call('HGET', Key.users(tenant), id)
+  if stored then return { cjson.decode(stored).version == user.version and 'created' or 'exists' } end
+  if ImportLock.import_runs(tenant) then return { 'importing' } end
+  local taken = People.taken_by_another(tenant, id, user)
+  if taken then return taken end
 
-redis.call('HSET', users_key(tenant), id, record)
-index_user(tenant, id, user)
-return { 'created' }
+  redis_call('HSET', Key.users(tenant), id, record)
+  People.index_user(tenant, id, user)
+  return { 'created' }
+end

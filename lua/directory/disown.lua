@@ -1,23 +1,24 @@
 -- disown: withdraw an ownership; for a group, also the person's supergroups that contain it
 -- ARGV    tenant, user, kind, id
 --         kind: group or supergroup
--- USES    ownership, import_lock
 -- RETURNS ["withdrawn", <kind>:<id>, …] or ["importing"] ["user"] ["object"]: there is none
 -- EVENTS  none
 -- INVARIANT I21 the owner of a supergroup owns each of its groups
 
-if import_runs(tenant) then return { 'importing' } end
-local missing = missing_for_ownership(tenant, user, kind, id)
-if missing then return { missing } end
+return function(tenant, user, kind, id)
+  if ImportLock.import_runs(tenant) then return { 'importing' } end
+  local missing = Ownership.missing_for_ownership(tenant, user, kind, id)
+  if missing then return { missing } end
 
-local withdrawn = { 'withdrawn' }
-local function withdraw(object)
-  redis.call('ZREM', owners_key(tenant, object), user)
-  if redis.call('ZREM', owned_key(tenant, user), object) == 1 then withdrawn[#withdrawn + 1] = object end
-end
+  local withdrawn = { 'withdrawn' }
+  local function withdraw(object)
+    redis_call('ZREM', Key.owners(tenant, object), user)
+    if redis_call('ZREM', Key.owned(tenant, user), object) == 1 then withdrawn[#withdrawn + 1] = object end
+  end
 
-withdraw(kind .. ':' .. id)
-if kind == 'group' then
-  for _, supergroup in ipairs(redis.call('ZRANGE', wholes_key(tenant, id), 0, -1)) do withdraw('supergroup:' .. supergroup) end
+  withdraw(kind .. ':' .. id)
+  if kind == 'group' then
+    for _, supergroup in ipairs(redis_call('ZRANGE', Key.wholes(tenant, id), 0, -1)) do withdraw('supergroup:' .. supergroup) end
+  end
+  return withdrawn
 end
-return withdrawn

@@ -4,9 +4,11 @@
 -- RETURNS 1, or 0 if the import has ended meanwhile
 -- EVENTS  none
 
-if redis.call('HGET', import_key(tenant), 'token') ~= token then return 0 end
-redis.call('HSET', import_key(tenant), 'done', done)
-redis.call('PEXPIRE', import_key(tenant), lease_ms)
-if page ~= '' then redis.call('HSET', importpages_key(tenant), number, page) end
-redis.call('PEXPIRE', importpages_key(tenant), lease_ms)
-return 1
+return function(tenant, token, number, page, done, lease_ms)
+  if redis_call('HGET', Key.import(tenant), 'token') ~= token then return 0 end
+  redis_call('HSET', Key.import(tenant), 'done', done)
+  redis_call('PEXPIRE', Key.import(tenant), lease_ms)
+  if page ~= '' then redis_call('HSET', Key.importpages(tenant), number, page) end
+  redis_call('PEXPIRE', Key.importpages(tenant), lease_ms)
+  return 1
+end

@@ -3,40 +3,40 @@
 --         expected: the version that was read, 0 for a new job; document: the job as JSON; due: ms of the next iteration, "" if none is due;
 --         holder: the token of the attempt that begins an iteration, "" if none does; log: a line for the live log, or "";
 --         tube: that of the kind of the job; task: as in put, or nothing
--- USES    new_tasks, job_log
--- LATE    tick
 -- RETURNS the new version, also for a repetition; 0 if the job has another version by now: nothing was written
 -- EVENTS  del of bells, also that of the job's log; for deliveries that fell due before: outcomes, reported, released and finished
 -- INVARIANT I22, I23, I24; each change is seen once
 
 -- The attempt that still runs may record the unit in hand, but no results of steps: a new start must not use them.
 local function let_go(job)
-  local attempt = redis.call('HGET', job_key(job), 'holder')
+  local attempt = redis_call('HGET', Key.job(job), 'holder')
   if attempt and attempt:sub(1, 5) ~= 'late:' then
-    redis.call('HSET', job_key(job), 'holder', 'late:' .. attempt)
+    redis_call('HSET', Key.job(job), 'holder', 'late:' .. attempt)
   end
 end
 
-local stored = redis.call('HMGET', job_key(id), 'version', 'state', 'record', 'holder')
-local version = tonumber(stored[1] or '0')
-if version == expected + 1 and stored[3] == document and (holder == '' or stored[4] == holder) then return version end
-if version ~= expected then return 0 end
-if stored[2] ~= state then
-  if stored[2] then redis.call('HINCRBY', job_counts_key(tenant), stored[2], -1) end
-  redis.call('HINCRBY', job_counts_key(tenant), state, 1)
+return function(tenant, id, expected, state, document, due, holder, log, tube, task)
+  local stored = redis_call('HMGET', Key.job(id), 'version', 'state', 'record', 'holder')
+  local version = tonumber(stored[1] or '0')
+  if version == expected + 1 and stored[3] == document and (holder == '' or stored[4] == holder) then return version end
+  if version ~= expected then return 0 end
+  if stored[2] ~= state then
+    if stored[2] then redis_call('HINCRBY', Key.job_counts(tenant), stored[2], -1) end
+    redis_call('HINCRBY', Key.job_counts(tenant), state, 1)
+  end
+  redis_call('HSET', Key.job(id), 'version', version + 1, 'state', state, 'record', document)
+  if holder ~= '' then redis_call('HSET', Key.job(id), 'holder', holder) end
+  redis_call('ZADD', Key.jobs(tenant), 'NX', now, id)
+  if due == '' then
+    redis_call('ZREM', Key.jobs_due(), id)
+  else
+    redis_call('ZADD', Key.jobs_due(), due, id)
+  end
+  if state == 'stopped' or state == 'failed' then
+    redis_call('DEL', Key.job_steps(id))
+    let_go(id)
+  end
+  if log ~= '' then JobLog.append_log(id, log) end
+  if task[1] then NewTasks.add(tube, task) end
+  return version + 1
 end
-redis.call('HSET', job_key(id), 'version', version + 1, 'state', state, 'record', document)
-if holder ~= '' then redis.call('HSET', job_key(id), 'holder', holder) end
-redis.call('ZADD', jobs_key(tenant), 'NX', now, id)
-if due == '' then
-  redis.call('ZREM', jobs_due_key(), id)
-else
-  redis.call('ZADD', jobs_due_key(), due, id)
-end
-if state == 'stopped' or state == 'failed' then
-  redis.call('DEL', job_steps_key(id))
-  let_go(id)
-end
-if log ~= '' then append_log(id, log) end
-if task[1] then add_tasks(tube, task) end
-return version + 1

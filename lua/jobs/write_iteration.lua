@@ -2,17 +2,18 @@
 -- ARGV    id, holder, kind, name, value, log
 --         kind: "step" (a result, kept until the iteration ends), "unit" (an item, kept with the job; value "" removes it), or "" (only the
 --         log); log: a line for the live log, or ""
--- USES    job_log
 -- RETURNS the state of the job; "lost" if another attempt holds it: nothing was written; "stopped" if it was stopped meanwhile, even if it
 --         was started again: only a unit and the log were written
 -- EVENTS  del of the bell of the job's log
 -- INVARIANT I24; only the attempt that began the iteration last writes
 
-local stored = redis.call('HMGET', job_key(id), 'holder', 'state')
-local is_late = stored[1] == 'late:' .. holder
-if stored[1] ~= holder and not is_late then return 'lost' end
-if kind == 'step' and not is_late then redis.call('HSET', job_steps_key(id), name, value) end
-if kind == 'unit' and value ~= '' then redis.call('HSET', job_units_key(id), name, value) end
-if kind == 'unit' and value == '' then redis.call('HDEL', job_units_key(id), name) end
-if log ~= '' then append_log(id, log) end
-return is_late and 'stopped' or stored[2]
+return function(id, holder, kind, name, value, log)
+  local stored = redis_call('HMGET', Key.job(id), 'holder', 'state')
+  local is_late = stored[1] == 'late:' .. holder
+  if stored[1] ~= holder and not is_late then return 'lost' end
+  if kind == 'step' and not is_late then redis_call('HSET', Key.job_steps(id), name, value) end
+  if kind == 'unit' and value ~= '' then redis_call('HSET', Key.job_units(id), name, value) end
+  if kind == 'unit' and value == '' then redis_call('HDEL', Key.job_units(id), name) end
+  if log ~= '' then JobLog.append_log(id, log) end
+  return is_late and 'stopped' or stored[2]
+end

@@ -3,11 +3,13 @@
 -- RETURNS how many were deleted
 -- EVENTS  none
 
-local deleted = 0
-for _, id in ipairs(ids) do
-  if redis.call('ZREM', finished_key(), id) == 1 then
-    redis.call('DEL', task_key(id))
-    deleted = deleted + 1
+return function(ids)
+  local deleted = 0
+  for _, id in ipairs(ids) do
+    if redis_call('ZREM', Key.finished(), id) == 1 then
+      redis_call('DEL', Key.task(id))
+      deleted = deleted + 1
+    end
   end
+  return deleted
 end
-return deleted

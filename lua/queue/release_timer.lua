@@ -3,10 +3,12 @@
 -- RETURNS 1, or 0 if another worker keeps it
 -- EVENTS  del of the bells of every channel and of every tube that has had a task
 
-if redis.call('GET', timer_key()) ~= owner then return 0 end
-redis.call('DEL', timer_key())
-local tubes = {}
-for _, channel in ipairs(redis.call('HKEYS', channels_key())) do tubes[channel] = true end
-for _, field in ipairs(redis.call('HKEYS', states_key())) do tubes[string.match(field, '^(.*):')] = true end
-for tube in pairs(tubes) do redis.call('DEL', bell_key(tube)) end
-return 1
+return function(owner)
+  if redis_call('GET', Key.timer()) ~= owner then return 0 end
+  redis_call('DEL', Key.timer())
+  local tubes = {}
+  for _, channel in ipairs(redis_call('HKEYS', Key.channels())) do tubes[channel] = true end
+  for _, field in ipairs(redis_call('HKEYS', Key.states())) do tubes[string.match(field, '^(.*):')] = true end
+  for tube in pairs(tubes) do redis_call('DEL', Key.bell(tube)) end
+  return 1
+end

@@ -1,17 +1,18 @@
 -- repair_lifetime: sets or removes the TTL of a key
 -- ARGV    name, ttl_ms:int
 --         ttl_ms: the TTL for a key without one; 0 removes the TTL
--- USES    repair
 -- RETURNS one line for each change; none if nothing was wrong
 -- EVENTS  none
 -- INVARIANT I16
 
-local left = redis.call('PTTL', name)
-if ttl_ms == 0 and left >= 0 then
-  redis.call('PERSIST', name)
-  note('TTL removed')
-elseif ttl_ms > 0 and left == -1 then
-  redis.call('PEXPIRE', name, ttl_ms)
-  note('TTL set')
+return function(name, ttl_ms)
+  local left = redis_call('PTTL', name)
+  if ttl_ms == 0 and left >= 0 then
+    redis_call('PERSIST', name)
+    Repair.note('TTL removed')
+  elseif ttl_ms > 0 and left == -1 then
+    redis_call('PEXPIRE', name, ttl_ms)
+    Repair.note('TTL set')
+  end
+  return Repair.changes
 end
-return changes

@@ -1,7 +1,8 @@
 -- drop_runs: drop finished runs whose retention is over
 -- ARGV    limit:int
--- USES    runs
 -- RETURNS how many were dropped
 -- EVENTS  none
 
-return drop_ended_runs(limit)
+return function(limit)
+  return Runs.drop_ended_runs(limit)
+end

@@ -5,30 +5,32 @@
 -- EVENTS  none
 -- INVARIANT a username leads to the person who was last seen with it; the newest 20 chats are kept
 
-local key = person_key(tenant, channel, user)
-local had, chats, state, ends = unpack(redis.call('HMGET', key, 'username', 'chats', 'state', 'until'))
+return function(tenant, channel, user, chat, kept_ms, names)
+  local key = Key.person(tenant, channel, user)
+  local had, chats, state, ends = unpack(redis_call('HMGET', key, 'username', 'chats', 'state', 'until'))
 
-local function username_of(name) return username_key(tenant, channel, string.lower(name)) end
+  local function username_of(name) return Key.username(tenant, channel, string.lower(name)) end
 
-local function rename(name)
-  if had and had ~= name and redis.call('GET', username_of(had)) == user then redis.call('DEL', username_of(had)) end
-  if name ~= '' then redis.call('SET', username_of(name), user, 'PX', kept_ms) end
-end
-
-for n = 1, #names, 2 do
-  local field, text = names[n], names[n + 1]
-  if field == 'username' then rename(text) end
-  if text == '' then redis.call('HDEL', key, field) else redis.call('HSET', key, field, text) end
-end
-
-if chat ~= '' then
-  local newest = { chat }
-  for known in string.gmatch(chats or '', '%S+') do
-    if known ~= chat and #newest < 20 then newest[#newest + 1] = known end
+  local function rename(name)
+    if had and had ~= name and redis_call('GET', username_of(had)) == user then redis_call('DEL', username_of(had)) end
+    if name ~= '' then redis_call('SET', username_of(name), user, 'PX', kept_ms) end
   end
-  redis.call('HSET', key, 'chats', table.concat(newest, ' '))
+
+  for n = 1, #names, 2 do
+    local field, text = names[n], names[n + 1]
+    if field == 'username' then rename(text) end
+    if text == '' then redis_call('HDEL', key, field) else redis_call('HSET', key, field, text) end
+  end
+
+  if chat ~= '' then
+    local newest = { chat }
+    for known in string.gmatch(chats or '', '%S+') do
+      if known ~= chat and #newest < 20 then newest[#newest + 1] = known end
+    end
+    redis_call('HSET', key, 'chats', table.concat(newest, ' '))
+  end
+  redis_call('HSETNX', key, 'first', string.format('%.0f', now))
+  redis_call('HSET', key, 'last', string.format('%.0f', now))
+  redis_call('PEXPIRE', key, kept_ms)
+  return state and tonumber(ends) > now and state or ''
 end
-redis.call('HSETNX', key, 'first', string.format('%.0f', now))
-redis.call('HSET', key, 'last', string.format('%.0f', now))
-redis.call('PEXPIRE', key, kept_ms)
-return state and tonumber(ends) > now and state or ''

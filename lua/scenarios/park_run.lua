@@ -4,10 +4,12 @@
 -- RETURNS 1, or 0 if there is no such run
 -- EVENTS  none
 
-if redis.call('EXISTS', run_key(run)) == 0 then return 0 end
-for n = 1, #waits, 2 do
-  redis.call('HSET', run_key(run), 'waits:' .. waits[n], waits[n + 1])
-  if waits[n + 1] ~= 'slow' then redis.call('ZADD', parked_key(), now, run .. ' ' .. waits[n + 1]) end
+return function(run, waits)
+  if redis_call('EXISTS', Key.run(run)) == 0 then return 0 end
+  for n = 1, #waits, 2 do
+    redis_call('HSET', Key.run(run), 'waits:' .. waits[n], waits[n + 1])
+    if waits[n + 1] ~= 'slow' then redis_call('ZADD', Key.parked(), now, run .. ' ' .. waits[n + 1]) end
+  end
+  redis_call('PEXPIRE', Key.parked(), 90 * DAY_MS)
+  return 1
 end
-redis.call('PEXPIRE', parked_key(), 90 * DAY_MS)
-return 1

@@ -3,7 +3,9 @@
 -- RETURNS the result that was kept first
 -- EVENTS  none
 
-local known = redis.call('GET', stepresult_key(tenant, step))
-if known then return known end
-redis.call('SET', stepresult_key(tenant, step), result, 'PX', kept_ms)
-return result
+return function(tenant, step, result, kept_ms)
+  local known = redis_call('GET', Key.stepresult(tenant, step))
+  if known then return known end
+  redis_call('SET', Key.stepresult(tenant, step), result, 'PX', kept_ms)
+  return result
+end

@@ -4,12 +4,14 @@
 -- RETURNS the ms at which the state ends, 0 if it was cleared
 -- EVENTS  none
 
-local key = person_key(tenant, channel, user)
-if state == '' then
-  redis.call('HDEL', key, 'state', 'until')
-  return 0
+return function(tenant, channel, user, state, lifetime_ms, kept_ms)
+  local key = Key.person(tenant, channel, user)
+  if state == '' then
+    redis_call('HDEL', key, 'state', 'until')
+    return 0
+  end
+  local ends = now + lifetime_ms
+  redis_call('HSET', key, 'state', state, 'until', string.format('%.0f', ends))
+  redis_call('PEXPIRE', key, math.max(kept_ms, lifetime_ms))
+  return ends
 end
-local ends = now + lifetime_ms
-redis.call('HSET', key, 'state', state, 'until', string.format('%.0f', ends))
-redis.call('PEXPIRE', key, math.max(kept_ms, lifetime_ms))
-return ends

@@ -6,21 +6,23 @@
 -- EVENTS  none
 -- INVARIANT a step stores one code, however often it is repeated; a code is never replaced
 
-local codes = promos_key(tenant)
-local made = redis.call('GET', stepresult_key(tenant, step))
-local known = redis.call('HGET', codes, made or code)
-if known then return { 'known', known } end
+return function(tenant, step, code, record, ends_ms, most, forgotten_ms, step_ms)
+  local codes = Key.promos(tenant)
+  local made = redis_call('GET', Key.stepresult(tenant, step))
+  local known = redis_call('HGET', codes, made or code)
+  if known then return { 'known', known } end
 
-local over = redis.call('ZRANGEBYSCORE', promoends_key(tenant), '-inf', now - forgotten_ms, 'LIMIT', 0, 100)
-if #over > 0 then
-  redis.call('HDEL', codes, unpack(over))
-  redis.call('ZREM', promolist_key(tenant), unpack(over))
-  redis.call('ZREM', promoends_key(tenant), unpack(over))
+  local over = redis_call('ZRANGEBYSCORE', Key.promoends(tenant), '-inf', now - forgotten_ms, 'LIMIT', 0, 100)
+  if #over > 0 then
+    redis_call('HDEL', codes, unpack(over))
+    redis_call('ZREM', Key.promolist(tenant), unpack(over))
+    redis_call('ZREM', Key.promoends(tenant), unpack(over))
+  end
+  if redis_call('HLEN', codes) >= most then return { 'full' } end
+  redis_call('HSET', codes, code, record)
+  local newest = redis_call('ZREVRANGE', Key.promolist(tenant), 0, 0, 'WITHSCORES')[2]
+  redis_call('ZADD', Key.promolist(tenant), math.max(now, (newest or 0) + 0.001), code)
+  if ends_ms > 0 then redis_call('ZADD', Key.promoends(tenant), ends_ms, code) end
+  redis_call('SET', Key.stepresult(tenant, step), code, 'PX', step_ms)
+  return { 'stored', record }
 end
-if redis.call('HLEN', codes) >= most then return { 'full' } end
-redis.call('HSET', codes, code, record)
-local newest = redis.call('ZREVRANGE', promolist_key(tenant), 0, 0, 'WITHSCORES')[2]
-redis.call('ZADD', promolist_key(tenant), math.max(now, (newest or 0) + 0.001), code)
-if ends_ms > 0 then redis.call('ZADD', promoends_key(tenant), ends_ms, code) end
-redis.call('SET', stepresult_key(tenant, step), code, 'PX', step_ms)
-return { 'stored', record }

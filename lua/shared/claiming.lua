@@ -1,14 +1,13 @@
 -- claiming: gives ready tasks of a tube to a worker
--- USES    write_buffer, damaged, counts, timers, fairness, lane, task, due
 -- `by` is the worker's request: tube, owner, account, limit, budget, lease_ms, max_sleep_ms.
 
 -- Returns the ms until which the account is throttled, 0 if it is not.
 local function throttled_until(by)
-  local key = waits_key(by.tube)
-  redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
+  local key = Key.waits(by.tube)
+  redis_call('ZREMRANGEBYSCORE', key, '-inf', now)
   local latest = 0
   for _, scope in ipairs({ 'account:' .. by.account, 'method:' .. by.account }) do
-    latest = math.max(latest, tonumber(redis.call('ZSCORE', key, scope) or '0'))
+    latest = math.max(latest, tonumber(redis_call('ZSCORE', key, scope) or '0'))
   end
   return latest
 end
@@ -17,7 +16,7 @@ end
 -- saved up for a tenth of a second at most (K-26). Without a pace: as many as wanted.
 local function allowed_by_pace(tube, interval, wanted)
   if interval == 0 or wanted == 0 then return wanted, -1 end
-  local used_up = math.max(now, tonumber(redis.call('GET', pace_key(tube)) or '0'))
+  local used_up = math.max(now, tonumber(redis_call('GET', Key.pace(tube)) or '0'))
   local burst = math.max(1, math.floor(100 / interval))
   local free = math.floor(burst - (used_up - now) / interval + 0.000001)
   if free >= 1 then return math.min(wanted, free), -1 end
@@ -26,23 +25,23 @@ end
 
 local function use_pace(tube, interval, given)
   if interval == 0 or given == 0 then return end
-  local used_up = math.max(now, tonumber(redis.call('GET', pace_key(tube)) or '0')) + given * interval
-  redis.call('SET', pace_key(tube), string.format('%.3f', used_up), 'PX', math.ceil(used_up - now) + 1000)
+  local used_up = math.max(now, tonumber(redis_call('GET', Key.pace(tube)) or '0')) + given * interval
+  redis_call('SET', Key.pace(tube), string.format('%.3f', used_up), 'PX', math.ceil(used_up - now) + 1000)
 end
 
 -- Returns the next ready members, with scores, by fairness between tenants, then priority, then order, and their tenant. One if other
 -- tenants wait for their turns; a tenant that is alone pays for no turn and gives up to `most`.
 local function next_members(tube, most)
-  local first = redis.call('ZRANGE', tenants_key(tube), 0, 1, 'WITHSCORES')
+  local first = redis_call('ZRANGE', Key.tenants(tube), 0, 1, 'WITHSCORES')
   local tenant, alone = first[1], not first[3]
   if not tenant then return {} end
-  local members = redis.call('ZPOPMIN', ready_key(tube, tenant), alone and most or 1)
-  local empty = redis.call('EXISTS', ready_key(tube, tenant)) == 0
-  if empty or not alone then redis.call('HSET', turns_key(), tube, first[2]) end
+  local members = redis_call('ZPOPMIN', Key.ready(tube, tenant), alone and most or 1)
+  local empty = redis_call('EXISTS', Key.ready(tube, tenant)) == 0
+  if empty or not alone then redis_call('HSET', Key.turns(), tube, first[2]) end
   if empty then
-    redis.call('ZREM', tenants_key(tube), tenant)
+    redis_call('ZREM', Key.tenants(tube), tenant)
   elseif not alone then
-    redis.call('ZADD', tenants_key(tube), tonumber(first[2]) + turn_of(tenant), tenant)
+    redis_call('ZADD', Key.tenants(tube), tonumber(first[2]) + Fairness.turn_of(tenant), tenant)
   end
   return members, tenant
 end
@@ -54,14 +53,14 @@ local function tasks_behind(tube, members)
     local member = members[n]
     if string.sub(member, 1, 1) == '@' then lanes[#lanes + 1] = string.sub(member, 2) else ids[member] = member end
   end
-  local fronts = lanes[1] and redis.call('HMGET', front_key(tube), unpack(lanes)) or {}
+  local fronts = lanes[1] and redis_call('HMGET', Key.front(tube), unpack(lanes)) or {}
   for n, lane in ipairs(lanes) do ids['@' .. lane] = fronts[n] end
   return ids
 end
 
 local function attach_parcel(reply, id, suffix, place)
   local channel, n = string.match(id, '%.([^.]+)%.(%d+)$')
-  local fields = read_hash(history_key(suffix), 'parcel:' .. channel .. ':' .. n, 'text', 'closed', 'content')
+  local fields = Damaged.read_hash(Key.history(suffix), 'parcel:' .. channel .. ':' .. n, 'text', 'closed', 'content')
   reply[13], reply[14], reply[15], reply[16], reply[17] = suffix, fields[1] or '', fields[2] or '', fields[3] or '', place or ''
   reply[18] = fields[4] or nil
 end
@@ -74,21 +73,21 @@ local CLAIMED = { 'started', 'body', 'checkpoint', 'left', 'kind', 'lane', 'expi
 -- Returns the task as the reply has it; or nil, the work done, and whether the task is lost. A task that has expired, beyond the page that
 -- the tick expired, is ended (I10).
 local function take(by, page, id)
-  local key = task_key(id or '')
-  local fields = read_hash(key, unpack(CLAIMED))
+  local key = Key.task(id or '')
+  local fields = Damaged.read_hash(key, unpack(CLAIMED))
   if not fields[9] then return nil, 1, true end
   if fields[7] then
     if tonumber(fields[7]) <= now then
-      work_off({}, { id }, {})
+      Due.work_off({}, { id }, {})
       -- A ready parcel that was started lost its worker: to end it may be much work.
-      return nil, fields[1] and PAGE or 1
+      return nil, fields[1] and Due.PAGE or 1
     end
     page.disarmed[#page.disarmed + 1] = id
   end
   page.token = page.token + 1
   local attempts, started = (tonumber(fields[11]) or 0) + 1, fields[1] or now
-  redis.call('HSET', key, 'state', 'taken', 'token', page.token, 'owner', by.owner, 'attempts', attempts, 'started', started)
-  add_words(page.leases, now + by.lease_ms, id)
+  redis_call('HSET', key, 'state', 'taken', 'token', page.token, 'owner', by.owner, 'attempts', attempts, 'started', started)
+  WriteBuffer.add_words(page.leases, now + by.lease_ms, id)
   local task = { id, page.token, attempts, tostring(started) }
   for n = 2, 9 do task[n + 3] = fields[n] or '' end
   if fields[10] then attach_parcel(task, id, fields[10], fields[12]) end
@@ -99,7 +98,7 @@ local function take_member(by, page, member, id)
   local task, work, is_lost = take(by, page, id)
   if not task then
     page.expired = page.expired + work
-    if is_lost and string.sub(member, 1, 1) == '@' then move_up(by.tube, string.sub(member, 2)) end
+    if is_lost and string.sub(member, 1, 1) == '@' then Lane.move_up(by.tube, string.sub(member, 2)) end
     return
   end
   page.entries = page.entries + (tonumber(task[7]) or 1)
@@ -115,66 +114,66 @@ end
 -- Takes the members, and offers again those that do not fit.
 local function take_members(by, page, members, tenant)
   -- Tokens only grow; unused ones are never given to a worker.
-  page.token = redis.call('HINCRBY', counters_key(), 'token', #members / 2) - #members / 2
+  page.token = redis_call('HINCRBY', Key.counters(), 'token', #members / 2) - #members / 2
   local ids = tasks_behind(by.tube, members)
   for n = 1, #members, 2 do
-    if page.entries < by.budget and page.expired < PAGE then
+    if page.entries < by.budget and page.expired < Due.PAGE then
       take_member(by, page, members[n], ids[members[n]])
     else
-      offer(by.tube, tenant, members[n], members[n + 1])
+      Fairness.offer(by.tube, tenant, members[n], members[n + 1])
     end
   end
 end
 
 local function take_page(by, most)
   local page = new_page()
-  while #page.tasks < most and page.entries < by.budget and page.expired < PAGE do
+  while #page.tasks < most and page.entries < by.budget and page.expired < Due.PAGE do
     local members, tenant = next_members(by.tube, math.min(most - #page.tasks, fitting(by, page)))
     if #members == 0 then break end
     take_members(by, page, members, tenant)
   end
-  if #page.leases > 0 then redis.call('ZADD', lease_key(), unpack(page.leases)) end
-  if #page.disarmed > 0 then redis.call('ZREM', expires_key(), unpack(page.disarmed)) end
+  if #page.leases > 0 then redis_call('ZADD', Key.lease(), unpack(page.leases)) end
+  if #page.disarmed > 0 then redis_call('ZREM', Key.expires(), unpack(page.disarmed)) end
   return page
 end
 
 local function note_taken(tube, given)
   if given == 0 then return end
-  count(tube, 'claimed', given)
-  tally(tube, 'ready', 0 - given)
-  tally(tube, 'taken', given)
+  Counts.count(tube, 'claimed', given)
+  Counts.tally(tube, 'ready', 0 - given)
+  Counts.tally(tube, 'taken', given)
 end
 
 -- The bell: while it exists, a worker of this tube sleeps. Its expiry is a second chance to wake, not the timing.
 local function set_bell(by, next_at)
   local sleep_ms = next_at > now and math.min(next_at - now, 60000) or 60000
-  redis.call('SET', bell_key(by.tube), by.owner, 'PX', math.max(1, math.floor(sleep_ms)))
+  redis_call('SET', Key.bell(by.tube), by.owner, 'PX', math.max(1, math.floor(sleep_ms)))
 end
 
 -- One worker of the shard keeps the timer on the head of the due index; if it dies, its key expires. Returns whether it is this one.
 local function keep_timer(by)
-  local keeper = redis.call('GET', timer_key())
+  local keeper = redis_call('GET', Key.timer())
   if keeper and keeper ~= by.owner then return false end
-  redis.call('SET', timer_key(), by.owner, 'PX', by.max_sleep_ms * 2)
+  redis_call('SET', Key.timer(), by.owner, 'PX', by.max_sleep_ms * 2)
   return true
 end
 
 -- Returns what a claim returns (claim.lua).
-local function claim_tasks(by)
-  local more, opens_at, tasks = tick(), throttled_until(by), {}
+function Claiming.claim_tasks(by)
+  local more, opens_at, tasks = Due.tick(), throttled_until(by), {}
   if opens_at <= now then
-    local interval = tonumber(option(by.tube, 'interval_ms') or '0')
+    local interval = tonumber(Task.option(by.tube, 'interval_ms') or '0')
     local most, opens = allowed_by_pace(by.tube, interval, by.limit)
     local page = take_page(by, most)
-    tasks, more = page.tasks, more or page.expired >= PAGE
+    tasks, more = page.tasks, more or page.expired >= Due.PAGE
     note_taken(by.tube, #tasks)
     use_pace(by.tube, interval, #tasks)
-    if redis.call('EXISTS', tenants_key(by.tube)) == 1 then opens_at = opens end
+    if redis_call('EXISTS', Key.tenants(by.tube)) == 1 then opens_at = opens end
   end
-  local next_at = more and now or next_moment() or -1
+  local next_at = more and now or Timers.next_moment() or -1
   if #tasks == 0 and by.limit > 0 then set_bell(by, next_at) end
   local keeper = keep_timer(by) and 1 or 0
-  local reply = { now, clock[2] % 1000, next_at, keeper, redis.call('ZCARD', waits_key(by.tube)), opens_at > now and opens_at or -1 }
+  local reply = { now, clock[2] % 1000, next_at, keeper, redis_call('ZCARD', Key.waits(by.tube)), opens_at > now and opens_at or -1 }
   for n, task in ipairs(tasks) do reply[n + 6] = task end
   return reply
 end

@@ -1,3 +1,3 @@
 -- import_lock: while a file is imported into the directory of a tenant, its checks must stay true: all other writes are refused
 
-local function import_runs(tenant) return redis.call('EXISTS', import_key(tenant)) == 1 end
+function ImportLock.import_runs(tenant) return redis_call('EXISTS', Key.import(tenant)) == 1 end

@@ -4,19 +4,19 @@ local MOST_LINES = 1000
 
 -- Returns the number of the last line. What is no list is the log of an earlier version, which is dropped.
 local function last_number(key)
-  local last = redis.pcall('LINDEX', key, -1)
+  local last = redis_pcall('LINDEX', key, -1)
   if type(last) == 'table' then
-    redis.call('DEL', key)
+    redis_call('DEL', key)
     return 0
   end
   return last and tonumber(string.match(last, '^%d+')) or 0
 end
 
 -- Deleting the bell wakes those that follow the log.
-local function append_log(id, line)
-  local key = job_log_key(id)
+function JobLog.append_log(id, line)
+  local key = Key.job_log(id)
   local number = last_number(key) + 1
-  redis.call('RPUSH', key, string.format('%d %.0f ', number, now) .. line)
-  if number > MOST_LINES then redis.call('LTRIM', key, -MOST_LINES, -1) end
-  redis.call('DEL', job_bell_key(id))
+  redis_call('RPUSH', key, string.format('%d %.0f ', number, now) .. line)
+  if number > MOST_LINES then redis_call('LTRIM', key, -MOST_LINES, -1) end
+  redis_call('DEL', Key.job_bell(id))
 end

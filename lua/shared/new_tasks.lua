@@ -1,5 +1,4 @@
 -- new_tasks: adds tasks to a tube
--- USES    write_buffer, counts, timers, lane, index, task, due
 -- A task is a row: id, tenant, lane, priority, due, expires, kind, attempts, user, tags (one per line), reply, body; "" for none.
 
 local NEW_TASK = { 'tenant', 'lane', 'priority', 'due', 'expires', 'kind', 'max', 'user', 'tags', 'reply', 'body' }
@@ -19,13 +18,13 @@ end
 
 local function arm(id, task, fields)
   if not task.expires then
-    local lifetime = tonumber(option(task.tube, 'expires_ms') or '0')
+    local lifetime = tonumber(Task.option(task.tube, 'expires_ms') or '0')
     if lifetime == 0 then return end
     task.expires = string.format('%.0f', math.max(now, tonumber(task.due or '0')) + lifetime)
     fields[#fields + 1] = 'expires'
     fields[#fields + 1] = task.expires
   end
-  write('ZADD', expires_key(), task.expires, id)
+  WriteBuffer.write('ZADD', Key.expires(), task.expires, id)
 end
 
 -- A task that would be ready at once waits its turn behind the tasks that fell due before.
@@ -40,11 +39,11 @@ end
 local function add_task(id, task, fields, order)
   task.order, task.state = order, tonumber(task.due or '0') > now and 'waiting' or 'ready'
   arm(id, task, fields)
-  redis.call('HSET', task_key(id), 'state', task.state, 'order', order, unpack(fields))
-  index_task(id, task)
-  tally(task.tube, task.state, 1)
-  if task.state == 'ready' then return make_takeable(id, task) and 'ready' or 'locked' end
-  write('ZADD', due_key(), task.due, id)
+  redis_call('HSET', Key.task(id), 'state', task.state, 'order', order, unpack(fields))
+  Index.index_task(id, task)
+  Counts.tally(task.tube, task.state, 1)
+  if task.state == 'ready' then return Lane.make_takeable(id, task) and 'ready' or 'locked' end
+  WriteBuffer.write('ZADD', Key.due(), task.due, id)
   return 'waiting'
 end
 
@@ -58,14 +57,14 @@ local function lanes_entered(rows)
 end
 
 -- Adds the tasks of the rows in their order. Returns the state of each.
-local function add_tasks(tube, rows)
+function NewTasks.add(tube, rows)
   local lanes, crowded = lanes_entered(rows), false
-  if lanes[1] and overdue(due_key(), 1)[1] then crowded = tick() end
+  if lanes[1] and Due.overdue(Key.due(), 1)[1] then crowded = Due.tick() end
   local width = #NEW_TASK + 1
   local many = #rows / width
-  local order = redis.call('HINCRBY', counters_key(), 'order', many) - many
-  gather()
-  if lanes[1] then learn_fronts(tube, lanes) end
+  local order = redis_call('HINCRBY', Key.counters(), 'order', many) - many
+  WriteBuffer.gather()
+  if lanes[1] then WriteBuffer.learn_fronts(tube, lanes) end
   local states, first_due = {}, nil
   for n = 1, many do
     local at = (n - 1) * width + 1
@@ -74,8 +73,8 @@ local function add_tasks(tube, rows)
     states[n] = add_task(rows[at], task, fields, order + n)
     if states[n] == 'waiting' then first_due = math.min(first_due or math.huge, tonumber(task.due)) end
   end
-  if first_due then new_moment(first_due) end
-  count(tube, 'put', many)
-  write_gathered()
+  if first_due then Timers.new_moment(first_due) end
+  Counts.count(tube, 'put', many)
+  WriteBuffer.write_gathered()
   return states
 end

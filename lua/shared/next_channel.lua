@@ -1,5 +1,4 @@
 -- next_channel: the strategy `first` (D-36, docs/decisions/0041): which entries of a later channel are attempted, skipped or held
--- USES    write_buffer, counts, timers, lane, task, plan, outcome, unclear, delivery_end, parcels
 -- The checkpoint of a later channel's parcel has a row for each open entry; an entry is held while its `not before` is HELD_MS. A held
 -- entry was never attempted. The parcels with one number have the same recipients in all channels, so one tick decides for a parcel.
 
@@ -8,7 +7,7 @@ local MOST = 500
 
 -- Returns the rows of the checkpoint. Before the first decision all entries are held.
 local function rows_of(id, entries)
-  local checkpoint = redis.call('HGET', task_key(id), 'checkpoint')
+  local checkpoint = redis_call('HGET', Key.task(id), 'checkpoint')
   if checkpoint and checkpoint ~= '' then return cjson.decode(checkpoint) end
   local rows = {}
   for place = 1, #entries do rows[place] = { place - 1, HELD_MS, 0, 0 } end
@@ -18,14 +17,14 @@ end
 -- Returns the outcomes of these recipients (true by number) in one channel: number → {status → true, at = ms of the last, is_open}. An
 -- open entry whose parcel was ended by an operator is not open any more.
 local function outcomes_in(suffix, channel, n, wanted)
-  local text = redis.call('HGET', history_key(suffix), 'parcel:' .. channel .. ':' .. n)
-  local is_alive = redis.call('EXISTS', task_key(parcel_id(suffix, channel, n))) == 1
+  local text = redis_call('HGET', Key.history(suffix), 'parcel:' .. channel .. ':' .. n)
+  local is_alive = redis_call('EXISTS', Key.task(Plan.parcel_id(suffix, channel, n))) == 1
   local items, found = {}, {}
   for _, entry in ipairs(cjson.decode(text)[2]) do
-    if wanted[entry[2]] then items[#items + 1] = { recipient = recipient_in(entry, text), number = entry[2], contact = entry[3] } end
+    if wanted[entry[2]] then items[#items + 1] = { recipient = Unclear.recipient_in(entry, text), number = entry[2], contact = entry[3] } end
   end
-  for n_th, stored in ipairs(stored_outcomes(suffix, channel, items)) do
-    local one, status = found[items[n_th].number] or { at = 0 }, status_in(stored)
+  for n_th, stored in ipairs(Outcome.stored_outcomes(suffix, channel, items)) do
+    local one, status = found[items[n_th].number] or { at = 0 }, Outcome.status_in(stored)
     found[items[n_th].number] = one
     one[status] = true
     one.is_open = one.is_open or OPEN[status] and is_alive
@@ -69,7 +68,7 @@ end
 
 local function earlier_outcomes(suffix, channel, n, wanted)
   local earlier = {}
-  for _, other in ipairs(channels_of(suffix)) do
+  for _, other in ipairs(Plan.channels_of(suffix)) do
     if other == channel then return earlier end
     earlier[#earlier + 1] = outcomes_in(suffix, other, n, wanted)
   end
@@ -81,14 +80,14 @@ local function held_entries(id, task, entries, text)
   for _, row in ipairs(rows_of(id, entries)) do
     local entry = entries[row[1] + 1]
     if row[2] == HELD_MS then
-      local recipient, kind = recipient_in(entry, text)
+      local recipient, kind = Unclear.recipient_in(entry, text)
       held[#held + 1] = { recipient, kind, entry[2], entry[3], entry[4], 'queued', '', '', -1, row = row }
       wanted[entry[2]] = true
     else
       rows[#rows + 1] = row
     end
   end
-  return only_open(task, own_items(id, task, held), false), wanted, rows
+  return Unclear.only_open(task, Parcels.own_items(id, task, held), false), wanted, rows
 end
 
 -- Moves the held entries whose step has come. Returns the skipped and the switched items, and when the next step may come.
@@ -122,42 +121,42 @@ end
 local function save_rows(id, rows)
   local parts = {}
   for n, row in ipairs(rows) do parts[n] = string.format('[%.0f,%.0f,%.0f,%.0f]', row[1], row[2], row[3], row[4]) end
-  redis.call('HSET', task_key(id), 'checkpoint', '[' .. table.concat(parts, ',') .. ']')
+  redis_call('HSET', Key.task(id), 'checkpoint', '[' .. table.concat(parts, ',') .. ']')
 end
 
 -- Makes the parcel takeable, or lets it wait. While all its entries are held it leaves its lane: it would block the deliveries behind it.
 local function place_again(id, task, rows, due)
   local first = HELD_MS
   for _, row in ipairs(rows) do first = math.min(first, row[2]) end
-  local is_front = task.lane and front_of(task.tube, task.lane) == id
+  local is_front = task.lane and Lane.front_of(task.tube, task.lane) == id
   if first <= now then
     if task.lane and not is_front then
-      task.order = next_order()
-      redis.call('HSET', task_key(id), 'order', task.order)
+      task.order = Counts.next_order()
+      redis_call('HSET', Key.task(id), 'order', task.order)
     end
-    return give_back(id, task)
+    return Task.give_back(id, task)
   end
-  if first == HELD_MS and is_front then leave_lane(id, task) end
+  if first == HELD_MS and is_front then Lane.leave_lane(id, task) end
   due = math.min(due, first)
-  redis.call('HSET', task_key(id), 'due', due)
-  await_moment(due, id)
+  redis_call('HSET', Key.task(id), 'due', due)
+  Timers.await_moment(due, id)
 end
 
 -- Decides for a parcel of a later channel that is due. Returns how much work it was, in parcels released.
-local function decide_next(id, task)
+function NextChannel.decide_next(id, task)
   local suffix, channel, n = task.history, task.tube, string.match(id, '(%d+)$')
-  redis.call('ZREM', due_key(), id)
-  local facts = redis.call('HMGET', history_key(suffix), 'parcel:' .. channel .. ':' .. n, 'wait')
+  redis_call('ZREM', Key.due(), id)
+  local facts = redis_call('HMGET', Key.history(suffix), 'parcel:' .. channel .. ':' .. n, 'wait')
   local entries = cjson.decode(facts[1])[2]
   local held, wanted, rows = held_entries(id, task, entries, facts[1])
   local earlier = earlier_outcomes(suffix, channel, n, wanted)
   local skipped, switched, due = take_steps(held, earlier, tonumber(facts[2] or nil), rows)
-  record(suffix, channel, switched, true)
-  local closed = record(suffix, channel, skipped)
-  task.left = redis.call('HINCRBY', task_key(id), 'left', 0 - closed)
-  close_entries(suffix, channel, closed)
+  Outcome.record(suffix, channel, switched, true)
+  local closed = Outcome.record(suffix, channel, skipped)
+  task.left = redis_call('HINCRBY', Key.task(id), 'left', 0 - closed)
+  DeliveryEnd.close_entries(suffix, channel, closed)
   if task.left <= 0 then
-    end_task(id, task, 'done')
+    Task.finish(id, task, 'done')
   else
     save_rows(id, rows)
     place_again(id, task, rows, due)

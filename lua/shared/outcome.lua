@@ -1,5 +1,4 @@
 -- outcome: writes the outcomes of recipients into the history and what follows from them
--- USES    plan
 -- A stored outcome is `status|reason|at ms|version|attempts|reference`. An outcome that was never stored is `queued` while its channel
 -- is open; after that it is the end of the delivery (cancelled, expired). Where the channel could not show all of the content, a list of
 -- that follows: `…|reference<1F>["inline",…]`.
@@ -7,13 +6,13 @@
 -- One event may carry thousands of outcomes: entries above LARGE bytes leave the stream after a minute.
 local LARGE = 10000
 
-local function status_in(value) return value and string.match(value, '^([^|]*)') or 'queued' end
+function Outcome.status_in(value) return value and string.match(value, '^([^|]*)') or 'queued' end
 
 local function attempts_in(value)
   return value and tonumber(string.match(value, '^[^|]*|[^|]*|[^|]*|[^|]*|([^|]*)')) or 0
 end
 
-local function field_of(recipient, channel, contact)
+function Outcome.field_of(recipient, channel, contact)
   if contact == 0 then return recipient .. ':' .. channel end
   return recipient .. ':' .. channel .. ':' .. contact
 end
@@ -31,31 +30,31 @@ local function best(statuses)
 end
 
 -- Writes one entry to the stream for each step, with all outcomes of that step (I13).
-local function announce(suffix, event, changes)
-  local facts = redis.call('HMGET', history_key(suffix), 'state', 'version', 'reported', 'finished')
-  redis.call('XADD', events_key(), 'MAXLEN', '~', EVENTS_KEPT, '*', 'history', suffix, 'event', event, 'state', facts[1],
+function Outcome.announce(suffix, event, changes)
+  local facts = redis_call('HMGET', Key.history(suffix), 'state', 'version', 'reported', 'finished')
+  redis_call('XADD', Key.events(), 'MAXLEN', '~', EVENTS_KEPT, '*', 'history', suffix, 'event', event, 'state', facts[1],
     'version', facts[2] or '0', 'reported', facts[3] or '0', 'finished', facts[4] and '1' or '0', 'changes', changes or '')
   if changes and #changes > LARGE then
-    redis.call('XTRIM', events_key(), 'MINID', '~', string.format('%.0f', clock[1] * 1000 - 60000))
+    redis_call('XTRIM', Key.events(), 'MINID', '~', string.format('%.0f', clock[1] * 1000 - 60000))
   end
 end
 
 local function merged_status(suffix, recipient, channel, contacts, instead)
   local statuses = {}
   for contact = 0, contacts - 1 do
-    local field = field_of(recipient, channel, contact)
-    statuses[#statuses + 1] = instead[field] or status_in(redis.call('HGET', outcomes_key(suffix), field))
+    local field = Outcome.field_of(recipient, channel, contact)
+    statuses[#statuses + 1] = instead[field] or Outcome.status_in(redis_call('HGET', Key.outcomes(suffix), field))
   end
   return best(statuses)
 end
 
 -- Returns whether a recipient was reached in another channel; needed only when a report takes a `sent` back.
 local function reached_elsewhere(suffix, recipient, channel)
-  for _, other in ipairs(channels_of(suffix)) do
+  for _, other in ipairs(Plan.channels_of(suffix)) do
     local contact, value = 0, nil
     repeat
-      value = other ~= channel and redis.call('HGET', outcomes_key(suffix), field_of(recipient, other, contact))
-      if value and REACHED[status_in(value)] then return true end
+      value = other ~= channel and redis_call('HGET', Key.outcomes(suffix), Outcome.field_of(recipient, other, contact))
+      if value and REACHED[Outcome.status_in(value)] then return true end
       contact = contact + 1
     until not value
   end
@@ -65,9 +64,9 @@ end
 -- Returns the change in the number of recipients reached.
 local function mark_reached(suffix, item, channel, old, new)
   if REACHED[new] and not REACHED[old] then
-    return 1 - redis.call('SETBIT', reached_key(suffix), item.number, 1)
+    return 1 - redis_call('SETBIT', Key.reached(suffix), item.number, 1)
   elseif REACHED[old] and not REACHED[new] and not reached_elsewhere(suffix, item.recipient, channel) then
-    return -redis.call('SETBIT', reached_key(suffix), item.number, 0)
+    return -redis_call('SETBIT', Key.reached(suffix), item.number, 0)
   end
   return 0
 end
@@ -76,7 +75,7 @@ end
 local function not_shown_in(value) return value and string.match(value, '\31.*$') or '' end
 
 -- items: [[recipient, "i"|"s" (type of its id), number, contact, contacts, status, reason, reference, attempts, not shown (JSON)?], …]
-local function read_items(items)
+function Outcome.read_items(items)
   local read = {}
   for n, item in ipairs(items) do
     read[n] = {
@@ -87,42 +86,42 @@ local function read_items(items)
   return read
 end
 
-local function stored_outcomes(suffix, channel, items)
+function Outcome.stored_outcomes(suffix, channel, items)
   local stored = {}
   for from = 1, #items, 1000 do
     local fields = {}
-    for n = from, math.min(from + 999, #items) do fields[#fields + 1] = field_of(items[n].recipient, channel, items[n].contact) end
-    for n, value in ipairs(redis.call('HMGET', outcomes_key(suffix), unpack(fields))) do stored[from + n - 1] = value end
+    for n = from, math.min(from + 999, #items) do fields[#fields + 1] = Outcome.field_of(items[n].recipient, channel, items[n].contact) end
+    for n, value in ipairs(redis_call('HMGET', Key.outcomes(suffix), unpack(fields))) do stored[from + n - 1] = value end
   end
   return stored
 end
 
 local function store_outcomes(suffix, fields)
   for from = 1, #fields, 1000 do
-    redis.call('HSET', outcomes_key(suffix), unpack(fields, from, math.min(from + 999, #fields)))
+    redis_call('HSET', Key.outcomes(suffix), unpack(fields, from, math.min(from + 999, #fields)))
   end
 end
 
 -- A report may come after the end of the delivery and write its first outcome: these keys get the lifetime of the history (I16).
 local function end_with_history(suffix)
-  local ends_in = redis.call('PTTL', history_key(suffix))
+  local ends_in = redis_call('PTTL', Key.history(suffix))
   if ends_in < 0 then return end
-  for _, key in ipairs({ outcomes_key(suffix), reached_key(suffix) }) do redis.call('PEXPIRE', key, ends_in) end
+  for _, key in ipairs({ Key.outcomes(suffix), Key.reached(suffix) }) do redis_call('PEXPIRE', key, ends_in) end
 end
 
 -- Writes outcomes, keeps the counters and emits the event. Returns how many entries were closed, less those opened again.
 -- `forced`: a retry asked for by a person, the one case in which a higher rank gives way to a lower one.
-local function record(suffix, channel, raw_items, forced)
-  local history = history_key(suffix)
-  if #raw_items == 0 or redis.call('EXISTS', history) == 0 then return 0 end
-  local items = read_items(raw_items)
-  local stored = stored_outcomes(suffix, channel, items)
-  local facts = redis.call('HMGET', history, 'version', 'finished')
+function Outcome.record(suffix, channel, raw_items, forced)
+  local history = Key.history(suffix)
+  if #raw_items == 0 or redis_call('EXISTS', history) == 0 then return 0 end
+  local items = Outcome.read_items(raw_items)
+  local stored = Outcome.stored_outcomes(suffix, channel, items)
+  local facts = redis_call('HMGET', history, 'version', 'finished')
   local version = tonumber(facts[1] or '0')
   local fields, changes, written, by_status, closed, reached = {}, {}, {}, {}, 0, 0
   for n, item in ipairs(items) do
-    local field = field_of(item.recipient, channel, item.contact)
-    local old, new = written[field] or status_in(stored[n]), item.status
+    local field = Outcome.field_of(item.recipient, channel, item.contact)
+    local old, new = written[field] or Outcome.status_in(stored[n]), item.status
     if forced or supersedes(new, old) then
       local old_merged, new_merged = old, new
       if item.contacts > 1 then old_merged = merged_status(suffix, item.recipient, channel, item.contacts, written) end
@@ -150,15 +149,15 @@ local function record(suffix, channel, raw_items, forced)
   end
   if #fields > 0 then store_outcomes(suffix, fields) end
   if #changes == 0 then return 0 end
-  if reached ~= 0 then redis.call('HINCRBY', history, 'reached', reached) end
+  if reached ~= 0 then redis_call('HINCRBY', history, 'reached', reached) end
   end_with_history(suffix)
   by_status.queued = nil
   for status, n in pairs(by_status) do
-    if n ~= 0 then redis.call('HINCRBY', history, 'n:' .. channel .. ':' .. status, n) end
+    if n ~= 0 then redis_call('HINCRBY', history, 'n:' .. channel .. ':' .. status, n) end
   end
-  redis.call('HSET', history, 'version', version)
-  announce(suffix, 'outcomes', table.concat(changes, '\n'))
+  redis_call('HSET', history, 'version', version)
+  Outcome.announce(suffix, 'outcomes', table.concat(changes, '\n'))
   -- The version of a finished history belongs to its end: a later report moves the end behind itself, so no two events have one version.
-  if facts[2] then redis.call('HINCRBY', history, 'version', 1) end
+  if facts[2] then redis_call('HINCRBY', history, 'version', 1) end
   return closed
 end

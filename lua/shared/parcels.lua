@@ -1,85 +1,84 @@
 -- parcels: the parts of a delivery for one channel, as tasks
--- USES    damaged, counts, timers, lane, task, plan, outcome, unclear, delivery_end
 
 -- A parcel of a delivery with the strategy `first` knows the place of its channel, from 1. From the second on it waits: the next tick
 -- decides which of its entries are attempted (next_channel.lua).
 local function place_parcel(id, task, place)
-  redis.call('HSET', task_key(id), 'place', place)
+  redis_call('HSET', Key.task(id), 'place', place)
   if place == 1 then return end
-  redis.call('HSET', task_key(id), 'due', now)
-  turn_to(id, task, 'waiting')
-  await_moment(now, id)
+  redis_call('HSET', Key.task(id), 'due', now)
+  Task.turn_to(id, task, 'waiting')
+  Timers.await_moment(now, id)
 end
 
 -- `place`: of the channel in the order of the delivery.
-local function add_parcel(suffix, facts, channel, n, size, place)
-  local id = parcel_id(suffix, channel, n)
-  local order = next_order()
+function Parcels.add_parcel(suffix, facts, channel, n, size, place)
+  local id = Plan.parcel_id(suffix, channel, n)
+  local order = Counts.next_order()
   local task = { tube = channel, tenant = facts.tenant, lane = facts.lane, priority = facts.priority, order = order }
-  redis.call('HSET', task_key(id), 'state', 'ready', 'tube', channel, 'tenant', facts.tenant, 'priority', facts.priority, 'order', order,
+  redis_call('HSET', Key.task(id), 'state', 'ready', 'tube', channel, 'tenant', facts.tenant, 'priority', facts.priority, 'order', order,
     'history', suffix, 'left', size)
-  if facts.lane then redis.call('HSET', task_key(id), 'lane', facts.lane) end
+  if facts.lane then redis_call('HSET', Key.task(id), 'lane', facts.lane) end
   if facts.expires then
-    redis.call('HSET', task_key(id), 'expires', facts.expires)
-    redis.call('ZADD', expires_key(), facts.expires, id)
+    redis_call('HSET', Key.task(id), 'expires', facts.expires)
+    redis_call('ZADD', Key.expires(), facts.expires, id)
   end
-  count(channel, 'put')
-  tally(channel, 'ready', 1)
+  Counts.count(channel, 'put')
+  Counts.tally(channel, 'ready', 1)
   task.state = 'ready'
   if facts.strategy == 'first' then place_parcel(id, task, place) end
-  if task.state == 'ready' then make_takeable(id, task) end
+  if task.state == 'ready' then Lane.make_takeable(id, task) end
 end
 
-local function facts_of(suffix)
-  local facts = read_hash(history_key(suffix), 'tenant', 'lane', 'priority', 'expires', 'state', 'strategy')
+function Parcels.facts_of(suffix)
+  local facts = Damaged.read_hash(Key.history(suffix), 'tenant', 'lane', 'priority', 'expires', 'state', 'strategy')
   return {
     tenant = facts[1], lane = facts[2], priority = tonumber(facts[3] or '5'), expires = facts[4], state = facts[5], strategy = facts[6],
   }
 end
 
 -- Writes the number of open entries of each channel. Until a delivery is released only its plan has these numbers.
-local function open_channels(suffix, plan)
+function Parcels.open_channels(suffix, plan)
   local reported = 0
   for _, channel_plan in ipairs(plan) do
     local entries = 0
     for _, size in ipairs(channel_plan.parcels) do entries = entries + size end
-    if entries > 0 then redis.call('HSETNX', history_key(suffix), 'left:' .. channel_plan.channel, entries) else reported = reported + 1 end
+    if entries > 0 then redis_call('HSETNX', Key.history(suffix), 'left:' .. channel_plan.channel, entries) else reported = reported + 1 end
   end
-  redis.call('HSETNX', history_key(suffix), 'reported', reported)
+  redis_call('HSETNX', Key.history(suffix), 'reported', reported)
 end
 
 -- Releases a due delivery: the order key vanishes, each channel gets its parcels. A channel in which no recipient has a contact has
 -- reported by that (D-12). Returns the number of tasks made.
-local function release_delivery(suffix)
-  local history, facts, plan = history_key(suffix), facts_of(suffix), plan_of(suffix)
-  redis.call('DEL', order_key(suffix))
+function Parcels.release_delivery(suffix)
+  local history, facts, plan = Key.history(suffix), Parcels.facts_of(suffix), Plan.plan_of(suffix)
+  redis_call('DEL', Key.order(suffix))
   if facts.state ~= 'scheduled' then return 0 end
-  redis.call('HSET', history, 'state', 'released', 'released', now)
-  open_channels(suffix, plan)
-  redis.call('HINCRBY', history, 'version', 1)
-  announce(suffix, 'released')
+  redis_call('HSET', history, 'state', 'released', 'released', now)
+  Parcels.open_channels(suffix, plan)
+  redis_call('HINCRBY', history, 'version', 1)
+  Outcome.announce(suffix, 'released')
   local made = 0
   for place, channel_plan in ipairs(plan) do
     for n, size in ipairs(channel_plan.parcels) do
       if size > 0 then
-        add_parcel(suffix, facts, channel_plan.channel, n - 1, size, place)
+        Parcels.add_parcel(suffix, facts, channel_plan.channel, n - 1, size, place)
         made = made + 1
       end
     end
   end
-  if tonumber(redis.call('HGET', history, 'reported')) >= #plan then finish_history(suffix) end
+  if tonumber(redis_call('HGET', history, 'reported')) >= #plan then DeliveryEnd.finish_history(suffix) end
   return made
 end
 
 -- Returns the parcel of an entry's latest attempt: a retry by a person puts the entry into a later parcel. A parcel's text is
 -- `[group, [[id, number, contact, …], …]]`; group 0 is the first attempt.
-local function latest_parcel(suffix, plan, channel, parcel, item)
+function Parcels.latest_parcel(suffix, plan, channel, parcel, item)
   local last = -1
   for _, channel_plan in ipairs(plan) do
     if channel_plan.channel == channel then last = #channel_plan.parcels - 1 end
   end
   for n = last, parcel + 1, -1 do
-    local blob = redis.call('HGET', history_key(suffix), 'parcel:' .. channel .. ':' .. n)
+    local blob = redis_call('HGET', Key.history(suffix), 'parcel:' .. channel .. ':' .. n)
     if string.match(blob, '^%[(%d+)') ~= '0' then
       for _, entry in ipairs(cjson.decode(blob)[2]) do
         if entry[2] == item[3] and entry[3] == item[4] then return n end
@@ -91,16 +90,16 @@ end
 
 -- Returns the items that still belong to this parcel. An entry retried by a person belongs to a later parcel: an outcome that this
 -- parcel's courier still writes for it closes nothing here.
-local function own_items(id, task, items)
-  local history = history_key(task.history)
-  local first = redis.call('HGET', history, 'retried:' .. task.tube)
+function Parcels.own_items(id, task, items)
+  local history = Key.history(task.history)
+  local first = redis_call('HGET', history, 'retried:' .. task.tube)
   if not first then return items end
   local n, moved, own = math.max(tonumber(first), tonumber(string.match(id, '(%d+)$')) + 1), {}, {}
-  local blob = redis.call('HGET', history, 'parcel:' .. task.tube .. ':' .. n)
+  local blob = redis_call('HGET', history, 'parcel:' .. task.tube .. ':' .. n)
   while blob do
     for _, entry in ipairs(cjson.decode(blob)[2]) do moved[entry[2] .. ':' .. entry[3]] = true end
     n = n + 1
-    blob = redis.call('HGET', history, 'parcel:' .. task.tube .. ':' .. n)
+    blob = redis_call('HGET', history, 'parcel:' .. task.tube .. ':' .. n)
   end
   for _, item in ipairs(items) do
     if not moved[item[3] .. ':' .. item[4]] then own[#own + 1] = item end
@@ -110,58 +109,62 @@ end
 
 -- An outcome of this channel has changed, in a delivery with the strategy `first`. Its later channels have the same recipients in the
 -- parcel with the same number: where that one waits, the next tick decides again.
-local function wake_later(suffix, channel, n)
+function Parcels.wake_later(suffix, channel, n)
   local is_later = false
-  for _, other in ipairs(channels_of(suffix)) do
-    local id = parcel_id(suffix, other, n)
-    if is_later and not (gathered and gathered.gone[id]) and redis.call('HGET', task_key(id), 'state') == 'waiting' then
-      redis.call('HSET', task_key(id), 'due', now)
-      await_moment(now, id)
+  for _, other in ipairs(Plan.channels_of(suffix)) do
+    local id = Plan.parcel_id(suffix, other, n)
+    if is_later and not (WriteBuffer.gathered and WriteBuffer.gathered.gone[id]) and redis_call('HGET', Key.task(id), 'state') == 'waiting' then
+      redis_call('HSET', Key.task(id), 'due', now)
+      Timers.await_moment(now, id)
     end
     is_later = is_later or other == channel
   end
 end
 
 -- Closes entries of a parcel (0 - n, because Redis does not take Lua's -0 for a number).
-local function close_items(id, task, items)
-  items = own_items(id, task, items)
-  local closed = record(task.history, task.tube, items)
-  task.left = redis.call('HINCRBY', task_key(id), 'left', 0 - closed)
-  close_entries(task.history, task.tube, closed)
-  if task.place and closed ~= 0 then wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
+function Parcels.close_items(id, task, items)
+  items = Parcels.own_items(id, task, items)
+  local closed = Outcome.record(task.history, task.tube, items)
+  task.left = redis_call('HINCRBY', Key.task(id), 'left', 0 - closed)
+  DeliveryEnd.close_entries(task.history, task.tube, closed)
+  if task.place and closed ~= 0 then Parcels.wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
 end
 
 -- The unclear entries that a script may still close. Once they are used up, it leaves further parcels to the next call.
-local closable = 500
-local function may_close() return closable > 0 end
+function Parcels.may_close() return Parcels.closable > 0 end
 
 -- Ends the entries that may have been sent.
-local function close_unclear(id, task)
-  local items = unclear_items(id, task)
+function Parcels.close_unclear(id, task)
+  local items = Unclear.unclear_items(id, task)
   if #items == 0 then return end
-  closable = closable - #items
-  close_items(id, task, items)
+  Parcels.closable = Parcels.closable - #items
+  Parcels.close_items(id, task, items)
 end
 
 -- Ends a parcel that will not be attempted any more, with its open entries.
-local function close_parcel(id, task, final)
-  close_unclear(id, task)
-  end_task(id, task, final)
-  close_entries(task.history, task.tube, task.left)
-  if task.place then wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
+function Parcels.close_parcel(id, task, final)
+  Parcels.close_unclear(id, task)
+  Task.finish(id, task, final)
+  DeliveryEnd.close_entries(task.history, task.tube, task.left)
+  if task.place then Parcels.wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
 end
 
 -- Closes recipients that were cancelled while their parcel was taken and that it did not send to: they are not retried (I11).
-local function close_skipped(id, task)
-  local skipped = redis.call('HGET', task_key(id), 'skipped')
+function Parcels.close_skipped(id, task)
+  local skipped = redis_call('HGET', Key.task(id), 'skipped')
   if not skipped then return end
   local items = {}
-  for line in string.gmatch(skipped, '[^\n]+') do items[#items + 1] = cancelled_item(id, task, cjson.decode(line)) end
-  redis.call('HDEL', task_key(id), 'skip', 'skipped')
-  close_items(id, task, items)
+  for line in string.gmatch(skipped, '[^\n]+') do items[#items + 1] = Unclear.cancelled_item(id, task, cjson.decode(line)) end
+  redis_call('HDEL', Key.task(id), 'skip', 'skipped')
+  Parcels.close_items(id, task, items)
 end
 
 -- Ends a task that was cancelled while it was taken.
-local function cancel_task(id, task)
-  if task.history then close_parcel(id, task, 'cancelled') else end_task(id, task, 'cancelled') end
+function Parcels.cancel_task(id, task)
+  if task.history then Parcels.close_parcel(id, task, 'cancelled') else Task.finish(id, task, 'cancelled') end
+end
+
+-- What one call gathers is forgotten at the begin of the next.
+function Parcels.begin()
+  Parcels.closable = 500
 end

@@ -1,32 +1,31 @@
 -- quota: the last deliveries of a sender, of which at most its limit lie in any period (a sliding window)
--- USES    plan
 -- A member is `<unix ns> <limit> <period ms>`: the quota that held for the last delivery can be read later.
 
-local function sends_of(suffix)
-  local sender = split_suffix(suffix)
-  return quota_key(tenant, sender)
+local function sends_of(tenant, suffix)
+  local sender = Plan.split_suffix(suffix)
+  return Key.quota(tenant, sender)
 end
 
-local function used_of(sends, period) return redis.call('ZCOUNT', sends, string.format('(%.0f', now - period), '+inf') end
+function Quota.used_of(sends, period) return redis_call('ZCOUNT', sends, string.format('(%.0f', now - period), '+inf') end
 
 -- Returns the ms until the n-th latest send leaves the window.
-local function wait_for(sends, period, n)
-  local send = redis.call('ZREVRANGE', sends, n - 1, n - 1, 'WITHSCORES')
+function Quota.wait_for(sends, period, n)
+  local send = redis_call('ZREVRANGE', sends, n - 1, n - 1, 'WITHSCORES')
   return send[2] and math.max(0, tonumber(send[2]) + period - now) or 0
 end
 
 -- Returns the ms to wait, 0 if one more is allowed now; and how many are used.
-local function quota_wait(suffix, limit, period)
-  local sends = sends_of(suffix)
-  local used = used_of(sends, period)
-  return used < limit and 0 or wait_for(sends, period, limit), used
+function Quota.quota_wait(tenant, suffix, limit, period)
+  local sends = sends_of(tenant, suffix)
+  local used = Quota.used_of(sends, period)
+  return used < limit and 0 or Quota.wait_for(sends, period, limit), used
 end
 
 -- Counts a send. Returns how many are used now, and the ms until the first of them leaves the window. If none was used, the key has expired.
-local function count_send(suffix, limit, period, used)
-  local sends, _, ns = sends_of(suffix), split_suffix(suffix)
-  if used > 0 then redis.call('ZREMRANGEBYSCORE', sends, '-inf', string.format('%.0f', now - period)) end
-  redis.call('ZADD', sends, now, string.format('%s %.0f %.0f', ns, limit, period))
-  redis.call('PEXPIRE', sends, period)
-  return used + 1, used > 0 and wait_for(sends, period, used + 1) or period
+function Quota.count_send(tenant, suffix, limit, period, used)
+  local sends, _, ns = sends_of(tenant, suffix), Plan.split_suffix(suffix)
+  if used > 0 then redis_call('ZREMRANGEBYSCORE', sends, '-inf', string.format('%.0f', now - period)) end
+  redis_call('ZADD', sends, now, string.format('%s %.0f %.0f', ns, limit, period))
+  redis_call('PEXPIRE', sends, period)
+  return used + 1, used > 0 and Quota.wait_for(sends, period, used + 1) or period
 end

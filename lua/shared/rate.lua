@@ -2,10 +2,10 @@
 -- `rate`: calls per second from now on. `limit`: the rate refused last. `next`: the ms of the next free call. Calls are counted by the
 -- second: `calls` in `second`, `before` in the one before it.
 
-local RATE_KEPT_MS = 3600000
+Rate.RATE_KEPT_MS = 3600000
 
-local function read_rate(key)
-  local facts = redis.call('HMGET', key, 'rate', 'limit', 'next', 'second', 'calls', 'before')
+function Rate.read_rate(key)
+  local facts = redis_call('HMGET', key, 'rate', 'limit', 'next', 'second', 'calls', 'before')
   return {
     rate = facts[1] and tonumber(facts[1]), limit = facts[2] and tonumber(facts[2]), next = tonumber(facts[3] or '0'),
     second = tonumber(facts[4] or '0'), calls = tonumber(facts[5] or '0'), before = tonumber(facts[6] or '0'),
@@ -19,13 +19,13 @@ local function calls_by_second(known)
 end
 
 -- Returns the number of calls in the second that ends now, from the two seconds of the clock that it touches.
-local function calls_of_last_second(known)
+function Rate.calls_of_last_second(known)
   local _, calls, before = calls_by_second(known)
   return calls + before * (1 - now % 1000 / 1000)
 end
 
 -- Returns the fields of the counters after one more call.
-local function counted_call(known)
+function Rate.counted_call(known)
   local second, calls, before = calls_by_second(known)
   return { 'second', second, 'calls', calls + 1, 'before', before }
 end

@@ -1,73 +1,72 @@
 -- settling: ends attempts
--- USES    write_buffer, counts, timers, task, parcels
 
 local WIDTH = 9
 
 local function settle_parcel(id, task, outcomes)
-  close_items(id, task, outcomes)
-  if task.left > 0 then close_skipped(id, task) end
+  Parcels.close_items(id, task, outcomes)
+  if task.left > 0 then Parcels.close_skipped(id, task) end
 end
 
 -- Whether a task has had all its attempts. A parcel has no limit of its own: each of its entries has one.
 local function spent(id, task)
-  local fields = redis.call('HMGET', task_key(id), 'attempts', 'max')
+  local fields = redis_call('HMGET', Key.task(id), 'attempts', 'max')
   local made = tonumber(fields[1] or '0')
-  local allowed = task.history and made + 1 or most_attempts(task.tube, fields[2])
+  local allowed = task.history and made + 1 or Task.most_attempts(task.tube, fields[2])
   if made >= allowed then return true end
-  allow(id, allowed)
+  Task.allow(id, allowed)
   return false
 end
 
 local function put_back(id, task, attempt)
-  local key = task_key(id)
-  if task.history or attempt.checkpoint ~= '' then redis.call('HSET', key, 'checkpoint', attempt.checkpoint) end
-  if attempt.body ~= '' then redis.call('HSET', key, 'body', attempt.body) end
-  redis.call('HDEL', key, 'token', 'owner', 'started')
-  if attempt.unclear == '' then redis.call('HDEL', key, 'unclear') end
-  if task.history then redis.call('HDEL', key, 'attempts') end
-  count(task.tube, 'retried')
+  local key = Key.task(id)
+  if task.history or attempt.checkpoint ~= '' then redis_call('HSET', key, 'checkpoint', attempt.checkpoint) end
+  if attempt.body ~= '' then redis_call('HSET', key, 'body', attempt.body) end
+  redis_call('HDEL', key, 'token', 'owner', 'started')
+  if attempt.unclear == '' then redis_call('HDEL', key, 'unclear') end
+  if task.history then redis_call('HDEL', key, 'attempts') end
+  Counts.count(task.tube, 'retried')
   -- Some of its entries may wait for earlier channels: the next tick decides when the next of them are attempted (next_channel.lua).
   if task.place and task.place > 1 then
-    new_moment(now)
-    put_off(id, task, now)
+    Timers.new_moment(now)
+    Task.put_off(id, task, now)
     return 'waiting'
   end
-  if attempt.due > now then new_moment(attempt.due) end
-  if not task.history and option(task.tube, 'retry') == 'park' then
-    park(id, task, attempt.due)
+  if attempt.due > now then Timers.new_moment(attempt.due) end
+  if not task.history and Task.option(task.tube, 'retry') == 'park' then
+    Task.park(id, task, attempt.due)
   elseif attempt.due > now then
-    put_off(id, task, attempt.due)
+    Task.put_off(id, task, attempt.due)
   else
-    give_back(id, task)
+    Task.give_back(id, task)
   end
   return attempt.due > now and 'waiting' or 'ready'
 end
 
 local function retry_or_bury(id, task, attempt)
   -- What a lost worker may have sent is among the unclear entries of this attempt.
-  if task.history then redis.call('HDEL', task_key(id), 'lost') end
-  if redis.call('HEXISTS', task_key(id), 'cancel') == 1 then
-    cancel_task(id, task)
+  if task.history then redis_call('HDEL', Key.task(id), 'lost') end
+  if redis_call('HEXISTS', Key.task(id), 'cancel') == 1 then
+    Parcels.cancel_task(id, task)
     return 'cancelled'
   end
   if attempt.result == 'bury' or spent(id, task) then
-    if attempt.checkpoint ~= '' then redis.call('HSET', task_key(id), 'checkpoint', attempt.checkpoint) end
-    bury_task(id, task)
+    if attempt.checkpoint ~= '' then redis_call('HSET', Key.task(id), 'checkpoint', attempt.checkpoint) end
+    Task.bury(id, task)
     return 'buried'
   end
   return put_back(id, task, attempt)
 end
 
 local function settle_one(id, token, attempt)
-  local task = read_task(id)
+  local task = Task.read(id)
   if not task or task.token ~= token or task.state ~= 'taken' then return 'stale' end
-  if attempt.unclear ~= '' then redis.call('HSET', task_key(id), 'unclear', attempt.unclear) end
+  if attempt.unclear ~= '' then redis_call('HSET', Key.task(id), 'unclear', attempt.unclear) end
   if task.history then settle_parcel(id, task, attempt.outcomes) end
   local open = task.left > 0
   if not task.history then open = attempt.result == 'retry' or attempt.result == 'bury' end
   if open then return retry_or_bury(id, task, attempt) end
   local final = attempt.result == 'failed' and 'failed' or 'done'
-  end_task(id, task, final, attempt.answer)
+  Task.finish(id, task, final, attempt.answer)
   return final
 end
 
@@ -84,10 +83,10 @@ local function read_attempts(words)
 end
 
 -- Returns the new state of each task. The rows are those of settle.lua.
-local function settle_attempts(words)
+function Settling.settle_attempts(words)
   local attempts, ends = read_attempts(words), {}
-  gather()
+  WriteBuffer.gather()
   for n, attempt in ipairs(attempts) do ends[n] = settle_one(attempt.id, attempt.token, attempt) end
-  write_gathered()
+  WriteBuffer.write_gathered()
   return ends
 end

@@ -4,12 +4,14 @@
 -- RETURNS 1, or 0 if this process may not read any more: nothing was written
 -- EVENTS  none
 
-if redis.call('GET', reader_key()) ~= owner then return 0 end
-for n = 1, #fields, 2 do
-  if fields[n + 1] == '' then
-    redis.call('HDEL', position_key(), fields[n])
-  else
-    redis.call('HSET', position_key(), fields[n], fields[n + 1])
+return function(owner, fields)
+  if redis_call('GET', Key.reader()) ~= owner then return 0 end
+  for n = 1, #fields, 2 do
+    if fields[n + 1] == '' then
+      redis_call('HDEL', Key.position(), fields[n])
+    else
+      redis_call('HSET', Key.position(), fields[n], fields[n + 1])
+    end
   end
+  return 1
 end
-return 1

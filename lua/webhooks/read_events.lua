@@ -5,21 +5,23 @@
 --         position: name, value, …; entry: [id, fields, tenant of the history or ""]
 -- EVENTS  none
 
-local reader = redis.call('GET', reader_key())
-if reader and reader ~= owner then return {} end
-if lease_ms == 0 then
-  redis.call('DEL', reader_key())
-  return {}
-end
-redis.call('SET', reader_key(), owner, 'PX', lease_ms)
-local after = redis.call('HGET', position_key(), 'entry')
-local oldest = redis.call('XRANGE', events_key(), '-', '+', 'COUNT', 1)[1]
-local reply = { now, oldest and oldest[1] or '', redis.call('XLEN', events_key()), redis.call('HGETALL', position_key()) }
-for _, entry in ipairs(redis.call('XRANGE', events_key(), after and '(' .. after or '-', '+', 'COUNT', limit)) do
-  local suffix
-  for n = 1, #entry[2], 2 do
-    if entry[2][n] == 'history' then suffix = entry[2][n + 1] end
+return function(owner, lease_ms, limit)
+  local reader = redis_call('GET', Key.reader())
+  if reader and reader ~= owner then return {} end
+  if lease_ms == 0 then
+    redis_call('DEL', Key.reader())
+    return {}
   end
-  reply[#reply + 1] = { entry[1], entry[2], suffix and redis.call('HGET', history_key(suffix), 'tenant') or '' }
+  redis_call('SET', Key.reader(), owner, 'PX', lease_ms)
+  local after = redis_call('HGET', Key.position(), 'entry')
+  local oldest = redis_call('XRANGE', Key.events(), '-', '+', 'COUNT', 1)[1]
+  local reply = { now, oldest and oldest[1] or '', redis_call('XLEN', Key.events()), redis_call('HGETALL', Key.position()) }
+  for _, entry in ipairs(redis_call('XRANGE', Key.events(), after and '(' .. after or '-', '+', 'COUNT', limit)) do
+    local suffix
+    for n = 1, #entry[2], 2 do
+      if entry[2][n] == 'history' then suffix = entry[2][n + 1] end
+    end
+    reply[#reply + 1] = { entry[1], entry[2], suffix and redis_call('HGET', Key.history(suffix), 'tenant') or '' }
+  end
+  return reply
 end
-return reply

@@ -4,10 +4,12 @@
 -- RETURNS [now, ms of the last success or 0, ms of the last replay or 0]
 -- EVENTS  none
 
-if redis.call('HEXISTS', webhooks_key(), tenant .. '/' .. id) == 0 then return { now, 0, 0 } end
-redis.call('LPUSH', attempts_key(id), attempt)
-redis.call('LTRIM', attempts_key(id), 0, kept - 1)
-redis.call('PEXPIRE', attempts_key(id), 30 * DAY_MS)
-if succeeded == 1 then redis.call('HSET', health_key(id), 'succeeded', string.format('%.0f', now)) end
-local health = redis.call('HMGET', health_key(id), 'succeeded', 'replayed')
-return { now, tonumber(health[1] or '0'), tonumber(health[2] or '0') }
+return function(tenant, id, attempt, succeeded, kept)
+  if redis_call('HEXISTS', Key.webhooks(), tenant .. '/' .. id) == 0 then return { now, 0, 0 } end
+  redis_call('LPUSH', Key.attempts(id), attempt)
+  redis_call('LTRIM', Key.attempts(id), 0, kept - 1)
+  redis_call('PEXPIRE', Key.attempts(id), 30 * DAY_MS)
+  if succeeded == 1 then redis_call('HSET', Key.health(id), 'succeeded', string.format('%.0f', now)) end
+  local health = redis_call('HMGET', Key.health(id), 'succeeded', 'replayed')
+  return { now, tonumber(health[1] or '0'), tonumber(health[2] or '0') }
+end

@@ -3,7 +3,9 @@
 -- RETURNS 1, or 0 if there is no such webhook
 -- EVENTS  none
 
-if redis.call('HDEL', webhooks_key(), tenant .. '/' .. id) == 0 then return 0 end
-redis.call('HINCRBY', webhooks_key(), 'version', 1)
-redis.call('DEL', attempts_key(id), health_key(id))
-return 1
+return function(tenant, id)
+  if redis_call('HDEL', Key.webhooks(), tenant .. '/' .. id) == 0 then return 0 end
+  redis_call('HINCRBY', Key.webhooks(), 'version', 1)
+  redis_call('DEL', Key.attempts(id), Key.health(id))
+  return 1
+end

@@ -4,14 +4,16 @@
 -- RETURNS 1, or 0 if the tenant has `most` webhooks, or if the webhook to replace does not exist
 -- EVENTS  none
 
-local name = tenant .. '/' .. id
-if redis.call('HEXISTS', webhooks_key(), name) == 0 then
-  local owned = 0
-  for _, field in ipairs(redis.call('HKEYS', webhooks_key())) do
-    if string.match(field, '^(.*)/') == tenant then owned = owned + 1 end
+return function(tenant, id, record, most)
+  local name = tenant .. '/' .. id
+  if redis_call('HEXISTS', Key.webhooks(), name) == 0 then
+    local owned = 0
+    for _, field in ipairs(redis_call('HKEYS', Key.webhooks())) do
+      if string.match(field, '^(.*)/') == tenant then owned = owned + 1 end
+    end
+    if owned >= most then return 0 end
   end
-  if owned >= most then return 0 end
+  redis_call('HSET', Key.webhooks(), name, record)
+  redis_call('HINCRBY', Key.webhooks(), 'version', 1)
+  return 1
 end
-redis.call('HSET', webhooks_key(), name, record)
-redis.call('HINCRBY', webhooks_key(), 'version', 1)
-return 1

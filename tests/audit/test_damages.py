@@ -1,6 +1,6 @@
 """Every kind of damage is found on a live server, and repaired where that is safe (K-44).
 
-Debian's Redis runs each script of the audit in `tests/redis/test_scripts.py`, so the damages are tried on one server.
+Debian's Redis runs each script of the audit in `tests/redis/test_library.py`, so the damages are tried on one server.
 """
 
 import pytest

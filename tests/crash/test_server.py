@@ -1,4 +1,4 @@
-"""The server is killed, loses its scripts or is full. Every accepted delivery arrives, once."""
+"""The server is killed, loses its functions or is full. Every accepted delivery arrives, once."""
 
 import asyncio
 import time
@@ -75,9 +75,9 @@ async def test_killing_pubsub_connections_every_100_ms_loses_and_delays_no_deliv
 
 
 @pytest.mark.row("D-19")
-async def test_flushing_the_scripts_repeatedly_loses_and_duplicates_nothing(installation: Installation) -> None:
+async def test_flushing_the_functions_repeatedly_loses_and_duplicates_nothing(installation: Installation) -> None:
     await installation.courier(SMS, ADA_LEASE="30s")
-    flushed = await deliver_while_repeating(installation, 300, "SCRIPT FLUSH")
+    flushed = await deliver_while_repeating(installation, 300, "FUNCTION FLUSH")
     assert len(flushed) > 10
 
 

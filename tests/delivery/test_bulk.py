@@ -110,7 +110,7 @@ async def test_lines_of_one_lane_are_delivered_in_order_although_scripts_are_flu
 ) -> None:
     async def forget() -> None:
         while True:
-            await api.store.redis.script_flush()
+            await api.store.redis.function_flush()
             await asyncio.sleep(0.003)
 
     count = 5 * BATCH // 2

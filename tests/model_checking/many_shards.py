@@ -81,7 +81,7 @@ class ShardState:
 class _ClockPerShard(Store):
     """A store with a separate clock for each shard."""
 
-    offsets: Sequence[int] = ()
+    offsets: Sequence[int] = (0,) * AT_ONCE
 
     def _rest(self, shard: int, arguments: Sequence[Word]) -> tuple[Word, ...]:
         anchor, key, tag, _, *rest = super()._rest(shard, arguments)

@@ -1,4 +1,5 @@
-"""Mutants of the scripts: in each, one `redis.call(…)`, `write(…)` or `forget(…)` of lua/ is left out.
+"""Mutants of the functions: in each, one `redis_call(…)`, `WriteBuffer.write(…)` or `WriteBuffer.forget(…)` of lua/ is
+left out.
 
 A statement becomes an empty block. An expression becomes the neutral reply of its command (nothing found).
 """
@@ -10,11 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.redis import scripts
+from core.redis import library
 
 LUA = Path(__file__).resolve().parents[2] / "lua"
 # `write` and `forget` buffer a call (lua/shared/write_buffer.lua).
-CALL = re.compile(r"(?<![\w.])(?<!function )(?:redis\.call|write|forget)\(")
+CALL = re.compile(r"(?<![\w.])(?<!function )(?:redis_call|WriteBuffer\.write|WriteBuffer\.forget)\(")
 _STATEMENT = re.compile(r"(^|\bthen|\bdo|\belse|\)|\bend)$")
 _GOES_ON = re.compile(r"([=,({+]|\bor|\band|\.\.|\breturn|\bnot)$")
 _NEUTRAL = {
@@ -41,12 +42,8 @@ class Mutant:
 
     @property
     def place(self) -> str:
-        """The line, named as in `Script.origin`."""
+        """The line, named as in `Library.origin`."""
         return f"lua/{self.file}:{self.line}"
-
-    def scripts(self) -> list[str]:
-        """The scripts that contain this line."""
-        return [name for name in scripts.names() if self.place in scripts.load(name, True).origin]
 
     def write(self, lua: Path) -> None:
         """Writes the mutant into a copy of lua/."""
@@ -110,16 +107,16 @@ def _neutral(call: str) -> str:
 
 @contextmanager
 def mutated(mutant: Mutant, place: Path) -> Iterator[None]:
-    """Makes this process load the scripts of the mutant. `place`: a copy of lua/, made if it does not exist."""
+    """Makes this process use the library of the mutant. `place`: a copy of lua/, made if it does not exist."""
     if not place.exists():
         shutil.copytree(LUA, place)
     mutant.write(place)
-    original = scripts._LUA
-    scripts._LUA = place
-    scripts.load.cache_clear()
+    original = library._LUA
+    library._LUA = place
+    library.current.cache_clear()
     try:
         yield
     finally:
         mutant.restore(place)
-        scripts._LUA = original
-        scripts.load.cache_clear()
+        library._LUA = original
+        library.current.cache_clear()

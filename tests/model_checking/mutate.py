@@ -1,4 +1,4 @@
-"""Mutation testing of the scripts: leaves out each `redis.call(…)` of lua/ in turn and runs tests until one fails.
+"""Mutation testing of the functions: leaves out each `redis_call(…)` of lua/ in turn and runs tests until one fails.
 
     ./ada prove mutation
     python -m tests.model_checking.mutate [PART OF A NAME …] [--seconds 60] [--tests FILE] [--every N]

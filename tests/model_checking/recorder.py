@@ -1,9 +1,9 @@
-"""A pytest plugin that records which calls of the scripts each test reaches, and how long the test takes.
+"""A pytest plugin that records which calls of the functions each test reaches, and how long the test takes.
 
     pytest -p tests.model_checking.recorder --notes-to FILE
 
-Instrumented scripts write a line to the server's log before each call that a mutant leaves out. The new lines of the
-log after a test belong to that test. Tests that fail with instrumented scripts (they check the line of an error) are
+Instrumented functions write a line to the server's log before each call that a mutant leaves out. The new lines of the
+log after a test belong to that test. Tests that fail with instrumented functions (they check the line of an error) are
 left out of the notes.
 """
 
@@ -13,12 +13,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
-from hashlib import sha1
 from pathlib import Path
 
 import pytest
 
-from core.redis import scripts
+from core.redis import library
 from tests.model_checking.mutants import CALL
 
 _MARK = "reached "
@@ -26,15 +25,21 @@ _LOG_CALL = f"redis.log(redis.LOG_WARNING, '{_MARK}' .. place)"
 _PRELUDE = f"local function logged(place, call) {_LOG_CALL} return call end"
 
 
-def instrumented(script: scripts.Script) -> scripts.Script:
-    """The same script with a log line before each call."""
-    lines, origin = script.text.split("\n"), list(script.origin)
-    text_lines = [_with_log(line, place) for line, place in zip(lines, origin, strict=True)]
-    at = 1 if text_lines[0].startswith("#!") else 0
-    text_lines.insert(at, _PRELUDE)
-    origin.insert(at, "recorder")
-    text = "\n".join(text_lines)
-    return replace(script, text=text, origin=tuple(origin), sha=sha1(text.encode(), usedforsecurity=False).hexdigest())
+def instrumented(plain: library.Library) -> library.Library:
+    """The same library under another name, with a log line before each call."""
+    name = f"{plain.name}_recorded"
+    pairs = zip(plain.text.split("\n"), plain.origin, strict=True)
+    first, *lines = [_with_log(line, place) for line, place in pairs]
+    return replace(
+        plain,
+        name=name,
+        text="\n".join([first, _PRELUDE, *lines]).replace(plain.name, name),
+        origin=(plain.origin[0], "recorder", *plain.origin[1:]),
+        functions={
+            function.name: replace(function, registered=f"{name}_{function.name}")
+            for function in plain.functions.values()
+        },
+    )
 
 
 def _with_log(line: str, place: str) -> str:
@@ -86,6 +91,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    plain = scripts.load
-    scripts.load = cache(lambda name, flags=False: instrumented(plain(name, flags)))
-    config.pluginmanager.register(Recorder(config), "script-recorder")
+    plain = library.current
+    library.current = cache(lambda: instrumented(plain()))
+    config.pluginmanager.register(Recorder(config), "function-recorder")

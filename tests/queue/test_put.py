@@ -30,7 +30,7 @@ async def test_a_repeated_put_adds_nothing_even_after_its_task_has_ended(stack: 
 
 @pytest.mark.row("K-30")
 async def test_put_calls_that_arrive_out_of_order_are_each_done_once(stack: Stack) -> None:
-    """After SCRIPT FLUSH a call is sent again behind later ones, so its number is lower than theirs."""
+    """After FUNCTION FLUSH a call is sent again behind later ones, so its number is lower than theirs."""
     for call in (3, 1, 2, 3, 2, 1):
         await repeat(stack, stack.queue, call, str(call))
     assert await stack.finish_all() == ["3", "1", "2"]

@@ -127,6 +127,6 @@ async def test_a_server_without_hello_is_reported_as_too_old(tmp_path: Path) -> 
         found = await refusal(own.url)
         assert isinstance(found, SetupError)
         assert "does not know HELLO" in str(found)
-        assert "Redis 6.2 or Valkey" in str(found)
+        assert "Redis 7.0 or Valkey" in str(found)
     finally:
         own.kill()

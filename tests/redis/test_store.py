@@ -1,4 +1,4 @@
-"""The store: lost scripts are loaded again, commands in flight are batched, each caller gets its own reply."""
+"""The store: a lost library is loaded again, commands in flight are batched, each caller gets its own reply."""
 
 import asyncio
 import socket
@@ -7,8 +7,10 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from redis.asyncio import Redis
 
-from core.errors import SetupError, StoreUnavailable
+from core.errors import SetupError, StoreFull, StoreUnavailable
+from core.redis import library
 from core.redis.store import Store
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import Stack, person
@@ -16,22 +18,23 @@ from tests.support.waiting import until
 
 
 @on_both_servers
-async def test_scripts_survive_a_flush(stack: Stack) -> None:
+async def test_functions_survive_a_flush(stack: Stack) -> None:
     await stack.queue.put("t", "a")
-    await stack.redis.script_flush()
+    await stack.redis.function_flush()
     await stack.queue.put("t", "b")
-    await stack.redis.script_flush()
+    await stack.redis.function_flush()
     assert await stack.finish_all() == ["a", "b"]
 
 
 @on_both_servers
-async def test_scripts_survive_continuous_flushes(stack: Stack) -> None:
+async def test_functions_survive_continuous_flushes(stack: Stack) -> None:
     over = asyncio.Event()
 
     async def flush() -> int:
         count = 0
         while not over.is_set():
-            await stack.redis.script_flush()
+            await stack.redis.function_flush()
+            await asyncio.sleep(0.01)
             count += 1
         return count
 
@@ -44,19 +47,92 @@ async def test_scripts_survive_continuous_flushes(stack: Stack) -> None:
 
 
 @on_both_servers
-async def test_a_thousand_callers_that_find_a_script_missing_load_it_once(stack: Stack) -> None:
+async def test_a_thousand_callers_that_find_the_library_missing_load_it_once(stack: Stack) -> None:
     await stack.queue.put("t", "a")
-    await stack.redis.script_flush()
+    await stack.redis.function_flush()
     await stack.redis.config_resetstat()
     await asyncio.gather(*(stack.queue.put("t", "a") for _ in range(1000)))
     stats = await stack.redis.info("commandstats")
-    loads = [stats[name]["calls"] for name in ("cmdstat_script|load", "cmdstat_script") if name in stats]
-    assert loads == [1]
+    assert stats["cmdstat_function|load"]["calls"] == 1
     assert len(await stack.finish_all()) == 1001
 
 
+async def test_callers_that_find_the_library_missing_on_a_full_server_get_store_full(stack: Stack) -> None:
+    await stack.queue.put("t", "a")
+    await stack.redis.function_flush()
+    await stack.redis.config_set("maxmemory", "1")
+    faults = await asyncio.gather(*(stack.store.run("put", 0) for _ in range(20)), return_exceptions=True)
+    assert {type(fault) for fault in faults} == {StoreFull}
+    with pytest.raises(StoreUnavailable, match="no room for the functions of this version"):
+        await Store.open(stack.server.url)
+    await stack.redis.config_set("maxmemory", "0")
+    assert await stack.finish_all() == ["a"]
+
+
+async def test_a_full_server_that_has_the_library_is_opened_and_drained(stack: Stack) -> None:
+    await stack.queue.put("t", "a")
+    await stack.redis.config_set("maxmemory", "1")
+    store = await Store.open(stack.server.url)
+    await store.close()
+    assert await stack.finish_all() == ["a"]
+    await stack.redis.config_set("maxmemory", "0")
+
+
+async def test_a_replica_that_takes_the_place_of_its_primary_has_the_functions(
+    own_server: Server, tmp_path: Path
+) -> None:
+    """FUNCTION LOAD is replicated like a write."""
+    store = await Store.open(own_server.url)
+    replica = Server(tmp_path / "replica")
+    replica.start()
+    async with Redis.from_url(replica.url, decode_responses=True) as plain:
+        await store.command("CONFIG", "SET", "repl-diskless-sync-delay", 0)
+        await plain.config_set("masterauth", own_server.place.password)
+        await plain.replicaof("127.0.0.1", str(own_server.place.port))
+        await until(lambda: _is_linked(plain), within=20)
+        await until(lambda: _has_functions(plain), within=20)
+    replica.kill()
+    await store.close()
+
+
+async def _is_linked(replica: Redis) -> bool:
+    return bool((await replica.info("replication")).get("master_link_status") == "up")
+
+
+async def _has_functions(replica: Redis) -> bool:
+    return bool(await replica.function_list(library=library.current().name))
+
+
+@on_both_servers
+async def test_functions_survive_a_restart_because_they_are_in_the_append_only_file(
+    server: Server, tmp_path: Path
+) -> None:
+    own = Server(tmp_path / "own", server.program)
+    own.start()
+    await (await Store.open(own.url)).close()
+    own.kill()
+    own.start()
+    async with Redis.from_url(own.url, decode_responses=True) as plain:
+        assert await _has_functions(plain)
+    own.kill()
+
+
+async def test_a_server_that_lost_its_data_and_functions_gets_the_library_again(
+    own_server: Server, tmp_path: Path
+) -> None:
+    """A failover to an empty server, seen from a store that stays open."""
+    stack = await Stack.open(own_server)
+    own_server.kill()
+    for file in (own_server.place.directory / "appendonlydir").iterdir():
+        file.unlink()
+    own_server.start()
+    await stack.queue.put("t", "a")
+    assert await stack.finish_all() == ["a"]
+    await stack.close()
+
+
 @pytest.mark.row("D-07", "K-31")
-async def test_tasks_states_and_scripts_survive_a_restart(own_server: Server) -> None:
+async def test_tasks_states_and_functions_survive_a_restart(own_server: Server) -> None:
     stack = await Stack.open(own_server)
     ids = [await stack.queue.put("t", str(number), lane="lane") for number in range(3)]
     await stack.queue.put("t", "deferred", due=stack.now() + timedelta(hours=1))

@@ -1,4 +1,4 @@
-"""The faults of a soak: kills, freezes and disconnects the server and the workers, and flushes the scripts."""
+"""The faults of a soak: kills, freezes and disconnects the server and the workers, and flushes the functions."""
 
 import asyncio
 import random
@@ -81,8 +81,8 @@ class Nemesis:
         await self._command("DEBUG", "SLEEP", seconds)
 
     async def _flush(self) -> None:
-        self._log("server: SCRIPT FLUSH")
-        await self._command("SCRIPT", "FLUSH")
+        self._log("server: FUNCTION FLUSH")
+        await self._command("FUNCTION", "FLUSH")
 
     async def _cut_pubsub(self) -> None:
         self._log(f"server: CLIENT KILL TYPE pubsub: {await self._command('CLIENT', 'KILL', 'TYPE', 'pubsub')}")

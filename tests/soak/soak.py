@@ -74,7 +74,9 @@ class Outcome:
 
 
 class Soak:
-    """One soak in a directory of its own. `scripts`: for each `core` that took part, the hashes of its scripts."""
+    """One soak in a directory of its own. `scripts`: for each `core` that took part, the hashes of its scripts, or the
+    name of its library.
+    """
 
     def __init__(self, directory: Path, plan: Plan, log: Log) -> None:
         self._directory = directory

@@ -22,7 +22,7 @@ async def test_faults_lose_double_and_reorder_nothing(tmp_path: Path, long_form:
     plan = Plan(LONG_SECONDS if long_form else SECONDS, SEED)
     outcome = await Soak(tmp_path / "soak", plan, log.append).run()
     assert outcome.is_good, "\n".join([*log, *outcome.findings()[:50], str(outcome.verdict)])
-    for fault in ("server: kill -9", "frozen", "takes its place", "pubsub", "SCRIPT FLUSH", "DEBUG SLEEP"):
+    for fault in ("server: kill -9", "frozen", "takes its place", "pubsub", "FUNCTION FLUSH", "DEBUG SLEEP"):
         assert any(fault in line for line in log)
     assert outcome.verdict.tasks > 200
     assert outcome.verdict.calls > 20

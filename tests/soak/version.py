@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import core
-from core.redis import scripts
+from core.redis import library
 
 
 def version_facts() -> dict[str, object]:
-    """The folder of its `core`, and the hashes of its scripts."""
-    known = [scripts.load(name, True).sha for name in scripts.names()]
-    return {"core": str(Path(core.__file__).parent), "scripts": known}
+    """The folder of its `core`, and the name of its library of functions."""
+    return {"core": str(Path(core.__file__).parent), "scripts": [library.current().name]}

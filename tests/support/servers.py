@@ -51,7 +51,7 @@ class Server:
     def __init__(self, directory: Path, program: Path | None = None) -> None:
         self.place: EmbeddedValkey = prepare(directory)
         self.log = directory / "server.log"
-        self._program = program
+        self.program = program
         self._process: subprocess.Popen[bytes] | None = None
         # Kept for all tests: opening a connection takes longer than most tests. It connects again by itself.
         self._client = Redis.from_url(self.url, decode_responses=True, driver_info=None)
@@ -79,7 +79,7 @@ class Server:
         """Returns when the server has loaded its data and replies."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                die_with_parent(self.place.command(self._program)),
+                die_with_parent(self.place.command(self.program)),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -111,7 +111,7 @@ class Server:
     def empty(self) -> None:
         """Removes all keys and resets the settings; starts it if the last test left it down or paused.
 
-        Scripts stay loaded: they are found by their hash, so one of another test is never run by mistake.
+        Functions stay loaded: their names have a hash, so one of another test is never run by mistake.
         """
         if not self.is_up:
             self.start()

@@ -1,0 +1,283 @@
+"""The library of functions that runs in the server: built from the files of lua/, one for each version of Ada.
+
+    lua/<folder>/<name>.lua   one function of the server. The file begins with a parsed header and returns the function:
+
+        -- claim: what it does in one line
+        -- ARGV    tube, owner, limit:int, lease_ms:int, ids:rest
+        -- RETURNS …
+        -- EVENTS  …
+        -- INVARIANT …
+
+    lua/shared/<part>.lua     a module: `function Lane.move_up(tube, lane)` in lane.lua. What other files do not use is
+                              local to its file. The order of the modules does not matter.
+
+`ARGV` is the list of the parameters, and of the arguments in Python. `ARGV packed: …` means that all arguments travel
+as one word of MessagePack, with their types; a list among them arrives as a table. One word of the protocol costs the
+caller as much as ten in MessagePack.
+
+Every file also gets `shard` (the tag, `{0}`), `now` (milliseconds of the server's clock plus the caller's
+`clock_offset`, 0 outside tests), `clock` (the reply of TIME), `redis_call` and `redis_pcall`, the keys
+(`Key.task(id)`, from `core.redis.keys`) and the constants (`core.redis.constants`). A module that keeps state during a
+call has a function `begin`, which resets it: the state of a call that failed is forgotten at the next.
+
+The names of functions are global on a server. The library is called `ada_<version>` and its functions
+`ada_<version>_<name>`, where the version is a hash of the text: two versions of Ada do not meet.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from core.redis.constants import CONSTANTS, lua_constant
+from core.redis.keys import KEYS
+
+_LUA = Path(__file__).resolve().parents[2] / "lua"
+_SHARED = "shared"
+_HEADER = re.compile(r"^-- ([A-Z]+)\s+(.*)$")
+_RETURNED = re.compile(r"^return function\((.*)\)$", re.MULTILINE)
+_TYPES = {"int": "tonumber({0})", "json": "cjson.decode({0})", "str": "{0}"}
+
+# The arguments before the function's own: the shard tag and the clock offset.
+_FIXED = 2
+_PACKED = "packed: "
+pack = msgspec.msgpack.Encoder().encode
+# A line of the library and the place it comes from.
+Line = tuple[str, str]
+
+# Functions that only read or free memory. They may run when the server's memory is full.
+DRAINS = frozenset(
+    {
+        *(
+            "claim",
+            "settle",
+            "extend",
+            "release",
+            "throttle",
+            "learn_rate",
+            "reserve_call",
+            "release_timer",
+            "cancel",
+            "cancel_scheduled",
+            "cancel_tasks",
+            "bury",
+        ),
+        *("record_report", "read_history", "read_quota"),
+        *("delete_user", "delete_group", "delete_supergroup", "remove_member", "remove_from_supergroup", "disown"),
+        *("write_import", "abort_import", "withdraw_link"),
+    }
+)
+
+# Prefix of the functions that only read. The server refuses their writes.
+READS = "audit_"
+
+# What Lua and the server define as globals, as locals of the library: a local is found faster. They are not there while
+# the library is loaded.
+_GLOBALS = (
+    *("redis.call", "redis.pcall", "cjson", "cmsgpack", "math", "string", "table"),
+    *("error", "ipairs", "next", "pairs", "pcall", "select", "tonumber", "tostring", "type", "unpack"),
+)
+_LOCALS = ", ".join(name.replace("redis.", "redis_") for name in _GLOBALS)
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """`kind`: str, int, json, or rest (all that follow, as a Lua table)."""
+
+    name: str
+    kind: str
+
+    def lua(self, n: int) -> str:
+        """The expression that reads it from the n-th argument of the call."""
+        return f"rest(args, {n})" if self.kind == "rest" else _TYPES[self.kind].format(f"args[{n}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function. `registered`: its name on the server."""
+
+    name: str
+    registered: str
+    purpose: str
+    header: Mapping[str, str]
+    arguments: tuple[Argument, ...]
+    packed: bool
+
+    def words(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        """The arguments in the form that the server gets."""
+        return (pack(arguments),) if self.packed else arguments
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """`text` is what the server gets; `origin[n]` is the file and line of its line n+1."""
+
+    name: str
+    text: str
+    origin: tuple[str, ...]
+    functions: Mapping[str, Function]
+
+    def where(self, message: str) -> str:
+        """A server's error message with `user_function:12` replaced by the file and line it came from."""
+
+        def place(found: re.Match[str]) -> str:
+            line = int(found[1])
+            return self.origin[line - 1] if 0 < line <= len(self.origin) else found[0]
+
+        return re.sub(r"user_function:(\d+)", place, message)
+
+
+def is_missing(refusal: BaseException) -> bool:
+    """Whether an error reply says that the server does not have the library: it was flushed, or is another server."""
+    return "Function not found" in str(refusal)
+
+
+def is_loaded(refusal: BaseException) -> bool:
+    """Whether an error reply to FUNCTION LOAD says that the library is there: another process was faster."""
+    return "already exists" in str(refusal)
+
+
+def names() -> list[str]:
+    """The names of all functions."""
+    return sorted(path.stem for path in _LUA.glob("*/*.lua") if path.parent.name != _SHARED)
+
+
+def file_of(name: str) -> str:
+    """The file of a function, relative to lua/, for example `queue/claim.lua`."""
+    (path,) = _LUA.glob(f"*/{name}.lua")
+    return path.relative_to(_LUA).as_posix()
+
+
+def function(name: str) -> Function:
+    """Raises KeyError if there is none."""
+    return current().functions[name]
+
+
+@cache
+def current() -> Library:
+    """The library of this version of Ada."""
+    headers = [_parsed(name, file_of(name)) for name in names()]
+    lines = [*_prelude(), *_modules(), *_begin()]
+    for header in headers:
+        lines += _registered(header)
+    version = hashlib.sha1(_text(lines).encode(), usedforsecurity=False).hexdigest()[:10]
+    library = f"ada_{version}"
+    text = _text([(f"#!lua name={library}", "prelude"), *lines]).replace("ada_VERSION_", f"{library}_")
+    functions = {
+        one.name: Function(one.name, f"{library}_{one.name}", one.purpose, one.header, one.arguments, one.packed)
+        for one in headers
+    }
+    return Library(library, text, ("prelude", *(origin for _, origin in lines)), functions)
+
+
+def _parsed(name: str, file: str) -> Function:
+    """A function with its header. Raises ValueError if its parameters are not the arguments of the header."""
+    body = (_LUA / file).read_text()
+    header = dict(_header(body))
+    purpose = body.split("\n", 1)[0].removeprefix("-- ").split(": ", 1)[1]
+    declared = header.get("ARGV", "")
+    arguments = tuple(_arguments(declared.removeprefix(_PACKED)))
+    parameters = ", ".join(argument.name for argument in arguments)
+    if _RETURNED.findall(body) != [parameters]:
+        raise ValueError(f"lua/{file} must return one function({parameters}), as its header says")
+    return Function(name, f"ada_VERSION_{name}", purpose, header, arguments, declared.startswith(_PACKED))
+
+
+def _header(body: str) -> Iterable[tuple[str, str]]:
+    for line in body.splitlines():
+        if not line.startswith("--"):
+            return
+        if found := _HEADER.match(line):
+            yield found[1], found[2].strip()
+
+
+def _arguments(line: str) -> Iterable[Argument]:
+    for item in line.split(","):
+        if item.strip():
+            name, _, kind = item.strip().partition(":")
+            yield Argument(name, kind or "str")
+
+
+def _parts() -> list[str]:
+    return sorted(path.stem for path in (_LUA / _SHARED).glob("*.lua"))
+
+
+def _module(part: str) -> str:
+    """The name of a part as a module: write_buffer is WriteBuffer."""
+    return "".join(word.capitalize() for word in part.split("_"))
+
+
+def _lines(file: str) -> list[Line]:
+    """A file's lines without comments and blank lines, each with its place."""
+    numbered = enumerate((_LUA / file).read_text().splitlines(), 1)
+    return [(line, f"lua/{file}:{n}") for n, line in numbered if line.strip() and not line.lstrip().startswith("--")]
+
+
+def _text(lines: Iterable[Line]) -> str:
+    return "\n".join(line for line, _ in lines)
+
+
+def _prelude() -> list[Line]:
+    """What every file may use."""
+    parts = ["key", *_parts()]
+    lines = [
+        f"local function globals() return {', '.join(_GLOBALS)} end",
+        f"local {_LOCALS}",
+        "local shard, clock, now",
+        *(lua_constant(name) for name in CONSTANTS),
+        f"local {', '.join(map(_module, parts))} = {', '.join('{}' for _ in parts)}",
+        *(key.lua for key in KEYS.values()),
+        "local function rest(args, from)",
+        "local found = {}",
+        "for n = from, #args do found[n - from + 1] = args[n] end",
+        "return found",
+        "end",
+    ]
+    return [(line, "prelude") for line in lines]
+
+
+def _modules() -> list[Line]:
+    lines = []
+    for part in _parts():
+        lines += [("do", "prelude"), *_lines(f"{_SHARED}/{part}.lua"), ("end", "prelude")]
+    return lines
+
+
+def _begin() -> list[Line]:
+    """The function that begins every call."""
+    modules = [_module(part) for part in _parts()]
+    text = _text(_modules())
+    lines = [
+        "local function begin(args)",
+        f"if not redis_call then {_LOCALS} = globals() end",
+        "shard, clock = args[1], redis_call('TIME')",
+        "now = clock[1] * 1000 + math.floor(clock[2] / 1000) + tonumber(args[2])",
+        *(f"{module}.begin()" for module in modules if f"function {module}.begin()" in text),
+        "end",
+    ]
+    return [(line, "prelude") for line in lines]
+
+
+def _registered(one: Function) -> list[Line]:
+    """The file of a function, and its registration."""
+    arguments = [argument.lua(n) for n, argument in enumerate(one.arguments, _FIXED + 1)]
+    if one.packed:
+        arguments = [f"unpack(cmsgpack.unpack(args[{_FIXED + 1}]))"]
+    flag = "'no-writes'" if one.name.startswith(READS) else "'allow-oom'" if one.name in DRAINS else ""
+    entry = f"begin(args) return run({', '.join(arguments)})"
+    after = (
+        "end)()",
+        f"local function callback(_, args) {entry} end",
+        f"redis.register_function{{ function_name = '{one.registered}', callback = callback, flags = {{ {flag} }} }}",
+        "end",
+    )
+    return [
+        ("do local run = (function()", "prelude"),
+        *_lines(file_of(one.name)),
+        *((line, "prelude") for line in after),
+    ]
