@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from html import escape
 
+from core.errors import Refused
 from core.jobs import JobState, StoredJob
 from core.jobs.job_log import LogLine
 from core.jobs.record import zone_of
@@ -11,6 +12,7 @@ from core.jobs.views import view_of
 
 NOTHING_TODAY = "Nothing was done today."
 NO_JOBS = "There are no such jobs."
+NOT_STARTED = "This job was not started yet."
 
 
 def status(job: StoredJob) -> str:
@@ -24,6 +26,11 @@ def status(job: StoredJob) -> str:
         _at("Resumes", view.resumes_at, job),
     ]
     return "\n".join(line for line in lines if line)
+
+
+def refusal(refused: Refused) -> str:
+    """Why an operation is refused."""
+    return NOT_STARTED if refused.code == "JOB_NOT_FOUND" else refused.detail
 
 
 def listed(jobs: Iterable[StoredJob], more: bool) -> str:

@@ -2,14 +2,15 @@
 
 from datetime import UTC, datetime, timedelta
 
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-from core.errors import NotFound
+from core.errors import NotFound, Refused
 from core.sign_in import SignIn
 from core.sign_in.sign_in import LIFETIME_MS
 from delivery.endpoints.pages import HTML, read_page
 from delivery.http.context import Context, Request, Response
+from delivery.http.problems import problem_of_refusal
 from delivery.http.route import NoParameters
 from delivery.schemas import jobs as schemas
 from delivery.services import Services
@@ -24,10 +25,18 @@ async def begin(request: Request[schemas.SignInRequest, NoParameters]) -> Respon
 
 
 def finish(context: Context) -> Handler:
-    """The page that the service leads the user to. Jobs that waited for the sign-in go on."""
+    """The page that the service leads the user to. Jobs that waited for the sign-in go on. A browser gets a page for a
+    refusal, too.
+    """
 
     async def handle(request: web.Request) -> web.Response:
-        signed_in = await _sign_in(context.services).finish(request.rel_url.raw_query_string)
+        try:
+            signed_in = await _sign_in(context.services).finish(request.rel_url.raw_query_string)
+        except Refused as refusal:
+            if "text/html" not in request.headers.get(hdrs.ACCEPT, ""):
+                raise
+            status = problem_of_refusal(refusal).status
+            return web.Response(text=read_page("not_signed_in.html"), status=status, headers=_HEADERS)
         await context.services.jobs.resume_after_sign_in(signed_in.tenant, signed_in.user)
         return web.Response(text=read_page("signed_in.html"), headers=_HEADERS)
 

@@ -25,7 +25,7 @@ async def execute(context: Context) -> Ending:
             raise Invalid("FIELD_INVALID", f"operation: {operation!r} is none of {', '.join(_OPERATIONS)}", "operation")
         return await _OPERATIONS[operation](context)
     except Refused as refusal:
-        return Ending(State.FAILED, Values({"job_refusal": refusal.code}), refusal.detail)
+        return Ending(State.FAILED, Values({"job_refusal": refusal.code}), job_texts.refusal(refusal))
 
 
 async def _start(context: Context) -> Ending:

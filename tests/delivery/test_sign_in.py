@@ -68,6 +68,13 @@ async def test_a_callback_is_refused_with_a_wrong_state_and_the_second_time(api:
     assert (await api.call("GET", where)).code == "SIGN_IN_UNKNOWN"
 
 
+async def test_a_browser_gets_a_page_for_a_callback_that_is_refused(api: Api) -> None:
+    stolen = f"{api.url}/v1/sign-in/callback?code=abc&state=stolen"
+    async with api.session.get(stolen, headers={"Accept": "text/html,*/*"}) as page:
+        assert (page.status, page.content_type) == (422, "text/html")
+        assert "You are not signed in." in await page.text()
+
+
 async def test_an_unknown_service_is_refused(api: Api) -> None:
     refused = await api.call("POST", "/v1/sign-in", {"service": "nothing", "user": 1})
     assert (refused.status, refused.json["code"]) == (422, "SERVICE_UNKNOWN")

@@ -78,7 +78,7 @@ async def test_an_address_that_looks_like_an_id_of_the_directory_is_not_that_use
     """The Telegram id of Anna is the id of somebody else in the directory."""
     other = JobId(TENANT, "hunt", str(ANNA))
     await hunting.services.jobs.start(other)
-    assert await hunting.error(job("stop"), PRIVATE) == "There is no such job."
+    assert await hunting.error(job("stop"), PRIVATE) == "This job was not started yet."
     assert await hunting.error(job("stop", user=ANNA), PRIVATE) == "Only administrators do this."
     assert (await hunting.services.jobs.find(other)).record.state is JobState.RUNNING
 
@@ -92,7 +92,7 @@ async def test_an_address_that_looks_like_an_id_of_the_directory_is_not_that_use
         (job("start", parameters="teacher"), "parameters: it is not a mapping"),
         (job("start", timezone="Atlantis"), "There is no time zone"),
         (job("pause", user=""), "user: it is empty"),
-        (job("log", limit=-1), "There is no such job."),
+        (job("log", limit=-1), "This job was not started yet."),
         (job("sign_in", service="vacancies"), "There is no service to sign in to"),
     ],
 )

@@ -165,7 +165,7 @@ async def test_whose_sign_in_the_service_does_not_accept_any_more_signs_in_again
 
 @pytest.mark.row("U-12")
 async def test_a_person_pauses_resumes_and_stops_its_job(hunters: Hunters) -> None:
-    assert "There is no such job." in await hunters.answer(ANNA, "Status")
+    assert "This job was not started yet." in await hunters.answer(ANNA, "Status")
     assert "running" in await hunters.start_job(ANNA)
     assert "paused by user" in await hunters.answer(ANNA, "Pause")
     assert "was started before and is paused" in await hunters.answer(ANNA, "Hunt")
