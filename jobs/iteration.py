@@ -5,9 +5,8 @@ again, in this iteration and in later ones; only the attempt that holds the job 
 the state of the job is known from the same script that has stored the result (U-11).
 """
 
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -47,7 +46,7 @@ class Iteration:
         holder: str,
         steps: Mapping[str, str],
         is_stopping: Callable[[], bool],
-        lease: timedelta,
+        holds_lease: Callable[[], bool],
         outside: Outside,
     ) -> None:
         self.user = job.id.user
@@ -59,7 +58,7 @@ class Iteration:
         self._holder = holder
         self._steps = steps
         self._is_stopping = is_stopping
-        self._lease = lease.total_seconds()
+        self._holds_lease = holds_lease
         self._outside = outside
 
     async def step(self, name: str, call: Call, *arguments: Any) -> Any:
@@ -124,6 +123,15 @@ class Iteration:
         """Add a line to the live log."""
         self._check(await self._storage.write(self._job.id, self._holder, "", "", "", text))
 
+    def check_lease(self) -> None:
+        """Ends this attempt if another process may have the job, because this one was frozen or the server was down.
+
+        `effect` calls it before the call. A call that then waits, for a connection for example, calls it again right
+        before it sends.
+        """
+        if not self._holds_lease():
+            raise Lost
+
     async def _effect(self, name: str) -> UnitRecord | None:
         (stored,) = await self._storage.units(self._job.id, [f"effect:{name}"])
         return msgspec.json.decode(stored, type=UnitRecord) if stored else None
@@ -138,10 +146,8 @@ class Iteration:
         return record
 
     async def _do(self, name: str, call: Call, arguments: tuple[Any, ...]) -> Any:
-        began = time.monotonic()
         await self._write_effect(name, UnitRecord("begun"))
-        if time.monotonic() - began > self._lease:
-            raise Lost
+        self.check_lease()
         try:
             result = await call(*arguments)
         except NotDone:

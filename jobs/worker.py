@@ -52,7 +52,6 @@ class JobWorker:
     ) -> None:
         self._client = client
         self._registry = registry
-        self._lease = lease
         self._outside = outside or Outside(store)
         self.jobs = Jobs(store)
         self.watchdog = Watchdog(store, self.jobs, registry.schedules)
@@ -95,7 +94,7 @@ class JobWorker:
             return Retry(timedelta(0), checkpoint=attempt.checkpoint)
         steps = await self._storage.steps(job.id)
         stopping = lambda: self._stopping  # noqa: E731
-        iteration = Iteration(self._storage, begun, holder, steps, stopping, self._lease, self._outside)
+        iteration = Iteration(self._storage, begun, holder, steps, stopping, attempt.holds_lease, self._outside)
         try:
             await _run(kind, iteration)
         except Interrupted:

@@ -161,7 +161,7 @@ class QueueClient:
             lease, max_sleep, max_tasks=concurrency, max_entries=concurrency, max_runtime=max_runtime
         )
         worker = Worker(self._store, tube, executor.execute, options=options, on_extension=executor.on_extension)
-        executor.is_stopping = lambda: worker.stopping
+        executor.is_stopping, executor.lease_end = lambda: worker.stopping, worker.lease_end
         return worker
 
     async def close(self) -> None:

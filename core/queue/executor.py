@@ -23,7 +23,9 @@ _TUBE_FRESH = 5.0
 
 
 class Executor:
-    """Runs all attempts of one worker. `is_stopping` returns whether that worker is stopping."""
+    """Runs all attempts of one worker. `is_stopping` returns whether that worker is stopping; `lease_end` until when
+    the lease of a task certainly lasts, by time.monotonic.
+    """
 
     def __init__(self, queue: Queue, tubes: Tubes, tube: str, handler: Handler, lease: timedelta) -> None:
         self._queue = queue
@@ -35,11 +37,12 @@ class Executor:
         self._tube = Tube(tube)
         self._tube_read = float("-inf")
         self.is_stopping: Callable[[], bool] = lambda: False
+        self.lease_end: Callable[[Task], float] = lambda _: 0.0
 
     async def execute(self, task: Task, claim: Claim) -> Settlement:
         """Make one attempt at a task."""
         started = time.monotonic()
-        attempt = Attempt(self._queue, task, self._lease)
+        attempt = Attempt(self._queue, task, self._lease, self.lease_end)
         self._running[task.token] = attempt, asyncio.current_task()
         try:
             result = await self._handler(attempt)

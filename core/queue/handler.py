@@ -6,6 +6,7 @@ attempt it is buried. Called by `core.queue.executor`.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -52,13 +53,22 @@ class Attempt:
     when the task is cancelled while it runs.
     """
 
-    def __init__(self, queue: Queue, task: Task, lease: timedelta) -> None:
+    def __init__(
+        self, queue: Queue, task: Task, lease: timedelta, lease_end: Callable[[Task], float] = lambda _: 0.0
+    ) -> None:
         self.task = task
         self.body = task.body
         self.checkpoint = task.checkpoint
         self.cancelled = asyncio.Event()
         self._queue = queue
         self._lease = lease
+        self._lease_end = lease_end
+
+    def holds_lease(self) -> bool:
+        """Whether no other worker can have the task yet. False also when that is not certain, for example after an
+        outage of the server or a freeze of this process.
+        """
+        return time.monotonic() < self._lease_end(self.task)
 
     async def save(self, checkpoint: str) -> bool:
         """Save the progress; if this worker dies, the next attempt gets it (K-33). Returns False if the handler must

@@ -33,10 +33,13 @@ _SOCKET_TIMEOUT = 5.0
 OnExtension = Callable[[Task, Extension], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Lease:
+    """Times by time.monotonic. `end`: until then the lease certainly lasts."""
+
     task: Task
-    claimed: float  # by time.monotonic
+    claimed: float
+    end: float
 
 
 class Heartbeat:
@@ -53,9 +56,14 @@ class Heartbeat:
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def add(self, task: Task) -> None:
-        """Extend the lease of this task from now on."""
-        self._leases[task.shard, task.token] = _Lease(task, time.monotonic())
+    def add(self, task: Task, asked: float) -> None:
+        """Extend the lease of this task from now on. `asked`: when the claim was sent, by time.monotonic."""
+        self._leases[task.shard, task.token] = _Lease(task, time.monotonic(), asked + self._lease)
+
+    def lease_end(self, task: Task) -> float:
+        """Until when the lease certainly lasts, by time.monotonic; 0 if it is not extended any more."""
+        lease = self._leases.get((task.shard, task.token))
+        return lease.end if lease else 0.0
 
     def remove(self, task: Task) -> None:
         """Extend it no longer."""
@@ -85,14 +93,23 @@ class Heartbeat:
         tasks = self._old_enough()
         if not tasks:
             return
+        end = time.monotonic() + self._lease
         for task, reply in zip(tasks, self._extend(client, tasks), strict=True):
             if isinstance(reply, RedisError):
                 raise reply
             result = extension(reply)
             if self._on_extension and (result.cancelled or not result.lease_valid) and not self._stopped.is_set():
                 loop.call_soon_threadsafe(self._on_extension, task, result)
-            if not result.lease_valid:
+            if result.lease_valid:
+                self._note(task, end)
+            else:
                 self.remove(task)
+
+    def _note(self, task: Task, end: float) -> None:
+        """The task may have ended meanwhile: then there is nothing to note."""
+        lease = self._leases.get((task.shard, task.token))
+        if lease is not None:
+            lease.end = end
 
     def _old_enough(self) -> list[Task]:
         now = time.monotonic()

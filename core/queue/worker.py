@@ -134,6 +134,10 @@ class Worker:
         for running in self._running:
             running.cancel()
 
+    def lease_end(self, task: Task) -> float:
+        """Until when the lease of a task in progress certainly lasts, by time.monotonic."""
+        return self._heartbeat.lease_end(task)
+
     @property
     def stopping(self) -> bool:
         return self._stopping
@@ -177,7 +181,7 @@ class Worker:
         self.claims += 1
         (self._kept_timers.add if claim.keeper else self._kept_timers.discard)(shard)
         for task in claim.tasks:
-            self._start(task, claim)
+            self._start(task, claim, started)
         if claim.tasks and self._has_room():
             return 0.0
         return self._seconds_to_sleep(claim) - (asyncio.get_running_loop().time() - started)
@@ -192,13 +196,13 @@ class Worker:
     def _has_room(self) -> bool:
         return len(self._running) < self._options.max_tasks and self._open_total < self._options.max_entries
 
-    def _start(self, task: Task, claim: Claim) -> None:
+    def _start(self, task: Task, claim: Claim, asked: float) -> None:
         running = asyncio.create_task(self._handle(task, claim), name=f"task {task.task_id}")
         self._running.add(running)
         lease = task.shard, task.token
         self._open_entries[lease] = max(1, task.left)
         self._open_total += self._open_entries[lease]
-        self._heartbeat.add(task)
+        self._heartbeat.add(task, asked)
         running.add_done_callback(partial(self._finish, task, lease))
 
     def release_capacity(self, task: Task, entries: int) -> None:

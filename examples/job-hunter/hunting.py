@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from aiohttp import ClientResponse, ClientSession, ClientTimeout
+from aiohttp import ClientResponse, ClientSession, ClientTimeout, TraceConfig
 
 from core.sign_in import SignInExpired
 from jobs import Actor, Iteration, Job, NotDone, Pause, Schedule, UnitFailed
@@ -149,10 +149,22 @@ def _check(response: ClientResponse) -> None:
     response.raise_for_status()
 
 
+def _guard(iteration: Iteration) -> TraceConfig:
+    """Checks the lease when a connection is there, right before a call is sent on it."""
+
+    async def check(*_: Any) -> None:
+        iteration.check_lease()
+
+    trace = TraceConfig()
+    trace.on_connection_create_end.append(check)
+    trace.on_connection_reuseconn.append(check)
+    return trace
+
+
 @asynccontextmanager
 async def opened(iteration: Iteration) -> AsyncIterator[Service]:
     """The service, signed in. If it does not accept the sign-in, the job is paused until the user signs in."""
-    async with ClientSession(timeout=_TIMEOUT) as session:
+    async with ClientSession(timeout=_TIMEOUT, trace_configs=[_guard(iteration)]) as session:
         service = Service(iteration, session)
         await service.sign_in()
         try:

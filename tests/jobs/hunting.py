@@ -4,7 +4,7 @@ import os
 from datetime import timedelta
 from typing import Any
 
-from aiohttp import ClientError, ClientSession
+from aiohttp import ClientError, ClientSession, TraceConfig
 
 from jobs import Iteration, Job, NotDone, Schedule
 
@@ -19,7 +19,7 @@ class Hunt(Job):
     most_failures = 1000
 
     async def run(self, iteration: Iteration) -> None:
-        async with ClientSession(raise_for_status=True) as session:
+        async with ClientSession(raise_for_status=True, trace_configs=[_guard(iteration)]) as session:
             user, number = iteration.user, iteration.number
 
             async def search() -> Any:
@@ -40,6 +40,18 @@ class Hunt(Job):
                 await iteration.effect(item, send, item, exists=lambda: exists(item))
 
             await iteration.each(await iteration.step("search", search), apply, key=str)
+
+
+def _guard(iteration: Iteration) -> TraceConfig:
+    """Checks the lease right before a call is sent."""
+
+    async def check(*_: Any) -> None:
+        iteration.check_lease()
+
+    trace = TraceConfig()
+    trace.on_connection_create_end.append(check)
+    trace.on_connection_reuseconn.append(check)
+    return trace
 
 
 async def _get(session: ClientSession, path: str) -> Any:

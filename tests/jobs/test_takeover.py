@@ -70,6 +70,27 @@ async def test_an_attempt_that_takes_its_lease_for_lost_gives_its_task_back(play
     assert begun == [0, 0]
 
 
+async def test_the_lease_is_not_relied_on_after_an_outage_of_the_server(playground: Playground) -> None:
+    held: list[bool] = []
+
+    async def run(iteration: Iteration) -> None:
+        if held:
+            return
+        iteration.check_lease()
+        playground.stack.server.pause()
+        await asyncio.sleep(1.1)
+        playground.stack.server.resume()
+        held.append(False)
+        iteration.check_lease()
+        held.append(True)
+
+    playground.run = run
+    playground.start_worker(lease=timedelta(seconds=1))
+    await playground.jobs.start(ANNA)
+    await playground.iterations(1)
+    assert held == [False]
+
+
 async def test_a_process_that_was_frozen_writes_nothing(playground: Playground) -> None:
     written: list[Any] = []
 

@@ -144,7 +144,7 @@ class People:
         await self._call("POST", f"/v1/jobs/{job_of(user)}:{verb}", body, also)
 
     async def _call(self, method: str, path: str, body: object = None, also: int = 200) -> Any:
-        """Repeats the call while the server is down. Raises RuntimeError for a refusal with another status than `also`."""
+        """Repeats the call while the server is down. Raises RuntimeError for a refusal other than `also`."""
         while True:
             try:
                 status, answer = await self._api.request(method, path, body)
