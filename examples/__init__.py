@@ -1,4 +1,4 @@
-"""Examples to learn from, which run as they are: a bot, which is a folder of YAML files, and a long-running job."""
+"""Examples to learn from, which run as they are: a bot as a folder of YAML files, a long-running job, a courier."""
 
 from pathlib import Path
 
@@ -10,3 +10,6 @@ JOB_HUNTER_BOT = Path(__file__).with_name("job-hunter") / "bot"
 
 JOB_HUNTER = Path(__file__).with_name("job-hunter") / "hunting.py"
 """A job that searches vacancies, writes letters and applies (`./ada demo jobs`)."""
+
+NODE_COURIER = Path(__file__).with_name("node-courier")
+"""A courier for SMS in Node, beside those of Ada (docs/other-languages.md)."""
