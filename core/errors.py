@@ -101,11 +101,11 @@ class StoreUnavailable(StoreError):
 
 
 class StoreFull(StoreError):
-    """The server's memory is full. Nothing was written. Scripts that free memory still run."""
+    """The server's memory is full. Nothing was written. Functions that free memory still run."""
 
 
 class ScriptFault(StoreError):
-    """A Lua script failed. The message names the file and the line."""
+    """A Lua function failed. The message names the file and the line."""
 
 
 def malformed_cursor() -> Invalid:

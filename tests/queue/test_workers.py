@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from core.queue import Attempt, NewTask, Retry
+from core.queue.heartbeat import Heartbeat
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import Stack
 from tests.support.waiting import until
@@ -51,6 +52,24 @@ async def test_a_worker_takes_no_task_without_a_free_handler(stack: Stack, works
     assert (await stack.queue.stats()).tubes["t"].states.ready == 7
     gate.set()
     await until(lambda: running == 10)
+
+
+@on_both_servers
+@pytest.mark.row("K-39")
+async def test_leases_are_extended_after_the_server_lost_its_functions(stack: Stack) -> None:
+    await stack.queue.put("t", "a")
+    (task,) = await stack.take()
+    before = await stack.redis.zscore("queue:{0}:lease", task.id)
+    await stack.redis.function_flush()
+    heartbeat = Heartbeat(stack.store, timedelta(seconds=1), timedelta(hours=1))
+    heartbeat.add(task)
+    heartbeat.start()
+
+    async def is_extended() -> bool:
+        return bool(await stack.redis.zscore("queue:{0}:lease", task.id) != before)
+
+    assert await until(is_extended, within=20)
+    heartbeat.stop()
 
 
 @pytest.mark.row("K-39", "K-24")

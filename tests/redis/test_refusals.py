@@ -1,5 +1,6 @@
 """A server that cannot be used: one accurate message per cause, with the remedy. Real servers that refuse."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -130,3 +131,31 @@ async def test_a_server_without_hello_is_reported_as_too_old(tmp_path: Path) -> 
         assert "Redis 7.0 or Valkey" in str(found)
     finally:
         own.kill()
+
+
+async def test_a_server_of_an_older_version_is_refused() -> None:
+    """Redis 6.2 knows HELLO and no functions."""
+
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(1000):
+            writer.write(b"%2\r\n+server\r\n+redis\r\n+version\r\n+6.2.14\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    found = await refusal(f"redis://127.0.0.1:{port}/0")
+    assert isinstance(found, SetupError)
+    assert str(found) == "Redis 6.2.14 is too old: Redis 7.0 or Valkey is needed."
+    server.close()
+
+
+async def test_a_user_without_the_right_to_load_functions_is_refused_unless_they_are_there(
+    server: Server, administrator: Redis
+) -> None:
+    set_user(administrator, "on", ">secret", "~*", "&*", "+@all", "-function|load")
+    administrator.function_flush()
+    assert REMEDY in str(await refusal(url_of(server, "limited:secret@")))
+    async with opened(server.url):
+        pass
+    async with opened(url_of(server, "limited:secret@")) as store:
+        assert await store.run("audit_keys", 0) == []
