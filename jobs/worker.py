@@ -19,12 +19,12 @@ from core.jobs.record import line_of
 from core.jobs.storage import job_id_of, tube_of
 from core.model.backoff import Backoff
 from core.model.clock import from_ms, to_ms
-from core.queue import Attempt, Done, Handler, QueueClient, Result, Retry, Tube
+from core.queue import Attempt, Done, QueueClient, Result, Retry, Tube
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from jobs.iteration import Iteration
 from jobs.job import Job
-from jobs.old_tube import OLD_TUBE, OldTube
+from jobs.old_tube import OldTube
 from jobs.outside import Outside
 from jobs.registry import Registry
 from jobs.signals import Finished, Interrupted, Lost, Pause
@@ -56,27 +56,25 @@ class JobWorker:
         self.jobs = Jobs(store)
         self.watchdog = Watchdog(store, self.jobs, registry.schedules)
         self._storage = self.jobs.storage
-        handlers: dict[str, Handler] = {tube_of(kind): self.handle for kind in registry.kinds}
-        handlers[OLD_TUBE] = OldTube(self._storage).handle
-        self._workers = {
-            tube: client.worker(tube, handler, concurrency, lease=lease) for tube, handler in handlers.items()
-        }
-        self._stopping = False
+        self._old_tube = OldTube(store, client, self._storage)
+        tubes = [tube_of(kind) for kind in registry.kinds]
+        self._workers = {tube: client.worker(tube, self.handle, concurrency, lease=lease) for tube in tubes}
+        self._stop_requested = asyncio.Event()
 
     async def run(self) -> None:
         """Run iterations until `stop()`."""
         await self.jobs.kinds.publish(self._registry.schedules)
         for tube in self._workers:
             await self._client.tubes.create(Tube(tube, attempts=_ATTEMPTS))
-        watching = asyncio.create_task(self.watchdog.run())
+        beside = [asyncio.create_task(one.run()) for one in (self.watchdog, self._old_tube)]
         try:
-            await asyncio.gather(*(worker.run() for worker in self._workers.values()))
+            await asyncio.gather(self._stop_requested.wait(), *(worker.run() for worker in self._workers.values()))
         finally:
-            await cancel_and_wait(watching)
+            await cancel_and_wait(*beside)
 
     def stop(self, grace: timedelta) -> None:
         """End `run`: units in hand are finished, within `grace`; the rest goes back into the queue."""
-        self._stopping = True
+        self._stop_requested.set()
         for worker in self._workers.values():
             worker.stop(grace)
 
@@ -93,7 +91,7 @@ class JobWorker:
         if begun is None:  # it was changed at this moment
             return Retry(timedelta(0), checkpoint=attempt.checkpoint)
         steps = await self._storage.steps(job.id)
-        stopping = lambda: self._stopping  # noqa: E731
+        stopping = self._stop_requested.is_set
         iteration = Iteration(self._storage, begun, holder, steps, stopping, attempt.holds_lease, self._outside)
         try:
             await _run(kind, iteration)
@@ -124,7 +122,7 @@ class JobWorker:
 
     def _interrupted(self, attempt: Attempt) -> Result:
         """A shutdown gives the rest to another process; a pause or a stop leaves nothing to do."""
-        return Retry(timedelta(0), checkpoint=attempt.checkpoint) if self._stopping else None
+        return Retry(timedelta(0), checkpoint=attempt.checkpoint) if self._stop_requested.is_set() else None
 
     def _lost(self, job: StoredJob, attempt: Attempt) -> Result:
         """Without effect if another attempt has the task; if none has it yet, the iteration goes on at once."""

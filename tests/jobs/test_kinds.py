@@ -1,6 +1,7 @@
 """A job waits for a process that has the code of its kind. The tasks of an earlier version are not lost."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -105,18 +106,21 @@ async def test_a_task_of_an_earlier_version_is_moved_to_the_tube_of_its_kind_and
 ) -> None:
     job = await in_old_tube(playground, await playground.jobs.start(ANNA))
     await start_other_version(playground)
-
-    async def moved() -> bool:
-        return (await playground.jobs.find(ANNA)).record.task != job.record.task
-
-    await until(moved)
-    after = await playground.jobs.find(ANNA)
-    assert (await playground.stack.queue.peek(after.record.task)).tube == "jobs.hunt"
-    assert after.record.due == job.record.due
+    assert (await moved(playground, job)).record.due == job.record.due
     playground.run = hunt
     playground.start_worker()
     await playground.iterations(1)
     assert await log_of(playground) == ["started by user", "hunted"]
+
+
+async def test_a_task_that_an_earlier_version_puts_while_this_one_runs_is_moved_too(
+    playground: Playground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobs.old_tube.EVERY", timedelta(seconds=0.05))
+    await start_other_version(playground)
+    for user in ("3", "4"):
+        job = await playground.jobs.start(JobId("university", "hunt", user))
+        await moved(playground, await in_old_tube(playground, job))
 
 
 async def test_a_task_of_an_earlier_version_that_is_not_the_job_s_any_more_does_nothing(playground: Playground) -> None:
@@ -130,6 +134,18 @@ async def test_a_task_of_an_earlier_version_that_is_not_the_job_s_any_more_does_
 
     await until(has_ended)
     assert await playground.jobs.find(ANNA) == stopped
+
+
+async def moved(playground: Playground, old: StoredJob) -> StoredJob:
+    """Wait until the job has another task; returns it."""
+
+    async def has_moved() -> bool:
+        return (await playground.jobs.find(old.id)).record.task != old.record.task
+
+    await until(has_moved)
+    job = await playground.jobs.find(old.id)
+    assert (await playground.stack.queue.peek(job.record.task)).tube == "jobs.hunt"
+    return job
 
 
 async def in_old_tube(playground: Playground, job: StoredJob) -> StoredJob:
