@@ -120,7 +120,9 @@ async def test_a_task_that_an_earlier_version_puts_while_this_one_runs_is_moved_
     await start_other_version(playground)
     for user in ("3", "4"):
         job = await playground.jobs.start(JobId("university", "hunt", user))
-        await moved(playground, await in_old_tube(playground, job))
+        old = await in_old_tube(playground, job, later=HOUR)
+        playground.stack.advance_clock(HOUR)
+        await moved(playground, old)
 
 
 async def test_a_task_of_an_earlier_version_that_is_not_the_job_s_any_more_does_nothing(playground: Playground) -> None:
@@ -148,13 +150,15 @@ async def moved(playground: Playground, old: StoredJob) -> StoredJob:
     return job
 
 
-async def in_old_tube(playground: Playground, job: StoredJob) -> StoredJob:
-    """The job as an earlier version has left it: its task, and what the task carries, in the tube of all kinds."""
+async def in_old_tube(playground: Playground, job: StoredJob, later: timedelta = timedelta(0)) -> StoredJob:
+    """The job as an earlier version has left it: its task, and what the task carries, in the tube of all kinds. A task
+    that is due `later` is not moved before the job has its id.
+    """
     queue, record = playground.stack.queue, job.record
     await queue.cancel(record.task)
     carried: dict[str, Any] = {"tenant": job.id.tenant, "kind": job.id.kind, "user": job.id.user}
     body = json.dumps({**carried, "generation": record.generation})
-    lane, due = f"job:{job.id.tenant}/{job.id.name}", from_ms(record.due)
+    lane, due = f"job:{job.id.tenant}/{job.id.name}", from_ms(record.due) + later
     task_id = await queue.put_task(OLD_TUBE, NewTask(body, job.id.tenant, lane, due=due, kind=job.id.kind))
     key = KEYS["job"].at(0, f"{job.id.tenant}/{job.id.name}")
     stored = await playground.stack.redis.hget(key, "record")

@@ -95,7 +95,7 @@ async def test_a_reader_of_a_log_that_was_lost_gets_the_new_one_from_its_beginni
 
 async def test_a_line_may_have_any_characters(playground: Playground) -> None:
     await start_and_hold(playground)
-    text = " 100 %d of\n\0 работа 🐝 "
+    text = "100 %d of\0 работа 🐝"
     await playground.jobs.storage.write(ANNA, "me", "", "", "", text)
     assert (await playground.jobs.log.last(ANNA))[-1].text == text
 
