@@ -1,4 +1,4 @@
-"""Constants that Python and the Lua scripts share. A script gets each as a local of the same name, if it uses it.
+"""Constants that Python and the Lua functions share. In Lua each is a local of the same name.
 
 Tables become Lua tables: a mapping name → number, a set name → true, a sequence a list.
 """
@@ -22,7 +22,7 @@ COUNTED = tuple(str(status) for status in Status if status is not Status.QUEUED)
 
 RELATIONS = 2000
 """The most groups of a person or supergroup, supergroups of a group, ownerships of a person, owners of a group. A
-script that follows all of them takes the server a few milliseconds.
+function that follows all of them takes the server a few milliseconds.
 """
 
 TASK_FACTS = (

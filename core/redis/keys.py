@@ -11,8 +11,8 @@ from enum import StrEnum
 from functools import cache
 
 # The layout of the keys below and their content. Versions of Ada with the same number work side by side on one server;
-# a version with another number refuses to start (docs/decisions/0020). Raise it when an older script would misread data
-# of a newer one, or the other way round; not for a key or field that the older script does not touch.
+# a version with another number refuses to start (docs/decisions/0020). Raise it when an older function would misread
+# data of a newer one, or the other way round; not for a key or field that the older function does not touch.
 LAYOUT = 2
 
 
@@ -427,7 +427,9 @@ _TABLE = [
         "name of the library of functions that was started last; its functions are `<name>_put`, `<name>_claim`, …",
     ),
     Key("libraries", "libraries", "zset", Lifetime.FOREVER, "libraries of functions by the ms of their last start"),
-    Key("settings", "settings:{s}", "hash", Lifetime.FOREVER, "settings that scripts read: retention_ms, max_attempts"),
+    Key(
+        "settings", "settings:{s}", "hash", Lifetime.FOREVER, "settings that functions read: retention_ms, …"
+    ),
     Key(
         "webhooks",
         "webhooks:{s}",

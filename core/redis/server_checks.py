@@ -127,8 +127,8 @@ async def sign_layout(store: Store) -> None:
 
 
 async def configure(store: Store, retention: timedelta) -> None:
-    """Write the settings that scripts read: how long a history is kept after its end. Only changes are written, so that
-    couriers also start on a full server.
+    """Write the settings that functions read: how long a history is kept after its end. Only changes are written, so
+    that couriers also start on a full server.
     """
     retention_ms = int(retention.total_seconds() * 1000)
     for shard in range(store.shards):

@@ -57,6 +57,16 @@ async def test_a_thousand_callers_that_find_the_library_missing_load_it_once(sta
     assert len(await stack.finish_all()) == 1001
 
 
+@on_both_servers
+async def test_many_processes_that_load_the_library_at_once_all_succeed(stack: Stack) -> None:
+    await stack.redis.function_flush()
+    stores = await asyncio.gather(*(Store.open(stack.server.url) for _ in range(20)))
+    await stack.redis.function_flush()
+    assert await asyncio.gather(*(store.run("audit_keys", 0) for store in stores)) == [[]] * 20
+    for store in stores:
+        await store.close()
+
+
 async def test_callers_that_find_the_library_missing_on_a_full_server_get_store_full(stack: Stack) -> None:
     await stack.queue.put("t", "a")
     await stack.redis.function_flush()
