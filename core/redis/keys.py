@@ -427,9 +427,7 @@ _TABLE = [
         "name of the library of functions that was started last; its functions are `<name>_put`, `<name>_claim`, …",
     ),
     Key("libraries", "libraries", "zset", Lifetime.FOREVER, "libraries of functions by the ms of their last start"),
-    Key(
-        "settings", "settings:{s}", "hash", Lifetime.FOREVER, "settings that functions read: retention_ms, …"
-    ),
+    Key("settings", "settings:{s}", "hash", Lifetime.FOREVER, "settings that functions read: retention_ms, …"),
     Key(
         "webhooks",
         "webhooks:{s}",
