@@ -1,5 +1,6 @@
 """The HTTP server of the service: profiles, search, applications; counts requests and injects faults."""
 
+import asyncio
 import json
 import time
 from collections import Counter
@@ -35,7 +36,8 @@ class Application:
 
 class VacanciesServer(HttpListener):
     """`daily_limit`: applications of a person in a day. `vacancies`: how many there are by now. `applied`: (person,
-    vacancy) → the letter. `book`: the applications in the order of their arrival.
+    vacancy) → the letter. `takes`: seconds between storing an application and the answer. `book`: the applications in
+    the order of their arrival.
     """
 
     def __init__(self, state: SandboxState, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -43,6 +45,7 @@ class VacanciesServer(HttpListener):
         self.oauth = OAuth()
         self.daily_limit = 200
         self.vacancies = VACANCIES
+        self.takes = 0.0
         self.applied: dict[tuple[str, str], str] = {}
         self.attempts: Counter[tuple[str, str]] = Counter()
         self.book: list[Application] = []
@@ -110,6 +113,7 @@ class VacanciesServer(HttpListener):
         self.state.count(CHANNEL, "stored")
         self.applied[person, vacancy] = letter
         self._note(request, person, is_repeat=False)
+        await asyncio.sleep(self.takes)
         return web.json_response({}, status=201)
 
     def _note(self, request: web.Request, person: str, *, is_repeat: bool) -> None:

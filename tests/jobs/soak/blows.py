@@ -70,7 +70,7 @@ class Blows:
         await self._installation.replace(worker, worker.version)
 
     async def _freeze(self) -> None:
-        worker, seconds = self._pick(), self._plan.lease * self._chance.uniform(1.2, 2.5)
+        worker, seconds = self._pick(), self._plan.lease * self._chance.uniform(1.2, 4)
         self._struck("SIGSTOP", f"{worker.name} for {seconds:.1f} s")
         self._installation.freeze(worker)
         await asyncio.sleep(seconds)

@@ -60,6 +60,7 @@ class Installation:
         await self.service.start()
         await self._models.start()
         (self._directory / "services.yaml").write_text(self.service.sign_in)
+        self.service.takes = 0.2  # so that at each moment many applications are in hand
         self.service.daily_limit = UNLIMITED
         self.service.oauth.lifetime = 90.0  # each token is refreshed 30 seconds later
         self._api = self._process("api", ("serve",), {"ADA_HTTP": self.api_url.removeprefix("http://")})

@@ -109,6 +109,7 @@ def test_a_step_that_may_not_happen_is_found(steps: tuple[Step, ...]) -> None:
 def test_a_write_may_be_repeated_over_a_kill_of_the_server() -> None:
     assert findings_of(history(*WHOLE[:5], UNIT), [5]) == []
     assert findings_of(history(*WHOLE[:4], BEGUN), [4]) != [], "not with another result"
+    assert findings_of(history(*WHOLE[:5], UNIT), [1_000_000]) != [], "not long before"
 
 
 def test_after_a_pause_only_the_item_in_hand_is_done() -> None:
