@@ -130,9 +130,9 @@ class JobWorker:
         return Retry(timedelta(0), checkpoint=attempt.checkpoint)
 
     async def _pause(self, job: StoredJob, pause: Pause) -> Result:
-        """A pause or a stop that somebody ordered meanwhile stays."""
+        """What was ordered meanwhile stays, and so does what another attempt does: this one may have been frozen."""
         try:
-            await self.jobs.pause(job.id, pause.by, pause.reason, pause.until)
+            await self.jobs.pause(job.id, pause.by, pause.reason, pause.until, expected=job.version)
         except Refused as refusal:
             log.info("job %s: not paused by %s: %s", job.id.name, pause.by, refusal.code)
         return None
@@ -140,7 +140,7 @@ class JobWorker:
     async def _finish(self, job: StoredJob, holder: str, reason: str) -> Result:
         await self._log(job, holder, f"finished: {reason}" if reason else "finished")
         try:
-            await self.jobs.stop(job.id, Actor.USER)
+            await self.jobs.stop(job.id, Actor.USER, expected=job.version)
         except Refused as refusal:
             log.info("job %s: not ended (%s): %s", job.id.name, reason, refusal.code)
         return None
@@ -153,7 +153,7 @@ class JobWorker:
         if failures < kind.most_failures:
             return await self._try_again(kind, job, attempt, failures, reason)
         try:
-            await self.jobs.fail(job.id, reason)
+            await self.jobs.fail(job.id, reason, expected=job.version)
         except AdaError as refusal:
             log.info("job %s: not failed: %s", job.id.name, refusal)
         return Done()

@@ -61,17 +61,20 @@ class Jobs:
 
         return await self._change(job_id, Verb.START, by, started, f"started by {by}")
 
-    async def pause(self, job_id: JobId, by: Actor, reason: str = "", until: datetime | None = None) -> StoredJob:
-        """Pause a job: the unit in hand is finished, no other begins. `until`: it then resumes by itself.
+    async def pause(
+        self, job_id: JobId, by: Actor, reason: str = "", until: datetime | None = None, *, expected: int = 0
+    ) -> StoredJob:
+        """Pause a job: the unit in hand is finished, no other begins. `until`: it then resumes by itself. `expected`:
+        the version that the job must still have; 0: any.
 
-        Raises NotFound JOB_NOT_FOUND; Conflict JOB_IN_OTHER_STATE; Forbidden JOB_PAUSED_BY_OTHER.
+        Raises NotFound JOB_NOT_FOUND; Conflict JOB_IN_OTHER_STATE, JOB_HAS_CHANGED; Forbidden JOB_PAUSED_BY_OTHER.
         """
         resume_at = to_ms(until) if until else 0
 
         def paused(record: JobRecord, now: datetime) -> JobRecord:
             return replace(record, paused_by=by, reason=line_of(reason), resume_at=resume_at)
 
-        return await self._change(job_id, Verb.PAUSE, by, paused, f"paused by {by}{_because(reason)}")
+        return await self._change(job_id, Verb.PAUSE, by, paused, f"paused by {by}{_because(reason)}", expected)
 
     async def resume(self, job_id: JobId, by: Actor) -> StoredJob:
         """Let a paused job go on where it was. Raises as `pause`."""
@@ -94,19 +97,19 @@ class Jobs:
         found = [await self.storage.read(JobId(tenant, kind, user)) for kind in await self.kinds.names()]
         return any(job is not None and job.record.paused_by is Actor.SIGN_IN for job in found)
 
-    async def stop(self, job_id: JobId, by: Actor) -> StoredJob:
-        """End a job; it can be started again. Raises as `pause`."""
-        return await self._end(job_id, Verb.STOP, by, "", f"stopped by {by}")
+    async def stop(self, job_id: JobId, by: Actor, *, expected: int = 0) -> StoredJob:
+        """End a job; it can be started again. `expected` and what it raises: as `pause`."""
+        return await self._end(job_id, Verb.STOP, by, "", f"stopped by {by}", expected)
 
-    async def fail(self, job_id: JobId, reason: str) -> StoredJob:
-        """End a job that cannot go on. Raises as `pause`."""
-        return await self._end(job_id, Verb.FAIL, Actor.ADMIN, reason, f"failed: {reason}")
+    async def fail(self, job_id: JobId, reason: str, *, expected: int = 0) -> StoredJob:
+        """End a job that cannot go on. `expected` and what it raises: as `pause`."""
+        return await self._end(job_id, Verb.FAIL, Actor.ADMIN, reason, f"failed: {reason}", expected)
 
-    async def _end(self, job_id: JobId, verb: Verb, by: Actor, reason: str, log: str) -> StoredJob:
+    async def _end(self, job_id: JobId, verb: Verb, by: Actor, reason: str, log: str, expected: int) -> StoredJob:
         def ended(record: JobRecord, now: datetime) -> JobRecord:
             return replace(record, paused_by=None, reason=line_of(reason), resume_at=0)
 
-        return await self._change(job_id, verb, by, ended, log)
+        return await self._change(job_id, verb, by, ended, log, expected)
 
     async def find(self, job_id: JobId) -> StoredJob:
         """Raises NotFound JOB_NOT_FOUND."""
@@ -132,7 +135,9 @@ class Jobs:
             following = f"{shard + 1}.0" if shard + 1 < self._store.shards else ""
         return [job for job in found if state is None or job.record.state is state], following
 
-    async def _change(self, job_id: JobId, verb: Verb, by: Actor, changed: Changed, log: str) -> StoredJob:
+    async def _change(
+        self, job_id: JobId, verb: Verb, by: Actor, changed: Changed, log: str, expected: int = 0
+    ) -> StoredJob:
         """Change the state by the table. Another change at the same moment is applied first, then this one is tried on
         its result.
         """
@@ -140,6 +145,8 @@ class Jobs:
             job = await self.storage.read(job_id)
             if job is None and verb is not Verb.START:
                 raise NotFound("JOB_NOT_FOUND", "There is no such job.")
+            if expected and job and job.version != expected:
+                raise Conflict("JOB_HAS_CHANGED", "The job was changed by another.")
             state = next_state(verb, job.record.state if job else None)
             if job and verb is not Verb.STOP:
                 check_actor(by, job.record.paused_by)

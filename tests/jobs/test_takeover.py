@@ -5,9 +5,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from core.jobs import JobId, JobState
-from jobs import Iteration
+from core.jobs import Actor, JobId, JobState, StoredJob
+from jobs import Finished, Iteration, Pause
 from jobs.signals import Lost
 from jobs.watchdog import Watchdog
 from tests.jobs.conftest import ANNA, Playground
@@ -68,6 +69,26 @@ async def test_an_attempt_that_takes_its_lease_for_lost_gives_its_task_back(play
     await playground.jobs.start(ANNA)
     await playground.iterations(1)
     assert begun == [0, 0]
+
+
+@pytest.mark.parametrize("ending", [Pause(Actor.SIGN_IN, "sign in again"), Finished(), ValueError("broken")])
+async def test_a_process_that_was_frozen_changes_no_state(playground: Playground, ending: Exception) -> None:
+    """While it was frozen another attempt has begun the iteration, and that one goes on."""
+
+    async def run(iteration: Iteration) -> None:
+        job = await playground.jobs.find(ANNA)
+        again = replace(job.record, last_run=job.record.last_run + 1)
+        assert await playground.jobs.storage.save(StoredJob(ANNA, again, job.version), holder="another attempt")
+        raised.set()
+        raise ending
+
+    raised = asyncio.Event()
+    playground.run, playground.most_failures = run, 1
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+    await asyncio.wait_for(raised.wait(), 20)
+    await playground.stop()
+    assert (await playground.jobs.find(ANNA)).record.state is JobState.RUNNING
 
 
 async def test_the_lease_is_not_relied_on_after_an_outage_of_the_server(playground: Playground) -> None:
