@@ -97,14 +97,19 @@ class SnapshotReader:
         sender, _, ns = suffix.rpartition(":")
         numbers = range(len(plan.parcels))
         texts = await self._fields(suffix, [f"parcel:{plan.channel}:{n}" for n in numbers])
-        names = [KEYS["task"].at(self._shard, f"{ns}.{sender}.{plan.channel}.{n}") for n in numbers]
-        tasks = await asyncio.gather(*(self._store.read_hash(name, "history", "left") for name in names))
+        ids = [f"{ns}.{sender}.{plan.channel}.{n}" for n in numbers]
         found = []
-        for text, task in zip(texts, tasks, strict=True):
+        for text, (history, left) in zip(texts, await self._tasks(ids), strict=True):
             if text is None:
                 return None
-            found.append(_parcel(suffix, plan.channel, text, *task))
+            found.append(_parcel(suffix, plan.channel, text, history, left))
         return found
+
+    async def _tasks(self, ids: Sequence[str]) -> list[tuple[str | None, str | None]]:
+        """The delivery and the number of open entries that tasks have."""
+        rows = await self._store.run("view_tasks", self._shard, *ids) if ids else []
+        found = [dict(zip(row[::2], row[1::2], strict=True)) for row in rows]
+        return [(facts.get("history"), facts.get("left")) for facts in found]
 
     async def lost(self, changes: Sequence[EventChange]) -> list[EventChange]:
         """The changes of events that are missing in their delivery, although it is kept."""

@@ -22,7 +22,7 @@ _WHY = "which of the two is right is unknown"
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One value: of a field of a hash (HGET), or the score of a member (ZSCORE)."""
+    """One value: of a field of a hash (HGET), the score of a member (ZSCORE), or a fact of a task (TASK)."""
 
     command: str
     key: str

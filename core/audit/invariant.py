@@ -98,7 +98,7 @@ def key_violations(name: str, kind: str, ttl: int) -> Iterator[Violation]:
         yield _of_wrong_type(name, kind, key)
     elif key.lifetime is Lifetime.TTL and ttl == -1:
         yield _without_ttl(name, key)
-    elif key.lifetime in (Lifetime.FOREVER, Lifetime.WORK) and ttl >= 0 and key.name != "task":
+    elif key.lifetime in (Lifetime.FOREVER, Lifetime.WORK) and ttl >= 0 and key.name not in ("task", "progress"):
         yield Violation("I16", name, f"ends in {ttl} ms", "no TTL", Repair("repair_lifetime", (name, 0)))
 
 

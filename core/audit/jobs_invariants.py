@@ -83,7 +83,7 @@ def _places(shard: int, tenant: str, job: str, record: Record) -> Iterator[tuple
 def _of_task(shard: int, job: str, seen: Premise, record: Record) -> Iterator[Implication]:
     wanted = f"jobs.{job.partition('/')[2].partition('.')[0]}"
     key = KEYS["task"].at(shard, record.task.partition(".")[2])
-    live, tube = Read("HGET", key, "state"), Read("HGET", key, "tube")
+    live, tube = Read("TASK", key, "state"), Read("TASK", key, "tube")
     yield Implication("I22", (seen,), live, lambda found: found in LIVE, "a live task of its job", _TASK_WHY)
     yield Implication(
         "I22", (seen,), tube, lambda found: found in (wanted, OLD_TUBE), f"in the tube {wanted}", _TASK_WHY

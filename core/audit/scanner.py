@@ -27,6 +27,7 @@ from core.audit.lane_invariants import (
     task_index_violations,
     tenant_violations,
 )
+from core.audit.orphans import orphan_steps
 from core.audit.seen import PAGE, Seen, pages
 from core.audit.task_invariants import Numbers, task_snapshot, task_violations
 from core.redis.keys import KEYS, Key
@@ -41,7 +42,9 @@ Step = Awaitable[Found]
 # A key, its kind and its parts.
 Place = tuple[str, Key, Sequence[str]]
 # Checked after all tasks and deliveries.
-_LATER = frozenset({*("lease", "expires", "buried", "finished", "due"), *("listed", "live", "retained")})
+_LATER = frozenset(
+    {*("lease", "expires", "buried", "finished", "due", "held", "progress"), *("listed", "live", "retained")}
+)
 
 
 class Scanner:
@@ -68,6 +71,7 @@ class Scanner:
             "retained": self._retained,
             **directory_steps(store, shard),
             **jobs_steps(store, shard),
+            **orphan_steps(store, shard, self.seen),
         }
 
     async def page(self, names: Sequence[str]) -> AsyncIterator[Violation]:

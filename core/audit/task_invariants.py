@@ -59,8 +59,15 @@ def task_violations(shard: int, seen: TaskSnapshot, numbers: Numbers) -> Iterato
     broken = [name for name in _NEEDED if name not in facts]
     broken += [name for name in _NUMBERS if name in facts and not _NUMBER.fullmatch(facts[name])]
     if broken or facts["state"] not in (*LIVE, *ENDS):
-        why = "its work is unknown"
-        yield Violation("I1", key, f"{facts}", f"a task ({', '.join(broken) or 'state'})", why=why)
+        why, repair = "its work is unknown", None if facts else Repair("repair_damaged", (key, "string", seen.id))
+        yield Violation(
+            "I1",
+            key,
+            f"{facts or 'a text in the place of a record'}",
+            f"a task ({', '.join(broken) or 'state'})",
+            repair,
+            why,
+        )
         return
     repair = Repair("repair_task", (seen.id,))
     yield from _places(key, seen, facts, repair)

@@ -93,9 +93,12 @@ class Canceller:
         """Whether a courier still has a parcel with cancelled entries."""
         parcels = self._reader.parcels(key, fields)
         ids = [parcel_task(key, parcel.channel, parcel.number) async for parcel in parcels]
-        names = [KEYS["task"].at(key.shard, task_id) for task_id in ids]
-        replies = await asyncio.gather(*(self._store.read_hash(name, "state", "cancel", "skip") for name in names))
-        return any(state == "taken" and (cancel or skip) for state, cancel, skip in replies)
+        names = [KEYS["progress"].at(key.shard, task_id) for task_id in ids]
+        flags = await asyncio.gather(*(self._store.read_hash(name, "cancel", "skip") for name in names))
+        flagged = [task_id for task_id, found in zip(ids, flags, strict=True) if any(found)]
+        if not flagged:
+            return False
+        return any(await self._store.command("HMGET", KEYS["held"].at(key.shard), *flagged))
 
     async def cancel_by(self, tenant: str, selector: str, value: str) -> int:
         """Cancel the unfinished deliveries with this value; return how many this call cancelled. Raises Invalid

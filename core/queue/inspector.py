@@ -12,7 +12,7 @@ import msgspec
 
 from core.errors import NotFound, malformed_cursor
 from core.model.states import TaskState
-from core.queue.task import VIEW_FIELDS, TaskFilter, TaskPage, TaskView
+from core.queue.task import TaskFilter, TaskPage, TaskView
 from core.queue.task_ids import put_ms, split_id
 from core.queue.task_search import SearchPosition, TaskSearch
 from core.redis.constants import PRIORITY_STEP
@@ -148,36 +148,33 @@ class Inspector:
     async def _member_ready_since(self, shard: int, tube: str, member: str) -> float:
         if member.startswith("@"):
             member = await self._store.command("HGET", KEYS["front"].at(shard, tube), member[1:]) or ""
-        (due,) = await self._store.read_hash(KEYS["task"].at(shard, member), "due")
-        return max(put_ms(member) or self._now_ms(), float(due or 0))
+        view = await self._view_if_there(shard, member)
+        return max(put_ms(member) or self._now_ms(), float(view.due or 0 if view else 0))
 
     async def peek(self, task_id: str) -> TaskView:
         """Return a task as it is now. Raises NotFound TASK_NOT_FOUND."""
         return await self._view(*split_id(task_id))
 
     async def _view(self, shard: int, name: str) -> TaskView:
-        values = await self._store.read_hash(KEYS["task"].at(shard, name), *VIEW_FIELDS)
-        stored = {field: value for field, value in zip(VIEW_FIELDS, values, strict=True) if value is not None}
-        if "state" not in stored:
+        if not (task := await self._view_if_there(shard, name)):
             raise NotFound("TASK_NOT_FOUND", "There is no such task.")
-        task = TaskView.read(f"{shard}.{name}", stored)
-        if task.state is not TaskState.READY or not task.lane:
-            return task
-        return await self._with_lock(shard, name, task)
-
-    async def _with_lock(self, shard: int, name: str, task: TaskView) -> TaskView:
-        """Return a ready task of a lane as `locked` if another task is first in that lane."""
-        first = await self._store.command("HGET", KEYS["front"].at(shard, task.tube or ""), task.lane or "")
-        if not first or first == name:
-            return task
-        return msgspec.structs.replace(task, state=TaskState.LOCKED, waits_for=f"{shard}.{first}")
+        return task
 
     async def _view_if_there(self, shard: int, name: str) -> TaskView | None:
-        """Return None if the task has ended since it was found."""
-        try:
-            return await self._view(shard, name)
-        except NotFound:
-            return None
+        """Return None if there is no such task."""
+        (task,) = await self._views(shard, [name])
+        return task
+
+    async def _views(self, shard: int, names: Sequence[str]) -> list[TaskView | None]:
+        """Return the tasks as they are now; None for those that are not there."""
+        if shard >= self._store.shards:
+            return [None] * len(names)
+        found: list[TaskView | None] = []
+        for start in range(0, len(names), _PAGE):
+            page = names[start : start + _PAGE]
+            rows = await self._store.run("view_tasks", shard, *page)
+            found += [_view_of(shard, name, row) for name, row in zip(page, rows, strict=True)]
+        return found
 
     async def select(self, selected: TaskFilter, limit: int = 1000) -> list[TaskView]:
         """Return the first live tasks that a filter selects, through an index: in the order they were put, but for a
@@ -205,7 +202,7 @@ class Inspector:
         found through their delivery.
         """
         async for position, names in self._search.pages(selected, start, size):
-            tasks = await asyncio.gather(*(self._view_if_there(position.shard, name) for name in names))
+            tasks = await self._views(position.shard, names)
             yield position, [task for task in tasks if task and task.history is None and selected.matches(task)]
 
     async def _names(self, index: str, tube: str) -> AsyncIterator[tuple[int, str]]:
@@ -216,14 +213,9 @@ class Inspector:
             names = await self._store.command("ZRANGE", KEYS[index].at(shard), 0, -1)
             for start in range(0, len(names), _PAGE):
                 page = names[start : start + _PAGE]
-                for name, its_tube in zip(page, await self._tubes_of(shard, page), strict=True):
-                    if not tube or its_tube == tube:
+                for name, task in zip(page, await self._views(shard, page), strict=True):
+                    if not tube or (task and task.tube == tube):
                         yield shard, name
-
-    async def _tubes_of(self, shard: int, names: Sequence[str]) -> list[str | None]:
-        keys = [KEYS["task"].at(shard, name) for name in names]
-        rows = await asyncio.gather(*(self._store.read_hash(key, "tube") for key in keys))
-        return [tube for (tube,) in rows]
 
     async def list(
         self, *, tube: str | None, state: str | None, tenant: str | None, cursor: str | None, limit: int
@@ -235,10 +227,22 @@ class Inspector:
         pattern = KEYS["task"].at(shard, "*").replace("{", "[{]")
         position, keys = await self._store.command("SCAN", position, "MATCH", pattern, "COUNT", max(limit, 10))
         prefix = len(KEYS["task"].at(shard, ""))
-        found = [await self._view_if_there(shard, key[prefix:]) for key in keys if kind_of(key) is KEYS["task"]]
+        found = await self._views(shard, [key[prefix:] for key in keys if kind_of(key) is KEYS["task"]])
         selected = TaskFilter(tube=tube or "", state=state or "", tenant=tenant or "")
         tasks = [task for task in found if task and selected.matches(task)]
         return TaskPage(tasks, _next_cursor(shard, int(position), self._store.shards))
+
+
+def _view_of(shard: int, name: str, row: Sequence[str]) -> TaskView | None:
+    """Read a row of `lua/queue/view_tasks.lua`. A ready task behind the first of its lane is `locked`."""
+    if not row:
+        return None
+    stored = dict(zip(row[::2], row[1::2], strict=True))
+    first = stored.pop("first", name)
+    task = TaskView.read(f"{shard}.{name}", stored)
+    if task.state is not TaskState.READY or first == name:
+        return task
+    return msgspec.structs.replace(task, state=TaskState.LOCKED, waits_for=f"{shard}.{first}")
 
 
 def _tube_stats(counts: Mapping[str, int], states: Mapping[str, int], oldest_ms: int) -> TubeStats:

@@ -18,6 +18,7 @@ from core.queue.inspector import Inspector
 from core.queue.task import (
     CancelResult,
     Claim,
+    ClaimRequest,
     Extension,
     NewTask,
     Settled,
@@ -123,13 +124,21 @@ class Queue(Inspector):
         """Take up to `limit` tasks, or fewer once they have `budget` entries. What has fallen due happens first, also
         with limit 0. `max_sleep`: the longest time until this worker claims again.
         """
-        lease_ms, sleep_ms = (int(span.total_seconds() * 1000) for span in (lease, max_sleep))
+        return await self.claim_page(shard, ClaimRequest(tube, owner, limit, lease, max_sleep, account, budget))
+
+    async def claim_page(self, shard: int, wanted: ClaimRequest) -> Claim:
+        """`claim` for a worker that asks for the same again and again."""
         asked = time.monotonic()
-        reply = await self._store.run("claim", shard, tube, owner, account, limit, budget or limit, lease_ms, sleep_ms)
-        now, micros, next_at, keeper, throttles, opens_at, *rows = reply
-        asked = max(asked, time.monotonic() - _LATENCY)
-        tasks = [Task.of(shard, now, row) for row in rows]
-        return Claim(now, now + micros / 1000, int(next_at), bool(keeper), throttles, int(opens_at), tasks, asked)
+        return claim_of(shard, await self._store.run("claim", shard, *wanted.words()), asked)
+
+    async def turn(
+        self, shard: int, ends: Sequence[tuple[Task, Settlement]], wanted: ClaimRequest
+    ) -> tuple[list[Settled], Claim]:
+        """`settle` attempts of one shard and `claim` the next tasks in one step."""
+        asked = time.monotonic()
+        flat = [word for task, settlement in ends for word in settlement.row(task)]
+        states, reply = await self._store.run("turn", shard, *wanted.words(), *flat)
+        return [Settled(state) for state in states], claim_of(shard, reply, asked)
 
     async def extend(
         self, task: Task, lease: timedelta, outcomes: Sequence[Any] = (), checkpoint: str = ""
@@ -285,6 +294,14 @@ class Queue(Inspector):
             flagged += running
             names = names[len(names) - left :]
         return CancelResult(cancelled, flagged)
+
+
+def claim_of(shard: int, reply: Sequence[Any], asked: float) -> Claim:
+    """Read the reply of `lua/queue/claim.lua`. `asked`: when the claim was sent, by time.monotonic."""
+    now, micros, next_at, keeper, throttles, opens_at, *rows = reply
+    asked = max(asked, time.monotonic() - _LATENCY)
+    tasks = [Task.of(shard, now, row) for row in rows]
+    return Claim(now, now + micros / 1000, int(next_at), bool(keeper), throttles, int(opens_at), tasks, asked)
 
 
 def extension(reply: Sequence[Any]) -> Extension:

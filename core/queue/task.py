@@ -6,7 +6,7 @@ see. Used by `core.queue.queue`, which has one method per verb.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -17,13 +17,15 @@ from core.model.clock import to_ms
 from core.model.compact_json import compact_json
 from core.model.states import TaskState
 
+DEFAULT_TENANT = "default"
+
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
     """A task to put. `attempts` 0: as many as the tube allows. `reply`: the client that is notified of its end."""
 
     body: str
-    tenant: str = "default"
+    tenant: str = DEFAULT_TENANT
     lane: str = ""
     priority: int = 5
     due: datetime | None = None
@@ -45,8 +47,7 @@ class NewTask:
         return (task_id, *fields, self.user, "\n".join(self.tags), self.reply, self.body)
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(msgspec.Struct, frozen=True):
     """A claimed task. `started`, `claimed`, `expires`: server ms. `started` is the first claim since the task was last
     returned properly, so it is earlier than `claimed` after a crash.
 
@@ -101,6 +102,24 @@ class Task:
             tenant=tenant,
             attachment=tuple(attachment),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRequest:
+    """What a worker asks for: up to `limit` tasks, or fewer once they have `budget` entries (0: as many as `limit`)."""
+
+    tube: str
+    owner: str
+    limit: int
+    lease: timedelta
+    max_sleep: timedelta
+    account: str = ""
+    budget: int = 0
+
+    def words(self) -> tuple[str | int, ...]:
+        """Return the arguments of `lua/queue/claim.lua`."""
+        lease_ms, sleep_ms = (int(span.total_seconds() * 1000) for span in (self.lease, self.max_sleep))
+        return (self.tube, self.owner, self.account, self.limit, self.budget or self.limit, lease_ms, sleep_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +228,11 @@ class TaskView(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @classmethod
     def read(cls, task_id: str, stored: Mapping[str, str]) -> "TaskView":
-        """Read the fields of a task's Redis hash; `VIEW_FIELDS` names them."""
+        """Read the facts that `lua/queue/view_tasks.lua` returns."""
         fields: dict[str, Any] = {**stored, "id": task_id}
         if "tags" in stored:
             fields["tags"] = stored["tags"].split("\n")
         return msgspec.convert(fields, cls, strict=False)  # not strict: Redis holds numbers as text
-
-
-VIEW_FIELDS = tuple(name for name in TaskView.__struct_fields__ if name not in ("id", "waits_for"))
 
 
 class TaskPage(NamedTuple):

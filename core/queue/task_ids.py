@@ -11,6 +11,7 @@ from core.errors import NotFound
 
 _DIGITS = 12  # to base 36: enough for the ns of 150 years
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
+_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 
 
 @dataclass
@@ -49,8 +50,8 @@ def put_ms(name: str) -> float | None:
 
 
 def _base36(number: int) -> str:
-    digits = []
-    for _ in range(_DIGITS):
-        number, digit = divmod(number, 36)
-        digits.append(_ALPHABET[digit])
-    return "".join(reversed(digits))
+    pairs = []
+    for _ in range(_DIGITS // 2):
+        number, pair = divmod(number, 36 * 36)
+        pairs.append(_PAIRS[pair])
+    return "".join(reversed(pairs))

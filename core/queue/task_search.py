@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from core.errors import malformed_cursor
-from core.queue.task import TaskFilter
-from core.redis.keys import KEYS
+from core.queue.task import DEFAULT_TENANT, TaskFilter
+from core.redis.keys import KEYS, kind_of
 from core.redis.store import Store
 
 _STANDING, _ASIDE = "1", "2"  # sources of a lane, in the order in which they are read
@@ -78,6 +78,8 @@ class TaskSearch:
             return {kind: self._scored(KEYS["by"].at(shard, "kind", kind)) for kind in kinds}
         if field == "lane":
             return await self._of_lane(shard, value)
+        if (field, value) == ("tenant", DEFAULT_TENANT):
+            return {value: self._all(shard)}
         return {value: self._scored(KEYS["by"].at(shard, field, value))}
 
     async def _of_lane(self, shard: int, lane: str) -> dict[str, Read]:
@@ -107,6 +109,21 @@ class TaskSearch:
 
         return read
 
+    def _all(self, shard: int) -> Read:
+        """Return a reader of all tasks, in no order. Most tasks have the default tenant, so no index names it."""
+        pattern, prefix = KEYS["task"].at(shard, "*").replace("{", "[{]"), len(KEYS["task"].at(shard, ""))
+
+        async def read(after: str, end: str, size: int) -> tuple[str, Sequence[str]]:
+            while after != _ALL_READ:
+                start = after if after.isdecimal() else 0
+                cursor, keys = await self._store.command("SCAN", start, "MATCH", pattern, "COUNT", max(size, 10))
+                after = str(cursor) if int(cursor) else _ALL_READ
+                if names := [key[prefix:] for key in keys if kind_of(key) is KEYS["task"]]:
+                    return after, names
+            return after, ()
+
+        return read
+
     def _standing(self, shard: int, tube: str, lane: str) -> Read:
         behind = self._scored(KEYS["lane"].at(shard, tube, lane))
 
@@ -126,7 +143,8 @@ class TaskSearch:
         first = await self._store.command("HGET", KEYS["front"].at(shard, tube), lane)
         if not first:
             return None
-        (order,) = await self._store.read_hash(KEYS["task"].at(shard, first), "order")
+        (row,) = await self._store.run("view_tasks", shard, first)
+        order = dict(zip(row[::2], row[1::2], strict=True)).get("order")
         return str(first) if order and int(order) <= end else None
 
     def _without(self, aside: str, source: Read) -> Read:

@@ -15,7 +15,7 @@ import asyncio
 import logging
 import random
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -24,8 +24,8 @@ from typing import Any
 from core.errors import StoreError
 from core.queue.batcher import Batcher
 from core.queue.heartbeat import Heartbeat, OnExtension
-from core.queue.queue import SETTLES, Queue
-from core.queue.task import Claim, Settled, Settlement, Task
+from core.queue.queue import Queue
+from core.queue.task import Claim, ClaimRequest, Settled, Settlement, Task
 from core.redis.keys import KEYS
 from core.redis.keyspace_events import KeyspaceEvents
 from core.redis.store import Store
@@ -92,7 +92,9 @@ class Worker:
         self._options = options
         self._account = account
         self._on_throttle = on_throttle
-        self._settles: Batcher[int, tuple[Task, Settlement], Settled] = Batcher(self._queue.settle_page, SETTLES)
+        # Half of what fits, so that the server works on one half while the handlers work on the other.
+        self._page = max(1, min(_PAGE, options.max_tasks // 2))
+        self._settles: Batcher[int, tuple[Task, Settlement], Settled] = Batcher(self._settle_page, self._page)
         self._heartbeat = Heartbeat(store, options.lease, options.max_runtime, on_extension)
         self.owner = f"{tube}-{secrets.token_hex(4)}"
         self._running: set[asyncio.Task[Settled | None]] = set()
@@ -168,23 +170,32 @@ class Worker:
     async def _claim(self, shard: int) -> float:
         started = asyncio.get_running_loop().time()
         room = self._options.max_entries - self._open_total
-        claim = await self._queue.claim(
-            self._tube,
-            self.owner,
-            shard=shard,
-            limit=max(0, min(self._options.max_tasks - len(self._running), room, _PAGE)),
-            budget=max(room, 0),
-            lease=self._options.lease,
-            max_sleep=self._options.max_sleep,
-            account=self._account,
-        )
-        self.claims += 1
-        (self._kept_timers.add if claim.keeper else self._kept_timers.discard)(shard)
-        for task in claim.tasks:
-            self._start(task, claim, started)
+        limit = max(0, min(self._options.max_tasks - len(self._running), room, self._page))
+        claim = await self._queue.claim_page(shard, self._request(limit, max(room, 0)))
+        self._start_all(shard, claim, started)
         if claim.tasks and self._has_room():
             return 0.0
         return self._seconds_to_sleep(claim) - (asyncio.get_running_loop().time() - started)
+
+    async def _settle_page(self, shard: int, ends: Sequence[tuple[Task, Settlement]]) -> Sequence[Settled]:
+        """Settle attempts. A worker without room claims as many tasks in the same step."""
+        if self._stopping or self._has_room():
+            return await self._queue.settle_page(shard, ends)
+        started = asyncio.get_running_loop().time()
+        entries = sum(self._open_entries.get((task.shard, task.token), 0) for task, _ in ends)
+        states, claim = await self._queue.turn(shard, ends, self._request(len(ends), entries))
+        self._start_all(shard, claim, started)
+        return states
+
+    def _request(self, limit: int, budget: int) -> ClaimRequest:
+        options = self._options
+        return ClaimRequest(self._tube, self.owner, limit, options.lease, options.max_sleep, self._account, budget)
+
+    def _start_all(self, shard: int, claim: Claim, asked: float) -> None:
+        self.claims += 1
+        (self._kept_timers.add if claim.keeper else self._kept_timers.discard)(shard)
+        for task in claim.tasks:
+            self._start(task, claim, asked)
 
     def _seconds_to_sleep(self, claim: Claim) -> float:
         moments = [claim.opens_at] if claim.opens_at >= 0 else []
@@ -217,7 +228,7 @@ class Worker:
         had_room = self._has_room()
         self._running.discard(running)
         self._open_total -= self._open_entries.pop(lease)
-        if not had_room or _may_have_made_work(task, running):
+        if self._has_room() and (not had_room or _may_have_made_work(task, running)):
             self._wake.set()
         self._heartbeat.remove(task)
         _log_fault(task, running)

@@ -13,7 +13,7 @@ from functools import cache
 # The layout of the keys below and their content. Versions of Ada with the same number work side by side on one server;
 # a version with another number refuses to start (docs/decisions/0020). Raise it when an older function would misread
 # data of a newer one, or the other way round; not for a key or field that the older function does not touch.
-LAYOUT = 2
+LAYOUT = 3
 
 
 class Lifetime(StrEnum):
@@ -164,9 +164,18 @@ _TABLE = [
     Key(
         "task",
         "queue:{s}:task:<id>",
+        "string",
+        Lifetime.WORK,
+        "tube, lane, order and the rest as JSON, between tabs; then, on the next line, the body. "
+        "An ended task that is kept has a time to live",
+    ),
+    Key("held", "queue:{s}:held", "hash", Lifetime.WORK, "taken task → `<token> <started ms> <owner>`"),
+    Key(
+        "progress",
+        "queue:{s}:progress:<id>",
         "hash",
         Lifetime.WORK,
-        "state, tube, tenant, lane, kind, user, tags, priority, order, due, expires, attempts, token, owner, body, …",
+        "what only some tasks have besides: checkpoint, open entries of a parcel, cancellation, answer, …",
     ),
     Key(
         "due", "queue:{s}:due", "zset", Lifetime.WORK, "deferred and backing-off tasks, and `order:<suffix>`, by due ms"
@@ -202,7 +211,8 @@ _TABLE = [
         "queue:{s}:by:<field>:<value>",
         "zset",
         Lifetime.WORK,
-        "live tasks by user, tenant, kind, tag; by lane those that are not in their lane, or once were not",
+        "live tasks by user, tenant (not the default one), kind, tag; "
+        "by lane those that are not in their lane, or once were not",
     ),
     Key("kinds", "queue:{s}:kinds", "zset", Lifetime.WORK, "kinds of live tasks, for the search by prefix"),
     Key("puts", "queue:{s}:puts:<client>", "zset", Lifetime.TTL, "calls of put that their client may still repeat"),

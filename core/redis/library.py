@@ -56,6 +56,7 @@ DRAINS = frozenset(
         *(
             "claim",
             "settle",
+            "turn",
             "extend",
             "release",
             "throttle",

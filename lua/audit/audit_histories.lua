@@ -48,8 +48,9 @@ local function parcels_in(fields, suffix, plan)
   for _, channel_plan in ipairs(plan) do
     for n = 0, #channel_plan.parcels - 1 do
       local text = fields['parcel:' .. channel_plan.channel .. ':' .. n] or false
-      local task = Damaged.peek_hash(Key.task(Plan.parcel_id(suffix, channel_plan.channel, n)), 'history', 'left')
-      found[#found + 1] = { text, task[1], task[2] }
+      local id = Plan.parcel_id(suffix, channel_plan.channel, n)
+      local task = Record.peek(id)
+      found[#found + 1] = { text, task and task.history or false, task and redis_call('HGET', Key.progress(id), 'left') or false }
     end
   end
   return found

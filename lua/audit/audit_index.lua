@@ -7,8 +7,10 @@
 return function(index, ids)
   local reply = {}
   for _, id in ipairs(ids) do
-    local facts = Damaged.peek_hash(Key.task(id), 'state', 'tube', 'tenant', 'lane', 'order')
-    reply[#reply + 1] = { id, redis_call('ZSCORE', index, id), unpack(facts) }
+    local task = Record.peek(id) or {}
+    reply[#reply + 1] = {
+      id, redis_call('ZSCORE', index, id), task.state or false, task.tube or false, task.tenant or false, task.lane or false, Record.text_of(task.order),
+    }
   end
   return reply
 end

@@ -10,10 +10,11 @@ return function(tube, tenant, lanes)
 
   local function row_of(lane)
     local first = redis_call('HGET', Key.front(tube), lane)
-    local facts = Damaged.peek_hash(Key.task(first or ''), 'tube', 'lane', 'tenant', 'priority', 'order', 'state')
+    local task = first and Record.peek(first) or {}
     return {
-      lane, first, redis_call('ZCARD', Key.lane(tube, lane)), facts[1], facts[2], facts[3], facts[4], facts[5], facts[6],
-      offer_of(facts[3], lane), tenant ~= '' and offer_of(tenant, lane),
+      lane, first, redis_call('ZCARD', Key.lane(tube, lane)), task.tube or false, task.lane or false, task.tenant or false,
+      Record.text_of(task.priority), Record.text_of(task.order), task.state or false, task.tenant and offer_of(task.tenant, lane) or false,
+      tenant ~= '' and offer_of(tenant, lane),
     }
   end
 

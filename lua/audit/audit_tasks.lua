@@ -6,7 +6,7 @@
 -- EVENTS  none
 
 local function add_missing(row, id, task)
-  if task.history or task.ended then return end
+  if not task.state or task.history or task.ended then return end
   local function check(field, value)
     if not redis_call('ZSCORE', Key.by(field, value), id) then row[#row + 1] = field .. ' ' .. value end
   end
@@ -27,13 +27,23 @@ local function lane_places(row, id, tube, lane)
   row[#row + 1] = lane and redis_call('HGET', Key.front(tube), lane)
 end
 
+-- Facts that are not in the record.
+local PROGRESS = { 'allowed', 'cancel', 'skip', 'started' }
+
+local function facts_of_task(id, task)
+  local progress, facts = Damaged.peek_hash(Key.progress(id), unpack(PROGRESS)), {}
+  for n, name in ipairs(PROGRESS) do task[name] = task[name] or progress[n] end
+  task.attempts = Record.attempts_of(task) > 0 and Record.attempts_of(task) or nil
+  for n, name in ipairs(TASK_FACTS) do facts[n] = Record.text_of(task[name]) end
+  return facts
+end
+
 local function row_of(id)
-  local facts = Damaged.peek_hash(Key.task(id), unpack(TASK_FACTS))
-  if not facts[1] and redis_call('TYPE', Key.task(id)).ok ~= 'hash' then return { id } end
-  local task, row = {}, { id, facts }
-  for n, name in ipairs(TASK_FACTS) do task[name] = facts[n] end
+  local task = Record.peek(id)
+  if not task then return { id } end
+  local row = { id, facts_of_task(id, task) }
   common_scores(row, id, task.tube or '', task.tenant or '')
-  lane_places(row, id, task.tube or '', task.lane)
+  lane_places(row, id, task.tube or '', task.lane or false)
   row[#row + 1] = redis_call('PTTL', Key.task(id))
   add_missing(row, id, task)
   return row

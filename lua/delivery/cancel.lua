@@ -17,10 +17,10 @@ return function(suffix, tenant, whole, entries)
 
   local function cancel_parcel(channel, n)
     local id = Plan.parcel_id(suffix, channel, n)
-    local task = Task.read(id)
+    local task = Record.read(id)
     if not task then return end
     if task.state == 'taken' then
-      redis_call('HSET', Key.task(id), 'cancel', 1)
+      redis_call('HSET', Key.progress(id), 'cancel', 1)
       under_way[#under_way + 1] = id
     else
       Parcels.close_parcel(id, task, 'cancelled')
@@ -32,8 +32,8 @@ return function(suffix, tenant, whole, entries)
     for _, channel_plan in ipairs(plan) do
       for n = 1, #channel_plan.parcels do
         local id = Plan.parcel_id(suffix, channel_plan.channel, n - 1)
-        local task = Task.read(id)
-        if task and task.state ~= 'taken' and redis_call('HEXISTS', Key.task(id), 'lost') == 1 then
+        local task = Record.read(id)
+        if task and task.state ~= 'taken' and redis_call('HEXISTS', Key.progress(id), 'lost') == 1 then
           found[#found + 1] = { id, task }
           entries = entries + task.left
         end
@@ -64,21 +64,21 @@ return function(suffix, tenant, whole, entries)
   -- outcome is kept.
   local function skip_in_flight(id, channel, item)
     if not OPEN[Outcome.status_in(redis_call('HGET', Key.outcomes(suffix), Outcome.field_of(item[1], channel, item[4])))] then return end
-    local stored = redis_call('HMGET', Key.task(id), 'skip', 'skipped')
-    redis_call('HSET', Key.task(id), 'skip', (stored[1] and stored[1] .. '\n' or '') .. item[1],
+    local stored = redis_call('HMGET', Key.progress(id), 'skip', 'skipped')
+    redis_call('HSET', Key.progress(id), 'skip', (stored[1] and stored[1] .. '\n' or '') .. item[1],
       'skipped', (stored[2] and stored[2] .. '\n' or '') .. cjson.encode(item))
     under_way[#under_way + 1] = item[1]
   end
 
   local function cancel_entry(channel, parcel, item)
     local id = Plan.parcel_id(suffix, channel, parcel)
-    local task = Task.read(id)
+    local task = Record.read(id)
     if fields.state == 'released' and (not task or Parcels.latest_parcel(suffix, plan, channel, parcel, item) ~= parcel) then return end
     if task and task.state == 'taken' then return skip_in_flight(id, channel, item) end
     local closed = Outcome.record(suffix, channel, { task and Unclear.cancelled_item(id, task, item) or item })
     if closed == 0 then return end
     if task then
-      task.left = redis_call('HINCRBY', Key.task(id), 'left', 0 - closed)
+      task.left = redis_call('HINCRBY', Key.progress(id), 'left', 0 - closed)
       if task.left == 0 then Task.finish(id, task, 'cancelled') end
     end
     for _, channel_plan in ipairs(plan) do

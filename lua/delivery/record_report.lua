@@ -12,7 +12,7 @@ return function(suffix, channel, parcel, item)
   if closed ~= 0 then
     local id = Plan.parcel_id(suffix, channel, Parcels.latest_parcel(suffix, Plan.plan_of(suffix), channel, parcel, item))
     if redis_call('EXISTS', Key.task(id)) == 1 then
-      redis_call('HINCRBY', Key.task(id), 'left', 0 - closed)
+      redis_call('HINCRBY', Key.progress(id), 'left', 0 - closed)
       DeliveryEnd.close_entries(suffix, channel, closed)
     end
   end

@@ -4,7 +4,7 @@
 -- EVENTS  buried
 
 return function(id)
-  local task = Task.read(id)
+  local task = Record.read(id)
   if not task or task.state == 'taken' then return 0 end
   if task.state ~= 'buried' then Task.bury(id, task) end
   return 1

@@ -6,15 +6,16 @@
 
 return function(ids)
   local ended, flagged, left = 0, 0, 0
+  Record.learn(ids, true)
   WriteBuffer.gather()
   for n, id in ipairs(ids) do
     if not Parcels.may_close() then
       left = #ids - n + 1
       break
     end
-    local task = Task.read(id)
+    local task = Record.read(id)
     if task and task.state == 'taken' then
-      redis_call('HSET', Key.task(id), 'cancel', 1)
+      redis_call('HSET', Key.progress(id), 'cancel', 1)
       flagged = flagged + 1
     elseif task then
       if task.history then

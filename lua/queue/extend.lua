@@ -5,12 +5,13 @@
 -- INVARIANT I8 an old token changes nothing
 
 return function(id, token, lease_ms, checkpoint, outcomes)
-  local fields = Damaged.read_hash(Key.task(id), 'token', 'state', 'cancel', 'skip', 'history', 'tube', 'place')
-  if fields[1] ~= token or fields[2] ~= 'taken' then return { 'stale' } end
+  local held = redis_call('HGET', Key.held(), id)
+  if not held or string.match(held, '^%d+') ~= token then return { 'stale' } end
+  local task = Record.read(id)
+  if not task then return { 'stale' } end
+  local fields = Damaged.read_hash(Key.progress(id), 'cancel', 'skip')
   redis_call('ZADD', Key.lease(), now + lease_ms, id)
-  if checkpoint ~= '' then redis_call('HSET', Key.task(id), 'checkpoint', checkpoint) end
-  if fields[5] and #outcomes > 0 then
-    Parcels.close_items(id, { history = fields[5], tube = fields[6], place = fields[7] }, outcomes)
-  end
-  return { 'ok', fields[3] and 1 or 0, fields[4] or '' }
+  if checkpoint ~= '' then redis_call('HSET', Key.progress(id), 'checkpoint', checkpoint) end
+  if task.history and #outcomes > 0 then Parcels.close_items(id, task, outcomes) end
+  return { 'ok', fields[1] and 1 or 0, fields[2] or '' }
 end

@@ -4,12 +4,13 @@
 -- EVENTS  none; the end is an entry of the client's reply stream
 
 return function(id, client)
-  local fields = Damaged.read_hash(Key.task(id), 'state', 'answer', 'ended', 'reply')
-  if not fields[1] then return { 'gone' } end
-  if fields[3] then return { fields[1], fields[2] or '' } end
-  local clients = ' ' .. (fields[4] or '') .. ' '
+  local task = Record.stored(id)
+  if not task then return { 'gone' } end
+  if task.ended then return { task.state, redis_call('HGET', Key.progress(id), 'answer') or '' } end
+  local clients = ' ' .. (task.reply or '') .. ' '
   if not string.find(clients, ' ' .. client .. ' ', 1, true) then
-    redis_call('HSET', Key.task(id), 'reply', (fields[4] and fields[4] .. ' ' or '') .. client)
+    task.reply = (task.reply and task.reply .. ' ' or '') .. client
+    Record.save(id, task)
   end
   return { 'live' }
 end

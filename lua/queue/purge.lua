@@ -7,7 +7,7 @@ return function(ids)
   local deleted = 0
   for _, id in ipairs(ids) do
     if redis_call('ZREM', Key.finished(), id) == 1 then
-      redis_call('DEL', Key.task(id))
+      redis_call('DEL', Key.task(id), Key.progress(id))
       deleted = deleted + 1
     end
   end

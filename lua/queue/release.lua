@@ -6,9 +6,9 @@
 -- INVARIANT I8 an old token changes nothing; I11 a cancelled task is not made ready again; I12 a release counts no attempt
 
 return function(id, token, due, body)
-  local task = Task.read(id)
+  local task = Record.read(id)
   if not task or task.token ~= token or task.state ~= 'taken' then return 'stale' end
-  if redis_call('HEXISTS', Key.task(id), 'cancel') == 1 then
+  if redis_call('HEXISTS', Key.progress(id), 'cancel') == 1 then
     Parcels.cancel_task(id, task)
     return 'cancelled'
   end
@@ -17,11 +17,11 @@ return function(id, token, due, body)
     Task.finish(id, task, 'cancelled')
     return 'cancelled'
   end
-  redis_call('HDEL', Key.task(id), 'token', 'owner')
+  Record.free(id, task)
   -- After the loss of a worker the next one must know it, and since when.
-  if redis_call('HEXISTS', Key.task(id), 'lost') == 0 then redis_call('HDEL', Key.task(id), 'started') end
-  if body ~= '' then redis_call('HSET', Key.task(id), 'body', body) end
-  if redis_call('HINCRBY', Key.task(id), 'attempts', -1) <= 0 then redis_call('HDEL', Key.task(id), 'attempts') end
+  if redis_call('HEXISTS', Key.progress(id), 'lost') == 0 then redis_call('HDEL', Key.progress(id), 'started') end
+  if redis_call('EXISTS', Key.progress(id)) == 1 then task.tried = true end
+  if body ~= '' then task.body = body end
   Counts.count(task.tube, 'released')
   if due <= now then
     Task.give_back(id, task)

@@ -9,8 +9,9 @@ local KEPT_MS = 30 * DAY_MS
 
 return function(name, kind, id)
   local function keep_aside()
-    local found = redis_call('TYPE', name).ok
-    if found ~= kind and found ~= 'none' then
+    local found, task = redis_call('TYPE', name).ok, id ~= '' and Record.peek(id)
+    local is_unreadable = task and not task.state
+    if found ~= kind and found ~= 'none' or is_unreadable then
       Damaged.set_aside(name)
       Repair.note('set aside as ' .. Key.damaged(name))
     end
@@ -37,7 +38,7 @@ return function(name, kind, id)
   end
 
   keep_aside()
-  if id ~= '' and not Task.read(id) and #Repair.changes > 0 then
+  if id ~= '' and not Record.read(id) and #Repair.changes > 0 then
     for index, key in pairs({ due = Key.due(), lease = Key.lease(), expires = Key.expires(), buried = Key.buried(), finished = Key.finished() }) do
       Repair.leave_index(key, index, id)
     end

@@ -7,8 +7,8 @@
 
 return function(index, kept, ids)
   for _, id in ipairs(ids) do
-    local is_there = Task.read(id) ~= nil
-    if kept == 1 then is_there = redis_call('HEXISTS', Key.task(id), 'ended') == 1 end
+    local task = Record.stored(id)
+    local is_there = task and (task.ended ~= nil) == (kept == 1)
     if not is_there then Repair.leave_index(index, 'the index', id) end
   end
   return Repair.changes

@@ -9,10 +9,10 @@ return function(tube, tenant, member)
 
   local function is_valid()
     if not lane then
-      local task = Task.read(member)
+      local task = Record.read(member)
       return task and task.tube == tube and task.tenant == tenant and not task.lane and task.state == 'ready'
     end
-    local first = Task.read(Lane.front_of(tube, lane) or '')
+    local first = Record.read(Lane.front_of(tube, lane) or '')
     return first and first.tenant == tenant and first.state == 'ready'
   end
 

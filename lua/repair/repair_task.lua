@@ -9,10 +9,10 @@ local GRACE_MS = 60000
 local KNOWN = { waiting = true, ready = true, taken = true, buried = true }
 
 return function(id)
-  local task = Task.read(id)
+  local task = Record.read(id)
   if not task then
-    local facts = redis_call('HMGET', Key.task(id), 'ended', 'tube')
-    if facts[1] then
+    local ended = Record.stored(id)
+    if ended then
       for name, index in pairs({ due = Key.due(), lease = Key.lease(), expires = Key.expires(), buried = Key.buried() }) do
         Repair.leave_index(index, name, id)
       end
@@ -27,10 +27,9 @@ return function(id)
   if not KNOWN[task.state] or not task.tenant or not task.priority or not task.order then return Repair.changes end
 
   local state = task.state
-  local facts = redis_call('HMGET', Key.task(id), 'due', 'expires')
 
   local function repair_indexes()
-    if state == 'waiting' then Repair.enter_index(Key.due(), 'due', id, facts[1] or now) else Repair.leave_index(Key.due(), 'due', id) end
+    if state == 'waiting' then Repair.enter_index(Key.due(), 'due', id, task.due or now) else Repair.leave_index(Key.due(), 'due', id) end
     if state ~= 'taken' then
       Repair.leave_index(Key.lease(), 'lease', id)
     elseif not redis_call('ZSCORE', Key.lease(), id) then
@@ -43,8 +42,8 @@ return function(id)
       Repair.enter_index(Key.buried(), 'buried', id, now)
     end
     Repair.leave_index(Key.finished(), 'finished', id)
-    local expiring = facts[2] and (state == 'waiting' or state == 'ready')
-    if expiring then Repair.enter_index(Key.expires(), 'expires', id, facts[2]) else Repair.leave_index(Key.expires(), 'expires', id) end
+    local expiring = task.expires and (state == 'waiting' or state == 'ready')
+    if expiring then Repair.enter_index(Key.expires(), 'expires', id, task.expires) else Repair.leave_index(Key.expires(), 'expires', id) end
   end
 
   local function repair_offer()
@@ -99,6 +98,7 @@ return function(id)
     if score then Repair.drop_member(task.tube, task.lane, id) end
     if has_place() and not put_first() and state == 'waiting' then
       Index.note_aside(id, task)
+      Record.save(id, task)
       Repair.note('added to the index by lane ' .. task.lane)
     end
   end
@@ -109,7 +109,11 @@ return function(id)
       if redis_call('ZADD', Key.by(field, value), 'NX', task.order, id) == 1 then Repair.note('added to the index by ' .. field) end
     end
     Index.each_index(id, task, index)
-    if task.lane and state == 'buried' then index('lane', task.lane) end
+    if not task.lane or state ~= 'buried' then return end
+    index('lane', task.lane)
+    if task.aside then return end
+    task.aside = true
+    Record.save(id, task)
   end
 
   if redis_call('PERSIST', Key.task(id)) == 1 then Repair.note('TTL removed') end

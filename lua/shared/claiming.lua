@@ -61,37 +61,49 @@ end
 local function attach_parcel(reply, id, suffix, place)
   local channel, n = string.match(id, '%.([^.]+)%.(%d+)$')
   local fields = Damaged.read_hash(Key.history(suffix), 'parcel:' .. channel .. ':' .. n, 'text', 'closed', 'content')
-  reply[13], reply[14], reply[15], reply[16], reply[17] = suffix, fields[1] or '', fields[2] or '', fields[3] or '', place or ''
+  reply[13], reply[14], reply[15], reply[16], reply[17] = suffix, fields[1] or '', fields[2] or '', fields[3] or '', place and string.format('%.0f', place) or ''
   reply[18] = fields[4] or nil
 end
 
 -- What a claim has given so far. What many tasks write to the same keys is written once, after the last.
-local function new_page() return { tasks = {}, entries = 0, expired = 0, token = 0, leases = {}, disarmed = {} } end
+local function new_page() return { tasks = {}, entries = 0, expired = 0, token = 0, held = {}, leases = {}, disarmed = {} } end
 
-local CLAIMED = { 'started', 'body', 'checkpoint', 'left', 'kind', 'lane', 'expires', 'user', 'tenant', 'history', 'attempts', 'place' }
+-- What earlier attempts have left behind: checkpoint, open entries, ms of the first claim after which the worker was lost.
+local function progress_of(id, task)
+  if not task.tried and not task.history then return { false, false, false } end
+  return Damaged.read_hash(Key.progress(id), 'checkpoint', 'left', 'started')
+end
+
+local function hold(by, page, id, started)
+  page.token = page.token + 1
+  local held = string.format('%.0f %s %s', page.token, started, by.owner)
+  Record.holds[id] = held
+  WriteBuffer.add_words(page.held, id, held)
+  WriteBuffer.add_words(page.leases, now + by.lease_ms, id)
+end
 
 -- Returns the task as the reply has it; or nil, the work done, and whether the task is lost. A task that has expired, beyond the page that
 -- the tick expired, is ended (I10).
 local function take(by, page, id)
-  local key = Key.task(id or '')
-  local fields = Damaged.read_hash(key, unpack(CLAIMED))
-  if not fields[9] then return nil, 1, true end
-  if fields[7] then
-    if tonumber(fields[7]) <= now then
+  local task = id and Record.stored(id)
+  if not task then return nil, 1, true end
+  local progress = progress_of(id, task)
+  if task.expires then
+    if task.expires <= now then
       Due.work_off({}, { id }, {})
       -- A ready parcel that was started lost its worker: to end it may be much work.
-      return nil, fields[1] and Due.PAGE or 1
+      return nil, progress[3] and Due.PAGE or 1
     end
     page.disarmed[#page.disarmed + 1] = id
   end
-  page.token = page.token + 1
-  local attempts, started = (tonumber(fields[11]) or 0) + 1, fields[1] or now
-  redis_call('HSET', key, 'state', 'taken', 'token', page.token, 'owner', by.owner, 'attempts', attempts, 'started', started)
-  WriteBuffer.add_words(page.leases, now + by.lease_ms, id)
-  local task = { id, page.token, attempts, tostring(started) }
-  for n = 2, 9 do task[n + 3] = fields[n] or '' end
-  if fields[10] then attach_parcel(task, id, fields[10], fields[12]) end
-  return task
+  local started = progress[3] or string.format('%.0f', now)
+  hold(by, page, id, started)
+  local row = {
+    id, page.token, (task.attempts or 0) + 1, started, task.body, progress[1] or '', progress[2] or '', task.kind or '', task.lane or '',
+    task.expires or '', task.user or '', task.tenant,
+  }
+  if task.history then attach_parcel(row, id, task.history, task.place) end
+  return row
 end
 
 local function take_member(by, page, member, id)
@@ -115,7 +127,9 @@ end
 local function take_members(by, page, members, tenant)
   -- Tokens only grow; unused ones are never given to a worker.
   page.token = redis_call('HINCRBY', Key.counters(), 'token', #members / 2) - #members / 2
-  local ids = tasks_behind(by.tube, members)
+  local ids, found = tasks_behind(by.tube, members), {}
+  for n = 1, #members, 2 do found[#found + 1] = ids[members[n]] or nil end
+  Record.learn(found, false)
   for n = 1, #members, 2 do
     if page.entries < by.budget and page.expired < Due.PAGE then
       take_member(by, page, members[n], ids[members[n]])
@@ -132,7 +146,10 @@ local function take_page(by, most)
     if #members == 0 then break end
     take_members(by, page, members, tenant)
   end
-  if #page.leases > 0 then redis_call('ZADD', Key.lease(), unpack(page.leases)) end
+  if #page.leases > 0 then
+    redis_call('HSET', Key.held(), unpack(page.held))
+    redis_call('ZADD', Key.lease(), unpack(page.leases))
+  end
   if #page.disarmed > 0 then redis_call('ZREM', Key.expires(), unpack(page.disarmed)) end
   return page
 end

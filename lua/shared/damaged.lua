@@ -5,11 +5,24 @@ function Damaged.set_aside(key)
   redis_call('RENAME', key, Key.damaged(key))
 end
 
+function Damaged.is_wrong_type(reply)
+  if type(reply) ~= 'table' or not reply.err then return false end
+  if not string.find(reply.err, 'WRONGTYPE', 1, true) then error(reply.err) end
+  return true
+end
+
+-- Returns a string, or false if there is no such key. A key of another type is set aside.
+function Damaged.read_text(key)
+  local text = redis_pcall('GET', key)
+  if not Damaged.is_wrong_type(text) then return text end
+  Damaged.set_aside(key)
+  return false
+end
+
 -- Returns the fields of a hash; each is false if there is no such key, or one of another type (then also true).
 function Damaged.peek_hash(key, ...)
   local fields = redis_pcall('HMGET', key, ...)
-  if not fields.err then return fields end
-  if not string.find(fields.err, 'WRONGTYPE', 1, true) then error(fields.err) end
+  if not Damaged.is_wrong_type(fields) then return fields end
   local none = {}
   for n = 1, select('#', ...) do none[n] = false end
   return none, true

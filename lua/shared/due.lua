@@ -15,17 +15,14 @@ end
 
 local function promote(member)
   local ns, sender = string.match(member, '^order:(%d+):(.*)$')
-  local task = not ns and Task.read(member)
+  local task = not ns and Record.read(member)
   if task and task.place and task.place > 1 then return NextChannel.decide_next(member, task) end
   WriteBuffer.write('ZREM', Key.due(), member)
   if ns then return Parcels.release_delivery(sender .. ':' .. ns) end
   if not task then return 0 end
-  note_lag(task.tube, tonumber(redis_call('HGET', Key.task(member), 'due')))
+  note_lag(task.tube, task.due)
   -- A deferred task enters its lane now, behind the tasks already there; a task that backed off never left its place.
-  if task.lane and Lane.front_of(task.tube, task.lane) ~= member then
-    task.order = Counts.next_order()
-    redis_call('HSET', Key.task(member), 'order', task.order)
-  end
+  if task.lane and Lane.front_of(task.tube, task.lane) ~= member then task.order = Counts.next_order() end
   Task.give_back(member, task)
   return 1
 end
@@ -58,7 +55,7 @@ end
 -- Takes a task back whose lease ran out: its worker died or froze. After its last attempt it is buried (K-43). Returns whether it is left
 -- for the next tick.
 local function reclaim(id)
-  local task = Task.read(id)
+  local task = Record.read(id)
   if not task then
     redis_call('ZREM', Key.lease(), id)
     return
@@ -69,23 +66,24 @@ local function reclaim(id)
     Unclear.mark_lost(id)
     Parcels.close_skipped(id, task)
   end
-  local facts = redis_call('HMGET', Key.task(id), 'attempts', 'max', 'cancel')
-  local most = Task.most_attempts(task.tube, facts[2])
-  if facts[3] then
+  local started, most = task.started, Task.most_attempts(task.tube, task.max)
+  Task.stop_attempt(id, task)
+  if redis_call('HEXISTS', Key.progress(id), 'cancel') == 1 then
     Parcels.cancel_task(id, task)
   elseif task.history and task.left == 0 then
     Task.finish(id, task, 'done')
-  elseif tonumber(facts[1]) >= most then
+  elseif task.attempts >= most then
     Task.bury(id, task)
   else
     Task.allow(id, most)
+    redis_call('HSET', Key.progress(id), 'started', started)
     Task.give_back(id, task)
   end
 end
 
 -- Returns whether it is left for the next tick.
 local function expire(id)
-  local task = Task.read(id)
+  local task = Record.read(id)
   if not task then
     redis_call('ZREM', Key.expires(), id)
     return
@@ -109,7 +107,7 @@ end
 -- Drops an ended task that was kept for a while (K-34).
 local function drop_finished(id)
   redis_call('ZREM', Key.finished(), id)
-  redis_call('DEL', Key.task(id))
+  redis_call('DEL', Key.task(id), Key.progress(id))
 end
 
 -- Works off lost leases, expired tasks and due members. Returns whether something due is left.

@@ -21,9 +21,9 @@ end
 
 -- Returns false if the task is lost or damaged.
 local function offer_front(tube, lane, id)
-  local facts = Damaged.read_hash(Key.task(id), 'tenant', 'priority', 'order')
-  if not facts[1] then return false end
-  Fairness.offer(tube, facts[1], '@' .. lane, Fairness.score_of(facts[2], facts[3]))
+  local task = Record.stored_free(id)
+  if not task then return false end
+  Fairness.offer(tube, task.tenant, '@' .. lane, Fairness.score_of(task.priority, task.order))
   return true
 end
 

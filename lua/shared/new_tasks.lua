@@ -2,45 +2,38 @@
 -- A task is a row: id, tenant, lane, priority, due, expires, kind, attempts, user, tags (one per line), reply, body; "" for none.
 
 local NEW_TASK = { 'tenant', 'lane', 'priority', 'due', 'expires', 'kind', 'max', 'user', 'tags', 'reply', 'body' }
+local NUMBERS = { priority = true, due = true, expires = true, max = true }
 
 local function new_task(tube, rows, n)
-  local task, fields = { tube = tube }, { 'tube', tube }
+  local task = { tube = tube }
   for m, name in ipairs(NEW_TASK) do
     local value = rows[n + m]
-    if value ~= '' then
-      task[name] = value
-      fields[#fields + 1] = name
-      fields[#fields + 1] = value
-    end
+    if value ~= '' then task[name] = NUMBERS[name] and tonumber(value) or value end
   end
-  return task, fields
+  return task
 end
 
-local function arm(id, task, fields)
+local function arm(id, task)
   if not task.expires then
     local lifetime = tonumber(Task.option(task.tube, 'expires_ms') or '0')
     if lifetime == 0 then return end
-    task.expires = string.format('%.0f', math.max(now, tonumber(task.due or '0')) + lifetime)
-    fields[#fields + 1] = 'expires'
-    fields[#fields + 1] = task.expires
+    task.expires = math.max(now, task.due or 0) + lifetime
   end
   WriteBuffer.write('ZADD', Key.expires(), task.expires, id)
 end
 
 -- A task that would be ready at once waits its turn behind the tasks that fell due before.
-local function await_turn(task, fields)
-  if tonumber(task.due or '0') > now then return end
-  task.due = string.format('%.0f', now + 1)
-  fields[#fields + 1] = 'due'
-  fields[#fields + 1] = task.due
+local function await_turn(task)
+  if not task.due or task.due <= now then task.due = now + 1 end
 end
 
 -- Returns "ready", "locked" or "waiting".
-local function add_task(id, task, fields, order)
-  task.order, task.state = order, tonumber(task.due or '0') > now and 'waiting' or 'ready'
-  arm(id, task, fields)
-  redis_call('HSET', Key.task(id), 'state', task.state, 'order', order, unpack(fields))
+local function add_task(id, task, order)
+  task.order, task.state = order, (task.due or 0) > now and 'waiting' or 'ready'
+  arm(id, task)
+  Record.holds[id] = false
   Index.index_task(id, task)
+  Record.save(id, task)
   Counts.tally(task.tube, task.state, 1)
   if task.state == 'ready' then return Lane.make_takeable(id, task) and 'ready' or 'locked' end
   WriteBuffer.write('ZADD', Key.due(), task.due, id)
@@ -68,10 +61,10 @@ function NewTasks.add(tube, rows)
   local states, first_due = {}, nil
   for n = 1, many do
     local at = (n - 1) * width + 1
-    local task, fields = new_task(tube, rows, at)
-    if crowded and task.lane then await_turn(task, fields) end
-    states[n] = add_task(rows[at], task, fields, order + n)
-    if states[n] == 'waiting' then first_due = math.min(first_due or math.huge, tonumber(task.due)) end
+    local task = new_task(tube, rows, at)
+    if crowded and task.lane then await_turn(task) end
+    states[n] = add_task(rows[at], task, order + n)
+    if states[n] == 'waiting' then first_due = math.min(first_due or math.huge, task.due) end
   end
   if first_due then Timers.new_moment(first_due) end
   Counts.count(tube, 'put', many)

@@ -7,7 +7,7 @@ local MOST = 500
 
 -- Returns the rows of the checkpoint. Before the first decision all entries are held.
 local function rows_of(id, entries)
-  local checkpoint = redis_call('HGET', Key.task(id), 'checkpoint')
+  local checkpoint = redis_call('HGET', Key.progress(id), 'checkpoint')
   if checkpoint and checkpoint ~= '' then return cjson.decode(checkpoint) end
   local rows = {}
   for place = 1, #entries do rows[place] = { place - 1, HELD_MS, 0, 0 } end
@@ -18,7 +18,7 @@ end
 -- open entry whose parcel was ended by an operator is not open any more.
 local function outcomes_in(suffix, channel, n, wanted)
   local text = redis_call('HGET', Key.history(suffix), 'parcel:' .. channel .. ':' .. n)
-  local is_alive = redis_call('EXISTS', Key.task(Plan.parcel_id(suffix, channel, n))) == 1
+  local is_alive = Record.read(Plan.parcel_id(suffix, channel, n)) ~= nil
   local items, found = {}, {}
   for _, entry in ipairs(cjson.decode(text)[2]) do
     if wanted[entry[2]] then items[#items + 1] = { recipient = Unclear.recipient_in(entry, text), number = entry[2], contact = entry[3] } end
@@ -121,7 +121,7 @@ end
 local function save_rows(id, rows)
   local parts = {}
   for n, row in ipairs(rows) do parts[n] = string.format('[%.0f,%.0f,%.0f,%.0f]', row[1], row[2], row[3], row[4]) end
-  redis_call('HSET', Key.task(id), 'checkpoint', '[' .. table.concat(parts, ',') .. ']')
+  redis_call('HSET', Key.progress(id), 'checkpoint', '[' .. table.concat(parts, ',') .. ']')
 end
 
 -- Makes the parcel takeable, or lets it wait. While all its entries are held it leaves its lane: it would block the deliveries behind it.
@@ -130,15 +130,13 @@ local function place_again(id, task, rows, due)
   for _, row in ipairs(rows) do first = math.min(first, row[2]) end
   local is_front = task.lane and Lane.front_of(task.tube, task.lane) == id
   if first <= now then
-    if task.lane and not is_front then
-      task.order = Counts.next_order()
-      redis_call('HSET', Key.task(id), 'order', task.order)
-    end
+    if task.lane and not is_front then task.order = Counts.next_order() end
     return Task.give_back(id, task)
   end
   if first == HELD_MS and is_front then Lane.leave_lane(id, task) end
   due = math.min(due, first)
-  redis_call('HSET', Key.task(id), 'due', due)
+  task.due = due
+  Record.save(id, task)
   Timers.await_moment(due, id)
 end
 
@@ -153,7 +151,7 @@ function NextChannel.decide_next(id, task)
   local skipped, switched, due = take_steps(held, earlier, tonumber(facts[2] or nil), rows)
   Outcome.record(suffix, channel, switched, true)
   local closed = Outcome.record(suffix, channel, skipped)
-  task.left = redis_call('HINCRBY', Key.task(id), 'left', 0 - closed)
+  task.left = redis_call('HINCRBY', Key.progress(id), 'left', 0 - closed)
   DeliveryEnd.close_entries(suffix, channel, closed)
   if task.left <= 0 then
     Task.finish(id, task, 'done')

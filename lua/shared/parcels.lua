@@ -3,29 +3,26 @@
 -- A parcel of a delivery with the strategy `first` knows the place of its channel, from 1. From the second on it waits: the next tick
 -- decides which of its entries are attempted (next_channel.lua).
 local function place_parcel(id, task, place)
-  redis_call('HSET', Key.task(id), 'place', place)
+  task.place = place
   if place == 1 then return end
-  redis_call('HSET', Key.task(id), 'due', now)
-  Task.turn_to(id, task, 'waiting')
+  task.due = now
+  Task.turn_to(task, 'waiting')
   Timers.await_moment(now, id)
 end
 
 -- `place`: of the channel in the order of the delivery.
 function Parcels.add_parcel(suffix, facts, channel, n, size, place)
   local id = Plan.parcel_id(suffix, channel, n)
-  local order = Counts.next_order()
-  local task = { tube = channel, tenant = facts.tenant, lane = facts.lane, priority = facts.priority, order = order }
-  redis_call('HSET', Key.task(id), 'state', 'ready', 'tube', channel, 'tenant', facts.tenant, 'priority', facts.priority, 'order', order,
-    'history', suffix, 'left', size)
-  if facts.lane then redis_call('HSET', Key.task(id), 'lane', facts.lane) end
-  if facts.expires then
-    redis_call('HSET', Key.task(id), 'expires', facts.expires)
-    redis_call('ZADD', Key.expires(), facts.expires, id)
-  end
+  local task = {
+    tube = channel, tenant = facts.tenant, lane = facts.lane, priority = facts.priority, order = Counts.next_order(), state = 'ready',
+    expires = facts.expires and tonumber(facts.expires), history = suffix,
+  }
+  if task.expires then redis_call('ZADD', Key.expires(), task.expires, id) end
   Counts.count(channel, 'put')
   Counts.tally(channel, 'ready', 1)
-  task.state = 'ready'
   if facts.strategy == 'first' then place_parcel(id, task, place) end
+  Record.save(id, task)
+  redis_call('HSET', Key.progress(id), 'left', size)
   if task.state == 'ready' then Lane.make_takeable(id, task) end
 end
 
@@ -113,8 +110,10 @@ function Parcels.wake_later(suffix, channel, n)
   local is_later = false
   for _, other in ipairs(Plan.channels_of(suffix)) do
     local id = Plan.parcel_id(suffix, other, n)
-    if is_later and not (WriteBuffer.gathered and WriteBuffer.gathered.gone[id]) and redis_call('HGET', Key.task(id), 'state') == 'waiting' then
-      redis_call('HSET', Key.task(id), 'due', now)
+    local task = is_later and Record.read(id)
+    if task and task.state == 'waiting' then
+      task.due = now
+      Record.save(id, task)
       Timers.await_moment(now, id)
     end
     is_later = is_later or other == channel
@@ -125,7 +124,7 @@ end
 function Parcels.close_items(id, task, items)
   items = Parcels.own_items(id, task, items)
   local closed = Outcome.record(task.history, task.tube, items)
-  task.left = redis_call('HINCRBY', Key.task(id), 'left', 0 - closed)
+  task.left = redis_call('HINCRBY', Key.progress(id), 'left', 0 - closed)
   DeliveryEnd.close_entries(task.history, task.tube, closed)
   if task.place and closed ~= 0 then Parcels.wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
 end
@@ -151,11 +150,11 @@ end
 
 -- Closes recipients that were cancelled while their parcel was taken and that it did not send to: they are not retried (I11).
 function Parcels.close_skipped(id, task)
-  local skipped = redis_call('HGET', Key.task(id), 'skipped')
+  local skipped = redis_call('HGET', Key.progress(id), 'skipped')
   if not skipped then return end
   local items = {}
   for line in string.gmatch(skipped, '[^\n]+') do items[#items + 1] = Unclear.cancelled_item(id, task, cjson.decode(line)) end
-  redis_call('HDEL', Key.task(id), 'skip', 'skipped')
+  redis_call('HDEL', Key.progress(id), 'skip', 'skipped')
   Parcels.close_items(id, task, items)
 end
 

@@ -14,7 +14,7 @@ end
 
 -- Returns the task if it may stand in this lane.
 function Repair.belongs(id, tube, lane)
-  local task = Task.read(id)
+  local task = Record.read(id)
   return task and task.tube == tube and task.lane == lane and task.state ~= 'buried' and task or nil
 end
 

@@ -9,21 +9,19 @@ end
 
 -- Whether a task has had all its attempts. A parcel has no limit of its own: each of its entries has one.
 local function spent(id, task)
-  local fields = redis_call('HMGET', Key.task(id), 'attempts', 'max')
-  local made = tonumber(fields[1] or '0')
-  local allowed = task.history and made + 1 or Task.most_attempts(task.tube, fields[2])
-  if made >= allowed then return true end
+  local allowed = task.history and task.attempts + 1 or Task.most_attempts(task.tube, task.max)
+  if task.attempts >= allowed then return true end
   Task.allow(id, allowed)
   return false
 end
 
 local function put_back(id, task, attempt)
-  local key = Key.task(id)
+  local key = Key.progress(id)
   if task.history or attempt.checkpoint ~= '' then redis_call('HSET', key, 'checkpoint', attempt.checkpoint) end
-  if attempt.body ~= '' then redis_call('HSET', key, 'body', attempt.body) end
-  redis_call('HDEL', key, 'token', 'owner', 'started')
+  if attempt.body ~= '' then task.body = attempt.body end
+  redis_call('HDEL', key, 'started')
   if attempt.unclear == '' then redis_call('HDEL', key, 'unclear') end
-  if task.history then redis_call('HDEL', key, 'attempts') end
+  if task.history then task.attempts = nil end
   Counts.count(task.tube, 'retried')
   -- Some of its entries may wait for earlier channels: the next tick decides when the next of them are attempted (next_channel.lua).
   if task.place and task.place > 1 then
@@ -44,23 +42,24 @@ end
 
 local function retry_or_bury(id, task, attempt)
   -- What a lost worker may have sent is among the unclear entries of this attempt.
-  if task.history then redis_call('HDEL', Key.task(id), 'lost') end
-  if redis_call('HEXISTS', Key.task(id), 'cancel') == 1 then
+  if task.history then redis_call('HDEL', Key.progress(id), 'lost') end
+  Task.stop_attempt(id, task)
+  if redis_call('HEXISTS', Key.progress(id), 'cancel') == 1 then
     Parcels.cancel_task(id, task)
     return 'cancelled'
   end
   if attempt.result == 'bury' or spent(id, task) then
-    if attempt.checkpoint ~= '' then redis_call('HSET', Key.task(id), 'checkpoint', attempt.checkpoint) end
+    if attempt.checkpoint ~= '' then redis_call('HSET', Key.progress(id), 'checkpoint', attempt.checkpoint) end
     Task.bury(id, task)
     return 'buried'
   end
   return put_back(id, task, attempt)
 end
 
-local function settle_one(id, token, attempt)
-  local task = Task.read(id)
-  if not task or task.token ~= token or task.state ~= 'taken' then return 'stale' end
-  if attempt.unclear ~= '' then redis_call('HSET', Key.task(id), 'unclear', attempt.unclear) end
+local function settle_one(attempt)
+  local id, task = attempt.id, Record.read(attempt.id)
+  if not task or task.token ~= attempt.token or task.state ~= 'taken' then return 'stale' end
+  if attempt.unclear ~= '' then redis_call('HSET', Key.progress(id), 'unclear', attempt.unclear) end
   if task.history then settle_parcel(id, task, attempt.outcomes) end
   local open = task.left > 0
   if not task.history then open = attempt.result == 'retry' or attempt.result == 'bury' end
@@ -70,23 +69,21 @@ local function settle_one(id, token, attempt)
   return final
 end
 
-local function read_attempts(words)
-  local attempts = {}
-  for n = 1, #words, WIDTH do
-    attempts[#attempts + 1] = {
-      id = words[n], token = words[n + 1], result = words[n + 2], due = tonumber(words[n + 3]),
-      checkpoint = words[n + 4], unclear = words[n + 5],
-      outcomes = words[n + 6] ~= '' and cjson.decode(words[n + 6]) or {}, body = words[n + 7], answer = words[n + 8],
-    }
-  end
-  return attempts
+-- The attempt whose words begin at `n`.
+local function attempt_at(words, n)
+  return {
+    id = words[n], token = words[n + 1], result = words[n + 2], due = tonumber(words[n + 3]), checkpoint = words[n + 4],
+    unclear = words[n + 5], outcomes = words[n + 6] ~= '' and cjson.decode(words[n + 6]) or {}, body = words[n + 7], answer = words[n + 8],
+  }
 end
 
 -- Returns the new state of each task. The rows are those of settle.lua.
 function Settling.settle_attempts(words)
-  local attempts, ends = read_attempts(words), {}
+  local ids, ends = {}, {}
+  for n = 1, #words, WIDTH do ids[#ids + 1] = words[n] end
+  Record.learn(ids, true)
   WriteBuffer.gather()
-  for n, attempt in ipairs(attempts) do ends[n] = settle_one(attempt.id, attempt.token, attempt) end
+  for n = 1, #words, WIDTH do ends[#ends + 1] = settle_one(attempt_at(words, n)) end
   WriteBuffer.write_gathered()
   return ends
 end

@@ -2,9 +2,10 @@
 
 local options
 function Task.option(tube, name)
-  local field = tube .. ':' .. name
-  if options[field] == nil then options[field] = redis_call('HGET', Key.options(), field) end
-  return options[field]
+  local known = options[tube] or {}
+  options[tube] = known
+  if known[name] == nil then known[name] = redis_call('HGET', Key.options(), tube .. ':' .. name) end
+  return known[name]
 end
 
 function Task.most_attempts(tube, own)
@@ -12,37 +13,30 @@ function Task.most_attempts(tube, own)
 end
 
 -- One more attempt is allowed. The limit is stored with the task, because its tube may allow fewer later (I12).
-function Task.allow(id, most) redis_call('HSET', Key.task(id), 'allowed', most) end
+function Task.allow(id, most) redis_call('HSET', Key.progress(id), 'allowed', most) end
 
--- Returns nil if there is no such task. An ended task that is kept counts as none.
-function Task.read(id)
-  if WriteBuffer.gathered and WriteBuffer.gathered.gone[id] then return nil end
-  local facts = Damaged.read_hash(Key.task(id), 'tube', 'tenant', 'lane', 'priority', 'order', 'state', 'history', 'left', 'token', 'kind',
-    'user', 'tags', 'reply', 'place')
-  if not facts[1] or TASK_ENDS[facts[6]] then return nil end
-  return {
-    tube = facts[1], tenant = facts[2], lane = facts[3], priority = tonumber(facts[4]), order = tonumber(facts[5]), state = facts[6],
-    history = facts[7], left = tonumber(facts[8] or '0'), token = facts[9], kind = facts[10], user = facts[11], tags = facts[12],
-    reply = facts[13], place = tonumber(facts[14] or nil),
-  }
-end
-
-function Task.turn_to(id, task, state)
-  redis_call('HSET', Key.task(id), 'state', state)
+-- The new state is stored when the task is saved.
+function Task.turn_to(task, state)
   Counts.tally(task.tube, task.state, -1)
   Counts.tally(task.tube, state, 1)
   task.state = state
 end
 
+-- Ends an attempt that counts, and after which the task goes on.
+function Task.stop_attempt(id, task)
+  task.attempts, task.tried = Record.attempts_of(task), true
+  Record.free(id, task)
+end
+
 -- Takes a task out of the indexes of its state and out of its lane; the next one in the lane moves up.
 local function unplace(id, task)
   if task.state == 'taken' then
-    WriteBuffer.write('ZREM', Key.lease(), id)
+    if task.token then Task.stop_attempt(id, task) end
   elseif task.state == 'buried' then
     WriteBuffer.write('ZREM', Key.buried(), id)
   else
     if task.state == 'waiting' then WriteBuffer.write('ZREM', Key.due(), id) end
-    WriteBuffer.write('ZREM', Key.expires(), id)
+    if task.expires then WriteBuffer.write('ZREM', Key.expires(), id) end
   end
   if task.lane then
     Lane.leave_lane(id, task)
@@ -59,13 +53,13 @@ local function reply_end(id, task, final, answer)
   end
 end
 
-local function keep_finished(id, final, answer, keep_ms)
-  local key = Key.task(id)
-  redis_call('HSET', key, 'state', final, 'ended', now)
-  if answer then redis_call('HSET', key, 'answer', answer) end
-  redis_call('HDEL', key, 'token', 'owner', 'cancel')
+local function keep_finished(id, task, final, answer, keep_ms)
+  task.state, task.ended = final, now
+  Record.save_ended(id, task, keep_ms + 60000)
+  redis_call('HDEL', Key.progress(id), 'cancel')
+  if answer and answer ~= '' then redis_call('HSET', Key.progress(id), 'answer', answer) end
+  redis_call('PEXPIRE', Key.progress(id), keep_ms + 60000)
   redis_call('ZADD', Key.finished(), now + keep_ms, id)
-  redis_call('PEXPIRE', key, keep_ms + 60000)
 end
 
 -- The end of a task. `final`: done, failed, cancelled, expired.
@@ -79,29 +73,30 @@ function Task.finish(id, task, final, answer)
     Index.unindex(id, task)
     keep = Task.option(task.tube, 'keep_ms')
   end
-  if keep then keep_finished(id, final, answer, tonumber(keep)) else WriteBuffer.forget(id) end
+  if keep then keep_finished(id, task, final, answer, tonumber(keep)) else Record.forget(id) end
 end
 
 -- A task that is not taken any more may expire again.
-function Task.rearm(id)
-  local expires = redis_call('HGET', Key.task(id), 'expires')
-  if expires then redis_call('ZADD', Key.expires(), expires, id) end
+local function rearm(id, task)
+  if task.expires then redis_call('ZADD', Key.expires(), task.expires, id) end
 end
 
 -- Puts a task off until `due` ms. A task that stands first in its lane stays first: the tasks behind it wait (K-25).
 function Task.put_off(id, task, due)
-  WriteBuffer.write('ZREM', Key.lease(), id)
-  Task.turn_to(id, task, 'waiting')
-  redis_call('HSET', Key.task(id), 'due', due)
+  if task.token then Record.free(id, task) end
+  Task.turn_to(task, 'waiting')
+  task.due = due
+  Record.save(id, task)
   redis_call('ZADD', Key.due(), due, id)
-  Task.rearm(id)
+  rearm(id, task)
 end
 
 -- Makes a task takeable again at its old place: a task that stood first in its lane still does.
 function Task.give_back(id, task)
-  WriteBuffer.write('ZREM', Key.lease(), id)
-  Task.turn_to(id, task, 'ready')
-  Task.rearm(id)
+  if task.token then Record.free(id, task) end
+  Task.turn_to(task, 'ready')
+  Record.save(id, task)
+  rearm(id, task)
   if task.lane and Lane.front_of(task.tube, task.lane) == id then
     Fairness.offer(task.tube, task.tenant, '@' .. task.lane, Fairness.score_of(task.priority, task.order))
   else
@@ -115,7 +110,6 @@ function Task.park(id, task, due)
   Index.note_aside(id, task)
   if due > now then return Task.put_off(id, task, due) end
   task.order = Counts.next_order()
-  redis_call('HSET', Key.task(id), 'order', task.order)
   Task.give_back(id, task)
 end
 
@@ -123,7 +117,8 @@ end
 function Task.bury(id, task)
   unplace(id, task)
   Index.note_aside(id, task)
-  Task.turn_to(id, task, 'buried')
+  Task.turn_to(task, 'buried')
+  Record.save(id, task)
   redis_call('ZADD', Key.buried(), now, id)
   Counts.count(task.tube, 'buried')
 end

@@ -3,7 +3,7 @@
 -- on the parcel: the ms at which its lease ended. It cannot have attempted an entry whose next attempt was due after that, nor, in a
 -- channel that writes `sending` before each attempt, an entry that is not `sending` (core/courier/pending_entries.py has the same rule).
 
-function Unclear.mark_lost(id) redis_call('HSET', Key.task(id), 'lost', now) end
+function Unclear.mark_lost(id) redis_call('HSET', Key.progress(id), 'lost', now) end
 
 -- A whole number beyond 2^53 is not exact in Lua: its digits are taken from the text of the parcel.
 function Unclear.recipient_in(entry, text)
@@ -35,7 +35,7 @@ end
 
 -- Returns the outcome of each of these entries if it is not attempted again.
 function Unclear.unclear_items(id, task)
-  local facts = redis_call('HMGET', Key.task(id), 'unclear', 'lost', 'checkpoint')
+  local facts = redis_call('HMGET', Key.progress(id), 'unclear', 'lost', 'checkpoint')
   local items = facts[1] and Unclear.only_open(task, cjson.decode(facts[1]), false) or {}
   if not facts[2] then return items end
   local entries, text = entries_of_lost_claim(id, task, tonumber(facts[2]), facts[3])

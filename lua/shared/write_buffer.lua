@@ -1,16 +1,19 @@
 -- write_buffer: a script of many tasks gathers its writes until its end
 -- One command with many members costs less than many commands, in the server and in the append-only file. A gathered write is not read
--- again before it is written, except by functions that look here first: `gone` tasks, `fronts` of lanes, `offers` by key.
+-- again before it is written, except by functions that look here first: `fronts` of lanes, `offers` by key, and tasks (record.lua).
 
 function WriteBuffer.gather()
-  WriteBuffer.gathered = { sums = {}, commands = {}, gone = {}, deleted = {}, fronts = {}, offers = {}, kinds = {} }
+  WriteBuffer.gathered = { sums = {}, commands = {}, latest = {}, texts = {}, freed = {}, deleted = {}, fronts = {}, offers = {}, kinds = {} }
 end
 
-function WriteBuffer.add_up(key, field, n)
-  if not WriteBuffer.gathered then return redis_call('HINCRBY', key, field, n) end
-  local sums = WriteBuffer.gathered.sums[key] or {}
-  WriteBuffer.gathered.sums[key] = sums
-  sums[field] = (sums[field] or 0) + n
+-- Adds to the count `name` of a tube.
+function WriteBuffer.add_up(key, tube, name, n)
+  if not WriteBuffer.gathered then return redis_call('HINCRBY', key, tube .. ':' .. name, n) end
+  local tubes = WriteBuffer.gathered.sums[key] or {}
+  WriteBuffer.gathered.sums[key] = tubes
+  local sums = tubes[tube] or {}
+  tubes[tube] = sums
+  sums[name] = (sums[name] or 0) + n
 end
 
 function WriteBuffer.add_words(words, one, other)
@@ -18,29 +21,23 @@ function WriteBuffer.add_words(words, one, other)
   words[#words + 1] = other
 end
 
--- Adds or removes a member of a sorted set: `write('ZREM', key, id)`, `write('ZADD', key, score, id)`. Lua's `unpack` passes some
--- thousand words at most.
+-- Calls a command of one key with many members, in parts: Lua's `unpack` passes some thousand words at most.
 local WORDS = 1000
+local function call_in_parts(command, key, words)
+  for n = 1, #words, WORDS do redis_call(command, key, unpack(words, n, math.min(n + WORDS - 1, #words))) end
+end
+
+-- Adds or removes a member of a sorted set: `write('ZREM', key, id)`, `write('ZADD', key, score, id)`.
 function WriteBuffer.write(command, key, ...)
   if not WriteBuffer.gathered then return redis_call(command, key, ...) end
   local name = command .. key
-  local words = WriteBuffer.gathered.commands[name]
-  if words and #words > WORDS then
-    redis_call(unpack(words))
-    words = nil
-  end
-  if not words then
+  local words = WriteBuffer.gathered.latest[name]
+  if not words or #words > WORDS then
     words = { command, key }
-    WriteBuffer.gathered.commands[name] = words
+    WriteBuffer.gathered.latest[name] = words
+    table.insert(WriteBuffer.gathered.commands, words)
   end
   WriteBuffer.add_words(words, ...)
-end
-
-function WriteBuffer.forget(id)
-  if not WriteBuffer.gathered then return redis_call('DEL', Key.task(id)) end
-  local gone, deleted = WriteBuffer.gathered.gone, WriteBuffer.gathered.deleted
-  gone[id] = true
-  deleted[#deleted + 1] = Key.task(id)
 end
 
 -- Returns the first tasks of a tube's lanes: `known` by lane (false: the lane is empty), and the lanes whose first task has `moved`.
@@ -77,6 +74,28 @@ local function write_offers(key, members)
   if #words > 2 then redis_call(unpack(words)) end
 end
 
+local function write_texts(texts)
+  local words = { 'MSET' }
+  for id, text in pairs(texts) do
+    WriteBuffer.add_words(words, Key.task(id), text)
+    if #words > WORDS then
+      redis_call(unpack(words))
+      words = { 'MSET' }
+    end
+  end
+  if #words > 1 then redis_call(unpack(words)) end
+end
+
+local function write_sums(all)
+  for key, tubes in pairs(all) do
+    for tube, sums in pairs(tubes) do
+      for name, n in pairs(sums) do
+        if n ~= 0 then redis_call('HINCRBY', key, tube .. ':' .. name, n) end
+      end
+    end
+  end
+end
+
 function WriteBuffer.drop_kind(kind)
   if redis_call('EXISTS', Key.by('kind', kind)) == 0 then redis_call('ZREM', Key.kinds(), kind) end
 end
@@ -85,14 +104,15 @@ function WriteBuffer.write_gathered()
   local all = WriteBuffer.gathered
   for tube, fronts in pairs(all.fronts) do write_fronts(tube, fronts) end
   WriteBuffer.gathered = false
-  for key, sums in pairs(all.sums) do
-    for field, n in pairs(sums) do
-      if n ~= 0 then redis_call('HINCRBY', key, field, n) end
-    end
-  end
-  for _, words in pairs(all.commands) do redis_call(unpack(words)) end
+  write_texts(all.texts)
+  write_sums(all.sums)
+  for _, words in ipairs(all.commands) do redis_call(unpack(words)) end
   for key, members in pairs(all.offers) do write_offers(key, members) end
-  if #all.deleted > 0 then redis_call('DEL', unpack(all.deleted)) end
+  if all.freed[1] then
+    call_in_parts('HDEL', Key.held(), all.freed)
+    call_in_parts('ZREM', Key.lease(), all.freed)
+  end
+  for n = 1, #all.deleted, WORDS do redis_call('DEL', unpack(all.deleted, n, math.min(n + WORDS - 1, #all.deleted))) end
   for kind in pairs(all.kinds) do WriteBuffer.drop_kind(kind) end
 end
 

@@ -8,6 +8,7 @@ from core.audit.invariant import Violation
 from core.queue import Tube, Tubes
 from tests.support.audited import violations_in
 from tests.support.stack import HOUR, FakeCourier, Stack, people, person
+from tests.support.stored_tasks import change_record
 
 
 @dataclass
@@ -24,6 +25,10 @@ class Scene:
 
     async def damage(self, *commands: list[str]) -> None:
         for command in commands:
+            if command[0] == "TASK":
+                task_id, name, value = map(self.filled, command[1:])
+                await change_record(self.stack.redis, task_id, name, value)
+                continue
             await self.stack.redis.execute_command(*(self.filled(word) for word in command))  # type: ignore[no-untyped-call]
 
     async def violations(self) -> list[Violation]:
@@ -111,6 +116,7 @@ async def damage_everything(stack: Stack) -> Scene:
         ["HINCRBY", "<history>", "reached", "7"],
         ["HINCRBY", Q + "counters", "t:put", "1"],
         ["SET", Q + "task:overwritten", "not a task"],
+        ["HSET", Q + "progress:gone", "left", "1"],
     )
     return made
 
@@ -136,13 +142,13 @@ DAMAGES: list[tuple[str, list[list[str]], bool]] = [
     ("I1", [["ZADD", Q + "lane:t:later", "1", "<d>"]], True),
     ("I1", [["ZREM", Q + "ready:t:default", "<c>"]], True),
     ("I1", [["ZADD", Q + "ready:t:default", "1", "<a>"]], True),
-    ("I1", [["HSET", Q + "task:<a>", "state", "waiting"]], True),
-    ("I1", [["HSET", Q + "task:<c>", "state", "buried"]], True),
-    ("I1", [["HSET", Q + "task:<a>", "state", "lost"]], False),
-    ("I1", [["HDEL", Q + "task:<a>", "tube"]], False),
+    ("I1", [["TASK", "<a>", "state", "waiting"]], True),
+    ("I1", [["TASK", "<c>", "state", "buried"]], True),
+    ("I1", [["TASK", "<a>", "state", "lost"]], False),
+    ("I1", [["TASK", "<a>", "tube", ""]], True),
     ("I5", [["ZADD", Q + "lease", "1", "<a>"]], True),
     ("I5", [["ZREM", Q + "lease", "<f>"]], True),
-    ("I5", [["HSET", Q + "task:<c>", "state", "taken", "token", "1"]], True),
+    ("I5", [["HSET", Q + "held", "<c>", "1 1 w"]], True),
     # lanes
     ("I2", [["HSET", Q + "front:t", "lane", "stranger"]], True),
     ("I2", [["HSET", Q + "front:t", "lane", "<e>"]], True),
@@ -153,7 +159,7 @@ DAMAGES: list[tuple[str, list[list[str]], bool]] = [
     ("I2", [["HDEL", Q + "front:t", "held"]], True),
     ("I2", [["HDEL", Q + "front:t", "slow"]], True),
     ("I1", [["HSET", Q + "front:t", "slow", "<i>"]], True),
-    ("I2", [["HSET", Q + "task:<g>", "state", "taken", "token", "1"], ["ZADD", Q + "lease", "1", "<g>"]], False),
+    ("I2", [["HSET", Q + "held", "<g>", "1 1 w"], ["ZADD", Q + "lease", "1", "<g>"]], False),
     ("I3", [["ZREM", Q + "ready:t:default", "@lane"]], True),
     ("I3", [["ZADD", Q + "ready:t:default", "5", "@lane"]], True),
     ("I3", [["ZADD", Q + "ready:t:default", "5", "@empty"]], True),
@@ -179,7 +185,7 @@ DAMAGES: list[tuple[str, list[list[str]], bool]] = [
     ("I6", [["ZADD", Q + "by:lane:lane", "1", "nothing"]], True),
     ("I6", [["DEL", Q + "kinds"]], True),
     ("I6", [["ZADD", Q + "kinds", "0", "none"]], True),
-    ("I6", [["HSET", Q + "task:<b>", "order", "5"]], True),
+    ("I6", [["TASK", "<b>", "order", "5"]], True),
     ("I6", [["ZADD", Q + "due", "77", "<d>"]], True),
     ("I6", [["ZADD", Q + "ready:t:default", "77", "<c>"]], True),
     ("I6", [["ZADD", Q + "due", "1", "order:1795240000000000000:7"]], True),
@@ -196,16 +202,16 @@ DAMAGES: list[tuple[str, list[list[str]], bool]] = [
     ("I7", [["DEL", Q + "task:<c>"]], True),
     ("I7", [["DEL", Q + "task:<parcel>"]], False),
     ("I8", [["HSET", Q + "counters", "order", "0"]], False),
-    ("I8", [["HSET", Q + "task:<a>", "token", "99"]], False),
-    ("I8", [["HDEL", Q + "task:<f>", "token"]], False),
-    ("I8", [["HSET", Q + "task:<a>", "token", "1"], ["HSET", Q + "task:<f>", "token", "1"]], False),
-    ("I9", [["HSET", Q + "task:<g>", "started", "1"]], False),
-    ("I10", [["HSET", Q + "task:<f>", "due", "9999999999999"]], False),
-    ("I10", [["HSET", Q + "task:<f>", "expires", "1"]], False),
-    ("I11", [["HSET", Q + "task:<a>", "cancel", "1"]], False),
-    ("I12", [["HSET", Q + "task:<f>", "attempts", "2"]], False),
-    ("I12", [["HSET", Q + "task:<f>", "attempts", "4", "allowed", "3"]], False),
-    ("I12", [["HSET", Q + "task:<parcel>", "attempts", "11", "allowed", "10"]], False),
+    ("I8", [["HSET", Q + "held", "<a>", "99 1 w"]], False),
+    ("I8", [["HSET", Q + "held", "<f>", "w"]], False),
+    ("I8", [["HSET", Q + "held", "<a>", "1 1 w", "<f>", "1 1 w"]], False),
+    ("I9", [["HSET", Q + "progress:<g>", "started", "1"]], False),
+    ("I10", [["TASK", "<f>", "due", "9999999999999"]], False),
+    ("I10", [["TASK", "<f>", "expires", "1"]], False),
+    ("I11", [["HSET", Q + "progress:<a>", "cancel", "1"]], False),
+    ("I12", [["TASK", "<f>", "attempts", "1"]], False),
+    ("I12", [["TASK", "<f>", "attempts", "3"], ["HSET", Q + "progress:<f>", "allowed", "3"]], False),
+    ("I12", [["TASK", "<parcel>", "attempts", "11"], ["HSET", Q + "progress:<parcel>", "allowed", "10"]], False),
     # deliveries
     ("I13", [["HSET", "<over>:outcomes", "1:echo", "failed||1|1|1|"]], False),
     ("I13", [["HDEL", "<over>:outcomes", "1:echo"]], False),
@@ -235,8 +241,11 @@ DAMAGES: list[tuple[str, list[list[str]], bool]] = [
     ("I16", [["EXPIRE", Q + "lane:t:lane", "1000"]], True),
     ("I16", [["EXPIRE", Q + "task:<a>", "1000"]], True),
     ("I16", [["PERSIST", Q + "task:<k>"]], True),
-    ("I16", [["DEL", Q + "task:<parcel>"], ["SET", Q + "task:<parcel>", "x"]], True),
+    ("I16", [["DEL", Q + "task:<parcel>"], ["RPUSH", Q + "task:<parcel>", "x"]], True),
     ("I16", [["DEL", Q + "task:<c>"], ["RPUSH", Q + "task:<c>", "x"]], True),
+    ("I1", [["SET", Q + "task:<c>", "no record"]], True),
+    ("I5", [["HSET", Q + "held", "nothing", "1 1 w"]], True),
+    ("I16", [["HSET", Q + "progress:nothing", "left", "1"]], True),
     ("I16", [["DEL", "<over>:outcomes"], ["SET", "<over>:outcomes", "x"]], False),
     ("I16", [["DEL", "<over>"], ["SET", "<over>", "x"]], True),
     ("I16", [["DEL", "<later>"], ["SET", "<later>", "x"]], True),

@@ -17,7 +17,7 @@ JOB, DUE, COUNTS, LISTED = "job:{0}:", "jobs:{0}:due", "jobs:{0}:counts:universi
 # The invariant that reports it, and the damage.
 DAMAGES = [
     ("I22", ["DEL", TASK]),
-    ("I22", ["HSET", TASK, "tube", "other"]),
+    ("I22", ["TASK", "<task>", "tube", "other"]),
     ("I22", ["DEL", "queue:{0}:task:<wait>"]),
     ("I23", ["HSET", JOB + RUNNING, "record", "no JSON"]),
     ("I23", ["HSET", JOB + RUNNING, "state", "paused"]),

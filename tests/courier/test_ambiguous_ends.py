@@ -14,6 +14,7 @@ from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState, Reason, Status
 from tests.support.delivery_progress import SECOND, Gate, by_address, statuses
 from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, Stack, people, person
+from tests.support.stored_tasks import stored_facts
 from tests.support.waiting import until
 
 BLOCKED = Rejected(Reason.BLOCKED)
@@ -263,7 +264,7 @@ async def has_no_lease(stack: Stack) -> bool:
 
 
 async def is_waiting(stack: Stack, key: HistoryKey) -> bool:
-    return await stack.redis.hget(f"queue:{{0}}:task:{key.ns}.{key.sender}.echo.0", "state") == "waiting"
+    return (await stored_facts(stack.redis, f"{key.ns}.{key.sender}.echo.0")).get("state") == "waiting"
 
 
 async def has_status(stack: Stack, key: HistoryKey, recipient: Id, status: Status) -> bool:

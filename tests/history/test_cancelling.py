@@ -238,7 +238,7 @@ async def settled(stack: Stack, key: HistoryKey, count: int) -> bool:
 
 
 async def is_flagged(stack: Stack, key: HistoryKey, flag: str = "skip") -> bool:
-    return bool(await stack.redis.hexists(f"queue:{{0}}:task:{key.ns}.{key.sender}.echo.0", flag))
+    return bool(await stack.redis.hexists(f"queue:{{0}}:progress:{key.ns}.{key.sender}.echo.0", flag))
 
 
 async def leases(stack: Stack) -> list[float]:

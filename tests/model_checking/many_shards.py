@@ -9,7 +9,7 @@ shard's time. Any script can be tried on the same state again and again, so the 
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -169,7 +169,7 @@ class ManyShards:
 
     async def save(self, states: Sequence[tuple[int, ShardState]]) -> list[ShardState]:
         """The states of these shards with their keys serialized, so that they can be loaded again."""
-        words = [(shard, name, _in_shard(name, shard)) for shard, state in states for name in state.keys]
+        words = [(shard, name, _in_shard(name, shard)) for shard, state in states for name in _stored_names(state)]
         rows = await self._serialize(args=[name for _, _, name in words]) if words else []
         saved: dict[int, list[tuple[str, int, bytes]]] = defaultdict(list)
         for (shard, name, _), (ttl, payload) in zip(words, rows, strict=True):
@@ -184,6 +184,15 @@ class ManyShards:
             await self.load(states[start : start + AT_ONCE])
             found += [violation async for violation in _AuditOfAllShards(self.store).find()]
         return found
+
+
+def _stored_names(state: ShardState) -> Iterator[str]:
+    """The keys of a state as they are on the server: what is stored of a task beside its record has keys of its own."""
+    yield from state.keys
+    yield "queue:{0}:held"
+    for name in state.keys:
+        if ":task:" in name:
+            yield name.replace(":task:", ":progress:")
 
 
 class _AuditOfAllShards(Audit):

@@ -12,6 +12,7 @@ from core.queue import NewTask, SettleResult, Tube, Tubes
 from core.redis.keys import KEYS
 from tests.model_checking.recorded_log import items
 from tests.support.stack import HOUR, TENANT, Stack, people, person
+from tests.support.stored_tasks import stored_facts
 
 
 @pytest.mark.row("K-43")
@@ -136,7 +137,7 @@ async def test_a_kept_ended_task_has_no_token_and_no_owner(stack: Stack) -> None
     (task,) = await stack.take()
     await stack.queue.cancel(task_id)
     await stack.queue.settle(task)
-    kept = await stack.store.command("HKEYS", KEYS["task"].at(0, task.id))
+    kept = await stored_facts(stack.redis, task.id)
     assert not {"token", "owner", "cancel"} & set(kept)
     await stack.queue.purge()
 
@@ -157,7 +158,7 @@ async def test_a_returned_task_has_no_token_and_no_owner(stack: Stack) -> None:
     await stack.queue.put("t", "")
     (task,) = await stack.take()
     await stack.queue.settle(task, result=SettleResult.RETRY)
-    kept = await stack.store.command("HKEYS", KEYS["task"].at(0, task.id))
+    kept = await stored_facts(stack.redis, task.id)
     assert not {"token", "owner"} & set(kept)
 
 
@@ -165,7 +166,7 @@ async def test_a_release_of_the_only_attempt_leaves_no_count(stack: Stack) -> No
     await stack.queue.put("t", "")
     (task,) = await stack.take()
     await stack.queue.release(task)
-    assert not await stack.redis.hexists(KEYS["task"].at(0, task.id), "attempts")
+    assert "attempts" not in await stored_facts(stack.redis, task.id)
 
 
 async def test_the_order_key_of_a_rescheduled_delivery_expires_at_the_new_time(stack: Stack) -> None:

@@ -19,8 +19,8 @@ SAMPLE = (
     ("shared/claiming.lua", "redis_call('ZADD', Key.lease(), unpack(page.leases))"),
     ("shared/lane.lua", "redis_call('ZPOPMIN', Key.lane(tube, lane))"),
     ("shared/task.lua", "redis_call('ZADD', Key.due(), due, id)"),
-    ("shared/due.lua", "redis_call('HMGET', Key.task(id), 'attempts', 'max', 'cancel')"),
-    ("queue/release.lua", "redis_call('HEXISTS', Key.task(id), 'cancel')"),
+    ("shared/task.lua", "redis_call('HSET', Key.progress(id), 'allowed', most)"),
+    ("queue/release.lua", "redis_call('HEXISTS', Key.progress(id), 'cancel')"),
     ("queue/put.lua", "redis_call('ZADD', Key.puts(client), call, call)"),
 )
 """Calls on which a lane, a lease, a due time, a cancel or a repeated put depends."""

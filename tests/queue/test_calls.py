@@ -11,6 +11,7 @@ from core.model.states import TaskState
 from core.queue import CallFailed, Failed, QueueClient, Tube
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import HOUR, Stack
+from tests.support.stored_tasks import stored_facts
 from tests.support.waiting import until
 from tests.support.workshop import SOON, Workshop, echo, returning
 
@@ -93,8 +94,8 @@ async def test_several_clients_wait_for_the_end_of_a_task_put_by_another(stack: 
 
 
 async def _waits(stack: Stack, task_id: str, count: int) -> bool:
-    clients = await stack.redis.hget(f"queue:{{0}}:task:{task_id.partition('.')[2]}", "reply")
-    return len(str(clients).split()) == count
+    facts = await stored_facts(stack.redis, task_id.partition(".")[2])
+    return len(facts.get("reply", "").split()) == count
 
 
 @pytest.mark.row("K-36")

@@ -127,7 +127,7 @@ async def test_other_tasks_are_served_while_the_many_tasks_of_a_user_are_cancell
 
 @pytest.mark.row("K-09")
 async def test_a_task_put_during_a_cancel_is_not_cancelled(stack: Stack) -> None:
-    await stack.queue.put_many("t", [NewTask("old", user="u")] * 300)
+    await stack.queue.put_many("t", [NewTask("old", user="u")] * 3000)
     cancelling = asyncio.create_task(stack.queue.cancel_by(TaskFilter(user="u")))
     await asyncio.sleep(0)
     while not (await stack.queue.stats()).tubes["t"].cancelled:

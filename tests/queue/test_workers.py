@@ -62,7 +62,7 @@ async def test_leases_are_extended_after_the_server_lost_its_functions(stack: St
     before = await stack.redis.zscore("queue:{0}:lease", task.id)
     await stack.redis.function_flush()
     heartbeat = Heartbeat(stack.store, timedelta(seconds=1), timedelta(hours=1))
-    heartbeat.add(task)
+    heartbeat.add(task, time.monotonic())
     heartbeat.start()
 
     async def is_extended() -> bool:

@@ -318,12 +318,12 @@ def test_every_line_of_a_file_is_mapped_to_it(tmp_path: Path) -> None:
 async def test_a_call_that_failed_leaves_nothing_behind(stack: Stack) -> None:
     """The second task of the page cannot be written: what the page had gathered by then is forgotten."""
     kept = await stack.queue.put("t", "kept", lane="a")
-    await stack.redis.set("queue:{0}:task:broken", "no hash")
+    await stack.redis.set("queue:{0}:lane:t:lane", "no sorted set")
     row = ("{id}", "tenant", "lane", "5", "", "", "", "", "", "", "", "")
-    page = [word.format(id=task) for task in ("first", "broken") for word in row]
-    with pytest.raises(ScriptFault, match=r"lua/shared/new_tasks.lua"):
+    page = [word.format(id=task) for task in ("first", "second") for word in row]
+    with pytest.raises(ScriptFault, match=r"lua/shared/lane.lua"):
         await stack.store.run("put", 0, "client", 1, 1, "t", *page)
-    await stack.redis.delete("queue:{0}:task:broken", "queue:{0}:task:first")
+    await stack.redis.delete("queue:{0}:lane:t:lane")
     await stack.redis.zrem("queue:{0}:tenants:t", "tenant")
     await stack.queue.bury(kept)
     assert await stack.state(kept) == "buried"

@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 from core.audit.audit import Audit
 from core.audit.invariant import Violation
 from core.redis.store import Store
+from tests.support.stored_tasks import read_record, with_hold
 
 _DUMP = """
 local found = {}
@@ -50,7 +51,20 @@ async def dump(url: str) -> Dump:
 async def dump_through(client: Redis) -> Dump:
     """`dump` with a client that does not decode. Values that are not UTF-8 (bitmaps) contain surrogates."""
     rows: list[Any] = await client.eval(_DUMP, 0)
-    return {_text(key): StoredKey(_text(kind), pttl, _value(_text(kind), value)) for key, kind, pttl, value in rows}
+    found = {_text(key): StoredKey(_text(kind), pttl, _value(_text(kind), value)) for key, kind, pttl, value in rows}
+    return _with_whole_tasks(found)
+
+
+def _with_whole_tasks(found: dict[str, StoredKey]) -> Dump:
+    """Each task as one hash of all that is stored of it."""
+    for name in [name for name, kept in found.items() if ":task:" in name and kept.kind == "string"]:
+        shard, _, task_id = name.removeprefix("queue:").partition(":task:")
+        progress = found.pop(f"queue:{shard}:progress:{task_id}", None)
+        holds = found.get(f"queue:{shard}:held")
+        held = holds.value.pop(task_id, None) if holds else None
+        facts = with_hold({**(progress.value if progress else {}), **read_record(found[name].value)}, held)
+        found[name] = StoredKey("hash", found[name].pttl, facts)
+    return {name: kept for name, kept in found.items() if not (name.endswith(":held") and not kept.value)}
 
 
 def _text(raw: bytes) -> str:

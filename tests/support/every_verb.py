@@ -21,6 +21,7 @@ from core.model.people import Group, GroupChange, Supergroup, User, UserChange
 from core.model.quota import Quota
 from core.model.states import Reason, Status
 from core.queue import NewTask, Tube, Tubes
+from core.queue.task import ClaimRequest, Settlement, SettleResult
 from core.redis.store import Argument, Store
 from core.webhooks.event_reader import EventReader, Limits
 from core.webhooks.http_client import WebhookClient
@@ -83,6 +84,8 @@ async def _call_queue_verbs(stack: Stack) -> None:
     await queue.extend(first, HOUR, checkpoint="so far")
     await queue.settle(first)
     await queue.release(second)
+    (third,) = await stack.take(limit=1)
+    await queue.turn(0, [(third, Settlement(SettleResult.RETRY))], ClaimRequest("t", "worker", 0, HOUR, HOUR))
     await queue.bury(ids[6])
     await queue.kick(ids[6])
     await queue.bury(ids[7])
