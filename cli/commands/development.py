@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TextIO
 from xml.etree import ElementTree
 
+from cli import lua_linter
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, no_arguments
 from cli.python_versions import environment_of, further_pythons
 from cli.second_run import run_twice
@@ -28,6 +29,7 @@ STEPS: Sequence[tuple[str, Sequence[str]]] = (
     ("lint", ("-m", "ruff", "check", ".")),
     ("types", ("-m", "mypy", ".")),
     ("layers", ("-c", "from importlinter.cli import import_linter as run; run()", "lint")),
+    ("lua", ("-m", "cli.lua_linter")),
 )
 
 FURTHER_TESTS = ("tests/courier", "tests/couriers", "tests/history", "tests/queue", "-k", "not redis")
@@ -94,8 +96,15 @@ def check(arguments: Namespace) -> int:
     if not suite_passes("test", ["--no-skips", "--durations=20"], arguments.json):
         failed.append("test")
     if failed and not arguments.json:
-        print(f"ada: check failed: {', '.join(failed)}", flush=True)
+        print_failures(failed)
     return FAILURE if failed else SUCCESS
+
+
+def print_failures(failed: Sequence[str]) -> None:
+    """The last lines of a check. As a skipped test is a failure here, so is a step without its program."""
+    if not lua_linter.is_installed():
+        print_step(f"lua skipped: {lua_linter.MISSING}")
+    print(f"ada: check failed: {', '.join(failed)}", flush=True)
 
 
 def passes(name: str, words: Sequence[str], as_json: bool) -> bool:

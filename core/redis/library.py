@@ -84,6 +84,10 @@ _GLOBALS = (
     *("error", "ipairs", "next", "pairs", "pcall", "select", "tonumber", "tostring", "type", "unpack"),
 )
 _LOCALS = ", ".join(name.replace("redis.", "redis_") for name in _GLOBALS)
+_CALL = ("shard", "clock", "now")
+
+# The names that every file may use, besides the modules.
+PROVIDED = (*_LOCALS.split(", "), *_CALL, *CONSTANTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,11 @@ def file_of(name: str) -> str:
     """The file of a function, relative to lua/, for example `queue/claim.lua`."""
     (path,) = _LUA.glob(f"*/{name}.lua")
     return path.relative_to(_LUA).as_posix()
+
+
+def modules() -> dict[str, str]:
+    """The modules of lua/shared by file: `shared/write_buffer.lua` is WriteBuffer."""
+    return {f"{_SHARED}/{part}.lua": _module(part) for part in _parts()}
 
 
 def function(name: str) -> Function:
@@ -229,7 +238,7 @@ def _prelude() -> list[Line]:
     lines = [
         f"local function globals() return {', '.join(_GLOBALS)} end",
         f"local {_LOCALS}",
-        "local shard, clock, now",
+        f"local {', '.join(_CALL)}",
         *(lua_constant(name) for name in CONSTANTS),
         f"local {', '.join(map(_module, parts))} = {', '.join('{}' for _ in parts)}",
         *(key.lua for key in KEYS.values()),

@@ -75,7 +75,8 @@ return function(tenant, entries, suffixes)
     local reached = presence(Key.reached(suffix))
     return {
       suffix, facts, {}, redis_call('ZSCORE', Key.listed(owner), suffix), redis_call('ZSCORE', Key.live(owner), suffix),
-      redis_call('ZSCORE', Key.retained(), owner .. '|' .. suffix), ns and redis_call('ZSCORE', Key.due(), Plan.order_member(suffix)) or false,
+      redis_call('ZSCORE', Key.retained(), owner .. '|' .. suffix),
+      ns and redis_call('ZSCORE', Key.due(), Plan.order_member(suffix)) or false,
       presence(Key.order(suffix)), presence(Key.history(suffix)), presence(Key.outcomes(suffix)), reached,
       reached > 0 and hex(redis_call('GET', Key.reached(suffix)) or '') or '',
     }

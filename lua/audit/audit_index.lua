@@ -9,7 +9,8 @@ return function(index, ids)
   for _, id in ipairs(ids) do
     local task = Record.peek(id) or {}
     reply[#reply + 1] = {
-      id, redis_call('ZSCORE', index, id), task.state or false, task.tube or false, task.tenant or false, task.lane or false, Record.text_of(task.order),
+      id, redis_call('ZSCORE', index, id), task.state or false, task.tube or false, task.tenant or false, task.lane or false,
+      Record.text_of(task.order),
     }
   end
   return reply

@@ -27,25 +27,26 @@ return function(suffix, tenant, whole, entries)
     end
   end
 
+  -- Returns the parcels whose worker was lost, each with its task, and the number of their open entries.
   local function lost_parcels()
-    local found, entries = {}, 0
+    local found, left = {}, 0
     for _, channel_plan in ipairs(plan) do
       for n = 1, #channel_plan.parcels do
         local id = Plan.parcel_id(suffix, channel_plan.channel, n - 1)
         local task = Record.read(id)
         if task and task.state ~= 'taken' and redis_call('HEXISTS', Key.progress(id), 'lost') == 1 then
           found[#found + 1] = { id, task }
-          entries = entries + task.left
+          left = left + task.left
         end
       end
     end
-    return found, entries
+    return found, left
   end
 
   -- Ends entries of lost workers before the delivery is cancelled, if they are too many for one call. Returns whether it did.
   local function closed_a_page()
-    local lost, entries = lost_parcels()
-    if entries <= Parcels.closable or #lost == 1 then return false end
+    local lost, left = lost_parcels()
+    if left <= Parcels.closable or #lost == 1 then return false end
     for n = 1, #lost - 1 do
       if Parcels.may_close() then Parcels.close_unclear(lost[n][1], lost[n][2]) end
     end

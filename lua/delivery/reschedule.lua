@@ -28,5 +28,6 @@ return function(suffix, tenant, due, asked)
   else
     Parcels.release_delivery(suffix)
   end
-  return { 'moved', redis_call('HGET', history, 'state'), string.format('%.0f', due), fields[4], asked and string.format('%.0f', asked) or '' }
+  local asked_text = asked and string.format('%.0f', asked) or ''
+  return { 'moved', redis_call('HGET', history, 'state'), string.format('%.0f', due), fields[4], asked_text }
 end

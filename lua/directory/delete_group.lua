@@ -9,7 +9,9 @@ return function(tenant, id)
   if ImportLock.import_runs(tenant) and redis_call('HEXISTS', Key.groups(tenant), id) == 1 then return { 'importing' } end
   redis_call('HDEL', Key.groups(tenant), id)
   redis_call('ZREM', Key.groupids(tenant), id)
-  for _, supergroup in ipairs(redis_call('ZRANGE', Key.wholes(tenant, id), 0, -1)) do redis_call('ZREM', Key.parts(tenant, supergroup), id) end
+  for _, supergroup in ipairs(redis_call('ZRANGE', Key.wholes(tenant, id), 0, -1)) do
+    redis_call('ZREM', Key.parts(tenant, supergroup), id)
+  end
   redis_call('DEL', Key.wholes(tenant, id))
   Groups.remove_owners(tenant, 'group:' .. id)
   local members = Key.members(tenant, id)

@@ -4,7 +4,8 @@
 -- EVENTS  none
 
 local VIEWED = {
-  'state', 'tube', 'tenant', 'lane', 'kind', 'user', 'tags', 'priority', 'order', 'due', 'expires', 'attempts', 'owner', 'history', 'body', 'ended',
+  'state', 'tube', 'tenant', 'lane', 'kind', 'user', 'tags', 'priority', 'order', 'due', 'expires', 'attempts', 'owner', 'history', 'body',
+  'ended',
 }
 local PROGRESS = { 'left', 'checkpoint', 'cancel', 'answer' }
 

@@ -39,7 +39,8 @@ return function(name, kind, id)
 
   keep_aside()
   if id ~= '' and not Record.read(id) and #Repair.changes > 0 then
-    for index, key in pairs({ due = Key.due(), lease = Key.lease(), expires = Key.expires(), buried = Key.buried(), finished = Key.finished() }) do
+    local indexes = { due = Key.due(), lease = Key.lease(), expires = Key.expires(), buried = Key.buried(), finished = Key.finished() }
+    for index, key in pairs(indexes) do
       Repair.leave_index(key, index, id)
     end
     close_lost_parcel()

@@ -6,7 +6,8 @@
 -- INVARIANT I2, I3
 
 return function(tube, lane, id)
-  if id ~= '' and redis_call('ZSCORE', Key.lane(tube, lane), id) and not Repair.belongs(id, tube, lane) then Repair.drop_member(tube, lane, id) end
+  local is_behind = id ~= '' and redis_call('ZSCORE', Key.lane(tube, lane), id)
+  if is_behind and not Repair.belongs(id, tube, lane) then Repair.drop_member(tube, lane, id) end
   Repair.repair_lane(tube, lane)
   return Repair.changes
 end

@@ -43,7 +43,11 @@ return function(id)
     end
     Repair.leave_index(Key.finished(), 'finished', id)
     local expiring = task.expires and (state == 'waiting' or state == 'ready')
-    if expiring then Repair.enter_index(Key.expires(), 'expires', id, task.expires) else Repair.leave_index(Key.expires(), 'expires', id) end
+    if expiring then
+      Repair.enter_index(Key.expires(), 'expires', id, task.expires)
+    else
+      Repair.leave_index(Key.expires(), 'expires', id)
+    end
   end
 
   local function repair_offer()

@@ -21,7 +21,9 @@ local function outcomes_in(suffix, channel, n, wanted)
   local is_alive = Record.read(Plan.parcel_id(suffix, channel, n)) ~= nil
   local items, found = {}, {}
   for _, entry in ipairs(cjson.decode(text)[2]) do
-    if wanted[entry[2]] then items[#items + 1] = { recipient = Unclear.recipient_in(entry, text), number = entry[2], contact = entry[3] } end
+    if wanted[entry[2]] then
+      items[#items + 1] = { recipient = Unclear.recipient_in(entry, text), number = entry[2], contact = entry[3] }
+    end
   end
   for n_th, stored in ipairs(Outcome.stored_outcomes(suffix, channel, items)) do
     local one, status = found[items[n_th].number] or { at = 0 }, Outcome.status_in(stored)

@@ -51,7 +51,8 @@ end
 -- Returns whether a recipient was reached in another channel; needed only when a report takes a `sent` back.
 local function reached_elsewhere(suffix, recipient, channel)
   for _, other in ipairs(Plan.channels_of(suffix)) do
-    local contact, value = 0, nil
+    local contact = 0
+    local value
     repeat
       value = other ~= channel and redis_call('HGET', Key.outcomes(suffix), Outcome.field_of(recipient, other, contact))
       if value and REACHED[Outcome.status_in(value)] then return true end
@@ -131,7 +132,8 @@ function Outcome.record(suffix, channel, raw_items, forced)
       local attempts = item.attempts >= 0 and item.attempts or attempts_in(stored[n])
       -- A delivery report does not know what was not shown.
       local not_shown = item.not_shown or (forced and '' or not_shown_in(stored[n]))
-      local value = new .. '|' .. item.reason .. '|' .. string.format('%.0f|%.0f|%.0f|', now, version, attempts) .. item.reference .. not_shown
+      local numbers = string.format('%.0f|%.0f|%.0f', now, version, attempts)
+      local value = new .. '|' .. item.reason .. '|' .. numbers .. '|' .. item.reference .. not_shown
       fields[#fields + 1] = field
       fields[#fields + 1] = value
       changes[#changes + 1] = item.type .. item.recipient .. '\t' .. channel .. '\t' .. value

@@ -21,7 +21,8 @@ function Quota.quota_wait(tenant, suffix, limit, period)
   return used < limit and 0 or Quota.wait_for(sends, period, limit), used
 end
 
--- Counts a send. Returns how many are used now, and the ms until the first of them leaves the window. If none was used, the key has expired.
+-- Counts a send. Returns how many are used now, and the ms until the first of them leaves the window. If none was used, the key has
+-- expired.
 function Quota.count_send(tenant, suffix, limit, period, used)
   local sends, _, ns = sends_of(tenant, suffix), Plan.split_suffix(suffix)
   if used > 0 then redis_call('ZREMRANGEBYSCORE', sends, '-inf', string.format('%.0f', now - period)) end
