@@ -61,14 +61,15 @@ end
 local function attach_parcel(reply, id, suffix, place)
   local channel, n = string.match(id, '%.([^.]+)%.(%d+)$')
   local fields = Damaged.read_hash(Key.history(suffix), 'parcel:' .. channel .. ':' .. n, 'text', 'closed', 'content')
-  reply[13], reply[14], reply[15], reply[16], reply[17] = suffix, fields[1] or '', fields[2] or '', fields[3] or '', place and string.format('%.0f', place) or ''
+  reply[13], reply[14], reply[15], reply[16] = suffix, fields[1] or '', fields[2] or '', fields[3] or ''
+  reply[17] = place and string.format('%.0f', place) or ''
   reply[18] = fields[4] or nil
 end
 
--- What a claim has given so far. What many tasks write to the same keys is written once, after the last.
+-- The tasks that a claim has taken so far. What many tasks write to the same keys is written once, after the last.
 local function new_page() return { tasks = {}, entries = 0, expired = 0, token = 0, held = {}, leases = {}, disarmed = {} } end
 
--- What earlier attempts have left behind: checkpoint, open entries, ms of the first claim after which the worker was lost.
+-- Returns what earlier attempts have left behind: checkpoint, open entries, ms of the first claim after which the worker was lost.
 local function progress_of(id, task)
   if not task.tried and not task.history then return { false, false, false } end
   return Damaged.read_hash(Key.progress(id), 'checkpoint', 'left', 'started')

@@ -19,7 +19,8 @@ function Damaged.read_text(key)
   return false
 end
 
--- Returns the fields of a hash; each is false if there is no such key, or one of another type (then also true).
+-- Returns the fields of a hash; each is false if there is no such key. If the key has another type, all are false, and the second
+-- result is true.
 function Damaged.peek_hash(key, ...)
   local fields = redis_pcall('HMGET', key, ...)
   if not Damaged.is_wrong_type(fields) then return fields end

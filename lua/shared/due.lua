@@ -52,7 +52,7 @@ local function promote_page(page)
   return #page == Due.PAGE
 end
 
--- Takes a task back whose lease ran out: its worker died or froze. After its last attempt it is buried (K-43). Returns whether it is left
+-- Takes back a task whose lease ran out: its worker died or froze. After its last attempt it is buried (K-43). Returns whether it is left
 -- for the next tick.
 local function reclaim(id)
   local task = Record.read(id)

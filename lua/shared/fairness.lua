@@ -1,4 +1,4 @@
--- fairness: what is takeable is offered under its tenant, and tenants take turns
+-- fairness: offers what is takeable under its tenant; tenants take turns
 -- A lane is offered as `@lane` with the score of its first task; a task without a lane is offered as itself.
 
 -- Priority first, then the order of submission: one step of priority outweighs every order.
@@ -42,7 +42,7 @@ function Fairness.withdraw(tube, tenant, member)
   if redis_call('EXISTS', key) == 0 and not (offers and next(offers)) then redis_call('ZREM', Key.tenants(tube), tenant) end
 end
 
--- What one call gathers is forgotten at the begin of the next.
+-- A new call forgets which bells the call before has rung.
 function Fairness.begin()
   rung = {}
 end

@@ -1,7 +1,7 @@
 -- index: the indexes by which live tasks are found
 
--- Calls `visit(field, value, id, task)` for each index of a task: only what sets it apart, so not the default tenant. Parcels are found
--- through their delivery and are in no index.
+-- Calls `visit(field, value, id, task)` for each index of a task. The default tenant has no index. Parcels are found through their
+-- delivery and are in no index.
 function Index.each_index(id, task, visit)
   if task.tenant ~= 'default' then visit('tenant', task.tenant, id, task) end
   if task.kind then visit('kind', task.kind, id, task) end

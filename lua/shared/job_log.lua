@@ -2,7 +2,7 @@
 
 local MOST_LINES = 1000
 
--- Returns the number of the last line. What is no list is the log of an earlier version, which is dropped.
+-- Returns the number of the last line. A key that is no list is the log of an earlier version and is dropped.
 local function last_number(key)
   local last = redis_pcall('LINDEX', key, -1)
   if type(last) == 'table' then

@@ -40,7 +40,7 @@ local function add_task(id, task, order)
   return 'waiting'
 end
 
--- The lanes that these tasks enter at once, in which they could overtake tasks that fell due while no worker was there.
+-- Returns the lanes that these tasks enter at once, in which they could overtake tasks that fell due while no worker was there.
 local function lanes_entered(rows)
   local lanes = {}
   for n = 1, #rows, #NEW_TASK + 1 do

@@ -1,4 +1,4 @@
--- outcome: writes the outcomes of recipients into the history and what follows from them
+-- outcome: writes the outcomes of recipients, and what follows from them, into the history
 -- A stored outcome is `status|reason|at ms|version|attempts|reference`. An outcome that was never stored is `queued` while its channel
 -- is open; after that it is the end of the delivery (cancelled, expired). Where the channel could not show all of the content, a list of
 -- that follows: `…|reference<1F>["inline",…]`.

@@ -10,7 +10,7 @@ local function place_parcel(id, task, place)
   Timers.await_moment(now, id)
 end
 
--- `place`: of the channel in the order of the delivery.
+-- Stores a parcel as a task. `place`: that of its channel in the delivery, from 1.
 function Parcels.add_parcel(suffix, facts, channel, n, size, place)
   local id = Plan.parcel_id(suffix, channel, n)
   local task = {
@@ -129,7 +129,7 @@ function Parcels.close_items(id, task, items)
   if task.place and closed ~= 0 then Parcels.wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
 end
 
--- The unclear entries that a script may still close. Once they are used up, it leaves further parcels to the next call.
+-- Returns whether this call may still close unclear entries. If not, it leaves further parcels to the next call.
 function Parcels.may_close() return Parcels.closable > 0 end
 
 -- Ends the entries that may have been sent.
@@ -163,7 +163,7 @@ function Parcels.cancel_task(id, task)
   if task.history then Parcels.close_parcel(id, task, 'cancelled') else Task.finish(id, task, 'cancelled') end
 end
 
--- What one call gathers is forgotten at the begin of the next.
+-- The number of unclear entries that one call may close.
 function Parcels.begin()
   Parcels.closable = 500
 end

@@ -1,4 +1,4 @@
--- rate: what is known of the rate at which a provider accepts the calls of an account (docs/decisions/0030)
+-- rate: the rate at which a provider accepts the calls of an account, as learned so far (docs/decisions/0030)
 -- `rate`: calls per second from now on. `limit`: the rate refused last. `next`: the ms of the next free call. Calls are counted by the
 -- second: `calls` in `second`, `before` in the one before it.
 

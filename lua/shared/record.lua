@@ -29,7 +29,8 @@ end
 
 local function encoded(task)
   local lane = task.lane and escaped(task.lane) or ''
-  return escaped(task.tube) .. '\t' .. lane .. '\t' .. string.format('%.0f', task.order) .. '\t' .. rest_of(task) .. '\n' .. (task.body or '')
+  return escaped(task.tube) .. '\t' .. lane .. '\t' .. string.format('%.0f', task.order)
+    .. '\t' .. rest_of(task) .. '\n' .. (task.body or '')
 end
 
 local function decoded(text)
@@ -138,7 +139,7 @@ end
 -- Returns the attempts made, the one under way included.
 function Record.attempts_of(task) return (task.attempts or 0) + (task.token and 1 or 0) end
 
--- Returns a task as `stored_task` does and writes nothing; nil if there is none, {} if its record cannot be read.
+-- Returns a task as `Record.stored` does, but sets no key aside; nil if there is none, {} if its record cannot be read.
 function Record.peek(id)
   local text = redis_pcall('GET', Key.task(id))
   if Damaged.is_wrong_type(text) then return nil end
@@ -152,7 +153,7 @@ function Record.text_of(value)
   return value or false
 end
 
--- What one call gathers is forgotten at the begin of the next.
+-- A new call forgets what the call before has read and written.
 function Record.begin()
   Record.records = {}
   Record.holds = {}

@@ -1,4 +1,4 @@
--- repair: steps of a repair. Each looks again and changes only what is still wrong; `changes` lists what was changed
+-- repair: steps of a repair. Each reads the data again and changes only what is still wrong; `changes` lists what was changed
 
 function Repair.note(what) Repair.changes[#Repair.changes + 1] = what end
 
@@ -70,7 +70,7 @@ function Repair.repair_lane(tube, lane)
   end
 end
 
--- What one call gathers is forgotten at the begin of the next.
+-- A new call forgets the changes of the call before.
 function Repair.begin()
   Repair.changes = {}
 end

@@ -7,7 +7,7 @@ local function settle_parcel(id, task, outcomes)
   if task.left > 0 then Parcels.close_skipped(id, task) end
 end
 
--- Whether a task has had all its attempts. A parcel has no limit of its own: each of its entries has one.
+-- Returns whether a task has had all its attempts. A parcel has no limit of its own: each of its entries has one.
 local function spent(id, task)
   local allowed = task.history and task.attempts + 1 or Task.most_attempts(task.tube, task.max)
   if task.attempts >= allowed then return true end
@@ -69,7 +69,7 @@ local function settle_one(attempt)
   return final
 end
 
--- The attempt whose words begin at `n`.
+-- Returns the attempt whose words begin at `n`.
 local function attempt_at(words, n)
   return {
     id = words[n], token = words[n + 1], result = words[n + 2], due = tonumber(words[n + 3]), checkpoint = words[n + 4],

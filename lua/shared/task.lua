@@ -1,6 +1,9 @@
 -- task: reads a task and moves it from one state to another
 
+-- By tube and name, what this call has read.
 local options
+
+-- Returns an option of a tube as text, false if it is not set.
 function Task.option(tube, name)
   local known = options[tube] or {}
   options[tube] = known
@@ -8,6 +11,7 @@ function Task.option(tube, name)
   return known[name]
 end
 
+-- `own`: the limit of the task itself, if it has one.
 function Task.most_attempts(tube, own)
   return tonumber(own or Task.option(tube, 'attempts') or redis_call('HGET', Key.settings(), 'max_attempts') or '10')
 end
@@ -22,7 +26,7 @@ function Task.turn_to(task, state)
   task.state = state
 end
 
--- Ends an attempt that counts, and after which the task goes on.
+-- Ends an attempt, which counts; the task goes on.
 function Task.stop_attempt(id, task)
   task.attempts, task.tried = Record.attempts_of(task), true
   Record.free(id, task)
@@ -113,7 +117,7 @@ function Task.park(id, task, due)
   Task.give_back(id, task)
 end
 
--- Lays a task aside until a person looks at it; its lane goes on.
+-- Sets a task aside until a person looks at it; its lane goes on.
 function Task.bury(id, task)
   unplace(id, task)
   Index.note_aside(id, task)
@@ -123,7 +127,7 @@ function Task.bury(id, task)
   Counts.count(task.tube, 'buried')
 end
 
--- What one call gathers is forgotten at the begin of the next.
+-- A new call reads the options again: they may have changed.
 function Task.begin()
   options = {}
 end

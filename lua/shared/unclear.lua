@@ -24,6 +24,7 @@ local function entries_of_lost_claim(id, task, lost, checkpoint)
   return found, text
 end
 
+-- Returns the items whose stored outcome is open; with `only_sending`, those that are `sending`.
 function Unclear.only_open(task, items, only_sending)
   local found = {}
   for n, stored in pairs(Outcome.stored_outcomes(task.history, task.tube, Outcome.read_items(items))) do
@@ -50,7 +51,9 @@ function Unclear.unclear_items(id, task)
   return items
 end
 
+-- What `unclear_items` returned in this call: task → `number:contact` → item.
 local unclear_by_entry
+
 -- Returns the outcome of an entry that is cancelled: unknown where it may have been sent.
 function Unclear.cancelled_item(id, task, item)
   if not unclear_by_entry[id] then
@@ -63,7 +66,7 @@ function Unclear.cancelled_item(id, task, item)
   return unclear_by_entry[id][item[3] .. ':' .. item[4]] or item
 end
 
--- What one call gathers is forgotten at the begin of the next.
+-- A new call reads the unclear entries again.
 function Unclear.begin()
   unclear_by_entry = {}
 end

@@ -1,9 +1,11 @@
--- write_buffer: a script of many tasks gathers its writes until its end
+-- write_buffer: a call that changes many tasks gathers its writes until its end
 -- One command with many members costs less than many commands, in the server and in the append-only file. A gathered write is not read
 -- again before it is written, except by functions that look here first: `fronts` of lanes, `offers` by key, and tasks (record.lua).
 
 function WriteBuffer.gather()
-  WriteBuffer.gathered = { sums = {}, commands = {}, latest = {}, texts = {}, freed = {}, deleted = {}, fronts = {}, offers = {}, kinds = {} }
+  WriteBuffer.gathered = {
+    sums = {}, commands = {}, latest = {}, texts = {}, freed = {}, deleted = {}, fronts = {}, offers = {}, kinds = {},
+  }
 end
 
 -- Adds to the count `name` of a tube.
@@ -116,7 +118,7 @@ function WriteBuffer.write_gathered()
   for kind in pairs(all.kinds) do WriteBuffer.drop_kind(kind) end
 end
 
--- What one call gathers is forgotten at the begin of the next.
+-- A new call forgets what a call that failed has gathered.
 function WriteBuffer.begin()
   WriteBuffer.gathered = false
 end

@@ -105,6 +105,13 @@ def test_a_function_reads_no_other_clock_than_the_preludes_and_no_random_numbers
     assert not re.search(r"'TIME'|math\.random|os\.", body_of(path))
 
 
+@pytest.mark.parametrize("file", library.modules())
+def test_another_file_uses_each_function_of_a_module(file: str) -> None:
+    others = "".join(body_of(path) for path in FILES if path != LUA / file)
+    functions = set(re.findall(r"^function (\w+\.\w+)", body_of(LUA / file), re.MULTILINE))
+    assert {one for one in functions if not re.search(rf"\b{one}\b", others)} <= {f"{library.modules()[file]}.begin"}
+
+
 def test_every_name_in_drains_is_a_function() -> None:
     assert set(library.names()) >= library.DRAINS
 
