@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 
 from core.errors import LayoutUnknown, ScriptFault, StoreFull
 from core.redis.connection import Connection, Reply, encoded
-from core.redis.keys import KEYS, LAYOUT
+from core.redis.keys import KEYS, LAYOUT, MIGRATED, MIGRATING
 from core.redis.notifications import SETTING, Notifications, ensure_notifications, merged_flags
 from core.redis.refusals import explained
 from core.redis.store import Store
@@ -102,18 +102,28 @@ async def check_layout(store: Store) -> None:
     """Called at every start before anything is written. Raises LayoutUnknown (docs/decisions/0020)."""
     for shard in range(store.shards):
         found = await layout_of(store, shard)
-        if found not in (None, LAYOUT):
-            raise LayoutUnknown(
-                f"{LayoutUnknown.code}: the data on this server has layout {found}, this version of Ada works with "
-                f"{LAYOUT}. Start the version that wrote it, or give this version its own server or database."
-            )
+        if found not in (None, str(LAYOUT)):
+            raise LayoutUnknown(f"{LayoutUnknown.code}: {explained_layout(found)}")
 
 
-async def layout_of(store: Store, shard: int) -> int | None:
+def explained_layout(found: str) -> str:
+    """Why data of this layout are refused, and what to do. Pure."""
+    if found == MIGRATING:
+        return (
+            "the data on this server are being migrated, or their migration was interrupted. "
+            "Wait for its end, or run `./ada migrate` again."
+        )
+    known = f"the data on this server has layout {found}, this version of Ada works with {LAYOUT}."
+    if found == str(MIGRATED):
+        return f"{known} Stop all processes of the version that wrote it, then run `./ada migrate`."
+    return f"{known} Start the version that wrote it, or give this version its own server or database."
+
+
+async def layout_of(store: Store, shard: int) -> str | None:
     """The layout of a shard's data; None if there is no data. Data older than this number has layout 1."""
     if found := await store.command("GET", KEYS["layout"].at(shard)):
-        return int(found) if found.isdecimal() else 0
-    return 1 if await store.command("EXISTS", KEYS["counters"].at(shard)) else None
+        return str(found)
+    return "1" if await store.command("EXISTS", KEYS["counters"].at(shard)) else None
 
 
 async def sign_layout(store: Store) -> None:
