@@ -61,12 +61,17 @@ async def server_of(settings: Settings) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def embedded_server(directory: Path) -> AsyncIterator[str]:
-    supervisor = Supervisor(lambda name, line: print(f"{name}: {line}", file=sys.stderr, flush=True))
+    supervisor = Supervisor(print_warning)
     with locked(directory) as lock:
         try:
             yield (await start_valkey(supervisor, directory, lock)).url
         finally:
             await supervisor.stop()
+
+
+def print_warning(name: str, line: str) -> None:
+    if line != "ready":
+        print(f"{name}: {line}", file=sys.stderr, flush=True)
 
 
 def print_done(done: Migration | None, seconds: float, as_json: bool) -> None:

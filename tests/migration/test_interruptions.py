@@ -11,7 +11,7 @@ from redis import Redis
 
 from cli.main import main
 from core.errors import LayoutUnknown
-from core.redis.keys import LAYOUT, MIGRATING
+from core.redis.keys import LAYOUT, MIGRATED, MIGRATING
 from core.redis.migration import PAGE, Migration, migrate
 from core.redis.server_checks import sign_layout
 from core.redis.store import Argument, Store
@@ -140,6 +140,15 @@ async def test_two_migrations_at_once_convert_each_task_once(server: Server) -> 
     assert await content(server) == wanted
 
 
+async def test_a_migration_that_is_late_does_not_mark_data_that_another_has_converted(server: Server) -> None:
+    load(server.url)
+    store = await Store.open(server.url)
+    await migrate(store)
+    assert await store.run("migrate_layout", 0, str(MIGRATED), MIGRATING) == str(LAYOUT)
+    assert not await is_refused(server)
+    await store.close()
+
+
 def run_ada(monkeypatch: pytest.MonkeyPatch, data: Path, url: str, *args: str) -> int:
     monkeypatch.setenv("ADA_DATA", str(data))
     monkeypatch.setenv("ADA_REDIS_URL", url)
@@ -174,7 +183,9 @@ def test_the_command_starts_the_embedded_server_for_itself(
     load(own_server.url)
     own_server.stop()
     assert run_ada(monkeypatch, tmp_path, "") == 0
-    assert f"{TASKS} tasks" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert f"{TASKS} tasks" in printed.out
+    assert printed.err == ""
     own_server.start()
     with Redis.from_url(own_server.url, decode_responses=True) as client:
         assert client.get("layout:{0}") == str(LAYOUT)
