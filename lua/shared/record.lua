@@ -6,6 +6,8 @@ local REST = {
   'tenant', 'priority', 'state', 'due', 'expires', 'kind', 'max', 'user', 'tags', 'reply', 'history', 'place', 'attempts', 'tried', 'aside',
   'ended',
 }
+-- Times are stored as text: JSON would keep 14 digits of them.
+local TIMES = { due = true, expires = true }
 local USUAL = { tenant = 'default', priority = 5, state = 'ready' }
 
 local function hex_of(byte) return string.format('%%%02x', string.byte(byte)) end
@@ -21,7 +23,7 @@ local function rest_of(task)
     local value = task[name]
     if value and value ~= USUAL[name] and value ~= 'taken' then
       rest = rest or {}
-      rest[name] = value
+      rest[name] = TIMES[name] and string.format('%.0f', value) or value
     end
   end
   return rest and cjson.encode(rest) or ''
@@ -40,7 +42,7 @@ local function decoded(text)
     tenant = 'default', priority = 5, state = 'ready', token = nil, started = nil, owner = nil,
   }
   if rest ~= '' then
-    for name, value in pairs(cjson.decode(rest)) do task[name] = value end
+    for name, value in pairs(cjson.decode(rest)) do task[name] = TIMES[name] and tonumber(value) or value end
   end
   return task
 end

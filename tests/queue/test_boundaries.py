@@ -1,11 +1,13 @@
 """The last allowed value and the first refused one, and counts around the size of a page."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from core.errors import Invalid
 from core.queue import CancelResult, NewTask, Settlement, TaskFilter, Tube, Tubes
+from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, Stack
 
 
@@ -78,3 +80,21 @@ async def test_a_filter_by_tenant_leaves_equal_tasks_of_another_tenant(stack: St
     assert [task.id for task in page.tasks] == [ours]
     assert await stack.queue.cancel_by(TaskFilter(tenant="uni", user="u")) == CancelResult(1, 0)
     assert await stack.finish_all() == ["theirs", "theirs"]
+
+
+@on_both_servers
+async def test_a_task_due_in_the_year_9999_keeps_its_times_to_the_millisecond(stack: Stack) -> None:
+    last = datetime(9999, 12, 31, 23, 59, 59, 998_000, tzinfo=UTC)
+    task_id = await stack.queue.put("t", "late", due=last, expires=last + timedelta(milliseconds=1))
+    await stack.audit()
+    task = await stack.queue.peek(task_id)
+    assert (task.due, task.expires) == (253_402_300_799_998, 253_402_300_799_999)
+
+
+@pytest.mark.parametrize("name", ["tab\tand line\n", "100 %", "%41", "0", "Аня 🦉", "\x01", "a" * 5000])
+async def test_a_tube_and_a_lane_may_have_any_name(stack: Stack, name: str) -> None:
+    task_id = await stack.queue.put(name, "body\n\tof two lines", lane=name)
+    await stack.audit()
+    task = await stack.queue.peek(task_id)
+    assert (task.tube, task.lane, task.body) == (name, name, "body\n\tof two lines")
+    assert await stack.finish_all(name) == ["body\n\tof two lines"]
