@@ -103,6 +103,7 @@ class Worker:
         self._wake = asyncio.Event()
         self._stopping = False
         self._kept_timers: set[int] = set()  # shards
+        self._first_shard = -1
         self.claims = 0
 
     async def run(self) -> None:
@@ -160,12 +161,17 @@ class Worker:
             self._wake.set()
 
     async def _claim_all(self) -> float:
-        """Claim in every shard. Returns how many seconds to sleep."""
+        """Claim in every shard, each time in another one first. Returns how many seconds to sleep."""
         try:
-            return min([await self._claim(shard) for shard in range(self._store.shards)])
+            return min([await self._claim(shard) for shard in self._shards_in_turn()])
         except StoreError as fault:
             log.warning("%s: no claim, next try in %s s: %s", self._tube, _RETRY_CLAIM, fault)
             return _RETRY_CLAIM
+
+    def _shards_in_turn(self) -> list[int]:
+        shards = list(range(self._store.shards))
+        self._first_shard = (self._first_shard + 1) % len(shards)
+        return shards[self._first_shard :] + shards[: self._first_shard]
 
     async def _claim(self, shard: int) -> float:
         started = asyncio.get_running_loop().time()
@@ -178,8 +184,10 @@ class Worker:
         return self._seconds_to_sleep(claim) - (asyncio.get_running_loop().time() - started)
 
     async def _settle_page(self, shard: int, ends: Sequence[tuple[Task, Settlement]]) -> Sequence[Settled]:
-        """Settle attempts. A worker without room claims as many tasks in the same step."""
-        if self._stopping or self._has_room():
+        """Settle attempts. A worker without room claims as many tasks in the same step, unless other shards have their
+        turn first.
+        """
+        if self._stopping or self._has_room() or self._store.shards > 1:
             return await self._queue.settle_page(shard, ends)
         started = asyncio.get_running_loop().time()
         entries = sum(self._open_entries.get((task.shard, task.token), 0) for task, _ in ends)

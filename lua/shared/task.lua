@@ -1,4 +1,4 @@
--- task: reads a task and moves it from one state to another
+-- task: moves a task from one state to another
 
 -- By tube and name, what this call has read.
 local options

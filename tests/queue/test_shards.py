@@ -1,5 +1,6 @@
 """A queue over several shards behaves as one queue: throttles, cancelling, search, pace, weights, statistics."""
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
@@ -9,8 +10,10 @@ import pytest
 
 from core.errors import Invalid, NotFound
 from core.queue import CancelResult, Claim, NewTask, Settlement, Task, TaskFilter, Tube, Tubes
+from core.queue.worker import Worker, WorkerOptions
 from tests.support.servers import Server
 from tests.support.stack import FLOOR, HOUR, LEASE, Stack
+from tests.support.waiting import until
 
 SHARDS = (0, 1, 2)
 MINUTE = timedelta(minutes=1)
@@ -185,3 +188,21 @@ async def test_statistics_kick_and_purge_cover_every_shard(stack: Stack) -> None
     assert await stack.queue.kick_some("t", 2) == 1
     assert await stack.queue.purge("t") == 6
     assert (await stack.queue.stats()).finished == 0
+
+
+async def test_a_long_backlog_in_one_shard_does_not_hold_up_the_others(stack: Stack) -> None:
+    await stack.queue.put_many("t", [NewTask("0")] * 200, shard=0)
+    await stack.queue.put_many("t", [NewTask("2")] * 5, shard=2)
+    handled: list[str] = []
+
+    async def handle(task: Task, claim: Claim) -> Settlement:
+        handled.append(task.body)
+        return Settlement()
+
+    worker = Worker(stack.store, "t", handle, options=WorkerOptions(max_tasks=1, max_entries=1))
+    running = asyncio.create_task(worker.run())
+    await until(lambda: handled.count("2") == 5)
+    worker.stop()
+    await running
+    assert handled.count("0") < 100
+    await stack.finish_all()
