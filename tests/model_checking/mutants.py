@@ -1,5 +1,5 @@
-"""Mutants of the functions: in each, one `redis_call(…)`, `WriteBuffer.write(…)` or `WriteBuffer.forget(…)` of lua/ is
-left out.
+"""Mutants of the functions: in each, one call of `redis_call`, `WriteBuffer.write`, `Record.save`, `Record.forget` or
+`Record.free` in lua/ is left out.
 
 A statement becomes an empty block. An expression becomes the neutral reply of its command (nothing found).
 """
@@ -14,8 +14,8 @@ from pathlib import Path
 from core.redis import library
 
 LUA = Path(__file__).resolve().parents[2] / "lua"
-# `write` and `forget` buffer a call (lua/shared/write_buffer.lua).
-CALL = re.compile(r"(?<![\w.])(?<!function )(?:redis_call|WriteBuffer\.write|WriteBuffer\.forget)\(")
+# The last four buffer a call (lua/shared/write_buffer.lua, record.lua).
+CALL = re.compile(r"(?<![\w.])(?<!function )(?:redis_call|WriteBuffer\.write|Record\.(?:save|forget|free))\(")
 _STATEMENT = re.compile(r"(^|\bthen|\bdo|\belse|\)|\bend)$")
 _GOES_ON = re.compile(r"([=,({+]|\bor|\band|\.\.|\breturn|\bnot)$")
 _NEUTRAL = {
