@@ -5,18 +5,17 @@ global of Lua, and a module changes only its own functions.
 """
 
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from cli.luacheck import MISSING, is_installed
 from core.redis import library
 from core.redis.keys import KEYS
 
 ROOT = Path(__file__).resolve().parents[1]
-MISSING = "luacheck is not installed (Debian, Ubuntu: apt-get install lua-check)"
 
 _CONFIGURATION = """
 std = 'lua51'
@@ -33,10 +32,6 @@ for name in pairs(_G) do
 end
 {files}
 """
-
-
-def is_installed() -> bool:
-    return shutil.which("luacheck") is not None
 
 
 def lint(root: Path) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 from xml.etree import ElementTree
 
-from cli import lua_linter
+from cli import luacheck
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, no_arguments
 from cli.python_versions import environment_of, further_pythons
 from cli.second_run import run_twice
@@ -102,8 +102,8 @@ def check(arguments: Namespace) -> int:
 
 def print_failures(failed: Sequence[str]) -> None:
     """The last lines of a check. As a skipped test is a failure here, so is a step without its program."""
-    if not lua_linter.is_installed():
-        print_step(f"lua skipped: {lua_linter.MISSING}")
+    if not luacheck.is_installed():
+        print_step(f"lua skipped: {luacheck.MISSING}")
     print(f"ada: check failed: {', '.join(failed)}", flush=True)
 
 

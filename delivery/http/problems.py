@@ -114,6 +114,7 @@ CODES = {
     "JOB_NOT_FOUND": ProblemType(404, "No such job"),
     "JOB_KIND_UNKNOWN": ProblemType(422, "No process runs this kind of job"),
     "JOB_ALREADY_RUNNING": ProblemType(409, "The job was started before"),
+    "JOB_HAS_CHANGED": ProblemType(409, "The job was changed by another process"),
     "JOB_IN_OTHER_STATE": ProblemType(409, "The state of the job does not allow this"),
     "JOB_PAUSED_BY_OTHER": ProblemType(403, "Somebody else has paused the job"),
     "JOB_CHANGES_TOO_OFTEN": ProblemType(409, "The job is being changed by others all the time"),
