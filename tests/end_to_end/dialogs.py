@@ -38,7 +38,8 @@ async def linked_chat(campus: Campus, teacher: int) -> Chat:
     await campus.kill_and_start(BOT)
     chat.write(await mailed_code(campus.sandbox, email(teacher)))
     await chat.reads("connected with you", TEACHERS[teacher], "/select")
-    assert chat.count("mailed a code") == 1
+    # The bot may be killed when its answer is out and the update is not yet confirmed: then the answer comes again.
+    assert chat.count("mailed a code") <= 2
     return chat
 
 
