@@ -93,7 +93,7 @@ local function take(by, page, id)
     if task.expires <= now then
       Due.work_off({}, { id }, {})
       -- A ready parcel that was started lost its worker: to end it may be much work.
-      return nil, progress[3] and Due.PAGE or 1
+      return nil, task.history and progress[3] and Due.PAGE or 1
     end
     page.disarmed[#page.disarmed + 1] = id
   end

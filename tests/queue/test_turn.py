@@ -75,3 +75,13 @@ async def test_a_busy_worker_needs_one_call_for_a_page(stack: Stack) -> None:
     for lane in range(20):
         of_lane = [int(body) for body in handled if int(body) // 10 == lane]
         assert of_lane == sorted(of_lane)
+
+
+async def test_a_claim_goes_on_behind_a_task_that_expired_after_its_worker_was_lost(stack: Stack) -> None:
+    """Regression: the claim ended at the expired task, and the worker slept for up to half a second."""
+    await stack.queue.put("t", "lost", lane="x", expires=stack.now() + LEASE * 3)
+    await stack.take(limit=1)
+    await stack.queue.put("t", "next", lane="x")
+    stack.advance_clock(LEASE * 4)
+    claim = await stack.queue.claim_page(0, request(1))
+    assert [task.body for task in claim.tasks] == ["next"]
