@@ -34,7 +34,7 @@ class HttpListener:
         self.port = runner.addresses[0][1]
 
     async def listen_also(self) -> int:
-        """Listen on one more free port and return it; requests can be told apart by the port."""
+        """Listen on one more free port and return it; the port of a request shows which one was called."""
         if self._runner is None:
             raise RuntimeError("the server is down")
         await web.TCPSite(self._runner, self.host, 0).start()

@@ -14,6 +14,7 @@ from core.audit.event_log import EventChange
 from core.audit.history_invariants import DeliverySnapshot, HistorySnapshot, ParcelSnapshot, version_of
 from core.history.encoding import PAGE, ChannelPlan, load_plan, load_recipients
 from core.history.parcels import load_parcel, outcome_field
+from core.queue.task import viewed_facts
 from core.redis.constants import HISTORY_FACTS
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -108,7 +109,7 @@ class SnapshotReader:
     async def _tasks(self, ids: Sequence[str]) -> list[tuple[str | None, str | None]]:
         """The delivery and the number of open entries that tasks have."""
         rows = await self._store.run("view_tasks", self._shard, *ids) if ids else []
-        found = [dict(zip(row[::2], row[1::2], strict=True)) for row in rows]
+        found = map(viewed_facts, rows)
         return [(facts.get("history"), facts.get("left")) for facts in found]
 
     async def lost(self, changes: Sequence[EventChange]) -> list[EventChange]:

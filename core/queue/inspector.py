@@ -12,11 +12,11 @@ import msgspec
 
 from core.errors import NotFound, malformed_cursor
 from core.model.states import TaskState
-from core.queue.task import TaskFilter, TaskPage, TaskView
+from core.queue.task import TaskFilter, TaskPage, TaskView, viewed_facts
 from core.queue.task_ids import put_ms, split_id
-from core.queue.task_search import SearchPosition, TaskSearch
+from core.queue.task_search import SearchPosition, TaskSearch, scan_tasks
 from core.redis.constants import PRIORITY_STEP
-from core.redis.keys import KEYS, kind_of
+from core.redis.keys import KEYS
 from core.redis.store import Store
 
 _ENDS = ("done", "failed", "cancelled", "expired")
@@ -224,20 +224,18 @@ class Inspector:
         Invalid CURSOR_MALFORMED.
         """
         shard, position = _read_cursor(cursor, self._store.shards)
-        pattern = KEYS["task"].at(shard, "*").replace("{", "[{]")
-        position, keys = await self._store.command("SCAN", position, "MATCH", pattern, "COUNT", max(limit, 10))
-        prefix = len(KEYS["task"].at(shard, ""))
-        found = await self._views(shard, [key[prefix:] for key in keys if kind_of(key) is KEYS["task"]])
+        position, names = await scan_tasks(self._store, shard, position, limit)
+        found = await self._views(shard, names)
         selected = TaskFilter(tube=tube or "", state=state or "", tenant=tenant or "")
         tasks = [task for task in found if task and selected.matches(task)]
-        return TaskPage(tasks, _next_cursor(shard, int(position), self._store.shards))
+        return TaskPage(tasks, _next_cursor(shard, position, self._store.shards))
 
 
 def _view_of(shard: int, name: str, row: Sequence[str]) -> TaskView | None:
     """Read a row of `lua/queue/view_tasks.lua`. A ready task behind the first of its lane is `locked`."""
     if not row:
         return None
-    stored = dict(zip(row[::2], row[1::2], strict=True))
+    stored = viewed_facts(row)
     first = stored.pop("first", name)
     task = TaskView.read(f"{shard}.{name}", stored)
     if task.state is not TaskState.READY or first == name:

@@ -127,7 +127,7 @@ class Queue(Inspector):
         return await self.claim_page(shard, ClaimRequest(tube, owner, limit, lease, max_sleep, account, budget))
 
     async def claim_page(self, shard: int, wanted: ClaimRequest) -> Claim:
-        """`claim` for a worker that asks for the same again and again."""
+        """`claim`, with what is wanted in one value, as a worker keeps it."""
         asked = time.monotonic()
         return claim_of(shard, await self._store.run("claim", shard, *wanted.words()), asked)
 

@@ -235,6 +235,11 @@ class TaskView(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         return msgspec.convert(fields, cls, strict=False)  # not strict: Redis holds numbers as text
 
 
+def viewed_facts(row: Sequence[str]) -> dict[str, str]:
+    """Read a row of `lua/queue/view_tasks.lua`; {} if there is no such task."""
+    return dict(zip(row[::2], row[1::2], strict=True))
+
+
 class TaskPage(NamedTuple):
     """Part of a listing. `cursor` continues it; None: this was the last page."""
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from core.errors import malformed_cursor
-from core.queue.task import DEFAULT_TENANT, TaskFilter
+from core.queue.task import DEFAULT_TENANT, TaskFilter, viewed_facts
 from core.redis.keys import KEYS, kind_of
 from core.redis.store import Store
 
@@ -111,14 +111,13 @@ class TaskSearch:
 
     def _all(self, shard: int) -> Read:
         """Return a reader of all tasks, in no order. Most tasks have the default tenant, so no index names it."""
-        pattern, prefix = KEYS["task"].at(shard, "*").replace("{", "[{]"), len(KEYS["task"].at(shard, ""))
 
         async def read(after: str, end: str, size: int) -> tuple[str, Sequence[str]]:
             while after != _ALL_READ:
                 start = after if after.isdecimal() else 0
-                cursor, keys = await self._store.command("SCAN", start, "MATCH", pattern, "COUNT", max(size, 10))
-                after = str(cursor) if int(cursor) else _ALL_READ
-                if names := [key[prefix:] for key in keys if kind_of(key) is KEYS["task"]]:
+                position, names = await scan_tasks(self._store, shard, int(start), size)
+                after = str(position) if position else _ALL_READ
+                if names:
                     return after, names
             return after, ()
 
@@ -144,7 +143,7 @@ class TaskSearch:
         if not first:
             return None
         (row,) = await self._store.run("view_tasks", shard, first)
-        order = dict(zip(row[::2], row[1::2], strict=True)).get("order")
+        order = viewed_facts(row).get("order")
         return str(first) if order and int(order) <= end else None
 
     def _without(self, aside: str, source: Read) -> Read:
@@ -161,3 +160,10 @@ class TaskSearch:
                     return after, standing
 
         return read
+
+
+async def scan_tasks(store: Store, shard: int, position: int, count: int) -> tuple[int, list[str]]:
+    """Return (next position, names of about `count` tasks), in no order. Position 0 is the begin, and again the end."""
+    pattern, prefix = KEYS["task"].at(shard, "*").replace("{", "[{]"), len(KEYS["task"].at(shard, ""))
+    cursor, keys = await store.command("SCAN", position, "MATCH", pattern, "COUNT", max(count, 10))
+    return int(cursor), [key[prefix:] for key in keys if kind_of(key) is KEYS["task"]]

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 _TIMEOUT = 10.0
 _OLDEST = 7  # Functions are there since Redis 7.0.
-# A function may be lost again between its load and its call. After so many times it is given up.
+# The server may lose the library again between its load and the call. A call loads it at most this many times.
 _LOADS = 100
 _FULL = "The memory of Redis is full (maxmemory)."
 

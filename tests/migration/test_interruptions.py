@@ -49,7 +49,7 @@ class MortalStore(Store):
 
 
 async def killed_after(server: Server, calls: int) -> bool:
-    """Whether the migration was killed after so many calls."""
+    """Whether the migration was killed after `calls` calls; False if it had ended before."""
     store = await MortalStore.open(server.url)
     store.calls = calls
     try:

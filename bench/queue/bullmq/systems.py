@@ -91,5 +91,5 @@ async def install(directory: Path) -> None:
 def reason(output: str) -> str:
     """The first error of npm that is not a bare code."""
     errors = [line.partition("error ")[2].strip() for line in output.splitlines() if "error " in line]
-    told = [line for line in errors if line and not line.startswith(("code ", "syscall ", "errno ", "type "))]
-    return (told or errors or ["no reason given"])[0]
+    causes = [line for line in errors if line and not line.startswith(("code ", "syscall ", "errno ", "type "))]
+    return (causes or errors or ["no reason given"])[0]

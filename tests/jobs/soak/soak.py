@@ -119,7 +119,7 @@ class Soak:
         self._outcome.findings += await self._installation.audit("audit-at-work")
 
     async def _all_go_on(self, people: People, iterations: int) -> None:
-        """Wait until every job that should work has ended so many more iterations."""
+        """Wait until every job that should work has ended `iterations` more iterations."""
         before = {job["id"]: job["iterations"] for job in await people.jobs()}
         deadline = time.monotonic() + self._plan.patience
         while waiting := _standing_still(await people.jobs(), before, iterations):
@@ -156,7 +156,7 @@ class Soak:
 
 
 def _standing_still(jobs: list[dict[str, Any]], before: dict[str, int], iterations: int) -> list[dict[str, Any]]:
-    """Jobs that have failed, or have not ended so many iterations, or wait for a user that is about to come."""
+    """Jobs that have failed, have ended fewer than `iterations` since, or wait for a user who is about to act."""
     return [
         job
         for job in jobs
