@@ -45,10 +45,6 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "cli.commands.audit",
         "check that no message is lost, stuck or miscounted; --repair repairs what is safe",
     ),
-    "migrate": (
-        "cli.commands.migrate",
-        "after an update with a new layout: convert the data of the version before, while nothing else runs",
-    ),
     "scenarios": (
         "cli.commands.scenarios",
         "bots written in YAML: check and try one, write a new one, print the schema for editors",
@@ -81,7 +77,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Send and follow messages": ("send", "track", "show", "cancel", "reschedule"),
     "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import"),
     "Write bots": ("scenarios",),
-    "Look after an installation": ("key", "webhook", "queue", "jobs", "audit", "migrate"),
+    "Look after an installation": ("key", "webhook", "queue", "jobs", "audit"),
     "Run one part by itself": ("serve", "courier", "bot", "sandbox"),
     "Develop Ada": ("test", "check", "bench", "prove", "soak", "docs", "lock"),
 }

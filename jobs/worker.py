@@ -24,7 +24,6 @@ from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from jobs.iteration import Iteration
 from jobs.job import Job
-from jobs.old_tube import OldTube
 from jobs.outside import Outside
 from jobs.registry import Registry
 from jobs.signals import Finished, Interrupted, Lost, Pause
@@ -56,7 +55,6 @@ class JobWorker:
         self.jobs = Jobs(store)
         self.watchdog = Watchdog(store, self.jobs, registry.schedules)
         self._storage = self.jobs.storage
-        self._old_tube = OldTube(store, client, self._storage)
         tubes = [tube_of(kind) for kind in registry.kinds]
         self._workers = {tube: client.worker(tube, self.handle, concurrency, lease=lease) for tube in tubes}
         self._stop_requested = asyncio.Event()
@@ -66,11 +64,11 @@ class JobWorker:
         await self.jobs.kinds.publish(self._registry.schedules)
         for tube in self._workers:
             await self._client.tubes.create(Tube(tube, attempts=_ATTEMPTS))
-        beside = [asyncio.create_task(one.run()) for one in (self.watchdog, self._old_tube)]
+        watchdog = asyncio.create_task(self.watchdog.run())
         try:
             await asyncio.gather(self._stop_requested.wait(), *(worker.run() for worker in self._workers.values()))
         finally:
-            await cancel_and_wait(*beside)
+            await cancel_and_wait(watchdog)
 
     def stop(self, grace: timedelta) -> None:
         """End `run`: units in hand are finished, within `grace`; the rest goes back into the queue."""

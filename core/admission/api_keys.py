@@ -105,9 +105,7 @@ class ApiKeys:
         self._cache.clear()
 
     async def ensure(self, secret: str, name: str = "first admin key") -> ApiKey:
-        """Create the operator's first key (ADA_API_KEY) unless it exists. One made by an earlier version gets the
-        scopes that came later.
-        """
+        """Create the operator's first key (ADA_API_KEY) unless it exists. It always has all scopes."""
         key = await self.find(secret)
         if key is None:
             return (await self.create(name, SCOPES, secret=secret))[0]

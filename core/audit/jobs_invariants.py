@@ -17,9 +17,6 @@ from core.audit.directory_invariants import Entries, Implication, Premise, Read
 from core.audit.invariant import LIVE, Violation
 from core.redis.keys import KEYS
 
-OLD_TUBE = "jobs"
-"""Where an earlier version put the tasks of all kinds. They are moved when they fall due."""
-
 _RUNNING, _PAUSED = "running", "paused"
 _TASK_WHY = "the watchdog of `./ada jobs` gives it a new task"
 _COUNT_WHY = "the count is only shown"
@@ -85,9 +82,7 @@ def _of_task(shard: int, job: str, seen: Premise, record: Record) -> Iterator[Im
     key = KEYS["task"].at(shard, record.task.partition(".")[2])
     live, tube = Read("TASK", key, "state"), Read("TASK", key, "tube")
     yield Implication("I22", (seen,), live, lambda found: found in LIVE, "a live task of its job", _TASK_WHY)
-    yield Implication(
-        "I22", (seen,), tube, lambda found: found in (wanted, OLD_TUBE), f"in the tube {wanted}", _TASK_WHY
-    )
+    yield Implication("I22", (seen,), tube, lambda found: found == wanted, f"in the tube {wanted}", _TASK_WHY)
 
 
 def _of_due(shard: int, _: str, job: str, __: str) -> Iterator[Implication]:

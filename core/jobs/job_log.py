@@ -11,7 +11,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from core.errors import ScriptFault, StoreFull
+from core.errors import StoreFull
 from core.jobs.record import JobId
 from core.jobs.storage import place_of
 from core.model.clock import from_ms
@@ -72,13 +72,8 @@ class JobLog:
         return [line for line in lines if is_other or int(line.id) > seen]
 
     async def _from(self, job_id: JobId, start: int) -> list[LogLine]:
-        """The lines from this place on. The log of an earlier version, a stream, counts as empty."""
-        try:
-            found = await self._store.command("LRANGE", self._key("job_log", job_id), start, -1)
-        except ScriptFault as fault:
-            if not str(fault).startswith("WRONGTYPE"):
-                raise
-            return []
+        """Return the lines from this place on."""
+        found = await self._store.command("LRANGE", self._key("job_log", job_id), start, -1)
         return [_line(entry) for entry in found]
 
     def _key(self, kind: str, job_id: JobId) -> str:

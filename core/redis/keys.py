@@ -15,11 +15,6 @@ from functools import cache
 # data of a newer one, or the other way round; not for a key or field that the older function does not touch.
 LAYOUT = 3
 
-# The layout that `./ada migrate` accepts (core/redis/migration.py), and what is stored instead of a number meanwhile:
-# no version starts beside it.
-MIGRATED = 2
-MIGRATING = f"{MIGRATED} to {LAYOUT}"
-
 
 class Lifetime(StrEnum):
     """What removes a key."""

@@ -71,7 +71,6 @@ DRAINS = frozenset(
         *("record_report", "read_history", "read_quota"),
         *("delete_user", "delete_group", "delete_supergroup", "remove_member", "remove_from_supergroup", "disown"),
         *("write_import", "abort_import", "withdraw_link"),
-        *("migrate_layout", "migrate_tasks", "migrate_job_logs"),
     }
 )
 

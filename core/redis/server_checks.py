@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 
 from core.errors import LayoutUnknown, ScriptFault, StoreFull
 from core.redis.connection import Connection, Reply, encoded
-from core.redis.keys import KEYS, LAYOUT, MIGRATED, MIGRATING
+from core.redis.keys import KEYS, LAYOUT
 from core.redis.notifications import SETTING, Notifications, ensure_notifications, merged_flags
 from core.redis.refusals import explained
 from core.redis.store import Store
@@ -108,22 +108,16 @@ async def check_layout(store: Store) -> None:
 
 def explained_layout(found: str) -> str:
     """Why data of this layout are refused, and what to do. Pure."""
-    if found == MIGRATING:
-        return (
-            "the data on this server are being migrated, or their migration was interrupted. "
-            "Wait for its end, or run `./ada migrate` again."
-        )
-    known = f"the data on this server has layout {found}, this version of Ada works with {LAYOUT}."
-    if found == str(MIGRATED):
-        return f"{known} Stop all processes of the version that wrote it, then run `./ada migrate`."
-    return f"{known} Start the version that wrote it, or give this version its own server or database."
+    return (
+        f"the data on this server has layout {found}, this version of Ada works with {LAYOUT}. "
+        "Start the version that wrote it, or give this version its own server or database."
+    )
 
 
 async def layout_of(store: Store, shard: int) -> str | None:
-    """The layout of a shard's data; None if there is no data. Data older than this number has layout 1."""
-    if found := await store.command("GET", KEYS["layout"].at(shard)):
-        return str(found)
-    return "1" if await store.command("EXISTS", KEYS["counters"].at(shard)) else None
+    """Return the layout of a shard's data; None if there is no data."""
+    found = await store.command("GET", KEYS["layout"].at(shard))
+    return None if found is None else str(found)
 
 
 async def sign_layout(store: Store) -> None:

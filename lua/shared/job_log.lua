@@ -2,13 +2,9 @@
 
 local MOST_LINES = 1000
 
--- Returns the number of the last line. A key that is no list is the log of an earlier version and is dropped.
+-- Returns the number of the last line.
 local function last_number(key)
-  local last = redis_pcall('LINDEX', key, -1)
-  if type(last) == 'table' then
-    redis_call('DEL', key)
-    return 0
-  end
+  local last = redis_call('LINDEX', key, -1)
   return last and tonumber(string.match(last, '^%d+')) or 0
 end
 

@@ -16,9 +16,7 @@ from core.model.states import BEST, RANK, Status, best, supersedes
 from core.redis import library
 from core.redis.constants import CONSTANTS, lua_constant
 from core.redis.keys import KEYS, kind_of
-from core.redis.migration import migrate
 from tests.audit.damages import damage_everything
-from tests.migration.stored_data import load
 from tests.support.every_verb import RecordingStore, call_every_verb, recording_stack, report_token
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import Stack, person
@@ -144,9 +142,6 @@ async def noted(clean_server: Server) -> AsyncIterator[tuple[Stack, RecordingSto
 @on_both_servers
 async def test_every_function_has_a_caller_that_passes_all_its_arguments(noted: tuple[Stack, RecordingStore]) -> None:
     stack, store = noted
-    load(stack.server.url)  # data of the layout before
-    await migrate(store)
-    stack.server.empty()
     await call_every_verb(stack)
     await stack.queue.cancel(await stack.queue.put("t", "a"))
     await (await damage_everything(stack)).repair()

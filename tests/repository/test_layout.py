@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 
 from cli.main import main
 from core.errors import LayoutUnknown
-from core.queue import Queue, connect
+from core.queue import connect
 from core.redis.keys import LAYOUT
 from core.redis.server_checks import sign_layout
 from core.redis.store import Store
@@ -35,19 +35,6 @@ async def test_data_of_another_layout_is_refused_and_unchanged(server: Server, c
         await start(server, 2)
     assert server.all_keys() == ["layout:{1}"]
     assert await client.get("layout:{1}") == found
-
-
-async def test_data_without_a_signature_has_the_first_layout(
-    server: Server, client: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = await Store.open(server.url)
-    await Queue(store).put("t", "old")
-    await store.close()
-    with pytest.raises(LayoutUnknown, match="has layout 1"):
-        await start(server)
-    monkeypatch.setattr("core.redis.server_checks.LAYOUT", 1)  # an old version starts
-    await start(server)
-    assert await client.get("layout:{0}") == "1"
 
 
 async def test_a_full_server_is_signed_later(server: Server, client: Redis) -> None:
