@@ -4,10 +4,11 @@
 set -eu
 root=$(dirname -- "$(readlink -f -- "$0")")
 
-verb= help=
+verb= help= verbose=
 for arg in "$@"; do
     case $arg in
         -h | --help) help=yes ;;
+        --verbose) verbose=--verbose ;;
         -*) ;;
         *) verb=${verb:-$arg} ;;
     esac
@@ -44,7 +45,7 @@ esac
 
 if ! [ -x "$root/.venv/bin/python" ] || ! installed; then
     find_python
-    "$python" -I "$root/cli/bootstrap.py" "$root" "$lock"
+    "$python" -I "$root/cli/bootstrap.py" "$root" "$lock" $verbose
 fi
 
 # -P: a folder named `cli` in the caller's directory is not imported instead of ours.

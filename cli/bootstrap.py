@@ -3,13 +3,16 @@
 
 Uses only the standard library. Guarantees: exit code 0 means that all libraries are installed. After an interruption
 the next call creates the environment anew. Of two calls at the same time the second one waits for the first.
+Shows one line of progress; the output of pip only with `--verbose`, or if it fails.
 """
 
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 DEVELOPMENT = "requirements-dev.lock"
@@ -17,8 +20,14 @@ DEVELOPMENT = "requirements-dev.lock"
 
 PIP_INSTALL = ("-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--require-hashes", "-r")
 
+COLLECTING, INSTALLING = re.compile(r"(?:Collecting|Processing \S*/)\s*([\w.]+)"), "Installing collected packages"
+"""Lines of pip: one for each library, from an index or a folder, and one for all."""
 
-def main(root: Path, lock: str, name: str = ".venv") -> int:
+SHOWN_LINES, SHOWN_WIDTH = 15, 300
+"""How much of the output of a failed command is shown."""
+
+
+def main(root: Path, lock: str, name: str = ".venv", *, verbose: bool = False) -> int:
     """Installs into the environment `name` in `root`. Returns 0, or 2 after a message on stderr."""
     # The lock on the folder is released when this process and its children, which inherit it, have ended.
     folder = os.open(root, os.O_RDONLY)
@@ -31,8 +40,9 @@ def main(root: Path, lock: str, name: str = ".venv") -> int:
     if is_installed(venv, root, lock) or is_installed(venv, root, DEVELOPMENT):
         return 0
     try:
-        install(venv, root, lock, folder)
+        install(venv, root, lock, folder, verbose)
     except (OSError, subprocess.CalledProcessError) as error:
+        print(getattr(error, "output", None) or "", file=sys.stderr)
         log(f"cannot install the libraries: {error}")
         log("see the output above; the first call needs a network connection to the package index")
         return 2
@@ -48,24 +58,68 @@ def python_of(venv: Path) -> Path:
     return venv / "bin" / "python"
 
 
-def install(venv: Path, root: Path, lock: str, folder: int) -> None:
+def install(venv: Path, root: Path, lock: str, folder: int, verbose: bool) -> None:
     """Creates the environment, or updates a complete one in place: a running `./ada up` keeps its files."""
     python = python_of(venv)
     copies = list(venv.glob("requirements*.lock"))
+    progress = Progress(f"setting up {venv.name} with Python {sys.version.split()[0]}")
+    progress.show("")
     if not (copies and python.exists()):
-        log(f"creating {venv.name} with Python {sys.version.split()[0]}")
-        run([sys.executable, "-m", "venv", "--clear", venv], folder)
+        run([sys.executable, "-m", "venv", "--clear", venv], folder, progress, verbose)
     for copy in copies:
         copy.unlink(missing_ok=True)
-    log(f"installing {lock}")
-    run([python, *PIP_INSTALL, root / lock], folder)
+    run([python, *PIP_INSTALL, root / lock], folder, progress, verbose)
     for packages in venv.glob("lib/python*/site-packages"):  # from here the clone is four levels up
         (packages / "ada.pth").write_text("../../../..\n")
     shutil.copyfile(root / lock, venv / lock)
+    progress.end()
 
 
-def run(command: list[str | Path], folder: int) -> None:
-    subprocess.run(command, stdout=sys.stderr, pass_fds=[folder], check=True)
+class Progress:
+    """One line on stderr, which a terminal shows anew at each step; elsewhere its first and its last state."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._collected = 0
+        self._began = time.monotonic()
+        self._is_terminal = sys.stderr.isatty()
+
+    def read(self, line: str) -> None:
+        """Reads a line of pip."""
+        if found := COLLECTING.match(line):
+            self._collected += 1
+            self.show(f": {self._collected} libraries found, {found[1]}")
+        elif line.startswith(INSTALLING):
+            self.show(f": installing {self._collected} libraries")
+
+    def show(self, state: str) -> None:
+        if self._is_terminal:
+            print(f"\r\x1b[Kada: {self._title}{state}"[:110], end="", file=sys.stderr, flush=True)
+        elif not state:
+            log(f"{self._title}; this takes about a minute")
+
+    def end(self) -> None:
+        print("\r\x1b[K" if self._is_terminal else "", end="", file=sys.stderr)
+        log(f"{self._title}: done in {time.monotonic() - self._began:.0f} s")
+
+
+def run(command: list[str | Path], folder: int, progress: Progress, verbose: bool) -> None:
+    """Raises CalledProcessError with the output if the command fails; a verbose one has printed it."""
+    lines = []
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", pass_fds=[folder]
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if verbose:
+                print(line, end="", file=sys.stderr, flush=True)
+            else:
+                lines.append(line.rstrip()[:SHOWN_WIDTH])
+                progress.read(line)
+    if process.returncode:
+        raise subprocess.CalledProcessError(
+            process.returncode, [str(word) for word in command], "\n".join(lines[-SHOWN_LINES:])
+        )
 
 
 def log(line: str) -> None:
@@ -73,4 +127,5 @@ def log(line: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))
+    root, *words = [word for word in sys.argv[1:] if word != "--verbose"]
+    sys.exit(main(Path(root), *words, verbose="--verbose" in sys.argv))

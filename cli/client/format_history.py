@@ -1,12 +1,15 @@
 """Formats a history as text for people. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from core.model.states import VERDICT_MEANINGS, Verdict
 
 History = Mapping[str, Any]
 """A history as the API returns it."""
+
+NO_CONTACT = "no_contact"
 
 
 def verdict_text(verdict: str) -> str:
@@ -32,17 +35,42 @@ def header_lines(history: History) -> Iterator[str]:
 
 
 def recipient_lines(history: History) -> Iterator[str]:
-    for recipient in history["recipients"]:
-        outcomes = "  ".join(format_outcome(channel, outcome) for channel, outcome in recipient["outcomes"].items())
-        yield f"  {format_recipient(recipient):<24} {outcomes}"
+    """A table with a line for each recipient and a column for each channel that somebody has a contact in."""
+    recipients = history["recipients"]
+    channels = list(dict.fromkeys(channel for recipient in recipients for channel in reachable(recipient)))
+    yield from align([["", *channels], *([format_recipient(one), *cells(one, channels)] for one in recipients)])
     if history.get("next"):
         yield "  …"
 
 
+def reachable(recipient: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The outcomes in the channels in which the recipient has a contact."""
+    return {channel: one for channel, one in recipient["outcomes"].items() if one["status"] != NO_CONTACT}
+
+
+def cells(recipient: Mapping[str, Any], channels: Sequence[str]) -> list[str]:
+    outcomes = reachable(recipient)
+    if not outcomes:
+        return ["no contact"]
+    return [format_status(outcomes[channel]) if channel in outcomes else "–" for channel in channels]
+
+
+def align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The rows as lines, their columns at least two spaces apart."""
+    widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
+    for row in rows:
+        yield "  ".join(["", *(text.ljust(width) for text, width in zip(row, widths, strict=False))]).rstrip()
+
+
 def format_outcome(channel: str, outcome: Mapping[str, Any]) -> str:
+    return f"{channel} {format_status(outcome)}"
+
+
+def format_status(outcome: Mapping[str, Any]) -> str:
+    """The status with its reason, and what the channel could not show."""
     reason = f" ({outcome['reason']})" if outcome.get("reason") else ""
     not_shown = f" without {', '.join(outcome['not_shown'])}" if outcome.get("not_shown") else ""
-    return f"{channel} {outcome['status']}{reason}{not_shown}"
+    return f"{outcome['status']}{reason}{not_shown}"
 
 
 def format_content(content: Mapping[str, Any]) -> str:

@@ -21,14 +21,23 @@ _CODE = re.compile(f"[{ALPHABET}]{{{LENGTH}}}")
 
 
 class SandboxChat:
-    """The chat of the person with the Telegram id `address`, who is shown as `name`: that with the bot, or a group."""
+    """The chat of the person with the Telegram id `address`, who is shown as `name`: that with the bot, or a group.
+    `language`: that of the person's Telegram; the sandbox's default without it.
+    """
 
-    def __init__(self, sandbox: HttpClient, address: int, name: str, show: ShowLine, *, group: int = 0) -> None:
+    def __init__(
+        self, sandbox: HttpClient, address: int, name: str, show: ShowLine, *, group: int = 0, language: str = ""
+    ) -> None:
         self._sandbox = sandbox
         self._address = address
         self._name = name
         self._show = show
         self._group = group
+        self._about = {
+            "name": name,
+            **({"chat": group} if group else {}),
+            **({"language": language} if language else {}),
+        }
         self._shown: dict[int, str] = {}
 
     async def write(self, text: str, *, is_answered: bool = True) -> None:
@@ -37,8 +46,7 @@ class SandboxChat:
         """
         before = {message["id"] for message in await self._read()}
         self._show(self._name, text)
-        about = {"name": self._name, **({"chat": self._group} if self._group else {})}
-        await self._sandbox.call("POST", "/write/telegram-bot", {"address": self._address, "text": text, **about})
+        await self._sandbox.call("POST", "/write/telegram-bot", {"address": self._address, "text": text, **self._about})
         if is_answered:
             await self.find(lambda message: message["id"] not in before, "an answer")
 

@@ -7,14 +7,13 @@ killed, and one user pauses. At the end each user has applied to every vacancy e
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 
 import aiohttp
 
-from cli.client.http_client import HttpClient, JsonObject
+from cli.client.http_client import JsonObject
 from cli.command import CommandFailed
-from cli.processes.supervisor import PrintLine
+from cli.commands.demo_stage import Stage
 from examples import JOB_HUNTER
 
 USERS = (1, 2)
@@ -24,16 +23,6 @@ SETTINGS = {"ADA_JOBS": str(JOB_HUNTER), "ADA_LEASE": "2s", "HUNT_PERIOD": "2", 
 _TIMEOUT = 60.0
 
 
-@dataclass(frozen=True)
-class Stage:
-    """Where the play takes place. `show` prints a line of the play; `kill` kills the process that runs the jobs."""
-
-    api: HttpClient
-    sandbox: HttpClient
-    show: PrintLine
-    kill: Callable[[], None]
-
-
 async def play(stage: Stage) -> JsonObject:
     """Plays everything; returns what a program may check. Raises CommandFailed at the first step that fails."""
     for user in USERS:
@@ -41,7 +30,7 @@ async def play(stage: Stage) -> JsonObject:
         await stage.api.call("POST", "/v1/jobs", {"kind": "hunt", "user": user, "timezone": "Europe/Moscow"})
     await until(lambda: has_applied(stage, 10), "the first applications")
     stage.show("demo", "the process that runs the jobs is killed in the middle (SIGKILL)")
-    stage.kill()
+    stage.kill("jobs")
     await pause_and_resume(stage)
     wanted = len(USERS) * PAGES * PER_PAGE
     await until(lambda: has_applied(stage, wanted), f"{wanted} applications")

@@ -9,14 +9,13 @@ Every step waits for what the bot shows, and fails if it does not come.
 import asyncio
 import re
 import time
-from dataclasses import dataclass
 from typing import Any
 
 from cli.client.http_client import HttpClient, JsonObject
 from cli.client.sandbox_chat import SandboxChat
 from cli.command import CommandFailed
 from cli.commands.deliveries import delivery_path
-from cli.processes.supervisor import PrintLine
+from cli.commands.demo_stage import Stage
 from examples import SCHOOL_BOT
 
 TEACHER, STUDENT, NEWCOMER = 100_001, 100_002, 100_005
@@ -35,18 +34,6 @@ REMINDER = "You wanted to join a club"
 NO_VOICE = "I have no voice today"
 _LINK = re.compile(r"https://\S+[^\s.,]")
 _TIMEOUT = 20.0
-
-
-@dataclass(frozen=True)
-class Stage:
-    """Where the play takes place. `show` prints a line of the play."""
-
-    api: HttpClient
-    sandbox: HttpClient
-    show: PrintLine
-
-    def chat(self, address: int, name: str, *, group: int = 0) -> SandboxChat:
-        return SandboxChat(self.sandbox, address, name, self.show, group=group)
 
 
 async def play(stage: Stage) -> JsonObject:

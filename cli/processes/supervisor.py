@@ -28,6 +28,9 @@ PrintLine = Callable[[str, str], None]
 READY = "ready "
 """A child of Ada reports that it is ready with a line that begins so; its announcement follows as JSON."""
 
+READY_LINE = "ready"
+"""What is printed when a child is ready."""
+
 RESTART_DELAYS = (0.5, 1, 2, 5, 10, 30)
 """Seconds before the first, second, … restart after a crash. Later restarts use the last one."""
 
@@ -147,7 +150,7 @@ class SupervisedChild:
         if self._was_ready:  # Valkey reports once for each socket
             return
         self._was_ready = True
-        self._print("ready")
+        self._print(READY_LINE)
         if not self.ready.done():
             self.ready.set_result(announcement)
 

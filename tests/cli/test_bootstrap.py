@@ -57,8 +57,9 @@ def test_a_killed_call_two_calls_at_once_a_moved_clone_and_no_network(clone: Pat
     assert [call.returncode for call in calls] == [0, 0], outputs
     assert [stdout for stdout, _ in outputs] == [f"imported from {clone}/cli/__main__.py\n"] * 2
     messages = "".join(stderr for _, stderr in outputs)
-    assert messages.count("creating .venv") == 1
+    assert messages.count("setting up .venv") == 2, "its beginning and its end"
     assert "waiting for it" in messages
+    assert all(line.startswith("ada: ") for line in messages.splitlines()), "no line of pip"
 
     moved = clone.rename(clone.with_name("moved"))
     assert start(moved).communicate() == (f"imported from {moved}/cli/__main__.py\n", "")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.client.format_history import format_content, format_outcome
+from cli.client.format_history import format_content, format_outcome, recipient_lines
 
 
 @pytest.mark.row("C-91")
@@ -22,3 +22,21 @@ def test_content_is_shown_in_one_line() -> None:
     assert format_content(content) == "HTML, 2 buttons, photo, reply to 12"
     assert format_content({"reply": [["a"]]}) == "1 button"
     assert format_content({"reply": []}) == "no keyboard"
+
+
+def test_recipients_are_a_table_without_the_channels_in_which_nobody_has_a_contact() -> None:
+    no_contact = {"status": "no_contact"}
+    anna = {"telegram": {"status": "sent"}, "vk": no_contact, "sms": {"status": "failed", "reason": "blocked"}}
+    recipients = [
+        {"id": 1, "name": "Анна", "outcomes": anna},
+        {"id": 2, "outcomes": {"telegram": {"status": "read"}, "vk": no_contact, "sms": no_contact}},
+        {"id": 3, "outcomes": {"telegram": no_contact, "vk": no_contact, "sms": no_contact}},
+    ]
+    assert list(recipient_lines({"recipients": recipients, "next": "cursor"})) == [
+        "            telegram    sms",
+        "  Анна (1)  sent        failed (blocked)",
+        "  2         read        –",
+        "  3         no contact",
+        "  …",
+    ]
+    assert list(recipient_lines({"recipients": recipients[2:]})) == ["", "  3  no contact"]

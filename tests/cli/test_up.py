@@ -49,6 +49,19 @@ def test_demo_delivers_over_every_channel_and_succeeds(installation: Installatio
     assert (shown["chat"]["origin"], shown["chat"]["verdict"]) == ("telegram-bot", "all_reached")
 
 
+def test_demo_plays_its_story_in_the_language_of_the_terminal_and_shows_one_line_for_each_person(
+    installation: Installation,
+) -> None:
+    installation.environment["LC_ALL"] = "ru_RU.UTF-8"
+    done = installation.ada("demo")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "Здравствуйте!" in done.stdout
+    assert not [line for line in done.stdout.splitlines() if " shall " in line or line.endswith("| ready")]
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith("  Вера")]
+    assert rows == [["Вера", "–", "отправлено", "–", "–", "–"]] * 2
+    assert "no_contact" not in done.stdout
+
+
 @pytest.mark.row("C-82")
 def test_demo_scenarios_plays_the_example_bot_and_succeeds(installation: Installation) -> None:
     done = installation.ada("demo", "scenarios", "--json")

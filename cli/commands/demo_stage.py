@@ -1,0 +1,24 @@
+"""What every play of `./ada demo` gets: the API, the sandbox, and a way to show a line."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cli.client.http_client import HttpClient
+from cli.client.sandbox_chat import SandboxChat
+from cli.processes.supervisor import PrintLine
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where a play takes place. `show` prints a line of it; `kill` kills a process, which then runs again; `language`
+    is that of the story, if the play has several.
+    """
+
+    api: HttpClient
+    sandbox: HttpClient
+    show: PrintLine
+    kill: Callable[[str], None]
+    language: str
+
+    def chat(self, address: int, name: str, *, group: int = 0) -> SandboxChat:
+        return SandboxChat(self.sandbox, address, name, self.show, group=group, language=self.language)
