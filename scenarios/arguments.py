@@ -5,13 +5,13 @@ used; its text becomes the `error` of the action.
 """
 
 from collections.abc import Container, Mapping, Sequence
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from core.errors import Invalid
 from scenarios.attributes import Prepared
 from scenarios.durations import read_duration
-from scenarios.placeholders.values import as_moment, as_number, as_text, is_list, is_true
+from scenarios.placeholders.values import as_number, as_text, in_utc, is_list, is_true
 
 Seen = Mapping[str, Any]
 
@@ -76,14 +76,14 @@ def duration_of(seen: Seen, name: str) -> timedelta | None:
 
 
 def moment_of(seen: Seen, name: str, zone: tzinfo) -> datetime | None:
-    """A moment in `zone`. A date is the beginning of that day."""
+    """A moment in UTC; one without a zone is in `zone`. A date is the beginning of that day."""
     value = seen.get(name)
     if value in (None, ""):
         return None
-    moment = as_moment(value, zone)
+    moment = in_utc(value, zone, datetime.now(UTC))
     if moment is None:
         raise invalid(name, as_text(value), "a date, for example 2026-11-22")
-    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
+    return moment
 
 
 def invalid(name: str, text: str, wanted: str) -> Invalid:

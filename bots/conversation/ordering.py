@@ -5,7 +5,6 @@ again, sends nothing twice.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
 from hashlib import sha256
 
 from msgspec import Struct
@@ -15,6 +14,7 @@ from bots.catalogue import text
 from bots.conversation.addressees import addressee
 from bots.conversation.keyboards import Keyboards
 from bots.conversation.state import CONFIRM, SELECT, SENT, State, Turn
+from bots.conversation.times import TypedTime
 from bots.following import Followed, Following
 from bots.replies import Reply
 from bots.services import Services
@@ -61,14 +61,16 @@ class Ordering:
         supergroups = [one.id for one in found if isinstance(one, SupergroupRef)]
         return (await self._services.directory.expand(self._services.tenant, groups, supergroups)).members
 
-    async def confirm(self, talk: Talk, deliver_at: datetime | None) -> Turn:
-        """Ask for the confirmation; back to the selection if a chosen group is gone."""
+    async def confirm(self, talk: Talk, time: TypedTime | None) -> Turn:
+        """Ask for the confirmation; back to the selection if a chosen group is gone. `time`: None for now."""
         try:
             people = await self.people(talk.state.chosen)
         except Refused as refusal:
             return self._refused(talk, refusal)
-        state = replace(talk.state, step=CONFIRM, deliver_at=deliver_at)
+        state = replace(talk.state, step=CONFIRM, deliver_at=time.at if time else None)
         shown = self._summary(talk.user.locale, people, state)
+        if time and time.skipped:
+            shown = f"{text('time_skipped', talk.user.locale, time=time.skipped)}\n\n{shown}"
         return Turn([Reply(shown, talk.keyboards.confirmation(), talk.update.message)], state)
 
     def _summary(self, locale: str, people: Sequence[Member], state: State) -> str:

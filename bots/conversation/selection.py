@@ -17,7 +17,7 @@ from bots.conversation.addressees import Addressees, Choice
 from bots.conversation.keyboards import Keyboards, Press
 from bots.conversation.ordering import Ordering, Talk
 from bots.conversation.state import CONFIRM, IDLE_STATE, SELECT, SENT, TEXT, TIME, State, Turn, say
-from bots.conversation.times import TimePassed, read_time, tomorrow_morning
+from bots.conversation.times import TimePassed, TypedTime, read_time, tomorrow_morning
 from bots.replies import Reply
 from bots.services import Services
 from bots.updates import Update
@@ -86,12 +86,12 @@ class SelectionConversation:
 
     async def _typed_time(self, talk: Talk) -> Turn:
         try:
-            deliver_at = read_time(talk.update.text, self._clock(), self._timezone)
+            time = read_time(talk.update.text, self._clock(), self._timezone)
         except TimePassed:
             return say(text("time_passed", talk.user.locale), talk.state)
-        if deliver_at is None:
+        if time is None:
             return say(text("time_malformed", talk.user.locale), talk.state)
-        return await self._ordering.confirm(talk, deliver_at)
+        return await self._ordering.confirm(talk, time)
 
     # buttons
 
@@ -109,7 +109,7 @@ class SelectionConversation:
             case "now":
                 return await self._ordering.confirm(talk, None)
             case "tomorrow":
-                return await self._ordering.confirm(talk, tomorrow_morning(self._clock(), self._timezone))
+                return await self._ordering.confirm(talk, TypedTime(tomorrow_morning(self._clock(), self._timezone)))
             case "send":
                 return await self._send(talk)
         return await self._select(talk, press)

@@ -5,9 +5,10 @@ process was there, or while one ran longer than the period, are made up for by o
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta, tzinfo
+from datetime import datetime, time, timedelta, tzinfo
 
 from core.errors import Invalid
+from core.model.clock import from_wall
 
 SHORTEST = timedelta(seconds=1)
 LONGEST = timedelta(days=366)
@@ -58,7 +59,6 @@ class Schedule:
         wall = at.astimezone(timezone)
         if self.window is None or self.window.contains(wall.time()):
             return at
-        opening = datetime.combine(wall.date(), self.window.begin, timezone)
-        if wall.time() >= self.window.begin:
-            opening = datetime.combine(wall.date() + _DAY, self.window.begin, timezone)
-        return opening.astimezone(UTC)
+        today = datetime.combine(wall.date(), self.window.begin)
+        opening = from_wall(today, timezone, at)
+        return opening if opening > at else from_wall(today + _DAY, timezone)

@@ -1,9 +1,10 @@
 """Times: aware datetimes in Python, Unix milliseconds in Redis."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_MINUTE = timedelta(minutes=1)
 
 
 def from_ms(ms: int | float | str) -> datetime:
@@ -19,3 +20,29 @@ def to_ms(at: datetime) -> int:
 def in_ms(duration: timedelta) -> int:
     """A duration in milliseconds."""
     return duration // _MILLISECOND
+
+
+def from_wall(wall: datetime, zone: tzinfo, now: datetime | None = None) -> datetime:
+    """The moment in UTC at which the clock of a zone shows `wall`, which is naive.
+
+    Of a time that the clock shows twice it is the first moment, or the second one if the first has passed at `now`. Of
+    a time that the clock skips it is the first minute after the skip (`is_skipped`).
+    """
+    first, second = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+    if first > second:
+        return _after_skip(wall, zone, second)
+    return first if now is None or first > now else second
+
+
+def is_skipped(wall: datetime, zone: tzinfo) -> bool:
+    """Whether the clock of a zone never shows `wall`, because it is put forward over it."""
+    first, second = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+    return first > second
+
+
+def _after_skip(wall: datetime, zone: tzinfo, before: datetime) -> datetime:
+    """The first minute from `before` at which the clock shows `wall` or later."""
+    moment = before.replace(second=0, microsecond=0)
+    while moment.astimezone(zone).replace(tzinfo=None) < wall:
+        moment += _MINUTE
+    return moment

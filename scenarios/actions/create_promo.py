@@ -1,7 +1,7 @@
 """Makes a promo code (C-87)."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, UTC, datetime, timedelta
 
 from core.errors import Invalid
 from core.model.clock import to_ms
@@ -47,12 +47,12 @@ def _code(context: Context, name: str, user: str) -> str:
 
 def _ends(context: Context, starts: datetime) -> datetime | None:
     """When the code stops being valid: a day counts to its end. None: never."""
-    own = context.prepared.own
+    own, zone = context.prepared.own, context.services.timezone
     if (lifetime := duration_of(own, "expire")) is not None:
         return starts + lifetime
-    ends = moment_of(own, "expired_at", context.services.timezone)
-    is_day = ends is not None and _DAY.fullmatch(text_of(own, "expired_at")) is not None
-    return ends + timedelta(days=1) if ends is not None and is_day else ends
+    ends = moment_of(own, "expired_at", zone)
+    is_day = _DAY.fullmatch(text_of(own, "expired_at")) is not None
+    return ends.astimezone(zone) + timedelta(days=1) if ends and is_day and ends.year < MAXYEAR else ends
 
 
 ACTION = ActionType(

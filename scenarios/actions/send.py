@@ -83,7 +83,11 @@ ACTION = ActionType(
             " and quotas hold.",
         ),
         Field("channels", types.TEXTS, "The channels of a message with `to`; without it all of them."),
-        Field("deliver_at", types.DATE, "When to send it. The action completes when the message is stored."),
+        Field(
+            "deliver_at",
+            types.DATE,
+            "When to send it, in the bot's time zone if it has none. The action completes when it is stored.",
+        ),
         Field("delay", types.DURATION, "How long after this step to send it, instead of `deliver_at`."),
         Field("tag", types.TEXT, "A name by which `cancel` finds a message that is to be sent later."),
     ),

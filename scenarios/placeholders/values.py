@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, time, tzinfo
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
+from core.model.clock import from_wall
 from scenarios.placeholders.fields import MISSING
 
 LARGEST = Decimal(10) ** 40
@@ -80,9 +81,15 @@ def as_moment(value: Any, zone: tzinfo | None) -> datetime | None:
         return None
 
 
-def seconds_of(moment: datetime, zone: tzinfo | None) -> int:
-    """Whole seconds since 1970. A moment without a zone is in `zone`, or in UTC."""
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=zone or UTC)).timestamp())
+def in_utc(value: Any, zone: tzinfo | None, now: datetime | None = None) -> datetime | None:
+    """The same in UTC (`core.model.clock.from_wall`). A moment without a zone is in `zone`, or in UTC."""
+    moment = as_moment(value, zone)
+    try:
+        return (
+            from_wall(moment, zone or UTC, now) if moment and not moment.tzinfo else moment and moment.astimezone(UTC)
+        )
+    except OverflowError:
+        return None
 
 
 def _written(value: Any) -> datetime | None:

@@ -10,12 +10,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from core.errors import Invalid
+from core.model.clock import is_skipped
 from core.model.content import Content
 from core.model.delivery import NewDelivery, Recipient, Sender
 from core.sending import Caller, Order
 from scenarios.context import Context
 from scenarios.durations import read_duration
-from scenarios.placeholders.values import as_moment
+from scenarios.placeholders.values import as_moment, in_utc
 from scenarios.sending.addressees import addressees
 from scenarios.sending.content import needed
 
@@ -77,7 +78,8 @@ async def _sender(context: Context) -> Sender:
 
 
 def due(context: Context) -> datetime | None:
-    """The moment of `deliver_at` or after `delay`; None: at once. A time without a zone is the installation's.
+    """The moment of `deliver_at` or after `delay`, in UTC; None: at once. A time without a zone is the installation's;
+    if the clock is put forward over it, the next minute, with a warning.
 
     Raises Invalid DELAY_MALFORMED, TIME_MALFORMED.
     """
@@ -89,12 +91,15 @@ def due(context: Context) -> datetime | None:
         return datetime.now(UTC) + delay
     if own.get("deliver_at") in (None, ""):
         return None
-    moment = as_moment(own["deliver_at"], context.services.timezone)
+    zone = context.services.timezone
+    moment = in_utc(own["deliver_at"], zone, datetime.now(UTC))
     if moment is None:
         raise Invalid(
             "TIME_MALFORMED", f"{own['deliver_at']!r} is no moment, for example 2026-11-22T10:00.", "deliver_at"
         )
-    return moment if moment.tzinfo else moment.replace(tzinfo=context.services.timezone)
+    if (written := as_moment(own["deliver_at"], zone)) and not written.tzinfo and is_skipped(written, zone):
+        context.warn(f"deliver_at: the clock is put forward over {written:%d.%m.%Y %H:%M}; the next minute is taken")
+    return moment
 
 
 def tags(context: Context) -> Sequence[str]:

@@ -1,14 +1,15 @@
 """Delivery times as people type them, in the time zone of the tenant; durations as people read them."""
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from bots.conversation.times import TimePassed, read_time, tomorrow_morning
+from bots.conversation.times import TimePassed, TypedTime, read_time, tomorrow_morning
 from bots.wording import duration, moment
 
-MOSCOW = ZoneInfo("Europe/Moscow")
+MOSCOW, BERLIN = ZoneInfo("Europe/Moscow"), ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=MOSCOW)
 
 
@@ -28,8 +29,8 @@ NOW = datetime(2026, 11, 22, 12, 0, tzinfo=MOSCOW)
 def test_a_typed_time_is_read_in_the_time_zone(typed: str, expected: str) -> None:
     found = read_time(typed, NOW, MOSCOW)
     assert found is not None
-    assert found.tzinfo is UTC
-    assert moment(found, MOSCOW) == expected
+    assert (found.at.tzinfo, found.skipped) == (UTC, "")
+    assert moment(found.at, MOSCOW) == expected
 
 
 @pytest.mark.parametrize("typed", ["", "soon", "25:00", "9", "31.2.2027 9:00", "9:60", "22.11.2026"])
@@ -43,10 +44,55 @@ def test_a_passed_time_is_refused(typed: str) -> None:
         read_time(typed, NOW, MOSCOW)
 
 
-def test_tomorrow_morning_is_nine_o_clock_also_over_a_change_of_the_clock() -> None:
-    berlin = ZoneInfo("Europe/Berlin")
-    evening = datetime(2026, 10, 24, 23, tzinfo=berlin)
-    assert moment(tomorrow_morning(evening, berlin), berlin) == "25.10.2026 09:00"
+@pytest.mark.parametrize(
+    ("now", "typed", "at", "skipped"),
+    [
+        # 25 October 2026, 03:00 becomes 02:00 (01:00 UTC). Now is the second 02:10.
+        ("2026-10-25T01:10Z", "2:30", "2026-10-25T01:30Z", ""),
+        ("2026-10-25T01:10Z", "25.10 2:30", "2026-10-25T01:30Z", ""),
+        ("2026-10-25T00:50Z", "2:30", "2026-10-25T01:30Z", ""),
+        ("2026-10-25T00:10Z", "2:30", "2026-10-25T00:30Z", ""),
+        ("2026-10-25T01:40Z", "2:30", "2026-10-26T01:30Z", ""),
+        ("2026-10-25T01:10Z", "tomorrow 2:30", "2026-10-26T01:30Z", ""),
+        # 29 March 2026, 02:00 becomes 03:00 (01:00 UTC).
+        ("2026-03-29T00:10Z", "2:30", "2026-03-29T01:00Z", "02:30"),
+        ("2026-03-28T12:00Z", "tomorrow 2:30", "2026-03-29T01:00Z", "02:30"),
+        ("2026-03-28T12:00Z", "29.3 2:30", "2026-03-29T01:00Z", "02:30"),
+        ("2026-03-29T01:10Z", "2:30", "2026-03-30T00:30Z", ""),
+    ],
+)
+def test_a_time_in_a_night_in_which_the_clock_changes_is_the_next_that_exists(
+    now: str, typed: str, at: str, skipped: str
+) -> None:
+    found = read_time(typed, datetime.fromisoformat(now), BERLIN)
+    assert found == TypedTime(datetime.fromisoformat(at), skipped)
+
+
+def test_both_of_a_time_that_comes_twice_can_have_passed() -> None:
+    with pytest.raises(TimePassed):
+        read_time("25.10 2:30", datetime(2026, 10, 25, 1, 30, tzinfo=UTC), BERLIN)
+
+
+@pytest.mark.parametrize("typed", ["1.1.0001 0:30", "31.12.9999 23:30"])
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
+def test_a_year_at_the_end_of_the_calendar_does_not_end_the_dialog(typed: str, zone: str) -> None:
+    with suppress(TimePassed):
+        read_time(typed, NOW, ZoneInfo(zone))
+
+
+@pytest.mark.parametrize(
+    ("now", "morning"),
+    [
+        ("2026-10-24T21:00Z", "25.10.2026 09:00"),
+        ("2026-10-24T22:30Z", "26.10.2026 09:00"),  # 00:30; 24 hours later it is still the 25th
+        ("2026-03-28T22:30Z", "29.03.2026 09:00"),  # 23:30; 24 hours later it is already the 30th
+        ("2026-03-28T23:30Z", "30.03.2026 09:00"),
+    ],
+)
+def test_tomorrow_morning_is_nine_o_clock_of_the_next_day_also_over_a_change_of_the_clock(
+    now: str, morning: str
+) -> None:
+    assert moment(tomorrow_morning(datetime.fromisoformat(now), BERLIN), BERLIN) == morning
 
 
 @pytest.mark.parametrize(

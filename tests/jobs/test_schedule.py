@@ -48,6 +48,19 @@ def test_a_window_may_cross_midnight_and_a_change_of_the_clock() -> None:
     assert schedule.first(day_of_change, BERLIN) == datetime(2026, 10, 25, 22, tzinfo=BERLIN)
 
 
+@pytest.mark.parametrize(
+    ("at", "opens"),
+    [
+        ("2026-10-25T00:50Z", "2026-10-25T01:30Z"),  # 02:50, and 02:30 comes again
+        ("2026-10-25T01:10Z", "2026-10-25T01:30Z"),  # the second 02:10
+        ("2026-03-29T00:10Z", "2026-03-29T01:00Z"),  # 02:30 does not come
+    ],
+)
+def test_a_window_that_opens_while_the_clock_changes_opens_later_and_at_a_time_that_exists(at: str, opens: str) -> None:
+    schedule = Schedule(10 * MINUTES, DailyWindow(time(2, 30), time(2, 45)))
+    assert schedule.first(datetime.fromisoformat(at), BERLIN) == datetime.fromisoformat(opens)
+
+
 @given(
     st.integers(1, 10_000).map(lambda seconds: timedelta(seconds=seconds)),
     st.integers(0, 100_000).map(lambda seconds: timedelta(seconds=seconds)),

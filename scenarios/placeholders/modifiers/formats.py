@@ -6,22 +6,21 @@ from functools import partial
 from typing import Any
 
 from scenarios.placeholders.modifiers.table import ModifierError, modifier, number_from, one_of
-from scenarios.placeholders.values import as_moment, as_text, rounded, seconds_of
-
-
-def _moment(value: Any, zone: tzinfo | None) -> datetime:
-    moment = as_moment(value, zone)
-    if moment is None:
-        raise ModifierError(f"{as_text(value)!r} is not a date")
-    return moment
+from scenarios.placeholders.values import as_moment, as_text, in_utc, rounded
 
 
 def _date(form: str, value: Any, zone: tzinfo | None) -> str:
-    return _moment(value, zone).strftime(form)
+    return _known(as_moment(value, zone), value).strftime(form)
 
 
 def _timestamp(value: Any, zone: tzinfo | None) -> int:
-    return seconds_of(_moment(value, zone), zone)
+    return int(_known(in_utc(value, zone), value).timestamp())
+
+
+def _known(moment: datetime | None, value: Any) -> datetime:
+    if moment is None:
+        raise ModifierError(f"{as_text(value)!r} is not a date")
+    return moment
 
 
 def _decimals(places: int, unit: str, value: Any, zone: tzinfo | None) -> str:

@@ -1,5 +1,8 @@
 """The teacher's dialog (D-32) over the Bot API: select, write, confirm, send; each refusal has its own text."""
 
+from dataclasses import replace
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from core.model.people import Group, UserChange
@@ -109,6 +112,18 @@ async def test_a_time_is_typed_and_a_passed_or_unclear_one_refused(school: Schoo
     assert await school.answer("soon") == english("time_malformed")
     assert await school.answer("01.01.2020 9:00") == english("time_passed")
     assert "31.12.2098 09:00" in await school.answer("31.12.2098 9:00")
+
+
+async def test_a_time_that_the_clock_skips_is_named_before_the_confirmation(idle_school: School) -> None:
+    services = replace(idle_school.services, timezone=ZoneInfo("Europe/Berlin"))
+    school = replace(idle_school, services=services)
+    async with school.running():
+        await school.select("ИВТ-101")
+        await school.notice("Done")
+        await school.answer("hello")
+        shown = await school.answer("29.03.2037 2:30")
+    assert shown.startswith(english("time_skipped", time="02:30"))
+    assert "Time: 29.03.2037 03:00" in shown
 
 
 @pytest.mark.row("D-32")

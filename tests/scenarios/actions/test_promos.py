@@ -1,6 +1,8 @@
 """Promo codes."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -118,3 +120,16 @@ async def test_an_expired_code_is_dropped_after_30_days(bench: Bench, store: Sto
     kept = await code(bench, "b")
     assert [one.code for one in await Promos(store, TENANT).newest("", "", 10)] == [kept]
     assert await Promos(store, TENANT).find(over) is None
+
+
+@pytest.mark.row("C-87")
+async def test_a_lifetime_counts_hours_also_over_a_change_of_the_clock(bench: Bench) -> None:
+    berlin = replace(bench, services=replace(bench.services, timezone=ZoneInfo("Europe/Berlin")))
+    fields = {**CREATE, "started_at": "2037-03-28T12:00", "expire": "24h"}
+    assert (await berlin.results(fields, PRIVATE))["expired_at"] == "2037-03-29T13:00:00+02:00"
+
+
+@pytest.mark.row("C-87")
+async def test_the_last_day_of_the_calendar_is_an_end_like_any_other(bench: Bench) -> None:
+    results = await bench.results({**CREATE, "expired_at": "31.12.9999"}, PRIVATE)
+    assert results["expired_at"] == "9999-12-31T00:00:00+03:00"

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
+from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,7 @@ class Installation:
         self.rules = Rules()
         self.models = Models.not_set_up()
         self.bot_api: dict[str, Any] = {}
+        self.timezone: tzinfo = UTC
         self._events = 0
         self._running: list[Running] = []
         self._reader = RunReader(stack.store)
@@ -98,7 +100,7 @@ class Installation:
         resources = AsyncExitStack()
         store = await Store.open(self.stack.server.url, self.stack.store.shards)
         resources.push_async_callback(store.close)
-        opened = open_services(store, Options(TENANT, rules=self.rules, models=self.models, **self.bot_api))
+        opened = open_services(store, Options(TENANT, self.timezone, self.rules, models=self.models, **self.bot_api))
         services = await resources.enter_async_context(opened)
         process = Process(services, ActiveBot(self.folder), self.types, ProcessOptions(**options))
         self._running.append(running := Running(process, resources))

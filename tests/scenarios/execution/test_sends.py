@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -275,6 +276,18 @@ done:
     scheduled = [one for one in open_deliveries if str(one.state) == "scheduled"]
     assert len(scheduled) == 1
     assert timedelta(hours=23) < scheduled[0].deliver_at - datetime.now(UTC) < timedelta(hours=25)
+
+
+async def test_a_time_that_the_clock_skips_is_the_next_minute_with_a_warning_to_the_author(
+    installation: Installation, caplog: pytest.LogCaptureFixture
+) -> None:
+    installation.timezone = ZoneInfo("Europe/Berlin")
+    installation.actions("    - {type: send, text: later, deliver_at: '2037-03-29T02:30'}")
+    await installation.start()
+    await installation.play()
+    (stored,), _ = await installation.stack.deliveries.list(TENANT)
+    assert stored.deliver_at == datetime(2037, 3, 29, 1, tzinfo=UTC)
+    assert "the clock is put forward over 29.03.2037 02:30" in caplog.text
 
 
 @pytest.mark.parametrize("when", ["delay: soon", "deliver_at: someday"])
