@@ -8,7 +8,7 @@ const CHANNEL = "sms", SHARD = "{0}", OWNER = `node-${process.pid}-${Date.now()}
 const LEASE_MS = 30_000, REQUEST_MS = 10_000, MAX_SLEEP_MS = Number(process.env.MAX_SLEEP_MS ?? 3_000);
 const RETRY_MS = 5_000, MOST_ATTEMPTS = 5, HELD_MS = 9_999_999_999_999, OPEN = ["queued", "sending"];
 const { ADA_REDIS_URL, ADA_SMS_URL, ADA_SMS_USERNAME: username, ADA_SMS_PASSWORD: password, ADA_SMS_FROM: from } = process.env;
-const redis = new Redis(ADA_REDIS_URL), events = redis.duplicate();
+const redis = new Redis(ADA_REDIS_URL), events = redis.duplicate({ lazyConnect: true });
 let stopping = false, woken = 0, wake = () => {};
 
 async function ada(name, ...args) {
@@ -66,6 +66,7 @@ events.on("pmessage", (_, key, event) => { if (event === "del" || event === "exp
 // A channel is there as soon as a courier has registered it: recipients of one parcel; that it writes `sending`.
 await redis.hset(`channels:${SHARD}`, CHANNEL, JSON.stringify({ parcel: 100, halted: "" }));
 await redis.hset(`queue:${SHARD}:tubes`, `${CHANNEL}:announces`, 1);
+await events.connect(); // ioredis checks a new connection with INFO, which fails if it has subscribed before
 await events.psubscribe(`__keyspace@${redis.options.db}__:delivery:${SHARD}:*`);
 console.log("ready");
 while (!stopping) {

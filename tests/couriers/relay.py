@@ -1,13 +1,18 @@
 """A TCP relay between a courier and its provider that can stop passing data without closing the connection."""
 
 import asyncio
+from collections.abc import Mapping
 
 
 class Relay:
-    """Listens on `port` and forwards all data to another port, until it is frozen."""
+    """Listens on `port` and forwards all data to another port, until it is frozen.
 
-    def __init__(self, target: int) -> None:
+    `reply_delays`: number of a connection, from 1 → seconds that each of its replies takes.
+    """
+
+    def __init__(self, target: int, reply_delays: Mapping[int, float] | None = None) -> None:
         self._target = target
+        self._reply_delays = reply_delays or {}
         self._server: asyncio.Server | None = None
         self._forwarding: set[asyncio.Task[None]] = set()
         self._writers: list[asyncio.StreamWriter] = []
@@ -34,13 +39,15 @@ class Relay:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        delay = self._reply_delays.get(self.connections, 0)
         target_reader, target_writer = await asyncio.open_connection("127.0.0.1", self._target)
         self._writers += [writer, target_writer]
-        for source, sink in ((reader, target_writer), (target_reader, writer)):
-            self._forwarding.add(asyncio.create_task(_forward(source, sink)))
+        for source, sink, seconds in ((reader, target_writer, 0), (target_reader, writer, delay)):
+            self._forwarding.add(asyncio.create_task(_forward(source, sink, seconds)))
 
 
-async def _forward(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+async def _forward(source: asyncio.StreamReader, sink: asyncio.StreamWriter, delay: float) -> None:
     while data := await source.read(65536):
+        await asyncio.sleep(delay)
         sink.write(data)
     sink.close()

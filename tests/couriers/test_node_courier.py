@@ -4,11 +4,11 @@ import asyncio
 import shutil
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -25,6 +25,7 @@ from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.sms import SmsServer
 from sandbox.sms.server import PASSWORD, SENDER, USERNAME
 from sandbox.state import SandboxState
+from tests.couriers.relay import Relay
 from tests.support.stack import LEASE, Stack
 from tests.support.waiting import until
 
@@ -32,7 +33,11 @@ ROOT = Path(__file__).resolve().parents[2]
 MAGIC = {fault.name: address for address, fault in MAGIC_RECIPIENTS["sms"].items()}
 NEVER_WAKES_BY_ITSELF = "600000"
 
-StartCourier = Callable[[], Awaitable[asyncio.subprocess.Process]]
+
+class StartCourier(Protocol):
+    """Starts the courier in Node and waits until it listens. `port`: of a relay to the server."""
+
+    async def __call__(self, port: int = 0) -> asyncio.subprocess.Process: ...
 
 
 @pytest.fixture(scope="session")
@@ -73,10 +78,9 @@ async def gateway() -> AsyncIterator[Gateway]:
 
 @pytest.fixture
 async def start_courier(stack: Stack, gateway: Gateway, installed: Path) -> AsyncIterator[StartCourier]:
-    """Starts the courier in Node and waits until it listens. It wakes only on events, for the time of a test."""
+    """The couriers that it starts wake only on events, for the time of a test. They end with the test, with code 0."""
     await libraries.register(stack.store)
     variables = {
-        "ADA_REDIS_URL": stack.server.place.tcp_url,
         "ADA_SMS_URL": gateway.server.url,
         "ADA_SMS_USERNAME": USERNAME,
         "ADA_SMS_PASSWORD": PASSWORD,
@@ -85,9 +89,14 @@ async def start_courier(stack: Stack, gateway: Gateway, installed: Path) -> Asyn
     }
     running: list[asyncio.subprocess.Process] = []
 
-    async def start() -> asyncio.subprocess.Process:
+    async def start(port: int = 0) -> asyncio.subprocess.Process:
+        url = stack.server.url_through(port) if port else stack.server.place.tcp_url
         process = await asyncio.create_subprocess_exec(
-            str(shutil.which("node")), "courier.js", cwd=installed, env=variables, stdout=asyncio.subprocess.PIPE
+            str(shutil.which("node")),
+            "courier.js",
+            cwd=installed,
+            env={**variables, "ADA_REDIS_URL": url},
+            stdout=asyncio.subprocess.PIPE,
         )
         running.append(process)
         assert process.stdout is not None
@@ -137,6 +146,25 @@ async def test_it_wakes_when_the_order_key_vanishes_and_sends_to_each_recipient(
         found = await stack.finished(await deliver(stack, *numbers(3), text=text))
         assert set(outcomes(found).values()) == {(Status.SENT, None)}
         assert [gateway.texts(number)[-1] for number in numbers(3)] == [text] * 3
+
+
+async def test_it_wakes_by_events_although_their_connection_was_the_slower_one(
+    stack: Stack, gateway: Gateway, start_courier: StartCourier
+) -> None:
+    """It subscribed before ioredis had checked that connection. The check failed, and ioredis connected again without
+    the subscription: the courier slept on.
+    """
+    relay = Relay(stack.server.place.port, reply_delays={2: 0.3})
+    await relay.start()
+    courier = await start_courier(relay.port)
+    for due in (stack.now() + timedelta(seconds=1), None):
+        found = await stack.finished(await deliver(stack, *numbers(1), deliver_at=due))
+        assert set(outcomes(found).values()) == {(Status.SENT, None)}
+        await until(lambda: stack.redis.exists("delivery:{0}:idle:sms"))  # it sleeps
+    assert relay.connections == 2
+    courier.terminate()
+    assert await asyncio.wait_for(courier.wait(), 20) == 0
+    await relay.stop()
 
 
 @pytest.mark.row("D-06")
