@@ -9,7 +9,7 @@ from hypothesis import settings
 from redis.asyncio import Redis
 
 from core.redis.keys import Lifetime, kind_of
-from tests.support import rows
+from tests.support import limits, rows
 from tests.support.servers import Server, program_of
 from tests.support.stack import Stack
 from tests.support.waiting import until as until_true
@@ -113,7 +113,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests marked `long` run only in the long form."""
+    """Limits every test. Those marked `long` run only in the long form."""
+    for item in items:
+        limits.apply(item, is_long=config.getoption("--long"))
     if config.getoption("--long") or config.getoption("--rows"):
         return
     deselected = [item for item in items if item.get_closest_marker("long")]

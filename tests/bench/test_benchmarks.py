@@ -169,7 +169,6 @@ async def test_people_reports_import_expansion_quotas_and_the_bot(
     assert 0 < answered[0]["answer_p50_ms"] <= answered[0]["answer_p99_ms"]
 
 
-@pytest.mark.timeout(180)
 async def test_scenarios_report_the_cost_of_a_step(capsys: pytest.CaptureFixture[str]) -> None:
     few, many = await rows_of(capsys, "scenarios", "--short", "steps")
     assert (few["stored_runs"], many["stored_runs"]) == (0, 100)

@@ -113,6 +113,8 @@ async def main():
     os.kill(os.getpid(), signal.SIGKILL)
 asyncio.run(main())
 """
-    ended = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    ended = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, timeout=60
+    )
     child = int(ended.stdout)
     await until(lambda: not is_alive(child))

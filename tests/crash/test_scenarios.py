@@ -109,7 +109,6 @@ async def kill_at(bot: Bot, steps: tuple[int, ...]) -> None:
 
 @pytest.mark.row("C-37")
 @pytest.mark.row("C-92")
-@pytest.mark.timeout(180)
 async def test_a_process_killed_at_steps_of_a_chain_leaves_it_to_the_next_one(bot: Bot) -> None:
     await kill_at(bot, SOME_STEPS)
 
@@ -121,7 +120,6 @@ async def test_a_process_killed_at_every_step_of_a_chain_leaves_it_to_the_next_o
 
 
 @pytest.mark.row("C-49")
-@pytest.mark.timeout(180)
 async def test_a_courier_killed_at_each_message_of_a_chain_sends_each_once(bot: Bot) -> None:
     scenarios = bot.start()
     await scenarios.ready()
@@ -155,7 +153,6 @@ async def kill_server_at(bot: Bot, steps: tuple[int, ...]) -> None:
 
 
 @pytest.mark.row("C-37")
-@pytest.mark.timeout(180)
 async def test_a_server_killed_at_steps_of_a_chain_loses_and_repeats_nothing(own_bot: Bot) -> None:
     await kill_server_at(own_bot, SOME_STEPS)
 
@@ -167,7 +164,6 @@ async def test_a_server_killed_at_every_step_of_a_chain_loses_and_repeats_nothin
 
 
 @pytest.mark.row("C-49")
-@pytest.mark.timeout(180)
 async def test_two_processes_of_everything_share_the_people_and_one_is_killed(bot: Bot) -> None:
     for _ in range(2):
         await bot.installation.courier(VK)
@@ -183,7 +179,6 @@ async def test_two_processes_of_everything_share_the_people_and_one_is_killed(bo
 
 
 @pytest.mark.row("C-92")
-@pytest.mark.timeout(180)
 async def test_a_replayed_event_starts_nothing_also_after_a_restart(bot: Bot) -> None:
     await bot.installation.courier(VK)
     first = bot.start()
@@ -200,7 +195,6 @@ async def test_a_replayed_event_starts_nothing_also_after_a_restart(bot: Bot) ->
 
 
 @pytest.mark.row("C-85")
-@pytest.mark.timeout(120)
 async def test_a_process_that_is_asked_to_stop_finishes_what_it_does(bot: Bot) -> None:
     await bot.installation.courier(VK)
     process = bot.start()

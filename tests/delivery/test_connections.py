@@ -93,7 +93,6 @@ async def test_the_connection_is_kept_or_closed_as_the_client_asks(
             assert await asyncio.wait_for(reader.read(), 5) == b""
 
 
-@pytest.mark.timeout(180)
 async def test_a_client_that_does_not_read_gets_no_more_responses(api: Api) -> None:
     """Otherwise its responses would fill the memory of the process."""
     asked = 1000

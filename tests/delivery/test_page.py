@@ -18,8 +18,6 @@ from tests.support.browser import Browser, browser
 
 __all__ = ["browser"]
 
-pytestmark = pytest.mark.timeout(120)
-
 
 def words() -> dict[str, dict[str, dict[str, str]]]:
     page = pages.read_page("front.html")

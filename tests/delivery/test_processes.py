@@ -13,8 +13,6 @@ from tests.crash.process import AdaProcess
 from tests.support.servers import Server
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.timeout(180)  # it starts several interpreters
-
 WORKERS = 2
 COUNTER = 'ada_http_requests_total{method="GET",route="/livez",status="200"} '
 

@@ -24,6 +24,7 @@ from core.model.states import OPEN, DeliveryState, Status, supersedes
 from tests.history.delivery_model import ClaimedParcel, Delivery
 from tests.support.every_verb import report_token
 from tests.support.hypothesis_settings import SETTINGS
+from tests.support.limits import bounded
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import TENANT, FakeCourier, Stack, order
 
@@ -56,7 +57,7 @@ class Machine(RuleBasedStateMachine):
         self.claims: list[ClaimedParcel] = []
 
     def wait(self, doing: Coroutine[Any, Any, T]) -> T:
-        return self.runner.run(doing)
+        return self.runner.run(bounded(doing))
 
     def at(self, time: int) -> Any:
         return from_ms(self.base + time * 60_000 + 30_000)
@@ -289,7 +290,7 @@ class Machine(RuleBasedStateMachine):
 
 
 @on_both_servers
-@pytest.mark.timeout(0)
+@pytest.mark.timeout(300)
 @pytest.mark.row("D-13", "D-40", "D-42")
 def test_deliveries_behave_as_the_model(server: Server, request: pytest.FixtureRequest, long_form: bool) -> None:
     machine = type("Machine", (Machine,), {"server": server})

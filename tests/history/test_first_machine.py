@@ -29,6 +29,7 @@ from core.model.states import OPEN, REACHED, DeliveryState, Reason, Status
 from core.queue import Task
 from tests.support.every_verb import report_token
 from tests.support.hypothesis_settings import SETTINGS
+from tests.support.limits import bounded
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import TENANT, FakeCourier, Stack, order
 
@@ -74,7 +75,7 @@ class Machine(RuleBasedStateMachine):
             await channels.register(channel, ChannelFacts(100), announces=True)
 
     def wait(self, doing: Coroutine[Any, Any, T]) -> T:
-        return self.runner.run(doing)
+        return self.runner.run(bounded(doing))
 
     @rule(
         people=st.lists(contacts, min_size=1, max_size=4),
@@ -238,7 +239,7 @@ class Machine(RuleBasedStateMachine):
 
 
 @on_both_servers
-@pytest.mark.timeout(0)
+@pytest.mark.timeout(300)
 @pytest.mark.row("D-36")
 def test_any_history_keeps_the_order_of_the_channels_and_ends(
     server: Server, request: pytest.FixtureRequest, long_form: bool

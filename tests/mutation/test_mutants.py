@@ -4,8 +4,6 @@ import ast
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from tests.mutation.__main__ import copies, killed
 from tests.mutation.mutants import all_mutants, mutants_of, sample
 
@@ -46,7 +44,6 @@ def test_every_mutant_of_the_code_parses_and_a_seed_names_the_same_ones() -> Non
     assert sample(20, seed=5) == sample(20, seed=5) != sample(20, seed=6)
 
 
-@pytest.mark.timeout(180)
 def test_a_break_is_noticed_by_the_tests_that_cover_it() -> None:
     tests = ["tests/couriers/test_telegram_split.py"]
     mutant = next(one for one in all_mutants() if one.original == "limit == len(text)")

@@ -15,6 +15,7 @@ from core.model.clock import from_ms
 from core.queue import NewTask, Settled, SettleResult, Task, Tube, Tubes
 from core.redis.store import Store
 from tests.queue.model import LANES, TUBES, Job, Model, Options
+from tests.support.limits import bounded
 from tests.support.servers import Server
 from tests.support.stack import Stack
 
@@ -81,7 +82,7 @@ class WorkMachine(RuleBasedStateMachine):
         self.tokens: dict[str, list[Task]] = defaultdict(list)
 
     def wait(self, doing: Coroutine[Any, Any, T]) -> T:
-        return self.runner.run(doing)
+        return self.runner.run(bounded(doing))
 
     def at(self, time: int) -> int:
         """Return the ms half a minute after a minute of the model."""

@@ -17,7 +17,6 @@ from tests.support.stack import Stack
 from tests.support.waiting import until
 
 Started = Callable[..., AdaProcess]
-pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture

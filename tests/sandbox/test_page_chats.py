@@ -20,7 +20,6 @@ from tests.support.waiting import until
 
 __all__ = ["bot", "browser", "page"]
 
-pytestmark = pytest.mark.timeout(120)
 
 TEACHER = 100_001
 

@@ -61,7 +61,6 @@ async def test_the_window_slides_the_first_delivery_leaves_it_first(office: Offi
 
 
 @pytest.mark.row("D-09")
-@pytest.mark.timeout(180)
 async def test_a_hundred_concurrent_sends_of_four_processes_never_exceed_the_quota(
     clean_server: Server, stack: Stack
 ) -> None:

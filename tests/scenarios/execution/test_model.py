@@ -12,6 +12,7 @@ from tests.scenarios.engine.reference import read
 from tests.scenarios.engine.test_model import plans
 from tests.scenarios.execution.world import Plan, World, as_executed, have_own_names
 from tests.support.hypothesis_settings import SETTINGS
+from tests.support.limits import bounded
 from tests.support.servers import Server
 
 
@@ -30,7 +31,7 @@ def test_a_run_with_crashes_at_any_point_ends_as_without_and_sends_each_message_
         def check(planned: tuple[Scenario, Plan], crashes: list[int]) -> None:
             scenario, plan = planned[0], as_executed(planned[1])
             assume(have_own_names(plan, scenario))
-            assert runner.run(world.play(plan, scenario, crashes)) == read(plan, scenario)
+            assert runner.run(bounded(world.play(plan, scenario, crashes))) == read(plan, scenario)
             copies = Counter(message.text for message in world.courier.attempted)
             assert set(copies.values()) <= {1}
 
