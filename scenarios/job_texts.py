@@ -58,7 +58,10 @@ def _line(job: StoredJob) -> str:
 
 def _state(job: StoredJob) -> str:
     by = job.record.paused_by
-    return f"{job.record.state} by {str(by).replace('_', '-')}" if by else str(job.record.state)
+    name = str(by).replace("_", "-")
+    if job.record.state is JobState.PAUSED:
+        return f"paused by {name}"
+    return f"{job.record.state}, paused by {name}" if by else str(job.record.state)
 
 
 def _at(what: str, moment: datetime | None, job: StoredJob) -> str:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from core.jobs import StoredJob
+from core.jobs import JobState, StoredJob
 from core.jobs.job_log import LogLine
 from core.jobs.views import JobView, view_of
 
@@ -40,7 +40,9 @@ def _state(view: JobView) -> str:
 
 
 def _by(view: JobView) -> str:
-    return f"{view.state} by {view.paused_by}" if view.paused_by else str(view.state)
+    if view.state is JobState.PAUSED:
+        return f"paused by {view.paused_by}"
+    return f"{view.state}, paused by {view.paused_by}" if view.paused_by else str(view.state)
 
 
 def _time(at: datetime | None) -> str:

@@ -1,20 +1,22 @@
 """Start, pause, resume, stop and find jobs. Each change is one script, which also puts the next task."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from core.errors import Conflict, Invalid, NotFound, malformed_cursor
+from core.errors import Conflict, Invalid, NotFound, Refused, malformed_cursor
 from core.jobs.job_log import JobLog
 from core.jobs.kinds import JobKinds
 from core.jobs.record import JobId, JobRecord, StoredJob, line_of, zone_of
-from core.jobs.states import Actor, JobState, Verb, check_actor, next_state
+from core.jobs.schedule import Schedule
+from core.jobs.states import Actor, JobState, Verb, check_actor, may_override, next_state
 from core.jobs.storage import JobStorage
-from core.model.clock import to_ms
+from core.model.clock import from_ms, to_ms
 from core.redis.store import Store
 
 LARGEST_PARAMETERS = 64 * 1024
@@ -40,13 +42,14 @@ class Jobs:
     ) -> StoredJob:
         """Start a job, or start it again after it was stopped or has failed; what it has done stays recorded.
 
-        Raises Invalid JOB_KIND_UNKNOWN, PARAMETERS_TOO_LARGE, TIMEZONE_UNKNOWN; Conflict JOB_ALREADY_RUNNING.
+        Raises Invalid JOB_KIND_UNKNOWN, PARAMETERS_TOO_LARGE, TIMEZONE_UNKNOWN; Conflict JOB_ALREADY_RUNNING; Forbidden
+        JOB_PAUSED_BY_OTHER if a user has stopped it while it was paused by an administrator.
         """
         zone, given = zone_of(timezone), _checked(parameters or {})
         kind = await self.kinds.find(job_id.kind)
 
         def started(record: JobRecord, now: datetime) -> JobRecord:
-            due = to_ms(kind.schedule.first(now, zone))
+            due = to_ms(kind.schedule.in_window(now, zone))
             return JobRecord(
                 record.state,
                 parameters=given,
@@ -64,41 +67,54 @@ class Jobs:
     async def pause(
         self, job_id: JobId, by: Actor, reason: str = "", until: datetime | None = None, *, expected: int = 0
     ) -> StoredJob:
-        """Pause a job: the unit in hand is finished, no other begins. `until`: it then resumes by itself. `expected`:
-        the version that the job must still have; 0: any.
+        """Pause a job: the unit in hand is finished, no other begins. `until`: it then resumes by itself, in its
+        window. `expected`: the version that the job must still have; 0: any.
 
         Raises NotFound JOB_NOT_FOUND; Conflict JOB_IN_OTHER_STATE, JOB_HAS_CHANGED; Forbidden JOB_PAUSED_BY_OTHER.
         """
-        resume_at = to_ms(until) if until else 0
+        schedule = await self.kinds.schedule(job_id.kind) if until else None
 
         def paused(record: JobRecord, now: datetime) -> JobRecord:
+            resume_at = to_ms(_in_window(schedule, until, record)) if until else 0
             return replace(record, paused_by=by, reason=line_of(reason), resume_at=resume_at)
 
         return await self._change(job_id, Verb.PAUSE, by, paused, f"paused by {by}{_because(reason)}", expected)
 
     async def resume(self, job_id: JobId, by: Actor) -> StoredJob:
-        """Let a paused job go on where it was. Raises as `pause`."""
+        """Let a paused job go on where it was: an iteration that has begun now, the next one when it is due, both only
+        in the window of the job. Raises as `pause`.
+        """
+        schedule = await self.kinds.schedule(job_id.kind)
 
         def resumed(record: JobRecord, now: datetime) -> JobRecord:
-            due = to_ms(now) if record.begun else max(record.due, to_ms(now))
+            at = now if record.begun else max(from_ms(record.due), now)
+            due = to_ms(_in_window(schedule, at, record))
             return replace(record, paused_by=None, reason="", resume_at=0, due=due)
 
         return await self._change(job_id, Verb.RESUME, by, resumed, f"resumed by {by}")
 
     async def resume_after_sign_in(self, tenant: str, user: str) -> None:
-        """Let the jobs of a user go on that were paused because the sign-in had expired."""
-        for kind in await self.kinds.names():
-            job = await self.storage.read(JobId(tenant, kind, user))
-            if job and job.record.paused_by is Actor.SIGN_IN:
-                await self.resume(job.id, Actor.SIGN_IN)
+        """Let the jobs of a user go on that were paused because the sign-in had expired. A job that another has changed
+        meanwhile stays as it is.
+        """
+        for job in await self.of_user(tenant, user):
+            if _waits_for_sign_in(job):
+                with suppress(Refused):
+                    await self.resume(job.id, Actor.SIGN_IN)
 
     async def waits_for_sign_in(self, tenant: str, user: str) -> bool:
         """Whether a job of a user was paused because the sign-in had expired."""
+        return any(map(_waits_for_sign_in, await self.of_user(tenant, user)))
+
+    async def of_user(self, tenant: str, user: str) -> Sequence[StoredJob]:
+        """The jobs of a user, of all kinds, in the order of their names."""
         found = [await self.storage.read(JobId(tenant, kind, user)) for kind in await self.kinds.names()]
-        return any(job is not None and job.record.paused_by is Actor.SIGN_IN for job in found)
+        return [job for job in found if job]
 
     async def stop(self, job_id: JobId, by: Actor, *, expected: int = 0) -> StoredJob:
-        """End a job; it can be started again. `expected` and what it raises: as `pause`."""
+        """End a job; it can be started again. If a user ends one that an administrator has paused, only an
+        administrator starts it again. `expected` and what it raises: as `pause`.
+        """
         return await self._end(job_id, Verb.STOP, by, "", f"stopped by {by}", expected)
 
     async def fail(self, job_id: JobId, reason: str, *, expected: int = 0) -> StoredJob:
@@ -107,6 +123,8 @@ class Jobs:
 
     async def _end(self, job_id: JobId, verb: Verb, by: Actor, reason: str, log: str, expected: int) -> StoredJob:
         def ended(record: JobRecord, now: datetime) -> JobRecord:
+            if record.paused_by and not may_override(by, record.paused_by):
+                return replace(record, resume_at=0)
             return replace(record, paused_by=None, reason=line_of(reason), resume_at=0)
 
         return await self._change(job_id, verb, by, ended, log, expected)
@@ -161,6 +179,15 @@ class Jobs:
     def now(self) -> datetime:
         """The current time of the server, aware."""
         return datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms)
+
+
+def _waits_for_sign_in(job: StoredJob) -> bool:
+    return job.record.state is JobState.PAUSED and job.record.paused_by is Actor.SIGN_IN
+
+
+def _in_window(schedule: Schedule | None, at: datetime, record: JobRecord) -> datetime:
+    """`at`, or when the window of the job opens after it. `schedule`: None for a kind that nobody knows any more."""
+    return schedule.in_window(at, zone_of(record.timezone)) if schedule else at
 
 
 def _position(cursor: str, shards: int) -> tuple[int, int]:

@@ -58,6 +58,11 @@ class JobKinds:
         is_run = self._now() - stored.published < FRESH.total_seconds() * 1000
         return Kind(_schedule_of(stored), "" if is_run else _waiting_for(kind))
 
+    async def schedule(self, kind: str) -> Schedule | None:
+        """None if no process has ever run this kind."""
+        text = await self._store.command("HGET", KEYS["job_kinds"].at(0), kind)
+        return _schedule_of(msgspec.json.decode(text, type=_StoredKind)) if text else None
+
     async def waiting(self, kind: str) -> str:
         """What jobs of this kind wait for now, "" if a process runs them."""
         try:

@@ -42,20 +42,16 @@ class Schedule:
         if self.window is not None and self.window.begin == self.window.end:
             raise Invalid("WINDOW_EMPTY", "A daily window begins and ends at different times.", "window")
 
-    def first(self, now: datetime, timezone: tzinfo) -> datetime:
-        """When the first iteration is due: now, or when the window opens."""
-        return self._in_window(now, timezone)
-
     def next(self, anchor: datetime, begun: datetime, now: datetime, timezone: tzinfo) -> datetime:
         """When the next iteration is due: on the grid from `anchor`, after the last one has `begun`.
 
         If that has passed, it is due at once, and the one after it on the grid again.
         """
         on_grid = anchor + ((begun - anchor) // self.period + 1) * self.period
-        return self._in_window(max(on_grid, now), timezone)
+        return self.in_window(max(on_grid, now), timezone)
 
-    def _in_window(self, at: datetime, timezone: tzinfo) -> datetime:
-        """`at`, or the next opening of the window."""
+    def in_window(self, at: datetime, timezone: tzinfo) -> datetime:
+        """When an iteration may begin: at this time, or when the window opens after it."""
         wall = at.astimezone(timezone)
         if self.window is None or self.window.contains(wall.time()):
             return at

@@ -56,7 +56,8 @@ VERB_MEANINGS = {
     Verb.PAUSE: "a user, an administrator, a limit or an expired sign-in pauses it; a pause of a higher actor replaces "
     "one of a lower",
     Verb.RESUME: "who paused it, or a higher actor, lets it go on where it was",
-    Verb.STOP: "a user or an administrator ends it",
+    Verb.STOP: "a user or an administrator ends it; a user's stop does not end the pause of an administrator, so that "
+    "only an administrator starts the job again",
     Verb.FAIL: "an iteration failed for good",
 }
 

@@ -32,7 +32,7 @@ async def start(request: Request[schemas.JobRequest, NoParameters]) -> Response:
     body = request.body
     job_id = JobId(request.tenant, body.kind, str(body.user))
     given = {} if isinstance(body.parameters, UnsetType) else body.parameters
-    job = await request.services.jobs.start(job_id, given, body.timezone)
+    job = await request.services.jobs.start(job_id, given, body.timezone, _actor(request, body.by))
     return Response(view_of(job), 201, {"Location": f"/v1/jobs/{job.id.name}"})
 
 
@@ -54,17 +54,17 @@ async def show(request: PlainRequest) -> Response:
 async def pause(request: ChangeRequest) -> Response:
     """Pause a job; the unit in hand is finished."""
     reason = request.body.reason if request.body else ""
-    return Response(view_of(await request.services.jobs.pause(_id(request), _actor(request), reason)))
+    return Response(view_of(await request.services.jobs.pause(_id(request), _actor_of(request), reason)))
 
 
 async def resume(request: ChangeRequest) -> Response:
     """Let a paused job go on where it was."""
-    return Response(view_of(await request.services.jobs.resume(_id(request), _actor(request))))
+    return Response(view_of(await request.services.jobs.resume(_id(request), _actor_of(request))))
 
 
 async def stop(request: ChangeRequest) -> Response:
     """End a job; it can be started again."""
-    return Response(view_of(await request.services.jobs.stop(_id(request), _actor(request))))
+    return Response(view_of(await request.services.jobs.stop(_id(request), _actor_of(request))))
 
 
 async def follow_log(request: Request[None, schemas.LogQuery]) -> web.StreamResponse:
@@ -94,9 +94,12 @@ def _after(request: Request[None, schemas.LogQuery]) -> str:
     return given
 
 
-def _actor(request: ChangeRequest) -> Actor:
+def _actor_of(request: ChangeRequest) -> Actor:
+    return _actor(request, request.body.by if request.body else Actor.USER)
+
+
+def _actor(request: Request[Any, Any], actor: Actor) -> Actor:
     """Raises Invalid ACTOR_UNKNOWN; Forbidden ADMIN_NEEDED."""
-    actor = request.body.by if request.body else Actor.USER
     if actor not in (Actor.USER, Actor.ADMIN):
         raise Invalid("ACTOR_UNKNOWN", "A job is changed by user or admin.", "by")
     if actor is Actor.ADMIN and not request.key.permits("admin"):

@@ -14,8 +14,13 @@ Kind = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,63}$")]
 Parameters = Annotated[dict[str, Any], Meta(description="what the job works with; at most 64 KiB")]
 
 
+By = Annotated[Actor, Meta(description="user or admin")]
+
+
 class JobRequest(RequestModel, frozen=True):
-    """A job to start: of a user, of a kind that a process of this installation runs."""
+    """A job to start: of a user, of a kind that a process of this installation runs. `admin` needs the scope admin; a
+    job that an administrator has paused, and its user then stopped, is started by an administrator only.
+    """
 
     kind: Kind
     user: Id
@@ -23,12 +28,13 @@ class JobRequest(RequestModel, frozen=True):
         UNSET
     )
     timezone: Annotated[str, Meta(max_length=64, description="the user's, for example Europe/Moscow")] = "UTC"
+    by: By = Actor.USER
 
 
 class JobChange(RequestModel, frozen=True):
     """Who changes the job; `admin` needs the scope admin. A pause of an administrator is not ended by a user."""
 
-    by: Annotated[Actor, Meta(description="user or admin")] = Actor.USER
+    by: By = Actor.USER
     reason: ShortText = ""
 
 

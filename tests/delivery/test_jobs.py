@@ -47,6 +47,19 @@ async def test_a_user_cannot_end_the_pause_of_an_administrator(hunting: Api) -> 
     assert (await hunting.call("POST", f"{where}:resume", {"by": "admin"})).json["state"] == "running"
 
 
+@pytest.mark.row("U-12")
+async def test_a_job_that_was_stopped_while_an_administrator_had_paused_it_is_started_by_one(hunting: Api) -> None:
+    where = (await hunting.call("POST", "/v1/jobs", ANNA)).headers["Location"]
+    await hunting.call("POST", f"{where}:pause", {"by": "admin", "reason": "complaints"})
+    stopped = (await hunting.call("POST", f"{where}:stop")).json
+    assert (stopped["state"], stopped["paused_by"]) == ("stopped", "admin")
+    assert (await hunting.call("POST", "/v1/jobs", ANNA)).code == "JOB_PAUSED_BY_OTHER"
+    _, secret = await hunting.services.api_keys.create("a manager", {"manage"})
+    assert (await hunting.as_key(secret).call("POST", "/v1/jobs", {**ANNA, "by": "admin"})).code == "ADMIN_NEEDED"
+    assert (await hunting.call("POST", "/v1/jobs", {**ANNA, "by": "limit"})).code == "ACTOR_UNKNOWN"
+    assert (await hunting.call("POST", "/v1/jobs", {**ANNA, "by": "admin"})).json["state"] == "running"
+
+
 async def test_jobs_are_listed_with_their_numbers_by_state(hunting: Api) -> None:
     for user in range(3):
         await hunting.call("POST", "/v1/jobs", {"kind": "hunt", "user": user})

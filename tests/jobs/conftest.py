@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.jobs import Actor, JobId, Jobs, JobState, Schedule, StoredJob
+from core.jobs import Actor, DailyWindow, JobId, Jobs, JobState, Schedule, StoredJob
 from core.queue import QueueClient
 from jobs import Iteration, Job, JobWorker, Registry
 from jobs.outside import Outside
@@ -28,6 +28,7 @@ class Playground:
     stack: Stack
     run: Run | None = None
     period: timedelta = HOUR
+    window: DailyWindow | None = None
     most_failures: int = 5
     outside: Outside | None = None
     workers: list[tuple[JobWorker, "asyncio.Task[None]"]] = field(default_factory=list)
@@ -38,7 +39,7 @@ class Playground:
 
         class Hunt(Job):
             name = "hunt"
-            schedule = Schedule(playground.period)
+            schedule = Schedule(playground.period, playground.window)
             most_failures = playground.most_failures
 
             async def run(self, iteration: Iteration) -> None:

@@ -34,18 +34,20 @@ def test_iterations_that_were_missed_are_made_up_for_by_one_at_once() -> None:
 
 def test_outside_the_window_an_iteration_waits_for_its_opening() -> None:
     schedule = Schedule(10 * MINUTES, DailyWindow(time(9), time(20)))
-    assert schedule.first(NOON, MOSCOW) == NOON
+    assert schedule.in_window(NOON, MOSCOW) == NOON
     evening = datetime(2026, 11, 22, 20, 30, tzinfo=MOSCOW)
-    assert schedule.first(evening, MOSCOW) == datetime(2026, 11, 23, 9, tzinfo=MOSCOW)
+    assert schedule.in_window(evening, MOSCOW) == datetime(2026, 11, 23, 9, tzinfo=MOSCOW)
     early = datetime(2026, 11, 22, 3, tzinfo=MOSCOW)
-    assert schedule.first(early, MOSCOW) == datetime(2026, 11, 22, 9, tzinfo=MOSCOW)
+    assert schedule.in_window(early, MOSCOW) == datetime(2026, 11, 22, 9, tzinfo=MOSCOW)
 
 
 def test_a_window_may_cross_midnight_and_a_change_of_the_clock() -> None:
     schedule = Schedule(10 * MINUTES, DailyWindow(time(22), time(4)))
-    assert schedule.first(datetime(2026, 11, 22, 3, tzinfo=BERLIN), BERLIN) == datetime(2026, 11, 22, 3, tzinfo=BERLIN)
+    assert schedule.in_window(datetime(2026, 11, 22, 3, tzinfo=BERLIN), BERLIN) == datetime(
+        2026, 11, 22, 3, tzinfo=BERLIN
+    )
     day_of_change = datetime(2026, 10, 25, 12, tzinfo=BERLIN)
-    assert schedule.first(day_of_change, BERLIN) == datetime(2026, 10, 25, 22, tzinfo=BERLIN)
+    assert schedule.in_window(day_of_change, BERLIN) == datetime(2026, 10, 25, 22, tzinfo=BERLIN)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_a_window_may_cross_midnight_and_a_change_of_the_clock() -> None:
 )
 def test_a_window_that_opens_while_the_clock_changes_opens_later_and_at_a_time_that_exists(at: str, opens: str) -> None:
     schedule = Schedule(10 * MINUTES, DailyWindow(time(2, 30), time(2, 45)))
-    assert schedule.first(datetime.fromisoformat(at), BERLIN) == datetime.fromisoformat(opens)
+    assert schedule.in_window(datetime.fromisoformat(at), BERLIN) == datetime.fromisoformat(opens)
 
 
 @given(
