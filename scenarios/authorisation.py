@@ -1,5 +1,8 @@
 """Whether a person may run an action, on the server: roles (C-68) and administrators of the group (C-69).
 
+Who the person is must be known: of an event that was handed in with an API key, only a key with the scope admin may
+say so (I21).
+
 The roles of bot.yaml list Telegram ids. A person who writes elsewhere has those of its Telegram contacts in the
 directory. The role that a person has in the directory counts, too, as a role of the bot with that name.
 """
@@ -18,11 +21,17 @@ _TELEGRAM = ("telegram", "telegram-bot")
 
 async def denial(context: Context, fields: Mapping[str, Any]) -> str:
     """Why the event's person may not run an action with these fields; empty if it may."""
-    if fields.get("required_role") or fields.get("required_permission"):
+    needs_role = bool(fields.get("required_role") or fields.get("required_permission"))
+    needs_group_admin = flag_of(fields, "group_admin")
+    if not needs_role and not needs_group_admin:
+        return ""
+    if reason := context.missing_scope("admin"):
+        return reason
+    if needs_role:
         ids, role = await _identity(context)
         if error := refusal(context.bot.roles, fields, None, ids=ids, role=role):
             return error
-    return await _group_denial(context) if flag_of(fields, "group_admin") else ""
+    return await _group_denial(context) if needs_group_admin else ""
 
 
 async def _identity(context: Context) -> tuple[set[str], str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.ai import Models
 from core.directory import Directory
+from core.errors import Forbidden
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.history.tracker import Tracker
@@ -23,6 +24,7 @@ from core.queue import QueueClient
 from core.redis.store import Store
 from core.sending import Sending
 from core.sign_in import SignIn
+from core.updates import rights
 from scenarios.attributes import Prepared
 from scenarios.bot import Bot
 from scenarios.engine import Step
@@ -89,6 +91,19 @@ class Context:
     def person(self) -> str:
         """The address of the event's person in the channel."""
         return str(self.event.get("user_id") or "")
+
+    def missing_scope(self, scope: str) -> str:
+        """Why what needs this scope over HTTP may not be done for the event; empty if it may, as for every event of a
+        provider.
+        """
+        if rights.permits(self.event, scope):
+            return ""
+        return f"the API key with which the event was handed in lacks the scope {scope}"
+
+    def require(self, scope: str) -> None:
+        """Raises Forbidden SCOPE_MISSING."""
+        if reason := self.missing_scope(scope):
+            raise Forbidden("SCOPE_MISSING", reason)
 
     @property
     def folders(self) -> Sequence[Path]:

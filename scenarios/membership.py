@@ -58,6 +58,8 @@ async def _answer(context: Context, question: Question) -> bool | str:
     """Whether the person is a member, or why that is unknown."""
     if not question.chats:
         return "it names no chat"
+    if not question.person and (reason := context.missing_scope("admin")):
+        return reason
     try:
         person = await find_person(context, question.person or context.person)
         found = [await _is_in(context, chat, person) for chat in question.chats]

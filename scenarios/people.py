@@ -14,6 +14,7 @@ from typing import Any
 from core.model.clock import from_ms, in_ms
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.updates import rights
 
 SHARD = 0
 KEPT = timedelta(days=400)
@@ -46,13 +47,15 @@ class People:
     async def met(self, event: Mapping[str, Any]) -> str:
         """Create or refresh the record of the event's person; return the person's state, "" if there is none.
 
-        An event with a name has all of them: the others are removed. Without any, for example from an SMS, they stay.
+        An event with a name has all of them: the others are removed. Without any, for example from an SMS, they stay;
+        so they do if only an API key without the scope manage says the names.
         """
         channel, chat = str(event["channel"]), str(event.get("chat_id") or "")
+        may_name = rights.permits(event, "manage")
         for user, names in _joined(event):
-            await self._meet(channel, user, chat, names)
+            await self._meet(channel, user, chat, names if may_name else {})
         names = {name: event.get(name) for name in _NAMES} if any(name in event for name in _NAMES) else {}
-        return await self._meet(channel, str(event["user_id"]), chat, names)
+        return await self._meet(channel, str(event["user_id"]), chat, names if may_name else {})
 
     async def _meet(self, channel: str, user: str, chat: str, names: Mapping[str, Any]) -> str:
         written = [text for name, value in names.items() for text in (name, _name(value))]

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from cli.command import SUCCESS, Command, add_json_option
 from cli.processes.startup import open_store
 from cli.settings.settings import load
-from core.admission.api_keys import SCOPES, ApiKey, ApiKeys
+from core.admission.api_keys import ApiKey, ApiKeys
+from core.admission.scopes import SCOPES
 
 
 def declare(parser: ArgumentParser) -> None:

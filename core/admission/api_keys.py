@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
+from core.admission.scopes import SCOPES, permits
 from core.errors import Invalid, NotFound
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
-SCOPES = frozenset({"send", "read", "manage", "urgent", "admin", "operator"})
 # How long a process that has just seen a key may still accept it after it was revoked.
 _CACHED_SECONDS = 0.5
 _CACHE_SIZE = 10_000
@@ -41,9 +41,7 @@ class ApiKey:
 
     def permits(self, scope: str) -> bool:
         """Whether the key may do what needs `scope`."""
-        if scope == "operator":
-            return self.is_operator
-        return scope in self.scopes or "admin" in self.scopes or self.is_operator
+        return permits(self.scopes, scope)
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -8,6 +8,7 @@ from scenarios.sending.orders import personal_tag
 
 
 async def execute(context: Context) -> Ending:
+    context.require("send")
     tag = context.prepared.own.get("tag")
     if tag in (None, ""):
         return failed("no tag is given")

@@ -18,6 +18,7 @@ _MOST_REVOKED = 50
 
 async def execute(context: Context) -> Ending:
     """Raises Refused."""
+    context.require("manage")
     if flag_of(context.prepared.seen, "cleanup"):
         return await _cleanup(context)
     known = await steps.recall(context)

@@ -23,6 +23,7 @@ async def execute(context: Context) -> Ending:
     try:
         if operation not in _OPERATIONS:
             raise Invalid("FIELD_INVALID", f"operation: {operation!r} is none of {', '.join(_OPERATIONS)}", "operation")
+        context.require("read" if operation in _READING else "manage")
         return await _OPERATIONS[operation](context)
     except Refused as refusal:
         return Ending(State.FAILED, Values({"job_refusal": refusal.code}), job_texts.refusal(refusal))
@@ -139,6 +140,9 @@ _OPERATIONS: Mapping[str, Callable[[Context], Awaitable[Ending]]] = {
     "statistics": _statistics,
     "sign_in": _sign_in,
 }
+
+_READING = ("status", "log", "list", "statistics")
+"""The operations that change nothing."""
 
 ACTION = ActionType(
     name="job",

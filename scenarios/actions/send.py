@@ -28,6 +28,8 @@ async def execute(context: Context) -> Ending | Waiting:
     to, private = context.prepared.own.get("to"), is_private(said, context.event)
     content = content_of(said, files.attachments, context.event, same_chat=not to and not private)
     content, keyboard = await with_keyboard(context, content)
+    if to or content.remove:
+        context.require("send")
     if to:
         order, caller = await orders.broadcast(context, said["text"], content, to)
     else:

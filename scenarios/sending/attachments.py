@@ -41,29 +41,32 @@ def resolve(written: Any, folders: Sequence[Path]) -> Files:
     """The files that `written` names. Names are relative to the first of `folders`; all of them may hold files."""
     found: list[Attachment] = []
     warnings: list[str] = []
-    for name, kind in _entries(written):
+    for name, kind, is_id in _entries(written):
         try:
-            found.append(_attachment(name, kind, folders))
+            found.append(_attachment(name, kind, () if is_id else folders))
         except _LeftOut as reason:
             warnings.append(str(reason))
     return Files(found, warnings)
 
 
-def _entries(written: Any) -> Iterator[tuple[str, str]]:
-    """The name of each file, and its type if it is written."""
+def _entries(written: Any) -> Iterator[tuple[str, str, bool]]:
+    """The name of each file, its type if it is written, and whether it is a `file_id`, which never names a local file:
+    it may come from an event.
+    """
     for item in written if isinstance(written, list | tuple) else [written]:
         if isinstance(item, Mapping):
-            yield str(item.get("file") or item.get("file_id") or ""), str(item.get("type") or "")
+            file = item.get("file")
+            yield str(file or item.get("file_id") or ""), str(item.get("type") or ""), not file
         elif item not in (None, ""):
-            yield str(item), ""
+            yield str(item), "", False
 
 
 def _attachment(name: str, kind: str, folders: Sequence[Path]) -> Attachment:
-    """Raises _LeftOut."""
+    """`folders`: empty for a name that is no local file. Raises _LeftOut."""
     name = name.strip()
     if _ADDRESS.fullmatch(name):
         return Attachment(_type(kind, name.partition("?")[0]), url=name)
-    if not Path(name).suffix and "/" not in name:
+    if not folders or (not Path(name).suffix and "/" not in name):
         return Attachment(_type(kind, name), provider_id=name)
     return Attachment(_type(kind, name), path=str(_local(name, folders)))
 

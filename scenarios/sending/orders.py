@@ -14,6 +14,7 @@ from core.model.clock import is_skipped
 from core.model.content import Content
 from core.model.delivery import NewDelivery, Recipient, Sender
 from core.sending import Caller, Order
+from core.updates.rights import origin_of
 from scenarios.context import Context
 from scenarios.durations import read_duration
 from scenarios.placeholders.values import as_moment, in_utc
@@ -37,7 +38,7 @@ def to_person(context: Context, text: str, content: Content, address: str) -> tu
         text=text,
         recipients=(),
         channels=[context.channel],
-        origin=context.channel,
+        origin=origin_of(context.event),
         deliver_at=deliver_at,
         expires_at=(deliver_at or datetime.now(UTC)) + _EXPIRES,
         lane=f"{context.channel}:{address}",
@@ -61,7 +62,7 @@ async def broadcast(context: Context, text: str, content: Content, to: Any) -> t
         text=text,
         recipients=(),
         channels=_texts(written) or (await services.channels.current()).names,
-        origin=context.channel,
+        origin=origin_of(context.event),
         deliver_at=due(context),
         tags=tags(context),
         content=needed(content, text),

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from core.updates.events import TUBE, decode
+from core.queue import QueueClient
+from core.updates.events import TUBE, Events, decode
 from tests.delivery.conftest import Api, ApiResponse
 from tests.delivery.test_authentication import a_key
 
@@ -48,6 +49,8 @@ async def test_what_a_client_leaves_out_is_filled_in(api: Api) -> None:
         ({"channel": "Telegram"}, "WRONG_FORMAT", "channel"),
         ({"attachments": [{"file_id": "f"}]}, "REQUIRED", "attachments.0.type"),
         ({"colour": "red"}, "UNKNOWN_FIELD", "colour"),
+        ({"origin": "telegram-bot"}, "UNKNOWN_FIELD", "origin"),
+        ({"key_scopes": ["admin"]}, "UNKNOWN_FIELD", "key_scopes"),
     ],
 )
 async def test_a_wrong_event_is_refused_with_the_field(api: Api, wrong: dict[str, Any], code: str, path: str) -> None:
@@ -63,5 +66,25 @@ async def test_an_event_that_is_too_large_is_refused(api: Api) -> None:
 
 
 async def test_a_tenant_without_a_bot_is_refused(api: Api) -> None:
-    refused = await post(await a_key(api, "send", tenant="other"))
+    refused = await post(await a_key(api, "updates", tenant="other"))
     assert (refused.status, refused.code) == (404, "BOT_NOT_SET_UP")
+
+
+@pytest.mark.parametrize("scopes", [("send",), ("send", "read", "manage", "urgent")])
+async def test_a_key_that_may_send_may_not_hand_in_what_people_wrote(api: Api, scopes: tuple[str, ...]) -> None:
+    refused = await post(await a_key(api, *scopes))
+    assert (refused.status, refused.code) == (403, "SCOPE_MISSING")
+    assert await events(api) == []
+
+
+async def test_an_event_carries_the_scopes_of_the_key_that_handed_it_in(api: Api) -> None:
+    assert (await post(await a_key(api, "updates", "read"))).status == 202
+    (event,) = await events(api)
+    assert (event["origin"], event["key_scopes"]) == ("api", ["read", "updates"])
+
+
+async def test_a_client_cannot_take_the_id_of_an_update_of_telegram(api: Api) -> None:
+    """The source of Telegram's updates is the tenant, which may have any name, `api` for example."""
+    api.services.events["api"] = telegram = Events(QueueClient(api.store), "api")  # type: ignore[index]  # a dict
+    assert (await post(await a_key(api, "updates", tenant="api"), channel="telegram-bot")).status == 202
+    assert await telegram.put("api", {**EVENT, "channel": "telegram-bot"}), "it is no repeat"
