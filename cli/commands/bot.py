@@ -9,7 +9,6 @@ an operator is needed.
 import asyncio
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from bots.services import Services
@@ -18,19 +17,17 @@ from bots.vk.long_poll import TokenRefused as VkTokenRefused
 from bots.vk.long_poll import VkAccount
 from bots.vk.poller import VkPoller
 from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
-from cli.commands.courier import HEALTH_FILE, HEALTH_INTERVAL, is_healthy
 from cli.processes.bots import open_bot_services
 from cli.processes.data_directory import prepare_data_directory, private_directory
+from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, report_health
 from cli.processes.scenarios import max_age, open_ingress
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, load
-from core.errors import SetupError, StoreError
+from core.errors import SetupError
 from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.keys import KEYS
-from core.redis.store import Store
 from core.updates import sms, vk_events
 from core.updates.presses import Presses
 
@@ -40,9 +37,7 @@ Run = Callable[[Configuration, Services, asyncio.Event], Awaitable[None]]
 
 def declare(parser: ArgumentParser) -> None:
     parser.add_argument("channel", choices=sorted(BOTS), help="the channel in which people write")
-    parser.add_argument(
-        "--healthy", action="store_true", help="start nothing; exit 0 if the process of this bot is healthy, else 1"
-    )
+    add_healthy_option(parser, "process of this bot")
 
 
 def run(arguments: Namespace) -> int:
@@ -69,15 +64,6 @@ async def run_bot(configuration: Configuration, channel: str, health_file: Path)
         finally:
             await cancel_and_wait(reporting)
     return SUCCESS
-
-
-async def report_health(store: Store, health_file: Path) -> None:
-    """Touches the health file while the process works and reaches the store."""
-    while True:
-        with suppress(StoreError):
-            await store.command("GET", KEYS["layout"].at(0))
-            await asyncio.to_thread(health_file.touch)
-        await asyncio.sleep(HEALTH_INTERVAL)
 
 
 async def run_telegram(configuration: Configuration, services: Services, stop: asyncio.Event) -> None:

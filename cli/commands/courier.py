@@ -5,7 +5,6 @@ Exit codes: 0 after a request to stop, 1 when the provider could not be reached 
 """
 
 import asyncio
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from datetime import timedelta
@@ -14,6 +13,7 @@ from typing import Any
 
 from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
 from cli.processes.data_directory import prepare_data_directory, private_directory
+from cli.processes.health import HEALTH_FILE, HEALTH_INTERVAL, add_healthy_option, is_healthy
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
 from cli.settings.secrets import receiver
@@ -24,17 +24,10 @@ from core.courier.runtime import Runtime
 from core.errors import SetupError
 from core.model.backoff import Backoff
 
-HEALTH_FILE = "pulse"
-HEALTH_INTERVAL = 10.0
-UNHEALTHY_AFTER = 60.0
-"""Seconds without a claim after which a courier is not healthy."""
-
 
 def declare(parser: ArgumentParser) -> None:
     parser.add_argument("channel", choices=channels(), help="the channel to deliver through")
-    parser.add_argument(
-        "--healthy", action="store_true", help="start nothing; exit 0 if the process of this channel is healthy, else 1"
-    )
+    add_healthy_option(parser, "process of this channel")
 
 
 def run(arguments: Namespace) -> int:
@@ -50,10 +43,6 @@ def run(arguments: Namespace) -> int:
 
 def courier_directory(configuration: Configuration, channel: str) -> Path:
     return configuration.settings.data.absolute() / "couriers" / channel
-
-
-def is_healthy(health_file: Path) -> bool:
-    return health_file.exists() and time.time() - health_file.stat().st_mtime < UNHEALTHY_AFTER
 
 
 async def run_courier(configuration: Configuration, channel: str, directory: Path) -> int:
@@ -98,7 +87,7 @@ def courier_options(channel: str, settings: Any, lease: timedelta) -> CourierOpt
 async def deliver(runtime: Runtime, stop: asyncio.Event, health_file: Path) -> int:
     stopping = asyncio.create_task(stop.wait())
     stopping.add_done_callback(lambda _: runtime.stop())
-    reporting = asyncio.create_task(report_health(runtime, health_file))
+    reporting = asyncio.create_task(report_claims(runtime, health_file))
     try:
         await runtime.run(lambda: announce(channel=runtime.courier.channel, account=runtime.courier.account))
     finally:
@@ -107,7 +96,7 @@ async def deliver(runtime: Runtime, stop: asyncio.Event, health_file: Path) -> i
     return OPERATOR_NEEDED if runtime.halted else SUCCESS
 
 
-async def report_health(runtime: Runtime, health_file: Path) -> None:
+async def report_claims(runtime: Runtime, health_file: Path) -> None:
     """Touches the health file while the runtime keeps claiming work."""
     last_claims = -1
     while True:

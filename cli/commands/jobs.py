@@ -8,13 +8,16 @@ import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from cli.client.format_jobs import format_job, format_job_line, format_log_line
-from cli.command import SUCCESS, Command, add_json_option
+from cli.command import FAILURE, SUCCESS, Command, add_json_option
 from cli.commands.queue import print_result
+from cli.processes.data_directory import prepare_data_directory, private_directory
+from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, report_health
 from cli.processes.sign_in import open_sign_in
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
@@ -24,12 +27,14 @@ from core.jobs import Actor, JobId, Jobs, JobState, StoredJob
 from core.jobs.job_log import BEGIN
 from core.jobs.views import view_of
 from core.queue import QueueClient
+from core.redis.cancel_and_wait import cancel_and_wait
 
 _GRACE = timedelta(seconds=20)
 _LIMIT = 100
 
 
 def declare(parser: ArgumentParser) -> None:
+    add_healthy_option(parser, "process that runs jobs")
     actions = parser.add_subparsers(
         dest="action", metavar="list|show|start|pause|resume|stop|log", title="without one, run jobs until Ctrl-C"
     )
@@ -59,11 +64,16 @@ def run(arguments: Namespace) -> int:
     configuration = load()
     if arguments.action:
         return asyncio.run(run_action(configuration, arguments))
+    directory = configuration.settings.data.absolute() / "jobs"
+    if arguments.healthy:
+        return SUCCESS if is_healthy(directory / HEALTH_FILE) else FAILURE
     configure_logging(configuration.settings)
-    return asyncio.run(run_process(configuration))
+    prepare_data_directory(configuration.settings.data)
+    private_directory(directory)
+    return asyncio.run(run_process(configuration, directory / HEALTH_FILE))
 
 
-async def run_process(configuration: Configuration) -> int:
+async def run_process(configuration: Configuration, health_file: Path) -> int:
     """Runs jobs until a request to stop."""
     from cli.processes.models import open_models
     from jobs.outside import Outside
@@ -79,12 +89,13 @@ async def run_process(configuration: Configuration) -> int:
         outside = Outside(store, sign_in[1] if sign_in else None, models, settings.model_budget)
         worker = JobWorker(store, client, registry, lease=min(settings.lease, LEASE), outside=outside)
         running = asyncio.create_task(worker.run())
+        reporting = asyncio.create_task(report_health(store, health_file))
         announce(jobs=sorted(registry.kinds))
         requested = asyncio.create_task(stop.wait())
         await asyncio.wait({running, requested}, return_when=asyncio.FIRST_COMPLETED)
         worker.stop(_GRACE)
         await running
-        requested.cancel()
+        await cancel_and_wait(requested, reporting)
         await client.close()
     return SUCCESS
 

@@ -5,12 +5,11 @@ Exit codes: 0 after a request to stop, 2 for wrong settings.
 
 import asyncio
 from argparse import ArgumentParser, Namespace
-from contextlib import suppress
 from pathlib import Path
 
 from cli.command import FAILURE, SUCCESS
-from cli.commands.courier import HEALTH_FILE, HEALTH_INTERVAL, is_healthy
 from cli.processes.data_directory import prepare_data_directory, private_directory
+from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, report_health
 from cli.processes.models import open_models
 from cli.processes.rules import sending_rules
 from cli.processes.sign_in import open_sign_in
@@ -19,10 +18,8 @@ from cli.processes.supervisor import announce
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
 from core.ai import Models
-from core.errors import SetupError, StoreError
+from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.keys import KEYS
-from core.redis.store import Store
 from core.sign_in import SignIn, Tokens
 from scenarios.execution.opening import Options, open_services
 from scenarios.execution.process import Process, ProcessOptions
@@ -31,9 +28,7 @@ from scenarios.reloading import ActiveBot
 
 
 def declare_process(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--healthy", action="store_true", help="start nothing; exit 0 if the process is healthy, else 1"
-    )
+    add_healthy_option(parser, "process")
 
 
 def run_process(arguments: Namespace) -> int:
@@ -87,12 +82,3 @@ def options_of(settings: Settings, models: Models, sign_in: tuple[SignIn, Tokens
         models=models,
         sign_in=sign_in[0] if sign_in else None,
     )
-
-
-async def report_health(store: Store, health_file: Path) -> None:
-    """Touches the health file while the process works and reaches the store."""
-    while True:
-        with suppress(StoreError):
-            await store.command("GET", KEYS["layout"].at(0))
-            await asyncio.to_thread(health_file.touch)
-        await asyncio.sleep(HEALTH_INTERVAL)

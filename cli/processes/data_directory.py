@@ -10,7 +10,19 @@ PRIVATE_UMASK = 0o077
 """For the child processes: what they create, also the files of the embedded server, is for its owner only."""
 
 CONTENTS = frozenset(
-    {"answers", "api_key", "bots", "couriers", "lost+found", "sandbox", "sign_in", "scenarios", "speech", "valkey"}
+    {
+        "answers",
+        "api_key",
+        "bots",
+        "couriers",
+        "jobs",
+        "lost+found",
+        "sandbox",
+        "sign_in",
+        "scenarios",
+        "speech",
+        "valkey",
+    }
 )
 """What Ada creates in the directory; `lost+found` comes with a volume of its own."""
 

@@ -1,7 +1,7 @@
 """Collects the texts of all settings: settings.yaml < .env < the environment. Names have the form of the environment.
 
 In settings.yaml a section is a mapping: `telegram: {api_id: 1}` is ADA_TELEGRAM_API_ID. A name that ends in _FILE gives
-a file that contains the value, as containers pass secrets. An empty value counts as not set.
+a file that contains the value, as containers pass secrets. An empty value, or file, counts as not set.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -50,7 +50,7 @@ def raw_settings(values: Mapping[str, str], source: str) -> dict[str, RawSetting
         for name, text in values.items()
         if name.startswith(PREFIX) and text != ""
     ]
-    return {setting.name: setting for setting in settings}
+    return {setting.name: setting for setting in settings if setting.text != ""}
 
 
 def resolve_file(setting: RawSetting) -> RawSetting:
