@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from bots.catalogue import text
 from bots.following import Followed
 from bots.replies import Reply
+from bots.wording import verdict_name
 from core.model.history import History
 
 PATIENCE = timedelta(hours=1)
@@ -22,7 +23,9 @@ def result(history: History, followed: Followed, now: datetime | None = None) ->
         return Reply()
     counts = history.counts
     people, reached = counts["recipients"], counts["reached"]
-    shown = text(f"result_{history.verdict}", followed.locale, name=followed.title, people=people, reached=reached)
+    shown = text(
+        f"result_{verdict_name(history)}", followed.locale, name=followed.title, people=people, reached=reached
+    )
     return Reply(shown)
 
 

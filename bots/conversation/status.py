@@ -15,7 +15,7 @@ from bots.following import Followed, Following
 from bots.replies import Button, Buttons, Reply
 from bots.services import Services
 from bots.updates import Update
-from bots.wording import moment
+from bots.wording import moment, verdict_name
 from core.errors import Refused
 from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey
@@ -54,7 +54,7 @@ class StatusView:
         counts = history.counts
         is_moved = history.moved_from is not None and history.state is DeliveryState.SCHEDULED
         lines = [
-            text(f"status_{history.verdict}", locale, time=moment(history.deliver_at, self._timezone)),
+            text(f"status_{verdict_name(history)}", locale, time=moment(history.deliver_at, self._timezone)),
             *([text("status_moved", locale)] if is_moved else []),
             text("status_counts", locale, people=counts["recipients"], reached=counts["reached"]),
             *(_channel_line(channel, record.counts, locale) for channel, record in history.channels.items()),

@@ -12,8 +12,13 @@ History = Mapping[str, Any]
 NO_CONTACT = "no_contact"
 
 
-def verdict_text(verdict: str) -> str:
+def verdict_text(history: History) -> str:
     """The verdict in words; its name, if a newer server returned it."""
+    verdict, reached, recipients = history["verdict"], history["counts"]["reached"], history["counts"]["recipients"]
+    if verdict == Verdict.ALL_REACHED and reached == recipients:
+        return "every recipient was reached"
+    if verdict == Verdict.ALL_REACHED:
+        return f"{reached} of {recipients} recipients were reached; the others have no contact or want no messages"
     return VERDICT_MEANINGS[Verdict(verdict)] if verdict in list(Verdict) else verdict
 
 
@@ -23,7 +28,7 @@ def format_history(history: History) -> str:
 
 def header_lines(history: History) -> Iterator[str]:
     sender = history["sender"]
-    yield f"{history['id']}  {history['state']}: {verdict_text(history['verdict'])}"
+    yield f"{history['id']}  {history['state']}: {verdict_text(history)}"
     yield f"from  {sender.get('name') or sender['id']}, by {history['origin']}"
     yield f"text  {shorten(history['text'])}"
     if history.get("content"):
@@ -91,7 +96,7 @@ def format_event(name: str, data: Mapping[str, Any]) -> str:
     """One line for one event of a delivery."""
     if name == "outcome":
         return f"{data['recipient']!s:<24} {format_outcome(data['channel'], data['outcome'])}"
-    return str(data["state"])
+    return f"{data['state']} for {data['deliver_at']}" if name == "state" else str(data["state"])
 
 
 def shorten(text: str, limit: int = 60) -> str:

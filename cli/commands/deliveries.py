@@ -61,7 +61,10 @@ def declare_send(parser: ArgumentParser) -> None:
 async def send(api: HttpClient, arguments: Namespace) -> int:
     accepted = await api.call("POST", "/v1/deliveries", new_delivery(arguments), idempotency_key=arguments.repeat_key)
     if await reaches_no_recipient(api, accepted["id"]):
-        print("ada: warning: no recipient has a contact in any of the channels, so it reaches no one", file=sys.stderr)
+        print(
+            "ada: warning: no recipient has a contact in one of the channels and wants messages, so it reaches no one",
+            file=sys.stderr,
+        )
     if arguments.wait:
         return await follow(api, accepted["id"], arguments.json)
     print_result(accepted, arguments.json, format_accepted(accepted))

@@ -28,7 +28,7 @@ from core.history.channels import Channels
 from core.history.delivery_reports import DeliveryReports
 from core.history.encoding import history_fields
 from core.history.first_results import read_first_result, repeat_hash
-from core.history.listing import Listing
+from core.history.listing import ListFilter, Listing
 from core.history.reader import HistoryReader
 from core.history.retry import Retrier
 from core.model.clock import from_ms, in_ms, to_ms
@@ -165,6 +165,7 @@ class Deliveries:
         tenant: str,
         *,
         sender: str | None = None,
+        tag: str | None = None,
         state: DeliveryState | None = None,
         since: datetime | None = None,
         cursor: str | None = None,
@@ -173,7 +174,7 @@ class Deliveries:
         """A page of summaries without recipients, newest first, and the cursor of the next page. Raises Invalid
         CURSOR_MALFORMED.
         """
-        return await self._listing.page(tenant, sender, state, since, cursor, limit)
+        return await self._listing.page(tenant, ListFilter(sender, tag, state, since), cursor, limit)
 
     async def reschedule(
         self, key: HistoryKey, tenant: str, deliver_at: datetime, moved_from: datetime | None = None

@@ -37,6 +37,23 @@ class ListPosition(NamedTuple):
         return HistoryKey.of(self.shard, self.suffix)
 
 
+class ListFilter(NamedTuple):
+    """Which deliveries are listed; None: all. `since`: created at this time or later."""
+
+    sender: str | None = None
+    tag: str | None = None
+    state: DeliveryState | None = None
+    since: datetime | None = None
+
+    def matches(self, history: History) -> bool:
+        """Whether a delivery is listed; `since` is not looked at."""
+        return (
+            self.sender in (None, str(history.sender["id"]))
+            and self.state in (None, history.state)
+            and (self.tag is None or self.tag in history.tags)
+        )
+
+
 class Listing:
     """One per process."""
 
@@ -47,9 +64,7 @@ class Listing:
     async def page(
         self,
         tenant: str,
-        sender: str | None,
-        state: DeliveryState | None,
-        since: datetime | None,
+        wanted: ListFilter,
         cursor: str | None,
         limit: int,
     ) -> tuple[list[History], str | None]:
@@ -57,13 +72,13 @@ class Listing:
         found: list[History] = []
         read = 0
         last: ListPosition | None = read_cursor(cursor) if cursor else None
-        async for position in self._positions(tenant, last, to_ms(since) if since else 0):
+        async for position in self._positions(tenant, last, to_ms(wanted.since) if wanted.since else 0):
             if len(found) == limit or read == _MOST_READ:
                 return found, write_cursor(last) if last else None
             history = await self._summary(position, tenant)
             last = position
             read += 1
-            if history and _matches(history, sender, state):
+            if history and wanted.matches(history):
                 found.append(history)
         return found, None
 
@@ -106,10 +121,6 @@ class Listing:
             if len(rows) < _PAGE:
                 break
         return positions
-
-
-def _matches(history: History, sender: str | None, state: DeliveryState | None) -> bool:
-    return (sender is None or str(history.sender["id"]) == sender) and (state is None or history.state is state)
 
 
 def write_cursor(position: ListPosition) -> str:

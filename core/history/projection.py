@@ -26,7 +26,7 @@ from core.model.states import REACHED, DeliveryState, Reason, Status, best, verd
 FIELDS = (
     *("tenant", "sender", "text", "origin", "state", "version", "created", "due", "released", "finished", "expires"),
     *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
-    *("priority", "lapsed", "strategy", "wait", "opted_out", "content"),
+    *("priority", "lapsed", "strategy", "wait", "opted_out", "content", "rescheduled"),
 )
 
 _COUNTED: tuple[Status, ...] = tuple(status for status in Status if status not in (Status.QUEUED, Status.NO_CONTACT))

@@ -8,7 +8,7 @@ Called by `delivery/`, for POST /v1/track and for the server-sent events.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from core.errors import NotFound
 from core.history import projection
@@ -17,6 +17,7 @@ from core.history.events import EventStream, HistoryEvent
 from core.history.parcels import outcome_field
 from core.history.projection import HistoryFields, read_outcome
 from core.history.reader import HistoryReader
+from core.model.clock import from_ms
 from core.model.history import Change, History
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState
@@ -78,17 +79,17 @@ class Tracker:
         del self._reads[key]
         return await self._reader.page(key, tenant, 0, _RECIPIENTS)
 
-    async def follow(self, key: HistoryKey, tenant: str, after: int = 0) -> AsyncIterator[Change]:
-        """Yield every change with a version over `after`, in order; the end of the delivery is the last one. Each has a
-        version of its own. A delivery report after the end moves the end behind itself. Raises NotFound
+    async def follow(self, key: HistoryKey, tenant: str, after: int = 0) -> AsyncGenerator[Change, None]:
+        """Yield every change with a version over `after`, in order: of outcomes, of the due time, and at last the end.
+        Each has a version of its own. A delivery report after the end moves the end behind itself. Raises NotFound
         HISTORY_NOT_FOUND.
         """
         events: asyncio.Queue[HistoryEvent | None] = asyncio.Queue()
         async with self._events.subscribe(key, events.put_nowait):
             fields = await self._reader.fields(key, tenant)
             while True:
-                changes, version = await self._changes_so_far(key, fields, after), int(fields["version"] or 0)
-                for change in changes:
+                changes, version = await self._outcomes_so_far(key, fields, after), int(fields["version"] or 0)
+                for change in _with_new_time(changes, fields, after):
                     after = change.version
                     yield change
                 # The outcomes were read after the fields: what came between is not part of `version`.
@@ -102,7 +103,7 @@ class Tracker:
                         if change.version > after:
                             after = change.version
                             yield change
-                # The delivery has ended, or events were missed: read the history again.
+                # The delivery has ended or has a new time, or events were missed: read the history again.
                 fields = await self._reader.fields(key, tenant)
 
     async def changes(self, key: HistoryKey, tenant: str) -> list[Change]:
@@ -110,10 +111,10 @@ class Tracker:
         HISTORY_NOT_FOUND.
         """
         fields = await self._reader.fields(key, tenant)
-        changes = await self._changes_so_far(key, fields, 0)
+        changes = await self._outcomes_so_far(key, fields, 0)
         return [*changes, _end(fields)] if fields["finished"] else changes
 
-    async def _changes_so_far(self, key: HistoryKey, fields: HistoryFields, after: int) -> list[Change]:
+    async def _outcomes_so_far(self, key: HistoryKey, fields: HistoryFields, after: int) -> list[Change]:
         recipients = await self._reader.recipients(key, fields) if int(fields["version"] or 0) > after else []
         channels = projection.channels_of(fields)
         outcomes = await self._reader.outcomes(key, projection.outcome_fields(recipients, channels))
@@ -150,13 +151,15 @@ def _enough(history: History | None, touch_count: int) -> bool:
 
 
 async def _changes_from(events: "asyncio.Queue[HistoryEvent | None]", version: int) -> AsyncIterator[Change]:
-    """Yield changes with a version over `version` until the end of the delivery, or until events were missed: versions
-    have no gap.
+    """Yield changes with a version over `version` until the end of the delivery, until events were missed (versions
+    have no gap), or until its time was changed, which the event does not have.
     """
     while True:
         event = await events.get()
         lines = event.changes.split("\n") if event and event.changes else []
         if event is None or event.version - max(1, len(lines)) > version:
+            return
+        if event.event == "rescheduled" and event.version > version:
             return
         for change in (read_change(line, event) for line in lines):
             if change.version > version:
@@ -190,5 +193,18 @@ def _changes_of(
     return changes
 
 
+def _with_new_time(changes: list[Change], fields: HistoryFields, after: int) -> list[Change]:
+    """The changes and, if it came after `after`, the latest change of the due time."""
+    version = int(fields["rescheduled"] or 0)
+    if version <= after or fields["finished"]:
+        return changes
+    return sorted([*changes, _of_delivery(version, fields)], key=lambda change: change.version)
+
+
 def _end(fields: HistoryFields) -> Change:
-    return Change(int(fields["version"] or 0), None, None, None, DeliveryState(fields["state"] or ""))
+    return _of_delivery(int(fields["version"] or 0), fields)
+
+
+def _of_delivery(version: int, fields: HistoryFields) -> Change:
+    """A change of the delivery itself."""
+    return Change(version, None, None, None, DeliveryState(fields["state"] or ""), from_ms(fields["due"] or 0))

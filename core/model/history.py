@@ -75,10 +75,13 @@ class History(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """One outcome that changed, or the end of the delivery. `version` counts the changes of a history from 1."""
+    """One outcome that changed; without one, a new `deliver_at` or the end of the delivery. `version` counts the
+    changes of a history from 1.
+    """
 
     version: int
     recipient: Id | None
     channel: str | None
     outcome: OutcomeRecord | None
     state: DeliveryState
+    deliver_at: datetime | None = None

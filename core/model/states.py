@@ -68,11 +68,11 @@ VERDICT_MEANINGS = {
     Verdict.SCHEDULED: "its time has not come",
     Verdict.IN_PROGRESS: "no recipient is reached yet, and a courier has not reported",
     Verdict.PARTLY: "some recipients are reached, and a courier has not reported",
-    Verdict.ALL_REACHED: "every recipient with a contact was reached",
+    Verdict.ALL_REACHED: "every recipient was reached, except those without a contact and those that want no messages",
     Verdict.SOME_REACHED: "it is over; some recipients were reached, the others were not",
     Verdict.NOTHING_WORKED: "it is over, and no recipient is known to be reached",
     Verdict.CANCELLED: "it was cancelled before any recipient was reached",
-    Verdict.NOBODY_TO_REACH: "no recipient has a contact",
+    Verdict.NOBODY_TO_REACH: "the recipients have no contact or want no messages",
 }
 
 

@@ -54,6 +54,7 @@ async def list_page(request: Request[None, requests.DeliveryQuery]) -> Response:
     histories, cursor = await request.services.deliveries.list(
         request.tenant,
         sender=query.sender or None,
+        tag=query.tag or None,
         state=query.state or None,
         since=_since(request),
         cursor=query.cursor or None,

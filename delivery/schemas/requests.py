@@ -231,6 +231,7 @@ class DeliveryQuery(RequestModel, frozen=True):
     """The filter and the page of a list of deliveries."""
 
     sender: Name | UnsetType = UNSET
+    tag: ShortText | UnsetType = UNSET
     state: DeliveryState | UnsetType = UNSET
     since: Time | UnsetType = UNSET
     cursor: ListCursor | UnsetType = UNSET

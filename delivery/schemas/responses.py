@@ -235,16 +235,17 @@ class OutcomeChanged(Struct):
 
 
 class StateChanged(Struct):
-    """Event of a stream: the state of the delivery changed."""
+    """Event of a stream: the delivery has a new time (`state`), or has ended (`finished`)."""
 
     version: int
     state: DeliveryState
+    deliver_at: str | None
 
 
 def change_data(change: history.Change) -> OutcomeChanged | StateChanged:
     """The data of the event for a change."""
     if change.recipient is None or change.channel is None or change.outcome is None:
-        return StateChanged(change.version, change.state)
+        return StateChanged(change.version, change.state, write_optional_time(change.deliver_at))
     outcome = Outcome.of(change.outcome)
     return OutcomeChanged(change.version, change.state, change.recipient, change.channel, outcome)
 

@@ -255,7 +255,7 @@ async def test_an_answering_machine_is_not_answered_without_end(network: Network
 # the result of a delivery
 
 ACCEPTED = text("written_sent", "en", name="Group ИВТ-101", people=1)
-REACHED = text("result_all_reached", "en", name="Group ИВТ-101", people=1, reached=1)
+REACHED = text("result_everybody_reached", "en", name="Group ИВТ-101", people=1, reached=1)
 
 
 @pytest.mark.row("D-17", "D-24")

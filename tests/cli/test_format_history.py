@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.client.format_history import format_content, format_outcome, recipient_lines
+from cli.client.format_history import format_content, format_event, format_outcome, recipient_lines, verdict_text
 
 
 @pytest.mark.row("C-91")
@@ -22,6 +22,25 @@ def test_content_is_shown_in_one_line() -> None:
     assert format_content(content) == "HTML, 2 buttons, photo, reply to 12"
     assert format_content({"reply": [["a"]]}) == "1 button"
     assert format_content({"reply": []}) == "no keyboard"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reached", "words"),
+    [
+        ("all_reached", 4, "every recipient was reached"),
+        ("all_reached", 3, "3 of 4 recipients were reached; the others have no contact or want no messages"),
+        ("some_reached", 3, "it is over; some recipients were reached, the others were not"),
+        ("of_a_newer_server", 3, "of_a_newer_server"),
+    ],
+)
+def test_the_verdict_claims_that_all_were_reached_only_if_they_were(verdict: str, reached: int, words: str) -> None:
+    assert verdict_text({"verdict": verdict, "counts": {"recipients": 4, "reached": reached}}) == words
+
+
+def test_a_new_time_is_shown_with_the_state() -> None:
+    data = {"state": "scheduled", "deliver_at": "2029-11-21T18:00:00Z"}
+    assert format_event("state", data) == "scheduled for 2029-11-21T18:00:00Z"
+    assert format_event("finished", {"state": "cancelled", "deliver_at": "2029-11-21T18:00:00Z"}) == "cancelled"
 
 
 def test_recipients_are_a_table_without_the_channels_in_which_nobody_has_a_contact() -> None:

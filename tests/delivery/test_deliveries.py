@@ -236,6 +236,18 @@ async def test_deliveries_are_cancelled_by_a_common_field(api: Api) -> None:
     assert [one["tags"] for one in left.json["deliveries"]] == [["party"]]
 
 
+async def test_deliveries_are_listed_by_tag(api: Api) -> None:
+    for tags in (["exam"], ["party", "exam"], ["party"], ["examination"], []):
+        await api.call("POST", "/v1/deliveries", delivery_body(tags=tags, deliver_at=LATER))
+    listed = await api.call("GET", "/v1/deliveries?tag=exam")
+    assert [one["tags"] for one in listed.json["deliveries"]] == [["party", "exam"], ["exam"]]
+    assert (await api.call("GET", "/v1/deliveries?tag=exam&sender=7")).json["deliveries"] == []
+    page = await api.call("GET", "/v1/deliveries?tag=party&limit=1")
+    assert [one["tags"] for one in page.json["deliveries"]] == [["party"]]
+    following = page.headers["Link"].removesuffix('>; rel="next"').removeprefix("<")
+    assert [one["tags"] for one in (await api.call("GET", following)).json["deliveries"]] == [["party", "exam"]]
+
+
 async def test_deliveries_are_listed_newest_first_in_pages(api: Api) -> None:
     made = [(await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER))).json["id"] for _ in range(5)]
     await api.call("POST", "/v1/deliveries", delivery_body(sender={"id": 7}))

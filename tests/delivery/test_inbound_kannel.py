@@ -100,7 +100,7 @@ async def test_a_teacher_with_a_telephone_writes_to_a_group_and_gets_the_result_
     sent = sorted((line.split(" ", 3)[1], unquote_plus(line.split(" ", 3)[3])) for line in gateway.delivered)
     assert sent == [
         ("+79990000001", "Accepted. IVT-101, recipients: 1."),
-        ("+79990000001", "Result. IVT-101: everybody who has a contact was reached, 1 of 1."),
+        ("+79990000001", "Result. IVT-101: everybody was reached, 1 of 1."),
         ("+79990000002", "No lecture today"),
     ]
 

@@ -87,6 +87,28 @@ async def test_a_message_to_a_group_shows_each_member_and_the_requested_time(
     assert "moved from 1/1/2020" in await browser.text("#facts")
 
 
+@pytest.mark.parametrize(
+    ("language", "everybody", "three"),
+    [
+        ("en", "All recipients were reached", "3 of 4 recipients were reached; the others have no contact"),
+        ("ru", "Получили все", "Получили 3 из 4; у остальных нет контакта"),
+    ],
+)
+async def test_page_and_list_claim_that_all_were_reached_only_if_they_were(
+    api: Api, courier: Couriers, browser: Browser, language: str, everybody: str, three: str
+) -> None:
+    await courier("sms")
+    await browser.open(api.url, language)
+    people = "\n".join(f"{n}=sms:+7999000000{n}" for n in (1, 2, 3))
+    await send(browser, f"{people}\n4=vk:200004", channels="sms")
+    await browser.wait_for(f"at('verdict').innerText.startsWith('{three}')")
+    await send(browser, people, channels="sms")
+    await browser.wait_for(f"at('verdict').innerText === '{everybody}'")
+    await browser.click("#recent")
+    await browser.wait_for(f"at('list').innerText.includes('{three}')")
+    assert everybody in await browser.text("#list")
+
+
 async def test_a_scheduled_message_can_be_cancelled_once(api: Api, courier: Couriers, browser: Browser) -> None:
     await courier("sms")
     await browser.open(api.url, "ru")

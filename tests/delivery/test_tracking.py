@@ -152,6 +152,19 @@ async def test_the_stream_has_every_outcome_and_ends_with_the_delivery(api: Api,
     assert (result[-1].name, result[-1].data["state"]) == ("finished", "finished")
 
 
+@pytest.mark.row("D-16", "D-07")
+async def test_the_stream_has_the_new_time_of_a_rescheduled_delivery(api: Api) -> None:
+    made = (await api.call("POST", "/v1/deliveries", {**EVERYWHERE, "deliver_at": "2029-11-21T17:00:00Z"})).json
+    where = f"/v1/deliveries/{made['id']}"
+    async with stream(api, made["id"]) as response:
+        await api.call("PATCH", where, {"deliver_at": "2029-11-21T18:00:00Z"})
+        moved = await anext(events(response))
+    assert (moved.name, moved.data["state"], moved.data["deliver_at"]) == ("state", "scheduled", "2029-11-21T18:00:00Z")
+    assert moved.id == moved.data["version"] == (await api.call("GET", where)).json["version"]
+    async with stream(api, made["id"], **{"Last-Event-ID": str(moved.id - 1)}) as response:
+        assert await anext(events(response)) == moved
+
+
 @pytest.mark.row("D-16")
 async def test_a_lost_stream_resumes_after_the_last_event_id(api: Api, courier: Couriers) -> None:
     for channel in CONTACTS:

@@ -58,11 +58,23 @@ class TestDueTime:
         assert (await stack.history(key)).state is DeliveryState.RELEASED
 
     @pytest.mark.row("D-07")
-    async def test_rescheduling_to_now_releases_the_delivery(self, stack: Stack) -> None:
+    async def test_rescheduling_to_now_releases_the_delivery_and_keeps_the_time_asked_for(self, stack: Stack) -> None:
+        asked = stack.now().replace(microsecond=0) - HOUR
         key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
-        moved = await stack.deliveries.reschedule(key, TENANT, stack.now() - HOUR)
-        assert moved.state is DeliveryState.RELEASED
+        moved = await stack.deliveries.reschedule(key, TENANT, asked)
+        assert (moved.state, moved.moved_from) == (DeliveryState.RELEASED, asked)
+        assert abs(moved.deliver_at - stack.now()) < 5 * SECOND
+        assert (await stack.history(key)).moved_from == asked
         assert not await pending(stack, key)
+
+    @pytest.mark.row("D-07", "D-08")
+    async def test_a_new_time_hides_the_time_that_was_asked_for_before(self, stack: Stack) -> None:
+        asked, now = stack.now().replace(microsecond=0) + HOUR, stack.now()
+        key = (await stack.deliver(person(1), deliver_at=now + 7 * HOUR, moved_from=asked)).key
+        moved = await stack.deliveries.reschedule(key, TENANT, now + 9 * HOUR, asked + HOUR)
+        assert (moved.moved_from, (await stack.history(key)).moved_from) == (asked + HOUR, asked + HOUR)
+        moved = await stack.deliveries.reschedule(key, TENANT, now + 12 * HOUR)
+        assert (moved.moved_from, (await stack.history(key)).moved_from) == (None, None)
 
     @pytest.mark.row("D-07")
     async def test_a_released_delivery_or_another_tenants_delivery_cannot_be_rescheduled(self, stack: Stack) -> None:

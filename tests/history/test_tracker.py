@@ -221,6 +221,31 @@ class TestFollowing:
             assert await collect(stack, key, end) == []
             assert (await stack.history(key)).version == end
 
+    @pytest.mark.row("D-16", "D-07")
+    async def test_each_new_time_is_a_change_with_a_version_of_its_own(self, stack: Stack) -> None:
+        await stack.courier(FakeCourier())
+        now = stack.now().replace(microsecond=0)
+        key = (await stack.deliver(person(1), deliver_at=now + HOUR)).key
+        changes = stack.tracker.follow(key, TENANT)
+        for hours in (2, 3):
+            await stack.deliveries.reschedule(key, TENANT, now + hours * HOUR)
+            change = await anext(changes)
+            assert (change.recipient, change.state) == (None, DeliveryState.SCHEDULED)
+            assert change.deliver_at == now + hours * HOUR
+            assert change.version == (await stack.history(key)).version
+            late = stack.tracker.follow(key, TENANT, change.version - 1)
+            assert await anext(late) == change, "whoever resumes gets it, too"
+            await late.aclose()
+        await stack.deliveries.reschedule(key, TENANT, now - HOUR)
+        rest = [change async for change in changes]
+        assert rest[0].outcome is None
+        assert rest[0].deliver_at is not None
+        assert rest[0].deliver_at >= now, "it is sent at once"
+        assert [one.outcome.status for one in rest[1:-1] if one.outcome][-1] is Status.SENT
+        assert rest[-1].state is DeliveryState.FINISHED
+        versions = [one.version for one in rest]
+        assert versions == sorted(set(versions))
+
     async def test_a_cancelled_delivery_ends_the_stream(self, stack: Stack) -> None:
         key = (await stack.deliver(person(1), deliver_at=stack.now() + HOUR)).key
         following = asyncio.create_task(collect(stack, key))

@@ -33,7 +33,7 @@ async def test_a_teacher_selects_groups_writes_and_sends(school: School) -> None
     confirmation = await school.shows("of these without a contact: 1")
     assert "By SMS: 2, with 1 SMS each" in confirmation["text"]
     await school.notice("Send")
-    await school.shows("Everybody who has a contact was reached")
+    await school.shows("Everybody who can be reached was reached")
     assert sorted(school.sms.addresses) == ["+79990000002", "+79990000003"]
     assert {one.text for one in school.sms.attempted} == {"Завтра нет пары"}
 
@@ -164,7 +164,7 @@ async def test_send_pressed_twice_sends_once(school: School) -> None:
     await school.prepare("hello")
     confirmation = school.last_with("Send")
     presses = [school.press("Send", message=confirmation) for _ in range(2)]
-    await school.shows("Everybody who has a contact was reached")
+    await school.shows("Everybody who can be reached was reached")
     assert [await school.notice_of(one) for one in presses] == ["", english("button_sent_already")]
     assert len(school.sms.attempted) == 2
 

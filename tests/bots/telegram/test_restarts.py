@@ -176,7 +176,7 @@ async def test_processes_of_the_bot_are_killed_and_the_others_go_on(own_server: 
         campus.press("Send")
         bots[1].kill()
         bots.append(installation.start("bot", "telegram", **settings))
-        await campus.reads("Everybody who has a contact was reached")
+        await campus.reads("Everybody was reached")
         received = [one.text for one in installation.state.inbox("sms", "+79990000003")]
         assert received == ["hello"]
         assert sandbox.bot_api.token not in "".join(bot.output for bot in bots)

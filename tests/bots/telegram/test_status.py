@@ -52,6 +52,15 @@ async def test_a_scheduled_delivery_shows_its_time_and_can_be_cancelled(school: 
 
 
 @pytest.mark.row("D-17")
+async def test_everybody_reached_is_claimed_only_if_nobody_is_without_a_contact(school: School) -> None:
+    await school.send("hello", "ИВТ-102")
+    assert "People: 1, reached: 1" in (await school.shows(english("status_everybody_reached")))["text"]
+    await school.send("hello", "ИВТ-101")
+    await school.shows(english("status_all_reached"))
+    assert english("status_everybody_reached") not in school.texts()[-1]
+
+
+@pytest.mark.row("D-17")
 async def test_everybody_reached_is_shown_with_those_who_have_no_contact(school: School) -> None:
     await school.send("hello")
     shown = await school.shows(english("status_all_reached"))
