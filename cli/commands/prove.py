@@ -44,9 +44,13 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
         ("-m", "tests.jobs.soak"),
     ),
     "benchmarks": ("every benchmark runs and counts what it should", (*PYTEST, "tests/bench")),
-    "mutation": (
-        "every call of the scripts is needed by a test",
+    "functions": (
+        "every call of the functions of the server is needed by a test",
         ("-m", "tests.model_checking.mutate"),
+    ),
+    "mutation": (
+        "near-by tests notice 85 of 100 small changes to the Python code of each package",
+        ("-m", "tests.mutation"),
     ),
 }
 
@@ -54,21 +58,31 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
 def declare(parser: ArgumentParser) -> None:
     parts = ", ".join(f"{name}: {meaning}" for name, (meaning, _) in PARTS.items())
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], metavar="PART", help=f"all by default; {parts}")
+    parser.add_argument("--package", action="append", metavar="FOLDER", help="of mutation: core/queue, …; repeatable")
+    parser.add_argument("--seed", type=int, help="of mutation: which changes (1)")
+    parser.add_argument("--count", type=int, help="of mutation: how many of each package (100)")
 
 
 def prove(arguments: Namespace) -> int:
     """Runs the parts one after another, also after a failure; prints one line per part."""
     need_clone()
-    results = [passes(part, arguments.json) for part in arguments.parts or PARTS]
+    options = {"mutation": options_of_mutation(arguments)}
+    results = [passes(part, arguments.json, options.get(part, ())) for part in arguments.parts or PARTS]
     return SUCCESS if all(results) else FAILURE
 
 
-def passes(part: str, as_json: bool) -> bool:
+def options_of_mutation(arguments: Namespace) -> list[str]:
+    found = [(name, getattr(arguments, name)) for name in ("seed", "count")]
+    found += [("package", package) for package in arguments.package or ()]
+    return [f"--{name}={value}" for name, value in found if value is not None]
+
+
+def passes(part: str, as_json: bool, options: Sequence[str] = ()) -> bool:
     """Runs one part. Its output is shown on stderr if it fails."""
     meaning, words = PARTS[part]
     began = time.monotonic()
     with tempfile.TemporaryFile() as output:
-        ended = subprocess.run([sys.executable, *words], cwd=ROOT, stdout=output, stderr=output, check=False)
+        ended = subprocess.run([sys.executable, *words, *options], cwd=ROOT, stdout=output, stderr=output, check=False)
         output.seek(0)
         lines = output.read().decode(errors="replace").splitlines()
     passed, seconds = ended.returncode == 0, round(time.monotonic() - began)

@@ -133,14 +133,14 @@ async def test_what_was_not_used_for_the_retention_time_goes(tmp_path: Path) -> 
 
 
 _WRITER = """
-import asyncio, sys, time
+import asyncio, signal, sys
 from datetime import timedelta
 from pathlib import Path
 from core.ai import FileCache
 async def make(path):
     path.write_bytes(b"half")
     print("half", flush=True)
-    time.sleep(1000)
+    signal.pause()
 asyncio.run(FileCache(Path(sys.argv[1]), 10**6, timedelta(days=1)).file("name", timedelta(days=1), make))
 """
 

@@ -20,7 +20,7 @@ from core.updates.presses import Press, Presses
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer
 from tests.support.stack import TENANT, Stack
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 
 PERSON = "200001"
 
@@ -93,8 +93,7 @@ async def test_of_two_processes_one_polls_and_the_other_takes_over(stack: Stack,
     async with polling(stack, vk):
         await until_polled(vk)
         async with polling(stack, vk):
-            await asyncio.sleep(1)
-            assert vk._state.counter("vk", "groups.getLongPollServer") == 1
+            await stays(lambda: vk._state.counter("vk", "groups.getLongPollServer") == 1, during=1)
     async with polling(stack, vk), polling(stack, vk):
         vk.write(PERSON, "one")
         await read(stack, "one")

@@ -13,7 +13,7 @@ import pytest
 from cli.processes.supervisor import Announcement, ChildFailed, ChildSpec, Supervisor
 from tests.support.waiting import until
 
-IMPORTS = "from cli.processes.supervisor import announce; import os, sys, time, signal"
+IMPORTS = "from cli.processes.supervisor import announce; import os, signal, sys"
 READY = f"{IMPORTS}; announce(pid=os.getpid())"
 
 
@@ -51,18 +51,18 @@ def is_alive(pid: int) -> bool:
 async def test_a_child_announces_that_it_is_ready_and_its_lines_are_printed(
     children: RecordingSupervisor,
 ) -> None:
-    ready = await children.start(f"print('hello'); {READY}; print('running', file=sys.stderr); time.sleep(60)")
+    ready = await children.start(f"print('hello'); {READY}; print('running', file=sys.stderr); signal.pause()")
     assert is_alive(ready["pid"])
     await until(lambda: children.lines() == ["hello", "ready", "running"])
 
 
 async def test_a_child_has_its_own_environment(children: RecordingSupervisor) -> None:
-    await children.start(f"{READY}; print(os.environ['ADA_REDIS_URL']); time.sleep(60)", ADA_REDIS_URL="redis://here")
+    await children.start(f"{READY}; print(os.environ['ADA_REDIS_URL']); signal.pause()", ADA_REDIS_URL="redis://here")
     await until(lambda: children.lines() == ["ready", "redis://here"])
 
 
 async def test_a_killed_child_is_restarted(children: RecordingSupervisor) -> None:
-    ready = await children.start(f"import os; print(f'I am {{os.getpid()}}'); {READY}; time.sleep(60)")
+    ready = await children.start(f"import os; print(f'I am {{os.getpid()}}'); {READY}; signal.pause()")
     os.kill(ready["pid"], signal.SIGKILL)
     await until(lambda: len([line for line in children.lines() if line.startswith("I am")]) == 2)
     assert "ended (signal SIGKILL), restarts in 0.5 s" in children.lines()
@@ -81,7 +81,7 @@ async def test_a_child_that_ends_before_it_is_ready_raises_an_error(children: Re
 
 async def test_children_are_stopped_in_the_order_of_their_stages(children: RecordingSupervisor) -> None:
     on_sigterm = "signal.signal(signal.SIGTERM, lambda *_: (print('bye'), sys.exit(0)))"
-    script = f"{IMPORTS}; {on_sigterm}; {READY}; time.sleep(60)"
+    script = f"{IMPORTS}; {on_sigterm}; {READY}; signal.pause()"
     await asyncio.gather(
         *(children.start(script, name, stage) for stage, name in enumerate(["store", "serve", "courier"]))
     )
@@ -92,13 +92,13 @@ async def test_children_are_stopped_in_the_order_of_their_stages(children: Recor
 async def test_a_child_that_ignores_sigterm_is_killed() -> None:
     children = RecordingSupervisor(stop_timeout=0.2)
     ignore_sigterm = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
-    ready = await children.start(f"{ignore_sigterm}; {READY}; time.sleep(60)")
+    ready = await children.start(f"{ignore_sigterm}; {READY}; signal.pause()")
     await children.supervisor.stop()
     assert not is_alive(ready["pid"])
 
 
 async def test_a_very_long_line_does_not_stop_the_child(children: RecordingSupervisor) -> None:
-    await children.start(f"{READY}; print('x' * 3_000_000); print('after'); time.sleep(60)")
+    await children.start(f"{READY}; print('x' * 3_000_000); print('after'); signal.pause()")
     await until(lambda: children.lines()[-1:] == ["after"])
 
 
@@ -108,7 +108,7 @@ import asyncio, os, signal, sys
 from cli.processes.supervisor import ChildSpec, Supervisor
 async def main():
     supervisor = Supervisor(lambda name, line: None)
-    ready = await supervisor.start(ChildSpec("child", (sys.executable, "-c", {READY + "; time.sleep(60)"!r}), 1))
+    ready = await supervisor.start(ChildSpec("child", (sys.executable, "-c", {READY + "; signal.pause()"!r}), 1))
     print(ready["pid"], flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 asyncio.run(main())

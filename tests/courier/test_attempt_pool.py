@@ -58,7 +58,7 @@ async def test_a_parcel_has_ended_when_its_last_attempt_has() -> None:
 
 
 async def test_a_parcel_without_batches_ends_at_once() -> None:
-    await asyncio.wait_for(AttemptPool(2).attempt_all(FakeParcel("a", 0, []), 0), 5)
+    await asyncio.wait_for(AttemptPool(2).attempt_all(FakeParcel("a", 0, []), 0), 20)
 
 
 @pytest.mark.row("D-33")

@@ -198,7 +198,7 @@ class TestFault:
         body = ndjson(delivery_body())
         head = f"POST {BULK} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {api.secret}\r\n"
         writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-        response = await asyncio.wait_for(reader.read(), 5)
+        response = await asyncio.wait_for(reader.read(), 20)
         assert response.count(b"HTTP/1.1") == 1
         assert not response.endswith(b"0\r\n\r\n")
         writer.close()

@@ -119,7 +119,7 @@ async def exchanged(api: Api, sent: bytes) -> tuple[bytes, bytes]:
     host, port = api.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(sent)
-    response = await asyncio.wait_for(reader.read(), 5)
+    response = await asyncio.wait_for(reader.read(), 20)
     writer.close()
     head, _, body = response.partition(b"\r\n\r\n")
     return head, body

@@ -15,7 +15,7 @@ from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from delivery.services import Services
 from tests.delivery.conftest import Api, ApiResponse, delivery_body
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 
 LATER = "2030-01-01T00:00:00+03:00"
 KEY = {"Idempotency-Key": "one"}
@@ -159,8 +159,12 @@ class TestInProgress:
         first = asyncio.create_task(api.call("POST", "/v1/history-keys", body, headers=KEY))
         await slow.reserved.wait()
         await cancel_and_wait(first)  # the caller disconnects
-        await asyncio.sleep(2)
-        assert (await api.call("POST", "/v1/history-keys", body, headers=KEY)).code == "IDEMPOTENCY_IN_PROGRESS"
+
+        async def is_in_progress() -> bool:
+            again = await api.call("POST", "/v1/history-keys", body, headers=KEY)
+            return again.code == "IDEMPOTENCY_IN_PROGRESS"
+
+        await stays(is_in_progress, during=2, every=0.1)
         slow.proceed.set()
 
         async def is_stored() -> bool:

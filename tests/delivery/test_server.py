@@ -10,6 +10,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from delivery.http.server import listening
+from tests.support.waiting import stays
 
 SHUTDOWN_TIMEOUT = 0.3
 
@@ -59,7 +60,7 @@ async def test_a_handler_that_raises_gets_a_problem_document_and_the_server_goes
 async def test_a_handler_that_runs_into_its_own_timeout_gets_a_response() -> None:
     async def handler(request: web.Request) -> web.StreamResponse:
         async with asyncio.timeout(0.01):
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         raise AssertionError
 
     async with serving(handler) as (url, _), aiohttp.ClientSession() as session, session.get(url) as response:
@@ -74,7 +75,7 @@ async def test_a_handler_runs_to_its_end_although_its_client_disconnects() -> No
             await blocked.started.wait()
             request.cancel()
             await asyncio.gather(request, return_exceptions=True)
-        await asyncio.sleep(0.1)
+        await stays(lambda: not blocked.end.done())
         blocked.proceed.set()
         assert await asyncio.wait_for(blocked.end, 20) == "responded"
 

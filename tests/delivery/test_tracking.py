@@ -15,7 +15,7 @@ from aiohttp import ClientResponse
 from core.courier.interface import Message, Outcome, Sent
 from delivery.http.options import Options
 from tests.delivery.conftest import Api, Couriers, delivery_body
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 
 CONTACTS = {"telegram": "1", "vk": "2", "sms": "3"}
 EVERYWHERE = delivery_body(recipients=[{"id": 1, "contacts": CONTACTS}])
@@ -238,12 +238,15 @@ async def test_shutdown_during_a_stream_logs_no_warning(api: Api, caplog: pytest
     """Regression: the event reader, while it was being stopped, saw the closed connection and logged it as lost."""
     made = (await api.call("POST", "/v1/deliveries", delivery_body())).json
     async with stream(api, made["id"]) as response:
-        await asyncio.sleep(0.3)  # now it reads
+        await until(lambda: one_reads(api))
         await api.close()
         await api.store.close()
         assert [event async for event in events(response)] == []
-    await asyncio.sleep(0.1)
-    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == []
+    await stays(lambda: not [record.message for record in caplog.records if record.levelname == "WARNING"])
+
+
+async def one_reads(api: Api) -> bool:
+    return any(client["cmd"].startswith("xread") for client in await api.store.redis.client_list())
 
 
 async def test_a_slow_courier_delays_no_other_delivery(api: Api, courier: Couriers) -> None:

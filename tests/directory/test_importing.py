@@ -14,6 +14,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from tests.directory.conftest import OTHER, TENANT
 from tests.support.servers import Server, on_both_servers
+from tests.support.waiting import until
 
 PEOPLE = """\
 id,name,email,role,locale,contacts.telegram,contacts.sms,opt_out
@@ -268,7 +269,7 @@ async def test_an_import_whose_process_ends_before_the_commit_leaves_nothing(
     await gone.add([("user", "1", '{"id":1,"version":"x"}')], 1)
     await store.redis.pexpire(KEYS["import"].at(0, TENANT), 1)
     await store.redis.pexpire(KEYS["importpages"].at(0, TENANT), 1)
-    await asyncio.sleep(0.01)
+    await until(lambda: not [key for key in server.all_keys() if ":import:" in key or ":importpages:" in key])
     assert await importing.recover() == 1
     assert directory_keys(server) == []
     with pytest.raises(ImportLost):

@@ -32,6 +32,7 @@ from tests.support.hypothesis_settings import SETTINGS
 from tests.support.limits import bounded
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import TENANT, FakeCourier, Stack, order
+from tests.support.waiting import until
 
 T = TypeVar("T")
 
@@ -230,12 +231,11 @@ class Machine(RuleBasedStateMachine):
         await self.stack.tick()
         for channel in CHANNELS:
             await self.stack.courier(FakeCourier(channel))
-        for _ in range(600):
-            if all([await self.stack._is_over(sent.key) for sent in self.deliveries]):
-                return
-            await asyncio.sleep(0.05)
-            self.stack.advance_clock(MINUTE / 6)
-        raise AssertionError("a delivery does not end")
+        await until(self.are_over, within=60, every=0.05)
+
+    async def are_over(self) -> bool:
+        self.stack.advance_clock(MINUTE / 6)
+        return all([await self.stack._is_over(sent.key) for sent in self.deliveries])
 
 
 @on_both_servers

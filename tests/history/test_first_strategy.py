@@ -1,6 +1,5 @@
 """The strategy `first`: the channels one after the other, until one reaches the recipient (D-36)."""
 
-import asyncio
 from datetime import timedelta
 
 import pytest
@@ -14,6 +13,7 @@ from tests.support.delivery_progress import GONE, Gate, by_address
 from tests.support.every_verb import report_token
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import HOUR, TENANT, FakeCourier, Stack, people, person
+from tests.support.waiting import until
 
 CHANNELS = ("telegram", "vk", "sms")
 MINUTE = timedelta(minutes=1)
@@ -34,14 +34,11 @@ def outcomes(history: History) -> dict[Id, list[str]]:
 
 
 async def until_outcomes(stack: Stack, key: HistoryKey, wanted: dict[Id, list[str]]) -> None:
-    seen: dict[Id, list[str]] = {}
-    for _ in range(1000):
-        seen = outcomes(await stack.history(key))
-        if seen == wanted:
-            return
+    async def are_there() -> bool:
         await stack.tick()
-        await asyncio.sleep(0.01)
-    assert seen == wanted
+        return outcomes(await stack.history(key)) == wanted
+
+    await until(are_there)
 
 
 @on_both_servers

@@ -1,6 +1,5 @@
 """Pauses of users, of limits and of expired sign-ins: when they begin, how long they last, who ends them."""
 
-import asyncio
 from datetime import timedelta
 
 import pytest
@@ -13,7 +12,7 @@ from jobs import Iteration, Pause
 from jobs.outside import Outside
 from tests.jobs.conftest import ANNA, HOUR, Playground
 from tests.jobs.fake_service import FakeService
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 
 
 @pytest.mark.row("U-11")
@@ -31,8 +30,7 @@ async def test_a_pause_is_seen_after_the_unit_in_hand_and_stays_after_a_restart(
     await playground.stop()
     playground.start_worker()
     playground.stack.advance_clock(2 * HOUR)
-    await asyncio.sleep(0.5)
-    assert service.applied == [1]
+    await stays(lambda: service.applied == [1], during=0.5)
     assert (await playground.jobs.find(ANNA)).record.paused_by is Actor.USER
     await playground.jobs.resume(ANNA, Actor.USER)
     await playground.iterations(1)
@@ -51,8 +49,7 @@ async def test_a_job_that_is_paused_and_resumed_in_one_unit_does_nothing_twice(p
     for _ in range(3):
         await playground.jobs.pause(ANNA, Actor.USER)
         await playground.jobs.resume(ANNA, Actor.USER)
-    await asyncio.sleep(0.2)
-    assert service.waiting == 1
+    await stays(lambda: service.waiting == 1)
     service.gate.set()
     await playground.iterations(1)
     assert service.applied == [1, 2, 3]
@@ -78,6 +75,10 @@ async def test_a_limit_pauses_the_job_and_it_resumes_by_itself(playground: Playg
     assert calls == [0, 0]
 
 
+async def is_paused(playground: Playground) -> bool:
+    return (await playground.jobs.find(ANNA)).record.state is JobState.PAUSED
+
+
 async def test_a_pause_of_the_user_outlasts_the_end_of_a_limit(playground: Playground) -> None:
     playground.run = FakeService().hunt
     await playground.jobs.start(ANNA)
@@ -85,8 +86,7 @@ async def test_a_pause_of_the_user_outlasts_the_end_of_a_limit(playground: Playg
     await playground.jobs.pause(ANNA, Actor.USER)
     playground.start_worker()
     playground.stack.advance_clock(HOUR)
-    await asyncio.sleep(0.5)
-    assert (await playground.jobs.find(ANNA)).record.state is JobState.PAUSED
+    await stays(lambda: is_paused(playground), during=0.5)
     with pytest.raises(Forbidden):
         await playground.jobs.resume(ANNA, Actor.LIMIT)
 

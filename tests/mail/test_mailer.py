@@ -23,7 +23,7 @@ from core.mail import mailer as mailer_module
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.mail import SmtpServer
 from sandbox.state import Fault, Rule, SandboxState
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 
 ESTABLISHED = "01"  # in /proc/net/tcp
 MAGIC = {fault.name: address for address, fault in MAGIC_RECIPIENTS["email"].items()}
@@ -157,7 +157,7 @@ async def test_a_cancelled_transfer_closes_its_connection(mailer: Mailer, state:
     state.add_rule(Rule("email", Fault("timeout"), "boris@example.org"))
     sending = asyncio.ensure_future(mailer.send(message("boris@example.org")))
     await until(lambda: state.counter("email", "sign-ins") == 1)
-    await asyncio.sleep(0.05)
+    await stays(lambda: not sending.done())
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):
         await sending

@@ -1,6 +1,6 @@
 """Mutation testing of the functions: leaves out each `redis_call(…)` of lua/ in turn and runs tests until one fails.
 
-    ./ada prove mutation
+    ./ada prove functions
     python -m tests.model_checking.mutate [PART OF A NAME …] [--seconds 60] [--tests FILE] [--every N]
 
 Works on two copies of the clone in parallel. The first run of the tests records which calls each test reaches. Then,

@@ -1,4 +1,4 @@
-"""A pytest plugin that writes how long each test took: `-p tests.mutation.durations --durations-to FILE`."""
+"""A pytest plugin: `-p tests.mutation.durations --durations-to FILE` writes how long each test took that passed."""
 
 import json
 from collections import defaultdict
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 _SECONDS: dict[str, float] = defaultdict(float)
+_NOT_PASSED: set[str] = set()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -15,10 +16,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _SECONDS[report.nodeid] += report.duration
+    if not report.passed:
+        _NOT_PASSED.add(report.nodeid)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """With xdist only the controller writes: it receives every worker's reports."""
     path = session.config.getoption("--durations-to")
     if path and not hasattr(session.config, "workerinput"):
-        Path(path).write_text(json.dumps(_SECONDS))
+        Path(path).write_text(json.dumps({test: taken for test, taken in _SECONDS.items() if test not in _NOT_PASSED}))

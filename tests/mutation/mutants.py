@@ -1,8 +1,9 @@
 """Mutants of the Python code: one small change each, by its place in the source.
 
 Kinds: a comparison with its boundary moved or turned round; an integer or boolean constant changed; a call or await
-whose value is not used left out; a condition negated, `and` and `or` exchanged. Log calls, type annotations, docstrings
-and `assert`s are left alone: changing them changes no behaviour.
+whose value is not used left out; a condition negated, `and` and `or` exchanged; None returned in place of a value; a
+text as default of a parameter emptied. Log calls, type annotations, docstrings and `assert`s are left alone: changing
+them changes no behaviour.
 """
 
 import ast
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("core", "delivery", "couriers")
+PACKAGES = ("bots", "cli", "core", "couriers", "delivery", "jobs", "sandbox", "scenarios")
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -34,6 +35,7 @@ class Mutant:
 
     file: str
     line: int
+    column: int
     start: int
     end: int
     original: str
@@ -41,7 +43,11 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        return f"{self.file}:{self.line}: {self.original} → {self.replacement}"
+        return f"{self.file}:{self.line}:{self.column}: {self.original} → {self.replacement}"
+
+    @property
+    def package(self) -> str:
+        return self.file.partition("/")[0]
 
     def apply(self, root: Path) -> None:
         """Write the changed file below `root`."""
@@ -76,7 +82,7 @@ def mutants_of(source: str, file: str) -> Iterator[Mutant]:
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
         original = source.encode()[start:end].decode()
-        yield Mutant(file, node.lineno, start, end, " ".join(original.split()), replacement)
+        yield Mutant(file, node.lineno, node.col_offset + 1, start, end, " ".join(original.split()), replacement)
 
 
 def _line_starts(source: str) -> list[int]:
@@ -94,14 +100,33 @@ def _changes(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
         elif isinstance(node, ast.BoolOp):
             other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
             yield node, f"({ast.unparse(ast.BoolOp(other, node.values))})"
-        elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
-            yield node, str(not node.value)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, int):
-            yield node, str(node.value + 1)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int):
+            yield node, str(_neighbour(node.value, node.lineno))
         elif isinstance(node, ast.If | ast.While | ast.IfExp) and not isinstance(node.test, ast.Compare):
             yield node.test, f"(not ({ast.unparse(node.test)}))"
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await):
-            yield node.value, "None"
+        elif isinstance(node, ast.arguments):
+            yield from _changed_defaults(node)
+        elif isinstance(node, ast.Expr | ast.Return) and _has_effect(node):
+            yield node.value, "None"  # type: ignore[misc]  # it has a value
+
+
+def _neighbour(value: bool | int, line: int) -> bool | int:
+    """The other truth; one more, or on even lines one less."""
+    return not value if isinstance(value, bool) else value + (1 if line % 2 else -1)
+
+
+def _has_effect(node: ast.Expr | ast.Return) -> bool:
+    """Whether it calls something, or returns what is computed here."""
+    if isinstance(node, ast.Return):
+        return not isinstance(node.value, ast.Constant | None)
+    return isinstance(node.value, ast.Call | ast.Await)
+
+
+def _changed_defaults(node: ast.arguments) -> Iterator[tuple[ast.expr, str]]:
+    """Texts only: numbers and conditions among the defaults are changed as everywhere."""
+    for default in (*node.defaults, *node.kw_defaults):
+        if isinstance(default, ast.Constant) and isinstance(default.value, str):
+            yield default, repr("" if default.value else "changed")
 
 
 def _turned(node: ast.Compare) -> ast.Compare:
@@ -121,6 +146,7 @@ def _behaviour(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _behaviour(child.value)
             continue
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield child.args
             yield from _parts([*child.args.defaults, *(one for one in child.args.kw_defaults if one), *child.body])
             continue
         if isinstance(

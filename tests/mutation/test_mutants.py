@@ -4,29 +4,43 @@ import ast
 from dataclasses import replace
 from pathlib import Path
 
-from tests.mutation.__main__ import copies, killed
-from tests.mutation.mutants import all_mutants, mutants_of, sample
+import pytest
+
+from tests.mutation.mutants import ROOT, all_mutants, mutants_of, sample
+from tests.mutation.report import Report, Verdict
+from tests.mutation.trial import Trials, copies, nearby_tests, verdict_on
 
 _SOURCE = '''
 """A docstring is 1."""
 LIMIT = 3
 
 
-async def serve(count: int = 0) -> bool:
+async def serve(count: int = 0, *, kind: str = "message") -> bool:
     log.info("limit %s", 5)
     assert count != 7
     await task
     if ready and count < LIMIT:
         return True
     return "é" in names if count else done
+
+
+def find(name: str) -> str | None:
+    if name == "é":
+        return "here"
+    if name:
+        return seen[name]
+    return None
 '''
+
+CHANGED = ("_after_skip(wall, zone, second)", "now is None")
 
 
 def test_each_kind_of_change_is_made_and_nothing_else() -> None:
     changes = {(mutant.line, mutant.original, mutant.replacement) for mutant in mutants_of(_SOURCE, "file.py")}
     assert changes == {
         (3, "3", "4"),
-        (6, "0", "1"),
+        (6, "0", "-1"),
+        (6, '"message"', "''"),
         (9, "await task", "None"),
         (10, "ready and count < LIMIT", "(ready or count < LIMIT)"),
         (10, "ready and count < LIMIT", "(not (ready and count < LIMIT))"),
@@ -34,6 +48,10 @@ def test_each_kind_of_change_is_made_and_nothing_else() -> None:
         (11, "True", "False"),
         (12, '"é" in names', "'é' not in names"),
         (12, "count", "(not (count))"),
+        (12, '"é" in names if count else done', "None"),
+        (16, 'name == "é"', "name != 'é'"),
+        (18, "name", "(not (name))"),
+        (19, "seen[name]", "None"),
     }
 
 
@@ -50,5 +68,63 @@ def test_a_break_is_noticed_by_the_tests_that_cover_it() -> None:
     unchanged = replace(mutant, end=mutant.start, replacement="")
     with copies(1) as places:
         place = places.get()
-        assert not killed(unchanged, place, tests, usual=20)
-        assert killed(mutant, place, tests, usual=20)
+        assert verdict_on(unchanged, place, tests, usual=20) == Verdict(unchanged.name, "tests pass", "1")
+        found = verdict_on(mutant, place, tests, usual=20)
+    assert found.outcome == "failed"
+    assert found.by.startswith("tests/couriers/test_telegram_split.py::test_")
+
+
+@pytest.mark.timeout(600)  # it runs pytest six times
+def test_the_near_by_tests_are_measured_and_a_small_sample_is_tried(tmp_path: Path) -> None:
+    """The whole way, on two lines whose tests take a second, and one that nothing runs."""
+    file = "core/model/clock.py"
+    of_clock = [one for one in mutants_of((ROOT / file).read_text(), file) if one.original in CHANGED]
+    unknown = next(mutants_of("x = f(1)\n", "cli/python_versions.py"))
+    trials = Trials("core/model", tmp_path, budget=20, at_once=2)
+    verdicts = {one.mutant: one for one in trials.run([*of_clock, unknown])}
+    assert [verdicts[one.name].outcome for one in of_clock] == ["failed"] * len(CHANGED)
+    assert verdicts[of_clock[0].name].by.startswith("tests/model/test_clock.py::")
+    assert verdicts[unknown.name].outcome == "no test runs this line"
+
+
+def test_a_second_run_repeats_only_what_survived(tmp_path: Path) -> None:
+    killed, survived, new = mutants = sample(3, seed=1)
+    report = Report(tmp_path, "core", 1, mutants)
+    assert report.undecided() == mutants
+    report.add(Verdict(killed.name, "failed", "tests/a.py::test_b"))
+    report.add(Verdict(survived.name, "tests pass", "7"))
+    again = Report(tmp_path, "core", 1, mutants)
+    assert again.undecided() == [survived, new]
+    again.add(Verdict(survived.name, "did not end", ""))
+    assert Report(tmp_path, "core", 1, mutants).undecided() == [new]
+
+
+def test_the_report_lists_what_is_left(tmp_path: Path) -> None:
+    killed, survived, _ = mutants = sample(3, seed=1)
+    report = Report(tmp_path, "core/queue", 4, mutants)
+    report.add(Verdict(killed.name, "failed", "tests/a.py::test_b"))
+    report.add(Verdict(survived.name, "tests pass", "7"))
+    report.write()
+    assert (tmp_path / "core.queue-4.txt").read_text().splitlines() == [
+        "core/queue, seed 4: 1 of 3 killed (33%), 1 not tried",
+        "  1 failed",
+        "  1 tests pass",
+        f"SURVIVED {survived.name} (tests pass: 7)",
+    ]
+
+
+def test_a_verdict_no_longer_counts_when_the_code_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (mutant,) = mutants = sample(1, seed=1)
+    Report(tmp_path, "core", 1, mutants).add(Verdict(mutant.name, "failed", ""))
+    moved = replace(mutant, start=mutant.start + 1)
+    assert Report(tmp_path, "core", 1, mutants).undecided() == []
+    assert Report(tmp_path, "core", 1, [moved]).undecided() == [moved]
+
+
+@pytest.mark.parametrize(
+    ("package", "folders"),
+    [("jobs", ["tests/jobs"]), ("core/queue", ["tests/queue"]), ("core", ["tests/history", "tests/queue"])],
+)
+def test_near_by_are_the_tests_of_the_same_name(package: str, folders: list[str]) -> None:
+    assert set(folders) <= set(nearby_tests(package))
+    assert "tests/cli" not in nearby_tests(package)

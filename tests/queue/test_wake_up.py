@@ -12,7 +12,7 @@ from core.redis.keys import KEYS, bell
 from core.redis.store import Store
 from tests.support.servers import on_both_servers
 from tests.support.stack import Stack
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 
 pytestmark = on_both_servers
 
@@ -166,7 +166,7 @@ async def test_a_worker_claims_when_a_task_is_due_and_not_before(
     start = stack.now() + timedelta(milliseconds=300)
     for number in range(moments):
         await stack.queue.put("t", str(number), due=start + number * timedelta(milliseconds=30))
-    await asyncio.sleep(0.1)
+    await stays(lambda: not workers.got, during=0.1)
     before = worker.claims
     await until(lambda: len(workers.got) == moments)
     assert workers.bodies == [str(number) for number in range(moments)]

@@ -1,4 +1,4 @@
-"""Polling in asynchronous tests."""
+"""Polling in asynchronous tests: until something holds, or as long as something must hold."""
 
 import asyncio
 import inspect
@@ -29,4 +29,20 @@ async def until(predicate: Callable[[], Any], within: float = 20.0, every: float
             return found
         if time.monotonic() > limit:
             raise AssertionError(f"not within {within} s: {inspect.getsource(predicate).strip()} was {found!r}")
+        await asyncio.sleep(every)
+
+
+async def stays(predicate: Callable[[], Any], during: float = 0.3, every: float = 0.01) -> None:
+    """Checks again and again that the predicate (plain or asynchronous) is true, for `during` seconds.
+
+    Raises AssertionError as soon as it is not. This is how a test shows that nothing more happens. Such a test passes
+    by mistake if the machine is too slow; it never fails by mistake.
+    """
+    limit = time.monotonic() + during
+    while True:
+        value = predicate()
+        found = await value if inspect.isawaitable(value) else value
+        assert found, f"no longer: {inspect.getsource(predicate).strip()} was {found!r}"
+        if time.monotonic() > limit:
+            return
         await asyncio.sleep(every)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -82,7 +83,7 @@ async def test_parts_that_are_added_again_are_neither_lost_nor_doubled(stack: St
     for _ in range(2):
         for number in (1, 2):
             await gathering.add("bot", "album", part(number))
-        await asyncio.sleep(0.05)  # the repeat has a later time
+        stack.advance_clock(timedelta(milliseconds=50))  # the repeat has a later time
     async with working(gathering):
         assert await put_events(stack, 1) == [["1", "2"]]
         assert not await gathering.add("bot", "album", part(2))

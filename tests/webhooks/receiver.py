@@ -101,5 +101,5 @@ class Receiver:
 
 async def hang(request: web.Request) -> web.StreamResponse:
     """Never answers."""
-    await asyncio.sleep(3600)
+    await asyncio.Event().wait()
     return web.Response()

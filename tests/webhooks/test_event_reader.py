@@ -16,7 +16,7 @@ from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import EventType
 from tests.support.servers import Server
 from tests.support.stack import TENANT, Stack, people
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 from tests.webhooks.conftest import NO_LIMITS, Installation
 from tests.webhooks.receiver import Receiver, status
 
@@ -282,9 +282,7 @@ async def test_without_webhooks_nothing_is_written_and_no_worker_runs(installati
     installation.start()
     await installation.courier()
     await deliver(installation, 1)
-    await asyncio.sleep(0.3)
-    keys = installation.stack.server.all_keys()
-    assert not [key for key in keys if "webhooks" in key]
+    await stays(lambda: not [key for key in installation.stack.server.all_keys() if "webhooks" in key])
 
 
 async def test_the_events_of_all_shards_are_sent(server: Server, receiver: Receiver) -> None:

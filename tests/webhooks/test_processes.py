@@ -11,7 +11,7 @@ from aiohttp import ClientSession, web
 from tests.crash.process import AdaProcess
 from tests.support.servers import Server
 from tests.support.stack import FakeCourier, Stack, people
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 from tests.webhooks.receiver import Receiver
 
 KEY = "ada_webhooks"
@@ -113,8 +113,7 @@ async def test_several_processes_share_the_work_and_send_each_message_once(
     wanted = await deliver(core, 60)
     await until(lambda: receiver.finished() == wanted, within=30)
     await until(lambda: len(receiver.calls) >= 180)
-    await asyncio.sleep(0.5)
-    assert set(receiver.copies().values()) == {1}
+    await stays(lambda: set(receiver.copies().values()) == {1}, during=0.5)
 
 
 async def test_a_stopped_process_ends_at_once_and_the_next_one_goes_on_at_once(

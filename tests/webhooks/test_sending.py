@@ -13,12 +13,12 @@ from standardwebhooks import WebhookVerificationError
 
 from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.model.states import Reason, Status
-from core.queue import Bury, Retry
+from core.queue import Bury, Retry, TaskFilter
 from core.webhooks import runtime
 from core.webhooks.sender import Failure, RetryRules, decide
 from core.webhooks.webhook import EventType
 from tests.support.stack import TENANT, FakeCourier, people
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 from tests.webhooks.conftest import QUICK, Installation
 from tests.webhooks.receiver import Receiver, hang, status
 
@@ -171,8 +171,7 @@ async def test_a_response_without_an_end_is_cut(installation: Installation, rece
     webhook = await installation.add(receiver)
     attempt = await installation.webhooks.test(webhook.tenant, webhook.id)
     assert attempt.succeeded
-    await asyncio.sleep(0.2)
-    assert written < 32 * 2**20
+    await stays(lambda: written < 32 * 2**20)
 
 
 async def test_a_response_that_trickles_or_never_comes_ends_at_the_time_limit(
@@ -183,7 +182,7 @@ async def test_a_response_that_trickles_or_never_comes_ends_at_the_time_limit(
     started = time.monotonic()
     attempt = await installation.webhooks.test(webhook.tenant, webhook.id)
     assert (attempt.status, attempt.error) == (None, "timeout")
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 14, "its default is 15 s"
 
 
 @pytest.mark.parametrize("sent", [b"X-Filler: x\r\n", b"x" * 65536], ids=["many headers", "one long header"])
@@ -224,8 +223,7 @@ async def test_410_disables_a_webhook_and_a_replay_brings_all_that_it_missed(
     calls = len(receiver.calls)
     second = await installation.stack.deliver(*people(1))
     await installation.stack.finished(second.key)
-    await asyncio.sleep(0.3)
-    assert len(receiver.calls) == calls
+    await stays(lambda: len(receiver.calls) == calls)
     receiver.answer = status(200)
     await installation.webhooks.replay(webhook.tenant, webhook.id)
     await until(lambda: receiver.finished() == {first.key.id, second.key.id})
@@ -262,10 +260,13 @@ async def test_a_deleted_webhook_gets_nothing_more(installation: Installation, r
     await installation.stack.deliver(*people(20))
     await until(lambda: receiver.calls)
     assert await installation.webhooks.delete(webhook.tenant, webhook.id) > 0
-    await asyncio.sleep(0.3)
+    await until(lambda: nothing_is_sent(installation, webhook.id))
     received = len(receiver.calls)
-    await asyncio.sleep(0.5)
-    assert len(receiver.calls) == received
+    await stays(lambda: len(receiver.calls) == received, during=0.5)
+
+
+async def nothing_is_sent(installation: Installation, webhook_id: str) -> bool:
+    return not await installation.stack.queue.select(TaskFilter(user=webhook_id), 1000)
 
 
 RULES = RetryRules()

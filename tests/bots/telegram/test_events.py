@@ -14,10 +14,11 @@ from bots.telegram import open_bot
 from bots.telegram.events import events_mode
 from bots.telegram.polling import TokenRefused
 from core.updates.events import MAX_BYTES, TUBE, decode
+from core.updates.gathering import WINDOW
 from sandbox.bot_api.parameters import Upload
 from tests.bots.telegram.chat import STUDENT, TEACHER, School
 from tests.sandbox.bot_api_clients import GROUP
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 
 PHOTO = Upload("a.jpg", "image/jpeg", b"\xff\xd8")
 PEOPLE = {"title": "ИВТ-101", "creator": TEACHER}
@@ -61,6 +62,10 @@ class Chats:
     async def _take(self, count: int) -> bool:
         self.seen += [dict(decode(body)) for body in await self.school.stack.finish_all(TUBE)]
         return len(self.seen) >= count
+
+    async def has_no_more(self) -> bool:
+        before = len(self.seen)
+        return await self._take(before) and len(self.seen) == before
 
     async def photo(self, number: int) -> None:
         """A photo of the album."""
@@ -131,7 +136,7 @@ async def test_an_album_is_one_event_if_the_bot_is_restarted_between_its_photos(
         await chats.photo(1)
         await chats.polled(3)
     await chats.photo(2)
-    await asyncio.sleep(1.2)  # longer than the window
+    chats.school.stack.advance_clock(2 * WINDOW)
     chats.school.bot_api.inject_fault("502", method="getUpdates")  # so that the task of photo 1 could come first
     async with chats.running():
         (album,) = await chats.events(1)
@@ -159,9 +164,7 @@ async def test_a_join_by_a_link_is_one_event_with_the_link(chats: Chats) -> None
         await chats.polled(2)  # then Telegram knows that the bot wants to be told of members
         chats.joining.join(STUDENT, link=link)
         (event,) = await chats.events(1)
-        await asyncio.sleep(1.2)  # longer than the window
-        await chats._take(1)
-    assert len(chats.seen) == 1
+        await stays(chats.has_no_more, during=1.2)  # longer than the window
     assert (event["kind"], event["user_id"], event["invite_link"]) == ("new_member", STUDENT, link)
     assert event["joined_user_ids"] == [STUDENT]
     assert event["initiator_user_id"] == STUDENT

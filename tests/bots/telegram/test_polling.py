@@ -1,6 +1,5 @@
 """Polling: one process polls, a standby takes over; what Telegram repeats is answered once; faults are waited out."""
 
-import asyncio
 import logging
 
 import pytest
@@ -12,7 +11,7 @@ from bots.telegram.webhook import Webhook
 from core.errors import SetupError
 from core.updates.telegram_updates import read_update
 from tests.bots.telegram.chat import STRANGER, TEACHER, School, english
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 
 
 async def test_of_two_processes_one_polls_and_the_other_takes_over(idle_school: School) -> None:
@@ -20,8 +19,7 @@ async def test_of_two_processes_one_polls_and_the_other_takes_over(idle_school: 
     async with school.running():
         async with school.running():
             assert await school.answer("/help") == english("help_teacher")
-            await asyncio.sleep(0.3)
-            assert len(school.texts()) == 1
+            await stays(lambda: len(school.texts()) == 1)
             assert school.bot_api.state.counter("telegram-bot", "getUpdates") <= 4
         assert await school.answer("/help") == english("help_teacher")
     assert len(school.texts()) == 2
@@ -35,8 +33,7 @@ async def test_an_update_that_was_put_and_not_confirmed_is_answered_once(idle_sc
     school.write("/help")
     async with school.running():
         await until(lambda: len(school.texts()) == 2)
-        await asyncio.sleep(0.3)
-    assert len(school.texts()) == 2
+        await stays(lambda: len(school.texts()) == 2)
 
 
 @pytest.mark.parametrize("fault", ["409", "502"])

@@ -12,7 +12,7 @@ from scenarios.engine import Ending
 from scenarios.execution.process import Process
 from scenarios.schema import ActionType
 from tests.scenarios.execution.conftest import WITHIN, Installation, states
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 
 TWO_MESSAGES = """
     - {type: send, text: first}
@@ -163,8 +163,7 @@ async def test_runs_that_wait_send_no_commands(installation: Installation, monke
     await until(lambda: _has(parked(installation), 20), within=WITHIN)
     await until(lambda: no_event_is_handled(installation), within=WITHIN)
     commands = _count_commands(running.process, monkeypatch)
-    await asyncio.sleep(0.3)
-    assert commands == []
+    await stays(lambda: commands == [])
     gate.opened.set()
 
 

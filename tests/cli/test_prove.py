@@ -1,0 +1,39 @@
+"""`./ada prove` with the options of the part `mutation`; the parts themselves are in docs/proof.md."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.commands import prove
+from cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+ECHO = ("a part", ("-c", "import sys; print(*sys.argv[1:])"))
+
+
+@pytest.fixture
+def only_echo(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both parts print their arguments."""
+    monkeypatch.setattr(prove, "PARTS", {"mutation": ECHO, "cuts": ECHO})
+
+
+def test_package_seed_and_count_reach_the_mutation_and_no_other_part(
+    only_echo: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--package", "core/queue", "--package", "jobs", "--seed", "0", "--count", "5", "--json"]
+    assert main(["prove", *words]) == 0
+    shown = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    options = "--seed=0 --count=5 --package=core/queue --package=jobs"
+    assert {one["part"]: one["summary"] for one in shown} == {"mutation": options, "cuts": "no output"}
+
+
+def test_the_mutation_accepts_these_options(tmp_path: Path) -> None:
+    """No mutant is tried: the sample is empty."""
+    words = ["-m", "tests.mutation", "--package=jobs", "--seed=7", "--count=0", f"--keep={tmp_path}"]
+    done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout.splitlines()[-1] == "jobs, seed 7: 0 of 0 killed (0%)"
+    assert (done.returncode, done.stderr) == (1, "")
