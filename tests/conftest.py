@@ -10,9 +10,12 @@ from redis.asyncio import Redis
 
 from core.redis.keys import Lifetime, kind_of
 from tests.support import limits, rows
+from tests.support.browser import browser, chromium
 from tests.support.servers import Server, program_of
 from tests.support.stack import Stack
 from tests.support.waiting import until as until_true
+
+__all__ = ["browser", "chromium"]
 
 StartServer = Callable[[str], Server]
 

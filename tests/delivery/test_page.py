@@ -14,9 +14,7 @@ from core.model.states import DeliveryState, Reason, Status, Verdict
 from delivery.endpoints import pages
 from delivery.http.problems import CODES
 from tests.delivery.conftest import ADMIN, Api, Couriers
-from tests.support.browser import Browser, browser
-
-__all__ = ["browser"]
+from tests.support.browser import Browser
 
 
 def words() -> dict[str, dict[str, dict[str, str]]]:

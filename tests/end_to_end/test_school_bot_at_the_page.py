@@ -13,10 +13,8 @@ from tests.crash.api_client import KEY
 from tests.crash.installation import Installation
 from tests.end_to_end.campus import free_port
 from tests.sandbox.page_person import PersonAtThePage
-from tests.support.browser import Browser, browser
+from tests.support.browser import Browser
 from tests.support.servers import Server
-
-__all__ = ["browser"]
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -15,10 +15,10 @@ from vkbottle.tools import Callback, Keyboard, PhotoMessageUploader, Text
 from sandbox.sandbox import Sandbox
 from tests.sandbox.conftest import CallbackServer
 from tests.sandbox.page_person import HOSTILE, PersonAtThePage, bot, page
-from tests.support.browser import Browser, browser
+from tests.support.browser import Browser
 from tests.support.waiting import until
 
-__all__ = ["bot", "browser", "page"]
+__all__ = ["bot", "page"]
 
 
 TEACHER = 100_001

@@ -17,10 +17,10 @@ from sandbox.sandbox import Sandbox
 from tests.bots.telegram.chat import School, open_school
 from tests.sandbox.bot_api_clients import BotApi, session
 from tests.sandbox.page_person import PersonAtThePage, page
-from tests.support.browser import Browser, browser
+from tests.support.browser import Browser
 from tests.support.stack import TENANT, Stack
 
-__all__ = ["browser", "page"]
+__all__ = ["page"]
 
 BOT = "telegram-bot"
 LOG = f"#chat-{BOT} .log"

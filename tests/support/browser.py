@@ -1,29 +1,58 @@
-"""A headless Chromium for tests of web pages, driven over the DevTools protocol."""
+"""A headless Chromium for tests of web pages, driven over the DevTools protocol.
 
-import asyncio
+It starts once for a pytest worker, which takes seconds. Each test has a context of its own in it.
+"""
+
 import itertools
 import json
 import shutil
-from collections.abc import AsyncIterator
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession, ClientWebSocketResponse
+from aiohttp import ClientSession
 
+from tests.support.servers import await_sync
 from tests.support.waiting import until
 
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-port=0")
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds for what a page shows: Chromium is slow on a busy machine."""
+
+
+class DevTools:
+    """One connection: to Chromium itself, or to one of its tabs."""
+
+    def __init__(self, session: ClientSession, address: str) -> None:
+        self._connecting = session.ws_connect(address, max_msg_size=0)
+        self._numbers = itertools.count(1)
+
+    async def __aenter__(self) -> "DevTools":
+        self._socket = await self._connecting.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._connecting.__aexit__(*error)
+
+    async def call(self, method: str, **parameters: Any) -> Any:
+        number = next(self._numbers)
+        await self._socket.send_json({"id": number, "method": method, "params": parameters})
+        async for message in self._socket:
+            answer = json.loads(message.data)
+            if answer.get("id") == number:
+                assert "error" not in answer, answer
+                return answer["result"]
+        raise AssertionError("the browser has ended")
 
 
 class Browser:
     """One tab."""
 
-    def __init__(self, socket: ClientWebSocketResponse) -> None:
-        self._socket = socket
-        self._numbers = itertools.count(1)
+    def __init__(self, tab: DevTools) -> None:
+        self._call = tab.call
 
     async def open(self, url: str, language: str) -> None:
         """Loads the page as a person whose browser is set to this language."""
@@ -71,35 +100,46 @@ class Browser:
         element = f"document.querySelector({json.dumps(selector)})"
         return str(await self.run(f"{element}.checkVisibility() ? {element}.innerText : ''"))
 
-    async def _call(self, method: str, **parameters: Any) -> Any:
-        number = next(self._numbers)
-        await self._socket.send_json({"id": number, "method": method, "params": parameters})
-        async for message in self._socket:
-            answer = json.loads(message.data)
-            if answer.get("id") == number:
-                assert "error" not in answer, answer
-                return answer["result"]
-        raise AssertionError("the browser has ended")
+
+class Chromium:
+    """The process. `address`: of its DevTools, as host and port."""
+
+    def __init__(self, profile: Path, program: str) -> None:
+        quiet, own = subprocess.DEVNULL, f"--user-data-dir={profile}"
+        self._process = subprocess.Popen([program, *OPTIONS, own, "about:blank"], stdout=quiet, stderr=quiet)
+        port_file = profile / "DevToolsActivePort"
+        await_sync(lambda: port_file.exists() and "\n" in port_file.read_text(), PATIENCE, "Chromium")
+        port, self._path = port_file.read_text().split("\n")[:2]
+        self.address = f"ws://127.0.0.1:{port}"
+
+    @asynccontextmanager
+    async def tab(self) -> AsyncIterator[Browser]:
+        """A browser without history, cookies and settings."""
+        async with ClientSession() as session, DevTools(session, self.address + self._path) as chromium:
+            context = (await chromium.call("Target.createBrowserContext"))["browserContextId"]
+            target = await chromium.call("Target.createTarget", url="about:blank", browserContextId=context)
+            async with DevTools(session, f"{self.address}/devtools/page/{target['targetId']}") as tab:
+                yield Browser(tab)
+            await chromium.call("Target.disposeBrowserContext", browserContextId=context)
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(timeout=PATIENCE)
 
 
-@pytest.fixture
-async def browser(tmp_path: Path) -> AsyncIterator[Browser]:
-    """A browser without history, cookies and settings."""
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """The Chromium of this pytest worker."""
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("needs the package chromium: chromium not found")
-    profile, quiet = tmp_path / "chromium", asyncio.subprocess.DEVNULL
-    command = [program, *OPTIONS, f"--user-data-dir={profile}", "about:blank"]
-    process = await asyncio.create_subprocess_exec(*command, stdout=quiet, stderr=quiet)
-    try:
-        port_file = profile / "DevToolsActivePort"
-        port = await until(lambda: port_file.exists() and port_file.read_text().split("\n")[0], within=PATIENCE)
-        async with ClientSession() as session:
-            async with session.get(f"http://127.0.0.1:{port}/json/list") as response:
-                target = next(one for one in await response.json() if one["type"] == "page")
-            async with session.ws_connect(target["webSocketDebuggerUrl"], max_msg_size=0) as socket:
-                yield Browser(socket)
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
+    started = Chromium(tmp_path_factory.mktemp("chromium"), program)
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+async def browser(chromium: Chromium) -> AsyncIterator[Browser]:
+    """A tab without history, cookies and settings."""
+    async with chromium.tab() as opened:
+        yield opened
