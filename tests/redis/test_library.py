@@ -156,7 +156,8 @@ async def test_every_function_has_a_caller_that_passes_all_its_arguments(noted: 
 async def test_every_key_on_the_server_is_declared_with_its_type(noted: tuple[Stack, RecordingStore]) -> None:
     stack, _ = noted
     await call_every_verb(stack)
-    found = {key: await stack.redis.type(key) for key in stack.server.all_keys()}
+    types = {key: await stack.redis.type(key) for key in stack.server.all_keys()}
+    found = {key: kind for key, kind in types.items() if kind != "none"}  # the others have expired meanwhile
     assert {kind_of(key) for key in found} - {None} == {kind_of(key) for key in found}
     wrong = {key: kind for key, kind in found.items() if (declared := kind_of(key)) and declared.type != kind}
     assert wrong == {}
