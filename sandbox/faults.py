@@ -75,6 +75,7 @@ SMS = {
     "bad_gateway": FaultKind("HTTP 502 with an HTML page, nothing is stored"),
     "busy": FaultKind("HTTP 503 `Temporal failure, try again later.`"),
     "queued": FaultKind("202 `3: Queued for later delivery`, delivered and reported"),
+    "unauthorized": FaultKind("403 `Authorization failed for sendsms`: the password was changed", account=True),
 }
 
 TELEGRAM_BOT = {

@@ -72,6 +72,7 @@ _SMS = [
     Fault("bad_gateway"),
     Fault("busy"),
     Fault("queued"),
+    Fault("unauthorized"),
 ]
 
 _TELEGRAM_BOT = [

@@ -1,7 +1,10 @@
 """Writes the outcomes of one claimed parcel: noted at once, written a few times a second, settled at the end.
 
+Invariant I22: what is known of an attempt is recorded, also if the store failed meanwhile or the lease was lost. Tests:
+tests/courier/test_late_outcomes.py, tests/crash/test_frozen_couriers.py.
+
 Called by `core.courier.parcel_executor`; calls `lua/queue/extend.lua`, and `lua/queue/settle.lua` for the last
-outcomes.
+outcomes; after the lease `lua/delivery/record_late.lua`.
 """
 
 import asyncio
@@ -9,11 +12,12 @@ import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
 from typing import Any
 
-from core.errors import StoreError
-from core.queue import Queue, Task
+from core.courier.parcel import Parcel
+from core.courier.parcel_services import ParcelServices
+from core.errors import ScriptFault, StoreError
+from core.queue import Settled, Settlement, Task
 
 log = logging.getLogger(__name__)
 
@@ -23,17 +27,21 @@ _PAGE = 500
 # Without new outcomes the parcel is extended this often, to see cancellations and to renew the lease.
 _EXTEND_INTERVAL = 1.0
 _EXTENSIONS_PER_LEASE = 3
+# Seconds until the next try to settle while the store fails.
+_SETTLE_PAUSE = 1.0
 
 
 class OutcomeWriter:
-    """One per claim. `lost`: the lease was lost, so nothing may be attempted or written any more. `cancelled`: nothing
-    more may be attempted. `skip`: ids of recipients that were cancelled meanwhile.
+    """One per claim. `lost`: the lease was lost or the store failed, so nothing may be attempted any more. `cancelled`:
+    nothing more may be attempted. `skip`: ids of recipients that were cancelled meanwhile.
     """
 
-    def __init__(self, queue: Queue, task: Task, lease: timedelta) -> None:
-        self._queue = queue
+    def __init__(self, services: ParcelServices, task: Task, parcel: Parcel) -> None:
+        self._services = services
+        self._queue = services.queue
         self._task = task
-        self._lease = lease
+        self._parcel = parcel
+        self._lease = services.options.lease
         self._items: list[Any] = []
         self._finished = asyncio.Event()
         self.skip: frozenset[str] = frozenset()
@@ -41,7 +49,7 @@ class OutcomeWriter:
         self.lost = False
 
     def note(self, item: list[Any]) -> None:
-        """Keep an outcome (`Entry.item`) for the next write."""
+        """Keep an outcome (`Entry.item`) until it is written."""
         self._items.append(item)
 
     async def write(self, items: Sequence[Any]) -> None:
@@ -53,11 +61,10 @@ class OutcomeWriter:
             self.skip = extension.skip
 
     def give_up(self, fault: StoreError) -> None:
-        """Stop after a fault of the store. The lease ends, and the next claim reads the history. Messages that were
-        sent without a written outcome are then treated as after a crash.
-        """
+        """Attempt nothing more after a fault of the store. What is known is written as soon as the store works."""
+        if not self.lost:
+            log.warning("parcel %s: no further attempts: %s", self._task.id, fault)
         self.lost = True
-        log.warning("parcel %s left until its lease ends: %s", self._task.id, fault)
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
@@ -85,20 +92,47 @@ class OutcomeWriter:
             return False
 
     async def _write_or_give_up(self) -> None:
-        items, self._items = self._items, []
         try:
-            await self.write(items)
+            await self._write_first(len(self._items))
         except StoreError as fault:
             self.give_up(fault)
 
-    async def settle(self, *, due: int, postponed: int, checkpoint: str, unclear: Sequence[Any]) -> None:
-        """End this claim with `postponed` entries left, unless the lease was lost. Raises StoreError."""
-        if not self.lost and len(self._items) > _PAGE:
-            earlier, self._items = self._items[:-_PAGE], self._items[-_PAGE:]
-            await self.write(earlier)
-        if self.lost:
-            return
+    async def _write_first(self, count: int) -> None:
+        """Write the first noted outcomes; keep them if the lease was lost. Raises StoreError."""
+        await self.write(self._items[:count])
+        if not self.lost:
+            del self._items[:count]
+
+    async def settle(self, end: Settlement, postponed: int) -> None:
+        """End this claim with `postponed` entries left. While the store fails, try again until the process stops; then
+        raise StoreError.
+        """
+        while True:
+            try:
+                return await self._settle(end, postponed)
+            except ScriptFault:
+                raise
+            except StoreError as fault:
+                if self._services.is_stopping():
+                    log.error("parcel %s: %d outcomes not recorded", self._task.id, len(self._items))
+                    raise
+                log.warning("parcel %s not settled, next try in %s s: %s", self._task.id, _SETTLE_PAUSE, fault)
+            await asyncio.sleep(_SETTLE_PAUSE)
+
+    async def _settle(self, end: Settlement, postponed: int) -> None:
+        if len(self._items) > _PAGE:
+            await self._write_first(len(self._items) - _PAGE)
         state = await self._queue.settle(
-            self._task, outcomes=self._items, due=due, checkpoint=checkpoint, unclear=unclear
+            self._task, outcomes=self._items[-_PAGE:], due=end.due, checkpoint=end.checkpoint, unclear=end.unclear
         )
+        if state is Settled.STALE:
+            await self._record_late()
         log.info("parcel %s: %d closed, %d left, %s", self._task.id, len(self._items), postponed, state)
+
+    async def _record_late(self) -> None:
+        """Another worker has taken the parcel over, or an earlier call has settled it and its reply was lost."""
+        parcel, channel = self._parcel, self._services.courier.channel
+        for start in range(0, len(self._items), _PAGE):
+            page = self._items[start : start + _PAGE]
+            await self._services.delivery_reports.record_late(parcel.history_key, channel, parcel.number, page)
+        log.warning("parcel %s: its lease was lost, %d outcomes recorded as reports", self._task.id, len(self._items))

@@ -23,6 +23,7 @@ from core.courier.interface import (
     NEVER,
     Deferred,
     Halted,
+    Message,
     Outcome,
     Partly,
     Scope,
@@ -38,7 +39,7 @@ from core.courier.pending_entries import PendingEntries, PendingEntry, checkpoin
 from core.courier.retry_policy import Final, decide
 from core.errors import StoreError
 from core.model.states import Reason, Status
-from core.queue import Claim, Task
+from core.queue import Claim, Settlement, Task
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ class ParcelExecutor:
         self._parcel = Parcel.of(task)
         self._messages = Messages(services, self._parcel)
         self._entries = PendingEntries(task, self._parcel, self._courier.channel, self._courier.remembers)
-        self._writer = OutcomeWriter(services.queue, task, services.options.lease)
+        self._writer = OutcomeWriter(services, task, self._parcel)
         self._ready: deque[PendingEntry] = deque()
         self._postponed: list[PendingEntry] = []
 
@@ -76,7 +77,9 @@ class ParcelExecutor:
         return int(self._clock_offset + time.monotonic() * 1000)
 
     async def run(self) -> None:
-        """Attempt the entries that can be served now, write their outcomes, settle. Raises StoreError."""
+        """Attempt the entries that can be served now, write their outcomes, settle. Raises StoreError: if it does after
+        the first attempt, the process stops while the store fails.
+        """
         await self._entries.compare(self._services.reader)
         for pending in self._entries.unclear:
             self._close(pending, Final(Status.UNKNOWN, Reason.CRASHED), pending.attempts)
@@ -168,20 +171,20 @@ class ParcelExecutor:
         return self._services.account.is_throttled
 
     async def attempt(self, batch: Sequence[PendingEntry]) -> None:
-        """Attempt one batch. A fault of the store ends this run, and the parcel is left until its lease ends."""
+        """Attempt one batch. After a fault of the store nothing more is attempted, and no outcome is lost."""
+        is_announced = False
         try:
             if await self._services.account.wait_for_turn():
                 # What was right before may have changed meanwhile.
                 self._ready.extendleft(reversed(batch))
                 batch = self.next_batch()
-            if not batch:
-                return
-            if await self._announce(batch):
-                await self._send(batch)
-            else:
-                self._put_back(batch)
+            is_announced = bool(batch) and await self._announce(batch)
         except StoreError as fault:
             self._writer.give_up(fault)
+        if is_announced:
+            await self._send(batch)
+        else:
+            self._put_back(batch)
         self._services.release_capacity(self._task, len(batch))
 
     async def _announce(self, batch: Sequence[PendingEntry]) -> bool:
@@ -195,7 +198,7 @@ class ParcelExecutor:
         return not self._writer.lost and not self._writer.cancelled and not self._services.account.is_throttled
 
     def _put_back(self, batch: Sequence[PendingEntry]) -> None:
-        """These entries were announced and then not attempted."""
+        """Postpone entries that were not attempted, also if they were announced."""
         self._postponed.extend(self._until_throttle_ends(batch))
         for pending in batch:
             self._writer.note(pending.entry.item(Status.QUEUED, attempts=pending.attempts))
@@ -204,40 +207,75 @@ class ParcelExecutor:
         """Attempt what is still wanted: the reply to the announcement may name entries cancelled before it."""
         if not (batch := [pending for pending in chosen if not self._closed_early(pending)]):
             return
-        messages = await self._messages.of([pending.entry for pending in batch])
-        started = self._now
         try:
-            outcomes: Sequence[Outcome] = await self._courier.attempt(messages)
-        except Exception as fault:  # whatever a courier raises, its messages may have been sent
-            log.exception("%s: an attempt failed", self._courier.channel)
-            outcomes = [Unknown(f"{type(fault).__name__}: {fault}")] * len(batch)
-        is_first = any(pending.attempts == 0 for pending in batch)
-        triggered = await self._services.account.learn(outcomes, is_first=is_first)
+            messages = await self._messages.of([pending.entry for pending in batch])
+        except StoreError as fault:
+            self._writer.give_up(fault)
+            self._put_back(batch)
+            return
+        started = self._now
+        outcomes = await self._outcomes_of(messages)
+        triggered = await self._learn(batch, outcomes)
         times = _AttemptTimes(started, self._now, random.random(), triggered)
-        to_split: list[tuple[PendingEntry, Split]] = []
-        for pending, outcome in zip(batch, outcomes, strict=True):
-            if isinstance(outcome, Split):
-                to_split.append((pending, outcome))
-            else:
-                await self._apply(pending, outcome, times)
-        sent = [(one.entry, outcome) for one, outcome in zip(batch, outcomes, strict=True) if isinstance(outcome, Sent)]
-        await self._services.read_marks.note(self._parcel, sent)
-        if to_split:
+        attempted = list(zip(batch, outcomes, strict=True))
+        for pending, outcome in attempted:
+            if not isinstance(outcome, Split):
+                self._apply(pending, outcome, times)
+        await self._pass_on(attempted)
+        if to_split := [(pending, outcome) for pending, outcome in attempted if isinstance(outcome, Split)]:
             await self._split(to_split, whole=len(to_split) == len(batch))
+
+    async def _outcomes_of(self, messages: Sequence[Message]) -> Sequence[Outcome]:
+        """Make one attempt. After a fault of the courier its messages may have been sent."""
+        try:
+            outcomes = await self._courier.attempt(messages)
+            if len(outcomes) != len(messages):
+                raise ValueError(f"{len(outcomes)} outcomes for {len(messages)} messages")
+            return outcomes
+        except Exception as fault:  # whatever a courier raises
+            log.exception("%s: an attempt failed", self._courier.channel)
+            return [Unknown(f"{type(fault).__name__}: {fault}")] * len(messages)
+
+    async def _learn(self, batch: Sequence[PendingEntry], outcomes: Sequence[Outcome]) -> bool:
+        """Throttle the account if the provider asks for it. Returns whether this attempt triggered the throttle."""
+        try:
+            is_first = any(pending.attempts == 0 for pending in batch)
+            return await self._services.account.learn(outcomes, is_first=is_first)
+        except StoreError as fault:
+            self._writer.give_up(fault)
+            return False
+
+    async def _pass_on(self, attempted: Sequence[tuple[PendingEntry, Outcome]]) -> None:
+        """Pass on what the outcomes say about chats, the account and dialogs. They are noted before."""
+        try:
+            for pending, outcome in attempted:
+                rest = outcome.rest if isinstance(outcome, Partly) else outcome
+                if isinstance(rest, Halted):
+                    await self._services.halt(rest.detail)
+                elif isinstance(rest, Deferred) and rest.after is not None and rest.scope is Scope.CHAT:
+                    scope = f"{Scope.CHAT}:{pending.entry.address}"
+                    await self._services.queue.throttle(self._courier.channel, scope, rest.after)
+        except StoreError as fault:
+            self._writer.give_up(fault)
+        sent = [(pending.entry, outcome) for pending, outcome in attempted if isinstance(outcome, Sent)]
+        await self._services.read_marks.note(self._parcel, sent)
 
     async def _split(self, refused: list[tuple[PendingEntry, Split]], *, whole: bool) -> None:
         """Attempt each half, down to the one message that the provider refuses. `whole`: the provider took none of the
         batch.
         """
         if len(refused) == 1 and whole:
-            await self._apply(refused[0][0], refused[0][1].rejected, _AttemptTimes(self._now, self._now, 0.0))
+            self._apply(refused[0][0], refused[0][1].rejected, _AttemptTimes(self._now, self._now, 0.0))
             return
         middle = (len(refused) + 1) // 2
         for half in (refused[:middle], refused[middle:]):
             await self._send_half([pending for pending, _ in half])
 
     async def _send_half(self, half: Sequence[PendingEntry]) -> None:
-        await self._services.account.wait_for_turn()
+        try:
+            await self._services.account.wait_for_turn()
+        except StoreError as fault:
+            self._writer.give_up(fault)
         if self._must_stop():
             self._put_back(half)
         elif half:
@@ -245,16 +283,8 @@ class ParcelExecutor:
 
     # What follows from an outcome
 
-    async def _apply(self, pending: PendingEntry, outcome: Outcome, times: _AttemptTimes) -> None:
+    def _apply(self, pending: PendingEntry, outcome: Outcome, times: _AttemptTimes) -> None:
         since = pending.unclear_since or times.started
-        rest = outcome.rest if isinstance(outcome, Partly) else outcome
-        if isinstance(rest, Halted):
-            self._postponed.append(pending if rest is outcome else pending._replace(unclear_since=since))
-            await self._services.halt(rest.detail)
-            return
-        if isinstance(rest, Deferred) and rest.after is not None and rest.scope is Scope.CHAT:
-            scope = f"{Scope.CHAT}:{pending.entry.address}"
-            await self._services.queue.throttle(self._courier.channel, scope, rest.after)
         age, backoff = timedelta(milliseconds=times.ended - since), self._services.options.backoff
         unclear, remembers = pending.unclear_since > 0, self._courier.remembers
         flags = {"unclear": unclear, "triggered": times.triggered}
@@ -292,9 +322,8 @@ class ParcelExecutor:
             for pending in postponed
             if pending.unclear_since
         ]
-        await self._writer.settle(
-            due=due, postponed=len(postponed), checkpoint=checkpoint_of(postponed), unclear=unclear
-        )
+        end = Settlement(due=due, checkpoint=checkpoint_of(postponed), unclear=unclear)
+        await self._writer.settle(end, len(postponed))
 
     def _unattempted(self, pending: PendingEntry, final: Final) -> Final:
         """The end of an entry that is not attempted again: unknown if an attempt may have sent the message (D-38)."""

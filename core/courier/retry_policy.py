@@ -6,6 +6,7 @@ Rejected                 final: failed + reason
 Deferred with a wait     postponed until then; does not count as an attempt. If it triggered a throttle of the account,
                          it may be the cause: it counts, and waits longer than the others each time
 Deferred without a wait  postponed by the back-off; after the last attempt final: failed + reason
+Halted                   postponed; the process stops, and another one continues. Does not count as an attempt
 Partly                   as the outcome of its rest; the recipient has a part of the message
 Unknown                  postponed while the provider remembers our random id, as a repeat is then the same message;
                          otherwise, or after the last attempt, final: unknown
@@ -17,7 +18,18 @@ never as failed; the reason of a later refusal is kept. Test: tests/courier/test
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from core.courier.interface import ACCOUNT_WIDE, FOREVER, NEVER, Deferred, Outcome, Partly, Rejected, Sent, Unknown
+from core.courier.interface import (
+    ACCOUNT_WIDE,
+    FOREVER,
+    NEVER,
+    Deferred,
+    Halted,
+    Outcome,
+    Partly,
+    Rejected,
+    Sent,
+    Unknown,
+)
 from core.model.backoff import Backoff
 from core.model.states import Reason, Status
 
@@ -70,6 +82,8 @@ def decide(
             return Final(not_sent, reason)
         case Deferred():
             return _decide_deferred(outcome, attempts, backoff, jitter, not_sent, triggered=triggered)
+        case Halted():
+            return Postponed(timedelta(0), attempts, Reason.ACCOUNT_STOPPED)
         case Unknown():
             return _decide_unclear(attempts, age, remembers, backoff, jitter)
         case Partly(rest, reference):

@@ -4,7 +4,7 @@ The token names one entry of one delivery and is signed with a secret of this in
 a message as delivered. Reports may come early, late, twice and in any order (`core.model.states.supersedes`).
 
 `core.courier.parcel_executor` puts the token into the message's report address; `delivery/` passes the provider's
-report to `record`.
+report to `record`, and a courier that has lost its lease its outcomes to `record_late`.
 """
 
 import base64
@@ -12,6 +12,7 @@ import binascii
 import hmac
 import json
 import secrets
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -61,6 +62,12 @@ class DeliveryReports:
         if changed < 0:
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
         return bool(changed)
+
+    async def record_late(self, key: HistoryKey, channel: str, parcel: int, items: Sequence[Any]) -> None:
+        """Record what a courier that has lost the lease of a parcel knows of its attempts: outcomes in the form of
+        `Entry.item`. A better known outcome stays (docs/decisions/0079).
+        """
+        await self._store.run("record_late", key.shard, key.suffix, channel, parcel, compact_json(list(items)))
 
     async def _read(self, token: str) -> list[Any]:
         body, _, signature = token.rpartition(".")

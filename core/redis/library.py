@@ -68,7 +68,7 @@ DRAINS = frozenset(
             "cancel_tasks",
             "bury",
         ),
-        *("record_report", "read_history", "read_quota"),
+        *("record_report", "record_late", "read_history", "read_quota"),
         *("delete_user", "delete_group", "delete_supergroup", "remove_member", "remove_from_supergroup", "disown"),
         *("write_import", "abort_import", "withdraw_link"),
     }

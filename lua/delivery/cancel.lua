@@ -74,7 +74,7 @@ return function(suffix, tenant, whole, entries)
   local function cancel_entry(channel, parcel, item)
     local id = Plan.parcel_id(suffix, channel, parcel)
     local task = Record.read(id)
-    if fields.state == 'released' and (not task or Parcels.latest_parcel(suffix, plan, channel, parcel, item) ~= parcel) then return end
+    if fields.state == 'released' and (not task or Parcels.latest_parcel(suffix, channel, parcel, item) ~= parcel) then return end
     if task and task.state == 'taken' then return skip_in_flight(id, channel, item) end
     local closed = Outcome.record(suffix, channel, { task and Unclear.cancelled_item(id, task, item) or item })
     if closed == 0 then return end

@@ -89,7 +89,8 @@ local function held_entries(id, task, entries, text)
       rows[#rows + 1] = row
     end
   end
-  return Unclear.only_open(task, Parcels.own_items(id, task, held), false), wanted, rows
+  local own = Parcels.own_items(task.history, task.tube, tonumber(string.match(id, '(%d+)$')), held)
+  return Unclear.only_open(task, own, false), wanted, rows
 end
 
 -- Moves the held entries whose step has come. Returns the skipped and the switched items, and when the next step may come.

@@ -8,7 +8,7 @@ local LARGE = 10000
 
 function Outcome.status_in(value) return value and string.match(value, '^([^|]*)') or 'queued' end
 
-local function attempts_in(value)
+function Outcome.attempts_in(value)
   return value and tonumber(string.match(value, '^[^|]*|[^|]*|[^|]*|[^|]*|([^|]*)')) or 0
 end
 
@@ -129,7 +129,7 @@ function Outcome.record(suffix, channel, raw_items, forced)
       written[field] = new
       if item.contacts > 1 then new_merged = merged_status(suffix, item.recipient, channel, item.contacts, written) end
       version = version + 1
-      local attempts = item.attempts >= 0 and item.attempts or attempts_in(stored[n])
+      local attempts = item.attempts >= 0 and item.attempts or Outcome.attempts_in(stored[n])
       -- A delivery report does not know what was not shown.
       local not_shown = item.not_shown or (forced and '' or not_shown_in(stored[n]))
       local numbers = string.format('%.0f|%.0f|%.0f', now, version, attempts)

@@ -67,37 +67,32 @@ function Parcels.release_delivery(suffix)
   return made
 end
 
--- Returns the parcel of an entry's latest attempt: a retry by a person puts the entry into a later parcel. A parcel's text is
--- `[group, [[id, number, contact, …], …]]`; group 0 is the first attempt.
-function Parcels.latest_parcel(suffix, plan, channel, parcel, item)
-  local last = -1
-  for _, channel_plan in ipairs(plan) do
-    if channel_plan.channel == channel then last = #channel_plan.parcels - 1 end
+-- Returns the entries of a parcel that a person has retried, as `number:contact` → their latest parcel. A parcel's text is
+-- `[group, [[id, number, contact, …], …]]`.
+local function moved_entries(suffix, channel, n)
+  local history, moved = Key.history(suffix), {}
+  local first = redis_call('HGET', history, 'retried:' .. channel)
+  if not first then return moved end
+  n = math.max(tonumber(first), n + 1)
+  local blob = redis_call('HGET', history, 'parcel:' .. channel .. ':' .. n)
+  while blob do
+    for _, entry in ipairs(cjson.decode(blob)[2]) do moved[entry[2] .. ':' .. entry[3]] = n end
+    n = n + 1
+    blob = redis_call('HGET', history, 'parcel:' .. channel .. ':' .. n)
   end
-  for n = last, parcel + 1, -1 do
-    local blob = redis_call('HGET', Key.history(suffix), 'parcel:' .. channel .. ':' .. n)
-    if string.match(blob, '^%[(%d+)') ~= '0' then
-      for _, entry in ipairs(cjson.decode(blob)[2]) do
-        if entry[2] == item[3] and entry[3] == item[4] then return n end
-      end
-    end
-  end
-  return parcel
+  return moved
+end
+
+-- Returns the parcel of an entry's latest attempt: a retry by a person puts the entry into a later parcel.
+function Parcels.latest_parcel(suffix, channel, n, item)
+  return moved_entries(suffix, channel, n)[item[3] .. ':' .. item[4]] or n
 end
 
 -- Returns the items that still belong to this parcel. An entry retried by a person belongs to a later parcel: an outcome that this
 -- parcel's courier still writes for it closes nothing here.
-function Parcels.own_items(id, task, items)
-  local history = Key.history(task.history)
-  local first = redis_call('HGET', history, 'retried:' .. task.tube)
-  if not first then return items end
-  local n, moved, own = math.max(tonumber(first), tonumber(string.match(id, '(%d+)$')) + 1), {}, {}
-  local blob = redis_call('HGET', history, 'parcel:' .. task.tube .. ':' .. n)
-  while blob do
-    for _, entry in ipairs(cjson.decode(blob)[2]) do moved[entry[2] .. ':' .. entry[3]] = true end
-    n = n + 1
-    blob = redis_call('HGET', history, 'parcel:' .. task.tube .. ':' .. n)
-  end
+function Parcels.own_items(suffix, channel, n, items)
+  local moved, own = moved_entries(suffix, channel, n), {}
+  if not next(moved) then return items end
   for _, item in ipairs(items) do
     if not moved[item[3] .. ':' .. item[4]] then own[#own + 1] = item end
   end
@@ -106,7 +101,7 @@ end
 
 -- An outcome of this channel has changed, in a delivery with the strategy `first`. Its later channels have the same recipients in the
 -- parcel with the same number: where that one waits, the next tick decides again.
-function Parcels.wake_later(suffix, channel, n)
+local function wake_later(suffix, channel, n)
   local is_later = false
   for _, other in ipairs(Plan.channels_of(suffix)) do
     local id = Plan.parcel_id(suffix, other, n)
@@ -120,13 +115,28 @@ function Parcels.wake_later(suffix, channel, n)
   end
 end
 
+-- Records what is known of entries of a parcel without its lease: from a report, or from a worker that has lost it. It may be known before
+-- the parcel's own worker knows it: then the parcel has fewer entries left to do. If the parcel has ended (cancelled, expired), its entries
+-- have ended with it. Returns whether the history changed.
+function Parcels.record_known(suffix, channel, n, items)
+  local before = redis_call('HMGET', Key.history(suffix), 'version', 'strategy')
+  local closed, id = Outcome.record(suffix, channel, items), Plan.parcel_id(suffix, channel, n)
+  if closed ~= 0 and redis_call('EXISTS', Key.task(id)) == 1 then
+    redis_call('HINCRBY', Key.progress(id), 'left', 0 - closed)
+    DeliveryEnd.close_entries(suffix, channel, closed)
+  end
+  if redis_call('HGET', Key.history(suffix), 'version') == before[1] then return false end
+  if before[2] then wake_later(suffix, channel, n) end
+  return true
+end
+
 -- Closes entries of a parcel (0 - n, because Redis does not take Lua's -0 for a number).
 function Parcels.close_items(id, task, items)
-  items = Parcels.own_items(id, task, items)
+  items = Parcels.own_items(task.history, task.tube, tonumber(string.match(id, '(%d+)$')), items)
   local closed = Outcome.record(task.history, task.tube, items)
   task.left = redis_call('HINCRBY', Key.progress(id), 'left', 0 - closed)
   DeliveryEnd.close_entries(task.history, task.tube, closed)
-  if task.place and closed ~= 0 then Parcels.wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
+  if task.place and closed ~= 0 then wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
 end
 
 -- Returns whether this call may still close unclear entries. If not, it leaves further parcels to the next call.
@@ -145,7 +155,7 @@ function Parcels.close_parcel(id, task, final)
   Parcels.close_unclear(id, task)
   Task.finish(id, task, final)
   DeliveryEnd.close_entries(task.history, task.tube, task.left)
-  if task.place then Parcels.wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
+  if task.place then wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
 end
 
 -- Closes recipients that were cancelled while their parcel was taken and that it did not send to: they are not retried (I11).

@@ -28,7 +28,9 @@ USERNAME, PASSWORD, SENDER = "ada", "sandbox", "Ada"
 SENDSMS = "/cgi-bin/sendsms"
 
 # faults of the for_all HTTP request, whichever of its numbers they are for
-REQUEST_FAULTS = frozenset({"accepted_then_cut", "disconnect_before", "timeout", "bad_gateway", "busy", "queued"})
+REQUEST_FAULTS = frozenset(
+    {"accepted_then_cut", "disconnect_before", "timeout", "bad_gateway", "busy", "queued", "unauthorized"}
+)
 
 
 class SmsServer(HttpListener):
@@ -85,7 +87,7 @@ class SmsServer(HttpListener):
         parameters = parse_query(request.rel_url.raw_query_string)
         given = (parameters.get("username", "").encode("latin-1"), parameters.get("password", "").encode("latin-1"))
         if not all(compare_digest(one, other) for one, other in zip(given, self._credentials, strict=True)):
-            raise Refused(403, "Authorization failed for sendsms")
+            raise unauthorized()
         submission = read_submission(parameters)
         faults = self._faults(submission)
         request_fault = next((fault for fault in faults.values() if fault and fault.name in REQUEST_FAULTS), None)
@@ -191,10 +193,17 @@ async def _refuse_form(_: web.Request) -> web.Response:
     return _response(400, "Invalid content-type")
 
 
+def unauthorized() -> Refused:
+    """Return the refusal of an unknown user or a wrong password."""
+    return Refused(403, "Authorization failed for sendsms")
+
+
 async def _inject(request: web.Request, fault: Fault) -> web.StreamResponse:
     """Respond with a failure that accepts no message."""
     if fault.name == "busy":
         return _response(503, "Temporal failure, try again later.")
     if fault.name == "bad_gateway":
         return html_page(502, "502 Bad Gateway")
+    if fault.name == "unauthorized":
+        raise unauthorized()
     return await (no_response() if fault.name == "timeout" else disconnect(request))

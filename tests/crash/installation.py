@@ -164,6 +164,13 @@ class Installation:
         await self.core.finished(accepted.key, within)
         return await self.statuses(accepted)
 
+    async def another_courier_finishes(self, channel: Channel, accepted: Accepted, copies: int, status: Status) -> None:
+        """Starts another courier; asserts how the delivery to one recipient ends."""
+        await self.courier(channel)
+        assert await self.finished(accepted) == {(channel.name, status): 1}
+        assert self.copies(channel).total() == copies
+        await self.audit()
+
     async def lease_renewed(self) -> None:
         """Waits until the lease of the one parcel under way is extended."""
         (lease_end,) = await self._leases()

@@ -1,4 +1,4 @@
-"""A courier is killed, frozen or terminated at an exact point, and another courier continues.
+"""A courier is killed or terminated at an exact point, and another courier continues.
 
 The tests choose the point with a CuttableLink to the provider or to the server: a blocked request has not happened yet;
 after a blocked reply it has happened, and the courier does not know.
@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.model.delivery import Accepted
 from core.model.states import Status
-from tests.crash.installation import CHANNELS, SMS, TELEGRAM, VK, Channel, Installation, person
+from tests.crash.installation import CHANNELS, SMS, TELEGRAM, Channel, Installation, person
 from tests.support.waiting import until
 
 every_channel = pytest.mark.parametrize("channel", CHANNELS, ids=lambda channel: channel.name)
@@ -30,15 +29,6 @@ def claim_of(channel: Channel) -> bytes:
     return f"{channel.name}-".encode()
 
 
-async def assert_another_courier_finishes(
-    installation: Installation, channel: Channel, accepted: Accepted, copies: int, status: Status
-) -> None:
-    await installation.courier(channel)
-    assert await installation.finished(accepted) == {(channel.name, status): 1}
-    assert installation.copies(channel).total() == copies
-    await installation.audit()
-
-
 @one_channel_of_each_kind
 @pytest.mark.row("D-19", "K-30")
 async def test_killed_before_the_reply_to_its_claim_the_message_is_sent_once(
@@ -50,7 +40,7 @@ async def test_killed_before_the_reply_to_its_claim_the_message_is_sent_once(
     courier = installation.start("courier", channel.name, **settings)
     await until(lambda: installation.is_taken(channel), within=20)
     courier.kill()
-    await assert_another_courier_finishes(installation, channel, accepted, copies=1, status=Status.SENT)
+    await installation.another_courier_finishes(channel, accepted, copies=1, status=Status.SENT)
 
 
 @every_channel
@@ -67,7 +57,7 @@ async def test_killed_before_the_send_the_message_is_sent_once_or_is_unknown(
     courier.kill()
     link.cut()
     expected = (1, Status.SENT) if channel.deduplicates else (0, Status.UNKNOWN)
-    await assert_another_courier_finishes(installation, channel, accepted, *expected)
+    await installation.another_courier_finishes(channel, accepted, *expected)
 
 
 @every_channel
@@ -82,8 +72,8 @@ async def test_killed_between_the_send_and_its_response_the_message_is_received_
     await until(lambda: installation.copies(channel), within=20)
     courier.kill()
     link.cut()
-    await assert_another_courier_finishes(
-        installation, channel, accepted, 1, Status.SENT if channel.deduplicates else Status.UNKNOWN
+    await installation.another_courier_finishes(
+        channel, accepted, 1, Status.SENT if channel.deduplicates else Status.UNKNOWN
     )
 
 
@@ -99,8 +89,8 @@ async def test_killed_between_the_response_and_settle_the_message_is_received_on
     await until(lambda: link.blocked, within=20)
     courier.kill()
     link.cut()
-    await assert_another_courier_finishes(
-        installation, channel, accepted, 1, Status.SENT if channel.deduplicates else Status.UNKNOWN
+    await installation.another_courier_finishes(
+        channel, accepted, 1, Status.SENT if channel.deduplicates else Status.UNKNOWN
     )
 
 
@@ -116,83 +106,8 @@ async def test_killed_after_settle_the_outcome_stays_and_nothing_is_repeated(
     assert await installation.finished(first) == {(channel.name, Status.SENT): 1}
     courier.kill()
     second = await installation.deliver(person(2, channel))
-    await assert_another_courier_finishes(installation, channel, second, copies=2, status=Status.SENT)
+    await installation.another_courier_finishes(channel, second, copies=2, status=Status.SENT)
     assert set(installation.copies(channel).values()) == {1}
-
-
-class TestFrozen:
-    """SIGSTOP for longer than the lease: another courier takes over, then the first one continues."""
-
-    @every_channel
-    @pytest.mark.row("D-19", "K-30")
-    async def test_after_its_send_its_late_settle_changes_nothing(
-        self, installation: Installation, channel: Channel
-    ) -> None:
-        link, settings = await installation.link_to(channel)
-        frozen = await installation.courier(channel, **settings)
-        link.block_replies()
-        accepted = await installation.deliver(person(1, channel))
-        await until(lambda: installation.copies(channel), within=20)
-        frozen.freeze()
-        expected = Status.SENT if channel.deduplicates else Status.UNKNOWN
-        await assert_another_courier_finishes(installation, channel, accepted, 1, expected)
-        before = await installation.core.history(accepted.key)
-        link.release()
-        frozen.resume()
-        frozen.terminate()
-        assert await frozen.wait() == 0
-        assert await installation.core.history(accepted.key) == before
-        assert installation.copies(channel).total() == 1
-        await installation.audit()
-
-    @pytest.mark.row("D-19", "K-30")
-    async def test_its_late_settle_changes_nothing_while_another_courier_works_on_the_parcel(
-        self, installation: Installation
-    ) -> None:
-        link, settings = await installation.link_to(VK)
-        frozen = await installation.courier(VK, **settings)
-        link.block_replies()
-        accepted = await installation.deliver(person(1, VK))
-        await until(lambda: installation.copies(VK), within=20)
-        frozen.freeze()
-        second_link, settings = await installation.link_to(VK)
-        second_link.block_replies(trigger=b"hello")
-        await installation.courier(VK, **settings)
-        await until(lambda: second_link.blocked, within=20)
-        link.release()
-        frozen.resume()
-        frozen.terminate()
-        assert await frozen.wait() == 0
-        assert await installation.statuses(accepted) == {("vk", Status.QUEUED): 1}
-        await installation.audit()
-        second_link.release()
-        assert await installation.finished(accepted) == {("vk", Status.SENT): 1}
-        assert installation.copies(VK).total() == 1
-        await installation.audit()
-
-    @every_channel
-    @pytest.mark.row("D-19", "D-38")
-    async def test_before_its_send_its_late_send_causes_no_duplicate(
-        self, installation: Installation, channel: Channel
-    ) -> None:
-        link, settings = await installation.link_to(channel)
-        frozen = await installation.courier(channel, **settings)
-        link.block_requests()
-        accepted = await installation.deliver(person(1, channel))
-        await until(lambda: installation.is_taken(channel), within=20)
-        await until(lambda: link.blocked, within=20)
-        frozen.freeze()
-        expected = (1, Status.SENT) if channel.deduplicates else (0, Status.UNKNOWN)
-        await assert_another_courier_finishes(installation, channel, accepted, *expected)
-        before = await installation.core.history(accepted.key)
-        link.release()
-        frozen.resume()
-        await until(lambda: installation.copies(channel), within=20)
-        frozen.terminate()
-        assert await frozen.wait() == 0
-        assert await installation.core.history(accepted.key) == before
-        assert installation.copies(channel).total() == 1
-        await installation.audit()
 
 
 @one_channel_of_each_kind

@@ -115,6 +115,8 @@ async def _call_delivery_verbs(stack: Stack) -> None:
     await stack.deliveries.retry(key, TENANT, [Status.FAILED])
     await stack.finished(key)
     await stack.deliveries.record_report(await report_token(stack, key), Status.DELIVERED, "1")
+    late = [(await entry_of(stack, key, "echo", 0, 0)).item(Status.SENT)]
+    await DeliveryReports(stack.store).record_late(key, "echo", 0, late)
     references = References(stack.store, DeliveryReports(stack.store), "echo", "ada")
     await references.note([Reference("p1", 1, "1", EntryName(key.shard, key.suffix, "echo", 0, 1, 0, 0, 1))])
     await references.mark_read("p1", 1)
