@@ -105,6 +105,8 @@ NEXT: dict[str, dict[TaskState | None, tuple[TaskState, ...]]] = {
         )
     },
     "release": {TaskState.TAKEN: (TaskState.READY, TaskState.WAITING, TaskState.CANCELLED)},
+    "suspend": {TaskState.TAKEN: (TaskState.WAITING, TaskState.READY, TaskState.CANCELLED)},
+    "wake": {TaskState.WAITING: (TaskState.READY,), TaskState.TAKEN: (TaskState.TAKEN,)},
     "lease ends": {TaskState.TAKEN: (TaskState.READY, TaskState.BURIED, TaskState.CANCELLED)},
     "expire": {TaskState.READY: (TaskState.EXPIRED,), TaskState.WAITING: (TaskState.EXPIRED,)},
     "bury": {TaskState.READY: (TaskState.BURIED,), TaskState.WAITING: (TaskState.BURIED,)},

@@ -9,7 +9,7 @@ show the queue to operators through `Queue`. Guide for applications: docs/queue.
 """
 
 from core.queue.client import CallFailed, QueueClient, connect
-from core.queue.handler import Attempt, Bury, Done, Failed, Handler, Result, Retry
+from core.queue.handler import Attempt, Bury, Done, Failed, Handler, Result, Retry, Suspend
 from core.queue.inspector import QueueStats, StateCounts, TubeStats
 from core.queue.queue import Queue
 from core.queue.replies import TaskEnd
@@ -45,6 +45,7 @@ __all__ = [
     "QueueStats",
     "Result",
     "Retry",
+    "Suspend",
     "SettleResult",
     "Settled",
     "Settlement",

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from core.errors import StoreError
-from core.queue.handler import Attempt, Bury, Done, Failed, Handler, Retry
+from core.queue.handler import Attempt, Bury, Done, Failed, Handler, Retry, Suspend
 from core.queue.queue import Queue
 from core.queue.task import Claim, Extension, Settlement, SettleResult, Task
 from core.queue.tubes import Tube, Tubes
@@ -39,8 +39,8 @@ class Executor:
         self.is_stopping: Callable[[], bool] = lambda: False
         self.lease_end: Callable[[Task], float] = lambda _: 0.0
 
-    async def execute(self, task: Task, claim: Claim) -> Settlement:
-        """Make one attempt at a task."""
+    async def execute(self, task: Task, claim: Claim) -> Settlement | None:
+        """Make one attempt at a task. Returns None if it is suspended."""
         started = time.monotonic()
         attempt = Attempt(self._queue, task, self._lease, self.lease_end)
         self._running[task.token] = attempt, asyncio.current_task()
@@ -56,6 +56,8 @@ class Executor:
             del self._running[task.token]
         if isinstance(result, Retry):
             return await self._retry(task, result, started)
+        if isinstance(result, Suspend):
+            return await self._suspend(task, result, started)
         return _settlement(result)
 
     async def _release(self, task: Task) -> None:
@@ -69,8 +71,12 @@ class Executor:
 
     async def _retry(self, task: Task, retry: Retry, started: float) -> Settlement:
         pause = await self._backoff(task) if retry.after is None else retry.after
-        due = task.claimed + int((time.monotonic() - started + pause.total_seconds()) * 1000)
+        due = _moment(task, started, pause)
         return Settlement(SettleResult.RETRY, due=due, body=retry.body, checkpoint=retry.checkpoint)
+
+    async def _suspend(self, task: Task, suspend: Suspend, started: float) -> None:
+        due = _moment(task, started, suspend.longest)
+        await self._queue.suspend(task, due, leaves_lane=suspend.leaves_lane, checkpoint=suspend.checkpoint)
 
     async def _backoff(self, task: Task) -> timedelta:
         if time.monotonic() - self._tube_read > _TUBE_FRESH:
@@ -84,6 +90,11 @@ class Executor:
             attempt.cancelled.set()
         if running and not extension.lease_valid:
             running.cancel()
+
+
+def _moment(task: Task, started: float, pause: timedelta) -> int:
+    """The server's ms after a pause that begins now. `started`: when the attempt began, by time.monotonic."""
+    return task.claimed + int((time.monotonic() - started + pause.total_seconds()) * 1000)
 
 
 def _settlement(result: "Done | Failed | Bury | str | None") -> Settlement:

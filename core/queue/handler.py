@@ -1,7 +1,7 @@
 """What a handler gets and what it returns.
 
 A handler is a coroutine function with one `Attempt`. It returns None or a text (done; the text is the answer), or one
-of `Done`, `Failed`, `Retry`, `Bury`. If it raises, the task is retried after the tube's back-off; after the last
+of `Done`, `Failed`, `Retry`, `Bury`, `Suspend`. If it raises, the task is retried after the tube's back-off; after the last
 attempt it is buried. Called by `core.queue.executor`.
 """
 
@@ -45,7 +45,19 @@ class Bury:
     """The task is set aside until an operator kicks or cancels it."""
 
 
-Result = Done | Failed | Retry | Bury | str | None
+@dataclass(frozen=True, slots=True)
+class Suspend:
+    """The task waits until `Queue.wake` is called for it, at most `longest`; the attempt is not counted, and the task
+    does not expire any more. `leaves_lane`: its lane goes on, and the task enters it as the last one when it is woken.
+    `checkpoint`, unless "", is handed to the next attempt.
+    """
+
+    longest: timedelta
+    leaves_lane: bool = False
+    checkpoint: str = ""
+
+
+Result = Done | Failed | Retry | Bury | Suspend | str | None
 
 
 class Attempt:

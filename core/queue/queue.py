@@ -189,6 +189,21 @@ class Queue(Inspector):
         """
         return Settled(await self._store.run("release", task.shard, task.id, task.token, due, body))
 
+    async def suspend(self, task: Task, due: int, *, leaves_lane: bool = False, checkpoint: str = "") -> Settled:
+        """Return a task until it is woken, at the latest until `due`, the server's ms, without counting the attempt. It
+        does not expire any more. `leaves_lane`: its lane goes on, and the task enters it as the last one when it is
+        woken. Returns WAITING, or READY if it was woken while it was taken; CANCELLED or STALE.
+        """
+        words = (task.id, task.token, due, int(leaves_lane), checkpoint)
+        return Settled(await self._store.run("suspend", task.shard, *words))
+
+    async def wake(self, task_id: str) -> bool:
+        """Have a waiting task attempted now; a taken one again, if it is suspended after this attempt. Returns whether
+        it was waiting or taken. Raises NotFound.
+        """
+        shard, name = split_id(task_id)
+        return bool(await self._store.run("wake", shard, name))
+
     async def notify_end(self, task_id: str, client: str) -> tuple[str, str]:
         """Have `client` notified when a task ends. Returns ("live", ""); (state, answer) if it has ended and is kept;
         ("gone", "") if it is not there.

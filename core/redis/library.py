@@ -59,6 +59,8 @@ DRAINS = frozenset(
             "turn",
             "extend",
             "release",
+            "suspend",
+            "wake",
             "throttle",
             "learn_rate",
             "reserve_call",

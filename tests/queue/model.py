@@ -51,6 +51,7 @@ class Job:
     lease: int = 0
     checkpoint: str = ""
     flagged: bool = False
+    woken: bool = False
     is_first: bool = False
     task: Task | None = None
 
@@ -162,6 +163,23 @@ class Model:
         job.attempts -= 1
         self.count(job, "released")
         return self._back(job, due)
+
+    def suspend(self, job: Job, due: int, leaves_lane: bool) -> str:
+        if job.flagged:
+            return self.end(job, "cancelled")
+        job.attempts, job.expires = job.attempts - 1, None
+        self.count(job, "released")
+        if job.woken:
+            job.woken = False
+            return self._back(job, None)
+        job.is_first = job.is_first and not leaves_lane
+        return self._back(job, due)
+
+    def wake(self, job: Job) -> None:
+        if job.state == "waiting":
+            self._promote(job)
+        else:
+            job.woken = True
 
     def retry(self, job: Job, due: int | None) -> str:
         if job.flagged:

@@ -31,7 +31,7 @@ bodies = st.sampled_from(["", "one", "two"])
 clients = st.sampled_from(["caller", "waiter"])
 options = st.builds(Options, seldom, st.integers(0, 3), st.booleans(), rarely, seldom)
 owners, accounts = st.sampled_from(["one", "two"]), st.sampled_from(["", "", "account"])
-token_uses = st.sampled_from(["finish", "retry", "retry", "release", "bury_own", "extend"])
+token_uses = st.sampled_from(["finish", "retry", "retry", "release", "suspend", "bury_own", "extend"])
 new_tasks = st.fixed_dictionaries(
     {
         "body": bodies,
@@ -196,7 +196,7 @@ class WorkMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.has_running)
     @rule(data=st.data(), verb=token_uses)
     def use_token(self, data: st.DataObject, verb: str) -> None:
-        """A worker settles, releases or extends one of its tasks."""
+        """A worker settles, releases, suspends or extends one of its tasks."""
         job, task = self.draw_running(data)
         getattr(self, verb)(data, job, task)
 
@@ -221,6 +221,14 @@ class WorkMachine(RuleBasedStateMachine):
         state = self.wait(self.queue.release(task, self.at(self.model.time + due) if due else 0, body))
         assert state == self.model.release(job, due)
         job.body = body or job.body
+
+    def suspend(self, data: st.DataObject, job: Job, task: Task) -> None:
+        due, leaves_lane, checkpoint = data.draw(minutes), data.draw(st.booleans()), data.draw(bodies)
+        at = self.at(self.model.time + due)
+        state = self.wait(self.queue.suspend(task, at, leaves_lane=leaves_lane, checkpoint=checkpoint))
+        assert state == self.model.suspend(job, due, leaves_lane)
+        if state != "cancelled":
+            job.checkpoint = checkpoint or job.checkpoint
 
     def bury_own(self, data: st.DataObject, job: Job, task: Task) -> None:
         state = self.wait(self.queue.settle(task, result=SettleResult.BURY))
@@ -247,6 +255,7 @@ class WorkMachine(RuleBasedStateMachine):
             for result in (SettleResult.DONE, SettleResult.RETRY, SettleResult.BURY):
                 assert self.wait(self.queue.settle(task, result=result, body="old", answer="old")) == "stale"
             assert self.wait(self.queue.release(task, body="old")) == "stale"
+            assert self.wait(self.queue.suspend(task, self.at(self.model.time), checkpoint="old")) == "stale"
             assert not self.wait(self.queue.extend(task, MINUTE, checkpoint="old")).lease_valid
 
     @precondition(lambda self: self.has_running)

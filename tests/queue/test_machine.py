@@ -58,6 +58,15 @@ class Machine(WorkMachine):
             return
         assert self.wait(self.queue.cancel_by(task_filter)) == self.model.cancel(selected)
 
+    @precondition(lambda self: self.has("waiting", "taken"))
+    @rule(data=st.data())
+    def wake(self, data: st.DataObject) -> None:
+        self.tick()
+        if self.has("waiting", "taken"):
+            job = self.pick(data, "waiting", "taken")
+            assert self.wait(self.queue.wake(job.id))
+            self.model.wake(job)
+
     @precondition(lambda self: self.has("ready", "waiting"))
     @rule(data=st.data())
     def bury(self, data: st.DataObject) -> None:

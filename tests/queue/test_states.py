@@ -79,6 +79,12 @@ def later(case: Case) -> int:
     return int((case.stack.now() + HOUR).timestamp() * 1000)
 
 
+async def woken_and_suspended(case: Case) -> None:
+    if case.task is not None:
+        await case.stack.queue.wake(case.id)
+    await case.stack.queue.suspend(case.claimed, later(case))
+
+
 VERBS: dict[str, list[Callable[[Case], Awaitable[object]]]] = {
     "due": [lambda case: passes(case, HOUR)],
     "claim": [lambda case: case.stack.take(TUBE)],
@@ -93,6 +99,12 @@ VERBS: dict[str, list[Callable[[Case], Awaitable[object]]]] = {
         lambda case: case.stack.queue.release(case.claimed),
         lambda case: case.stack.queue.release(case.claimed, later(case)),
     ],
+    "suspend": [
+        lambda case: case.stack.queue.suspend(case.claimed, later(case)),
+        lambda case: case.stack.queue.suspend(case.claimed, later(case), leaves_lane=True),
+        lambda case: woken_and_suspended(case),
+    ],
+    "wake": [lambda case: case.stack.queue.wake(case.id)],
     "lease ends": [lambda case: passes(case, LEASE)],
     "expire": [lambda case: passes(case, 3 * HOUR)],
     "bury": [lambda case: case.stack.queue.bury(case.id)],
