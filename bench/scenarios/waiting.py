@@ -7,10 +7,11 @@ from bench.harness.child_process import ChildProcess
 from bench.harness.environment import Environment
 from bench.harness.process_cost import commands_within, cpu_seconds
 from bench.harness.report import Rows, log_progress, report_target
-from bench.queue.measurements import transition_count, wait_until
+from bench.queue.measurements import wait_until
 from bench.scenarios.samples import put_events
 from bench.scenarios.sizes import Sizes
 from bench.scenarios.systems import bench_environment
+from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.updates.events import TUBE
 
@@ -35,7 +36,8 @@ async def park(env: Environment, store: Store, count: int) -> None:
     await put_events(store, 0, count, "one")
 
     async def are_parked() -> bool:
-        return await transition_count(env.redis, TUBE, "done") == count
+        states = await env.redis.hmget(KEYS["states"].at(0), f"{TUBE}:waiting", f"{TUBE}:taken")
+        return [int(number or 0) for number in states] == [count, 0]
 
     await wait_until(are_parked, _TIMEOUT, f"waiting of {count} runs")
 

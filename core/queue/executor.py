@@ -57,7 +57,8 @@ class Executor:
         if isinstance(result, Retry):
             return await self._retry(task, result, started)
         if isinstance(result, Suspend):
-            return await self._suspend(task, result, started)
+            await self._suspend(task, result, started)
+            return None
         return _settlement(result)
 
     async def _release(self, task: Task) -> None:

@@ -1,8 +1,8 @@
 """What a handler gets and what it returns.
 
 A handler is a coroutine function with one `Attempt`. It returns None or a text (done; the text is the answer), or one
-of `Done`, `Failed`, `Retry`, `Bury`, `Suspend`. If it raises, the task is retried after the tube's back-off; after the last
-attempt it is buried. Called by `core.queue.executor`.
+of `Done`, `Failed`, `Retry`, `Bury`, `Suspend`. If it raises, the task is retried after the tube's back-off; after the
+last attempt it is buried. Called by `core.queue.executor`.
 """
 
 import asyncio

@@ -520,7 +520,7 @@ _TABLE = [
         "runs:{s}:parked",
         "zset",
         Lifetime.TTL,
-        "`<run> <history key>`: runs that wait for the end of a delivery, by ms",
+        "`<run> <task of its event> <history key>`: runs that wait for the end of a delivery, by ms",
     ),
     Key("version", "scenarios:{s}:version:<name>", "string", Lifetime.TTL, "a version of a bot's scenarios as JSON"),
     Key(

@@ -1,4 +1,4 @@
--- suspend: return a taken task until it is woken, at the latest until `due`; the attempt is not counted
+-- suspend: return a taken task, not a parcel, until it is woken, at the latest until `due`; the attempt is not counted
 -- ARGV    id, token, due:int, leaves_lane:int, checkpoint
 --         leaves_lane: 0: its lane waits for it; 1: its lane goes on, and it enters the lane as the last one when it is woken;
 --         checkpoint: for the next attempt, "" leaves it
@@ -11,7 +11,7 @@ return function(id, token, due, leaves_lane, checkpoint)
   local task, progress = Record.read(id), Key.progress(id)
   if not task or task.token ~= token or task.state ~= 'taken' then return 'stale' end
   if redis_call('HEXISTS', progress, 'cancel') == 1 then
-    Parcels.cancel_task(id, task)
+    Task.finish(id, task, 'cancelled')
     return 'cancelled'
   end
   Record.free(id, task)

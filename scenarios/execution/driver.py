@@ -2,11 +2,13 @@
 
 A step that ordered a delivery ends when the delivery does; other released steps go on meanwhile. Deliveries are awaited
 in place for a second, because most of them take a few milliseconds. Then, or when only slow actions are left, the run
-is parked: it occupies no worker, and the end of a delivery or of a slow action has it driven on.
+is parked: it occupies no worker, and the end of a delivery or of a slow action has it driven on. `turns` says how long
+the person's next event waits for it.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 
 from core.errors import NotFound
@@ -18,9 +20,10 @@ from scenarios.endings import failed
 from scenarios.engine import Ending, Path, State, Step
 from scenarios.execution.delivery_ends import DeliveryEnds
 from scenarios.execution.parking import Parking
-from scenarios.execution.runs import SLOW, Runs, StoredRun
+from scenarios.execution.runs import Runs, StoredRun
 from scenarios.execution.slow_steps import SlowSteps
 from scenarios.execution.step_executor import StepExecutor
+from scenarios.execution.waits import Waits
 from scenarios.sending.results import ending_of, ending_of_one
 
 PATIENCE = 1.0
@@ -49,7 +52,10 @@ class Driver:
         self._deliveries = deliveries
 
     async def drive(self, stored: StoredRun) -> StoredRun:
-        """Returns the run when it is over or parked. Raises StoreError, RunGone: then it is driven again."""
+        """Returns the run when it is over or parked, then with what it waits for.
+
+        Raises StoreError, RunGone: then it is driven again.
+        """
         drive = _Drive(self, stored)
         try:
             await drive.run()
@@ -90,8 +96,8 @@ class _Drive:
         self._stops: list[Callable[[], None]] = []
 
     async def run(self) -> None:
-        for path, what in self.stored.waits.items():
-            self._resume(path, what)
+        for path, waiting in self.stored.waits.items():
+            self._resume(path, waiting)
         while not self.stored.is_over:
             if step := self._next():
                 await self._execute(step)
@@ -99,12 +105,14 @@ class _Drive:
                 await self._park()
                 return
 
-    def _resume(self, path: Path, what: str) -> None:
+    def _resume(self, path: Path, waiting: Waiting | None) -> None:
         """A parked step is not executed again."""
-        if what == SLOW:
+        if self.stored.run.steps[path].is_over:
+            return
+        if waiting is None:
             self._slow.add(path)
-        elif not self.stored.run.steps[path].is_over:
-            self._wait(path, Waiting(HistoryKey.parse(what)))
+        else:
+            self._wait(path, waiting)
 
     def _wait(self, path: Path, waiting: Waiting) -> None:
         self._waiting[path] = waiting
@@ -165,15 +173,15 @@ class _Drive:
         return True
 
     async def _park(self) -> None:
-        """Leaves the run to its wake-ups. From now on another process may drive it."""
-        run, known = self.stored, self.stored.waits
-        new = sorted(path for path in self._slow if path not in known)
-        for path in new:
-            await self._driver.slow.put(run, run.run.steps[path])
+        """Leaves the run to its wake-ups."""
+        slow = (path for path in self._slow if not self.stored.run.steps[path].is_over)
+        waits: Waits = {**dict.fromkeys(slow), **self._waiting}
+        new = {path: waiting for path, waiting in waits.items() if path not in self.stored.waits}
+        for path in sorted(path for path, waiting in new.items() if waiting is None):
+            await self._driver.slow.put(self.stored, self.stored.run.steps[path])
         if new:
-            await self._driver.runs.park(run.id, dict.fromkeys(new, SLOW))
-        if waits := {path: one.delivery for path, one in self._waiting.items() if path not in known}:
-            await self._driver.parking.park(run.id, waits)
+            await self._driver.parking.park(self.stored, new)
+        self.stored = replace(self.stored, waits=waits)
 
 
 def _path(step: Step) -> Path:

@@ -1,17 +1,21 @@
-"""The handlers of the tubes `events` and `scenarios.runs`.
+"""The handler of the tube `events`.
 
 An event's task stays claimed while its run is driven, so that a person's events are processed one after the other, and
-a process that dies leaves the run to another one when the lease ends. It is done when the run is over or parked.
+a process that dies leaves the run to another one when the lease ends. While the run is parked the task is suspended at
+its place in the person's lane. It is done when the run is over.
 """
 
 import logging
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from core.queue import Attempt, Result
+from core.queue.task_ids import put_ms
 from core.updates import events
 from scenarios.execution.driver import Driver
 from scenarios.execution.runs import RunGone, Runs, StoredRun, run_id
+from scenarios.execution.turns import suspension
 from scenarios.execution.versions import Version, Versions
 from scenarios.people import People
 from scenarios.reloading import ActiveBot
@@ -42,14 +46,13 @@ class Handlers:
         So does an event that starts nothing, whose first attempt a process may have given back.
         """
         event = events.decode(attempt.body)
-        stored = await self._begun(event) if attempt.task.crashed else None
+        stored = await self._begun(event) if attempt.task.crashed or attempt.checkpoint else None
         if stored is None:
             version = await self._versions.current(self._bot.version, self._bot.bot)
             names = await self._select(event, version)
-            stored = await (self._begin(event, version, names) if names else self._begun(event))
-        if stored is not None:
-            await self._drive(stored)
-        return None
+            task = attempt.task.task_id
+            stored = await (self._begin(task, event, version, names) if names else self._begun(event))
+        return await self._drive(stored, attempt) if stored is not None else None
 
     async def _begun(self, event: Event) -> StoredRun | None:
         """The run that an earlier attempt has begun."""
@@ -58,21 +61,18 @@ class Handlers:
         except RunGone:
             return None
 
-    async def handle_run(self, attempt: Attempt) -> Result:
-        """Drives on a run that was parked. The body is its id."""
+    async def _drive(self, stored: StoredRun, attempt: Attempt) -> Result:
         try:
-            stored = await self._runs.load(attempt.body)
+            stored = await self._driver.drive(stored)
         except RunGone as gone:
             log.warning("%s", gone)
             return None
-        await self._drive(stored)
-        return None
+        return None if stored.is_over else suspension(stored.id, stored.waits.values(), self._age(attempt))
 
-    async def _drive(self, stored: StoredRun) -> None:
-        try:
-            await self._driver.drive(stored)
-        except RunGone as gone:
-            log.warning("%s", gone)
+    def _age(self, attempt: Attempt) -> timedelta:
+        """How long ago the event arrived."""
+        now = self._runs.now()
+        return timedelta(milliseconds=now - (put_ms(attempt.task.id) or now))
 
     async def _select(self, event: Event, version: Version) -> Sequence[str]:
         """The full names of the scenarios that the event starts. One that does not exist is a warning (C-35)."""
@@ -84,8 +84,8 @@ class Handlers:
         found = (version.bot.find(name) for name in selection.scenarios)
         return [scenario.name for scenario in found if scenario is not None]
 
-    async def _begin(self, event: Event, version: Version, names: Sequence[str]) -> StoredRun:
-        return await self._runs.begin(self._run_of(event), events.person_of(event), event, version, names)
+    async def _begin(self, task: str, event: Event, version: Version, names: Sequence[str]) -> StoredRun:
+        return await self._runs.begin(self._run_of(event), task, events.person_of(event), event, version, names)
 
     def _run_of(self, event: Event) -> str:
         return run_id(events.identity(event), events.person_of(event), self._shards)

@@ -1,31 +1,28 @@
 """Runs that wait for a delivery longer than a worker should: they are parked, and woken when it ends.
 
-A parked run costs a member of a sorted set and, in each process, a line of memory. Any process wakes it: each knows all
-parked runs, those of others after a few seconds. Waking is a task of the tube `scenarios.runs`, put once.
+A parked run is the suspended task of its event, a member of a sorted set and, in each process, a line of memory. Any
+process wakes it: each knows all parked runs, those of others after a few seconds.
+
+Guarantee: a run is taken out of the set after it was woken, so a crash between the two wakes it twice.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from datetime import timedelta
+from collections.abc import Callable
 from functools import partial
 from itertools import count
+from typing import NamedTuple
 
 from core.errors import StoreError
-from core.model.backoff import Backoff
 from core.model.history_key import HistoryKey
-from core.queue import NewTask, QueueClient, Tube
+from core.queue import QueueClient
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from scenarios.engine import Path
 from scenarios.execution.delivery_ends import DeliveryEnds
-from scenarios.execution.runs import Runs, shard_of
+from scenarios.execution.runs import Runs, StoredRun, shard_of
+from scenarios.execution.waits import Waits
 
 log = logging.getLogger(__name__)
-
-TUBE = "scenarios.runs"
-ATTEMPTS = 100
-BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=20))
 
 _ADOPT_EVERY = 5.0
 """Seconds between two looks for runs that other processes have parked."""
@@ -37,7 +34,22 @@ _PAGE = 1000
 _AT_ONCE = 100
 _RETRY = 1.0
 
-Parked = tuple[str, HistoryKey]
+
+class Parked(NamedTuple):
+    """A run that waits for a delivery. `task`: that of its event, which is woken."""
+
+    run: str
+    task: str
+    delivery: HistoryKey
+
+    def __str__(self) -> str:
+        """The member of the sorted set."""
+        return f"{self.run} {self.task} {self.delivery}"
+
+    @classmethod
+    def read(cls, member: str) -> "Parked":
+        run, task, delivery = member.split(" ", 2)
+        return cls(run, task, HistoryKey.parse(delivery))
 
 
 class Parking:
@@ -49,34 +61,28 @@ class Parking:
         queue: QueueClient,
         runs: Runs,
         ends: DeliveryEnds,
-        tenant: str,
         adopt_every: float = _ADOPT_EVERY,
     ) -> None:
         self._store = store
         self._runs = runs
         self._queue = queue
         self._ends = ends
-        self._tenant = tenant
         self._adopt_every = adopt_every
         self._watched: dict[Parked, Callable[[], None]] = {}
         self._ended: asyncio.Queue[Parked] = asyncio.Queue()
         self._newest = dict.fromkeys(range(store.shards), 0)
 
-    async def open(self) -> None:
-        """Creates the tube."""
-        await self._queue.tubes.create(Tube(TUBE, attempts=ATTEMPTS, backoff=BACKOFF))
-
-    async def park(self, run: str, waits: Mapping[Path, HistoryKey]) -> None:
+    async def park(self, stored: StoredRun, waits: Waits) -> None:
         """Wakes the run when one of the deliveries ends, also after the death of this process."""
-        await self._runs.park(run, {path: str(key) for path, key in waits.items()})
-        for key in waits.values():
-            self._watch((run, key))
-        await self._ends.look(waits.values())
+        await self._runs.park(stored, waits)
+        deliveries = [waiting.delivery for waiting in waits.values() if waiting]
+        for delivery in deliveries:
+            self._watch(Parked(stored.id, stored.task, delivery))
+        await self._ends.look(deliveries)
 
-    async def wake(self, run: str, cause: str) -> None:
-        """Has the run driven on. `cause`: what has ended; the same cause wakes it once."""
-        task = NewTask(run, self._tenant, lane=run)
-        await self._queue.queue.put_once(TUBE, task, source=TUBE, name=f"{run} {cause}")
+    async def wake(self, task: str) -> None:
+        """Has the run of an event driven on, at once or when its task is suspended."""
+        await self._queue.queue.wake(task)
 
     async def run(self) -> None:
         """Wakes runs until cancelled."""
@@ -86,7 +92,7 @@ class Parking:
 
     def _watch(self, parked: Parked) -> None:
         if parked not in self._watched:
-            self._watched[parked] = self._ends.watch(parked[1], partial(self._on_end, parked))
+            self._watched[parked] = self._ends.watch(parked.delivery, partial(self._on_end, parked))
 
     def _on_end(self, parked: Parked) -> None:
         if stop := self._watched.pop(parked, None):
@@ -102,14 +108,13 @@ class Parking:
 
     async def _wake_parked(self, parked: Parked) -> None:
         """Wakes one run; tries again until the store can be reached."""
-        run, key = parked
         while True:
             try:
-                await self.wake(run, str(key))
-                await self._store.command("ZREM", _parked_key(run), f"{run} {key}")
+                await self.wake(parked.task)
+                await self._store.command("ZREM", KEYS["parked"].at(shard_of(parked.run) or 0), str(parked))
                 return
             except StoreError as fault:
-                log.warning("run %s not woken, again in %s s: %s", run, _RETRY, fault)
+                log.warning("run %s not woken, again in %s s: %s", parked.run, _RETRY, fault)
                 await asyncio.sleep(_RETRY)
 
     async def _adopt_all(self) -> None:
@@ -130,11 +135,11 @@ class Parking:
         rows = await self._store.command(
             *("ZRANGEBYSCORE", KEYS["parked"].at(shard), since, "+inf", "WITHSCORES", "LIMIT", 0, _PAGE)
         )
-        found = [_read(member) for member, _ in _pairs(rows)]
+        found = [Parked.read(member) for member, _ in _pairs(rows)]
         new = [parked for parked in found if parked not in self._watched]
         for parked in new:
             self._watch(parked)
-        await self._ends.look(key for _, key in new)
+        await self._ends.look(parked.delivery for parked in new)
         self._newest[shard] = _next_start(since, [score for _, score in _pairs(rows)])
         return len(found)
 
@@ -148,12 +153,3 @@ def _next_start(since: int, scores: list[int]) -> int:
 
 def _pairs(rows: list[list[str]]) -> list[tuple[str, int]]:
     return [(member, int(float(score))) for member, score in rows]
-
-
-def _read(member: str) -> Parked:
-    run, _, key = member.partition(" ")
-    return run, HistoryKey.parse(key)
-
-
-def _parked_key(run: str) -> str:
-    return KEYS["parked"].at(shard_of(run) or 0)

@@ -15,7 +15,7 @@ from scenarios.context import Services
 from scenarios.execution.delivery_ends import DeliveryEnds
 from scenarios.execution.driver import PATIENCE, Driver
 from scenarios.execution.handlers import Handlers
-from scenarios.execution.parking import TUBE, Parking
+from scenarios.execution.parking import Parking
 from scenarios.execution.runs import Runs
 from scenarios.execution.slow_steps import SlowSteps
 from scenarios.execution.step_executor import StepExecutor
@@ -62,7 +62,7 @@ class Process:
         self._ends = DeliveryEnds(store)
         self._runs = Runs(store, self._versions, tenant)
         executor = StepExecutor(services, types, bot.folder)
-        self._parking = Parking(store, services.queue, self._runs, self._ends, tenant, options.adopt_every)
+        self._parking = Parking(store, services.queue, self._runs, self._ends, options.adopt_every)
         self._slow = SlowSteps(services.queue, self._runs, executor, self._parking, types)
         driver = Driver(
             self._runs, executor, services.deliveries, self._ends, self._parking, self._slow, options.patience
@@ -97,18 +97,14 @@ class Process:
 
     async def _open(self) -> None:
         await events.Events(self._services.queue, self._services.tenant).open()
-        await self._parking.open()
         await self._slow.open()
         await self._versions.publish(self._bot.version, self._bot.bot)
 
     def _workers(self) -> Sequence[Worker]:
-        handlers = {events.TUBE: self._handlers.handle_event, TUBE: self._handlers.handle_run}
-        options = self._options
+        queue, options = self._services.queue, self._options
+        handle = self._handlers.handle_event
         return [
-            *(
-                self._services.queue.worker(tube, handler, options.concurrency, lease=options.lease)
-                for tube, handler in handlers.items()
-            ),
+            queue.worker(events.TUBE, handle, options.concurrency, lease=options.lease),
             *self._slow.workers(options.lease),
         ]
 

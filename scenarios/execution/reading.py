@@ -14,6 +14,7 @@ from core.updates import events
 from scenarios.engine import Path, Step
 from scenarios.execution.runs import RunGone, Runs, StoredRun, shard_of_person
 from scenarios.execution.versions import Versions
+from scenarios.execution.waits import SLOW
 from scenarios.explanation import explain
 
 PAGE = 100
@@ -125,5 +126,12 @@ def _action(stored: StoredRun, step: Step, numbers: Mapping[Path, int]) -> Actio
         ended_at=from_ms(step.ended_at) if step.ended_at else None,
         error=ending.error if ending else "",
         results=ending.returned.results if ending else {},
-        waits_for=None if step.is_over else stored.waits.get(step.path),
+        waits_for=_waits_for(stored, step),
     )
+
+
+def _waits_for(stored: StoredRun, step: Step) -> str | None:
+    if step.is_over or step.path not in stored.waits:
+        return None
+    waiting = stored.waits[step.path]
+    return str(waiting.delivery) if waiting else SLOW

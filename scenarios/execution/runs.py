@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
 from zlib import crc32
 
@@ -19,16 +20,14 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios import engine
 from scenarios.engine import Effects, Ending, Path, Run
-from scenarios.execution import entries
+from scenarios.execution import entries, waits
 from scenarios.execution.versions import Version, Versions
+from scenarios.execution.waits import Waits
 
 log = logging.getLogger(__name__)
 
 KEPT = 1000
 """Runs of one person that are listed."""
-
-SLOW = "slow"
-"""What a step waits for whose action runs in a tube of its own."""
 
 _WAITS = "waits:"
 _DROPPED = 100
@@ -43,11 +42,12 @@ class RunGone(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run as it was last read or written. `entries`: how many of its actions have ended. `waits`: of a parked run,
-    what its steps wait for: a history key, or SLOW for a step with a task of its own.
+    """A run as it was last read or written. `task`: that of its event. `entries`: how many of its actions have ended.
+    `waits`: what the steps of a parked run wait for.
     """
 
     id: str
+    task: str
     tenant: str
     event: Event
     version: Version
@@ -55,7 +55,7 @@ class StoredRun:
     began: int
     run: Run
     entries: int
-    waits: Mapping[Path, str] = field(default_factory=dict)
+    waits: Waits = field(default_factory=dict)
     ended: int | None = None
 
     @property
@@ -87,16 +87,19 @@ class Runs:
         self._versions = versions
         self._tenant = tenant
 
-    async def begin(self, run: str, person: str, event: Event, version: Version, scenarios: Sequence[str]) -> StoredRun:
-        """The new run of an event, or the one that it has already. Raises RunGone."""
-        fields = ("version", version.name, "event", compact_json(event), "scenarios", compact_json(list(scenarios)))
+    async def begin(
+        self, run: str, task: str, person: str, event: Event, version: Version, scenarios: Sequence[str]
+    ) -> StoredRun:
+        """The new run of an event, or the one that it has already. `task`: that of the event. Raises RunGone."""
+        stored = {"version": version.name, "event": compact_json(event), "scenarios": compact_json(list(scenarios))}
+        fields = chain.from_iterable({**stored, "task": task}.items())
         reply = await self._store.run("begin_run", _shard(run), run, self._tenant, person, KEPT, *fields)
         if len(reply) > 1:
             return await self._read(run, dict(zip(reply[::2], reply[1::2], strict=True)))
         began = int(reply[0])
         engine_run, effects = engine.begin(entries.found(scenarios, version.bot), at=began)
         _report(run, effects)
-        return StoredRun(run, self._tenant, event, version, scenarios, began, engine_run, 0)
+        return StoredRun(run, task, self._tenant, event, version, scenarios, began, engine_run, 0)
 
     async def load(self, run: str) -> StoredRun:
         """The run as it is now. Raises RunGone."""
@@ -114,6 +117,7 @@ class Runs:
         began = int(fields["began"])
         return StoredRun(
             run,
+            fields["task"],
             fields["tenant"],
             msgspec.json.decode(fields["event"], type=dict[str, Any]),
             version,
@@ -131,7 +135,7 @@ class Runs:
         Raises RunGone.
         """
         while not stored.run.steps[path].is_over:
-            text = entries.encode(path, ending, self._now())
+            text = entries.encode(path, ending, self.now())
             run, effects = entries.apply(stored.run, entries.decode(text), stored.version.bot)
             arguments = stored.id, stored.entries, int(run.is_over), text
             reply = await self._store.run("save_run", _shard(stored.id), *arguments)
@@ -141,10 +145,10 @@ class Runs:
             stored = await self.load(stored.id)
         return stored
 
-    async def park(self, run: str, waits: Mapping[Path, str]) -> None:
+    async def park(self, stored: StoredRun, found: Waits) -> None:
         """Notes what steps wait for."""
-        words = [word for path, what in waits.items() for word in (path_text(path), what)]
-        await self._store.run("park_run", _shard(run), run, *words)
+        words = [word for path, one in found.items() for word in (path_text(path), waits.encode(one))]
+        await self._store.run("park_run", _shard(stored.id), stored.id, stored.task, *words)
 
     async def drop_ended(self) -> None:
         """Drops finished runs whose retention is over."""
@@ -152,7 +156,8 @@ class Runs:
             while await self._store.run("drop_runs", shard, _DROPPED) == _DROPPED:
                 pass
 
-    def _now(self) -> int:
+    def now(self) -> int:
+        """The server's ms."""
         return time.time_ns() // 1_000_000 + self._store.clock_offset_ms
 
 
@@ -161,9 +166,9 @@ def path_text(path: Path) -> str:
     return ".".join(map(str, path))
 
 
-def _waits(fields: Mapping[str, str]) -> Mapping[Path, str]:
-    found = {name.removeprefix(_WAITS): what for name, what in fields.items() if name.startswith(_WAITS)}
-    return {tuple(map(int, path.split("."))): what for path, what in found.items()}
+def _waits(fields: Mapping[str, str]) -> Waits:
+    found = {name.removeprefix(_WAITS): text for name, text in fields.items() if name.startswith(_WAITS)}
+    return {tuple(map(int, path.split("."))): waits.decode(text) for path, text in found.items()}
 
 
 def _report(run: str, effects: Effects) -> None:

@@ -9,10 +9,11 @@ from datetime import timedelta
 import msgspec
 from msgspec import Struct
 
+from core.model.backoff import Backoff
 from core.queue import Attempt, NewTask, QueueClient, Result, Tube, Worker
 from scenarios.context import Waiting
 from scenarios.engine import Path, Step
-from scenarios.execution.parking import ATTEMPTS, BACKOFF, Parking
+from scenarios.execution.parking import Parking
 from scenarios.execution.runs import RunGone, Runs, StoredRun, path_text
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.schema import ActionType
@@ -21,6 +22,10 @@ CONCURRENCY = 10
 """Actions of one tube that a process executes at once."""
 
 SOURCE = "scenarios.slow"
+
+_ATTEMPTS = 100
+"""Only an outage of the store or the death of a process takes an attempt: what an action raises is an outcome."""
+_BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=20))
 
 
 class SlowStep(Struct, frozen=True):
@@ -45,7 +50,7 @@ class SlowSteps:
     async def open(self) -> None:
         """Creates the tubes."""
         for tube in self.tubes:
-            await self._queue.tubes.create(Tube(tube, attempts=ATTEMPTS, backoff=BACKOFF))
+            await self._queue.tubes.create(Tube(tube, attempts=_ATTEMPTS, backoff=_BACKOFF))
 
     async def put(self, stored: StoredRun, step: Step) -> None:
         """Has a step executed; a repeat changes nothing."""
@@ -67,10 +72,10 @@ class SlowSteps:
             if not step.is_over:
                 found = await self._executor.execute(stored, step)
                 if isinstance(found, Waiting):
-                    await self._parking.park(slow.run, {slow.path: found.delivery})
+                    await self._parking.park(stored, {slow.path: found})
                 else:
                     await self._runs.record(stored, slow.path, found)
         except RunGone:
             return None
-        await self._parking.wake(slow.run, path_text(slow.path))
+        await self._parking.wake(stored.task)
         return None

@@ -1,17 +1,19 @@
 """A link between two processes that a test can block at an exact point, and cut."""
 
 import asyncio
+from collections.abc import Callable
 
 
 class CuttableLink:
     """Listens on `port` and forwards everything to the port `target` until a test blocks one direction.
 
     Blocked data is not lost: `release` forwards it; `cut` drops it with the connections. `blocked` counts the pieces of
-    data that were blocked.
+    data that were blocked. `delay`: seconds by which the next piece of data is late.
     """
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: int, delay: Callable[[], float] = lambda: 0.0) -> None:
         self._target = target
+        self._delay = delay
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self._open = {"requests": asyncio.Event(), "replies": asyncio.Event()}
@@ -78,6 +80,7 @@ class CuttableLink:
                     self._check_triggers(data)
                 self.blocked += not self._open[direction].is_set()
                 await self._open[direction].wait()
+                await asyncio.sleep(self._delay())
                 sink.write(data)
         except OSError:
             pass  # one end was killed; the other end sees that its own connection is closed

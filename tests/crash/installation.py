@@ -6,7 +6,7 @@ At the end of each test: every accepted delivery is final, no recipient has a me
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -121,18 +121,20 @@ class Installation:
 
     # links
 
-    async def link(self, target: int) -> CuttableLink:
-        link = CuttableLink(target)
+    async def link(self, target: int, delay: Callable[[], float] = lambda: 0.0) -> CuttableLink:
+        link = CuttableLink(target, delay)
         await link.start()
         self._wires.append(link)
         return link
 
-    async def link_to(self, channel: Channel) -> tuple[CuttableLink, Mapping[str, str]]:
+    async def link_to(
+        self, channel: Channel, delay: Callable[[], float] = lambda: 0.0
+    ) -> tuple[CuttableLink, Mapping[str, str]]:
         """A link to the channel's provider, and the settings that make a courier use it."""
         address = self.sandbox.environment[channel.provider]
         port = urlsplit(address if "//" in address else f"//{address}").port
         assert port is not None
-        link = await self.link(port)
+        link = await self.link(port, delay)
         return link, {channel.provider: address.replace(str(port), str(link.port))}
 
     async def link_to_server(self) -> tuple[CuttableLink, Mapping[str, str]]:

@@ -102,7 +102,7 @@ VERBS: dict[str, list[Callable[[Case], Awaitable[object]]]] = {
     "suspend": [
         lambda case: case.stack.queue.suspend(case.claimed, later(case)),
         lambda case: case.stack.queue.suspend(case.claimed, later(case), leaves_lane=True),
-        lambda case: woken_and_suspended(case),
+        woken_and_suspended,
     ],
     "wake": [lambda case: case.stack.queue.wake(case.id)],
     "lease ends": [lambda case: passes(case, LEASE)],

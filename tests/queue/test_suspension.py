@@ -127,9 +127,8 @@ async def test_a_handler_suspends_its_task_more_often_than_its_tube_allows_attem
 
     await workshop.start_worker(suspending)
     task_id = await workshop.client.ask("t", "")
-    while len(seen) < 20:
-        number = len(seen)
+    for number in range(1, 20):
+        await until(lambda: len(seen) == number)  # noqa: B023 - awaited at once
         await workshop.client.queue.wake(task_id)
-        await until(lambda known=number: len(seen) > known)
     assert await workshop.client.answer(task_id, SOON) == "done"
     assert seen == ["", *map(str, range(1, 20))]

@@ -28,6 +28,7 @@ from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import AttemptRecord, EventType
 from scenarios.bot import Action, Bot, Place, Scenario
+from scenarios.context import Waiting
 from scenarios.endings import completed
 from scenarios.execution.runs import Runs, run_id
 from scenarios.execution.versions import Versions
@@ -83,8 +84,10 @@ async def _call_queue_verbs(stack: Stack) -> None:
     first, second = await stack.take(limit=2)
     await queue.extend(first, HOUR, checkpoint="so far")
     await queue.settle(first)
-    await queue.suspend(second, 0)
-    await queue.wake(second.task_id)
+    await queue.release(second)
+    (again,) = await stack.take(limit=1)
+    await queue.suspend(again, 0)
+    await queue.wake(again.task_id)
     (third,) = await stack.take(limit=1)
     await queue.turn(0, [(third, Settlement(SettleResult.RETRY))], ClaimRequest("t", "worker", 0, HOUR, HOUR))
     await queue.bury(ids[6])
@@ -161,12 +164,13 @@ async def _call_scenario_verbs(stack: Stack) -> None:
     place = Place("scenarios/s.yaml")
     scenario = Scenario("s.main", "main", (Action("send", {"text": "hello"}, place),), place)
     version = await versions.publish("first", Bot({scenario.name: scenario}))
+    person = "echo:7"
     ended, waiting = [
-        await runs.begin(run_id(name, "echo:7", stack.store.shards), "echo:7", {"id": name}, version, [scenario.name])
+        await runs.begin(run_id(name, person, stack.store.shards), "0.1", person, {"id": name}, version, ["s.main"])
         for name in ("e1", "e2")
     ]
     await runs.record(ended, (0, 0), completed())
-    await runs.park(waiting.id, {(0, 0): str(HistoryKey.new("bot", stack.store.shards))})
+    await runs.park(waiting, {(0, 0): Waiting(HistoryKey.new("bot", stack.store.shards))})
     await runs.drop_ended()
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
-from datetime import UTC, tzinfo
+from datetime import UTC, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,9 @@ PERSON = "7"
 class Running:
     """One process of the scenarios. `stop` is the clean end, `kill` leaves everything to the leases."""
 
-    def __init__(self, process: Process, resources: AsyncExitStack) -> None:
+    def __init__(self, process: Process, store: Store, resources: AsyncExitStack) -> None:
         self.process = process
+        self.store = store
         self._resources = resources
         self._ready = asyncio.Event()
         self.task = asyncio.create_task(process.run(self._ready.set))
@@ -95,19 +96,26 @@ class Installation:
 
     # processes
 
-    async def start(self, **options: Any) -> Running:
-        """Starts a process; returns when it works."""
+    async def start(self, kind: type[Store] = Store, **options: Any) -> Running:
+        """Starts a process with a store of this kind; returns when it works."""
         resources = AsyncExitStack()
-        store = await Store.open(self.stack.server.url, self.stack.store.shards)
+        store = await kind.open(self.stack.server.url, self.stack.store.shards)
         resources.push_async_callback(store.close)
         opened = open_services(store, Options(TENANT, self.timezone, self.rules, models=self.models, **self.bot_api))
         services = await resources.enter_async_context(opened)
         process = Process(services, ActiveBot(self.folder), self.types, ProcessOptions(**options))
-        self._running.append(running := Running(process, resources))
+        self._running.append(running := Running(process, store, resources))
         return await running.ready()
 
     async def start_courier(self) -> None:
         await self.stack.courier(self.courier)
+
+    async def pass_time(self, time: timedelta) -> None:
+        """Moves the clock of everything that runs; what has fallen due happens."""
+        self.stack.advance_clock(time)
+        for running in self._running:
+            running.store.clock_offset_ms = self.stack.store.clock_offset_ms
+        await self.stack.tick()
 
     async def close(self) -> None:
         for running in self._running:

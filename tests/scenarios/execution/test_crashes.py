@@ -19,8 +19,12 @@ CHAIN = scenario("ten", *(action(name, "any") for name in PLAN))
 @pytest.mark.row("C-37")
 @pytest.mark.row("C-49")
 @pytest.mark.row("C-92")
-async def test_a_ten_step_chain_with_three_messages_survives_a_crash_at_every_call(server: Server) -> None:
-    world = World(server)
+@pytest.mark.parametrize("patience", [30, 0])
+async def test_a_ten_step_chain_with_three_messages_survives_a_crash_at_every_call(
+    server: Server, patience: float
+) -> None:
+    """In place, and parked at each message."""
+    world = World(server, patience)
     await world.open()
     expected = read(PLAN, CHAIN)
     crash = 0

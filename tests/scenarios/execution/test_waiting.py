@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from core.courier.interface import Message, Outcome, Sent
+from core.redis.store import Store
 from scenarios.context import Context
 from scenarios.endings import completed, failed
 from scenarios.engine import Ending
-from scenarios.execution.process import Process
 from scenarios.schema import ActionType
 from tests.scenarios.execution.conftest import WITHIN, Installation, states
 from tests.support.waiting import stays, until
@@ -26,6 +26,7 @@ class Gate:
     def __init__(self) -> None:
         self.entered = 0
         self.opened = asyncio.Event()
+        self.sent = Sent("5")
 
     async def pass_through(self) -> None:
         self.entered += 1
@@ -33,7 +34,7 @@ class Gate:
 
     async def respond(self, message: Message) -> Outcome:
         await self.pass_through()
-        return Sent("5")
+        return self.sent
 
     async def execute(self, context: Context) -> Ending:
         await self.pass_through()
@@ -61,19 +62,6 @@ async def test_a_run_whose_delivery_takes_long_is_parked_and_goes_on_when_it_end
 
 async def _is_zero(counting: Awaitable[int]) -> bool:
     return await counting == 0
-
-
-async def test_a_parked_run_leaves_the_lane_of_its_person_to_the_next_event(installation: Installation) -> None:
-    gate = Gate()
-    installation.courier.respond = lambda message: gate.respond(message) if message.text == "slow" else Sent("6")
-    installation.actions('    - {type: send, text: "{event_text}"}')
-    await installation.start(patience=0.05)
-    slow = await installation.put("slow")
-    await until(lambda: parked(installation), within=WITHIN)
-    quick = await installation.play("quick", user_id="8", chat_id="8")
-    assert states(quick) == ["completed"]
-    gate.opened.set()
-    await installation.over(slow)
 
 
 async def test_another_process_wakes_the_runs_of_one_that_died(installation: Installation) -> None:
@@ -162,7 +150,7 @@ async def test_runs_that_wait_send_no_commands(installation: Installation, monke
         await installation.put(user_id=str(n), chat_id=str(n))
     await until(lambda: _has(parked(installation), 20), within=WITHIN)
     await until(lambda: no_event_is_handled(installation), within=WITHIN)
-    commands = _count_commands(running.process, monkeypatch)
+    commands = _count_commands(running.store, monkeypatch)
     await stays(lambda: commands == [])
     gate.opened.set()
 
@@ -175,9 +163,8 @@ async def _has(counting: Awaitable[int], number: int) -> bool:
     return await counting == number
 
 
-def _count_commands(process: Process, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def _count_commands(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
-    store = process._services.store
     command: Callable[..., Awaitable[object]] = store.command
 
     async def counted(*words: object) -> object:

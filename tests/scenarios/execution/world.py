@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from core.queue import Attempt, Task
+from core.queue import Attempt, Suspend, Task
 from core.redis.store import Argument, Store
 from scenarios.actions import send
 from scenarios.bot import Bot, Scenario, Target, Trigger, Triggers, no_triggers
@@ -37,6 +37,7 @@ from tests.scenarios.engine.reference import Expected, Planned
 from tests.scenarios.engine.test_model import ending_of
 from tests.support.servers import Server
 from tests.support.stack import TENANT, FakeCourier, Stack
+from tests.support.waiting import until
 
 Plan = dict[str, Planned]
 
@@ -81,10 +82,13 @@ class FixedBot:
 
 
 class World:
-    """One server with a courier; each example is an event of its own."""
+    """One server with a courier; each example is an event of its own. `patience`: as in `ProcessOptions`; with 0 each
+    run is parked for each message.
+    """
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, patience: float = 30) -> None:
         self._server = server
+        self._patience = patience
         self._resources = AsyncExitStack()
         self.courier = FakeCourier()
         self.has_crashed = True
@@ -113,7 +117,8 @@ class World:
         for number_of_attempt, crash in enumerate((*crashes, None), 1):
             self.store.left = crash
             try:
-                await self._process(bot, plan).handle_event(attempt_of(self.stack, event, number_of_attempt))
+                attempt = attempt_of(self.stack, event, number_of_attempt)
+                await until(lambda: self._ends(bot, plan, attempt))  # noqa: B023 - awaited at once
                 break
             except Crash:
                 self.has_crashed = True
@@ -126,14 +131,21 @@ class World:
             for step in stored.run.in_order
         ]
 
+    async def _ends(self, bot: FixedBot, plan: Plan, attempt: Attempt) -> bool:
+        """Handles the event; returns False if its run was parked."""
+        result = await self._process(bot, plan).handle_event(attempt)
+        if isinstance(result, Suspend):
+            attempt.checkpoint = result.checkpoint
+        return not isinstance(result, Suspend)
+
     def _process(self, bot: FixedBot, plan: Plan) -> Handlers:
         """What a process has at its start."""
         versions = Versions(self.store)
         runs = Runs(self.store, versions, TENANT)
         executor = StepExecutor(self.services, types_of(plan), bot.folder)
-        parking = Parking(self.store, self.services.queue, runs, self.ends, TENANT)
+        parking = Parking(self.store, self.services.queue, runs, self.ends)
         slow = SlowSteps(self.services.queue, runs, executor, parking, {})
-        driver = Driver(runs, executor, self.services.deliveries, self.ends, parking, slow, patience=30)
+        driver = Driver(runs, executor, self.services.deliveries, self.ends, parking, slow, self._patience)
         return Handlers(bot, People(self.store, TENANT), versions, runs, driver, 1)  # type: ignore[arg-type]
 
 
