@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from core.errors import Invalid
 from core.jobs import Actor, JobState
 from jobs import Finished, Iteration, Pause, Unclear, UnitFailed
 from tests.jobs.conftest import ANNA, Playground
@@ -52,6 +53,41 @@ async def test_a_unit_that_fails_is_recorded_and_the_next_one_begins(playground:
         "unknown",
         "done",
     ]
+
+
+async def test_each_returns_how_many_items_it_has_handled(playground: Playground) -> None:
+    counts: list[int] = []
+
+    async def handle(item: int) -> None: ...
+
+    async def run(iteration: Iteration) -> None:
+        counts.append(await iteration.each([1, 2], handle, key=lambda item: item))
+
+    playground.run = run
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+    await playground.iterations(1)
+    assert counts == [2]
+
+
+async def test_a_result_may_have_a_mebibyte_as_json_and_not_a_byte_more(playground: Playground) -> None:
+    refused: list[str] = []
+
+    async def make(length: int) -> str:
+        return "x" * (length - len('""'))
+
+    async def run(iteration: Iteration) -> None:
+        await iteration.step("largest", make, 2**20)
+        try:
+            await iteration.step("larger", make, 2**20 + 1)
+        except Invalid as error:
+            refused.append(error.code)
+
+    playground.run = run
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+    await playground.iterations(1)
+    assert refused == ["RESULT_TOO_LARGE"]
 
 
 async def test_an_iteration_that_keeps_failing_fails_the_job_with_its_reason(playground: Playground) -> None:

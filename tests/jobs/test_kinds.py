@@ -1,5 +1,8 @@
 """A job waits for a process that has the code of its kind."""
 
+import asyncio
+from datetime import timedelta
+
 import pytest
 
 from core.jobs import Actor, JobId, JobState, Schedule
@@ -8,6 +11,7 @@ from core.queue import QueueClient
 from jobs import Iteration, Job, JobWorker, Registry
 from jobs.watchdog import LATE, Watchdog
 from tests.jobs.conftest import ANNA, HOUR, Playground
+from tests.support.waiting import until
 
 BERT = JobId("university", "sleep", "2")
 WAITS = "waits for a process that runs jobs of the kind 'hunt'"
@@ -78,6 +82,47 @@ async def test_a_start_of_a_job_whose_class_is_gone_is_kept_and_says_what_it_wai
     assert (started.record.state, started.record.reason) == (JobState.RUNNING, WAITS)
     stopped = await playground.jobs.stop(ANNA, Actor.USER)
     assert (stopped.record.state, stopped.record.reason) == (JobState.STOPPED, "")
+
+
+async def test_a_job_that_a_process_has_in_hand_is_not_said_to_wait_for_one(playground: Playground) -> None:
+    await playground.jobs.start(ANNA)
+    playground.stack.advance_clock(FRESH + LATE)
+    (task,) = await playground.stack.take("jobs.hunt")
+    assert await watchdog_of(playground).look() == 0
+    assert (await playground.jobs.find(ANNA)).record.reason == ""
+    await playground.stack.queue.release(task)
+
+
+async def test_a_job_that_a_limit_paused_keeps_that_reason_while_no_process_runs_its_kind(
+    playground: Playground,
+) -> None:
+    await playground.jobs.start(ANNA)
+    await playground.jobs.pause(ANNA, Actor.LIMIT, "limit", playground.jobs.now() + FRESH)
+    playground.stack.advance_clock(FRESH + 2 * LATE)
+    assert await watchdog_of(playground).look() == 0
+    assert (await playground.jobs.find(ANNA)).record.reason == "limit"
+
+
+async def test_the_watchdog_looks_again_and_again_and_publishes_the_kinds_of_its_process(
+    playground: Playground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobs.watchdog.EVERY", timedelta(milliseconds=20))
+    watching = asyncio.create_task(Watchdog(playground.stack.store, playground.jobs, {"sleep": Sleep.schedule}).run())
+    for job_id in (ANNA, BERT):
+        await until(lambda: is_known(playground, BERT.kind))
+        await playground.jobs.start(job_id)
+    playground.stack.advance_clock(FRESH + LATE)
+    await until(lambda: waits(playground))
+    assert (await playground.jobs.find(BERT)).record.reason == ""
+    watching.cancel()
+
+
+async def is_known(playground: Playground, kind: str) -> bool:
+    return kind in await playground.jobs.kinds.names()
+
+
+async def waits(playground: Playground) -> bool:
+    return (await playground.jobs.find(ANNA)).record.reason == WAITS
 
 
 async def test_the_watchdog_looks_at_more_overdue_jobs_than_a_page_one_page_after_the_other(

@@ -100,18 +100,6 @@ async def test_a_line_may_have_any_characters(playground: Playground) -> None:
     assert (await playground.jobs.log.last(ANNA))[-1].text == text
 
 
-async def test_the_log_of_an_earlier_version_counts_as_empty_and_the_next_line_replaces_it(
-    playground: Playground,
-) -> None:
-    redis = playground.stack.redis
-    await start_and_hold(playground)
-    await redis.delete(LOG)
-    await redis.xadd(LOG, {"line": "started by user"})
-    assert await playground.jobs.log.last(ANNA) == []
-    await playground.jobs.pause(ANNA, Actor.USER)
-    assert [(line.id, line.text) for line in await playground.jobs.log.last(ANNA)] == [("1", "paused by user")]
-
-
 async def test_the_command_log_shows_the_last_lines_and_follows(
     playground: Playground, capsys: pytest.CaptureFixture[str]
 ) -> None:
