@@ -53,6 +53,10 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "cli.commands.jobs",
         "run the long-running jobs of users; list, show, start, pause, resume, stop them, show their log",
     ),
+    "sign-in": (
+        "cli.commands.sign_in",
+        "sign users in to outside services, list and end their sign-ins, look after the key of their tokens",
+    ),
     "serve": ("cli.commands.serve", "run only the HTTP API and the web page"),
     "bot": ("cli.commands.bot", "run only the bot of one channel, which answers what people write"),
     "courier": ("cli.commands.courier", "run only one channel, for example `courier telegram`"),
@@ -77,7 +81,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Send and follow messages": ("send", "track", "show", "cancel", "reschedule"),
     "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import"),
     "Write bots": ("scenarios",),
-    "Look after an installation": ("key", "webhook", "queue", "jobs", "audit"),
+    "Look after an installation": ("key", "webhook", "queue", "jobs", "sign-in", "audit"),
     "Run one part by itself": ("serve", "courier", "bot", "sandbox"),
     "Develop Ada": ("test", "check", "bench", "prove", "soak", "docs", "lock"),
 }

@@ -30,6 +30,8 @@ from delivery.schemas import runs as run_schemas
 Delivery = "/v1/deliveries/{id}"
 Task = "/v1/queue/tasks/{task_id}"
 Webhook = "/v1/webhooks/{id}"
+SIGN_IN_PAGE = "/v1/sign-in/link/{link}"
+SignedIn = "/v1/sign-in/users/{user}"
 Job = "/v1/jobs/{job_id}"
 User = "/v1/users/{id}"
 Group = "/v1/groups/{id}"
@@ -115,6 +117,10 @@ ROUTES = (
           200, sse.CONTENT_TYPE, query=job_schemas.LogQuery),
     Route("POST", "/v1/sign-in", "Begin to sign a user in to an outside service", "manage", sign_in.begin,
           201, job_schemas.SignInBegun, body=job_schemas.SignInRequest),
+    Route("GET", SignedIn, "List the services that a user has signed in to", "manage", sign_in.list_all,
+          200, job_schemas.SignedInList),
+    Route("DELETE", SignedIn + "/{service}", "Sign a user out of an outside service", "manage", sign_in.sign_out,
+          204, repeats=Repeats.STORED),
     Route("POST", "/v1/webhooks", "Notify an HTTP address of outcomes and ends of deliveries", "manage",
           webhooks.create, 201, responses.WebhookCreated, body=requests.WebhookRequest, repeats=Repeats.STORED),
     Route("GET", "/v1/webhooks", "List the webhooks", "manage", webhooks.list_all, 200, responses.WebhookList),
@@ -133,8 +139,8 @@ ROUTES = (
     Route("GET", User, "Show one person", "manage", users.show, 200, directory.UserResponse),
     Route("PATCH", User, "Change some fields of a person", "manage", users.update,
           200, directory.UserResponse, body=directory.UserPatch, repeats=Repeats.STORED),
-    Route("DELETE", User, "Delete a person with its contacts, memberships and ownerships", "manage", users.delete,
-          204, repeats=Repeats.STORED),
+    Route("DELETE", User, "Delete a person with its contacts, memberships, ownerships, sign-ins; its jobs are stopped",
+          "manage", users.delete, 204, repeats=Repeats.STORED),
     Route("POST", "/v1/contacts", "Add a contact to a person", "manage", contacts.add,
           201, directory.ContactResponse, body=directory.ContactRequest, repeats=Repeats.STORED),
     Route("GET", "/v1/contacts", "List the contacts of a person", "manage", contacts.list_all,
@@ -191,6 +197,9 @@ OPEN_ROUTES = (
               inbound.receive_vk, inbound.TEXT_TYPE, body=requests.InboundVkEvent),
     OpenRoute("POST", "/v1/inbound/telegram", "An update of Telegram's webhook; its secret is in a header",
               inbound.receive_telegram, inbound.TEXT_TYPE, body=requests.InboundTelegramUpdate),
+    OpenRoute("GET", SIGN_IN_PAGE, "The page that names the person whose jobs will use the account, and asks",
+              sign_in.ask, pages.HTML),
+    OpenRoute("POST", SIGN_IN_PAGE, "The answer of the person: goes on to the service", sign_in.confirm, pages.HTML),
     OpenRoute("GET", "/v1/sign-in/callback", "Where a service leads a user back after a sign-in",
               sign_in.finish, pages.HTML, job_schemas.CallbackQuery),
     OpenRoute("GET", "/livez", "Whether the process is alive", health.live, responses.HealthResponse),

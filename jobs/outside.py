@@ -1,7 +1,8 @@
 """What iterations use outside: the tokens of sign-ins, and language models within a budget."""
 
+import logging
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from core.ai import Models, Prompt
 from core.errors import SetupError
@@ -9,9 +10,12 @@ from core.jobs import Actor, StoredJob
 from core.jobs.record import zone_of
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.sign_in import SignInExpired, Tokens
+from core.sign_in import KeyLost, SignInExpired, Tokens
 from jobs.signals import Pause
 
+log = logging.getLogger(__name__)
+
+_AGAIN = timedelta(minutes=5)
 _KEPT_MS = 2 * 86_400_000
 
 
@@ -25,13 +29,18 @@ class Outside:
     budget: int = 0
 
     async def access_token(self, job: StoredJob, service: str) -> str:
-        """The user's token for a service. Raises Pause if the user has to sign in again; SetupError."""
+        """The user's token for a service. Raises Pause if the user has to sign in again, and for some minutes if the
+        key of the tokens is missing; SetupError.
+        """
         if self.tokens is None:
             raise SetupError("ADA_SIGN_IN is not set: there is no service to sign in to")
         try:
             return await self.tokens.access_token(job.id.tenant, service, job.id.user)
         except SignInExpired:
             raise Pause(Actor.SIGN_IN, f"sign in to {service} again") from None
+        except KeyLost as fault:
+            log.error("job %s: %s", job.id.name, fault)
+            raise Pause(Actor.LIMIT, "the sign-ins cannot be read at the moment", datetime.now(UTC) + _AGAIN) from None
 
     async def complete(self, job: StoredJob, prompt: Prompt, now: datetime) -> str:
         """The text of a language model. Raises Pause until midnight if the user's budget is used up; AiError."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.jobs import Actor, JobId, JobState, StoredJob
 from core.model.people import id_text
+from core.sign_in import SignIn
+from core.sign_in.stored import forget
 from scenarios.arguments import text_of
 from scenarios.authorisation import denial
 from scenarios.context import Context
@@ -90,11 +92,29 @@ async def sign_in_address(context: Context, service: str) -> str:
     """The address at which the person signs in to a service; "" if it is signed in, and no job waits for it to sign in
     again. Raises NotFound SIGN_IN_NOT_SET_UP, Invalid SERVICE_UNKNOWN.
     """
-    services = context.services
-    if services.sign_in is None:
-        raise NotFound("SIGN_IN_NOT_SET_UP", "There is no service to sign in to: ADA_SIGN_IN is not set.")
-    user = await own_user(context)
-    signed_in = await services.sign_in.is_signed_in(services.tenant, service, user)
-    if signed_in and not await services.jobs.waits_for_sign_in(services.tenant, user):
+    sign_in, tenant, user = _sign_in(context), context.services.tenant, await own_user(context)
+    signed_in = await sign_in.is_signed_in(tenant, service, user)
+    if signed_in and not await context.services.jobs.waits_for_sign_in(tenant, user):
         return ""
-    return await services.sign_in.begin(services.tenant, service, user)
+    return await sign_in.begin(tenant, service, user, await _name(context))
+
+
+async def sign_out(context: Context, service: str) -> bool:
+    """Sign the user of the action out of a service. Returns whether it was signed in. Raises as `control`."""
+    found = await control(context)
+    return await forget(context.services.store, context.services.tenant, service, found.user)
+
+
+def _sign_in(context: Context) -> SignIn:
+    """Raises NotFound SIGN_IN_NOT_SET_UP."""
+    if context.services.sign_in is None:
+        raise NotFound("SIGN_IN_NOT_SET_UP", "There is no service to sign in to: ADA_SIGN_IN is not set.")
+    return context.services.sign_in
+
+
+async def _name(context: Context) -> str:
+    """The person's name in the directory, otherwise in its chat."""
+    services = context.services
+    user = await services.directory.user_by_contact(services.tenant, context.channel, context.person)
+    of_event = [str(context.event.get(part) or "") for part in ("first_name", "last_name")]
+    return (user.name if user else None) or " ".join(filter(None, of_event))

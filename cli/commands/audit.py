@@ -10,13 +10,18 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 
 from cli.command import FAILURE, SUCCESS, Command
+from cli.processes.sign_in import known_keys
 from cli.processes.startup import redis_url
-from cli.settings.settings import Configuration, load
+from cli.settings.settings import Configuration, Settings, load
 from core.audit import UNSEEN, Audit, Summary, Violation
+from core.audit.sign_in_invariants import damaged_tokens, lost_keys
 from core.errors import StoreError
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.keys import KEYS
 from core.redis.server_checks import check_layout
 from core.redis.store import Store
+from core.sign_in import Vault
+from core.sign_in.stored import keys_in_use, tokens_key, unreadable
 
 # A repair may reveal another violation, so the audit is repeated, at most this often.
 PASSES = 5
@@ -38,7 +43,7 @@ async def examine(configuration: Configuration, arguments: Namespace) -> int:
         await check_layout(store)
         if arguments.repair:
             await repair(store, arguments.json)
-        return await report(store, arguments.json)
+        return await report(store, configuration.settings, arguments.json)
     finally:
         await store.close()
 
@@ -67,11 +72,14 @@ def print_repair(violation: Violation, changes: list[str], as_json: bool) -> Non
         print(f"REPAIRED  {violation}\n          {'; '.join(changes)}", flush=True)
 
 
-async def report(store: Store, as_json: bool) -> int:
+async def report(store: Store, settings: Settings, as_json: bool) -> int:
     """Print each violation when it is found, and a summary of what was read at the end."""
     audit, count = Audit(store), 0
     async with shown_progress(audit):
         async for violation in audit.find():
+            count += 1
+            print_violation(violation, as_json)
+        async for violation in unreadable_tokens(store, settings):
             count += 1
             print_violation(violation, as_json)
     if as_json:
@@ -107,6 +115,20 @@ async def print_progress(audit: Audit, began: float) -> None:
         f"after {time.monotonic() - began:.0f} s"
     )
     print(line, file=sys.stderr, flush=True)
+
+
+async def unreadable_tokens(store: Store, settings: Settings) -> AsyncIterator[Violation]:
+    """I25, not checked where no sign-in is set up."""
+    keys = known_keys(settings)
+    if not keys and settings.sign_in is None:
+        return
+    vault = Vault(keys) if keys else None
+    lost = await keys_in_use(store) - set(vault.fingerprints if vault else ())
+    for violation in lost_keys(KEYS["sign_in_keys"].at(0), sorted(lost)):
+        yield violation
+    if vault and not lost:
+        async for tenant, user, service in unreadable(store, vault):
+            yield damaged_tokens(tokens_key(tenant, user), service)
 
 
 def print_violation(violation: Violation, as_json: bool) -> None:

@@ -5,6 +5,7 @@ killed, and one user pauses. At the end each user has applied to every vacancy e
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -21,6 +22,7 @@ PAGES, PER_PAGE = 3, 20
 SETTINGS = {"ADA_JOBS": str(JOB_HUNTER), "ADA_LEASE": "2s", "HUNT_PERIOD": "2", "HUNT_PAGES": str(PAGES)}
 
 _TIMEOUT = 60.0
+_FIELD = re.compile(r'type="hidden" name="(\w+)" value="(\w+)"')
 
 
 async def play(stage: Stage) -> JsonObject:
@@ -46,12 +48,15 @@ async def play(stage: Stage) -> JsonObject:
 
 
 async def sign_in(stage: Stage, user: int) -> None:
-    """The user goes to the service's address, agrees, and is led back to Ada."""
+    """The user opens the page, confirms it, agrees at the service, and is led back to Ada."""
     begun = await stage.api.call("POST", "/v1/sign-in", {"service": "vacancies", "user": user})
-    async with aiohttp.ClientSession() as browser, browser.get(begun["url"]) as page:
-        text = await page.text()
-        if page.status != 200 or "You are signed in" not in text:
-            raise CommandFailed(f"the sign-in ended with status {page.status}: {text[:200]}")
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser:
+        async with browser.get(begun["url"]) as page:
+            form = dict(_FIELD.findall(await page.text()))
+        async with browser.post(begun["url"], data=form) as page:
+            text = await page.text()
+    if page.status != 200 or "You are signed in" not in text:
+        raise CommandFailed(f"the sign-in ended with status {page.status}: {text[:200]}")
     stage.show(f"user {user}", "signed in to the service of vacancies")
 
 

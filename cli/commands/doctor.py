@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cli.command import FAILURE, SUCCESS, Command
 from cli.processes.models import language_model, synthesis, transcription
+from cli.processes.sign_in import check_secret_key
 from cli.processes.startup import redis_url
 from cli.settings.settings import Configuration, Settings, channels, courier_module, load
 from core.ai import AiNotSetUp, LanguageModel, Synthesis, Transcription
@@ -20,6 +21,7 @@ from core.redis.notifications import SETTING, ensure_notifications
 from core.redis.refusals import grant
 from core.redis.server_checks import check_channels, check_layout, check_settings, notification_problem
 from core.redis.store import Store
+from core.sign_in.services import read_services
 
 CLOCK_TOLERANCE = 1.0
 """Seconds between our clock and the server's. The server's clock decides when a delivery is due."""
@@ -116,6 +118,7 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
         yield await check_notifications(store)
         yield await check_data_layout(store)
         yield await check_clock(store)
+        yield await check_sign_in(store, configuration.settings)
     finally:
         await store.close()
 
@@ -166,6 +169,18 @@ async def check_clock(store: Store) -> Finding:
             "clock", False, f"the server's clock differs from ours by {difference:.1f} s", "synchronize both with NTP"
         )
     return Finding("clock", True, f"differs from the server's by {difference * 1000:.0f} ms")
+
+
+async def check_sign_in(store: Store, settings: Settings) -> Finding:
+    """Whether users can sign in to outside services, and jobs can use it. Makes no key."""
+    if settings.sign_in is None:
+        return Finding("sign-in", None, "not set up (ADA_SIGN_IN)")
+    try:
+        services = ", ".join(sorted(read_services(settings.sign_in)))
+        await check_secret_key(store, settings)
+    except SetupError as error:
+        return Finding("sign-in", False, str(error))
+    return Finding("sign-in", True, services)
 
 
 async def check_channel(configuration: Configuration, channel: str, sign_in: bool) -> Finding:

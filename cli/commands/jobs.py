@@ -85,8 +85,8 @@ async def run_process(configuration: Configuration, health_file: Path) -> int:
     async with open_store(configuration, waits=True) as store, open_models(settings) as models:
         stop = stop_requested()
         collect_garbage_less_often()
-        client, sign_in = QueueClient(store), open_sign_in(store, settings)
-        outside = Outside(store, sign_in[1] if sign_in else None, models, settings.model_budget)
+        client, sign_in = QueueClient(store), await open_sign_in(store, settings)
+        outside = Outside(store, sign_in.tokens if sign_in else None, models, settings.model_budget)
         worker = JobWorker(store, client, registry, lease=min(settings.lease, LEASE), outside=outside)
         running = asyncio.create_task(worker.run())
         reporting = asyncio.create_task(report_health(store, health_file))

@@ -20,7 +20,7 @@ from cli.settings.settings import Configuration, Settings, load
 from core.ai import Models
 from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.sign_in import SignIn, Tokens
+from core.sign_in import SignIn
 from scenarios.execution.opening import Options, open_services
 from scenarios.execution.process import Process, ProcessOptions
 from scenarios.platform import started
@@ -51,7 +51,7 @@ async def run_scenarios(configuration: Configuration, folder: Path, health_file:
     async with (
         open_store(configuration, waits=True) as store,
         open_models(settings) as models,
-        open_services(store, options_of(settings, models, open_sign_in(store, settings))) as services,
+        open_services(store, options_of(settings, models, await open_sign_in(store, settings))) as services,
         started(services, bot.bot.settings) as platform,
     ):
         process = Process(
@@ -71,7 +71,7 @@ async def run_scenarios(configuration: Configuration, folder: Path, health_file:
     return SUCCESS
 
 
-def options_of(settings: Settings, models: Models, sign_in: tuple[SignIn, Tokens] | None) -> Options:
+def options_of(settings: Settings, models: Models, sign_in: SignIn | None) -> Options:
     """What the settings say to the actions."""
     return Options(
         tenant=settings.bot_tenant,
@@ -80,5 +80,5 @@ def options_of(settings: Settings, models: Models, sign_in: tuple[SignIn, Tokens
         bot_token=settings.bot_token or "",
         bot_api_url=settings.bot_api_url or "",
         models=models,
-        sign_in=sign_in[0] if sign_in else None,
+        sign_in=sign_in,
     )

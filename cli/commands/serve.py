@@ -128,7 +128,7 @@ async def open_services(store: Store, settings: Settings) -> AsyncIterator[Servi
                 events=events_of(store, settings),
                 runs=RunReader(store),
                 jobs=Jobs(store),
-                sign_in=sign_in[0] if (sign_in := open_sign_in(store, settings)) else None,
+                sign_in=await open_sign_in(store, settings),
             )
         finally:
             runtime.stop()

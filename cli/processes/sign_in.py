@@ -7,32 +7,54 @@ from pathlib import Path
 from cli.processes.data_directory import private_directory
 from cli.settings.settings import Settings
 from core.redis.store import Store
-from core.sign_in import SignIn, Tokens, Vault
+from core.sign_in import KeyLost, SignIn, Tokens, Vault
 from core.sign_in.services import read_services
+from core.sign_in.stored import keys_in_use
 from core.sign_in.vault import new_key
 
 _KEY = "secret_key"
 
 
-def open_sign_in(store: Store, settings: Settings) -> tuple[SignIn, Tokens] | None:
-    """None without ADA_SIGN_IN. Raises SetupError."""
+async def open_sign_in(store: Store, settings: Settings) -> SignIn | None:
+    """None without ADA_SIGN_IN. Raises SetupError, KeyLost."""
     if settings.sign_in is None:
         return None
-    services, vault = read_services(settings.sign_in), Vault(secret_keys(settings))
+    services, vault = read_services(settings.sign_in), await open_vault(store, settings)
     tokens = Tokens(store, vault, services)
-    return SignIn(store, vault, tokens, services, settings.public_url or f"http://{settings.http}"), tokens
+    return SignIn(store, vault, tokens, services, settings.public_url or f"http://{settings.http}")
 
 
-def secret_keys(settings: Settings) -> list[str]:
-    """The keys of ADA_SECRET_KEY, the newest first; without it that of a file in ADA_DATA, made at first use."""
+async def open_vault(store: Store, settings: Settings) -> Vault:
+    """Encrypts with the keys of the settings, or with a new one if nothing was encrypted before. Raises SetupError,
+    KeyLost.
+    """
+    return await check_secret_key(store, settings) or Vault([stored_key(_file(settings))])
+
+
+async def check_secret_key(store: Store, settings: Settings) -> Vault | None:
+    """Returns None if there is no key, and none is needed. Raises SetupError, KeyLost."""
+    keys = known_keys(settings)
+    vault = Vault(keys) if keys else None
+    if await keys_in_use(store) - set(vault.fingerprints if vault else ()):
+        raise KeyLost
+    return vault
+
+
+def known_keys(settings: Settings) -> list[str]:
+    """The keys of ADA_SECRET_KEY, the newest first; without it that of the file in ADA_DATA, if it exists."""
     if settings.secret_key:
         return settings.secret_key.replace(",", " ").split()
-    return [stored_key(private_directory(settings.data.absolute() / "sign_in") / _KEY)]
+    return [_file(settings).read_text().strip()] if _file(settings).exists() else []
+
+
+def _file(settings: Settings) -> Path:
+    return settings.data.absolute() / "sign_in" / _KEY
 
 
 def stored_key(file: Path) -> str:
     """The key in the file. Of two processes that make it at once both use that of the first."""
     if not file.exists():
+        private_directory(file.parent)
         made = file.with_suffix(f".{os.getpid()}")
         made.touch(0o600)
         made.write_text(new_key())

@@ -111,11 +111,18 @@ class Jobs:
         found = [await self.storage.read(JobId(tenant, kind, user)) for kind in await self.kinds.names()]
         return [job for job in found if job]
 
-    async def stop(self, job_id: JobId, by: Actor, *, expected: int = 0) -> StoredJob:
+    async def stop(self, job_id: JobId, by: Actor, reason: str = "", *, expected: int = 0) -> StoredJob:
         """End a job; it can be started again. If a user ends one that an administrator has paused, only an
         administrator starts it again. `expected` and what it raises: as `pause`.
         """
-        return await self._end(job_id, Verb.STOP, by, "", f"stopped by {by}", expected)
+        return await self._end(job_id, Verb.STOP, by, reason, f"stopped by {by}{_because(reason)}", expected)
+
+    async def stop_all(self, tenant: str, user: str, by: Actor, reason: str) -> None:
+        """End all jobs of a user that have not ended."""
+        for job in await self.of_user(tenant, user):
+            if job.record.state is not JobState.STOPPED:
+                with suppress(Conflict):  # another was faster
+                    await self.stop(job.id, by, reason)
 
     async def fail(self, job_id: JobId, reason: str, *, expected: int = 0) -> StoredJob:
         """End a job that cannot go on. `expected` and what it raises: as `pause`."""

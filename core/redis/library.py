@@ -72,7 +72,7 @@ DRAINS = frozenset(
         ),
         *("record_report", "record_late", "read_history", "read_quota"),
         *("delete_user", "delete_group", "delete_supergroup", "remove_member", "remove_from_supergroup", "disown"),
-        *("write_import", "abort_import", "withdraw_link"),
+        *("write_import", "abort_import", "withdraw_link", "forget_sign_ins"),
     }
 )
 

@@ -6,16 +6,19 @@ vacancies:
   client_id: ada
   client_secret: "${VACANCIES_SECRET}"     # from the environment; absent for a public client
   scopes: [read, apply]
+  timeout_seconds: 15                      # of a call of token_url; 15 if it is absent
 """
 
 import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import msgspec
 import yaml
+from msgspec import Meta
 
 from core.errors import Invalid, SetupError
 
@@ -25,13 +28,16 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One service. The addresses are the service's; `client_id` and `client_secret` are what it knows Ada by."""
+    """One service. The addresses are the service's; `client_id` and `client_secret` are what it knows Ada by.
+    `timeout_seconds`: the longest wait for an answer of `token_url`.
+    """
 
     authorize_url: str
     token_url: str
     client_id: str
     client_secret: str = ""
     scopes: tuple[str, ...] = ()
+    timeout_seconds: Annotated[float, Meta(gt=0, le=60)] = 15.0
 
 
 def read_services(file: Path, environment: Mapping[str, str] = os.environ) -> Mapping[str, Service]:

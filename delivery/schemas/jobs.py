@@ -1,11 +1,11 @@
 """The types of jobs: bodies, queries and responses."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.jobs.states import Actor, JobState
+from core.jobs.states import JobState
 from core.jobs.views import JobView
 from delivery.schemas.requests import Id, RequestModel, ShortText
 
@@ -14,7 +14,7 @@ Kind = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,63}$")]
 Parameters = Annotated[dict[str, Any], Meta(description="what the job works with; at most 64 KiB")]
 
 
-By = Annotated[Actor, Meta(description="user or admin")]
+By = Literal["user", "admin"]
 
 
 class JobRequest(RequestModel, frozen=True):
@@ -28,13 +28,13 @@ class JobRequest(RequestModel, frozen=True):
         UNSET
     )
     timezone: Annotated[str, Meta(max_length=64, description="the user's, for example Europe/Moscow")] = "UTC"
-    by: By = Actor.USER
+    by: By = "user"
 
 
 class JobChange(RequestModel, frozen=True):
     """Who changes the job; `admin` needs the scope admin. A pause of an administrator is not ended by a user."""
 
-    by: By = Actor.USER
+    by: By = "user"
     reason: ShortText = ""
 
 
@@ -73,6 +73,12 @@ class SignInBegun(Struct):
 
     url: str
     expires_at: datetime
+
+
+class SignedInList(Struct):
+    """The services that a user has signed in to, as ADA_SIGN_IN names them."""
+
+    services: list[str]
 
 
 class CallbackQuery(Struct, frozen=True):

@@ -10,7 +10,7 @@ from scenarios.arguments import count_of, text_of
 from scenarios.context import Context
 from scenarios.endings import completed
 from scenarios.engine import Ending, State, Values
-from scenarios.jobs_of_people import check_admin, job_of, jobs_in_state, sign_in_address, unless_done
+from scenarios.jobs_of_people import check_admin, job_of, jobs_in_state, sign_in_address, sign_out, unless_done
 from scenarios.schema import ActionType, Field, types
 
 DEFAULT_LIMIT = 30
@@ -101,6 +101,11 @@ async def _sign_in(context: Context) -> Ending:
     return completed()
 
 
+async def _sign_out(context: Context) -> Ending:
+    """Completes also if the person was not signed in."""
+    return completed({"signed_out": await sign_out(context, text_of(context.prepared.own, "service"))})
+
+
 def _shown(job: StoredJob) -> Ending:
     return completed({**_results(job), "text": job_texts.status(job)}, from_person=["job_reason"])
 
@@ -139,6 +144,7 @@ _OPERATIONS: Mapping[str, Callable[[Context], Awaitable[Ending]]] = {
     "list": _list,
     "statistics": _statistics,
     "sign_in": _sign_in,
+    "sign_out": _sign_out,
 }
 
 _READING = ("status", "log", "list", "statistics")
@@ -148,7 +154,7 @@ ACTION = ActionType(
     name="job",
     help="Controls the long-running job of the person (docs/jobs.md). `list`, `statistics` and jobs of other users are"
     " for people with the role `admin`, whatever the bot's files say. `log` is what was done today. `sign_in` completes"
-    " if the person has signed in to the service; otherwise it fails and returns `sign_in_url`.",
+    " if the person has signed in to the service; otherwise it fails and returns `sign_in_url`. `sign_out` signs out.",
     placeholder=True,
     fields=(
         Field("operation", types.choice(*_OPERATIONS), "What to do.", default="status"),
@@ -169,7 +175,7 @@ ACTION = ActionType(
             f"At most so many jobs or lines of the log, up to {MOST_LISTED}.",
             default=DEFAULT_LIMIT,
         ),
-        Field("service", types.TEXT, "`sign_in`: the service, as ADA_SIGN_IN names it."),
+        Field("service", types.TEXT, "`sign_in`, `sign_out`: the service, as ADA_SIGN_IN names it."),
     ),
     returns={
         "text": "the job, the log or the list in HTML; it replaces the text of the next `send`",
@@ -181,6 +187,7 @@ ACTION = ActionType(
         "jobs_running": "`statistics`: how many jobs run; also `jobs_paused`, `jobs_stopped`, `jobs_failed`",
         "jobs_listed": "`list`: how many jobs are listed",
         "sign_in_url": "`sign_in`: the address at which the person signs in, for ten minutes and once",
+        "signed_out": "`sign_out`: whether the person was signed in",
     },
     execute=execute,
 )

@@ -63,6 +63,8 @@ RULES = [
     ("POST", "/v1/jobs/{job_id}:stop", "manage", "stored"),
     ("GET", "/v1/jobs/{job_id}/log", "read", "none"),
     ("POST", "/v1/sign-in", "manage", "none"),
+    ("GET", "/v1/sign-in/users/{user}", "manage", "none"),
+    ("DELETE", "/v1/sign-in/users/{user}/{service}", "manage", "stored"),
     ("POST", "/v1/webhooks", "manage", "stored"),
     ("GET", "/v1/webhooks", "manage", "none"),
     ("DELETE", "/v1/webhooks/{id}", "manage", "stored"),
@@ -141,7 +143,7 @@ def test_only_these_operations_need_no_key() -> None:
     """Invariant: such an operation shows nothing of a tenant, or has a secret of its own."""
     paths = {route.path for route in OPEN_ROUTES}
     of_providers = {"/v1/receipts/sms", "/v1/inbound/sms", "/v1/inbound/telegram", "/v1/inbound/vk"}
-    of_services = {"/v1/sign-in/callback"}
+    of_services = {"/v1/sign-in/link/{link}", "/v1/sign-in/callback"}
     assert paths == {*of_providers, *of_services, "/livez", "/readyz", "/metrics", "/openapi.json", "/docs", "/"}
 
 

@@ -6,7 +6,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientSession
 
 from core.ai import FileCache, Models, NotSetUp
 from core.ai.interface import Completion, Prompt
@@ -23,6 +22,7 @@ from sandbox.events import Fault, Rule
 from sandbox.state import SandboxState
 from sandbox.vacancies import VacanciesServer
 from tests.jobs.conftest import Playground
+from tests.sign_in.oauth_server import sign_in_at
 from tests.support.waiting import until
 
 ANNA = JobId("university", "hunt", "1")
@@ -68,11 +68,8 @@ class Hunt:
         return self.playground.jobs
 
     async def user_signs_in(self, person: str = "anna") -> None:
-        address = await self.sign_in.begin(*(ANNA.tenant, "vacancies", ANNA.user))
-        url = f"{address}&person={person}"
-        async with ClientSession() as browser, browser.get(url, allow_redirects=False) as answer:
-            query = answer.headers["Location"].partition("?")[2]
-        await self.sign_in.finish(query)
+        address = await self.sign_in.begin(ANNA.tenant, "vacancies", ANNA.user)
+        await sign_in_at(self.sign_in, address, person=person)
 
     def start(self) -> None:
         registry = installed([str(JOB_HUNTER)])

@@ -7,16 +7,17 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from aiohttp import ClientSession
 
 from core.errors import Invalid, SetupError
 from core.redis.store import Store
-from core.sign_in import Service, SignedIn, SignIn, SignInExpired, Tokens, Vault
+from core.sign_in import Invitation, Service, SignedIn, SignIn, SignInExpired, Tokens, Vault
 from core.sign_in.client import ServiceUnavailable
 from core.sign_in.services import checked, read_services
+from core.sign_in.stored import forget, forget_all, services_of, tokens_key
 from core.sign_in.vault import new_key
-from tests.sign_in.oauth_server import SECRET, OAuthServer
+from tests.sign_in.oauth_server import BROWSER, SECRET, OAuthServer, agree, sign_in_at
 from tests.support.servers import Server
+from tests.support.waiting import until
 
 ANNA = ("university", "vacancies", "1")
 KEY = new_key()
@@ -44,11 +45,22 @@ class Installation:
 
     async def agree(self, address: str) -> str:
         """The user agrees; returns the query string of the callback."""
-        async with ClientSession() as browser, browser.get(address, allow_redirects=False) as answer:
-            return urlsplit(answer.headers["Location"]).query
+        return await agree(self.sign_in, address)
 
     async def signed_in(self) -> SignedIn:
-        return await self.sign_in.finish(await self.agree(await self.sign_in.begin(*ANNA)))
+        return await sign_in_at(self.sign_in, await self.sign_in.begin(*ANNA))
+
+    async def confirmed(self) -> str:
+        """The address of the service to which the user is led."""
+        return await self.sign_in.confirm(link_of(await self.sign_in.begin(*ANNA)), BROWSER)
+
+
+def link_of(address: str) -> str:
+    return address.rpartition("/")[2]
+
+
+def state_of(address: str) -> str:
+    return parse_qs(urlsplit(address).query)["state"][0]
 
 
 @pytest.fixture
@@ -63,20 +75,21 @@ async def installation(server: Server) -> AsyncIterator[Installation]:
 
 @pytest.mark.row("U-01")
 async def test_a_user_signs_in_and_the_tokens_are_encrypted_at_rest(installation: Installation) -> None:
-    address = await installation.sign_in.begin(*ANNA)
+    address = await installation.confirmed()
     assert parse_qs(urlsplit(address).query)["redirect_uri"] == ["https://ada.example/v1/sign-in/callback"]
     assert parse_qs(urlsplit(address).query)["scope"] == ["read apply"]
-    assert await installation.sign_in.finish(await installation.agree(address)) == SignedIn(*ANNA)
+    assert await installation.signed_in() == SignedIn(*ANNA)
     assert await installation.tokens.access_token(*ANNA) == "access-1"
-    stored = [await installation.store.command("GET", key) for key in await installation.store.command("KEYS", "*")]
+    stored = await installation.store.command("HGETALL", tokens_key("university", "1"))
+    assert list(stored) == ["vacancies"]
     assert "access-1" not in str(stored)
 
 
 async def test_a_callback_is_accepted_once(installation: Installation) -> None:
     query = await installation.agree(await installation.sign_in.begin(*ANNA))
-    await installation.sign_in.finish(query)
+    await installation.sign_in.finish(query, BROWSER)
     with pytest.raises(Invalid) as refusal:
-        await installation.sign_in.finish(query)
+        await installation.sign_in.finish(query, BROWSER)
     assert refusal.value.code == "SIGN_IN_UNKNOWN"
 
 
@@ -84,28 +97,100 @@ async def test_a_callback_is_accepted_once(installation: Installation) -> None:
 async def test_a_stolen_callback_is_refused(installation: Installation, query: str) -> None:
     await installation.sign_in.begin(*ANNA)
     with pytest.raises(Invalid) as refusal:
-        await installation.sign_in.finish(query)
+        await installation.sign_in.finish(query, BROWSER)
     assert refusal.value.code == "SIGN_IN_UNKNOWN"
     with pytest.raises(SignInExpired):
         await installation.tokens.access_token(*ANNA)
 
 
 async def test_a_user_who_does_not_agree_is_not_signed_in(installation: Installation) -> None:
-    address = await installation.sign_in.begin(*ANNA)
-    state = parse_qs(urlsplit(address).query)["state"][0]
+    state = state_of(await installation.confirmed())
     with pytest.raises(Invalid, match="access_denied") as refusal:
-        await installation.sign_in.finish(f"error=access_denied&state={state}")
+        await installation.sign_in.finish(f"error=access_denied&state={state}", BROWSER)
     assert refusal.value.code == "SIGN_IN_REFUSED"
 
 
 async def test_a_code_that_was_used_before_is_refused(installation: Installation) -> None:
     query = await installation.agree(await installation.sign_in.begin(*ANNA))
     code = parse_qs(query)["code"][0]
-    await installation.sign_in.finish(query)
-    state = parse_qs(urlsplit(await installation.sign_in.begin(*ANNA)).query)["state"][0]
+    await installation.sign_in.finish(query, BROWSER)
+    state = state_of(await installation.confirmed())
     with pytest.raises(Invalid) as refusal:
-        await installation.sign_in.finish(f"code={code}&state={state}")
+        await installation.sign_in.finish(f"code={code}&state={state}", BROWSER)
     assert refusal.value.code == "SIGN_IN_REFUSED"
+
+
+async def test_a_callback_is_accepted_only_in_the_browser_that_began_the_sign_in(installation: Installation) -> None:
+    query = await installation.agree(await installation.sign_in.begin(*ANNA))
+    for other in ("", "another browser"):
+        with pytest.raises(Invalid) as refusal:
+            await installation.sign_in.finish(query, other)
+        assert refusal.value.code == "SIGN_IN_OTHER_BROWSER"
+    assert not await installation.tokens.exist(*ANNA)
+    assert await installation.sign_in.finish(query, BROWSER) == SignedIn(*ANNA)
+
+
+async def test_an_address_shows_whom_it_signs_in_and_is_confirmed_once(installation: Installation) -> None:
+    address = await installation.sign_in.begin(*ANNA, "Anna Petrova")
+    assert address.startswith("https://ada.example/v1/sign-in/link/")
+    for _ in range(2):
+        assert await installation.sign_in.find(link_of(address)) == Invitation(SignedIn(*ANNA), "Anna Petrova")
+    await installation.sign_in.confirm(link_of(address), BROWSER)
+    for again in (installation.sign_in.find(link_of(address)), installation.sign_in.confirm(link_of(address), BROWSER)):
+        with pytest.raises(Invalid) as refusal:
+            await again
+        assert refusal.value.code == "SIGN_IN_UNKNOWN"
+
+
+async def test_a_user_signs_out_of_one_service(installation: Installation) -> None:
+    await installation.signed_in()
+    await installation.tokens.write("university", "other", "1", {"access_token": "x"})
+    await installation.tokens.write("university", "vacancies", "2", {"access_token": "x"})
+    assert await services_of(installation.store, "university", "1") == ["other", "vacancies"]
+    assert await forget(installation.store, *ANNA)
+    assert not await forget(installation.store, *ANNA)
+    assert await services_of(installation.store, "university", "1") == ["other"]
+    assert await services_of(installation.store, "university", "2") == ["vacancies"]
+
+
+async def test_a_sign_in_that_has_begun_is_not_finished_after_the_user_was_forgotten(
+    installation: Installation,
+) -> None:
+    address, query = (
+        await installation.sign_in.begin(*ANNA),
+        await installation.agree(await installation.sign_in.begin(*ANNA)),
+    )
+    await installation.signed_in()
+    assert await forget_all(installation.store, "university", "1")
+    assert await services_of(installation.store, "university", "1") == []
+    for step in (installation.sign_in.confirm(link_of(address), BROWSER), installation.sign_in.finish(query, BROWSER)):
+        with pytest.raises(Invalid) as refusal:
+            await step
+        assert refusal.value.code == "SIGN_IN_UNKNOWN"
+    assert await installation.signed_in() == SignedIn(*ANNA), "a sign-in that begins later is finished"
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+async def test_a_sign_out_and_a_new_sign_in_during_a_refresh_stay(installation: Installation, is_refused: bool) -> None:
+    """The service has answered before, with new tokens or with a refusal, and the answer is late."""
+    installation.oauth.lifetime = 30
+    for signs_in_again in (False, True):
+        await installation.signed_in()
+        installation.oauth.hold()
+        if is_refused:
+            installation.oauth.revoke_everything()
+        refreshing = asyncio.create_task(installation.tokens.access_token(*ANNA))
+        await until(lambda: installation.oauth.waiting > 0)
+        await forget(installation.store, *ANNA)
+        if signs_in_again:
+            await installation.tokens.write(*ANNA, {"access_token": "new"})
+        installation.oauth.release()
+        if signs_in_again:
+            assert await refreshing == "new"
+        else:
+            with pytest.raises(SignInExpired):
+                await refreshing
+        assert await installation.tokens.exist(*ANNA) is signs_in_again
 
 
 async def test_tokens_are_refreshed_once_by_all_processes_together(installation: Installation) -> None:
@@ -146,9 +231,6 @@ async def test_tokens_are_readable_after_a_new_key_was_put_in_front(installation
     await installation.signed_in()
     installation.vault = Vault([new_key(), KEY])
     assert await installation.tokens.access_token(*ANNA) == "access-1"
-    installation.vault = Vault([new_key()])
-    with pytest.raises(SignInExpired):
-        await installation.tokens.access_token(*ANNA)
 
 
 def test_a_key_that_is_none_is_refused() -> None:

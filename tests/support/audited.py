@@ -19,6 +19,7 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   local value
   if kind == 'hash' then value = redis.call('HGETALL', key)
   elseif kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+  elseif kind == 'set' then value = redis.call('SMEMBERS', key)
   elseif kind == 'list' then value = redis.call('LRANGE', key, 0, -1)
   elseif kind == 'stream' then value = redis.call('XRANGE', key, '-', '+')
   else value = redis.call('GET', key) end
@@ -30,7 +31,7 @@ return found
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """One key. `value`: a dict for a hash, member → score in order for a zset, entries for a stream or a list,
+    """One key. `value`: a dict for a hash, member → score in order for a zset, entries for a stream, a list or a set,
     otherwise text.
     """
 
@@ -76,7 +77,7 @@ def _value(kind: str, raw: Any) -> Any:
         return {_text(raw[n]): _text(raw[n + 1]) for n in range(0, len(raw), 2)}
     if kind == "zset":
         return {_text(raw[n]): float(raw[n + 1]) for n in range(0, len(raw), 2)}
-    if kind == "list":
+    if kind in ("list", "set"):
         return [_text(one) for one in raw]
     if kind == "stream":
         return [_value("hash", fields) for _, fields in raw]

@@ -23,6 +23,9 @@ from core.model.states import Reason, Status
 from core.queue import NewTask, Tube, Tubes
 from core.queue.task import ClaimRequest, Settlement, SettleResult
 from core.redis.store import Argument, Store
+from core.sign_in import Service, SignIn, Tokens, Vault
+from core.sign_in.stored import forget_all
+from core.sign_in.vault import new_key
 from core.webhooks.event_reader import EventReader, Limits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
@@ -74,6 +77,7 @@ async def call_every_verb(stack: Stack) -> None:
     await _import_and_link(stack)
     await _call_scenario_verbs(stack)
     await _call_job_verbs(stack)
+    await _call_sign_in_verbs(stack)
     await _call_action_verbs(stack)
 
 
@@ -225,6 +229,18 @@ async def _call_webhook_verbs(stack: Stack) -> None:
         await reader.step()
         await webhooks.record(webhook, AttemptRecord("msg_1", "finished", 1, 0, 0, 200))
         await webhooks.delete(TENANT, deleted.id)
+
+
+async def _call_sign_in_verbs(stack: Stack) -> None:
+    services = {"vacancies": Service("https://a.example", "https://t.example", "ada")}
+    vault = Vault([new_key()])
+    tokens = Tokens(stack.store, vault, services)
+    sign_in = SignIn(stack.store, vault, tokens, services, "https://ada.example")
+    address = await sign_in.begin(TENANT, "vacancies", "1")
+    await sign_in.confirm(address.rpartition("/")[2], "browser")
+    await tokens.write(TENANT, "vacancies", "1", {"access_token": "x"})
+    await forget_all(stack.store, TENANT, "1")
+    await tokens.write(TENANT, "vacancies", "2", {"access_token": "x"})
 
 
 async def _call_action_verbs(stack: Stack) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from core.model.people import User, UserChange, faults_of_user
+from delivery.endpoints.directory.departure import delete_person
 from delivery.endpoints.directory.reading import PAGE, check, given, lists_of, location, optional, part
 from delivery.http.context import Request, Response, next_page_link, no_content
 from delivery.http.problems import invalid_field
@@ -41,8 +42,9 @@ async def show(request: Request[None, NoParameters]) -> Response:
 
 
 async def delete(request: Request[None, NoParameters]) -> Response:
-    """Delete a person with its contacts, memberships and ownerships."""
-    await request.services.directory.delete_user(request.tenant, part(request, "id"))
+    """Delete a person with its contacts, memberships, ownerships and sign-ins; its jobs are stopped."""
+    user = await request.services.directory.find_user(request.tenant, part(request, "id"))
+    await delete_person(request.services, request.tenant, user)
     return no_content()
 
 

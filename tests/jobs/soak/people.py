@@ -8,10 +8,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from aiohttp import ClientError, ClientSession
+from aiohttp import ClientError, ClientSession, CookieJar
 
 from tests.crash.api_client import ApiClient
 from tests.jobs.soak.plan import Plan, job_of, person_of
+from tests.sign_in.browser import confirmed
 
 HOLIDAY = "holiday"
 _BUSY, _AGAIN = 503, 0.1
@@ -93,16 +94,21 @@ class People:
     # what a user does
 
     async def sign_in(self, user: int) -> None:
-        """Go to the service's address and agree; the service leads back to the API."""
+        """Open the page, confirm it, and agree at the service, which leads back to the API."""
         self.sign_ins += 1
-        status = 0
-        while status != 200:
-            begun = await self._call("POST", "/v1/sign-in", {"service": "vacancies", "user": user})
-            try:
-                async with self._session.get(f"{begun['url']}&person={person_of(user)}") as page:
-                    status = page.status
-            except ClientError:
-                await asyncio.sleep(_AGAIN)
+        while not await self._signs_in(user):  # noqa: ASYNC110 - the API may be down
+            await asyncio.sleep(_AGAIN)
+
+    async def _signs_in(self, user: int) -> bool:
+        """Returns False if the API or the service fails on the way."""
+        begun = await self._call("POST", "/v1/sign-in", {"service": "vacancies", "user": user})
+        try:
+            async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as browser:
+                at_service = await confirmed(browser, begun["url"])
+                async with browser.get(f"{at_service}&person={person_of(user)}") as page:
+                    return page.status == 200
+        except (ClientError, KeyError):
+            return False
 
     async def pause(self, user: int) -> None:
         async with self._busy[user]:

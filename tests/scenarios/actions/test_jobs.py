@@ -10,6 +10,9 @@ import pytest
 from core.jobs import Actor, JobId, JobState, Schedule
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.sign_in import Tokens, Vault
+from core.sign_in.stored import services_of
+from core.sign_in.vault import new_key
 from jobs import Iteration, Job, JobWorker, Registry
 from scenarios.engine import State
 from tests.sandbox.bot_api_clients import ANNA
@@ -81,6 +84,18 @@ async def test_an_address_that_looks_like_an_id_of_the_directory_is_not_that_use
     assert await hunting.error(job("stop"), PRIVATE) == "This job was not started yet."
     assert await hunting.error(job("stop", user=ANNA), PRIVATE) == "Only administrators do this."
     assert (await hunting.services.jobs.find(other)).record.state is JobState.RUNNING
+
+
+async def test_a_person_signs_out_itself_and_nobody_else(hunting: Bench) -> None:
+    store = hunting.services.store
+    tokens = Tokens(store, Vault([new_key()]), {})
+    for user in (OWN.user, "42"):
+        await tokens.write(TENANT, "vacancies", user, {"access_token": "x"})
+    sign_out = job("sign_out", service="vacancies")
+    assert await hunting.error({**sign_out, "user": 42}, PRIVATE) == "Only administrators do this."
+    assert (await hunting.results(sign_out, PRIVATE))["signed_out"] is True
+    assert (await hunting.results(sign_out, PRIVATE))["signed_out"] is False
+    assert await services_of(store, TENANT, "42") == ["vacancies"]
 
 
 @pytest.mark.parametrize(

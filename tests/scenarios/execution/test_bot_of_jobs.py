@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from aiogram.types import ReplyKeyboardRemove
-from aiohttp import ClientSession
 
 from core.ai import FileCache, Models
 from core.jobs import Actor, JobId, Jobs, JobState
@@ -34,6 +33,7 @@ from tests.jobs.test_job_hunter import NONE, Writer
 from tests.sandbox.bot_api_clients import ANNA, BORIS, BotApi, bot_api
 from tests.scenarios.execution.conftest import WITHIN, Installation, Running
 from tests.scenarios.execution.test_telegram_groups import Town, bot_of
+from tests.sign_in.oauth_server import sign_in_at
 from tests.support.stack import QUICK, TENANT
 from tests.support.waiting import until
 
@@ -74,9 +74,7 @@ class Hunters(Town):
 
     async def follow(self, address: str) -> None:
         """A person goes to the address, agrees, and is led back."""
-        async with ClientSession() as browser, browser.get(f"{address}&person=anna", allow_redirects=False) as answer:
-            query = answer.headers["Location"].partition("?")[2]
-        await self.sign_in.finish(query)
+        await sign_in_at(self.sign_in, address, person="anna")
 
     async def sign_in_as(self, user: int) -> None:
         await self.tokens.write(TENANT, "vacancies", own(user).user, {"access_token": "x", "expires_in": 3600})
