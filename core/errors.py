@@ -14,7 +14,8 @@ AdaError
 │   └── LayoutUnknown    the data on the server has a layout that this version cannot work with
 └── StoreError           Redis/Valkey
     ├── StoreUnavailable the server could not be reached in time; whether the call ran is *unknown*; repeat it
-    ├── StoreFull        the server's memory is full: nothing was written; accepted work continues
+    ├── StoreRefuses     the server refuses writes at present: nothing was written; possible again later
+    │   └── StoreFull    its memory is full; accepted work continues
     └── ScriptFault      a Lua script failed; the message names the file and the line
 """
 
@@ -100,8 +101,21 @@ class StoreUnavailable(StoreError):
     """The server could not be reached in time. Whether the call ran is unknown; it is safe to repeat."""
 
 
-class StoreFull(StoreError):
-    """The server's memory is full. Nothing was written. Functions that free memory still run."""
+class StoreRefuses(StoreError):
+    """The server refuses writes at present, for example because its disk is full. Nothing was written. `code` is stable
+    and upper case.
+    """
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+
+
+class StoreFull(StoreRefuses):
+    """The server's memory is full. Functions that free memory still run."""
+
+    def __init__(self) -> None:
+        super().__init__("STORE_FULL", "The memory of Redis is full (maxmemory).")
 
 
 class ScriptFault(StoreError):

@@ -15,11 +15,11 @@ from cli.processes.sign_in import check_secret_key
 from cli.processes.startup import redis_url
 from cli.settings.settings import Configuration, Settings, channels, courier_module, load
 from core.ai import AiNotSetUp, LanguageModel, Synthesis, Transcription
-from core.errors import LayoutUnknown, SetupError, StoreUnavailable
+from core.errors import LayoutUnknown, SetupError, StoreRefuses, StoreUnavailable
 from core.redis.keys import LAYOUT
 from core.redis.notifications import SETTING, ensure_notifications
 from core.redis.refusals import grant
-from core.redis.server_checks import check_channels, check_layout, check_settings, notification_problem
+from core.redis.server_checks import check_channels, check_layout, check_settings, check_writes, notification_problem
 from core.redis.store import Store
 from core.sign_in.services import read_services
 
@@ -115,6 +115,7 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
         for problem in await check_settings(store):
             text = f"{problem.setting} is {problem.found or 'empty'}, not {problem.wanted}: {problem.why}"
             yield Finding("redis", False if problem.fatal else None, text, problem.correction)
+        yield await check_store_writes(store)
         yield await check_notifications(store)
         yield await check_data_layout(store)
         yield await check_clock(store)
@@ -149,6 +150,14 @@ async def check_version(store: Store) -> Finding:
     name = facts.get("server_name", "redis")
     version = facts.get(f"{name}_version", facts.get("redis_version"))
     return Finding("redis", True, f"{name} {version}")
+
+
+async def check_store_writes(store: Store) -> Finding:
+    try:
+        await check_writes(store)
+    except StoreRefuses as fault:
+        return Finding("writes", False, f"{fault.code}: {fault}")
+    return Finding("writes", True, "the server takes writes")
 
 
 async def check_data_layout(store: Store) -> Finding:

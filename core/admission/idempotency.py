@@ -13,7 +13,7 @@ from datetime import timedelta
 from hashlib import blake2b
 from zlib import crc32
 
-from core.errors import Conflict, StoreError, StoreFull
+from core.errors import Conflict, StoreError, StoreRefuses
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -44,16 +44,16 @@ class Idempotency:
     async def begin(self, tenant: str, key: str, fingerprint: str) -> StoredResponse | None:
         """Return the stored response of a repeat; None for a first request, which must call `finish` or `forget`.
 
-        Raises Conflict IDEMPOTENCY_IN_PROGRESS or IDEMPOTENCY_KEY_REUSED, and StoreFull for a first request that cannot
-        be stored.
+        Raises Conflict IDEMPOTENCY_IN_PROGRESS or IDEMPOTENCY_KEY_REUSED, and StoreRefuses for a first request that
+        cannot be stored.
         """
         # `call` identifies our own mark if the store repeats the command after a lost connection.
         mark = json.dumps({"fingerprint": fingerprint, "call": secrets.token_hex(8)})
-        full: StoreFull | None = None
+        full: StoreRefuses | None = None
         try:
             if await self._store.command("SET", self._name(tenant, key), mark, "NX", "PX", self._in_progress_ms):
                 return None
-        except StoreFull as fault:
+        except StoreRefuses as fault:
             full = fault  # raised also if the key exists, so look first
         found = await self._store.command("GET", self._name(tenant, key))
         if found is None and full:
@@ -96,7 +96,7 @@ class Idempotency:
         IDEMPOTENCY_KEY_REUSED if another one has it.
         """
         name, mark = self._name(tenant, key), json.dumps({"fingerprint": fingerprint, "status": 0, "body": ""})
-        with suppress(StoreFull):  # raised also if the key exists, so look
+        with suppress(StoreRefuses):  # raised also if the key exists, so look
             if await self._store.command("SET", name, mark, "NX", "PX", _RETENTION_MS):
                 return True
         found = await self._store.command("GET", name)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-from core.errors import StoreFull
+from core.errors import StoreRefuses
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -54,15 +54,15 @@ class Channels:
 
     async def register(self, channel: str, facts: ChannelFacts, *, announces: bool = False) -> None:
         """Register a channel, or update it, in every shard. `announces`: its couriers write `sending` before each
-        attempt; `lua/shared/unclear.lua` reads it. On a full server only a warning is logged: couriers must be able to
-        start there, because they make room.
+        attempt; `lua/shared/unclear.lua` reads it. On a server that refuses writes only a warning is logged: couriers
+        must be able to start there, because they make room on a full one.
         """
         try:
             for shard in range(self._store.shards):
                 await self._store.command("HSET", KEYS["channels"].at(shard), channel, json.dumps(asdict(facts)))
                 option, field = KEYS["options"].at(shard), f"{channel}:announces"
                 await self._store.command(*(("HSET", option, field, 1) if announces else ("HDEL", option, field)))
-        except StoreFull as fault:
+        except StoreRefuses as fault:
             log.warning("channel %s not registered: %s", channel, fault)
 
     async def current(self) -> ChannelRegister:

@@ -20,7 +20,7 @@ from core.errors import (
     QuotaExceeded,
     Refused,
     StoreError,
-    StoreFull,
+    StoreRefuses,
     malformed_cursor,
 )
 from core.history.cancel import Canceller
@@ -98,7 +98,7 @@ class Deliveries:
 
     async def enqueue_many(
         self, deliveries: Sequence[tuple[NewDelivery, Repeat | None]]
-    ) -> list[Accepted | Refused | StoreFull]:
+    ) -> list[Accepted | Refused | StoreRefuses]:
         """Enqueue each delivery independently, all in one batch; the results in their order. Raises StoreError if a
         result is unknown.
         """
@@ -120,8 +120,8 @@ class Deliveries:
 
     async def _result(
         self, delivery: NewDelivery, repeat: Repeat | None, key: HistoryKey, reply: Any
-    ) -> Accepted | Refused | StoreFull:
-        if isinstance(reply, StoreFull):
+    ) -> Accepted | Refused | StoreRefuses:
+        if isinstance(reply, StoreRefuses):
             return reply
         if isinstance(reply, StoreError):
             raise reply

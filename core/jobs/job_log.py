@@ -11,7 +11,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from core.errors import StoreFull
+from core.errors import StoreRefuses
 from core.jobs.record import JobId
 from core.jobs.storage import place_of
 from core.model.clock import from_ms
@@ -53,7 +53,7 @@ class JobLog:
         try:
             while True:
                 news.clear()
-                with suppress(StoreFull):
+                with suppress(StoreRefuses):
                     await self._store.command("SET", bell, "", "PX", _BELL_MS)
                 for line in await self._after(job_id, seen):
                     seen = int(line.id)

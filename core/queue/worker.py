@@ -104,6 +104,7 @@ class Worker:
         self._stopping = False
         self._kept_timers: set[int] = set()  # shards
         self._first_shard = -1
+        self._fault = ""  # why the last claim failed; each cause is logged once
         self.claims = 0
 
     async def run(self) -> None:
@@ -163,9 +164,13 @@ class Worker:
     async def _claim_all(self) -> float:
         """Claim in every shard, each time in another one first. Returns how many seconds to sleep."""
         try:
-            return min([await self._claim(shard) for shard in self._shards_in_turn()])
+            seconds = min([await self._claim(shard) for shard in self._shards_in_turn()])
+            self._fault = ""
+            return seconds
         except StoreError as fault:
-            log.warning("%s: no claim, next try in %s s: %s", self._tube, _RETRY_CLAIM, fault)
+            if str(fault) != self._fault:
+                log.warning("%s: no claim, next try every %s s: %s", self._tube, _RETRY_CLAIM, fault)
+            self._fault = str(fault)
             return _RETRY_CLAIM
 
     def _shards_in_turn(self) -> list[int]:

@@ -7,7 +7,7 @@ import logging
 import time
 from datetime import timedelta
 
-from core.errors import ScriptFault, StoreFull
+from core.errors import ScriptFault, StoreRefuses
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -27,9 +27,7 @@ async def register(store: Store) -> None:
     try:
         await _note(store, now)
         await _remove_unused(store, now)
-    except StoreFull:
-        log.warning("the server is full: the library %s is not noted as used", store.library.name)
-    except ScriptFault as fault:
+    except (StoreRefuses, ScriptFault) as fault:
         log.warning("the library %s is not noted as used: %s", store.library.name, fault)
 
 

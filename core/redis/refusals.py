@@ -7,14 +7,37 @@ from redis.exceptions import (
     AuthorizationError,
     BusyLoadingError,
     NoPermissionError,
+    OutOfMemoryError,
     RedisError,
     ResponseError,
 )
 
-from core.errors import AdaError, SetupError, StoreUnavailable
+from core.errors import AdaError, SetupError, StoreFull, StoreRefuses, StoreUnavailable
 from core.redis.connection import ServerAddress
 
 URL_FORM = "redis://user:password@host:6379/0"
+
+_REFUSED_WRITES = {
+    "MISCONF": (
+        "STORE_CANNOT_SAVE",
+        "Redis refuses writes because it cannot save to its disk (MISCONF): free space on the disk of the server, and "
+        "look into its log.",
+    ),
+    "READONLY": (
+        "STORE_READ_ONLY",
+        "Redis refuses writes because it is a replica (READONLY): let ADA_REDIS_URL name the primary, or promote this "
+        "server with REPLICAOF NO ONE.",
+    ),
+    "MASTERDOWN": ("STORE_READ_ONLY", "Redis is a replica without its primary (MASTERDOWN): repair the replication."),
+    "NOREPLICAS": (
+        "STORE_WITHOUT_REPLICAS",
+        "Redis refuses writes because too few replicas follow it (NOREPLICAS): repair them, or lower "
+        "min-replicas-to-write.",
+    ),
+    "CLUSTERDOWN": ("STORE_CLUSTER_DOWN", "The Redis cluster is down (CLUSTERDOWN): repair it."),
+    "TRYAGAIN": ("STORE_CLUSTER_DOWN", "The Redis cluster moves slots (TRYAGAIN): this passes."),
+}
+"""The first word of a server's error → code and sentence. The server is in a state in which it writes nothing."""
 
 
 def malformed_url(fault: ValueError) -> SetupError:
@@ -28,6 +51,8 @@ def explained(fault: RedisError | OSError | TimeoutError, address: ServerAddress
         return missing_rights(text, address)
     if isinstance(fault, AuthenticationError | AuthorizationError) or "invalid password" in text.lower():
         return refused_login(text, address)
+    if refused := refused_write(fault):
+        return StoreUnavailable(str(refused))
     if isinstance(fault, ResponseError):
         return refused_command(text, address)
     if isinstance(fault, ssl.SSLCertVerificationError):
@@ -40,6 +65,21 @@ def explained(fault: RedisError | OSError | TimeoutError, address: ServerAddress
     return StoreUnavailable(
         f"No Redis at ADA_REDIS_URL ({address}): {text}. Start it, or unset ADA_REDIS_URL to use the embedded one."
     )
+
+
+def refused_write(fault: Exception) -> StoreRefuses | None:
+    """The error for a server that writes nothing at present; None if the error is another one."""
+    if isinstance(fault, OutOfMemoryError):
+        return StoreFull()
+    found = _REFUSED_WRITES.get(str(fault).partition(" ")[0].rstrip(":"))
+    return StoreRefuses(*found) if found else None
+
+
+def wrong_scheme(address: ServerAddress) -> SetupError:
+    """The URL says TLS and the port does not speak it, or the other way round."""
+    if address.tls:
+        return SetupError(f"Redis at {address} does not speak TLS. Begin ADA_REDIS_URL with redis:// instead.")
+    return SetupError(f"Redis at {address} speaks TLS only. Begin ADA_REDIS_URL with rediss:// instead.")
 
 
 def is_about_rights(fault: Exception) -> bool:

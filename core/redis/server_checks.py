@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from redis.exceptions import RedisError
 
-from core.errors import LayoutUnknown, ScriptFault, StoreFull
+from core.errors import LayoutUnknown, ScriptFault, StoreRefuses
 from core.redis.connection import Connection, Reply, encoded
 from core.redis.keys import KEYS, LAYOUT
 from core.redis.notifications import SETTING, Notifications, ensure_notifications, merged_flags
@@ -98,6 +98,11 @@ async def check_channels(store: Store) -> None:
         raise explained(fault, store.address) from None
 
 
+async def check_writes(store: Store) -> None:
+    """Raises StoreRefuses if the server takes no writes at present. Changes nothing."""
+    await store.command("SETRANGE", KEYS["layout"].at(0), 0, "")
+
+
 async def check_layout(store: Store) -> None:
     """Called at every start before anything is written. Raises LayoutUnknown (docs/decisions/0020)."""
     for shard in range(store.shards):
@@ -121,12 +126,12 @@ async def layout_of(store: Store, shard: int) -> str | None:
 
 
 async def sign_layout(store: Store) -> None:
-    """`check_layout`, then write the layout if it is missing. On a full server a later start writes it."""
+    """`check_layout`, then write the layout if it is missing. On a server that refuses writes a later start does it."""
     await check_layout(store)
     for shard in range(store.shards):
         try:
             await store.command("SET", KEYS["layout"].at(shard), LAYOUT, "NX")
-        except StoreFull:
+        except StoreRefuses:
             return
 
 

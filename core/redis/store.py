@@ -10,14 +10,21 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from redis.asyncio import Redis
-from redis.exceptions import OutOfMemoryError, RedisError, ResponseError
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    OutOfMemoryError,
+    RedisError,
+    ResponseError,
+)
 
 from core.errors import AdaError, ScriptFault, SetupError, StoreError, StoreFull, StoreUnavailable
 from core.redis import library
 from core.redis.connection import PROTOCOL, Connection, ServerAddress, Word, encoded
 from core.redis.keys import KEYS
 from core.redis.pipeline import Pipeline
-from core.redis.refusals import explained, malformed_url
+from core.redis.refusals import explained, malformed_url, refused_write, wrong_scheme
+from core.redis.tls_probe import is_scheme_wrong
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +32,6 @@ _TIMEOUT = 10.0
 _OLDEST = 7  # Functions are there since Redis 7.0.
 # The server may lose the library again between its load and the call. A call loads it at most this many times.
 _LOADS = 100
-_FULL = "The memory of Redis is full (maxmemory)."
 
 Argument = Word | Sequence[Word]
 """Only a function with packed arguments takes a sequence."""
@@ -65,6 +71,9 @@ class Store:
                 await store._check_server()
         except (RedisError, OSError, TimeoutError) as fault:
             await store.close()
+            is_silent = not isinstance(fault, ResponseError | AuthenticationError | BusyLoadingError)
+            if is_silent and await is_scheme_wrong(store.address):
+                raise wrong_scheme(store.address) from None
             raise explained(fault, store.address) from None
         except AdaError:
             await store.close()
@@ -94,7 +103,9 @@ class Store:
             await connection.request("FUNCTION", "LOAD", self.library.text)
         except ResponseError as refusal:
             if isinstance(refusal, OutOfMemoryError):  # an earlier version may drain it
-                raise StoreUnavailable(f"{_FULL} It has no room for the functions of this version of Ada.") from None
+                raise StoreUnavailable(
+                    f"{StoreFull()} It has no room for the functions of this version of Ada."
+                ) from None
             if not library.is_loaded(refusal):
                 raise
 
@@ -103,7 +114,7 @@ class Store:
             raise SetupError(f"Redis {version} is too old: Redis 7.0 or Valkey is needed.")
 
     async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
-        """Run the function `name`. Raises ScriptFault (a bug in Ada), StoreFull or StoreUnavailable."""
+        """Run the function `name`. Raises ScriptFault (a bug in Ada), StoreRefuses or StoreUnavailable."""
         call = self._call(name, shard, arguments)
         for _ in range(_LOADS):
             load = self._loading
@@ -183,6 +194,4 @@ class Store:
 
     def _fault_of(self, refusal: ResponseError) -> StoreError:
         """The error of core for an error reply of the server."""
-        if isinstance(refusal, OutOfMemoryError):
-            return StoreFull(_FULL)
-        return ScriptFault(self.library.where(str(refusal)))
+        return refused_write(refusal) or ScriptFault(self.library.where(str(refusal)))

@@ -13,7 +13,7 @@ from zlib import crc32
 from core.admission.idempotency import Idempotency
 from core.admission.quotas import Quotas
 from core.directory import Directory
-from core.errors import Conflict, Refused, StoreFull
+from core.errors import Conflict, Refused, StoreRefuses
 from core.history.deliveries import Deliveries
 from core.model.delivery import Accepted, NewDelivery, Recipient, Repeat
 from core.model.history_key import HistoryKey, Id, shard_of_sender
@@ -25,7 +25,7 @@ from core.sending.preparation import MAX_RECIPIENTS, Preparation
 from core.sending.rules import Rules
 
 Ordered = tuple[Order, Repeat | None]
-Result = Accepted | Refused | StoreFull
+Result = Accepted | Refused | StoreRefuses
 
 
 class Sending:

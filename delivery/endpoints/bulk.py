@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from aiohttp import hdrs, web
 from msgspec import UnsetType, to_builtins
 
-from core.errors import Refused, StoreFull, StoreUnavailable
+from core.errors import Refused, StoreRefuses, StoreUnavailable
 from core.model.delivery import Accepted, Repeat
 from core.sending import Order
 from delivery.endpoints.order_validation import Rules, make_order
@@ -28,7 +28,7 @@ from delivery.http.context import Request
 from delivery.http.decoding import NDJSON_TYPES, BodyReader, check_content_type
 from delivery.http.idempotency import IDEMPOTENCY_KEY, check_key, fingerprint
 from delivery.http.ndjson import CONTENT_TYPE, Line, ResponseBuffer, read_lines
-from delivery.http.problems import NOTHING_WRITTEN, OUTCOME_UNKNOWN, problem, problem_of_refusal
+from delivery.http.problems import OUTCOME_UNKNOWN, problem, problem_of_refusal, problem_of_refused_write
 from delivery.http.receiving import Unpacker, check_content_length, chunks, unpacker_of
 from delivery.http.route import NoParameters
 from delivery.schemas import requests, responses
@@ -40,7 +40,7 @@ SLICE = 20
 
 BulkRequest = Request[None, NoParameters]
 Ordered = tuple[Order, Repeat | None] | Refused
-Failure = Refused | StoreFull | StoreUnavailable
+Failure = Refused | StoreRefuses | StoreUnavailable
 Result = Accepted | Failure
 Numbered = Sequence[tuple[int, Ordered]]
 """Orders by the number of their line."""
@@ -180,7 +180,7 @@ def _problem(failure: Failure) -> responses.ProblemDocument:
     match failure:
         case Refused():
             return problem_of_refusal(failure)
-        case StoreFull():
-            return problem("STORE_FULL", NOTHING_WRITTEN)
+        case StoreRefuses():
+            return problem_of_refused_write(failure)
         case StoreUnavailable():
             return problem("STORE_UNAVAILABLE", OUTCOME_UNKNOWN)

@@ -12,14 +12,14 @@ from datetime import timedelta
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 
-from core.errors import QuotaExceeded, Refused, StoreFull, StoreUnavailable
+from core.errors import QuotaExceeded, Refused, StoreRefuses, StoreUnavailable
 from core.model.quota import QuotaState
 from delivery.http.metrics import Metrics
 from delivery.http.problems import (
-    NOTHING_WRITTEN,
     OUTCOME_UNKNOWN,
     problem,
     problem_of_refusal,
+    problem_of_refused_write,
     problem_of_status,
     respond,
 )
@@ -56,13 +56,13 @@ async def respond_to_errors(request: web.Request, handler: Handler) -> web.Strea
     except ConnectionError:
         raise  # the client is gone
     except Exception as error:  # the top of the process: no detail of it may reach the client
-        response = _response_of(error) or _internal_error(error, request)
+        response = _response_of(error, request) or _internal_error(error, request)
         if request.writer.output_size:
             raise ConnectionAbortedError("the response has begun, so it is broken off") from error
         return response
 
 
-def _response_of(error: Exception) -> web.Response | None:
+def _response_of(error: Exception, request: web.Request) -> web.Response | None:
     match error:
         case Refused():
             return _refusal(error)
@@ -72,8 +72,9 @@ def _response_of(error: Exception) -> web.Response | None:
             return respond(problem("BODY_MALFORMED", f"The body could not be received: {type(error).__name__}."))
         case StoreUnavailable():
             return respond(problem("STORE_UNAVAILABLE", OUTCOME_UNKNOWN), {hdrs.RETRY_AFTER: "1"})
-        case StoreFull():
-            return respond(problem("STORE_FULL", NOTHING_WRITTEN), {hdrs.RETRY_AFTER: "10"})
+        case StoreRefuses():
+            log.warning("%s %s: nothing written: %s", request.method, route_of(request), error)
+            return respond(problem_of_refused_write(error), {hdrs.RETRY_AFTER: "10"})
     return None
 
 

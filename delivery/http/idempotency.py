@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from core.errors import StoreFull
+from core.errors import StoreFull, StoreRefuses
 from core.model.delivery import Repeat
 from delivery.http.context import Request, Response
 from delivery.http.problems import invalid_field
@@ -64,8 +64,8 @@ async def _respond_and_store(request: Request[Any, Any], repeat: Repeat, endpoin
         raise
     try:
         await idempotency.finish(request.tenant, repeat.key, repeat.fingerprint, response.status, body)
-    except StoreFull:
-        log.warning("the response to an Idempotency-Key is not stored: the store is full")  # the write itself is done
+    except StoreRefuses as fault:
+        log.warning("the response to an Idempotency-Key is not stored: %s", fault)  # the write itself is done
     return response.with_body(body)
 
 

@@ -12,7 +12,7 @@ from aiohttp import hdrs, web
 from msgspec import UNSET, to_builtins
 
 from core.directory.importing import ImportRefused, RowError
-from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused, TooMany
+from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused, StoreFull, StoreRefuses, TooMany
 from delivery.schemas.responses import FieldError, ProblemDocument
 
 CONTENT_TYPE = "application/problem+json"
@@ -40,6 +40,10 @@ CODES = {
     "INTERNAL": ProblemType(500, "Internal error"),
     "STORE_UNAVAILABLE": ProblemType(503, "The store cannot be reached"),
     "STORE_FULL": ProblemType(503, "The store is full"),
+    "STORE_CANNOT_SAVE": ProblemType(503, "The store cannot write to its disk"),
+    "STORE_READ_ONLY": ProblemType(503, "The store is read-only"),
+    "STORE_WITHOUT_REPLICAS": ProblemType(503, "The store has too few replicas"),
+    "STORE_CLUSTER_DOWN": ProblemType(503, "The cluster of the store is down"),
     "SHUTTING_DOWN": ProblemType(503, "This process is shutting down"),
     # authentication
     "KEY_MISSING": ProblemType(401, "An API key is required"),
@@ -231,7 +235,7 @@ fields together, on a part of a text, or on rare characters. The OpenAPI documen
 other such fault.
 """
 
-NOTHING_WRITTEN = "Nothing was written. Accepted deliveries are still delivered, which frees memory."
+NOTHING_WRITTEN = "Nothing was written."
 OUTCOME_UNKNOWN = (
     "It may have been done. A repeat with the same Idempotency-Key is safe; without one it is a new request."
 )
@@ -277,6 +281,12 @@ def problem_of_refusal(refused: Refused) -> ProblemDocument:
     if kind.status == 404 and isinstance(refused, Invalid):  # a field of the body names what does not exist
         kind = ProblemType(400, kind.title)
     return _document(kind, refused.code, refused.detail, _errors(refused))
+
+
+def problem_of_refused_write(refused: StoreRefuses) -> ProblemDocument:
+    """The problem for a store that refuses writes. What is wrong with it is in the log, not for clients."""
+    further = " Accepted deliveries are still delivered, which frees memory." if isinstance(refused, StoreFull) else ""
+    return problem(refused.code, NOTHING_WRITTEN + further)
 
 
 def _type_of_class(refused: Refused) -> ProblemType:

@@ -68,6 +68,13 @@ async def test_a_wrong_address_or_password_names_its_cause(
     assert server.place.password not in str(found)
 
 
+async def test_tls_on_a_port_without_tls_names_the_right_scheme(server: Server) -> None:
+    found = await refusal(url_of(server, f":{server.place.password}@").replace("redis:", "rediss:"))
+    assert isinstance(found, SetupError)
+    assert "does not speak TLS. Begin ADA_REDIS_URL with redis:// instead." in str(found)
+    assert server.place.password not in str(found)
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1/0", "nonsense", "redis://h:port/0"])
 async def test_a_url_that_cannot_be_read_shows_the_right_form(url: str) -> None:
     found = await refusal(url)

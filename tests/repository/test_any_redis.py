@@ -101,6 +101,13 @@ async def test_a_message_is_delivered_over_tls_by_a_user_without_rights_over_the
     await deliver_one(secured)
 
 
+@needs_package("redis-server", "redis-server")
+@pytest.mark.skipif(shutil.which("openssl") is None, reason=lacking("openssl"))
+async def test_a_url_without_tls_for_a_port_with_tls_names_the_right_scheme(secured: str) -> None:
+    with pytest.raises(SetupError, match="speaks TLS only. Begin ADA_REDIS_URL with rediss:// instead"):
+        await Store.open(secured.partition("?")[0].replace("rediss:", "redis:"))
+
+
 async def test_a_message_is_delivered_on_another_database(server: Server) -> None:
     await deliver_one(server.place.tcp_url.removesuffix("/0") + "/3")
 
