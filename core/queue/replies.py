@@ -7,7 +7,9 @@ finds the ends that came meanwhile.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -47,16 +49,17 @@ class Replies:
         self.client = client
         self._store = store
         self._queue = queue
-        self._waiting: dict[tuple[int, str], asyncio.Future[_Reply]] = {}
+        self._waiting: dict[tuple[int, str], set[asyncio.Future[_Reply]]] = defaultdict(set)
         self._unclaimed: dict[tuple[int, str], _Reply] = {}
         self._readers: dict[int, asyncio.Task[None]] = {}
 
     async def wait(self, task_id: str, timeout: timedelta | None = None) -> TaskEnd:
         """Wait for the end of a task. Raises TimeoutError; NotFound TASK_NOT_FOUND if it is not kept or never was."""
         shard, name = split_id(task_id)
-        state, answer = await self._queue.notify_end(task_id, self.client)
-        if state == "live":
-            return await self.fetch(task_id, timeout)
+        with self._expecting((shard, name)) as waiting:  # before the call: its end may come before the reply
+            state, answer = await self._queue.notify_end(task_id, self.client)
+            if state == "live" or waiting.done():
+                return await self._end_of(shard, waiting, timeout)
         if state != "gone":
             return TaskEnd(TaskState(state), answer)
         if found := await self._in_stream(shard, name):
@@ -65,16 +68,28 @@ class Replies:
 
     async def fetch(self, task_id: str, timeout: timedelta | None = None) -> TaskEnd:
         """The end of a task that was put with `reply=client`. Raises TimeoutError."""
-        shard, name = split_id(task_id)
+        task = split_id(task_id)
+        with self._expecting(task) as waiting:
+            return await self._end_of(task[0], waiting, timeout)
+
+    @contextmanager
+    def _expecting(self, task: tuple[int, str]) -> Iterator["asyncio.Future[_Reply]"]:
+        """A future that gets the end of this task. Any number of callers may expect one task."""
+        waiting: asyncio.Future[_Reply] = asyncio.get_running_loop().create_future()
+        if reply := self._unclaimed.pop(task, None):
+            waiting.set_result(reply)
+        self._waiting[task].add(waiting)
+        try:
+            yield waiting
+        finally:
+            self._waiting[task].discard(waiting)
+            if not self._waiting[task]:
+                del self._waiting[task]
+
+    async def _end_of(self, shard: int, waiting: "asyncio.Future[_Reply]", timeout: timedelta | None) -> TaskEnd:
         self._read_on(shard)
-        reply = self._unclaimed.pop((shard, name), None)
-        if reply is None:
-            waiting = self._waiting[shard, name] = asyncio.get_running_loop().create_future()
-            try:
-                async with asyncio.timeout(timeout.total_seconds() if timeout else None):
-                    reply = await waiting
-            finally:
-                self._waiting.pop((shard, name), None)
+        async with asyncio.timeout(timeout.total_seconds() if timeout else None):
+            reply = await waiting
         return await self._take(shard, reply)
 
     async def _take(self, shard: int, reply: _Reply) -> TaskEnd:
@@ -105,9 +120,9 @@ class Replies:
             self._readers[shard] = asyncio.create_task(reader.run(), name=f"replies to {self.client}")
 
     def _take_end(self, task: tuple[int, str], reply: _Reply) -> None:
-        waiting = self._waiting.get(task)
-        if waiting and not waiting.done():
-            waiting.set_result(reply)
+        if expecting := [waiting for waiting in self._waiting.get(task, ()) if not waiting.done()]:
+            for waiting in expecting:
+                waiting.set_result(reply)
             return
         self._unclaimed[task] = reply
         if len(self._unclaimed) > _REMEMBERED:

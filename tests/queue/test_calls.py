@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import Invalid, NotFound
 from core.model.states import TaskState
-from core.queue import CallFailed, Failed, QueueClient, Tube
+from core.queue import Attempt, CallFailed, Failed, QueueClient, Tube
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import HOUR, Stack
 from tests.support.stored_tasks import stored_facts
@@ -130,3 +130,31 @@ async def test_waiting_for_an_ended_task_returns_at_once(stack: Stack, workshop:
 async def test_a_client_name_with_a_space_or_line_break_is_refused(stack: Stack, name: str) -> None:
     with pytest.raises(Invalid):
         QueueClient(stack.store, name)
+
+
+@pytest.mark.row("K-36")
+async def test_any_number_of_coroutines_of_one_process_may_wait_for_the_same_task(workshop: Workshop) -> None:
+    """Regression: only the last one of them got the end; the others timed out."""
+    gate = asyncio.Event()
+
+    async def handler(attempt: Attempt) -> str:
+        await gate.wait()
+        return "done"
+
+    task_id = await workshop.client.put("t", "")
+    waiting = [asyncio.create_task(workshop.client.wait(task_id, SOON)) for _ in range(3)]
+    await workshop.start_worker(handler)
+    await until(lambda: sum(map(len, workshop.client.replies._waiting.values())) == 3)
+    gate.set()
+    assert {end.answer for end in await asyncio.gather(*waiting)} == {"done"}
+    assert workshop.client.replies._waiting == {}
+
+
+@pytest.mark.row("K-36")
+async def test_a_coroutine_that_gives_up_waiting_takes_the_end_from_no_other(workshop: Workshop) -> None:
+    task_id = await workshop.client.put("t", "a")
+    patient = asyncio.create_task(workshop.client.wait(task_id, SOON))
+    with pytest.raises(TimeoutError):
+        await workshop.client.wait(task_id, timedelta(milliseconds=50))
+    await workshop.start_worker(echo)
+    assert (await patient).answer == "A"

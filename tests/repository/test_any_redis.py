@@ -104,7 +104,7 @@ async def test_a_message_is_delivered_over_tls_by_a_user_without_rights_over_the
 @needs_package("redis-server", "redis-server")
 @pytest.mark.skipif(shutil.which("openssl") is None, reason=lacking("openssl"))
 async def test_a_url_without_tls_for_a_port_with_tls_names_the_right_scheme(secured: str) -> None:
-    with pytest.raises(SetupError, match="speaks TLS only. Begin ADA_REDIS_URL with rediss:// instead"):
+    with pytest.raises(SetupError, match=r"speaks TLS only\. Begin ADA_REDIS_URL with rediss:// instead"):
         await Store.open(secured.partition("?")[0].replace("rediss:", "redis:"))
 
 
