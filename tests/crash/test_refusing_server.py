@@ -43,13 +43,13 @@ async def demoted(server: Server, plain: Redis, directory: Path) -> AsyncIterato
         await primary.config_set("masterauth", server.place.password)
         await primary.replicaof("127.0.0.1", str(server.place.port))
         await until(lambda: is_linked(primary))
-        await primary.execute_command("REPLICAOF", "NO", "ONE")
+        await primary.replicaof("NO", "ONE")
         await primary.config_set("repl-diskless-sync-delay", 0)
         await plain.config_set("masterauth", other.place.password)
         await plain.replicaof("127.0.0.1", str(other.place.port))
         await until(lambda: is_linked(plain))
         yield
-        await plain.execute_command("REPLICAOF", "NO", "ONE")
+        await plain.replicaof("NO", "ONE")
     other.kill()
 
 
