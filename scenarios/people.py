@@ -74,7 +74,7 @@ class People:
     async def set_keyboard(self, channel: str, user: str, version: str) -> None:
         key = KEYS["person"].at(SHARD, self._tenant, channel, user)
         await self._store.command("HSET", key, "keyboard", version)
-        await self._store.command("PEXPIRE", key, _KEPT_MS)
+        await self._store.command("PEXPIRE", key, _KEPT_MS, "NX")  # a record of a person who was met has a lifetime
 
     async def find(self, channel: str, user: str) -> Person | None:
         """The record of a person, None if there is none."""

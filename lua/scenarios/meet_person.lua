@@ -3,7 +3,7 @@
 --         chat: its id, "" if there is none; names: field, text, field, text, …; an empty text removes the field
 -- RETURNS the person's state, "" if there is none
 -- EVENTS  none
--- INVARIANT a username leads to the person who was last seen with it; the newest 20 chats are kept
+-- INVARIANT the record is kept as long as its state; a username leads to the person who was last seen with it; the newest 20 chats are kept
 
 return function(tenant, channel, user, chat, kept_ms, names)
   local key = Key.person(tenant, channel, user)
@@ -31,6 +31,7 @@ return function(tenant, channel, user, chat, kept_ms, names)
   end
   redis_call('HSETNX', key, 'first', string.format('%.0f', now))
   redis_call('HSET', key, 'last', string.format('%.0f', now))
-  redis_call('PEXPIRE', key, kept_ms)
+  -- A state may last longer than the record is kept without one.
+  redis_call('PEXPIRE', key, math.max(kept_ms, (tonumber(ends) or 0) - now))
   return state and tonumber(ends) > now and state or ''
 end

@@ -139,6 +139,21 @@ def test_attributes_become_variables_of_later_steps_and_words_of_a_person_stay_e
     assert texts(bot.play(first_name="<i>{user_id}")) == ["<b>Hi &lt;i&gt;{user_id}</b>"]
 
 
+@pytest.mark.row("C-31")
+@pytest.mark.row("C-58")
+def test_an_authors_value_in_place_of_a_persons_is_not_escaped_and_the_other_way_round(bot: Folder) -> None:
+    """The mark of the person's words stayed with the name, and the author's tags were shown as text."""
+    bot.actions("""
+    - {type: validator, placeholder: true, title: "{first_name}"}
+    - {type: send, text: "{title}", chain: any}
+    - {type: validator, title: "<b>News</b>", chain: any}
+    - {type: send, text: "{title}", chain: any}
+    - {type: validator, placeholder: true, title: "{first_name}", chain: any}
+    - {type: send, text: "{title}", chain: any}
+""")
+    assert texts(bot.play(first_name="<i>")) == ["&lt;i&gt;", "<b>News</b>", "&lt;i&gt;"]
+
+
 @pytest.mark.row("C-32")
 def test_a_result_replaces_the_attribute_of_the_same_name(bot: Folder) -> None:
     bot.actions("""

@@ -93,6 +93,33 @@ async def test_a_state_lasts_600_seconds_unless_the_author_says_otherwise(bench:
     assert await bench.people.met(PRIVATE) == ""
 
 
+@pytest.mark.row("C-67", "C-20")
+async def test_a_state_that_lasts_longer_than_a_record_is_kept_with_it_whatever_else_is_written(
+    bench: Bench, store: Store
+) -> None:
+    """The next event shortened the life of the record to 400 days, and so did a keyboard."""
+    key, longest = KEYS["person"].at(0, TENANT, "telegram-bot", str(ANNA)), timedelta(days=500)
+
+    async def left() -> timedelta:
+        return timedelta(seconds=await store.command("TTL", key))
+
+    await bench.results({"type": "user", "user_state": "subscribed", "expire": "500d"}, PRIVATE)
+    assert longest - HOUR < await left() <= longest
+    await bench.people.met(ANNA_WRITES)
+    assert longest - HOUR < await left() <= longest
+    await bench.people.set_keyboard("telegram-bot", str(ANNA), "2")
+    assert longest - HOUR < await left() <= longest
+    await bench.results({"type": "user", "user_state": ""}, PRIVATE)
+    await bench.people.met(ANNA_WRITES)
+    assert KEPT - HOUR < await left() <= KEPT
+
+
+async def test_a_keyboard_of_a_person_who_was_never_met_ends_with_the_record(bench: Bench, store: Store) -> None:
+    await bench.people.set_keyboard("telegram-bot", str(ANNA), "2")
+    key = KEYS["person"].at(0, TENANT, "telegram-bot", str(ANNA))
+    assert 0 < await store.command("TTL", key) <= KEPT.total_seconds()
+
+
 @pytest.mark.row("C-67")
 @pytest.mark.parametrize("cleared", ["", None])
 async def test_an_empty_state_clears(bench: Bench, cleared: str | None) -> None:

@@ -77,6 +77,17 @@ async def test_requests_are_listed_by_name_and_number_newest_first(bench: Bench)
 
 
 @pytest.mark.row("C-64")
+async def test_more_than_ten_requests_are_listed_newest_first(bench: Bench) -> None:
+    """Sorted as text, the tenth came behind the ninth."""
+    texts = [f"{number}" for number in range(1, 13)]
+    for text in texts:
+        await ask(bench, text, "even" if int(text) % 2 == 0 else "odd")
+    assert await listed(bench) == texts[::-1]
+    assert await listed(bench, request_name="even, odd", limit=3) == ["12", "11", "10"]
+    assert await listed(bench, request_name="even") == ["12", "10", "8", "6", "4", "2"]
+
+
+@pytest.mark.row("C-64")
 async def test_requests_are_listed_since_a_date_and_by_age(bench: Bench, store: Store) -> None:
     store.clock_offset_ms = -3 * DAY_MS
     await ask(bench, "old")
