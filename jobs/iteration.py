@@ -77,17 +77,19 @@ class Iteration:
     ) -> int:
         """Handle the items one by one, those that are not recorded yet. Returns how many were handled now.
 
-        `key`: what names an item for ever. A handler that raises UnitFailed or Unclear records that; anything else ends
-        the iteration, which is tried again.
+        `key`: what names an item for ever. A handler that raises UnitFailed or Unclear records that, also in the live
+        log; anything else ends the iteration, which is tried again. The live log says how many were handled before.
         """
-        handled = 0
-        for page in _pages(_named(items, key)):
+        named, handled = _named(items, key), 0
+        for page in _pages(named):
             known = await self._storage.units(self._job.id, [name for name, _ in page])
             for (name, item), recorded in zip(page, known, strict=True):
                 if recorded is None:
                     record = await _handled(handle, item)
-                    await self._write("unit", name, _encoded(name, record))
+                    await self._write("unit", name, _encoded(name, record), _line_of(name, record))
                     handled += 1
+        if skipped := len(named) - handled:
+            await self.log(f"{skipped} of {len(named)} items were handled before, and skipped")
         return handled
 
     async def effect(
@@ -120,7 +122,9 @@ class Iteration:
         return await self._outside.complete(self._job, Prompt(user, system, max_tokens=max_tokens), datetime.now(UTC))
 
     async def log(self, text: str) -> None:
-        """Add a line to the live log."""
+        """Add a line to the live log. An iteration that is repeated, after a crash for example, adds it again: the log
+        then has a line `iteration … goes on` before it.
+        """
         self._check(await self._storage.write(self._job.id, self._holder, "", "", "", text))
 
     def check_lease(self) -> None:
@@ -162,8 +166,8 @@ class Iteration:
         if await self._storage.write(self._job.id, self._holder, "unit", f"effect:{name}", value) == "lost":
             raise Lost
 
-    async def _write(self, kind: str, name: str, value: str) -> None:
-        self._check(await self._storage.write(self._job.id, self._holder, kind, name, value))
+    async def _write(self, kind: str, name: str, value: str, log: str = "") -> None:
+        self._check(await self._storage.write(self._job.id, self._holder, kind, name, value, log))
 
     def _check(self, state: str) -> None:
         """Raises Lost, or Interrupted if nothing else may begin."""
@@ -180,6 +184,14 @@ async def _handled(handle: Callable[[Item], Awaitable[Any]], item: Item) -> Unit
         return UnitRecord("failed", reason=str(failure))
     except Unclear as failure:
         return UnitRecord("unknown", reason=str(failure))
+
+
+def _line_of(name: str, record: UnitRecord) -> str:
+    """What the live log says of a unit; nothing of one that is done."""
+    if record.status == "done":
+        return ""
+    what = "failed" if record.status == "failed" else "may or may not have been done"
+    return f"{name.removeprefix('unit:')} {what}: {record.reason}"
 
 
 def _named(items: Iterable[Item], key: Callable[[Item], Any]) -> list[tuple[str, Item]]:

@@ -34,6 +34,14 @@ class Unclear(AdaError):
     """Whether an effect took place is not known, so it is not repeated; its unit is recorded as unknown."""
 
 
+class TookTooLong(AdaError):
+    """The iteration took longer than `max_runtime`."""
+
+
+class SelfCancelled(AdaError):
+    """The code of the job has cancelled the task in which it runs."""
+
+
 class Interrupted(BaseException):
     """The job was paused or stopped, or the process ends: `run` ends after the unit in hand. Not for jobs to catch."""
 

@@ -25,8 +25,9 @@ from core.redis.store import Store
 from jobs.iteration import Iteration
 from jobs.job import Job
 from jobs.outside import Outside
+from jobs.reasons import reason_for_operator, reason_for_user
 from jobs.registry import Registry
-from jobs.signals import Finished, Interrupted, Lost, Pause
+from jobs.signals import Finished, Interrupted, Lost, Pause, SelfCancelled, TookTooLong
 from jobs.watchdog import Watchdog
 
 log = logging.getLogger(__name__)
@@ -85,7 +86,9 @@ class JobWorker:
 
     async def _attempt(self, kind: type[Job], job: StoredJob, attempt: Attempt) -> Result:
         holder = attempt.task.token
-        begun = await self._storage.save(StoredJob(job.id, self._begun(job.record), job.version), holder=holder)
+        again = f"iteration {job.record.iteration + 1} goes on; lines of it may come again" if job.record.begun else ""
+        beginning = StoredJob(job.id, self._begun(job.record), job.version)
+        begun = await self._storage.save(beginning, again, holder=holder)
         if begun is None:  # it was changed at this moment
             return Retry(timedelta(0), checkpoint=attempt.checkpoint)
         steps = await self._storage.steps(job.id)
@@ -146,8 +149,8 @@ class JobWorker:
     async def _failed(self, kind: type[Job], job: StoredJob, attempt: Attempt, fault: BaseException) -> Result:
         """Try again after a pause; in the end the job has failed."""
         failures = int(attempt.checkpoint or 0) + 1
-        reason = line_of(f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__)
-        log.warning("job %s: iteration %s failed (%s): %s", job.id.name, job.record.iteration, failures, reason)
+        text, reason = line_of(reason_for_operator(fault)), line_of(reason_for_user(fault))
+        log.warning("job %s: iteration %s failed (%s): %s", job.id.name, job.record.iteration, failures, text)
         if failures < kind.most_failures:
             return await self._try_again(kind, job, attempt, failures, reason)
         try:
@@ -172,8 +175,8 @@ class JobWorker:
 
 
 async def _run(kind: type[Job], iteration: Iteration) -> None:
-    """Raises what the job raises; TimeoutError if it takes longer than it may; RuntimeError if its own code, and not
-    this process, has cancelled it.
+    """Raises what the job raises; TookTooLong; SelfCancelled if its own code, and not this process, has cancelled
+    it.
     """
     limit = asyncio.timeout(kind.max_runtime.total_seconds())
     try:
@@ -181,10 +184,10 @@ async def _run(kind: type[Job], iteration: Iteration) -> None:
             await kind().run(iteration)
     except TimeoutError:
         if limit.expired():
-            raise TimeoutError(f"the iteration took longer than {kind.max_runtime}") from None
+            raise TookTooLong(f"the iteration took longer than {kind.max_runtime}") from None
         raise
     except asyncio.CancelledError:
         running = asyncio.current_task()
         if running is None or running.cancelling():
             raise
-        raise RuntimeError("the iteration was cancelled by its own code") from None
+        raise SelfCancelled("the iteration was cancelled by its own code") from None

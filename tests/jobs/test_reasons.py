@@ -1,0 +1,113 @@
+"""What the live log and the state of a job say of failures, of skipped items and of repetitions, and what they hide."""
+
+import logging
+
+import pytest
+
+from core.errors import ScriptFault
+from core.jobs import Actor, JobState
+from jobs import Iteration, Unclear, UnitFailed
+from jobs.reasons import reason_for_user
+from tests.jobs.conftest import ANNA, HOUR, Playground
+from tests.jobs.fake_service import FakeService
+from tests.support.waiting import until
+
+SECRET = "https://service.example/?access_token=hunter2"
+
+
+async def lines(playground: Playground) -> list[str]:
+    return [line.text for line in await playground.jobs.log.last(ANNA)]
+
+
+async def test_secrets_of_an_exception_do_not_reach_the_user(
+    playground: Playground, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+
+    async def run(iteration: Iteration) -> None:
+        raise ConnectionError(SECRET)
+
+    playground.run, playground.most_failures = run, 2
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+
+    async def failed_once() -> bool:
+        return any("failure 1 of 2" in line for line in await lines(playground))
+
+    await until(failed_once, within=20)
+    playground.stack.advance_clock(HOUR)
+    failed = await playground.in_state(JobState.FAILED)
+    shown = [failed.record.reason, *await lines(playground)]
+    assert not any("hunter2" in line for line in shown)
+    assert [line for line in shown if "ConnectionError in conftest.py, line " in line]
+    assert sum("ConnectionError" in line for line in shown) == 3, "the reason, and each failure in the log"
+    assert SECRET in caplog.text, "the operator sees it"
+
+
+def test_an_error_of_the_store_is_shown_without_its_text() -> None:
+    assert reason_for_user(ScriptFault("WRONGTYPE at lua/jobs/save_job.lua:12")) == "ScriptFault"
+
+
+async def test_each_item_that_fails_stands_in_the_log_with_its_reason(playground: Playground) -> None:
+    async def apply(item: str) -> None:
+        if item == "closed":
+            raise UnitFailed("the vacancy was closed")
+        if item == "unclear":
+            raise Unclear("no answer")
+
+    async def run(iteration: Iteration) -> None:
+        await iteration.each(["open", "closed", "unclear"], apply, key=str)
+
+    playground.run = run
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+    await playground.iterations(1)
+    assert (await lines(playground))[1:] == [
+        "closed failed: the vacancy was closed",
+        "unclear may or may not have been done: no answer",
+    ]
+
+
+async def test_items_that_are_skipped_are_counted_in_the_log(playground: Playground) -> None:
+    offers = [1, 2]
+
+    async def apply(item: int) -> None:
+        """Nothing to do."""
+
+    async def run(iteration: Iteration) -> None:
+        await iteration.each(offers, apply, key=str)
+
+    playground.run = run
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+    await playground.iterations(1)
+    assert (await lines(playground))[1:] == []
+    offers.append(3)
+    playground.stack.advance_clock(HOUR)
+    await playground.iterations(2)
+    assert (await lines(playground))[1:] == ["2 of 3 items were handled before, and skipped"]
+
+
+async def test_the_log_says_where_an_iteration_begins_again(playground: Playground) -> None:
+    service = FakeService()
+    service.gate.clear()
+
+    async def run(iteration: Iteration) -> None:
+        await iteration.log("looking")
+        await service.hunt(iteration)
+
+    playground.run = run
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+    await until(lambda: service.waiting == 1, within=20)
+    await playground.jobs.pause(ANNA, Actor.USER)
+    service.gate.set()
+    await until(lambda: service.applied == [1], within=20)
+    await playground.jobs.resume(ANNA, Actor.USER)
+    await playground.iterations(1)
+    assert [line for line in await lines(playground) if "by user" not in line] == [
+        "looking",
+        "iteration 1 goes on; lines of it may come again",
+        "looking",
+        "1 of 3 items were handled before, and skipped",
+    ]
