@@ -3,8 +3,9 @@
     request(contact, e-mail) ─▶ a code by mail ─▶ the person types it where the contact is ─▶ confirm(contact, code)
 
 Guarantees: a code is valid for a set time and links once; only its hash is stored, and it is never logged. After 5
-wrong codes it is void. For one contact, and to one person, at most 5 mails are sent in an hour. A new code replaces the
-one before. What was not mailed does not count. Linking goes on while a file is imported, except its last step.
+wrong codes it is void. In an hour at most 5 mails are sent for one contact, and at most 25 to one person: strangers who
+know its e-mail address do not use up its codes from a few chats of their own. A new code replaces the one before. What
+was not mailed does not count. Linking goes on while a file is imported, except its last step.
 """
 
 import secrets
@@ -39,7 +40,9 @@ from core.redis.store import Store
 LIFETIME = timedelta(minutes=24)
 MOST_GUESSES = 5
 MOST_MAILS = 5
-"""For one contact and to one person, in `MAIL_PERIOD`."""
+"""For one contact, in `MAIL_PERIOD`."""
+MOST_MAILS_TO_PERSON = 25
+"""To one person, for whatever contacts, in `MAIL_PERIOD`."""
 MAIL_PERIOD = timedelta(hours=1)
 
 _CHANNEL_TITLES = {"telegram": "Telegram", "telegram-bot": "Telegram", "vk": "VK", "sms": "SMS"}
@@ -120,8 +123,8 @@ class Linking(Records):
             raise Conflict("MAIL_NOT_SET_UP", "No code can be mailed: ADA_SMTP_URL is not set.")
         return self._mailer
 
-    def _limits(self) -> tuple[int, int, int]:
-        return self._lifetime // timedelta(milliseconds=1), MOST_MAILS, _HOUR_MS
+    def _limits(self) -> tuple[int, int, int, int]:
+        return self._lifetime // timedelta(milliseconds=1), MOST_MAILS, MOST_MAILS_TO_PERSON, _HOUR_MS
 
     async def _mail(self, mailer: Sends, tenant: str, user_id: str, channel: str, code: str) -> None:
         """Mail the code. A mail that may have arrived counts as sent: its reader can use the code."""
@@ -207,7 +210,9 @@ def _refusal(reply: Sequence[str]) -> Refused:
         case "unknown":
             return NotFound("EMAIL_UNKNOWN", "No person has this e-mail address.", "email")
         case "mails":
-            detail = f"At most {MOST_MAILS} codes an hour are mailed for one contact and to one person."
+            detail = (
+                f"At most {MOST_MAILS} codes an hour are mailed for one contact, {MOST_MAILS_TO_PERSON} to one person."
+            )
             return TooMany("TOO_MANY_MAILS", detail, timedelta(milliseconds=int(reply[1])))
         case "expired":
             return Conflict("CODE_EXPIRED", "The code has expired. Request a new one.", "code")

@@ -9,7 +9,7 @@ import pytest
 from core.directory import Directory
 from core.directory.importing.journal import Journal
 from core.directory.link_codes import ALPHABET, as_typed, new_code
-from core.directory.linking import MOST_MAILS, Link, Linking
+from core.directory.linking import MOST_MAILS, MOST_MAILS_TO_PERSON, Link, Linking
 from core.errors import Conflict, Forbidden, NotFound, Refused, TooMany
 from core.model.people import User, UserChange
 from core.redis.store import Store
@@ -194,14 +194,25 @@ async def test_a_change_of_the_person_meanwhile_is_kept(linking: Linking, people
 
 @pytest.mark.row("D-28", "D-27")
 async def test_mails_to_one_person_are_limited(store: Store, linking: Linking, outbox: Outbox) -> None:
-    for n in range(MOST_MAILS):
+    for n in range(MOST_MAILS_TO_PERSON):
         await linking.request(TENANT, "telegram", str(n), "anna@example.org")
     with pytest.raises(TooMany) as refused:
         await linking.request(TENANT, "telegram", "another", "anna@example.org")
     assert refused.value.code == "TOO_MANY_MAILS"
     assert 3500 < refused.value.retry_after.total_seconds() <= 3600
     await linking.request(TENANT, "telegram", "another", "petr@example.org")
-    assert len(outbox.sent) == MOST_MAILS + 1
+    assert len(outbox.sent) == MOST_MAILS_TO_PERSON + 1
+
+
+@pytest.mark.row("D-28")
+async def test_strangers_do_not_use_up_the_codes_of_a_person(linking: Linking, outbox: Outbox) -> None:
+    """They know the e-mail address, and ask from chats of their own until they are refused."""
+    for stranger in ("200001", "200002", "200003"):
+        for _ in range(MOST_MAILS):
+            await linking.request(TENANT, "telegram", stranger, "anna@example.org")
+        assert await code_of(linking.request(TENANT, "telegram", stranger, "anna@example.org")) == "TOO_MANY_MAILS"
+    await linking.request(TENANT, "telegram", "100001", "anna@example.org")
+    await linking.confirm(TENANT, "telegram", "100001", outbox.codes[-1])
 
 
 @pytest.mark.row("D-28", "D-27")
