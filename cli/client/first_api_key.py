@@ -23,12 +23,17 @@ def read_api_key(settings: Settings) -> str:
     """The key for verbs that call a running Ada. Raises SetupError if there is none."""
     if settings.api_key:
         return settings.api_key
+    if key := stored_api_key(settings):
+        return key
+    raise SetupError(f"no API key: set ADA_API_KEY, or start `./ada up` here ({key_file(settings)} does not exist)")
+
+
+def stored_api_key(settings: Settings) -> str:
+    """The key in the data directory, "" if there is none."""
     try:
         return key_file(settings).read_text().strip()
     except OSError:
-        raise SetupError(
-            f"no API key: set ADA_API_KEY, or start `./ada up` here ({key_file(settings)} does not exist)"
-        ) from None
+        return ""
 
 
 def key_file(settings: Settings) -> Path:

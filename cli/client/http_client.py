@@ -1,7 +1,7 @@
 """The HTTP client of the verbs that call a running Ada."""
 
+import asyncio
 import json
-import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,10 +11,11 @@ from typing import Any
 import aiohttp
 
 from cli.client.first_api_key import read_api_key
+from cli.client.own_server import own_server
+from cli.client.unreachable import unreachable
 from cli.command import FAILURE, WRONG_USAGE, CommandFailed
 from cli.settings.parsing import Address
 from cli.settings.settings import Settings
-from core.errors import SetupError
 
 JsonObject = dict[str, Any]
 
@@ -58,7 +59,7 @@ class HttpClient:
             ) as response:
                 return await read_response(response)
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError) as error:
-            raise self._unreachable(error) from error
+            raise unreachable(self._base_url, error) from error
 
     async def upload(
         self, path: str, upload: Upload, query: Mapping[str, str], timeout: aiohttp.ClientTimeout
@@ -74,7 +75,7 @@ class HttpClient:
                 problem: JsonObject = json.loads(await response.text())
                 return problem
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError) as error:
-            raise self._unreachable(error) from error
+            raise unreachable(self._base_url, error) from error
 
     async def events(self, path: str) -> AsyncIterator[Event]:
         """All events of a delivery, until its end. Raises CommandFailed, and SetupError if the stream breaks."""
@@ -85,23 +86,19 @@ class HttpClient:
                 async for event in read_events(response.content):
                     yield event
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError) as error:
-            raise self._unreachable(error) from error
-
-    def _unreachable(self, error: Exception) -> SetupError:
-        return SetupError(f"cannot reach Ada at {self._base_url} ({cause(error)}); start `./ada up`, or set ADA_HTTP")
-
-
-def cause(error: Exception) -> str:
-    """Why a connection failed, in the words of the operating system."""
-    if isinstance(error, OSError) and error.errno:
-        return os.strerror(error.errno).lower()
-    return "no response in time" if isinstance(error, TimeoutError) else "the connection was lost"
+            raise unreachable(self._base_url, error) from error
 
 
 @asynccontextmanager
 async def open_client(settings: Settings) -> AsyncIterator[HttpClient]:
-    """A client for the API at ADA_HTTP, with the first API key. Raises SetupError."""
-    async with connect(local_url(settings.http), read_api_key(settings)) as client:
+    """A client for the API at ADA_HTTP, with the first API key. Raises SetupError.
+
+    The key of the data directory is sent only to the server of that directory; ADA_API_KEY to whatever ADA_HTTP names.
+    """
+    key, address = read_api_key(settings), local_address(settings.http)
+    if not settings.api_key:
+        address = await asyncio.to_thread(own_server, address, key)
+    async with connect(f"http://{address}", key) as client:
         yield client
 
 
@@ -111,10 +108,9 @@ async def connect(base_url: str, api_key: str) -> AsyncIterator[HttpClient]:
         yield HttpClient(session, base_url.rstrip("/"))
 
 
-def local_url(address: Address) -> str:
-    """The URL of a server that listens on this address. Loopback, if it listens on all addresses."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address.host, address.host)
-    return f"http://{Address(host, address.port)}"
+def local_address(address: Address) -> Address:
+    """The address at which a client reaches a server that listens on this one: loopback, if it listens on all."""
+    return Address({"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(address.host, address.host), address.port)
 
 
 async def read_response(response: aiohttp.ClientResponse) -> JsonObject:

@@ -18,9 +18,11 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 
+from cli.client.first_api_key import stored_api_key
 from cli.command import SUCCESS, Command, CommandFailed
 from cli.commands.up import ada_child, run_until, start_required
 from cli.processes.linking import open_linking
+from cli.processes.ports import bind, cannot_listen
 from cli.processes.rules import sending_rules
 from cli.processes.scenarios import open_ingress
 from cli.processes.sign_in import open_sign_in
@@ -147,7 +149,13 @@ def options_of(settings: Settings) -> Options:
         settings.inbound_vk_confirmation or "",
         settings.inbound_telegram_secret or "",
     )
-    return Options(rate=settings.http_rate, burst=settings.http_burst, inbound=inbound)
+    return Options(
+        rate=settings.http_rate,
+        burst=settings.http_burst,
+        inbound=inbound,
+        metrics_key=settings.metrics_key or "",
+        proof_secret=stored_api_key(settings),
+    )
 
 
 async def opened_ingress(store: Store, settings: Settings) -> Mapping[str, Ingress]:
@@ -172,17 +180,6 @@ async def send_webhooks(runtime: WebhookRuntime) -> None:
         except Exception:  # the API goes on, whatever it is
             log.exception("the sending of webhooks failed, it starts again")
         await asyncio.sleep(RESTART_PAUSE)
-
-
-@contextmanager
-def cannot_listen(address: Address) -> Iterator[None]:
-    """Raises CommandFailed for an OSError."""
-    try:
-        yield
-    except OSError as error:
-        raise CommandFailed(
-            f"cannot listen on {address}: {error.strerror or error}; set ADA_HTTP to another"
-        ) from error
 
 
 def url(address: Address) -> str:
@@ -231,22 +228,6 @@ def reserve_port(address: Address) -> Iterator[Address]:
         held = bind(bound, socket.SO_REUSEPORT)
     with held:
         yield bound
-
-
-def bind(address: Address, *options: int) -> socket.socket:
-    """A socket that is bound and does not listen."""
-    family, kind, protocol, _, target = socket.getaddrinfo(
-        address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
-    bound = socket.socket(family, kind, protocol)
-    for option in (socket.SO_REUSEADDR, *options):
-        bound.setsockopt(socket.SOL_SOCKET, option, 1)
-    try:
-        bound.bind(target)
-    except OSError:
-        bound.close()
-        raise
-    return bound
 
 
 def print_line(process: str, line: str) -> None:

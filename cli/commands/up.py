@@ -11,19 +11,20 @@ import asyncio
 import json
 import secrets
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cli.client.first_api_key import get_or_create_api_key
-from cli.command import SUCCESS, Command, CommandFailed, no_arguments
+from cli.client.first_api_key import get_or_create_api_key, key_file
+from cli.command import SUCCESS, Command, CommandFailed
 from cli.processes import embedded_valkey
 from cli.processes.aof_fsync import fsync_periodically
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey, free_port
+from cli.processes.ports import check_is_free
 from cli.processes.startup import stop_requested
 from cli.processes.supervisor import Announcement, ChildFailed, ChildSpec, PrintLine, Supervisor
 from cli.settings.secrets import BOT, receiver
@@ -80,6 +81,7 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
     supervisor = Supervisor(print_line)
     try:
         with embedded_valkey.locked(data / "valkey") as lock:
+            check_is_free(settings.http)  # before anything is started
             fsync = asyncio.create_task(fsync_periodically(data / "valkey"))  # idle with ADA_REDIS_URL
             try:
                 url, tools_url = await store_urls(settings, supervisor, lock)
@@ -206,7 +208,7 @@ def ada_child(name: str, stage: int, environment: Mapping[str, str], *args: str)
 async def start_required(supervisor: Supervisor, spec: ChildSpec) -> Announcement:
     """Raises CommandFailed if the child does not become ready."""
     try:
-        return await asyncio.wait_for(supervisor.start(spec), START_TIMEOUT)
+        return await asyncio.wait_for(supervisor.start(replace(spec, needed=True)), START_TIMEOUT)
     except TimeoutError:
         raise CommandFailed(f"{spec.name} was not ready within {START_TIMEOUT:.0f} s; see its output above") from None
     except ChildFailed as error:
@@ -224,20 +226,27 @@ async def start_optional(supervisor: Supervisor, spec: ChildSpec, timeout: float
     return ""
 
 
+def declare(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--show-key", action="store_true", help="print the first API key, not only the place of its file"
+    )
+
+
 def run(arguments: Namespace) -> int:
-    return asyncio.run(up(load(), arguments.json))
+    return asyncio.run(up(load(), arguments))
 
 
-async def up(configuration: Configuration, as_json: bool) -> int:
-    print_line = print_json_line if as_json else print_text_line
-    code = await run_until(stop_requested(), run_forever(configuration, as_json), lambda: print_line("up", STOPPING))
+async def up(configuration: Configuration, arguments: Namespace) -> int:
+    print_line = print_json_line if arguments.json else print_text_line
+    work = run_forever(configuration, print_line, arguments)
+    code = await run_until(stop_requested(), work, lambda: print_line("up", STOPPING))
     print_line("up", "stopped")
     return code
 
 
-async def run_forever(configuration: Configuration, as_json: bool) -> int:
-    async with start_everything(configuration, print_json_line if as_json else print_text_line) as installation:
-        print_summary(installation, as_json)
+async def run_forever(configuration: Configuration, print_line: PrintLine, arguments: Namespace) -> int:
+    async with start_everything(configuration, print_line) as installation:
+        print_summary(installation, place_of_key(configuration.settings, shown=arguments.show_key), arguments.json)
         await asyncio.Event().wait()
     return SUCCESS
 
@@ -271,30 +280,37 @@ def print_json_line(process: str, line: str) -> None:
     print(json.dumps({"part": process, "line": line}, ensure_ascii=False), flush=True)
 
 
-def print_summary(installation: Installation, as_json: bool) -> None:
-    """The addresses and the API key: all that a user needs to send the first message."""
+def place_of_key(settings: Settings, *, shown: bool) -> dict[str, str | None]:
+    """The file of the first API key, None with ADA_API_KEY; with `shown` also the key, which else stays out of logs."""
+    place = {"key": get_or_create_api_key(settings)} if shown else {}
+    return {**place, "key_file": None if settings.api_key else str(key_file(settings))}
+
+
+def print_summary(installation: Installation, key: Mapping[str, str | None], as_json: bool) -> None:
+    """The addresses and the place of the API key: all that a user needs to send the first message."""
+    shown = summary(installation, key)
     if as_json:
-        print(json.dumps({"ready": summary(installation)}, ensure_ascii=False), flush=True)
+        print(json.dumps({"ready": shown}, ensure_ascii=False), flush=True)
         return
-    lines = [f"{name:<12} {value}" for name, value in summary(installation).items() if value]
+    lines = [f"{name.replace('_', ' '):<12} {value}" for name, value in shown.items() if value]
     lines += [f"{channel:<12} {reason}" for channel, reason in installation.not_ready.items()]
     print("\n".join(["", "Ada is up. Ctrl-C stops it.", *(f"  {line}" for line in lines), ""]), flush=True)
     print(SANDBOX_HINT if installation.inbox else ACCOUNTS_HINT, flush=True)
 
 
-SANDBOX_HINT = """Open the api address in a browser and paste the key, or send from another terminal:
+SANDBOX_HINT = """Open the api address in a browser and paste the key from its file, or send from another terminal:
   ./ada send --to 7=telegram:100001,sms:+79990000001 --text Hello --wait
 Telegram, its Bot API, VK, SMS and e-mail are simulated: what was sent is on the inbox page.
 The README says how to connect real accounts.
 """
-ACCOUNTS_HINT = """Open the api address in a browser and paste the key, or see ./ada send --help.
+ACCOUNTS_HINT = """Open the api address in a browser and paste the key from its file, or see ./ada send --help.
 """
 
 
-def summary(installation: Installation) -> dict[str, str | None]:
+def summary(installation: Installation, key: Mapping[str, str | None]) -> dict[str, str | None]:
     return {
         "api": installation.http,
-        "key": installation.api_key,
+        **key,
         "inbox": installation.inbox,
         "couriers": ", ".join(name for name in installation.channels if name not in installation.not_ready),
         "bots": ", ".join(name for name in installation.bots if f"{BOT}{name}" not in installation.not_ready),
@@ -306,4 +322,4 @@ def summary(installation: Installation) -> dict[str, str | None]:
     }
 
 
-COMMANDS: Mapping[str, Command] = {"up": Command(no_arguments, run)}
+COMMANDS: Mapping[str, Command] = {"up": Command(declare, run)}

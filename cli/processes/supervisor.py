@@ -64,8 +64,8 @@ class ChildSpec:
     """How to run one child process. Children of the highest `stage` are stopped first, those of one stage together.
 
     `environment` is added to ours; a variable for whose name `may_receive` is false is withheld. `pass_fds` are
-    inherited file descriptors. A child that exits with one of `final_exit_codes` is not restarted. Lines for which
-    `is_shown` is false are dropped.
+    inherited file descriptors. A child that exits with one of `final_exit_codes` is not restarted, nor is a
+    `needed` one that ends before it was ready once. Lines for which `is_shown` is false are dropped.
     """
 
     name: str
@@ -77,6 +77,7 @@ class ChildSpec:
     final_exit_codes: frozenset[int] = frozenset({SUCCESS, WRONG_USAGE, OPERATOR_NEEDED})
     is_shown: Callable[[str], bool] = bool
     may_receive: Callable[[str], bool] = bool
+    needed: bool = False
 
     def whole_environment(self) -> dict[str, str]:
         found = {**os.environ, "PYTHONUNBUFFERED": "1", **self.environment}
@@ -94,6 +95,7 @@ class SupervisedChild:
         self._process: asyncio.subprocess.Process | None = None
         self._is_stopping = False
         self._was_ready = False
+        self._last_line = ""
         self._task = asyncio.create_task(self._run())
 
     @property
@@ -145,6 +147,7 @@ class SupervisedChild:
         announcement = self.spec.parse_ready(line)
         if announcement is None:
             if self.spec.is_shown(line):
+                self._last_line = line
                 self._print(line)
             return
         if self._was_ready:  # Valkey reports once for each socket
@@ -158,12 +161,14 @@ class SupervisedChild:
         """Whether the child is not restarted. If it never was ready, `ready` raises ChildFailed."""
         if self._is_stopping:
             return True
-        if code not in self.spec.final_exit_codes:
+        is_first = not self.ready.done()
+        if code not in self.spec.final_exit_codes and not (self.spec.needed and is_first):
             return False
         message = f"stopped for good ({describe_exit(code)})"
         self._print(message)
-        if not self.ready.done():
-            self.ready.set_exception(ChildFailed(f"{self.spec.name} {message}"))
+        if is_first:
+            reason = f": {self._last_line.removeprefix('ada: ')}" if self._last_line else ""
+            self.ready.set_exception(ChildFailed(f"{self.spec.name} {message}{reason}"))
             self.ready.exception()  # marks it as read: not every caller awaits `ready`
         return True
 

@@ -21,6 +21,7 @@ BOT_CHANNELS = {"bot vk": "vk"}
 READERS: Mapping[str, frozenset[str]] = {
     "ADA_REDIS_URL": frozenset({"serve", COURIERS, BOTS, "scenarios", "jobs"}),
     "ADA_API_KEY": frozenset({"serve"}),
+    "ADA_METRICS_KEY": frozenset({"serve"}),
     "ADA_BOT_TOKEN": frozenset({"telegram-bot", "bot telegram", "scenarios"}),
     "ADA_INBOUND_SMS_SECRET": frozenset({"serve", "sandbox"}),
     "ADA_INBOUND_TELEGRAM_SECRET": frozenset({"serve", "bot telegram"}),

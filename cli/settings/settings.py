@@ -47,6 +47,7 @@ class Settings:
     http_rate: float = 0.0
     http_burst: int = 100
     api_key: str | None = field(default=None, repr=False)
+    metrics_key: str | None = field(default=None, repr=False)
     data: Path = Path("data")
     timezone: tzinfo = UTC
     tenant_timezones: Timezones = field(default_factory=dict)

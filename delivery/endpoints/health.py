@@ -1,15 +1,22 @@
-"""Liveness, readiness and metrics of this process. No key is needed: nothing here is about a tenant."""
+"""Liveness, readiness, proof of identity and metrics of this process. Nothing here is about a tenant."""
+
+from hmac import compare_digest
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
+from core.admission.server_proof import proof_of
+from core.errors import NotFound
 from core.redis.notifications import Notifications, ensure_notifications
 from core.redis.server_checks import notification_problem
 from delivery.http import metrics
+from delivery.http.authentication import authenticate, bearer_token
 from delivery.http.context import Context, Response
+from delivery.http.decoding import QueryReader
 from delivery.http.problems import problem, respond
-from delivery.schemas import responses
+from delivery.schemas import requests, responses
 
+_nonce = QueryReader(requests.ProofQuery)
 _OK = Response(responses.HealthResponse("ok"))
 
 
@@ -45,10 +52,33 @@ def _readiness(state: Notifications) -> Response:
     return Response(responses.ReadinessResponse("degraded", missing=str(problem)))
 
 
-def show_metrics(context: Context) -> Handler:
-    """The metrics, for Prometheus."""
+def prove(context: Context) -> Handler:
+    """Proves to a program on this machine that this is the server of its data directory."""
 
     async def handle(request: web.Request) -> web.Response:
+        nonce = _nonce.read(request.rel_url.query.items()).nonce
+        if not context.options.proof_secret:
+            raise NotFound("PROOF_NOT_SET_UP", "This server has no key in its data directory.")
+        transport = request.transport
+        assert transport is not None, "the client waits for the response"
+        proof = proof_of(context.options.proof_secret, nonce, transport.get_extra_info("sockname"))
+        return Response(responses.ServerProof(proof)).encode()
+
+    return handle
+
+
+def show_metrics(context: Context) -> Handler:
+    """The metrics, for Prometheus: with the key in ADA_METRICS_KEY, or an API key with the scope operator."""
+
+    async def handle(request: web.Request) -> web.Response:
+        if not _has_metrics_key(request, context.options.metrics_key):
+            await authenticate(request, "operator", context)
         return web.Response(body=context.metrics.render(), headers={hdrs.CONTENT_TYPE: metrics.CONTENT_TYPE})
 
     return handle
+
+
+def _has_metrics_key(request: web.Request, expected: str) -> bool:
+    """Raises Forbidden KEY_MISSING."""
+    given = bearer_token(request)
+    return bool(expected) and compare_digest(given.encode(errors="replace"), expected.encode())

@@ -31,4 +31,6 @@ class Options:
     rate: float = 0.0  # requests per second and API key, counted per process; 0: unlimited
     burst: int = 100  # requests of one API key that may come at once
     inbound: Inbound = Inbound()
+    metrics_key: str = field(default="", repr=False)  # of Prometheus; without it only an operator reads the metrics
+    proof_secret: str = field(default="", repr=False)  # by which clients on this machine recognise the server
     version: str = "0.1.0"

@@ -51,6 +51,7 @@ CODES = {
     "SCOPE_MISSING": ProblemType(403, "The API key may not do this"),
     "RECEIPT_SECRET_WRONG": ProblemType(403, "The token of this delivery report is wrong"),
     "INBOUND_SECRET_WRONG": ProblemType(403, "The secret of this message is wrong"),
+    "PROOF_NOT_SET_UP": ProblemType(404, "This server has no key to prove itself with"),
     "INBOUND_NOT_SET_UP": ProblemType(404, "Nothing is received from this provider"),
     "RATE_EXCEEDED": ProblemType(429, "Too many requests"),
     # the body as JSON

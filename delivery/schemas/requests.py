@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from core.admission.server_proof import NONCE
 from core.model.states import DeliveryState, TaskState
 from core.webhooks.webhook import EventType
 from delivery.schemas import durations, recipient_notation
@@ -317,6 +318,12 @@ class InboundSmsQuery(Struct, frozen=True):
     id: Annotated[str, Meta(max_length=256, description="the gateway's id: a repeat has the same")] = ""
     smsc: Annotated[str, Meta(max_length=256)] = ""
     charset: Annotated[str, Meta(max_length=64, description="of the parameters")] = "UTF-8"
+
+
+class ProofQuery(RequestModel, frozen=True):
+    """What the proof is about: 128 random bits of the client."""
+
+    nonce: Annotated[str, Meta(pattern=NONCE)]
 
 
 class DeliveryReportQuery(Struct, frozen=True):

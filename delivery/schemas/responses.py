@@ -349,6 +349,12 @@ class HealthResponse(Struct):
     status: str
 
 
+class ServerProof(Struct):
+    """HMAC-SHA-256 of the nonce and the address of the connection, with the key of the data directory, in hex."""
+
+    proof: str
+
+
 class ReadinessResponse(Struct, omit_defaults=True):
     """The process can serve requests. `degraded`: it can, but couriers start late, because the server lacks a setting.
 

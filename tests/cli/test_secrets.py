@@ -65,7 +65,7 @@ def test_up_prints_no_password_of_the_server(running: Installation) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment of a process")
 def test_each_process_receives_only_its_own_secrets(running: Installation) -> None:
-    key = (running.facts() or {})["key"]
+    key = Path((running.facts() or {})["key_file"]).read_text().strip()
     bots = [f"bot {channel}" for channel in ("telegram", "vk", "sms")]
     couriers = [f"courier {channel}" for channel in ("telegram", "vk", "sms", "telegram-bot", "email")]
     for process in ("serve", "sandbox", *couriers, *bots, "valkey-server"):

@@ -25,9 +25,10 @@ class RecordingSupervisor:
         self.supervisor = Supervisor(lambda name, line: self.output.append((name, line)), stop_timeout)
 
     def start(
-        self, script: str, name: str = "child", stage: int = 1, **environment: str
+        self, script: str, name: str = "child", stage: int = 1, *, needed: bool = False, **environment: str
     ) -> asyncio.Future[Announcement]:
-        return self.supervisor.start(ChildSpec(name, (sys.executable, "-c", script), stage, environment))
+        command = (sys.executable, "-c", script)
+        return self.supervisor.start(ChildSpec(name, command, stage, environment, needed=needed))
 
     def lines(self) -> list[str]:
         return [line for _, line in self.output]
@@ -77,6 +78,20 @@ async def test_a_child_that_needs_an_operator_is_not_restarted(children: Recordi
 async def test_a_child_that_ends_before_it_is_ready_raises_an_error(children: RecordingSupervisor) -> None:
     with pytest.raises(ChildFailed, match="child stopped for good"):
         await children.start("raise SystemExit(2)")
+
+
+async def test_a_child_that_others_need_is_not_started_again_if_it_was_never_ready(
+    children: RecordingSupervisor,
+) -> None:
+    with pytest.raises(ChildFailed, match=r"^child stopped for good \(exit code 1\): the port is taken$"):
+        await children.start("import sys; sys.exit('ada: the port is taken')", needed=True)
+    assert children.lines() == ["ada: the port is taken", "stopped for good (exit code 1)"]
+
+
+async def test_a_child_that_others_need_is_restarted_once_it_was_ready(children: RecordingSupervisor) -> None:
+    ready = await children.start(f"{READY}; signal.pause()", needed=True)
+    os.kill(ready["pid"], signal.SIGKILL)
+    await until(lambda: children.lines().count("ready") == 2, within=60)
 
 
 async def test_children_are_stopped_in_the_order_of_their_stages(children: RecordingSupervisor) -> None:

@@ -1,8 +1,10 @@
 """`./ada up` and the verbs used beside it, as a user runs them: real processes, real ports, real kills."""
 
+import itertools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -140,7 +142,10 @@ def test_a_key_without_a_name_is_refused(running: Installation) -> None:
 def create(running: Installation, path: str, body: dict[str, Any]) -> None:
     """Write to the directory over HTTP."""
     facts = running.facts() or {}
-    headers = {"Authorization": f"Bearer {facts['key']}", "Content-Type": "application/json"}
+    headers = {
+        "Authorization": f"Bearer {Path(facts['key_file']).read_text().strip()}",
+        "Content-Type": "application/json",
+    }
     with urlopen(Request(f"{facts['api']}{path}", json.dumps(body).encode(), headers)) as response:
         assert response.status == 201
 
@@ -205,6 +210,7 @@ def test_ctrl_c_stops_everything_in_seconds_the_data_is_kept_and_a_kill_ends_eve
     installation: Installation,
 ) -> None:
     facts = installation.up()
+    key = Path(facts["key_file"]).read_text()
     sent = installation.result("send", "--to", "vk:200001", "--text", "после", "--at", "2027-01-01T00:00:00Z")
     pids, began = installation.children(), time.monotonic()
     assert installation.end(signal.SIGINT) == 0
@@ -215,7 +221,8 @@ def test_ctrl_c_stops_everything_in_seconds_the_data_is_kept_and_a_kill_ends_eve
     assert "stopped" in lines[-1]
     await_sync(lambda: have_ended(pids), within=30, what="the end of all processes")
     again = installation.up()
-    assert again["key"] == facts["key"]
+    assert again["key_file"] == facts["key_file"]
+    assert Path(facts["key_file"]).read_text() == key
     assert installation.result("show", sent["id"])["state"] == "scheduled"
     pids = installation.children()
     assert len(pids) > 6
@@ -229,15 +236,32 @@ def test_a_second_up_on_the_same_data_is_refused_with_a_clear_message(running: I
     assert "another ada (process" in done.stderr
 
 
-def test_up_says_which_port_is_taken(running: Installation, tmp_path: Path) -> None:
+def test_up_fails_at_once_if_the_port_is_taken_and_starts_nothing(installation: Installation) -> None:
+    host, _, port = installation.environment["ADA_HTTP"].partition(":")
+    with socket.create_server((host, int(port))):
+        done = installation.ada("up")
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"ada: cannot listen on {host}:{port}: Address already in use; set ADA_HTTP to another\n",
+    )
+    assert done.stdout.split() == [], "no process was started"
+
+
+def test_up_prints_the_api_key_only_if_it_is_asked_to(running: Installation, tmp_path: Path) -> None:
+    file = Path((running.facts() or {})["key_file"])
+    key = file.read_text().strip()
+    assert key.startswith("ada_")
+    assert key not in running.log.read_text()
     other = Installation(tmp_path)
-    other.environment |= {"ADA_DATA": str(tmp_path / "other"), "ADA_HTTP": running.environment["ADA_HTTP"]}
-    started = subprocess.Popen([*ADA, "up"], cwd=tmp_path, env=other.environment, stdout=subprocess.PIPE, text=True)
+    other.environment |= {"ADA_DATA": str(tmp_path / "other"), "ADA_HTTP": "127.0.0.1:0"}
+    started = subprocess.Popen(
+        [*ADA, "up", "--show-key"], cwd=tmp_path, env=other.environment, stdout=subprocess.PIPE, text=True
+    )
     assert started.stdout is not None
-    line = next(line for line in started.stdout if "cannot listen" in line)
-    assert "set ADA_HTTP" in line
+    (line,) = itertools.islice((one for one in started.stdout if "key  " in one), 1)
     started.terminate()
-    assert started.wait(20) == 0
+    started.communicate(timeout=60)
+    assert line.split() == ["key", (tmp_path / "other" / "api_key").read_text().strip()]
 
 
 def test_a_killed_embedded_server_is_restarted_with_its_data(running: Installation) -> None:

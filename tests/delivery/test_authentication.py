@@ -143,7 +143,7 @@ def test_only_these_operations_need_no_key() -> None:
     """Invariant: such an operation shows nothing of a tenant, or has a secret of its own."""
     paths = {route.path for route in OPEN_ROUTES}
     of_providers = {"/v1/receipts/sms", "/v1/inbound/sms", "/v1/inbound/telegram", "/v1/inbound/vk"}
-    of_services = {"/v1/sign-in/link/{link}", "/v1/sign-in/callback"}
+    of_services = {"/v1/sign-in/link/{link}", "/v1/sign-in/callback", "/v1/server-proof"}
     assert paths == {*of_providers, *of_services, "/livez", "/readyz", "/metrics", "/openapi.json", "/docs", "/"}
 
 

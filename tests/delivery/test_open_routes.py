@@ -1,16 +1,22 @@
 """Operations without an API key: delivery reports with their own secret, health, metrics, pages."""
 
 import re
+from contextlib import AsyncExitStack
 from urllib.parse import urlencode
 
 import pytest
+from aiohttp import ClientSession
 from redis.asyncio import Redis
 
 from core.history.delivery_reports import DeliveryReports
 from core.history.parcels import Entry
 from core.model.history_key import HistoryKey
+from delivery.app import build
 from delivery.endpoints.pages import content_security_policy
-from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body
+from delivery.http.options import Options
+from delivery.http.server import listening
+from delivery.services import Services
+from tests.delivery.conftest import ADMIN, Api, ApiResponse, Couriers, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import until
 
@@ -116,7 +122,7 @@ async def test_metrics_are_prometheus_text_without_ids(api: Api) -> None:
     await api.call("GET", made.headers["Location"])
     await api.call("GET", "/v1/deliveries/nonsense")
     await api.call("PROPFIND", '/"quoted"')
-    response = await api.call("GET", "/metrics", headers=WITHOUT_KEY)
+    response = await api.call("GET", "/metrics")
     assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     lines = response.body.decode().splitlines()
     assert all(line.startswith(("# HELP ", "# TYPE ")) or SAMPLE.fullmatch(line) for line in lines)
@@ -130,8 +136,22 @@ async def test_metrics_are_prometheus_text_without_ids(api: Api) -> None:
 async def test_unusual_methods_share_one_series(api: Api) -> None:
     for method in ("LOCK", "PURGE", "MKCOL"):
         await api.call(method, "/nowhere")
-    figures = (await api.call("GET", "/metrics", headers=WITHOUT_KEY)).body.decode()
+    figures = (await api.call("GET", "/metrics")).body.decode()
     assert 'ada_http_requests_total{method="other",route="/{rest}",status="404"} 3.0' in figures
+
+
+@pytest.mark.parametrize("metrics_key", ["", "of-prometheus"])
+async def test_metrics_need_the_key_of_prometheus_or_that_of_an_operator(services: Services, metrics_key: str) -> None:
+    _, of_tenant = await services.api_keys.create("test", ["admin"])
+    wanted = {ADMIN: 200, "of-prometheus": 200 if metrics_key else 401, "wrong": 401, of_tenant: 403}
+    async with AsyncExitStack() as stack:
+        app = build(services, Options(metrics_key=metrics_key))
+        host, port = await stack.enter_async_context(listening(app, "127.0.0.1", 0))
+        session = await stack.enter_async_context(ClientSession(f"http://{host}:{port}"))
+        answers = {key: await session.get("/metrics", headers={"Authorization": f"Bearer {key}"}) for key in wanted}
+        assert {key: answer.status for key, answer in answers.items()} == wanted
+        without = await session.get("/metrics")
+        assert (without.status, b"ada_http" in await without.read()) == (401, False)
 
 
 @pytest.mark.parametrize("path", ["/", "/docs"])

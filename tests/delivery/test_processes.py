@@ -14,6 +14,7 @@ from tests.support.servers import Server
 from tests.support.waiting import until
 
 WORKERS = 2
+METRICS_KEY = "of-prometheus"
 COUNTER = 'ada_http_requests_total{method="GET",route="/livez",status="200"} '
 
 
@@ -26,6 +27,7 @@ async def session() -> AsyncIterator[ClientSession]:
 
 def start(server: Server, directory: Path, address: str = "127.0.0.1:0", *args: str) -> AdaProcess:
     environment = {"ADA_REDIS_URL": server.url, "ADA_DATA": str(directory / "data"), "ADA_HTTP": address}
+    environment["ADA_METRICS_KEY"] = METRICS_KEY
     return AdaProcess(("serve", *args), environment, directory / f"serve-{len(args)}.log")
 
 
@@ -55,7 +57,7 @@ async def is_alive(session: ClientSession, url: str) -> bool:
 
 async def counted(session: ClientSession, url: str) -> int:
     """Requests of all workers, as any one of them reports."""
-    async with session.get(f"{url}/metrics") as response:
+    async with session.get(f"{url}/metrics", headers={"Authorization": f"Bearer {METRICS_KEY}"}) as response:
         lines = (await response.text()).splitlines()
     return sum(int(float(line.removeprefix(COUNTER))) for line in lines if line.startswith(COUNTER))
 
