@@ -3,11 +3,12 @@
     add ─▶ the part in a hash of Redis, and a task that is due after the window ─▶ the task of the last part: merge, put
 
 Guarantees: whatever processes receive the parts and whenever they die, the parts become one event, put once, a second
-after the last one. A part that is added again changes nothing. One that comes later becomes an event of its own.
+after the last one. A part that is added again changes nothing. One that comes later, even while the others are merged,
+becomes an event of its own.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -67,14 +68,14 @@ class Gathering:
         """Add a part of the event `name`; returns False for a repeat. Raises Invalid EVENT_…; StoreError: then it must
         be repeated.
         """
-        encode(part)
+        encode({**part, "gathered_as": name})
         key, field = self._key(source, name), str(part["id"])
         due = datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms) + WINDOW
         stored = msgspec.json.encode(_Part(to_ms(due), dict(part))).decode()
         is_new = await self._store.command("HSETNX", key, field, stored)
         await self._store.command("EXPIRE", key, _KEPT // timedelta(seconds=1))
         timer = msgspec.json.encode(_Timer(source, name, to_ms(due))).decode()
-        task = NewTask(timer, self._tenant, due=due)
+        task = NewTask(timer, self._tenant, lane=f"{source} {name}", due=due)
         is_put = await self._client.queue.put_once(TUBE, task, source=f"parts.{source}", name=f"{name} {field}")
         if is_new and not is_put:  # it was merged before
             await self._store.command("HDEL", key, field)
@@ -85,18 +86,36 @@ class Gathering:
         return self._client.worker(TUBE, self._handle, lease=_LEASE)
 
     async def _handle(self, attempt: Attempt) -> None:
-        """Put the event if this is the task of the last part."""
+        """Put the event if this is the task of the last part. Which parts it has is saved before, so that an attempt
+        that is made again after a crash puts the same event, and takes no part that has come meanwhile.
+        """
         timer = msgspec.json.decode(attempt.body, type=_Timer)
         key = self._key(timer.source, timer.name)
-        found = await self._store.command("HGETALL", key)
-        parts = [msgspec.json.decode(one, type=_Part) for one in found.values()]
-        if not parts or max(part.due for part in parts) > timer.due:
+        stored = await self._store.command("HGETALL", key)
+        waiting = {name: msgspec.json.decode(one, type=_Part) for name, one in stored.items()}
+        names = _saved(attempt) or _due_parts(waiting, timer)
+        if not names or not await attempt.save(msgspec.json.encode(names).decode()):
+            return
+        await self._put(timer, [waiting[name].event for name in names if name in waiting])
+        await self._store.command("HDEL", key, *names)
+
+    async def _put(self, timer: _Timer, parts: Sequence[Event]) -> None:
+        if not parts:
             return
         try:
-            await self._events.put(timer.source, self._merge(timer.name, [part.event for part in parts]))
+            await self._events.put(timer.source, self._merge(timer.name, parts))
         except Invalid as refusal:
             log.warning("%s of %s is ignored: %s %s", timer.name, timer.source, refusal.code, refusal)
-        await self._store.command("HDEL", key, *found)
 
     def _key(self, source: str, name: str) -> str:
         return KEYS["gathered"].at(0, source, name)
+
+
+def _saved(attempt: Attempt) -> list[str]:
+    """The names of the parts that an interrupted attempt has chosen."""
+    return msgspec.json.decode(attempt.checkpoint, type=list[str]) if attempt.checkpoint else []
+
+
+def _due_parts(waiting: Mapping[str, _Part], timer: _Timer) -> list[str]:
+    """The names of the parts that wait; none if this is not the task of the last one."""
+    return list(waiting) if all(part.due <= timer.due for part in waiting.values()) else []
