@@ -37,3 +37,23 @@ async def test_a_name_is_forgotten_after_a_day(stack: Stack) -> None:
     stack.advance_clock(timedelta(hours=25))
     assert await stack.queue.put_once("updates", task("second"), source="bot", name="1")
     assert 0 < await stack.redis.pttl("queue:{0}:seen:bot") <= 24 * 3600 * 1000
+
+
+async def test_each_of_many_names_of_a_day_is_remembered(stack: Stack) -> None:
+    names = [str(number) for number in range(120)]
+    for name in names:
+        assert await stack.queue.put_once("updates", task(name), source="bot", name=name)
+        stack.advance_clock(timedelta(minutes=10))
+    assert await stack.finish_all("updates") == names
+    assert [name for name in names if await stack.queue.put_once("updates", task(name), source="bot", name=name)] == []
+
+
+async def test_a_name_that_was_put_later_is_remembered_longer(stack: Stack) -> None:
+    await stack.queue.put_once("updates", task("first"), source="bot", name="1")
+    stack.advance_clock(timedelta(hours=20))
+    await stack.redis.pexpire("queue:{0}:seen:bot", 4 * 3600 * 1000)  # the clock of the scripts is not that of the keys
+    await stack.queue.put_once("updates", task("second"), source="bot", name="2")
+    assert await stack.redis.pttl("queue:{0}:seen:bot") > 23 * 3600 * 1000
+    stack.advance_clock(timedelta(hours=5))
+    assert await stack.queue.put_once("updates", task("first again"), source="bot", name="1")
+    assert not await stack.queue.put_once("updates", task("second again"), source="bot", name="2")
