@@ -55,6 +55,7 @@ class Events:
         it.
         """
         stored = checked({**event, "source": source})
+        encode(stored)  # before the store is asked with a text that cannot be encoded
         if self._choices is not None:
             stored = await answered(stored, self._choices)
         task = NewTask(encode(stored), self._tenant, lane=lane_of(stored), user=person_of(stored))
@@ -62,8 +63,10 @@ class Events:
         return await self._client.queue.put_once(TUBE, task, source=unique_in, name=stored["id"])
 
 
-def encode(event: Event) -> str:
-    """The event as JSON. Raises Invalid EVENT_TOO_LARGE; EVENT_MALFORMED for values that JSON cannot have."""
+def encode(event: "Event | msgspec.Struct") -> str:
+    """The event or update as JSON. Raises Invalid EVENT_TOO_LARGE; EVENT_MALFORMED for values that JSON cannot have,
+    such as half a surrogate pair.
+    """
     try:
         body = msgspec.json.encode(event)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:

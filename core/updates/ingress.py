@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from core.errors import Invalid
 from core.updates.arrival import Arrival
-from core.updates.events import Event, Events
+from core.updates.events import Events
 from core.updates.gathering import Gathering
 from core.updates.presses import Presses
 from core.updates.updates import Update, Updates
@@ -32,7 +32,9 @@ class Ingress(Protocol):
         """Create the tubes."""
 
     async def put(self, raw: Raw) -> bool:
-        """Put an update; returns False for one that is ignored. Raises StoreError: then the provider must repeat it."""
+        """Put an update. Returns False for one that is no message or press of a person. One that is too old or cannot
+        be stored is only logged. Raises StoreError: then the provider must repeat it.
+        """
 
 
 class DialogIngress:
@@ -49,7 +51,10 @@ class DialogIngress:
         update = self._read(raw)
         if update is None:
             return False
-        await self._updates.put(update)
+        try:
+            await self._updates.put(update)
+        except Invalid as refusal:
+            _log_ignored(update.id, update.channel, refusal)
         return True
 
 
@@ -81,20 +86,17 @@ class EventIngress:
 
     async def put(self, raw: Raw) -> bool:
         arrival = self._read(raw, datetime.now(UTC))
-        if arrival is None or self._is_too_old(arrival.event):
+        if arrival is None:
             return False
+        event = arrival.event
+        if datetime.fromisoformat(event["event_date"]) < self._oldest:
+            log.info("update %.40r of %s is ignored: it is of %s", event["id"], event["channel"], event["event_date"])
+            return True
         try:
             await self._put(arrival)
         except Invalid as refusal:
-            log.warning("an update of %s is ignored: %s %s", self._source, refusal.code, refusal)
-            return False
+            _log_ignored(event["id"], event["channel"], refusal)
         return True
-
-    def _is_too_old(self, event: Event) -> bool:
-        is_too_old = datetime.fromisoformat(event["event_date"]) < self._oldest
-        if is_too_old:
-            log.info("an update of %s is ignored: it is of %s", self._source, event["event_date"])
-        return is_too_old
 
     async def _put(self, arrival: Arrival) -> None:
         """Raises Invalid."""
@@ -104,3 +106,8 @@ class EventIngress:
         await self._events.put(self._source, arrival.event)
         if arrival.event.get("callback_id"):
             await self._presses.put(arrival.event)
+
+
+def _log_ignored(update_id: str, channel: str, refusal: Invalid) -> None:
+    """The id is quoted: it may be what cannot be stored."""
+    log.warning("update %.40r of %s is ignored: %s %s", update_id, channel, refusal.code, refusal)

@@ -6,8 +6,10 @@ import msgspec
 
 from core.model.backoff import Backoff
 from core.queue import NewTask, QueueClient, Tube
+from core.updates.events import encode
 
-_ATTEMPTS = 5
+_ATTEMPTS = 10_000
+"""More than fit into the time before the expiry: a pause of the provider, of at least a second, is an attempt, too."""
 _EXPIRES = timedelta(hours=1)
 _BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=20))
 
@@ -51,7 +53,9 @@ class Updates:
         await self._client.tubes.create(tube)
 
     async def put(self, update: Update) -> bool:
-        """Add an update; returns False for a repeat. Raises StoreError: then the provider must repeat it."""
+        """Add an update; returns False for a repeat. Raises Invalid EVENT_TOO_LARGE, EVENT_MALFORMED; StoreError: then
+        the provider must repeat it.
+        """
         person = f"{update.channel}:{update.address}"
-        task = NewTask(msgspec.json.encode(update).decode(), self._tenant, lane=person, user=person)
+        task = NewTask(encode(update), self._tenant, lane=person, user=person)
         return await self._client.queue.put_once(tube_of(self._channel), task, source=self._source, name=update.id)

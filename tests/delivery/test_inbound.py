@@ -1,5 +1,6 @@
 """Gateways and VK post what people write: each message becomes one update, and only with the right secret."""
 
+from typing import Any
 from urllib.parse import quote, quote_from_bytes, urlencode
 
 import msgspec
@@ -21,7 +22,7 @@ SMS = {
     "smsc": "fake",
     "charset": "UTF-8",
 }
-EVENT = {
+EVENT: dict[str, Any] = {
     "type": "message_new",
     "event_id": "e1",
     "group_id": 1,
@@ -93,6 +94,18 @@ async def test_the_text_is_read_in_the_charset_of_the_gateway(api: Api, charset:
     assert [update.text for update in await updates(api)] == ["Звонок € 😀"]
 
 
+@pytest.mark.parametrize(
+    ("charset", "half"), [("UTF-8", "%ED%A0%BD"), ("UTF-16BE", "%D8%3D"), ("UTF-16BE", "%D8%3D%00a")]
+)
+async def test_half_a_surrogate_pair_in_an_sms_is_read_as_a_replacement_character(
+    api: Api, charset: str, half: str
+) -> None:
+    rest = urlencode({**SMS, "text": "", "charset": charset}).replace("text=&", "")
+    assert (await api.call("GET", f"/v1/inbound/sms?{rest}&text={half}", headers=WITHOUT_KEY)).status == 200
+    (update,) = await updates(api)
+    assert "\ufffd" in update.text
+
+
 @pytest.mark.parametrize("sender", ["79000000000", "+79000000000", "900", "Sberbank", "1234567"])
 async def test_an_sms_of_a_service_or_of_our_own_number_is_ignored(api: Api, sender: str) -> None:
     assert (await get(api, **{"from": sender})).status == 200
@@ -154,7 +167,7 @@ async def test_an_event_that_is_no_object_is_refused(api: Api) -> None:
     assert (await post(api, b"{")).code == "JSON_MALFORMED"
 
 
-UPDATE = {
+UPDATE: dict[str, Any] = {
     "update_id": 5,
     "message": {
         "message_id": 1,
@@ -188,6 +201,18 @@ async def test_an_update_of_telegram_that_is_not_answered_is_acknowledged(api: A
     assert isinstance(changed, dict)
     assert (await post_update(api, UPDATE | changed)).status == 200
     assert await updates(api, "telegram-bot") == []
+
+
+async def test_a_message_with_half_a_surrogate_pair_is_acknowledged_with_one_log_line(
+    api: Api, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise the provider posts it for ever, and none that came after it."""
+    half = "half \ud83d"
+    assert (await post_update(api, {**UPDATE, "message": {**UPDATE["message"], "text": half}})).status == 200
+    message = {**EVENT["object"]["message"], "text": half}
+    assert (await post(api, {**EVENT, "object": {"message": message}})).body == b"ok"
+    assert await updates(api, "telegram-bot") == await updates(api, "vk") == []
+    assert len([line for line in caplog.messages if "is ignored: EVENT_MALFORMED" in line]) == 2
 
 
 class TestWithoutSecrets:

@@ -85,9 +85,29 @@ async def test_an_update_that_is_no_event_is_acknowledged_with_one_log_line(
     assert len([line for line in caplog.messages if "is ignored" in line]) == 1
 
 
+@pytest.mark.parametrize("half", [{"text": "half \ud83d"}, {"media_group_id": "half \ud83d"}])
+async def test_an_update_with_half_a_surrogate_pair_is_acknowledged_with_one_log_line(
+    api: Api, half: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise Telegram posts it for ever, and none that came after it."""
+    assert await post_telegram(api, {**UPDATE, "message": {**UPDATE["message"], **half}}) == 200
+    assert await events(api) == []
+    assert len([line for line in caplog.messages if "is ignored" in line]) == 1
+
+
+async def test_a_callback_of_vk_with_half_a_surrogate_pair_is_acknowledged_with_one_log_line(
+    api: Api, caplog: pytest.LogCaptureFixture
+) -> None:
+    message = {**EVENT["object"]["message"], "date": 4_000_000_000, "conversation_message_id": 1, "text": "\ud83d"}
+    response = await api.call("POST", "/v1/inbound/vk", {**EVENT, "object": {"message": message}}, headers=WITHOUT_KEY)
+    assert (response.status, response.body) == (200, b"ok")
+    assert await events(api) == []
+    assert len([line for line in caplog.messages if "is ignored: EVENT_MALFORMED" in line]) == 1
+
+
 @pytest.mark.row("C-91")
 async def test_a_callback_of_vk_is_one_event(api: Api) -> None:
-    message = {"date": 4_000_000_000, "conversation_message_id": 1, **EVENT["object"]["message"]}  # type: ignore[index]
+    message = {"date": 4_000_000_000, "conversation_message_id": 1, **EVENT["object"]["message"]}
     posted = {**EVENT, "object": {"message": message}}
     for _ in range(2):
         response = await api.call("POST", "/v1/inbound/vk", posted, headers=WITHOUT_KEY)

@@ -84,6 +84,20 @@ async def test_an_ignored_update_is_confirmed_with_one_log_line(
     assert len([line for line in caplog.messages if "is ignored" in line]) == 1
 
 
+@pytest.mark.row("D-32")
+async def test_an_update_with_half_a_surrogate_pair_is_skipped_with_one_log_line(
+    school: School, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    school.write("half \ud83d")
+    school.bot_api.server.people.set_person(STRANGER, name="\udc00 Half")
+    school.write("/help", STRANGER)
+    assert await school.answer("/help") == english("help_teacher")
+    assert len([line for line in caplog.messages if "is ignored: EVENT_MALFORMED" in line]) == 2
+    assert len([line for line in caplog.messages if "is ignored" in line]) == 2
+    assert school.texts(STRANGER) == []
+
+
 @pytest.mark.parametrize("token", ["4343:wrong", "no token"])
 async def test_a_wrong_token_is_a_mistake_of_the_setup(idle_school: School, token: str) -> None:
     server = idle_school.bot_api.server
