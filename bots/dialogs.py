@@ -1,10 +1,11 @@
-"""Dialogs: runs a conversation for each update, sends its replies and stores the state of the dialog in Redis.
+"""Dialogs: runs a conversation for each update, saves the new state of the dialog, and sends the replies.
 
-    update ─▶ state ─▶ conversation ─▶ turn, saved with the task ─▶ replies, one by one ─▶ new state
+    update ─▶ state ─▶ conversation ─▶ turn and new state, saved in one step ─▶ replies, one by one
 
 Guarantees: a process that is killed at any point loses nothing: the next attempt continues with the saved turn, so that
 the conversation does not run again and a reply that was sent is not sent again (except one that was sent in the moment
-of the death). The state is kept for a day after the last update.
+of the death, or whose provider did not answer). A reply that cannot be sent is tried until the update expires. If it is
+lost even so, the dialog stands where the person has brought it. The state is kept for a day after the last update.
 """
 
 import logging
@@ -12,13 +13,15 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import msgspec
+from msgspec.structs import replace
 
 from bots.catalogue import text
 from bots.conversation.state import State, Turn
 from bots.replies import Reply
+from bots.send_faults import NotSent, SendLater
 from bots.updates import Update
-from core.errors import AdaError
-from core.queue import Attempt, Result, Retry
+from core.errors import StoreError
+from core.queue import Attempt, Bury, Result, Retry
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -26,33 +29,34 @@ log = logging.getLogger(__name__)
 
 LIFETIME = timedelta(days=1)
 _GIVES_UP = 3
-"""Attempts after which the person is asked to try again later."""
-
-
-class SendLater(AdaError):
-    """The provider asks for a pause before the next message. Nothing was sent."""
-
-    def __init__(self, after: timedelta) -> None:
-        super().__init__(f"the provider asks for a pause of {after}")
-        self.after = after
-
+"""Failures of our own, of a conversation or of a reply, after which an update is given up. What the provider or the
+store refuses is none.
+"""
 
 Converse = Callable[[Update, State], Awaitable[Turn]]
 """Answers an update. If it runs again for the same update, it must have no further effect."""
 
 Send = Callable[[Update, Reply], Awaitable[None]]
-"""Sends one reply. Raises SendLater if the provider asks for a pause."""
+"""Sends one reply. Raises SendLater, NotSent, StoreError: then it is sent again."""
 
 
-class _Progress(msgspec.Struct, frozen=True):
-    """The checkpoint of an attempt: a turn, and how many of its replies were sent."""
+class _Progress(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The checkpoint of an attempt: a turn, how many of its replies were sent, and how often one could not be."""
 
     turn: Turn
     sent: int = 0
+    failures: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        return self.sent == len(self.turn.replies)
+
+    def encoded(self) -> str:
+        return msgspec.json.encode(self).decode()
 
 
 class Dialogs:
-    """The dialogs of one tenant in all channels."""
+    """The dialogs of one tenant in all channels. Methods raise StoreError."""
 
     def __init__(self, store: Store, tenant: str) -> None:
         self._store = store
@@ -60,19 +64,20 @@ class Dialogs:
 
     async def load(self, update: Update) -> State:
         """The state of the dialog with the sender of the update."""
-        stored = await self._store.command("GET", self._key(update))
+        stored = await self._store.command("GET", KEYS["dialog"].at(0, *self._of(update)))
         return msgspec.json.decode(stored, type=State) if stored else State()
 
-    async def save(self, update: Update, state: State) -> None:
-        """Store the state; one without content is removed."""
-        if state == State():
-            await self._store.command("DEL", self._key(update))
-        else:
-            text = msgspec.json.encode(state).decode()
-            await self._store.command("SET", self._key(update), text, "EX", LIFETIME // timedelta(seconds=1))
+    async def save(self, update: Update, attempt: Attempt, checkpoint: str, state: State) -> bool:
+        """Store the checkpoint of the attempt and the state in one step; a state without content is removed. Returns
+        False if the attempt must stop; then nothing is stored.
+        """
+        task, stored = attempt.task, "" if state == State() else msgspec.json.encode(state).decode()
+        kept_ms = LIFETIME // timedelta(milliseconds=1)
+        words = (task.id, task.token, checkpoint, *self._of(update), stored, kept_ms)
+        return bool(await self._store.run("save_turn", 0, *words))
 
-    def _key(self, update: Update) -> str:
-        return KEYS["dialog"].at(0, self._tenant, update.channel, update.address)
+    def _of(self, update: Update) -> tuple[str, str, str]:
+        return self._tenant, update.channel, update.address
 
 
 class Answering:
@@ -84,34 +89,54 @@ class Answering:
         self._send = send
 
     async def handle(self, update: Update, attempt: Attempt) -> Result:
-        """Answer one update. What `converse` and `send` raise leads to another attempt."""
+        """Answer one update. Returns when to try again if a reply cannot be sent now. What `converse` raises leads to
+        another attempt.
+        """
+        try:
+            return await self._answer(update, attempt)
+        except SendLater as pause:
+            return Retry(pause.after)
+        except (NotSent, StoreError) as fault:
+            log.warning("update %s is answered later: %s", update.id, fault)
+            return Retry()
+
+    async def _answer(self, update: Update, attempt: Attempt) -> Result:
         progress = await self._begin(update, attempt)
-        while progress and progress.sent < len(progress.turn.replies):
+        while progress and not progress.is_over:
             try:
                 await self._send(update, progress.turn.replies[progress.sent])
-            except SendLater as pause:
-                return Retry(pause.after)
-            progress = await self._saved(attempt, _Progress(progress.turn, progress.sent + 1))
-        if progress:
-            await self._dialogs.save(update, progress.turn.state)
+            except (SendLater, NotSent, StoreError):
+                raise
+            except Exception:  # a reply that can never be sent must not hold up the person's next updates
+                log.exception("update %s: its reply %s cannot be sent", update.id, progress.sent + 1)
+                return _after_failure(progress)
+            progress = replace(progress, sent=progress.sent + 1)
+            if not await attempt.save(progress.encoded()):
+                break
         return None
 
     async def _begin(self, update: Update, attempt: Attempt) -> _Progress | None:
         """The saved progress of an interrupted attempt, or a new turn; None if the attempt must stop."""
         if attempt.checkpoint:
             return msgspec.json.decode(attempt.checkpoint, type=_Progress)
+        progress = _Progress(await self._turn(update, attempt))
+        is_saved = await self._dialogs.save(update, attempt, progress.encoded(), progress.turn.state)
+        return progress if is_saved else None
+
+    async def _turn(self, update: Update, attempt: Attempt) -> Turn:
         state = await self._dialogs.load(update)
         try:
-            turn = await self._converse(update, state)
+            return await self._converse(update, state)
+        except StoreError:
+            raise
         except Exception:  # the person gets an answer, whatever it is
             if attempt.task.attempts < _GIVES_UP:
                 raise
             log.exception("update %s failed %s times", update.id, _GIVES_UP)
-            turn = Turn([Reply(text("failed", update.locale))], state)
-        return await self._saved(attempt, _Progress(turn))
+            return Turn([Reply(text("failed", update.locale))], state)
 
-    async def _saved(self, attempt: Attempt, progress: _Progress) -> _Progress | None:
-        """Save the progress, unless there is nothing to repeat."""
-        if not progress.turn.replies:
-            return progress
-        return progress if await attempt.save(msgspec.json.encode(progress).decode()) else None
+
+def _after_failure(progress: _Progress) -> Result:
+    """Try again; bury the update after too many failures."""
+    progress = replace(progress, failures=progress.failures + 1)
+    return Bury() if progress.failures == _GIVES_UP else Retry(checkpoint=progress.encoded())

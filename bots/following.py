@@ -10,6 +10,7 @@ there is something new, so that the limits of the provider are kept. A delivery 
 minute.
 """
 
+import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
@@ -17,13 +18,16 @@ import msgspec
 from msgspec.structs import replace
 
 from bots.replies import Reply
-from core.errors import NotFound
+from bots.send_faults import NotSent, SendLater
+from core.errors import NotFound, StoreError
 from core.history.tracker import Tracker
 from core.model.backoff import Backoff
 from core.model.history import History
 from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState
 from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Tube, Worker
+
+log = logging.getLogger(__name__)
 
 _ATTEMPTS = 1_000_000
 """Each look is an attempt: a delivery may be under way for days."""
@@ -32,7 +36,6 @@ _LEASE = timedelta(seconds=5)
 _EVERY = timedelta(seconds=1)
 _RARELY = timedelta(seconds=5)
 _SCHEDULED = timedelta(minutes=1)
-_EXPIRES = timedelta(days=1)
 CONCURRENCY = 200
 
 
@@ -62,9 +65,8 @@ class Following:
         self._tube = f"status.{channel}"
 
     async def open(self) -> None:
-        """Create the tube."""
-        tube = Tube(self._tube, attempts=_ATTEMPTS, expires=_EXPIRES, backoff=_BACKOFF)
-        await self._client.tubes.create(tube)
+        """Create the tube. Its tasks do not expire: they end with the delivery, which may be due next month."""
+        await self._client.tubes.create(Tube(self._tube, attempts=_ATTEMPTS, backoff=_BACKOFF))
 
     async def begin(self, followed: Followed, cause: str, after: timedelta = timedelta()) -> None:
         """Follow a delivery. `cause`: the id of the update that led to it; repeated, it changes nothing. `after`: how
@@ -85,7 +87,7 @@ Show = Callable[[History, Followed], Reply]
 
 Edit = Callable[[Followed, Reply], Awaitable[bool]]
 """Shows the message; returns False if it can never be changed again: it was deleted, the bot was blocked, or the
-channel has no editing.
+channel has no editing. Raises SendLater, NotSent, StoreError: then it is shown again.
 """
 
 
@@ -102,9 +104,17 @@ class Follower:
         """Look once. Returns when to look again, until the delivery has ended."""
         followed = msgspec.json.decode(attempt.body, type=Followed)
         try:
-            history = await self._next(followed)
+            return await self._look(followed)
         except NotFound:
             return None
+        except SendLater as pause:
+            return Retry(max(pause.after, _EVERY))
+        except (NotSent, StoreError) as fault:
+            log.warning("the status of %s is shown later: %s", followed.key, fault)
+            return Retry(_RARELY)
+
+    async def _look(self, followed: Followed) -> Result:
+        history = await self._next(followed)
         reply = self._show(history, followed)
         if reply.text != followed.shown and not await self._edit(followed, reply):
             return None

@@ -1,7 +1,7 @@
 """The worker of a channel's updates (`core.updates`).
 
 Guarantees: the updates of one person are processed one after the other in the order of arrival, by any process; one
-that fails is tried again and is buried in the end, and then the person's next update goes on.
+that cannot be answered is tried again, and is buried or expires in the end; then the person's next update goes on.
 """
 
 from collections.abc import Awaitable, Callable

@@ -6,7 +6,7 @@ from datetime import timedelta
 from aiogram import Bot
 from aiogram.exceptions import TelegramBadRequest
 
-from bots.dialogs import SendLater
+from bots.send_faults import NotSent, SendLater
 from bots.services import Services
 from bots.telegram.mode import Mode, Work
 from bots.telegram.sending import call
@@ -39,9 +39,15 @@ class Acknowledging:
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
 
-    async def acknowledge(self, press: Press) -> None:
-        """End the clock on the button. Raises NotSent; SendLater is not waited for: the clock ends by itself."""
+    async def acknowledge(self, press: Press) -> bool:
+        """End the clock on the button. Returns False if Telegram was not reached; SendLater is not waited for: the
+        clock ends by itself.
+        """
         try:
             await call(self._bot.answer_callback_query(press.id))
         except (TelegramBadRequest, SendLater) as refusal:
             log.info("the press %s was not acknowledged: %s", press.id, refusal)
+        except NotSent as fault:
+            log.info("the press %s is acknowledged later: %s", press.id, fault)
+            return False
+        return True

@@ -18,11 +18,10 @@ from aiogram.exceptions import (
 )
 from aiogram.types import InlineKeyboardButton, InlineKeyboardMarkup
 
-from bots.dialogs import SendLater
 from bots.following import Followed
 from bots.replies import Buttons, Reply
+from bots.send_faults import NotSent, SendLater
 from bots.updates import Update
-from core.errors import AdaError
 
 log = logging.getLogger(__name__)
 
@@ -33,10 +32,6 @@ _MAX_NOTICE = 200
 _UNCHANGED = "message is not modified"
 
 
-class NotSent(AdaError):
-    """The Bot API could not be reached, or did not answer as expected; whether it has sent the message is unknown."""
-
-
 class Replies:
     """Sends as one bot."""
 
@@ -44,11 +39,12 @@ class Replies:
         self._bot = bot
 
     async def send(self, update: Update, reply: Reply) -> None:
-        """Send one reply, and answer the press of a button. Raises SendLater, NotSent."""
-        calls = [self._answer(update, reply)] if update.callback else []
-        calls += [self._show(update.address, reply)] if reply.text else []
-        results = await asyncio.gather(*calls, return_exceptions=True)
-        for result in results:
+        """Send one reply, and answer the press of a button. Raises SendLater, NotSent: then nothing was shown, as far
+        as is known.
+        """
+        calls = [self._show(update.address, reply)] if reply.text else []
+        calls += [self._answer(update, reply)] if update.callback else []
+        for result in await asyncio.gather(*calls, return_exceptions=True):
             if isinstance(result, BaseException):
                 raise result
 
@@ -61,12 +57,18 @@ class Replies:
         return True
 
     async def _answer(self, update: Update, reply: Reply) -> None:
-        """Answer the press of a button, so that its clock stops. Telegram refuses it after some minutes."""
+        """Answer the press of a button, so that its clock stops. Telegram refuses it after some minutes. Raises
+        SendLater, NotSent if there is nothing else to show; a message is never sent again because of the press.
+        """
         notice = reply.notice[:_MAX_NOTICE] or None
         try:
             await call(self._bot.answer_callback_query(update.callback, text=notice, show_alert=notice is not None))
         except TelegramBadRequest as refusal:
             log.info("update %s: the press was not answered: %s", update.id, refusal.message)
+        except (SendLater, NotSent) as fault:
+            if not reply.text:
+                raise
+            log.info("update %s: the press was not answered: %s", update.id, fault)
 
     async def _show(self, address: str, reply: Reply) -> None:
         """Send a message, or change one. One that cannot be changed is sent anew."""

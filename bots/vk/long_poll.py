@@ -100,14 +100,20 @@ class VkAccount:
         known = [one for one in events if isinstance(one, dict)] if isinstance(events, list) else []
         return Events(known, str(answer.get("ts", server.ts)))
 
-    async def acknowledge(self, press: Press) -> None:
-        """End the wait that a pressed button shows. A press that VK no longer knows is only logged."""
+    async def acknowledge(self, press: Press) -> bool:
+        """End the wait that a pressed button shows. Returns False if VK was not reached. A press that VK no longer
+        knows is only logged.
+        """
         try:
             await self._call(
                 "messages.sendMessageEventAnswer", event_id=press.id, user_id=press.user_id, peer_id=press.chat_id
             )
         except CallRefused as refusal:
             log.info("the press %s was not acknowledged: %s", press.id, refusal)
+        except VkUnavailable as fault:
+            log.info("the press %s is acknowledged later: %s", press.id, fault)
+            return False
+        return True
 
     async def _call(self, method: str, **parameters: object) -> Any:
         data = {"access_token": self._token, "v": VERSION, **parameters}

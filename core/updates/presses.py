@@ -11,7 +11,7 @@ from datetime import timedelta
 import msgspec
 
 from core.model.backoff import Backoff
-from core.queue import Attempt, NewTask, QueueClient, Tube, Worker
+from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Tube, Worker
 from core.updates.events import Event, person_of
 
 _EXPIRES = timedelta(seconds=30)
@@ -29,8 +29,8 @@ class Press(msgspec.Struct, frozen=True):
     chat_id: int | str
 
 
-Acknowledge = Callable[[Press], Awaitable[None]]
-"""Acknowledges a press at the provider. What it raises leads to another attempt."""
+Acknowledge = Callable[[Press], Awaitable[bool]]
+"""Acknowledges a press at the provider; returns False if another attempt is to be made."""
 
 
 class Presses:
@@ -54,7 +54,8 @@ class Presses:
     def worker(self, acknowledge: Acknowledge) -> Worker:
         """A worker that acknowledges, to `run()` and to `stop()`."""
 
-        async def handle(attempt: Attempt) -> None:
-            await acknowledge(msgspec.json.decode(attempt.body, type=Press))
+        async def handle(attempt: Attempt) -> Result:
+            is_done = await acknowledge(msgspec.json.decode(attempt.body, type=Press))
+            return None if is_done else Retry()
 
         return self._client.worker(self._tube, handle, _CONCURRENCY, lease=_LEASE)

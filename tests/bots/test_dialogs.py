@@ -1,5 +1,6 @@
-"""The state of a dialog is stored, and an attempt that is interrupted is continued."""
+"""The turn of a dialog is saved before its replies are sent, so that a lost reply never shifts the dialog."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -7,22 +8,26 @@ import pytest
 from bots.conversation.state import State, Turn
 from bots.dialogs import Answering, Dialogs
 from bots.replies import Button, Reply
+from bots.send_faults import NotSent, SendLater
 from bots.updates import Update, Updates, tube_of
-from core.queue import Attempt, Queue, QueueClient
+from core.errors import StoreUnavailable
+from core.queue import Attempt, Bury, Queue, QueueClient, Retry
+from core.queue.task import SettleResult
 from tests.support.stack import Stack
 
 UPDATE = Update("1", "telegram-bot", "100001", text="hello")
+AFTER_THE_TURN = State("text", text="!")
 LEASE = timedelta(seconds=30)
 MINUTE = timedelta(minutes=1)
 
 
 class Person:
-    """A chat that fails at the `fails_at`-th reply."""
+    """A chat. `faults`: what the sending of the n-th reply raises, each time it is sent; the last one without end."""
 
-    def __init__(self, fails_at: int = 0) -> None:
+    def __init__(self, **faults: BaseException) -> None:
         self.received: list[str] = []
         self.conversations = 0
-        self._fails_at = fails_at
+        self.faults = faults
 
     async def converse(self, update: Update, state: State) -> Turn:
         self.conversations += 1
@@ -30,9 +35,8 @@ class Person:
         return Turn([Reply("one"), Reply("two", buttons), Reply("three")], State("text", text=state.text + "!"))
 
     async def send(self, update: Update, reply: Reply) -> None:
-        if len(self.received) + 1 == self._fails_at:
-            self._fails_at = 0
-            raise ConnectionError("the provider cannot be reached")
+        if reply.text in self.faults:
+            raise self.faults[reply.text]
         self.received.append(reply.text)
 
 
@@ -49,29 +53,102 @@ async def attempt_of(stack: Stack, lease: timedelta = LEASE) -> Attempt:
     return Attempt(stack.queue, task, lease)
 
 
+def answering(stack: Stack, person: Person, tenant: str = "default") -> Answering:
+    return Answering(Dialogs(stack.store, tenant), person.converse, person.send)
+
+
+async def state(stack: Stack, update: Update = UPDATE, tenant: str = "default") -> State:
+    return await Dialogs(stack.store, tenant).load(update)
+
+
 async def test_replies_are_sent_in_order_and_the_state_is_stored(stack: Stack, queue: Queue) -> None:
-    person, dialogs = Person(), Dialogs(stack.store, "default")
-    await Answering(dialogs, person.converse, person.send).handle(UPDATE, await attempt_of(stack))
+    person = Person()
+    await answering(stack, person).handle(UPDATE, await attempt_of(stack))
     assert person.received == ["one", "two", "three"]
-    assert await dialogs.load(UPDATE) == State("text", text="!")
+    assert await state(stack) == AFTER_THE_TURN
+
+
+async def test_the_state_is_stored_before_the_first_reply_is_sent(stack: Stack, queue: Queue) -> None:
+    person = Person(one=asyncio.CancelledError())  # as if the process were killed
+    with pytest.raises(asyncio.CancelledError):
+        await answering(stack, person).handle(UPDATE, await attempt_of(stack))
+    assert person.received == []
+    assert await state(stack) == AFTER_THE_TURN
 
 
 async def test_an_interrupted_attempt_is_continued_with_the_next_reply(stack: Stack, queue: Queue) -> None:
-    person, dialogs = Person(fails_at=2), Dialogs(stack.store, "default")
-    answering = Answering(dialogs, person.converse, person.send)
-    with pytest.raises(ConnectionError):
-        await answering.handle(UPDATE, await attempt_of(stack, MINUTE))
+    person = Person(two=asyncio.CancelledError())
+    with pytest.raises(asyncio.CancelledError):
+        await answering(stack, person).handle(UPDATE, await attempt_of(stack, MINUTE))
+    person.faults = {}
     stack.advance_clock(2 * MINUTE)
-    await answering.handle(UPDATE, await attempt_of(stack))
+    await answering(stack, person).handle(UPDATE, await attempt_of(stack))
     assert person.received == ["one", "two", "three"]
     assert person.conversations == 1
+    assert await state(stack) == AFTER_THE_TURN
+
+
+@pytest.mark.parametrize(
+    ("fault", "pause"),
+    [(SendLater(MINUTE), MINUTE), (NotSent("no connection"), None), (StoreUnavailable("no connection"), None)],
+)
+async def test_a_reply_that_cannot_be_sent_now_is_sent_later(
+    stack: Stack, queue: Queue, fault: Exception, pause: timedelta | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    person, attempt = Person(two=fault), await attempt_of(stack)
+    assert await answering(stack, person).handle(UPDATE, attempt) == Retry(pause)
+    assert "Traceback" not in caplog.text
+    assert await state(stack) == AFTER_THE_TURN
+
+
+async def test_a_reply_that_can_never_be_sent_is_given_up_after_three_failures_of_its_own(
+    stack: Stack, queue: Queue
+) -> None:
+    person, results = Person(), list[object]()
+    for fault in (SendLater(MINUTE), NotSent("no connection"), *3 * [ValueError("a bug")]):
+        person.faults = {"two": fault}
+        attempt = await attempt_of(stack)
+        results.append(await answering(stack, person).handle(UPDATE, attempt))
+        await stack.queue.settle(
+            attempt.task, checkpoint=getattr(results[-1], "checkpoint", ""), result=SettleResult.RETRY
+        )
+    assert [type(result) for result in results] == [Retry, Retry, Retry, Retry, Bury]
 
 
 async def test_an_attempt_that_has_lost_its_lease_stores_nothing(stack: Stack, queue: Queue) -> None:
-    person, dialogs = Person(), Dialogs(stack.store, "default")
-    first = await attempt_of(stack, MINUTE)
+    person, first = Person(), await attempt_of(stack, MINUTE)
     stack.advance_clock(2 * MINUTE)
-    await attempt_of(stack)
-    await Answering(dialogs, person.converse, person.send).handle(UPDATE, first)
+    second = await attempt_of(stack)
+    await answering(stack, person).handle(UPDATE, first)
     assert person.received == []
-    assert await dialogs.load(UPDATE) == State()
+    assert await state(stack) == State()
+    assert (await stack.queue.extend(second.task, LEASE)).lease_valid
+
+
+async def test_an_update_that_was_cancelled_is_not_answered(stack: Stack, queue: Queue) -> None:
+    person, attempt = Person(), await attempt_of(stack)
+    await stack.queue.cancel(attempt.task.task_id)
+    await answering(stack, person).handle(UPDATE, attempt)
+    assert person.received == []
+    assert await state(stack) == State()
+
+
+async def test_two_tenants_and_two_people_have_dialogs_of_their_own(stack: Stack, queue: Queue) -> None:
+    await answering(stack, Person()).handle(UPDATE, await attempt_of(stack))
+    assert await state(stack, tenant="another") == State()
+    assert await state(stack, Update("2", "telegram-bot", "100002")) == State()
+    assert await state(stack, Update("2", "sms", "100001")) == State()
+    assert await state(stack) == AFTER_THE_TURN
+
+
+async def test_a_dialog_that_has_ended_leaves_no_state(stack: Stack, queue: Queue) -> None:
+    async def end(update: Update, state: State) -> Turn:
+        return Turn([], State())
+
+    dialogs, attempt = Dialogs(stack.store, "default"), await attempt_of(stack)
+    assert await dialogs.save(UPDATE, attempt, "{}", AFTER_THE_TURN)
+    (key,) = [key async for key in stack.redis.scan_iter("dialog:*")]
+    assert 86_000_000 < await stack.redis.pttl(key) <= 86_400_000
+    await Answering(dialogs, end, Person().send).handle(UPDATE, attempt)
+    assert await state(stack) == State()
+    assert [key async for key in stack.redis.scan_iter("dialog:*")] == []

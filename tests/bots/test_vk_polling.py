@@ -89,6 +89,17 @@ async def test_what_is_written_while_no_process_polls_is_read_by_the_next_one(st
         await read(stack, "two")
 
 
+async def test_an_event_with_half_a_surrogate_pair_is_skipped_with_one_log_line(
+    stack: Stack, vk: VkServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with polling(stack, vk):
+        await until_polled(vk)
+        vk.write(PERSON, "half \ud83d")
+        vk.write(PERSON, "one")
+        await read(stack, "one")
+    assert len([line for line in caplog.messages if "is ignored: EVENT_MALFORMED" in line]) == 1
+
+
 async def test_of_two_processes_one_polls_and_the_other_takes_over(stack: Stack, vk: VkServer) -> None:
     async with polling(stack, vk):
         await until_polled(vk)
@@ -137,6 +148,11 @@ async def test_a_server_that_cannot_be_reached_is_reported_without_its_address()
     assert str(unavailable.value) == "ClientConnectorError"
 
 
+async def test_a_press_that_vk_cannot_be_told_of_is_acknowledged_later() -> None:
+    async with VkAccount.open("vk1.a.token", "http://127.0.0.1:9/method/") as account:
+        assert await account.acknowledge(Press("1", 1, 1)) is False
+
+
 @pytest.mark.row("C-91")
 async def test_with_scenarios_a_press_is_an_event_and_its_button_no_longer_waits(stack: Stack, vk: VkServer) -> None:
     client = QueueClient(stack.store)
@@ -144,7 +160,7 @@ async def test_with_scenarios_a_press_is_an_event_and_its_button_no_longer_waits
     await ingress.open()
     async with VkAccount.open(vk.token, vk.url) as account:
         press = Press("unknown", int(PERSON), int(PERSON))
-        await account.acknowledge(press)  # one that VK no longer knows is no fault
+        assert await account.acknowledge(press)  # one that VK no longer knows is no fault
         worker = Presses(client, TENANT, vk_events.CHANNEL).worker(account.acknowledge)
         poller = VkPoller(stack.store, account, ingress)
         parts = [asyncio.create_task(part) for part in (worker.run(), poller.run())]

@@ -5,6 +5,9 @@ from contextlib import suppress
 from datetime import timedelta
 from io import BytesIO
 
+from bots.conversation.state import State
+from bots.dialogs import Dialogs
+from bots.updates import Update
 from core.admission.quotas import Quotas
 from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.directory import Directory
@@ -20,7 +23,7 @@ from core.model.history_key import HistoryKey
 from core.model.people import Group, GroupChange, Supergroup, User, UserChange
 from core.model.quota import Quota
 from core.model.states import Reason, Status
-from core.queue import NewTask, Tube, Tubes
+from core.queue import Attempt, NewTask, Tube, Tubes
 from core.queue.task import ClaimRequest, Settlement, SettleResult
 from core.redis.store import Argument, Store
 from core.sign_in import Service, SignIn, Tokens, Vault
@@ -71,6 +74,7 @@ async def recording_stack(server: Server) -> tuple[Stack, RecordingStore]:
 async def call_every_verb(stack: Stack) -> None:
     """Call every verb at least once; at the end there are tasks in every state."""
     await _call_queue_verbs(stack)
+    await _call_dialog_verbs(stack)
     await _call_delivery_verbs(stack)
     await _call_webhook_verbs(stack)
     await _call_directory_verbs(Directory(stack.store))
@@ -251,3 +255,12 @@ async def _call_action_verbs(stack: Stack) -> None:
     await Requests(stack.store, TENANT).store("run:1", NewRequest("feedback", "echo", "1"))
     await Promos(stack.store, TENANT).store(Promo("AUTUMN", "autumn", "", 0, 1, "run:2"))
     await stack.store.run("remember_step", 0, TENANT, "run:3", "https://t.me/+1", 1000)
+
+
+async def _call_dialog_verbs(stack: Stack) -> None:
+    """What a dialog of a bot stores."""
+    await stack.queue.put("dialogs", "hello")
+    (task,) = await stack.take("dialogs")
+    update, attempt = Update("1", "sms", "+79990000001"), Attempt(stack.queue, task, HOUR)
+    assert await Dialogs(stack.store, TENANT).save(update, attempt, "{}", State("text", text="hello"))
+    await stack.queue.settle(task)

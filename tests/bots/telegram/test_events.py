@@ -117,6 +117,20 @@ async def test_a_pressed_button_is_an_event_and_no_longer_waits(chats: Chats) ->
     assert (event["kind"], event["callback_data"], event["message_id"]) == ("callback", "да", message.message_id)
 
 
+async def test_a_press_is_acknowledged_after_a_fault_of_the_network(
+    chats: Chats, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = chats.school.bot_api
+    buttons = {"inline_keyboard": [[{"text": "Да", "callback_data": "да"}]]}
+    message = await server.bot.send_message(TEACHER, "?", reply_markup=buttons)  # type: ignore[arg-type]
+    server.inject_fault("disconnect_before", method="answerCallbackQuery")
+    async with chats.running():
+        query = chats.people.press(TEACHER, message.message_id, "Да")
+        await until(lambda: chats.people.answer(query) is not None, within=20)
+    assert server.state.counter("telegram-bot", "answerCallbackQuery") == 2
+    assert "Traceback" not in caplog.text
+
+
 @pytest.mark.row("C-14")
 async def test_an_album_is_one_event(chats: Chats) -> None:
     async with chats.running():
@@ -213,6 +227,21 @@ async def test_an_event_that_cannot_be_used_is_reported_and_the_next_one_goes_on
         (event,) = await chats.events(1)
     assert event["event_text"] == "hello"
     assert caplog.text.count("EVENT_TOO_LARGE") == 2
+
+
+async def test_an_update_with_half_a_surrogate_pair_is_skipped_with_one_log_line(
+    chats: Chats, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with chats.running():
+        chats.people.write(TEACHER, "half \ud83d")
+        chats.people.send_file(TEACHER, "photo", PHOTO, caption="half \ud83d", media_group_id="9")
+        chats.people.send_file(TEACHER, "photo", PHOTO, media_group_id="half \ud83d")
+        chats.people.write(TEACHER, "hello")
+        (event,) = await chats.events(1)
+    assert event["event_text"] == "hello"
+    assert len([line for line in caplog.messages if "is ignored: EVENT_MALFORMED" in line]) == 3
+    assert len([line for line in caplog.messages if "is ignored" in line]) == 3
 
 
 async def test_a_revoked_token_ends_the_process_with_what_to_do(chats: Chats) -> None:

@@ -1,7 +1,7 @@
 """Dialogs and statuses go on in another process; an attempt that is made again sends nothing twice."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from core.model.history import History
 from core.model.people import Group, User
 from core.redis.store import Store
 from core.updates.telegram_updates import CHANNEL
+from sandbox.events import Fault, Rule
 from sandbox.sandbox import Sandbox
 from tests.bots.telegram.chat import ANNA, TEACHER, VERA, School, english
 from tests.crash.installation import Installation
@@ -148,38 +149,70 @@ class Campus:
         self.people.press(TEACHER, int(shown[-1]["message_id"]), label)
 
 
-@pytest.mark.timeout(240)
-@pytest.mark.row("D-32")
-async def test_processes_of_the_bot_are_killed_and_the_others_go_on(own_server: Server, tmp_path: Path) -> None:
+@pytest.fixture
+async def campus(own_server: Server, tmp_path: Path) -> AsyncIterator[Campus]:
     sandbox = Sandbox(tmp_path / "sandbox")
     await sandbox.start()
     installation = await Installation.open(own_server, sandbox, tmp_path)
-    try:
-        campus = Campus(installation)
-        await campus.set_up()
-        settings = {"ADA_QUIET_HOURS": "off"}
-        bots = [installation.start("bot", "telegram", **settings) for _ in range(2)]
-        courier = installation.start("courier", "sms", **settings)
-        for process in (*bots, courier):
-            await process.ready()
-        campus.people.write(TEACHER, "/select")
-        await campus.reads("Whom do you write to?")
-        bots[0].kill()
-        campus.press("ИВТ-101")
-        await campus.reads("Selected: ИВТ-101")
-        campus.press("Done")
-        await campus.reads("Write the text.")
-        campus.people.write(TEACHER, "hello")
-        await campus.reads("When shall it be sent?")
-        campus.press("Now")
-        await campus.reads("Time: now")
-        campus.press("Send")
-        bots[1].kill()
-        bots.append(installation.start("bot", "telegram", **settings))
-        await campus.reads("Everybody was reached")
-        received = [one.text for one in installation.state.inbox("sms", "+79990000003")]
-        assert received == ["hello"]
-        assert sandbox.bot_api.token not in "".join(bot.output for bot in bots)
-    finally:
-        await installation.close()
-        await sandbox.stop()
+    campus = Campus(installation)
+    await campus.set_up()
+    yield campus
+    await installation.close()
+    await sandbox.stop()
+
+
+SETTINGS = {"ADA_QUIET_HOURS": "off"}
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.row("D-32")
+async def test_the_bot_is_killed_while_telegram_does_not_answer(campus: Campus) -> None:
+    """The prompt comes from the next process, and the time is not taken for the text."""
+    state, installation = campus.installation.state, campus.installation
+    bot = installation.start("bot", "telegram", **SETTINGS)
+    await bot.ready()
+    campus.people.write(TEACHER, "/select")
+    await campus.reads("Whom do you write to?")
+    campus.press("ИВТ-101")
+    await campus.reads("Selected: ИВТ-101")
+    campus.press("Done")
+    await campus.reads("Write the text.")
+    sent = state.counter(CHANNEL, "sendMessage")
+    state.add_rule(Rule(CHANNEL, Fault("timeout"), method="sendMessage"))
+    campus.people.write(TEACHER, "No class")
+    await until(lambda: state.counter(CHANNEL, "sendMessage") > sent, within=45)
+    bot.kill()
+    state.clear_rules()
+    campus.people.write(TEACHER, "31.12.2098 09:00")
+    await installation.start("bot", "telegram", **SETTINGS).ready()
+    await campus.reads("Time: 31.12.2098 09:00")
+    assert "No class" in campus.texts()[-1]
+    assert [text for text in campus.texts() if "When shall it be sent?" in text] == [english("time_when")]
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.row("D-32")
+async def test_processes_of_the_bot_are_killed_and_the_others_go_on(campus: Campus) -> None:
+    installation = campus.installation
+    bots = [installation.start("bot", "telegram", **SETTINGS) for _ in range(2)]
+    courier = installation.start("courier", "sms", **SETTINGS)
+    for process in (*bots, courier):
+        await process.ready()
+    campus.people.write(TEACHER, "/select")
+    await campus.reads("Whom do you write to?")
+    bots[0].kill()
+    campus.press("ИВТ-101")
+    await campus.reads("Selected: ИВТ-101")
+    campus.press("Done")
+    await campus.reads("Write the text.")
+    campus.people.write(TEACHER, "hello")
+    await campus.reads("When shall it be sent?")
+    campus.press("Now")
+    await campus.reads("Time: now")
+    campus.press("Send")
+    bots[1].kill()
+    bots.append(installation.start("bot", "telegram", **SETTINGS))
+    await campus.reads("Everybody was reached")
+    received = [one.text for one in installation.state.inbox("sms", "+79990000003")]
+    assert received == ["hello"]
+    assert installation.sandbox.bot_api.token not in "".join(bot.output for bot in bots)
