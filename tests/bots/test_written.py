@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from bots.catalogue import text
+from bots.conversation.result import PATIENCE, result
 from bots.conversation.state import State
 from bots.conversation.written import WrittenConversation
 from bots.delivered_replies import MOST_REPLIES, DeliveredReplies
@@ -30,7 +31,7 @@ from core.model.states import Reason
 from core.queue import QueueClient
 from core.sending import Rules, Sending
 from tests.support.outbox import Outbox
-from tests.support.stack import TENANT, FakeCourier, Stack
+from tests.support.stack import TENANT, FakeCourier, Stack, people
 from tests.support.waiting import stays, until
 
 MOSCOW = ZoneInfo("Europe/Moscow")
@@ -209,6 +210,11 @@ async def test_each_refusal_has_its_own_answer_and_sends_nothing(network: Networ
     assert network.received(STUDENT) == []
 
 
+async def test_a_text_of_4096_characters_is_sent(network: Network) -> None:
+    assert await network.answer(f"ИВТ-101 {'a' * 4096}") == ACCEPTED
+    await until(lambda: network.received(STUDENT) == ["a" * 4096])
+
+
 async def test_a_group_that_is_lost_meanwhile_is_not_written_to(network: Network) -> None:
     await network.directory.disown(TENANT, 1, "group", "ИВТ-101")
     answer = await network.answer("ИВТ-101 text")
@@ -255,6 +261,16 @@ async def test_an_answering_machine_is_not_answered_without_end(network: Network
 
 ACCEPTED = text("written_sent", "en", name="Group ИВТ-101", people=1)
 REACHED = text("result_everybody_reached", "en", name="Group ИВТ-101", people=1, reached=1)
+
+
+async def test_after_an_hour_there_is_a_result_although_the_delivery_has_not_ended(stack: Stack) -> None:
+    accepted = await stack.deliver(*people(1))
+    history = await stack.history(accepted.key)
+    assert history.released_at is not None
+    hour = history.released_at + PATIENCE
+    followed = Followed(accepted.key.id, "sms", TEACHER, "", "en", title="Group 7")
+    assert (history.finished_at, result(history, followed, hour).text) == (None, "")
+    assert result(history, followed, hour + timedelta(seconds=1)).text.startswith(RESULTS)
 
 
 @pytest.mark.row("D-17", "D-24")
