@@ -8,6 +8,7 @@ import pytest
 
 from core.courier.interface import FOREVER, NEVER, Deferred, Halted, Message, Outcome, Partly, Rejected, Sent, Unknown
 from core.courier.runtime import Runtime
+from core.model.backoff import Backoff
 from core.model.delivery import Cancelled
 from core.model.history import History, OutcomeRecord
 from core.model.history_key import HistoryKey, Id
@@ -273,3 +274,32 @@ async def has_status(stack: Stack, key: HistoryKey, recipient: Id, status: Statu
 
 def task_id(key: HistoryKey) -> str:
     return f"0.{key.ns}.{key.sender}.echo.0"
+
+
+class TestAProviderThatForgets:
+    """A random id is remembered for an hour, counted from the first attempt that had an unclear end."""
+
+    @pytest.mark.row("D-38", "D-19")
+    async def test_after_a_crash_a_message_is_not_repeated_once_its_id_is_forgotten(self, stack: Stack) -> None:
+        stuck = FakeCourier(respond=Gate(), remembers=HOUR)
+        runtime = await stack.courier(stuck)
+        key = (await stack.deliver(*people(2))).key
+        await until(lambda: len(stuck.attempted) == 2)
+        stack.abandon(runtime)
+        stack.advance_clock(2 * HOUR)
+        courier = FakeCourier(remembers=HOUR)
+        await stack.courier(courier)
+        assert statuses(await stack.finished(key)) == {1: "unknown", 2: "unknown"}
+        assert courier.attempted == []
+
+    @pytest.mark.row("D-38")
+    async def test_a_second_unclear_attempt_does_not_make_the_id_younger(self, stack: Stack) -> None:
+        """The second attempt is after 50 minutes, and the third would come 25 to 50 minutes later."""
+        pauses = Backoff(timedelta(minutes=50), timedelta(minutes=50), 8)
+        courier = FakeCourier(respond=lambda message: Unknown(), remembers=HOUR)
+        await stack.courier(courier, replace(QUICK, backoff=pauses))
+        key = (await stack.deliver(person(1))).key
+        await until(lambda: len(courier.attempted) == 1 and has_no_lease(stack))
+        stack.advance_clock(timedelta(minutes=50))
+        assert outcome(await stack.finished(key)).status is Status.UNKNOWN
+        assert len(courier.attempted) == 2

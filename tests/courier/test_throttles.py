@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from core.courier.account_throttle import AccountThrottle
 from core.courier.interface import Deferred, Message, Outcome, Scope
 from core.model.states import Reason, Verdict
 from core.redis.store import Store
@@ -201,3 +202,44 @@ class Provider:
 
 async def has_throttles(stack: Stack, tube: str = "echo") -> bool:
     return bool(await stack.redis.exists(f"queue:{{0}}:waits:{tube}"))
+
+
+@pytest.mark.row("D-22")
+async def test_of_several_waits_in_one_batch_the_longest_applies(stack: Stack) -> None:
+    throttle = AccountThrottle(stack.queue, "echo", "ada", lambda: False)
+    waits = [Deferred(Reason.THROTTLED, wait * SECOND, Scope.ACCOUNT) for wait in (1, 3600, 60)]
+    assert await throttle.learn(waits, is_first=True)
+    assert throttle.until - time.monotonic() > 3500
+    claim = await stack.claim("echo", account="ada")
+    assert claim.opens_at - claim.now > 3_500_000
+
+
+@pytest.mark.row("D-22")
+async def test_a_shorter_refusal_does_not_cut_a_throttle_in_force_short(stack: Stack) -> None:
+    throttle = AccountThrottle(stack.queue, "echo", "ada", lambda: False)
+    for wait in (3600, 1):
+        await throttle.learn([Deferred(Reason.THROTTLED, wait * SECOND, Scope.ACCOUNT)], is_first=True)
+    assert throttle.until - time.monotonic() > 3500
+    claim = await stack.claim("echo", account="ada")
+    assert claim.opens_at - claim.now > 3_500_000
+
+
+@pytest.mark.row("D-20", "D-22")
+async def test_the_wait_of_a_recipient_counts_from_the_end_of_its_attempt(stack: Stack) -> None:
+    """Not from the claim or the start of the attempt: the provider names the wait when it answers."""
+    wait = 0.4
+    ended: list[float] = []
+    pauses: list[float] = []
+
+    async def respond(message: Message) -> Outcome:
+        if ended:
+            pauses.append(time.monotonic() - ended[0])
+            return sent(message)
+        started = time.monotonic()
+        await until(lambda: time.monotonic() > started + 2 * wait)
+        ended.append(time.monotonic())
+        return Deferred(Reason.THROTTLED, timedelta(seconds=wait))
+
+    await stack.courier(FakeCourier(respond=respond))
+    await stack.finished((await stack.deliver(person(1))).key)
+    assert pauses[0] > wait - 0.05

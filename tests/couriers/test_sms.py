@@ -18,6 +18,7 @@ from aiohttp import web
 from core.courier import Courier, Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from core.model.sms_parts import Coding, coding_of, sms_parts
 from couriers import sms
+from delivery.endpoints.delivery_reports import STATUS_BITS
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.sms import SmsServer
 from sandbox.state import SandboxState
@@ -206,6 +207,24 @@ async def test_without_a_report_address_no_report_is_requested(provider: SmsProv
     await send_one(courier, provider.address(2), report=reports.url)
     await until(lambda: len(reports.calls) == 2)
     assert provider.state.counter("sms", "reports") == 2
+
+
+@pytest.mark.row("D-37")
+@pytest.mark.parametrize(
+    ("fault", "statuses"), [("report_rejected", [16]), ("report_failed", [8, 2]), ("report_buffered", [8, 4, 1])]
+)
+async def test_every_kind_of_report_is_requested(
+    provider: SmsProvider, reports: ReportServer, fault: str, statuses: list[int]
+) -> None:
+    """The gateway sends only the kinds in dlr-mask; without one of them an SMS would stay `sent` for ever."""
+    assert await send_one(await provider.open(), MAGIC_ADDRESSES[fault], report=reports.url) == Sent()
+    await until(lambda: len(reports.calls) == len(statuses))
+    assert reports.statuses() == statuses
+
+
+def test_every_status_that_a_report_can_have_is_requested() -> None:
+    requested = int(sms.sendsms_parameters(message("1", report="http://localhost"), "1")["dlr-mask"])
+    assert {bit for bit, _ in STATUS_BITS} == {bit for bit in (1, 2, 4, 8, 16) if requested & bit}
 
 
 def test_the_escapes_are_added_to_the_report_address() -> None:

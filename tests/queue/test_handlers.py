@@ -1,10 +1,12 @@
 """What handlers return, raise and save, how they are notified, and what becomes of their tasks."""
 
 import asyncio
+import time
 from datetime import timedelta
 
 import pytest
 
+from core.model.backoff import Backoff
 from core.model.states import TaskState
 from core.queue import Attempt, Bury, Done, Failed, Result, Retry, Tube
 from tests.support.servers import on_both_servers
@@ -101,3 +103,48 @@ async def test_a_saved_checkpoint_reaches_the_next_attempt(workshop: Workshop) -
 
     await workshop.start_worker(long)
     assert await workshop.client.call("t", "", SOON) == "half"
+
+
+@pytest.mark.row("K-25", "K-39")
+async def test_the_pause_of_a_retry_counts_from_the_end_of_the_attempt(workshop: Workshop) -> None:
+    """Not from its claim: a long attempt would be repeated without a pause."""
+    pause = 0.4
+    ended: list[float] = []
+    pauses: list[float] = []
+
+    async def slow(attempt: Attempt) -> Result:
+        if ended:
+            pauses.append(time.monotonic() - ended[0])
+            return None
+        started = time.monotonic()
+        await until(lambda: time.monotonic() > started + 2 * pause)
+        ended.append(time.monotonic())
+        return Retry(timedelta(seconds=pause))
+
+    await workshop.start_worker(slow)
+    await workshop.client.call("t", "", SOON)
+    assert pauses[0] > pause - 0.05
+
+
+@pytest.mark.row("K-25")
+async def test_a_changed_backoff_reaches_workers_that_run(stack: Stack, workshop: Workshop) -> None:
+    await workshop.client.tubes.create(Tube("t", backoff=Backoff(HOUR, HOUR)))
+    repeated: list[str] = []
+
+    async def failing_once(attempt: Attempt) -> Result:
+        if attempt.task.attempts == 1:
+            return Retry()
+        repeated.append(attempt.body)
+        return None
+
+    await workshop.start_worker(failing_once)
+    before = await workshop.client.put("t", "before")
+    await until(lambda: _is(stack, before, "waiting"))
+    await workshop.client.tubes.create(Tube("t", backoff=QUICK))
+
+    async def is_repeated() -> bool:
+        await workshop.client.put("t", "after")
+        return bool(repeated)
+
+    await until(is_repeated, within=30, every=0.25)
+    assert set(repeated) == {"after"}

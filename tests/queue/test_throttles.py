@@ -66,3 +66,11 @@ async def test_a_worker_of_a_throttled_account_still_promotes_due_tasks(stack: S
     stack.advance_clock(2 * MINUTE)
     await stack.take(account="ada")
     assert await stack.redis.zcard("queue:{0}:ready:u:default") == 1
+
+
+@pytest.mark.row("D-22")
+async def test_a_short_throttle_of_a_chat_does_not_cut_that_of_the_account_short(stack: Stack) -> None:
+    """All throttles of a tube are in one key: it lives as long as the longest of them."""
+    await stack.queue.throttle("t", "account:ada", MINUTE)
+    await stack.queue.throttle("t", "chat:5", MINUTE / 600)
+    assert await stack.redis.pttl("queue:{0}:waits:t") > 50_000
