@@ -14,8 +14,13 @@ CALLBACK_KINDS = ("exact", "contains")
 NEW_MEMBER_KINDS = ("group", "link", "creator", "initiator", "default")
 """The kinds of triggers of each section, in the order in which they are tried."""
 
-OUTCOMES = ("completed", "failed", "drop")
+OUTCOMES = ("completed", "failed", "unknown", "drop")
 ANY = frozenset(OUTCOMES)
+
+NAMED = {**{outcome: frozenset((outcome,)) for outcome in OUTCOMES}, "failed": frozenset(("failed", "unknown"))}
+"""Word in `chain` or `chain_drop` → the outcomes that it names. `failed` names what is unknown, too: the dialect has no
+`unknown`, and files written for it expect `failed` there (docs/decisions/0077).
+"""
 
 
 class Place(Struct, frozen=True, gc=False):

@@ -1,7 +1,7 @@
 """Runs a bot's scenarios for one recorded event, without Redis and providers: nothing is sent or written (C-89).
 
 Triggers, chains, placeholders, roles and the validator work as they do on the server. Calls to providers are answered
-as if they succeeded; `fail` names types of actions that fail instead.
+as if they succeeded; `fail` names types of actions that fail instead, `unclear` those whose outcome is unknown.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -13,12 +13,12 @@ from scenarios.access import refusal
 from scenarios.actions import installed_actions
 from scenarios.attributes import Prepared, prepare
 from scenarios.bot import Bot
-from scenarios.endings import completed, failed
+from scenarios.endings import completed, failed, unknown
 from scenarios.engine import Effects, Ending, Path, Run, Step, begin, end
 from scenarios.explanation import explain
 from scenarios.message import message
 from scenarios.schema import ActionType
-from scenarios.splicing import splice, unknown
+from scenarios.splicing import splice, unknown_scenario
 from scenarios.triggers import Triggers
 
 SAMPLES: Mapping[str, Any] = {
@@ -58,16 +58,17 @@ class Result:
     warnings: list[str] = field(default_factory=list)
 
 
-def dry_run(bot: Bot, event: Mapping[str, Any], fail: Collection[str] = ()) -> Result:
+def dry_run(bot: Bot, event: Mapping[str, Any], fail: Collection[str] = (), unclear: Collection[str] = ()) -> Result:
     """The actions that this event starts, each with its outcome. The person's state is `user_state` of the event."""
-    return _DryRun(bot, event, fail).result()
+    return _DryRun(bot, event, fail, unclear).result()
 
 
 class _DryRun:
-    def __init__(self, bot: Bot, event: Mapping[str, Any], fail: Collection[str]) -> None:
+    def __init__(self, bot: Bot, event: Mapping[str, Any], fail: Collection[str], unclear: Collection[str]) -> None:
         self._bot = bot
         self._event = event
         self._fail = fail
+        self._unclear = unclear
         self._types = installed_actions().types
         self._sent: dict[Path, Mapping[str, Any]] = {}
         self._warnings: list[str] = []
@@ -86,7 +87,9 @@ class _DryRun:
         triggers = Triggers(self._bot)
         selection = triggers.select(self._event, str(self._event.get("user_state") or ""))
         self._warnings += [*triggers.complaints, *selection.warnings]
-        self._warnings += [unknown(self._bot, name) for name in selection.scenarios if self._bot.find(name) is None]
+        self._warnings += [
+            unknown_scenario(self._bot, name) for name in selection.scenarios if self._bot.find(name) is None
+        ]
         return selection.scenarios
 
     def _noted(self, effects: Effects) -> list[Path]:
@@ -103,6 +106,8 @@ class _DryRun:
         self._warnings += [f"{step.scenario}: {warning}" for warning in prepared.warnings]
         if error := self._obstacle(step, settings):
             return failed(error)
+        if kind.name in self._unclear:
+            return unknown("its outcome is unknown because of --unknown")
         ending = EXECUTORS.get(kind.name, _succeed)(self, step, prepared, kind)
         return replace(ending, returned=prepared.returned.and_then(ending.returned))
 

@@ -14,3 +14,8 @@ def completed(results: Mapping[str, Any] | None = None, from_person: Iterable[st
 def failed(error: str) -> Ending:
     """The action failed; later actions see the error as `{error}`."""
     return Ending(State.FAILED, error=error)
+
+
+def unknown(error: str, results: Mapping[str, Any] | None = None) -> Ending:
+    """It is not known whether the action did what it should; later actions see the error as `{error}`."""
+    return Ending(State.UNKNOWN, Values(results or {}), error)

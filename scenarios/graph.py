@@ -87,7 +87,10 @@ def _id(scenario: Scenario, number: int) -> str:
 
 
 def words(outcomes: frozenset[str]) -> str:
-    return "any" if outcomes == ANY else ", ".join(sorted(outcomes))
+    """The outcomes as an author writes them: `failed` names `unknown`, too."""
+    if outcomes == ANY:
+        return "any"
+    return ", ".join(sorted(outcomes - {"unknown"} if "failed" in outcomes else outcomes))
 
 
 def as_text(bot: Bot, scenario: Scenario) -> str:

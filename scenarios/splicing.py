@@ -16,12 +16,12 @@ def splice(bot: Bot, step: Step, own: Mapping[str, Any]) -> Ending:
     names = [str(name) for name in named] if isinstance(named, list) else [str(named)]
     caller = bot.scenarios.get(step.scenario)
     found = [bot.find(name, caller) for name in names]
-    errors = [unknown(bot, name) for name, one in zip(names, found, strict=True) if one is None]
+    errors = [unknown_scenario(bot, name) for name, one in zip(names, found, strict=True) if one is None]
     inserted = Splice(tuple(one for one in found if one is not None), parallel=isinstance(named, list))
     return Ending(State.FAILED if errors else State.COMPLETED, error="; ".join(errors), splice=inserted)
 
 
-def unknown(bot: Bot, name: str) -> str:
+def unknown_scenario(bot: Bot, name: str) -> str:
     """The complaint about a name that no scenario has, or several."""
     if several := bot.short_names.get(name):
         return f"several scenarios are called {name!r}: {', '.join(several)}"

@@ -104,7 +104,8 @@ def scenario_states_page() -> str:
         + _diagram(actions.NEXT, sorted(actions.OUTCOMES))
         + "\n"
         + _table(("verb", "from", "to", "when"), rows)
-        + "\n`completed`, `failed` and `drop` are final: the outcome that the next `chain` names.\n"
+        + "\n`completed`, `failed`, `unknown` and `drop` are final: the outcome that the next `chain` names."
+        + " There `failed` names `unknown`, too.\n"
         + "\n## What released or dropped an action\n\n"
         + _table(("cause", "meaning"), causes)
     )

@@ -22,6 +22,8 @@ def declare_run(parser: ArgumentParser) -> None:
     parser.add_argument("--update", type=Path, required=True, metavar="FILE", help="an event, one flat JSON object")
     parser.add_argument("--dry", action="store_true", required=True, help="send nothing, write nothing")
     parser.add_argument("--fail", action="append", default=[], metavar="TYPE", help="let actions of this type fail")
+    help_text = "let it be unknown whether actions of this type did what they should"
+    parser.add_argument("--unknown", action="append", default=[], metavar="TYPE", help=help_text)
 
 
 def declare_graph(parser: ArgumentParser) -> None:
@@ -32,7 +34,7 @@ def declare_graph(parser: ArgumentParser) -> None:
 def run_update(arguments: Namespace) -> int:
     """Prints one row per action that the event starts. Warnings are on stderr."""
     event = read_event(arguments.update)
-    result = dry_run(load_bot(arguments.folder), event, arguments.fail)
+    result = dry_run(load_bot(arguments.folder), event, arguments.fail, arguments.unknown)
     for warning in result.warnings:
         print_warning(warning)
     for line in rows_as_json(result.rows) if arguments.json else rows_as_text(result):

@@ -48,6 +48,7 @@ ACTION = ActionType(
     name="send",
     help="Sends a message to the chat of the event, or with `to` to other people.",
     placeholder=True,
+    outcomes=("completed", "failed", "unknown"),
     fields=(
         Field("text", types.TEXT, "The text of the message, in HTML unless `parse_mode` says otherwise."),
         Field("additional_text", types.TEXT, "Appended to the text."),

@@ -6,6 +6,7 @@ A state is the outcome of the previous action, and whether a `chain_drop` has bl
 from collections.abc import Mapping
 
 from scenarios.bot import OUTCOMES, Action, Bot, Scenario
+from scenarios.graph import words
 from scenarios.loader.problem import Problems
 from scenarios.schema import ActionType
 
@@ -52,5 +53,5 @@ def states_after(action: Action, states: frozenset[State], types: Types) -> froz
 
 
 def why(action: Action) -> str:
-    wanted = ", ".join(outcome for outcome in OUTCOMES if outcome in (action.chain or ()))
+    wanted = words(action.chain or frozenset())
     return f"this step never runs: it waits for {wanted}, which the steps before cannot lead to"

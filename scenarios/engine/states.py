@@ -8,12 +8,13 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """The state of an action in a run. The last three are final; they are its outcome."""
+    """The state of an action in a run. The last four are final; they are its outcome."""
 
     PENDING = "pending"
     HOLD = "hold"
     COMPLETED = "completed"
     FAILED = "failed"
+    UNKNOWN = "unknown"
     DROP = "drop"
 
 
@@ -27,13 +28,13 @@ class Cause(StrEnum):
     CUT = "cut"
 
 
-OUTCOMES = frozenset({State.COMPLETED, State.FAILED, State.DROP})
+OUTCOMES = frozenset({State.COMPLETED, State.FAILED, State.UNKNOWN, State.DROP})
 
 NEXT: dict[str, dict[State | None, tuple[State, ...]]] = {
     "create": {None: (State.PENDING, State.HOLD)},
     "release": {State.HOLD: (State.PENDING,)},
     "drop": {State.HOLD: (State.DROP,)},
-    "end": {State.PENDING: (State.COMPLETED, State.FAILED, State.DROP)},
+    "end": {State.PENDING: (State.COMPLETED, State.FAILED, State.UNKNOWN, State.DROP)},
 }
 """For each verb, the states it applies to and those that follow. `None`: the action is not in the run yet."""
 

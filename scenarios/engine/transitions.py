@@ -179,8 +179,8 @@ def _check_move(verb: str, before: State | None, after: State) -> None:
 
 
 def _with_error(ending: Ending) -> Ending:
-    """The ending of a failed action returns its `error` to the chain."""
-    if ending.state is not State.FAILED:
+    """The ending of an action that failed, or may have, returns its `error` to the chain."""
+    if ending.state not in (State.FAILED, State.UNKNOWN):
         return ending
     return replace(ending, returned=ending.returned.and_then(Values({"error": ending.error})))
 

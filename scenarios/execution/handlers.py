@@ -19,7 +19,7 @@ from scenarios.execution.turns import suspension
 from scenarios.execution.versions import Version, Versions
 from scenarios.people import People
 from scenarios.reloading import ActiveBot
-from scenarios.splicing import unknown
+from scenarios.splicing import unknown_scenario
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class Handlers:
         state = await self._people.met(event)
         selection = version.triggers.select(event, state or str(event.get("user_state") or ""))
         missing = [name for name in selection.scenarios if version.bot.find(name) is None]
-        for warning in (*selection.warnings, *(unknown(version.bot, name) for name in missing)):
+        for warning in (*selection.warnings, *(unknown_scenario(version.bot, name) for name in missing)):
             log.warning("event %s: %s", events.identity(event), warning)
         found = (version.bot.find(name) for name in selection.scenarios)
         return [scenario.name for scenario in found if scenario is not None]

@@ -2,7 +2,7 @@
 
 from pathlib import PurePosixPath
 
-from scenarios.bot import ANY, OUTCOMES, Action, Place, Scenario
+from scenarios.bot import ANY, NAMED, OUTCOMES, Action, Place, Scenario
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.loader.suggestion import did_you_mean
@@ -90,8 +90,8 @@ def read_outcomes(reader: Reader, node: Node | None, what: str) -> frozenset[str
 
 def read_outcome(reader: Reader, node: Node, what: str) -> frozenset[str]:
     word = node.text.strip().lower() if isinstance(node, Scalar) else ""
-    if word in OUTCOMES:
-        return frozenset((word,))
+    if word in NAMED:
+        return NAMED[word]
     if word == "any" or (isinstance(node, Scalar) and node.value is True) or word == "true":
         return ANY
     if isinstance(node, Scalar) and node.value is not None:

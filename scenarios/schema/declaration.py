@@ -57,9 +57,14 @@ COMMON_FIELDS = (
     Field(
         "chain",
         types.OUTCOMES,
-        "Wait for the previous action and run only after these outcomes; otherwise this action ends as `drop`.",
+        "Wait for the previous action and run only after these outcomes; otherwise this action ends as `drop`. `failed`"
+        " names `unknown`, too.",
     ),
-    Field("chain_drop", types.OUTCOMES, "If this action ends so, everything chained after it ends as `drop`."),
+    Field(
+        "chain_drop",
+        types.OUTCOMES,
+        "If this action ends so, everything chained after it ends as `drop`. `failed` names `unknown`, too.",
+    ),
     Field("placeholder", types.FLAG, "Whether placeholders are replaced in this action."),
     Field("placeholders", types.FLAG, "The same as `placeholder`."),
     Field("required_role", types.TEXTS, "Only people with one of these roles; for others the action fails."),

@@ -149,7 +149,7 @@ _FILE = {
     "required": ["file"],
 }
 _ATTACHMENT = {"anyOf": [{"type": "string"}, _FILE]}
-_OUTCOME = {"enum": ["completed", "failed", "drop", "any", True, False]}
+_OUTCOME = {"enum": ["completed", "failed", "unknown", "drop", "any", True, False]}
 
 TEXT = Type("a text", _SCALAR, text_complaints)
 TEXTS = Type("a text or a list of texts", _TEXTS, texts_complaints)
@@ -173,7 +173,7 @@ ATTACHMENT = Type(
 FILE = Type("a file", {"type": "string"}, text_complaints)
 SCENARIOS = Type("a scenario's name or a list of names", _TEXTS, texts_complaints)
 OUTCOMES = Type(
-    "completed, failed, drop, a list of them, any or true",
+    "completed, failed, unknown, drop, a list of them, any or true",
     {"anyOf": [_OUTCOME, {"type": "array", "items": _OUTCOME}]},
     nothing,  # the loader reports them
 )

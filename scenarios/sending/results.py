@@ -5,7 +5,7 @@ from typing import Any
 from core.model.history import History, OutcomeRecord
 from core.model.history_key import HistoryKey
 from core.model.states import Status, Verdict
-from scenarios.endings import completed
+from scenarios.endings import completed, unknown
 from scenarios.engine import Ending, State, Values
 
 
@@ -21,7 +21,8 @@ def ending_of_one(key: HistoryKey, outcome: OutcomeRecord) -> Ending:
 
 
 def ending_of(history: History) -> Ending:
-    """The end of a step by the end of its delivery: completed if anyone was reached.
+    """The end of a step by the end of its delivery: completed if anyone was reached; unknown if nobody is known to be
+    reached, but somebody may be.
 
     Results: `delivery_id`, `verdict`, `reached` (how many people), and for one person `last_message_id`.
     """
@@ -33,6 +34,8 @@ def ending_of(history: History) -> Ending:
     }
     if results["reached"]:
         return completed(results)
+    if any(outcome.status is Status.UNKNOWN for outcome in _outcomes(history)):
+        return unknown("it is unknown whether the message was sent", results)
     return Ending(State.FAILED, Values(results), _reason(history))
 
 
@@ -51,10 +54,7 @@ def _message(reference: str) -> dict[str, Any]:
 
 
 def _reason(history: History) -> str:
-    outcomes = _outcomes(history)
-    if any(outcome.status is Status.UNKNOWN for outcome in outcomes):
-        return "it is unknown whether the message was sent"
-    reasons = dict.fromkeys(outcome.reason or str(outcome.status) for outcome in outcomes)
+    reasons = dict.fromkeys(outcome.reason or str(outcome.status) for outcome in _outcomes(history))
     return f"the message was not sent: {', '.join(reasons) or history.verdict}"
 
 

@@ -139,6 +139,54 @@ def test_attributes_become_variables_of_later_steps_and_words_of_a_person_stay_e
     assert texts(bot.play(first_name="<i>{user_id}")) == ["<b>Hi &lt;i&gt;{user_id}</b>"]
 
 
+@pytest.mark.row("C-25")
+@pytest.mark.parametrize(
+    ("chain", "after"),
+    [
+        ("completed", "c"),
+        ("failed", "fu"),
+        ("unknown", "u"),
+        ("[completed, unknown]", "cu"),
+        ("drop", ""),
+        ("true", "cfu"),
+        ("any", "cfu"),
+    ],
+)
+def test_a_chain_tells_unknown_from_failed_and_failed_names_both(bot: Folder, chain: str, after: str) -> None:
+    bot.actions(f"""
+    - {{type: send, text: first}}
+    - {{type: user, user_state: x, chain: {chain}}}
+""")
+    options = {"c": (), "f": ("--fail", "send"), "u": ("--unknown", "send")}
+    ran = [letter for letter, more in options.items() if outcomes(bot.play(*more))[1] == "completed"]
+    assert "".join(ran) == after
+
+
+@pytest.mark.row("C-28")
+@pytest.mark.parametrize(
+    ("chain_drop", "cuts"), [("failed", "fu"), ("unknown", "u"), ("completed", "c"), ("any", "cfu")]
+)
+def test_a_chain_drop_tells_unknown_from_failed(bot: Folder, chain_drop: str, cuts: str) -> None:
+    bot.actions(f"""
+    - {{type: send, text: first, chain_drop: {chain_drop}}}
+    - {{type: user, user_state: x, chain: any}}
+""")
+    options = {"c": (), "f": ("--fail", "send"), "u": ("--unknown", "send")}
+    cut = [letter for letter, more in options.items() if outcomes(bot.play(*more))[1] == "drop"]
+    assert "".join(cut) == cuts
+
+
+def test_an_unknown_outcome_is_explained_and_its_error_can_be_sent(bot: Folder) -> None:
+    bot.actions("""
+    - {type: send, text: first}
+    - {type: request, request_info: "{error}", placeholder: true, chain: unknown}
+""")
+    first, second = bot.play("--unknown", "send")
+    assert first["outcome"] == "unknown"
+    assert "its outcome is unknown because of --unknown" in first["why"]
+    assert second["why"] == "action 1 ended as unknown; the chain is unknown"
+
+
 @pytest.mark.row("C-31")
 @pytest.mark.row("C-58")
 def test_an_authors_value_in_place_of_a_persons_is_not_escaped_and_the_other_way_round(bot: Folder) -> None:

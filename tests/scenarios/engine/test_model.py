@@ -14,7 +14,7 @@ from tests.scenarios.engine.play import action, scenario
 from tests.scenarios.engine.reference import Expected, Planned, read
 from tests.support.hypothesis_settings import SETTINGS
 
-OUTCOMES = ("completed", "failed", "drop")
+OUTCOMES = ("completed", "failed", "unknown", "drop")
 CHAINS = ("", "", *OUTCOMES, "completed failed", "failed drop", "any", "any")
 CHAIN_DROPS = ("", "", "", "", *OUTCOMES, "any")
 

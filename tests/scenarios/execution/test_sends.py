@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
-from core.courier.interface import Rejected
+from core.courier.interface import Rejected, Unknown
 from core.model.content import Attachment, AttachmentType, Button, Content, ParseMode
 from core.model.people import Group, User
 from core.model.quota import Quota
@@ -162,6 +162,27 @@ async def test_nothing_to_send_and_a_refused_message_fail_with_an_error(installa
         "there is nothing to send: no text and no attachment",
         "the message was not sent: blocked",
     ]
+
+
+@pytest.mark.row("C-25")
+async def test_an_author_chooses_what_follows_a_message_of_which_nobody_knows_whether_it_arrived(
+    installation: Installation,
+) -> None:
+    """The step after it was dropped, and no chain could name what had happened."""
+    installation.actions("""
+    - {type: send, text: first}
+    - {type: send, text: "not known to have arrived", chain: completed}
+    - {type: send, text: lost}
+    - {type: send, text: "{error}", chain: [completed, unknown]}
+""")
+    respond, installation.courier.remembers = installation.courier.respond, timedelta(0)
+    installation.courier.respond = lambda message: (
+        Unknown(Reason.CRASHED) if message.text in ("first", "lost") else respond(message)
+    )
+    await installation.start()
+    run = await installation.play()
+    assert states(run) == ["unknown", "drop", "unknown", "completed"]
+    assert installation.texts[-1] == "it is unknown whether the message was sent"
 
 
 @pytest.mark.row("C-48")
