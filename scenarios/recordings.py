@@ -12,6 +12,7 @@ from typing import Any
 
 from core.ai import AiUnavailable
 from core.errors import Invalid, NotFound
+from core.model.inner_files import inner_path
 from scenarios.arguments import text_of
 from scenarios.context import Context
 
@@ -34,8 +35,8 @@ async def recording(context: Context) -> AsyncIterator[Path]:
 
 
 def _local(context: Context, name: str) -> Path:
-    path = (context.folders[0] / name).resolve()
-    if not any(path.is_relative_to(folder.resolve()) for folder in context.folders):
+    path = inner_path(context.folders[0] / name, *context.folders)
+    if path is None:
         raise Invalid("AUDIO_FILE_OUTSIDE", f"{name!r} is outside the bot's folder", "audio_file")
     if not path.is_file():
         raise NotFound("AUDIO_FILE_NOT_FOUND", f"there is no file {name!r} in the bot's folder", "audio_file")

@@ -17,6 +17,7 @@ import msgspec
 from core.errors import SetupError
 from scenarios.bot import Bot
 from scenarios.check import Checked, check
+from scenarios.loader.files import LeadsOut, content, leads_out
 
 log = logging.getLogger(__name__)
 
@@ -106,15 +107,15 @@ def version_of(folder: Path, bot: Bot) -> str:
     digest = blake2b(msgspec.json.encode(bot, order="deterministic"), digest_size=8)
     for path in yaml_files(folder):
         digest.update(str(path.relative_to(folder)).encode(errors="surrogateescape"))
-        digest.update(content_of(path))  # also the order of fields, which the encoding above does not have
+        digest.update(content_of(path, folder))  # also the order of fields, which the encoding above does not have
     return digest.hexdigest()
 
 
-def content_of(path: Path) -> bytes:
+def content_of(path: Path, folder: Path) -> bytes:
     """Nothing for a file that cannot be read, which the check reports."""
     try:
-        return path.read_bytes()
-    except OSError:
+        return content(path, folder)
+    except (LeadsOut, OSError, ValueError, RuntimeError):
         return b""
 
 
@@ -128,4 +129,6 @@ def fingerprint(folder: Path) -> Fingerprint:
 
 def yaml_files(folder: Path) -> list[Path]:
     """The files that are read, sorted."""
-    return sorted(path for path in (*folder.glob("*.yaml"), *(folder / "scenarios").rglob("*.yaml")) if path.is_file())
+    scenarios = folder / "scenarios"
+    below = () if leads_out(scenarios, folder) else scenarios.rglob("*.yaml")
+    return sorted(path for path in (*folder.glob("*.yaml"), *below) if path.is_file())

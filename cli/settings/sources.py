@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import SetupError
+from core.model.yaml_faults import fault_of
 
 PREFIX = "ADA_"
 
@@ -95,7 +96,7 @@ def read_yaml(path: Path, is_required: bool) -> Iterator[tuple[str, str]]:
     try:
         tree = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
-        raise SetupError(f"{path} is not YAML: {error}") from None
+        raise SetupError(f"{path} is not YAML: {fault_of(error)}") from None
     if not isinstance(tree or {}, dict):
         raise SetupError(f"{path} must be a mapping of names to values")
     yield from flatten(tree or {}, PREFIX)

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 import aiohttp
 
 from core.model.content import Attachment
+from core.model.inner_files import has_no_link
 from core.model.public_addresses import guarded_socket, plain_socket
 
 TIME_LIMIT = timedelta(minutes=1)
@@ -58,7 +59,7 @@ class Files:
             await self._session.close()
 
     def _read(self, path: Path) -> LoadedFile:
-        if not path.is_file():
+        if not has_no_link(path) or not path.is_file():
             raise FileNotLoaded("there is no such file")
         try:
             with path.open("rb") as file:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from core.courier.files import label_of
 from core.model.content import Attachment, AttachmentType
+from core.model.inner_files import has_no_link
 
 MAX_GROUP = 10
 _VISUAL = (AttachmentType.PHOTO, AttachmentType.VIDEO)
@@ -31,7 +32,11 @@ def find_files(attachments: Sequence[Attachment], largest: int) -> tuple[list[Fi
 
 def _can_be_sent(attachment: Attachment, largest: int) -> bool:
     path = Path(attachment.path)
-    return not attachment.path or (path.is_file() and os.access(path, os.R_OK) and path.stat().st_size <= largest)
+    return not attachment.path or (_is_readable(path) and path.stat().st_size <= largest)
+
+
+def _is_readable(path: Path) -> bool:
+    return has_no_link(path) and path.is_file() and os.access(path, os.R_OK)
 
 
 def media_groups(files: Sequence[File]) -> list[Sequence[File]]:

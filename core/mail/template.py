@@ -16,6 +16,7 @@ from pathlib import Path
 
 from core.errors import Invalid, SetupError
 from core.mail.message import MailMessage, sender_address
+from core.model.inner_files import inner_path
 
 LOCALES = ("ru", "en")
 PLACEHOLDERS: Mapping[str, frozenset[str]] = {
@@ -71,8 +72,12 @@ def beginning_of(text: str) -> str:
 
 
 def _file(folder: Path | None, name: str) -> Path:
-    own = folder / name if folder is not None else None
-    return own if own is not None and own.is_file() else _BUILT_IN / name
+    """The operator's file, or else ours. Raises SetupError for a link out of the operator's folder."""
+    if folder is None or not (folder / name).is_file():
+        return _BUILT_IN / name
+    if inner_path(folder / name, folder) is None:
+        raise SetupError(f"the mail template {folder / name} is a link out of its folder; it is not followed")
+    return folder / name
 
 
 def _read(file: Path, allowed: frozenset[str]) -> Template:

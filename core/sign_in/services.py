@@ -21,6 +21,7 @@ import yaml
 from msgspec import Meta
 
 from core.errors import Invalid, SetupError
+from core.model.yaml_faults import fault_of
 
 _HERE = ("127.0.0.1", "localhost", "::1")
 _LIBRARY_PERMITS_HTTP = "OAUTHLIB_INSECURE_TRANSPORT"
@@ -47,7 +48,9 @@ def read_services(file: Path, environment: Mapping[str, str] = os.environ) -> Ma
         return checked(msgspec.convert(written or {}, dict[str, Service]))
     except KeyError as missing:
         raise SetupError(f"{file} needs {missing.args[0]}, which is not in the environment") from None
-    except (OSError, yaml.YAMLError, msgspec.ValidationError) as fault:
+    except yaml.YAMLError as fault:
+        raise SetupError(f"{file} is not YAML: {fault_of(fault)}") from None
+    except (OSError, msgspec.ValidationError) as fault:
         raise SetupError(f"{file} cannot be read: {fault}") from None
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from core.model.inner_files import inner_path
 from scenarios.check.references import is_address, names_in
 from scenarios.check.step import Step
 from scenarios.loader.problem import Problems
@@ -34,7 +35,7 @@ def check_file(reader: Reader, name: Scalar, folder: Path) -> None:
     if is_address(name.text) or "\0" in name.text or not (path.suffix or "/" in name.text):
         return
     try:
-        inside = (folder / path).resolve().is_relative_to(folder.resolve())
+        inside = inner_path(folder / path, folder) is not None
         missing = not (folder / path).is_file()
     except (OSError, RuntimeError):  # a name that is too long, or links in a circle
         inside, missing = True, True

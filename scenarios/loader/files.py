@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from core.model.inner_files import inner_path
 from scenarios.bot import Place
 from scenarios.loader.composer import Substitute, compose
 from scenarios.loader.problem import Problems
@@ -37,7 +38,11 @@ class Folder:
 
     def scenario_files(self) -> Iterator[str]:
         """The files below scenarios/ in the order of their names. Other files there are reported."""
-        for path in sorted((self.path / "scenarios").rglob("*")):
+        folder = self.path / "scenarios"
+        if leads_out(folder, self.path):
+            self._report_link("scenarios")
+            return
+        for path in sorted(folder.rglob("*")):
             file = path.relative_to(self.path).as_posix()
             if not file.isprintable():  # also a name that is not UTF-8, which could not be printed
                 self._problems.warning(Place(ascii(file)), "UNKNOWN_FILE", "this file is not read because of its name")
@@ -55,14 +60,19 @@ class Folder:
 
     def _text(self, path: Path, file: str) -> str | None:
         try:
-            return decoded(path)
+            return decoded(path, self.path)
         except UnicodeDecodeError as error:
             before = error.object[: error.start]
             place = Place(file, before.count(b"\n") + 1, error.start - before.rfind(b"\n"))
             self._problems.error(place, "NOT_UTF8", "the file is not UTF-8 from here on; save it as UTF-8")
-        except (OSError, ValueError) as error:
+        except LeadsOut:
+            self._report_link(file)
+        except (OSError, ValueError, RuntimeError) as error:
             self._problems.error(Place(file), "UNREADABLE", f"the file cannot be read: {reason(error)}")
         return None
+
+    def _report_link(self, file: str) -> None:
+        self._problems.error(Place(file), "LEADS_OUT", "this is a link out of the bot's folder; it is not followed")
 
     def _substitute(self, file: str) -> Substitute:
         def substitute(text: str, place: Place) -> str:
@@ -81,13 +91,35 @@ class Folder:
         return found[0]
 
 
-def decoded(path: Path) -> str:
-    """The text of a regular file. Raises UnicodeDecodeError, OSError; ValueError if it is too large or no file."""
-    if not path.is_file() and path.exists():
+class LeadsOut(Exception):
+    """The file is a symbolic link out of the bot's folder."""
+
+
+def decoded(path: Path, folder: Path) -> str:
+    """The text of a regular file. Raises LeadsOut, UnicodeDecodeError, and as `content`."""
+    return content(path, folder).decode("utf-8-sig")
+
+
+def leads_out(path: Path, folder: Path) -> bool:
+    """Whether a path is a link out of the folder, or one that leads nowhere because it is in a circle."""
+    try:
+        return inner_path(path, folder) is None
+    except (OSError, RuntimeError):
+        return True
+
+
+def content(path: Path, folder: Path) -> bytes:
+    """The bytes of a regular file in the bot's folder. Raises LeadsOut, OSError, RuntimeError (links in a circle);
+    ValueError if it is too large or no file.
+    """
+    real = inner_path(path, folder)
+    if real is None:
+        raise LeadsOut
+    if not real.is_file() and real.exists():
         raise ValueError("it is not a regular file")
-    if path.stat().st_size > MAX_BYTES:
+    if real.stat().st_size > MAX_BYTES:
         raise ValueError(f"it is larger than {MAX_BYTES // 1_000_000} MB")
-    return path.read_bytes().decode("utf-8-sig")
+    return real.read_bytes()
 
 
 def reason(error: Exception) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from core.model.content import Attachment, AttachmentType
+from core.model.inner_files import inner_path
 
 LARGEST_FILE = 2_000_000_000
 """Bytes; a file of this size or more is left out. No provider takes it."""
@@ -81,8 +82,8 @@ def _type(kind: str, name: str) -> AttachmentType:
 def _local(name: str, folders: Sequence[Path]) -> Path:
     """The absolute path of a file that may be sent. Raises _LeftOut."""
     try:
-        path = (folders[0] / name).resolve()
-        if not any(path.is_relative_to(folder.resolve()) for folder in folders):
+        path = inner_path(folders[0] / name, *folders)
+        if path is None:
             raise _LeftOut(f"{name!r} is outside the bot's folder; it is not sent")
         if not path.is_file():
             raise _LeftOut(f"there is no file {name!r}; it is not sent")

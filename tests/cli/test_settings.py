@@ -109,6 +109,15 @@ def test_a_settings_file_that_is_not_a_mapping_is_refused(tmp_path: Path, text: 
         loaded(tmp_path)
 
 
+@pytest.mark.parametrize("text", ["bot_token: 'hunter2\nx: 1\n", "bot_token: hunter2: [\n", "bot_token: hunter2\x00"])
+def test_a_mistake_in_the_yaml_file_is_reported_without_its_text(tmp_path: Path, text: str) -> None:
+    """The file may contain secrets, and errors go to logs."""
+    (tmp_path / "settings.yaml").write_text(text)
+    with pytest.raises(SetupError, match=r"settings\.yaml is not YAML: ") as refused:
+        load({}, tmp_path)
+    assert "hunter2" not in str(refused.value)
+
+
 def test_off_in_the_yaml_file_is_text_and_not_a_boolean(tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").write_text("quiet_hours: off\n")
     assert loaded(tmp_path).settings.quiet_hours is None

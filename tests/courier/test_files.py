@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.courier import Attachment, AttachmentType, FileNotLoaded, Files, file_name, label_of
+from core.courier import Attachment, AttachmentType, FileNotLoaded, Files, file_name, find_files, label_of
 from tests.couriers.file_server import PICTURE, FileServer, file_server
 
 PHOTO = AttachmentType.PHOTO
@@ -35,6 +35,21 @@ async def test_a_file_that_is_missing_or_too_large_is_not_loaded(files: Files, t
     (tmp_path / "large.bin").write_bytes(bytes(2**20 + 1))
     with pytest.raises(FileNotLoaded):
         await files.load(Attachment(PHOTO, path=str(tmp_path / name)))
+
+
+async def test_a_file_in_whose_place_a_link_was_put_meanwhile_is_not_sent(files: Files, tmp_path: Path) -> None:
+    """The file was checked when the message was ordered, which may be days ago."""
+    (tmp_path / "secrets").write_text("hunter2")
+    (tmp_path / "bot").mkdir()
+    (tmp_path / "bot" / "menu.png").symlink_to(tmp_path / "secrets")
+    (tmp_path / "folder").symlink_to(tmp_path / "bot")
+    (tmp_path / "bot" / "real.png").write_bytes(PICTURE)
+    for name in ("bot/menu.png", "folder/real.png"):
+        attachment = Attachment(PHOTO, path=str(tmp_path / name))
+        with pytest.raises(FileNotLoaded):
+            await files.load(attachment)
+        assert find_files([attachment], 2**20)[0] == []
+    assert find_files([Attachment(PHOTO, path=str(tmp_path / "bot" / "real.png"))], 2**20)[1] == []
 
 
 @pytest.mark.parametrize("path", ["/menu.png", "/moved"])

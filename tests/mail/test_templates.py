@@ -79,6 +79,15 @@ def test_a_missing_folder_is_a_setup_error(tmp_path: Path) -> None:
         Templates(tmp_path / "missing")
 
 
+def test_a_link_out_of_the_folder_is_not_followed_and_nothing_of_its_file_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "secrets").write_text("hunter2")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "message.en.txt").symlink_to("../secrets")
+    with pytest.raises(SetupError, match="is not followed") as refused:
+        Templates(tmp_path / "own")
+    assert "hunter2" not in str(refused.value)
+
+
 def test_a_value_cannot_add_a_header_through_the_subject() -> None:
     with pytest.raises(Invalid, match="line breaks"):
         Templates().message("link-code", "ru", "anna@example.org", **{**VALUES, "channel": "x\r\nBcc: eve@x.org"})

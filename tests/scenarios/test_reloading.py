@@ -111,6 +111,15 @@ def test_the_version_is_that_of_the_files_wherever_they_are(folder: Path, tmp_pa
     assert ActiveBot(folder).version != ActiveBot(copy).version, "the order of fields may matter"
 
 
+def test_the_version_says_nothing_of_a_file_to_which_a_link_leads_out(folder: Path, tmp_path: Path) -> None:
+    (folder / "scenarios" / "link.yaml").symlink_to(tmp_path / "secrets")
+    versions = set()
+    for secret in ("one", "another"):
+        (tmp_path / "secrets").write_text(secret)
+        versions.add(ActiveBot(folder).version)
+    assert len(versions) == 1
+
+
 def test_there_must_be_a_folder(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="is not a folder"):
         ActiveBot(tmp_path / "missing")

@@ -252,5 +252,9 @@ def test_services_are_read_from_a_file_with_variables(tmp_path: Path) -> None:
     file.write_text("vacancies: {token_url: 'https://t'}")
     with pytest.raises(SetupError, match="authorize_url"):
         read_services(file, {})
+    file.write_text("vacancies: {client_secret: '${S}', token_url: [}")
+    with pytest.raises(SetupError, match="is not YAML: ") as refused:
+        read_services(file, {"S": "hidden"})
+    assert "hidden" not in str(refused.value)
     with pytest.raises(SetupError):
         read_services(tmp_path / "missing.yaml")

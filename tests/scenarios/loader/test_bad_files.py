@@ -103,6 +103,38 @@ def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("file", ["scenarios/stolen.yaml", "triggers.yaml", "bot.yaml", "settings.yaml"])
+def test_a_link_out_of_the_folder_is_not_followed_and_nothing_of_its_file_is_shown(tmp_path: Path, file: str) -> None:
+    (tmp_path / "secrets").write_text("password: [hunter2\n")
+    folder = write(tmp_path / "bot", {"scenarios/good.yaml": GOOD})
+    (folder / file).symlink_to("../" * file.count("/") + "../secrets")
+    result = loaded(folder, {})
+    assert found(result) == [(file, 1, 1, "LEADS_OUT")]
+    assert "hunter2" not in str(result.problems)
+
+
+def test_a_folder_that_is_a_link_out_of_the_bots_folder_is_not_followed(tmp_path: Path) -> None:
+    write(tmp_path / "elsewhere", {"stolen.yaml": "password: [hunter2\n"})
+    folder = tmp_path / "bot"
+    folder.mkdir()
+    (folder / "scenarios").symlink_to(tmp_path / "elsewhere")
+    assert ("scenarios", 1, 1, "LEADS_OUT") in found(loaded(folder, {}))
+    assert "stolen" not in str(loaded(folder, {}).problems)
+
+
+def test_links_within_the_folder_and_to_the_folder_are_followed(tmp_path: Path) -> None:
+    folder = write(tmp_path / "versions" / "2", {"scenarios/good.yaml": GOOD})
+    (folder / "scenarios" / "same.yaml").symlink_to("good.yaml")
+    (tmp_path / "bot").symlink_to(folder)
+    assert {"good.start", "same.start"} <= set(loaded(tmp_path / "bot", {}).bot.scenarios)
+
+
+def test_links_in_a_circle_are_a_problem(tmp_path: Path) -> None:
+    write(tmp_path, {"scenarios/good.yaml": GOOD})
+    (tmp_path / "bot.yaml").symlink_to("bot.yaml")
+    assert found(loaded(tmp_path, {})) == [("bot.yaml", 1, 1, "UNREADABLE")]
+
+
 def test_a_name_that_cannot_be_printed_is_a_warning(tmp_path: Path) -> None:
     write(tmp_path, {"scenarios/good.yaml": GOOD})
     Path(os.fsdecode(bytes(tmp_path / "scenarios") + b"/\xff.yaml")).write_text(GOOD)
