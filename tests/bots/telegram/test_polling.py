@@ -1,6 +1,7 @@
 """Polling: one process polls, a standby takes over; what Telegram repeats is answered once; faults are waited out."""
 
 import logging
+import time
 
 import pytest
 from aiohttp import web
@@ -36,7 +37,7 @@ async def test_an_update_that_was_put_and_not_confirmed_is_answered_once(idle_sc
         await stays(lambda: len(school.texts()) == 2)
 
 
-@pytest.mark.parametrize("fault", ["409", "502"])
+@pytest.mark.parametrize("fault", ["502"])
 async def test_a_fault_of_the_bot_api_is_waited_out(
     idle_school: School, fault: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -47,6 +48,16 @@ async def test_a_fault_of_the_bot_api_is_waited_out(
     async with school.running():
         await school.shows(english("help_teacher"))
     assert school.bot_api.server.token not in caplog.text
+
+
+async def test_after_a_conflict_it_polls_again_in_two_seconds(school: School, caplog: pytest.LogCaptureFixture) -> None:
+    """At once, two programs would end each other's polls without end."""
+    await until(lambda: school.bot_api.state.counter("telegram-bot", "getUpdates") >= 2)
+    began = time.monotonic()
+    await school.bot_api.bot.get_updates(timeout=0)  # the other program
+    await school.answer("/help")
+    assert "another program polls as this bot" in caplog.text
+    assert time.monotonic() - began >= 2
 
 
 async def test_a_429_is_waited_out_and_the_answer_is_sent_once(school: School) -> None:
