@@ -177,7 +177,7 @@ async def test_a_lane_goes_on_at_once_with_and_without_events(stack: Stack, work
     await stack.redis.config_set("notify-keyspace-events", flags)
     await workshop.client.put_many("t", [NewTask(str(n), lane="lane") for n in range(1000)])
     await workshop.start_worker(handler, max_sleep=timedelta(minutes=1))
-    await until(lambda: len(done) == 1000, within=20)
+    await until(lambda: len(done) == 1000, within=60)
     assert done == [str(n) for n in range(1000)]
 
 
