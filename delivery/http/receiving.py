@@ -88,6 +88,8 @@ class Unpacker:
     def feed(self, packed: bytes) -> Iterator[bytes]:
         """The pieces of what `packed` completes. Raises `Refused` BODY_MALFORMED."""
         while packed:
+            if self._gzip.eof:  # zlib leaves what follows the end where it is, for ever
+                raise _not_gzip()
             try:
                 piece = self._gzip.decompress(packed, _PIECE)
             except zlib.error:

@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from core.admission.api_keys import ApiKeys
+from core.admission.scopes import SCOPES
 from core.errors import Invalid, NotFound
+from core.redis.keys import KEYS
 from core.redis.store import Store
 from tests.support.stack import Stack
 from tests.support.waiting import until
@@ -70,3 +72,26 @@ async def test_a_revoked_key_is_unknown_at_once_in_the_process_that_revokes_it(
     assert await keys.find(secret) == key
     await keys.revoke(key.id)
     assert await keys.find(secret) is None
+
+
+async def test_a_new_key_is_known_at_once_in_the_process_that_makes_it(stack: Stack) -> None:
+    keys = ApiKeys(stack.store)
+    assert await keys.find("chosen by the operator") is None
+    made, _ = await keys.create("one", ["send"], secret="chosen by the operator")
+    assert await keys.find("chosen by the operator") == made
+
+
+async def test_the_first_key_is_made_once_however_often_a_process_starts(stack: Stack) -> None:
+    made = await ApiKeys(stack.store).ensure("ada_first")
+    assert await ApiKeys(stack.store).ensure("ada_first") == made
+    assert (await ApiKeys(stack.store).list(), made.scopes) == ([made], SCOPES)
+
+
+async def test_keys_are_listed_from_the_oldest_to_the_newest_in_whatever_order_they_are_stored(stack: Stack) -> None:
+    keys = ApiKeys(stack.store)
+    made = [(await keys.create(f"key {number}", ["read"]))[0] for number in range(12)]
+    index = KEYS["accesses"].at(0)
+    oldest = await stack.redis.hget(index, made[0].id)
+    await stack.redis.hdel(index, made[0].id)
+    await stack.redis.hset(index, made[0].id, oldest)
+    assert await keys.list() == made

@@ -270,3 +270,11 @@ def test_a_token_bucket_refills_with_time_up_to_its_burst() -> None:
     assert limiter.take("a", 0.1) == 0.0
     assert [limiter.take("a", 100.0), limiter.take("a", 100.0)] == [0.0, 0.0]
     assert limiter.take("a", 100.0) > 0
+
+
+def test_a_refused_request_takes_no_token_and_each_key_has_a_bucket_of_its_own() -> None:
+    limiter = RateLimiter(rate=1, burst=1)
+    assert limiter.take("a", 0.0) == 0.0
+    assert [limiter.take("a", at) for at in (0.25, 0.5, 0.75)] == pytest.approx([0.75, 0.5, 0.25])
+    assert [limiter.take("b", 0.75), limiter.take("a", 1.0)] == [0.0, 0.0]
+    assert limiter.take("b", 1.0) == pytest.approx(0.75)

@@ -89,6 +89,18 @@ async def test_a_line_may_have_its_own_idempotency_key(api: Api) -> None:
     assert bad[0]["code"] == "IDEMPOTENCY_KEY_MALFORMED"
 
 
+@pytest.mark.row("D-39")
+@pytest.mark.parametrize("own_keys", [False, True])
+async def test_a_repeat_may_end_its_lines_otherwise(api: Api, own_keys: bool) -> None:
+    """A file that was edited on Windows, or read by another library, is the same request."""
+    keys = [{"idempotency_key": f"line {n}"} if own_keys else {} for n in range(12)]
+    body = ndjson(*(delivery_body(text=str(n), deliver_at=LATER, **key) for n, key in enumerate(keys)))
+    first = await bulk(api, body, **{"Idempotency-Key": "monday"})
+    again = await bulk(api, body.replace(b"\n", b" \r\n"), **{"Idempotency-Key": "monday"})
+    assert [one["id"] for one in again] == [one["id"] for one in first]
+    assert {one["replayed"] for one in again} == {True}
+
+
 async def test_response_lines_arrive_while_the_request_is_still_sent(api: Api) -> None:
     first_is_answered = asyncio.Event()
 

@@ -164,7 +164,7 @@ class TestInProgress:
             again = await api.call("POST", "/v1/history-keys", body, headers=KEY)
             return again.code == "IDEMPOTENCY_IN_PROGRESS"
 
-        await stays(is_in_progress, during=2, every=0.1)
+        await stays(is_in_progress, during=3, every=0.1)  # one renewal alone lasts for two seconds
         slow.proceed.set()
 
         async def is_stored() -> bool:

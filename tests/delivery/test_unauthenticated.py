@@ -217,6 +217,19 @@ def test_after_the_window_a_log_line_reports_how_many_were_left_out(caplog: pyte
 
 
 @pytest.mark.row("D-27")
+def test_a_flood_of_one_log_line_leaves_no_other_out(caplog: pytest.LogCaptureFixture) -> None:
+    limit, log = LogLimit(count=2), logging.getLogger("test.limited")
+    log.addFilter(limit)
+    try:
+        for _ in range(5):
+            log.warning("a flood")
+            log.warning("another line")
+    finally:
+        log.removeFilter(limit)
+    assert caplog.messages == ["a flood", "another line"] * 2
+
+
+@pytest.mark.row("D-27")
 async def test_a_large_refused_body_does_not_stop_the_others(api: Api) -> None:
     """Its errors are searched for in a thread, and the search ends after a number of errors."""
     people = [{"id": number, "contacts": {"telegram": str(number)}, "name": "n" * 30} for number in range(9_999)]

@@ -15,6 +15,7 @@ from core.model.delivery import Accepted, Sender
 from core.model.history_key import HistoryKey, shard_of_sender
 from core.model.people import User
 from core.model.quota import NO_QUOTA, Quota, QuotaState
+from core.redis.keys import KEYS
 from core.sending import Rules
 from tests.sending.conftest import ADMIN, DAY, LATER, SEND_ONLY, TRAINER, Office, order
 from tests.sending.racing_senders import QUOTA
@@ -58,6 +59,51 @@ async def test_the_window_slides_the_first_delivery_leaves_it_first(office: Offi
     assert (await office.sending.quota(TENANT, "42")).used == 3
     await send(office)
     assert timedelta(0) <= 6 * HOUR - (await refused(office)).retry_after < timedelta(seconds=10)
+
+
+def is_about(found: timedelta | None, wanted: timedelta) -> bool:
+    """Whether the time is the wanted one, less the seconds that the test takes."""
+    return found is not None and timedelta(0) <= wanted - found < timedelta(seconds=30)
+
+
+@pytest.mark.row("D-09", "D-10")
+async def test_every_send_says_when_the_oldest_one_leaves_the_window(office: Office) -> None:
+    for left in (24, 18, 12, 6):
+        quota = (await send(office)).quota
+        assert quota
+        assert is_about(quota.resets_in, left * HOUR)
+        assert is_about((await office.sending.quota(TENANT, 42)).resets_in, left * HOUR)
+        office.stack.advance_clock(6 * HOUR)
+    quota = (await send(office)).quota  # the first one has left
+    assert quota
+    assert (quota.used, is_about(quota.resets_in, 6 * HOUR)) == (4, True)
+
+
+@pytest.mark.row("D-09")
+async def test_a_quota_that_was_lowered_waits_until_enough_deliveries_have_left(office: Office) -> None:
+    for _ in range(4):
+        await send(office)
+        office.stack.advance_clock(HOUR)
+    lowered = office.process(office.stack.store, Rules({"trainer": Quota(2, DAY)}))
+    with pytest.raises(QuotaExceeded) as refusal:
+        await lowered.send(order(sender=TRAINER, deliver_at=LATER), ADMIN)
+    assert is_about(refusal.value.retry_after, 22 * HOUR)  # the third of four, which was sent two hours ago
+    office.stack.advance_clock(22 * HOUR)
+    accepted = await lowered.send(order(sender=TRAINER, deliver_at=LATER), ADMIN)
+    assert accepted.quota
+    assert accepted.quota.used == 2
+
+
+@pytest.mark.row("D-09")
+async def test_sends_outside_the_window_are_not_kept_and_the_last_one_is_until_it_leaves(office: Office) -> None:
+    key = KEYS["quota"].at(shard_of_sender(42, office.stack.store.shards), TENANT, "42")
+    for hours in (18, 12, 0):
+        await send(office)
+        await office.stack.redis.pexpire(key, 1000)
+        office.stack.advance_clock(hours * HOUR)
+    await send(office)
+    assert await office.stack.redis.zcard(key) == 3
+    assert is_about(timedelta(milliseconds=await office.stack.redis.pttl(key)), DAY)
 
 
 @pytest.mark.row("D-09")
