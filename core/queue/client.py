@@ -152,14 +152,14 @@ class QueueClient:
         lease: timedelta = _DEFAULTS.lease,
         max_sleep: timedelta = _DEFAULTS.max_sleep,
         max_runtime: timedelta = _DEFAULTS.max_runtime,
+        extends_blocked: bool = _DEFAULTS.extends_blocked,
     ) -> Worker:
         """Return a worker to `run()` and to `stop()`. It runs at most `concurrency` handlers at once and claims no task
-        without a free one. A task whose handler runs longer than `max_runtime` goes to another worker.
+        without a free one. A task whose handler runs longer than `max_runtime` goes to another worker, and so do all
+        tasks if a handler blocks the event loop for longer than `lease`, unless `extends_blocked`.
         """
         executor = Executor(self.queue, self.tubes, tube, handler, lease)
-        options = WorkerOptions(
-            lease, max_sleep, max_tasks=concurrency, max_entries=concurrency, max_runtime=max_runtime
-        )
+        options = WorkerOptions(lease, max_sleep, concurrency, concurrency, max_runtime, extends_blocked)
         worker = Worker(self._store, tube, executor.execute, options=options, on_extension=executor.on_extension)
         executor.is_stopping, executor.lease_end = lambda: worker.stopping, worker.lease_end
         return worker

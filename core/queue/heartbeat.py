@@ -2,7 +2,9 @@
 (K-39).
 
 A lease is extended three times before it would end, until the task has run for `max_runtime`: its handler is then
-taken to hang, and the lease runs out (K-04). Used by `core.queue.worker`; calls `lua/queue/extend.lua`.
+taken to hang, and the lease runs out (K-04). With `extends_blocked` False no lease is extended while the event loop
+does not answer; if that takes as long as a lease, all of them count as lost, even if no other worker has come yet
+(docs/decisions/0071). Used by `core.queue.worker`; calls `lua/queue/extend.lua`.
 """
 
 import asyncio
@@ -29,6 +31,8 @@ log = logging.getLogger(__name__)
 # How often a lease is extended before it would end.
 _EXTENSIONS = 3
 _SOCKET_TIMEOUT = 5.0
+# How often a thread that waits for a blocked event loop looks whether the worker has ended, in seconds.
+_PATIENCE = 1.0
 
 OnExtension = Callable[[Task, Extension], None]
 
@@ -46,12 +50,19 @@ class Heartbeat:
     """`on_extension` is called in the event loop for each task that was cancelled or whose lease was lost."""
 
     def __init__(
-        self, store: Store, lease: timedelta, max_runtime: timedelta, on_extension: OnExtension | None = None
+        self,
+        store: Store,
+        lease: timedelta,
+        max_runtime: timedelta,
+        on_extension: OnExtension | None = None,
+        *,
+        extends_blocked: bool = True,
     ) -> None:
         self._store = store
         self._lease = lease.total_seconds()
         self._max_runtime = max_runtime.total_seconds()
         self._on_extension = on_extension
+        self._extends_blocked = extends_blocked
         self._leases: dict[tuple[int, str], _Lease] = {}
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -83,11 +94,35 @@ class Heartbeat:
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         client = _client(self._store)
         while not self._stopped.wait(self._lease / _EXTENSIONS):
+            if not self._extends_blocked and not self._answers(loop):
+                self._lose_all(loop)
+                continue
             try:
                 self._extend_all(client, loop)
             except RedisError as fault:
                 log.warning("leases not extended, next try in %.1f s: %s", self._lease / _EXTENSIONS, fault)
         client.close()
+
+    def _answers(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Wait until the event loop answers. Returns whether it did so within a lease."""
+        answered, asked = threading.Event(), time.monotonic()
+        loop.call_soon_threadsafe(answered.set)
+        while not answered.wait(_PATIENCE):
+            if self._stopped.is_set():
+                return True
+        return time.monotonic() - asked < self._lease
+
+    def _lose_all(self, loop: asyncio.AbstractEventLoop) -> None:
+        log.warning("the event loop was blocked for longer than a lease: its tasks go to other workers")
+        now = time.monotonic()
+        for lease in [lease for lease in list(self._leases.values()) if lease.end <= now]:
+            self._report(lease.task, Extension(False), loop)
+
+    def _report(self, task: Task, result: Extension, loop: asyncio.AbstractEventLoop) -> None:
+        if self._on_extension and (result.cancelled or not result.lease_valid) and not self._stopped.is_set():
+            loop.call_soon_threadsafe(self._on_extension, task, result)
+        if not result.lease_valid:
+            self.remove(task)
 
     def _extend_all(self, client: "redis.Redis", loop: asyncio.AbstractEventLoop) -> None:
         tasks = self._old_enough()
@@ -98,12 +133,9 @@ class Heartbeat:
             if isinstance(reply, RedisError):
                 raise reply
             result = extension(reply)
-            if self._on_extension and (result.cancelled or not result.lease_valid) and not self._stopped.is_set():
-                loop.call_soon_threadsafe(self._on_extension, task, result)
+            self._report(task, result, loop)
             if result.lease_valid:
                 self._note(task, end)
-            else:
-                self.remove(task)
 
     def _note(self, task: Task, end: float) -> None:
         """The task may have ended meanwhile: then there is nothing to note."""

@@ -52,7 +52,8 @@ _RETRY_CLAIM = 1.0
 class WorkerOptions:
     """`lease`: how long a task stays taken without an extension. `max_sleep`: the longest time between two claims.
     `max_tasks`, `max_entries`: how many are in progress at once. `max_runtime`: a handler that runs longer is taken to
-    hang, and its task goes to another worker.
+    hang, and its task goes to another worker. `extends_blocked`: whether leases are also extended while a handler
+    blocks the event loop.
     """
 
     lease: timedelta = timedelta(seconds=30)
@@ -60,6 +61,7 @@ class WorkerOptions:
     max_tasks: int = 64
     max_entries: int = 64
     max_runtime: timedelta = timedelta(hours=1)
+    extends_blocked: bool = True
 
 
 # A claimed task: its shard and token.
@@ -95,7 +97,9 @@ class Worker:
         # Half of what fits, so that the server works on one half while the handlers work on the other.
         self._page = max(1, min(_PAGE, options.max_tasks // 2))
         self._settles: Batcher[int, tuple[Task, Settlement], Settled] = Batcher(self._settle_page, self._page)
-        self._heartbeat = Heartbeat(store, options.lease, options.max_runtime, on_extension)
+        self._heartbeat = Heartbeat(
+            store, options.lease, options.max_runtime, on_extension, extends_blocked=options.extends_blocked
+        )
         self.owner = f"{tube}-{secrets.token_hex(4)}"
         self._running: set[asyncio.Task[Settled | None]] = set()
         self._open_entries: dict[LeaseId, int] = {}  # by task in progress

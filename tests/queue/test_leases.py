@@ -1,12 +1,14 @@
 """Only the token of the last claim changes a task; a lease that is not extended ends."""
 
 import asyncio
+import time
 from datetime import timedelta
 
 import pytest
 
 from core.errors import Conflict, NotFound
 from core.queue import Claim, Settlement, SettleResult, Task, Worker, WorkerOptions
+from core.queue.heartbeat import Heartbeat
 from tests.support.audited import dump
 from tests.support.servers import on_both_servers
 from tests.support.stack import FLOOR, HOUR, LEASE, Stack
@@ -245,3 +247,31 @@ async def test_a_handler_that_raises_leaves_its_task_to_the_lease_and_the_worker
     (logged,) = [record for record in caplog.records if record.exc_info]
     assert "left to its lease" in logged.message
     assert isinstance((logged.exc_info or [None, None])[1], ZeroDivisionError)
+
+
+@pytest.mark.row("K-39")
+@pytest.mark.parametrize("extends_blocked", [True, False])
+async def test_a_lease_is_extended_while_the_event_loop_is_blocked_only_if_the_worker_wants_it(
+    stack: Stack, extends_blocked: bool
+) -> None:
+    """A lease that ended while the loop was blocked is not extended afterwards, even if no other worker came."""
+    lost: list[str] = []
+    lease = timedelta(seconds=1)
+    heartbeat = Heartbeat(
+        stack.store, lease, HOUR, lambda task, extension: lost.append(task.id), extends_blocked=extends_blocked
+    )
+    await stack.queue.put("t", "a")
+    (task,) = await stack.take(lease=lease)
+    heartbeat.add(task, time.monotonic())
+    heartbeat.start()
+    try:
+        await asyncio.to_thread(lambda: None)
+        time.sleep(3)  # noqa: ASYNC251 - the handler that blocks
+        if extends_blocked:
+            assert heartbeat.lease_end(task) > time.monotonic() - 1
+            assert lost == []
+        else:
+            await until(lambda: lost == [task.id])
+            assert heartbeat.lease_end(task) == 0
+    finally:
+        heartbeat.stop()
