@@ -10,13 +10,14 @@ from core.jobs import Actor, DailyWindow, Schedule
 from jobs.iteration import Iteration
 from jobs.job import Job
 from jobs.registry import Registry
-from jobs.signals import Finished, NotDone, Pause, Unclear, UnitFailed
+from jobs.signals import Finished, Found, NotDone, Pause, Unclear, UnitFailed
 from jobs.worker import JobWorker
 
 __all__ = [
     "Actor",
     "DailyWindow",
     "Finished",
+    "Found",
     "Iteration",
     "Job",
     "JobWorker",

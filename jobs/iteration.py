@@ -1,113 +1,116 @@
 """One iteration of a job, as its code sees it: stored results, units, effects, the live log.
 
-Guarantees: a result that was stored is returned again and not computed again; a unit that was recorded is never begun
-again, in this iteration and in later ones; only the attempt that holds the job writes. After each unit, and each step,
-the state of the job is known from the same script that has stored the result (U-11).
+Guarantees: a result that was stored is returned again and not computed again, and is the same as at the first run; a
+unit that was recorded is never begun again, in this iteration and in later ones; only the attempt that holds the job
+writes. Before each unit and effect, and after each step, the state of the job is known (U-11).
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import msgspec
 
 from core.ai import Prompt
-from core.errors import Invalid
-from core.jobs.record import StoredJob
-from core.jobs.states import JobState
-from core.jobs.storage import JobStorage
+from core.jobs.units import UnitRecord, UnitStatus
+from core.model.clock import to_ms
+from jobs.effects import UNIT, Call, Effect, Effects, Exists
+from jobs.guard import Guard
+from jobs.names import Names
 from jobs.outside import Outside
-from jobs.signals import Interrupted, Lost, NotDone, Unclear, UnitFailed
-
-LARGEST_RESULT = 1024 * 1024
-"""Bytes of JSON of one stored result."""
+from jobs.results import returned_form, stored_form
+from jobs.signals import Unclear, UnitFailed
 
 _PAGE = 500
 
 Item = TypeVar("Item")
-Call = Callable[..., Awaitable[Any]]
-
-
-class UnitRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is stored of a unit or an effect. `status`: begun, done, failed or unknown."""
-
-    status: str
-    result: Any = None
-    reason: str = ""
 
 
 class Iteration:
-    """`number` counts from 0. `lease`: how long this attempt holds the job without a sign of life."""
+    """`number` counts from 0."""
 
-    def __init__(
-        self,
-        storage: JobStorage,
-        job: StoredJob,
-        holder: str,
-        steps: Mapping[str, str],
-        is_stopping: Callable[[], bool],
-        holds_lease: Callable[[], bool],
-        outside: Outside,
-    ) -> None:
-        self.user = job.id.user
-        self.tenant = job.id.tenant
-        self.number = job.record.iteration
-        self.parameters: Mapping[str, Any] = job.record.parameters
-        self._storage = storage
-        self._job = job
-        self._holder = holder
+    def __init__(self, guard: Guard, steps: Mapping[str, str], outside: Outside, now: Callable[[], datetime]) -> None:
+        self._job = guard.job
+        self.user = self._job.id.user
+        self.tenant = self._job.id.tenant
+        self.number = self._job.record.iteration
+        self.parameters: Mapping[str, Any] = self._job.record.parameters
+        self._guard = guard
         self._steps = steps
-        self._is_stopping = is_stopping
-        self._holds_lease = holds_lease
         self._outside = outside
+        self._now = now
+        self._names = Names()
+        self._effects = Effects(guard, now)
 
-    async def step(self, name: str, call: Call, *arguments: Any) -> Any:
+    async def step(self, name: str, call: Call, *arguments: Any, returns: Any = Any) -> Any:
         """The result of `call(*arguments)`, stored under `name`: a repeated iteration gets it without a call.
 
-        Results are what JSON has. Raises what the call raises; Invalid RESULT_TOO_LARGE.
+        A result is what JSON makes of it, also at the first run: a tuple is a list, a dataclass a dict, a datetime a
+        text. `returns`: a type to which that is converted. Raises what the call raises; Invalid RESULT_NOT_JSON,
+        RESULT_TOO_LARGE, RESULT_OF_OTHER_TYPE, NAME_USED_TWICE, NAME_MALFORMED.
         """
-        if name in self._steps:
-            return msgspec.json.decode(self._steps[name])
-        result = await call(*arguments)
-        await self._write("step", name, _encoded(name, result))
-        return result
+        with self._names.used("step", name):
+            if name in self._steps:
+                return returned_form(name, msgspec.Raw(self._steps[name].encode()), returns)
+            self._guard.check()
+            stored = stored_form(name, await call(*arguments))
+            result = returned_form(name, stored, returns)
+            await self._write("step", name, bytes(stored).decode())
+            return result
 
     async def each(
-        self, items: Iterable[Item], handle: Callable[[Item], Awaitable[Any]], *, key: Callable[[Item], Any]
+        self,
+        items: Iterable[Item],
+        handle: Callable[[Item], Awaitable[Any]],
+        *,
+        key: Callable[[Item], Any],
+        name: str = "",
     ) -> int:
         """Handle the items one by one, those that are not recorded yet. Returns how many were handled now.
 
-        `key`: what names an item for ever. A handler that raises UnitFailed or Unclear records that, also in the live
-        log; anything else ends the iteration, which is tried again. The live log says how many were handled before.
+        `key`: what names an item for ever, among those of an `each` of this `name`. A handler that raises UnitFailed or
+        Unclear records that, also in the live log; anything else ends the iteration, which is tried again. The live log
+        says how many were handled before. Raises Invalid NAME_USED_TWICE if another handler has the name;
+        NAME_MALFORMED.
         """
-        named, handled = _named(items, key), 0
+        self._names.handles(name, handle)
+        named, handled = _named(items, key, name), 0
         for page in _pages(named):
-            known = await self._storage.units(self._job.id, [name for name, _ in page])
-            for (name, item), recorded in zip(page, known, strict=True):
+            known = await self._guard.units([unit for unit, _ in page])
+            self._guard.check(await self._guard.write(""))
+            for (unit, item), recorded in zip(page, known, strict=True):
                 if recorded is None:
-                    record = await _handled(handle, item)
-                    await self._write("unit", name, _encoded(name, record), _line_of(name, record))
+                    self._guard.check()
+                    await self._handle(unit, handle, item)
                     handled += 1
         if skipped := len(named) - handled:
             await self.log(f"{skipped} of {len(named)} items were handled before, and skipped")
         return handled
 
     async def effect(
-        self, name: str, call: Call, *arguments: Any, exists: Callable[[], Awaitable[bool | None]] | None = None
+        self,
+        name: str,
+        call: Call,
+        *arguments: Any,
+        exists: Exists | None = None,
+        per_iteration: bool = False,
+        idempotent_for: timedelta | None = None,
+        returns: Any = Any,
     ) -> Any:
-        """Do something outside once: the intent is stored before the call, its result after it.
+        """Do something outside once, for ever, or `per_iteration`: the intent is stored before the call, its result
+        after it. It begins only while the job runs and the process is not stopping.
 
-        After a crash between the two, `exists` asks the service: True, it took place; False, it is done now; None, or
-        no `exists`: raises Unclear, now and in every repetition. A call that raises NotDone leaves no intent.
+        `idempotent_for`: so long the service remembers the keyword argument `idempotency_key` of the call, and does
+        nothing at a second call with it. After a crash between intent and result, or if the call raises, the call is
+        repeated with the same key in this time. Otherwise `exists` asks the service: True or Found, it took place;
+        False, it is done now; None, or no `exists`: raises Unclear, now and in every repetition, until an operator
+        resolves it. A call that raises NotDone leaves no intent.
+
+        Results and errors: as `step`; RESULT_NOT_STORED if it took place and its result could not be stored.
         """
-        record = await self._effect(name)
-        if record is not None and record.status == "begun":
-            record = await self._clarified(name, exists)
-        if record is None:
-            return await self._do(name, call, arguments)
-        if record.status == "unknown":
-            raise Unclear(f"whether {name} took place is not known")
-        return record.result
+        with self._names.used("effect", name):
+            effect = Effect(name, call, arguments, exists, per_iteration, idempotent_for, returns)
+            return await self._effects.do(effect)
 
     async def access_token(self, service: str) -> str:
         """The user's token for an outside service, refreshed if needed. Without a valid sign-in the job is paused until
@@ -119,13 +122,13 @@ class Iteration:
         """The answer of the language model. The same question has the same answer for a day. If the user's budget of
         the day is used up, the job is paused until midnight. Raises core.ai.AiError.
         """
-        return await self._outside.complete(self._job, Prompt(user, system, max_tokens=max_tokens), datetime.now(UTC))
+        return await self._outside.complete(self._job, Prompt(user, system, max_tokens=max_tokens), self._now())
 
     async def log(self, text: str) -> None:
         """Add a line to the live log. An iteration that is repeated, after a crash for example, adds it again: the log
         then has a line `iteration … goes on` before it.
         """
-        self._check(await self._storage.write(self._job.id, self._holder, "", "", "", text))
+        self._guard.check(await self._guard.write("", log=text))
 
     def check_lease(self) -> None:
         """Ends this attempt if another process may have the job, because this one was frozen or the server was down.
@@ -133,85 +136,51 @@ class Iteration:
         `effect` calls it before the call. A call that then waits, for a connection for example, calls it again right
         before it sends.
         """
-        if not self._holds_lease():
-            raise Lost
+        self._guard.check_lease()
 
-    async def _effect(self, name: str) -> UnitRecord | None:
-        (stored,) = await self._storage.units(self._job.id, [f"effect:{name}"])
-        return msgspec.json.decode(stored, type=UnitRecord) if stored else None
+    @property
+    def skipped_effects(self) -> list[str]:
+        """Those that an earlier iteration has done for ever, outside of `each`, sorted."""
+        return sorted(self._effects.skipped)
 
-    async def _clarified(self, name: str, exists: Callable[[], Awaitable[bool | None]] | None) -> UnitRecord | None:
-        """What became of an effect whose call was interrupted; None if it did not take place."""
-        answer = await exists() if exists else None
-        if answer is False:
-            return None
-        record = UnitRecord("done") if answer else UnitRecord("unknown")
-        await self._write_effect(name, record)
-        return record
-
-    async def _do(self, name: str, call: Call, arguments: tuple[Any, ...]) -> Any:
-        await self._write_effect(name, UnitRecord("begun"))
-        self.check_lease()
+    async def _handle(self, unit: str, handle: Callable[[Item], Awaitable[Any]], item: Item) -> None:
+        token = UNIT.set(unit)
         try:
-            result = await call(*arguments)
-        except NotDone:
-            await self._write_effect(name, None)
-            raise
-        await self._write_effect(name, UnitRecord("done", result))
-        return result
-
-    async def _write_effect(self, name: str, record: UnitRecord | None) -> None:
-        """The state of the job is not checked: what was begun is finished."""
-        value = _encoded(name, record) if record else ""
-        if await self._storage.write(self._job.id, self._holder, "unit", f"effect:{name}", value) == "lost":
-            raise Lost
+            record = await _handled(unit, handle, item)
+        finally:
+            UNIT.reset(token)
+        stored = msgspec.structs.replace(record, iteration=self.number, at=to_ms(self._now()))
+        await self._write("unit", unit, msgspec.json.encode(stored).decode(), _line_of(unit, record))
 
     async def _write(self, kind: str, name: str, value: str, log: str = "") -> None:
-        self._check(await self._storage.write(self._job.id, self._holder, kind, name, value, log))
-
-    def _check(self, state: str) -> None:
-        """Raises Lost, or Interrupted if nothing else may begin."""
-        if state == "lost":
-            raise Lost
-        if state != JobState.RUNNING or self._is_stopping():
-            raise Interrupted
+        self._guard.check(await self._guard.write(kind, name, value, log))
 
 
-async def _handled(handle: Callable[[Item], Awaitable[Any]], item: Item) -> UnitRecord:
+async def _handled(unit: str, handle: Callable[[Item], Awaitable[Any]], item: Item) -> UnitRecord:
     try:
-        return UnitRecord("done", await handle(item))
+        return UnitRecord(UnitStatus.DONE, stored_form(unit, await handle(item)))
     except UnitFailed as failure:
-        return UnitRecord("failed", reason=str(failure))
+        return UnitRecord(UnitStatus.FAILED, reason=str(failure))
     except Unclear as failure:
-        return UnitRecord("unknown", reason=str(failure))
+        return UnitRecord(UnitStatus.UNKNOWN, reason=str(failure))
 
 
-def _line_of(name: str, record: UnitRecord) -> str:
+def _line_of(unit: str, record: UnitRecord) -> str:
     """What the live log says of a unit; nothing of one that is done."""
-    if record.status == "done":
+    if record.status is UnitStatus.DONE:
         return ""
-    what = "failed" if record.status == "failed" else "may or may not have been done"
-    return f"{name.removeprefix('unit:')} {what}: {record.reason}"
+    what = "failed" if record.status is UnitStatus.FAILED else "may or may not have been done"
+    return f"{unit.partition(':')[2]} {what}: {record.reason}"
 
 
-def _named(items: Iterable[Item], key: Callable[[Item], Any]) -> list[tuple[str, Item]]:
+def _named(items: Iterable[Item], key: Callable[[Item], Any], name: str) -> list[tuple[str, Item]]:
     """The items with the names of their units, each once."""
+    prefix = f"unit {name}:" if name else "unit:"
     named: dict[str, Item] = {}
     for item in items:
-        named.setdefault(f"unit:{key(item)}", item)
+        named.setdefault(f"{prefix}{key(item)}", item)
     return list(named.items())
 
 
 def _pages(units: list[tuple[str, Item]]) -> Iterable[list[tuple[str, Item]]]:
     return (units[start : start + _PAGE] for start in range(0, len(units), _PAGE))
-
-
-def _encoded(name: str, result: Any) -> str:
-    """Raises Invalid RESULT_TOO_LARGE, RESULT_NOT_JSON."""
-    try:
-        text = msgspec.json.encode(result)
-    except (TypeError, OverflowError, RecursionError) as fault:
-        raise Invalid("RESULT_NOT_JSON", f"The result of {name} cannot be stored: {fault}.") from None
-    if len(text) > LARGEST_RESULT:
-        raise Invalid("RESULT_TOO_LARGE", f"The result of {name} has {len(text)} bytes, at most {LARGEST_RESULT}.")
-    return text.decode()

@@ -9,6 +9,7 @@ from pathlib import Path
 from traceback import extract_tb
 
 from core.errors import AdaError, StoreError
+from jobs.signals import Blocked
 
 _OWN = (str(Path(__file__).parent), str(Path(__file__).parents[1] / "core"))
 
@@ -17,13 +18,16 @@ def reason_for_user(fault: BaseException) -> str:
     """For example `the iteration took longer than 1:00:00`, or `KeyError in hunting.py, line 12`."""
     if isinstance(fault, AdaError) and not isinstance(fault, StoreError):
         return str(fault) or type(fault).__name__
+    what = str(fault) if isinstance(fault, Blocked) else type(fault).__name__
     frames = [frame for frame in extract_tb(fault.__traceback__) if not frame.filename.startswith(_OWN)]
     in_job = [frame for frame in frames if frame.filename == frames[0].filename]
-    if not in_job:
-        return type(fault).__name__
-    return f"{type(fault).__name__} in {Path(in_job[-1].filename).name}, line {in_job[-1].lineno}"
+    return f"{what} in {Path(in_job[-1].filename).name}, line {in_job[-1].lineno}" if in_job else what
 
 
 def reason_for_operator(fault: BaseException) -> str:
-    """The name of the error and its text."""
-    return f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
+    """The name of the error and its text, if it can be read: that of a foreign error may itself raise."""
+    name = type(fault).__name__
+    try:
+        return f"{name}: {fault}" if str(fault) else name
+    except Exception:  # noqa: BLE001 - foreign code
+        return name

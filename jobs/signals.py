@@ -1,6 +1,8 @@
 """What a job raises to say how it goes on; everything else that it raises is a failure of its iteration."""
 
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from core.errors import AdaError
 from core.jobs.states import Actor
@@ -30,6 +32,13 @@ class NotDone(AdaError):
     """The call of an effect certainly did nothing outside, so it may be repeated."""
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What `exists` returns if the effect took place and the service says what its call would have returned."""
+
+    result: Any
+
+
 class Unclear(AdaError):
     """Whether an effect took place is not known, so it is not repeated; its unit is recorded as unknown."""
 
@@ -40,6 +49,12 @@ class TookTooLong(AdaError):
 
 class SelfCancelled(AdaError):
     """The code of the job has cancelled the task in which it runs."""
+
+
+class Blocked(BaseException):
+    """The code of a job has blocked the event loop, and with it all jobs of its process. No Exception, so that a job
+    does not take it for one of its own.
+    """
 
 
 class Interrupted(BaseException):

@@ -4,7 +4,9 @@ from datetime import datetime
 
 from core.jobs import JobState, StoredJob
 from core.jobs.job_log import LogLine
+from core.jobs.units import UnitView
 from core.jobs.views import JobView, view_of
+from core.model.compact_json import compact_json
 
 
 def format_job(job: StoredJob) -> str:
@@ -33,6 +35,12 @@ def format_job_line(job: StoredJob) -> str:
 
 def format_log_line(line: LogLine) -> str:
     return f"{_time(line.at)}  {line.text}"
+
+
+def format_unit(unit: UnitView) -> str:
+    facts = [unit.reason, f"result {compact_json(unit.result)}" if unit.result is not None else None]
+    told = "; ".join(fact for fact in facts if fact)
+    return f"{unit.id:<30} {unit.status:<8} {_time(unit.at) or '-':<19}  iteration {unit.iteration}  {told}".rstrip()
 
 
 def _state(view: JobView) -> str:

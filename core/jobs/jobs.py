@@ -16,6 +16,7 @@ from core.jobs.record import JobId, JobRecord, StoredJob, line_of, zone_of
 from core.jobs.schedule import Schedule
 from core.jobs.states import Actor, JobState, Verb, check_actor, may_override, next_state
 from core.jobs.storage import JobStorage
+from core.jobs.units import JobUnits
 from core.model.clock import from_ms, to_ms
 from core.redis.store import Store
 
@@ -35,25 +36,33 @@ class Jobs:
         self._store = store
         self.kinds = JobKinds(store)
         self.storage = JobStorage(store)
+        self.units = JobUnits(store)
         self.log = JobLog(store)
 
     async def start(
-        self, job_id: JobId, parameters: Mapping[str, Any] | None = None, timezone: str = "UTC", by: Actor = Actor.USER
+        self,
+        job_id: JobId,
+        parameters: Mapping[str, Any] | None = None,
+        timezone: str | None = None,
+        by: Actor = Actor.USER,
     ) -> StoredJob:
         """Start a job, or start it again after it was stopped or has failed; what it has done stays recorded.
+        Parameters and time zone that are not given stay those of before; at the first start they are none, and UTC.
 
         Raises Invalid JOB_KIND_UNKNOWN, PARAMETERS_TOO_LARGE, TIMEZONE_UNKNOWN; Conflict JOB_ALREADY_RUNNING; Forbidden
         JOB_PAUSED_BY_OTHER if a user has stopped it while it was paused by an administrator.
         """
-        zone, given = zone_of(timezone), _checked(parameters or {})
+        given = None if parameters is None else _checked(parameters)
+        zone_of(timezone or "UTC")
         kind = await self.kinds.find(job_id.kind)
 
         def started(record: JobRecord, now: datetime) -> JobRecord:
-            due = to_ms(kind.schedule.in_window(now, zone))
+            zone = timezone or record.timezone
+            due = to_ms(kind.schedule.in_window(now, zone_of(zone)))
             return JobRecord(
                 record.state,
-                parameters=given,
-                timezone=timezone,
+                parameters=record.parameters if given is None else given,
+                timezone=zone,
                 reason=kind.waiting,
                 generation=record.generation,
                 iteration=record.iteration,

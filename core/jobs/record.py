@@ -71,11 +71,15 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
 
 
 class StoredJob(Struct, frozen=True):
-    """A job as it is stored; `version` grows with each change."""
+    """A job as it is stored; `version` grows with each change. `holder`: the attempt that has begun an iteration and
+    has not ended in order, or "". `losses`: how many before it were lost in a row without storing a result.
+    """
 
     id: JobId
     record: JobRecord
     version: int = 0
+    holder: str = ""
+    losses: int = 0
 
 
 def line_of(text: str) -> str:

@@ -14,6 +14,9 @@ from core.queue.task_ids import TaskIds
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
+_LATE = "late:"
+"""A holder whose job was stopped, and perhaps started again (lua/jobs/save_job.lua)."""
+
 
 def tube_of(kind: str) -> str:
     """The tube of the iterations of a kind. In it, the lane of a task is the name of its job in keys, and its body the
@@ -32,10 +35,13 @@ class JobStorage:
     async def read(self, job_id: JobId) -> StoredJob | None:
         """None if there is no such job."""
         shard, name = self._place(job_id)
-        version, record = await self._store.read_hash(KEYS["job"].at(shard, name), "version", "record")
+        fields = ("version", "record", "holder", "losses")
+        version, record, holder, losses = await self._store.read_hash(KEYS["job"].at(shard, name), *fields)
         if version is None or record is None:
             return None
-        return StoredJob(job_id, msgspec.json.decode(record, type=JobRecord), int(version))
+        is_held = holder is not None and not holder.startswith(_LATE)
+        facts = msgspec.json.decode(record, type=JobRecord)
+        return StoredJob(job_id, facts, int(version), holder or "" if is_held else "", int(losses or 0))
 
     async def save(
         self, job: StoredJob, log: str = "", *, holder: str = "", puts_task: bool = True
@@ -62,12 +68,19 @@ class JobStorage:
         return bool(await self._store.run("end_iteration", shard, *words, *row))
 
     async def write(self, job_id: JobId, holder: str, kind: str, name: str, value: str, log: str = "") -> str:
-        """Write a result of the iteration ("step"), an item ("unit") or only the log ("").
+        """Write a result of the iteration ("step"), an item or effect ("unit"), an effect that is about to begin
+        ("intent"), that the attempt ends in order ("over"), or only the log ("").
 
-        Returns the state of the job; "lost" if the attempt `holder` does not hold it any more: nothing was written.
+        Returns the state of the job; "lost" if the attempt `holder` does not hold it any more: nothing was written. An
+        intent is written only if the job runs.
         """
         shard, job_name = self._place(job_id)
         return str(await self._store.run("write_iteration", shard, job_name, holder, kind, name, value, line_of(log)))
+
+    async def count_loss(self, job: StoredJob, log: str) -> int:
+        """Count the attempt `job.holder` as lost. Returns how many were, in a row, without storing a result."""
+        shard, name = self._place(job.id)
+        return int(await self._store.run("count_loss", shard, name, job.holder, line_of(log)))
 
     async def steps(self, job_id: JobId) -> Mapping[str, str]:
         """The results of the iteration that has begun."""

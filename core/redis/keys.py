@@ -515,7 +515,7 @@ _TABLE = [
         "job:{s}:<id>",
         "hash",
         Lifetime.FOREVER,
-        "`version`, `state`, `record` (JSON), `holder` (the attempt that runs)",
+        "`version`, `state`, `record` (JSON), `holder` (the attempt that runs), `losses` (of attempts in a row)",
     ),
     Key("job_steps", "job-steps:{s}:<id>", "hash", Lifetime.WORK, "what the iteration that has begun has stored"),
     Key("job_units", "job-units:{s}:<id>", "hash", Lifetime.FOREVER, "what became of a job's items and effects"),

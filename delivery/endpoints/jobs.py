@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from aiohttp import web
-from msgspec import UnsetType
 
 from core.errors import Forbidden
 from core.jobs import Actor, JobId
@@ -31,8 +30,8 @@ async def start(request: Request[schemas.JobRequest, NoParameters]) -> Response:
     """Start a job, or start it again after it was stopped or has failed."""
     body = request.body
     job_id = JobId(request.tenant, body.kind, str(body.user))
-    given = {} if isinstance(body.parameters, UnsetType) else body.parameters
-    job = await request.services.jobs.start(job_id, given, body.timezone, _actor(request, body.by))
+    given, zone = optional(body.parameters), optional(body.timezone)
+    job = await request.services.jobs.start(job_id, given, zone, _actor(request, body.by))
     return Response(view_of(job), 201, {"Location": f"/v1/jobs/{job.id.name}"})
 
 
@@ -65,6 +64,33 @@ async def resume(request: ChangeRequest) -> Response:
 async def stop(request: ChangeRequest) -> Response:
     """End a job; it can be started again."""
     return Response(view_of(await request.services.jobs.stop(_id(request), _actor_of(request))))
+
+
+async def list_units(request: Request[None, schemas.UnitQuery]) -> Response:
+    """One page of what is recorded of a job's items and effects."""
+    query, jobs = request.query, request.services.jobs
+    job = await jobs.find(_id(request))
+    units, cursor = await jobs.units.page(
+        job.id, optional(query.status), optional(query.cursor) or "", query.limit or _PAGE
+    )
+    page = schemas.UnitPage(units, cursor or None)
+    return Response(page, headers=next_page_link(request.http, page.next))
+
+
+async def resolve_unit(request: Request[schemas.UnitResolution, NoParameters]) -> Response:
+    """Record what became of something unknown; the job goes on with that."""
+    body, jobs = request.body, request.services.jobs
+    job = await jobs.find(_id(request))
+    await jobs.units.resolve(job.id, body.unit, body.outcome, body.result, _actor(request, body.by))
+    return Response(None, 204)
+
+
+async def reset_unit(request: Request[schemas.UnitReset, NoParameters]) -> Response:
+    """Forget a unit or an effect, so that it is done again."""
+    jobs = request.services.jobs
+    job = await jobs.find(_id(request))
+    await jobs.units.reset(job.id, request.body.unit, _actor(request, request.body.by))
+    return Response(None, 204)
 
 
 async def follow_log(request: Request[None, schemas.LogQuery]) -> web.StreamResponse:

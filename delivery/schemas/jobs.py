@@ -6,12 +6,18 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.jobs.states import JobState
+from core.jobs.units import Outcome, UnitStatus, UnitView
 from core.jobs.views import JobView
 from delivery.schemas.requests import Id, RequestModel, ShortText
 
 Kind = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,63}$")]
 
-Parameters = Annotated[dict[str, Any], Meta(description="what the job works with; at most 64 KiB")]
+Parameters = Annotated[
+    dict[str, Any], Meta(description="what the job works with; at most 64 KiB; absent: as before, or none")
+]
+TimeZone = Annotated[
+    str, Meta(max_length=64, description="the user's, for example Europe/Moscow; absent: as before, or UTC")
+]
 
 
 By = Literal["user", "admin"]
@@ -24,10 +30,8 @@ class JobRequest(RequestModel, frozen=True):
 
     kind: Kind
     user: Id
-    parameters: Annotated[dict[str, Any], Meta(description="what the job works with; at most 64 KiB")] | UnsetType = (
-        UNSET
-    )
-    timezone: Annotated[str, Meta(max_length=64, description="the user's, for example Europe/Moscow")] = "UTC"
+    parameters: Parameters | UnsetType = UNSET
+    timezone: TimeZone | UnsetType = UNSET
     by: By = "user"
 
 
@@ -59,6 +63,40 @@ class JobPage(Struct):
     jobs: list[JobView]
     counts: dict[JobState, int]
     next: str | None
+
+
+UnitId = Annotated[str, Meta(min_length=1, max_length=2000, description="as in the list, for example effect:apply 7")]
+
+
+class UnitQuery(RequestModel, frozen=True):
+    """The filter and the page of a list of units. A page may be shorter or longer than `limit`."""
+
+    status: UnitStatus | UnsetType = UNSET
+    cursor: Annotated[str, Meta(pattern="^[0-9]{1,20}$")] | UnsetType = UNSET
+    limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
+
+
+class UnitPage(Struct):
+    """A page of units and effects, in no order. `next`: the cursor of the next page."""
+
+    units: list[UnitView]
+    next: str | None
+
+
+class UnitResolution(RequestModel, frozen=True):
+    """What became of a unit or an effect of which that is not known. `result`: what a done effect returns."""
+
+    unit: UnitId
+    outcome: Outcome
+    result: Any = None
+    by: By = "user"
+
+
+class UnitReset(RequestModel, frozen=True):
+    """A unit or an effect to be done again."""
+
+    unit: UnitId
+    by: By = "user"
 
 
 class SignInRequest(RequestModel, frozen=True):

@@ -11,7 +11,7 @@ return function(id, holder, expected, document, due, log, tube, task)
   if stored[1] ~= holder or tonumber(stored[2]) ~= expected then return 0 end
   redis_call('HINCRBY', Key.job(id), 'version', 1)
   redis_call('HSET', Key.job(id), 'record', document)
-  redis_call('HDEL', Key.job(id), 'holder')
+  redis_call('HDEL', Key.job(id), 'holder', 'losses')
   redis_call('DEL', Key.job_steps(id))
   redis_call('ZADD', Key.jobs_due(), due, id)
   if log ~= '' then JobLog.append_log(id, log) end

@@ -1,7 +1,7 @@
 -- save_job: create or change a job, if nothing has changed it meanwhile
 -- ARGV    tenant, id, expected:int, state, document, due, holder, log, tube, task:rest
 --         expected: the version that was read, 0 for a new job; document: the job as JSON; due: ms of the next iteration, "" if none
---         is due; holder: the token of the attempt that begins an iteration, "" if none does; log: a line for the live log, or "";
+--         is due; holder: "token task" of the attempt that begins an iteration, "" if none does; log: a line for the live log, or "";
 --         tube: that of the kind of the job; task: as in put, or nothing
 -- RETURNS the new version, also for a repetition; 0 if the job has another version by now: nothing was written
 -- EVENTS  del of bells, also that of the job's log; for deliveries that fell due before: outcomes, reported, released and finished
@@ -34,6 +34,7 @@ return function(tenant, id, expected, state, document, due, holder, log, tube, t
   end
   if state == 'stopped' or state == 'failed' then
     redis_call('DEL', Key.job_steps(id))
+    redis_call('HDEL', Key.job(id), 'losses')
     let_go(id)
   end
   if log ~= '' then JobLog.append_log(id, log) end

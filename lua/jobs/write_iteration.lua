@@ -1,19 +1,29 @@
 -- write_iteration: write what an iteration has done, if its attempt still holds the job
 -- ARGV    id, holder, kind, name, value, log
---         kind: "step" (a result, kept until the iteration ends), "unit" (an item, kept with the job; value "" removes it), or "" (only the
---         log); log: a line for the live log, or ""
+--         kind: "step" (a result, kept until the iteration ends), "unit" (what became of an item or an effect, kept with the job; value ""
+--         removes it), "intent" (an effect that is about to begin), "over" (the attempt ends in order), or "" (only the log);
+--         log: a line for the live log, or ""
 -- RETURNS the state of the job; "lost" if another attempt holds it: nothing was written; "stopped" if it was stopped meanwhile, even if it
---         was started again: only a unit and the log were written
+--         was started again: only a unit and the log were written. An intent is written only if the state is "running"
 -- EVENTS  del of the bell of the job's log
--- INVARIANT I24; only the attempt that began the iteration last writes
+-- INVARIANT I24; only the attempt that began the iteration last writes; no effect begins in a job that does not run
+
+local function write(id, kind, name, value, is_late)
+  if kind == 'step' and not is_late then redis_call('HSET', Key.job_steps(id), name, value) end
+  if (kind == 'unit' or kind == 'intent') and value ~= '' then redis_call('HSET', Key.job_units(id), name, value) end
+  if kind == 'unit' and value == '' then redis_call('HDEL', Key.job_units(id), name) end
+  if kind == 'over' then redis_call('HDEL', Key.job(id), 'holder') end
+  -- What goes on is no reason to suspect it.
+  if (kind == 'step' or kind == 'unit') and value ~= '' then redis_call('HDEL', Key.job(id), 'losses') end
+end
 
 return function(id, holder, kind, name, value, log)
   local stored = redis_call('HMGET', Key.job(id), 'holder', 'state')
   local is_late = stored[1] == 'late:' .. holder
   if stored[1] ~= holder and not is_late then return 'lost' end
-  if kind == 'step' and not is_late then redis_call('HSET', Key.job_steps(id), name, value) end
-  if kind == 'unit' and value ~= '' then redis_call('HSET', Key.job_units(id), name, value) end
-  if kind == 'unit' and value == '' then redis_call('HDEL', Key.job_units(id), name) end
+  local state = is_late and 'stopped' or stored[2]
+  if kind == 'intent' and state ~= 'running' then return state end
+  write(id, kind, name, value, is_late)
   if log ~= '' then JobLog.append_log(id, log) end
-  return is_late and 'stopped' or stored[2]
+  return state
 end

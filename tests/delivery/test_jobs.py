@@ -96,6 +96,41 @@ async def test_a_job_that_cannot_be_started_is_refused(hunting: Api, body: dict[
     assert (await hunting.call("GET", "/v1/jobs")).json["jobs"] == []
 
 
+async def test_what_is_not_known_is_listed_resolved_and_reset(hunting: Api) -> None:
+    where = (await hunting.call("POST", "/v1/jobs", ANNA)).headers["Location"]
+    storage, job_id = hunting.services.jobs.storage, JobId("default", "hunt", "42")
+    job = await hunting.services.jobs.find(job_id)
+    assert await storage.save(job, holder="1 attempt")
+    for name in ("effect:apply 7", "effect:apply 8"):
+        await storage.write(job_id, "1 attempt", "unit", name, '{"status":"unknown","iteration":3}')
+    page = (await hunting.call("GET", f"{where}/units?status=unknown&limit=10")).json
+    assert sorted(page["units"], key=lambda unit: unit["id"]) == [
+        {"id": f"effect:apply {number}", "status": "unknown", "iteration": 3} for number in (7, 8)
+    ]
+    assert page["next"] is None
+    seven, eight = ({"unit": f"effect:apply {number}"} for number in (7, 8))
+    resolved = await hunting.call("POST", f"{where}/units:resolve", {**seven, "outcome": "done", "result": 5})
+    assert resolved.status == 204
+    assert (await hunting.call("POST", f"{where}/units:reset", eight)).status == 204
+    (unit,) = (await hunting.call("GET", f"{where}/units")).json["units"]
+    assert (unit["id"], unit["status"], unit["result"]) == ("effect:apply 7", "done", 5)
+    known = await hunting.call("POST", f"{where}/units:resolve", {**seven, "outcome": "not_done"})
+    assert (known.status, known.code) == (409, "UNIT_NOT_UNCLEAR")
+    gone = await hunting.call("POST", f"{where}/units:reset", eight)
+    assert (gone.status, gone.code) == (404, "UNIT_NOT_FOUND")
+    assert (await hunting.call("POST", f"{where}/units:reset", {**seven, "by": "limit"})).code == "WRONG_VALUE"
+    _, secret = await hunting.services.api_keys.create("a reader", {"read"})
+    assert (await hunting.as_key(secret).call("POST", f"{where}/units:reset", seven)).status == 403
+
+
+async def test_a_job_that_is_started_again_keeps_what_is_not_given(hunting: Api) -> None:
+    where = (await hunting.call("POST", "/v1/jobs", ANNA)).headers["Location"]
+    for given, kept in (({}, ANNA), ({"parameters": {}, "timezone": "UTC"}, {"parameters": {}, "timezone": "UTC"})):
+        await hunting.call("POST", f"{where}:stop")
+        again = (await hunting.call("POST", "/v1/jobs", {"kind": "hunt", "user": 42, **given})).json
+        assert (again["parameters"], again["timezone"]) == (kept["parameters"], kept["timezone"])
+
+
 async def test_an_iteration_waits_for_the_window_of_the_user(hunting: Api) -> None:
     hour = datetime.now(UTC).hour
     window = DailyWindow(time((hour + 2) % 24), time((hour + 3) % 24))

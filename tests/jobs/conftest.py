@@ -30,6 +30,7 @@ class Playground:
     period: timedelta = HOUR
     window: DailyWindow | None = None
     most_failures: int = 5
+    max_runtime: timedelta = HOUR
     outside: Outside | None = None
     workers: list[tuple[JobWorker, "asyncio.Task[None]"]] = field(default_factory=list)
 
@@ -41,6 +42,7 @@ class Playground:
             name = "hunt"
             schedule = Schedule(playground.period, playground.window)
             most_failures = playground.most_failures
+            max_runtime = playground.max_runtime
 
             async def run(self, iteration: Iteration) -> None:
                 assert playground.run is not None
@@ -52,8 +54,8 @@ class Playground:
     def jobs(self) -> Jobs:
         return Jobs(self.stack.store)
 
-    def start_worker(self, lease: timedelta = LEASE) -> JobWorker:
-        client = QueueClient(self.stack.store)
+    def start_worker(self, lease: timedelta = LEASE, client: QueueClient | None = None) -> JobWorker:
+        client = client or QueueClient(self.stack.store)
         return self.run_worker(JobWorker(self.stack.store, client, self.registry, lease=lease, outside=self.outside))
 
     def run_worker(self, worker: JobWorker) -> JobWorker:

@@ -6,6 +6,7 @@ import pytest
 
 from core.errors import Forbidden
 from core.jobs import Actor, JobState
+from core.model.clock import to_ms
 from core.sign_in import Tokens, Vault
 from core.sign_in.vault import new_key
 from jobs import Iteration, Pause
@@ -51,6 +52,42 @@ async def test_a_job_that_is_paused_and_resumed_in_one_unit_does_nothing_twice(p
         await playground.jobs.resume(ANNA, Actor.USER)
     await stays(lambda: service.waiting == 1)
     service.gate.set()
+    await playground.iterations(1)
+    assert service.applied == [1, 2, 3]
+
+
+async def test_a_pause_and_a_resume_do_not_begin_the_next_iteration_early(playground: Playground) -> None:
+    service = FakeService()
+    playground.run = service.hunt
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+    await playground.iterations(1)
+    ended = await playground.jobs.find(ANNA)
+    await playground.jobs.pause(ANNA, Actor.USER)
+    resumed = await playground.jobs.resume(ANNA, Actor.USER)
+    assert resumed.record.due == ended.record.due > to_ms(playground.jobs.now())
+    await playground.jobs.pause(ANNA, Actor.USER)
+    playground.stack.advance_clock(2 * HOUR)
+    overdue = await playground.jobs.resume(ANNA, Actor.USER)
+    assert ended.record.due < overdue.record.due <= to_ms(playground.jobs.now())
+    await playground.iterations(2)
+
+
+async def test_the_unit_in_hand_is_recorded_after_a_stop_a_start_and_a_stop_at_once(playground: Playground) -> None:
+    service = FakeService()
+    service.gate.clear()
+    playground.run = service.hunt
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
+    await until(lambda: service.waiting == 1, within=20)
+    await playground.jobs.stop(ANNA, Actor.USER)
+    await playground.jobs.start(ANNA)
+    await playground.jobs.stop(ANNA, Actor.USER)
+    service.gate.set()
+    await playground.stop()
+    assert service.applied == [1]
+    playground.start_worker()
+    await playground.jobs.start(ANNA)
     await playground.iterations(1)
     assert service.applied == [1, 2, 3]
 

@@ -24,6 +24,11 @@ ALLOWED = {
     "delivery/test_bulk.py": 1,
     "jobs/test_processes.py": 1,
     "queue/process.py": 1,
+    # Jobs that block their process or take long: that is what the tests are about.
+    "jobs/harmful.py": 3,
+    "jobs/test_harmful_jobs.py": 1,
+    "jobs/test_losses.py": 2,
+    "queue/test_leases.py": 1,
     "queue/test_workers.py": 2,  # one blocks the event loop: that is what the test is about
     "redis/test_store.py": 1,
     # The time that a provider, a network or a receiver takes.
@@ -34,6 +39,7 @@ ALLOWED = {
     "history/test_tracker.py": 1,
     "jobs/service.py": 1,
     "sign_in/oauth_server.py": 1,
+    "jobs/test_effects.py": 1,
     "support/delivery_progress.py": 1,
     "webhooks/test_processes.py": 1,
     # A client that reads nothing for some time, or sends slowly.

@@ -1,0 +1,167 @@
+"""What is recorded of a job's items and effects, and how an operator looks at it and mends it.
+
+    unit:KEY · unit NAME:KEY     an item of `each`, and of an `each` with a name
+    effect:NAME                  something done outside
+
+An effect whose answer was lost is `unknown`: it is never repeated, and its item is `unknown`, too. An operator finds
+out whether it took place and resolves it.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from core.errors import Conflict, NotFound, malformed_cursor
+from core.jobs.record import JobId, line_of
+from core.jobs.states import Actor
+from core.jobs.storage import place_of
+from core.model.clock import from_ms
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+EFFECT = "effect:"
+NULL = msgspec.Raw(b"null")
+
+_LARGEST_SHOWN = 4096
+_TRIES = 50
+
+
+class UnitStatus(StrEnum):
+    """`begun`: the intent of an effect is stored, its answer is not."""
+
+    BEGUN = "begun"
+    DONE = "done"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+class Outcome(StrEnum):
+    """What an operator has found out about something that is not known."""
+
+    DONE = "done"
+    NOT_DONE = "not_done"
+
+
+class UnitRecord(Struct, frozen=True, omit_defaults=True):
+    """`result`: JSON. `iteration`: the number of the one in which it was done or begun, `at`: when (ms). Of an effect:
+    `unit`, the item in whose handling it was begun; `key`, its idempotency key.
+    """
+
+    status: UnitStatus
+    result: msgspec.Raw = NULL
+    reason: str = ""
+    iteration: int = 0
+    at: int = 0
+    unit: str = ""
+    key: str = ""
+
+
+class UnitView(Struct, frozen=True, omit_defaults=True):
+    """A unit or an effect as HTTP and the command line show it. `result`: if it has at most 4096 bytes. `unit`: the
+    item to which an effect belongs.
+    """
+
+    id: str
+    status: UnitStatus
+    iteration: int
+    at: datetime | None = None
+    reason: str | None = None
+    result: Any = None
+    unit: str | None = None
+    idempotency_key: str | None = None
+
+
+class JobUnits:
+    """One per process."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def page(
+        self, job_id: JobId, status: UnitStatus | None = None, cursor: str = "", limit: int = 100
+    ) -> tuple[list[UnitView], str]:
+        """(units and effects, cursor of the next page or ""), in no order. A page may have fewer than `limit` or more;
+        one that is recorded or reset meanwhile may be missing or appear twice. Raises Invalid CURSOR_MALFORMED.
+        """
+        if cursor and not cursor.isdecimal():
+            raise malformed_cursor()
+        shard, name = place_of(job_id, self._store.shards)
+        key = KEYS["job_units"].at(shard, name)
+        following, flat = await self._store.command("HSCAN", key, cursor or "0", "COUNT", limit)
+        views = [_view(unit, _decoded(stored)) for unit, stored in zip(flat[::2], flat[1::2], strict=True)]
+        found = [view for view in views if status is None or view.status is status]
+        return found, "" if str(following) == "0" else str(following)
+
+    async def resolve(
+        self, job_id: JobId, unit: str, outcome: Outcome, result: Any = None, by: Actor = Actor.ADMIN
+    ) -> None:
+        """Record what became of something unknown: it counts as done, with this result, or is done again. An item that
+        was unknown because of this effect is handled again.
+
+        Raises NotFound UNIT_NOT_FOUND; Conflict UNIT_NOT_UNCLEAR, UNIT_IN_HAND.
+        """
+        after = msgspec.Raw(msgspec.json.encode(result)) if outcome is Outcome.DONE else None
+        await self._mend(job_id, unit, after, f"{unit}: resolved as {outcome.replace('_', ' ')} by {by}", True)
+
+    async def reset(self, job_id: JobId, unit: str, by: Actor = Actor.ADMIN) -> None:
+        """Forget a unit or an effect, whatever became of it: it is done again. Raises NotFound UNIT_NOT_FOUND; Conflict
+        UNIT_IN_HAND.
+        """
+        await self._mend(job_id, unit, None, f"{unit}: reset by {by}", False)
+
+    async def _mend(self, job_id: JobId, unit: str, result: msgspec.Raw | None, log: str, only_unclear: bool) -> None:
+        """`result` None: its record is removed."""
+        for _ in range(_TRIES):
+            before, record = await self._read(job_id, unit)
+            if only_unclear and record.status not in (UnitStatus.UNKNOWN, UnitStatus.BEGUN):
+                raise Conflict("UNIT_NOT_UNCLEAR", f"What became of {unit!r} is known: {record.status}.")
+            done = replace(record, status=UnitStatus.DONE, result=result, reason="") if result else None
+            after = msgspec.json.encode(done).decode() if done else ""
+            shard, name = place_of(job_id, self._store.shards)
+            words = (unit, before, after, await self._unclear_item(job_id, record), line_of(log))
+            match await self._store.run("mend_unit", shard, name, *words):
+                case "mended":
+                    return
+                case "in_hand":
+                    raise Conflict("UNIT_IN_HAND", f"{unit!r} is being done at this moment.")
+        raise Conflict("JOB_CHANGES_TOO_OFTEN", "The job is being changed by others all the time. Try again.")
+
+    async def _unclear_item(self, job_id: JobId, effect: UnitRecord) -> str:
+        """The item that is unknown because this effect is, or ""."""
+        if not effect.unit:
+            return ""
+        try:
+            _, item = await self._read(job_id, effect.unit)
+        except NotFound:
+            return ""
+        return effect.unit if item.status is UnitStatus.UNKNOWN else ""
+
+    async def _read(self, job_id: JobId, unit: str) -> tuple[str, UnitRecord]:
+        """Raises NotFound UNIT_NOT_FOUND."""
+        shard, name = place_of(job_id, self._store.shards)
+        (stored,) = await self._store.read_hash(KEYS["job_units"].at(shard, name), unit)
+        if stored is None:
+            raise NotFound("UNIT_NOT_FOUND", f"Nothing is recorded of {unit!r}.")
+        return stored, _decoded(stored)
+
+
+def _decoded(stored: str) -> UnitRecord:
+    return msgspec.json.decode(stored, type=UnitRecord)
+
+
+def _view(unit: str, record: UnitRecord) -> UnitView:
+    shown = record.result if len(bytes(record.result)) <= _LARGEST_SHOWN else NULL
+    return UnitView(
+        unit,
+        record.status,
+        record.iteration,
+        at=from_ms(record.at) if record.at else None,
+        reason=record.reason or None,
+        result=msgspec.json.decode(shown),
+        unit=record.unit or None,
+        idempotency_key=record.key or None,
+    )

@@ -1,0 +1,68 @@
+"""Decides what one attempt may still do, and writes what it has done.
+
+Nothing begins after the job was paused or stopped, the process was asked to end, or the attempt has ended; nothing is
+written after another attempt has begun. Once the guard has raised, the attempt is over, even if the job's code catches
+that and goes on.
+"""
+
+from collections.abc import Callable
+
+from core.jobs import JobState, JobStorage, StoredJob
+from jobs.signals import Interrupted, Lost
+
+
+class Guard:
+    """One per attempt. `holder`: the attempt's name in the store. `ending`: why it is over, None as long as it is not.
+    `has_stored`: whether it has stored a result.
+    """
+
+    def __init__(
+        self,
+        storage: JobStorage,
+        job: StoredJob,
+        holder: str,
+        is_stopping: Callable[[], bool],
+        holds_lease: Callable[[], bool],
+    ) -> None:
+        self.job = job
+        self.ending: Interrupted | Lost | None = None
+        self.has_stored = False
+        self._is_closed = False
+        self._storage = storage
+        self._holder = holder
+        self._is_stopping = is_stopping
+        self._holds_lease = holds_lease
+
+    def check(self, state: str = JobState.RUNNING) -> None:
+        """Raises Interrupted if nothing else may begin; Lost if the attempt does not hold the job any more. `state`:
+        what `write` has returned.
+        """
+        if self.ending is None and state == "lost":
+            self.ending = Lost()
+        if self.ending is None and (state != JobState.RUNNING or self._is_stopping()):
+            self.ending = Interrupted()
+        if self.ending is not None:
+            raise self.ending
+
+    def check_lease(self) -> None:
+        """Raises Lost if another process may have the job, because this one was frozen or the server was down. A
+        request to stop does not matter here: what was begun is finished.
+        """
+        if self._is_closed or not self._holds_lease():
+            self.ending = self.ending or Lost()
+            raise Lost
+
+    def close(self) -> None:
+        """The attempt is over: nothing else begins, and nothing is sent."""
+        self._is_closed = True
+        self.ending = self.ending or Interrupted()
+
+    async def units(self, names: list[str]) -> list[str | None]:
+        """What is recorded of these units."""
+        return await self._storage.units(self.job.id, names)
+
+    async def write(self, kind: str, name: str = "", value: str = "", log: str = "") -> str:
+        """As `JobStorage.write`: it checks nothing, so that what was begun is finished."""
+        state = await self._storage.write(self.job.id, self._holder, kind, name, value, log)
+        self.has_stored |= kind in ("step", "unit") and bool(value) and state != "lost"
+        return state
