@@ -37,7 +37,7 @@ class Outside:
         try:
             return await self.tokens.access_token(job.id.tenant, service, job.id.user)
         except SignInExpired:
-            raise Pause(Actor.SIGN_IN, f"sign in to {service} again") from None
+            raise Pause(Actor.SIGN_IN, f"sign in to {service} again", service=service) from None
         except KeyLost as fault:
             log.error("job %s: %s", job.id.name, fault)
             raise Pause(Actor.LIMIT, "the sign-ins cannot be read at the moment", datetime.now(UTC) + _AGAIN) from None

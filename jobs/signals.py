@@ -9,15 +9,16 @@ from core.jobs.states import Actor
 
 
 class Pause(AdaError):
-    """The job is paused: by a limit until a time, or because the sign-in has expired (U-21). The iteration goes on
-    where it was when the job is resumed.
+    """The job is paused: by a limit until a time, or because the sign-in to `service` has expired (U-21). The iteration
+    goes on where it was when the job is resumed.
     """
 
-    def __init__(self, by: Actor, reason: str, until: datetime | None = None) -> None:
+    def __init__(self, by: Actor, reason: str, until: datetime | None = None, service: str = "") -> None:
         super().__init__(reason)
         self.by = by
         self.reason = reason
         self.until = until
+        self.service = service
 
 
 class Finished(AdaError):

@@ -15,7 +15,8 @@ from zoneinfo import ZoneInfo
 from msgspec.structs import replace
 
 from core.errors import AdaError, Refused
-from core.jobs import Actor, JobRecord, Jobs, JobState, StoredJob
+from core.jobs import JobRecord, Jobs, JobState, StoredJob
+from core.jobs.notices import TUBE as NOTICES
 from core.jobs.record import line_of
 from core.jobs.storage import job_id_of, tube_of
 from core.model.clock import from_ms, to_ms
@@ -26,6 +27,7 @@ from jobs.guard import Guard
 from jobs.iteration import Iteration
 from jobs.job import Job
 from jobs.losses import BACKOFF, Losses
+from jobs.notifier import Notifier
 from jobs.outside import Outside
 from jobs.reasons import reason_for_operator, reason_for_user
 from jobs.registry import Registry
@@ -40,6 +42,7 @@ LEASE = timedelta(seconds=10)
 _MARGIN = timedelta(seconds=30)
 """The queue takes an iteration for hanging so long after `max_runtime`, at which this worker ends it."""
 
+_NOTICES_AT_ONCE = 10
 _ATTEMPTS = 1_000_000
 """This worker counts failures itself: an attempt that was interrupted is none."""
 
@@ -55,6 +58,7 @@ class JobWorker:
         concurrency: int = 100,
         lease: timedelta = LEASE,
         outside: Outside | None = None,
+        notifier: Notifier | None = None,
     ) -> None:
         self._client = client
         self._registry = registry
@@ -64,6 +68,8 @@ class JobWorker:
         self._storage = self.jobs.storage
         self._losses = Losses(self.jobs)
         self._workers = {tube_of(kind.name): self._worker(kind, concurrency, lease) for kind in registry.kinds.values()}
+        told = (notifier or Notifier(store)).handle
+        self._workers[NOTICES] = client.worker(NOTICES, told, _NOTICES_AT_ONCE, lease=lease)
         self._stop_requested = asyncio.Event()
 
     def _worker(self, kind: type[Job], concurrency: int, lease: timedelta) -> Worker:
@@ -138,16 +144,15 @@ class JobWorker:
             case Pause():
                 await self._pause(guard.job, fault)
             case Finished():
-                await self._finish(guard, str(fault))
+                await self._finish(guard.job, str(fault))
             case BaseException():
                 result = await self._failed(kind, guard, attempt, fault)
         await guard.write("over")
         return result
 
     def _begun(self, record: JobRecord) -> JobRecord:
-        return replace(
-            record, state=JobState.RUNNING, paused_by=None, reason="", resume_at=0, begun=True, last_run=self._now()
-        )
+        runs = replace(record, state=JobState.RUNNING, paused_by=None, reason="", service="", resume_at=0)
+        return replace(runs, begun=True, last_run=self._now())
 
     async def _end(self, kind: type[Job], job: StoredJob, holder: str, skipped: Sequence[str]) -> bool:
         """Returns False if another attempt holds the job, or it has changed: then that change has put a task."""
@@ -170,15 +175,14 @@ class JobWorker:
     async def _pause(self, job: StoredJob, pause: Pause) -> None:
         """What was ordered meanwhile stays, and so does what another attempt does: this one may have been frozen."""
         try:
-            await self.jobs.pause(job.id, pause.by, pause.reason, pause.until, expected=job.version)
+            reason, until = pause.reason, pause.until
+            await self.jobs.pause(job.id, pause.by, reason, until, service=pause.service, expected=job.version)
         except Refused as refusal:
             log.info("job %s: not paused by %s: %s", job.id.name, pause.by, refusal.code)
 
-    async def _finish(self, guard: Guard, reason: str) -> None:
-        await guard.write("", log=f"finished: {reason}" if reason else "finished")
-        job = guard.job
+    async def _finish(self, job: StoredJob, reason: str) -> None:
         try:
-            await self.jobs.stop(job.id, Actor.USER, expected=job.version)
+            await self.jobs.finish(job.id, reason, expected=job.version)
         except Refused as refusal:
             log.info("job %s: not ended (%s): %s", job.id.name, reason, refusal.code)
 

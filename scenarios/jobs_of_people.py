@@ -94,7 +94,7 @@ async def sign_in_address(context: Context, service: str) -> str:
     """
     sign_in, tenant, user = _sign_in(context), context.services.tenant, await own_user(context)
     signed_in = await sign_in.is_signed_in(tenant, service, user)
-    if signed_in and not await context.services.jobs.waits_for_sign_in(tenant, user):
+    if signed_in and not await context.services.jobs.waits_for_sign_in(tenant, user, service):
         return ""
     return await sign_in.begin(tenant, service, user, await _name(context))
 

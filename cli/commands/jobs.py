@@ -19,6 +19,7 @@ from cli.command import FAILURE, SUCCESS, Command, add_json_option
 from cli.commands.queue import print_result
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, report_health
+from cli.processes.rules import sending_rules
 from cli.processes.sign_in import open_sign_in
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
@@ -97,6 +98,7 @@ async def run_process(configuration: Configuration, health_file: Path) -> int:
     """Runs jobs until a request to stop."""
     from cli.processes.blocked_loop import watch_loop
     from cli.processes.models import open_models
+    from jobs.notifier import Notifier
     from jobs.outside import Outside
     from jobs.registry import installed
     from jobs.worker import LEASE, JobWorker
@@ -108,7 +110,9 @@ async def run_process(configuration: Configuration, health_file: Path) -> int:
         collect_garbage_less_often()
         client, sign_in = QueueClient(store), await open_sign_in(store, settings)
         outside = Outside(store, sign_in.tokens if sign_in else None, models, settings.model_budget)
-        worker = JobWorker(store, client, registry, lease=min(settings.lease, LEASE), outside=outside)
+        notifier = Notifier(store, sending_rules(settings), sign_in)
+        lease = min(settings.lease, LEASE)
+        worker = JobWorker(store, client, registry, lease=lease, outside=outside, notifier=notifier)
         running = asyncio.create_task(worker.run())
         beside = [asyncio.create_task(one) for one in (report_health(store, health_file), watch_loop())]
         announce(jobs=sorted(registry.kinds))

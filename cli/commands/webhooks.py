@@ -20,7 +20,10 @@ def declare(parser: ArgumentParser) -> None:
     add_parser = verbs.add_parser("add", help="add a webhook; its secret is shown once")
     add_parser.add_argument("url")
     add_parser.add_argument(
-        "--event", action="append", choices=EVENTS, help="what is sent (default: both); repeat for several"
+        "--event",
+        action="append",
+        choices=EVENTS,
+        help="what is sent (default: all); repeat for several",
     )
     list_parser = verbs.add_parser("list", help="list the webhooks, without their secrets")
     add_json_option(add_parser, default=SUPPRESS)

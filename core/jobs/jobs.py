@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from core.errors import Conflict, Invalid, NotFound, Refused, malformed_cursor
 from core.jobs.job_log import JobLog
 from core.jobs.kinds import JobKinds
+from core.jobs.notices import notice_of
 from core.jobs.record import JobId, JobRecord, StoredJob, line_of, zone_of
 from core.jobs.schedule import Schedule
 from core.jobs.states import Actor, JobState, Verb, check_actor, may_override, next_state
@@ -74,10 +75,17 @@ class Jobs:
         return await self._change(job_id, Verb.START, by, started, f"started by {by}")
 
     async def pause(
-        self, job_id: JobId, by: Actor, reason: str = "", until: datetime | None = None, *, expected: int = 0
+        self,
+        job_id: JobId,
+        by: Actor,
+        reason: str = "",
+        until: datetime | None = None,
+        *,
+        service: str = "",
+        expected: int = 0,
     ) -> StoredJob:
         """Pause a job: the unit in hand is finished, no other begins. `until`: it then resumes by itself, in its
-        window. `expected`: the version that the job must still have; 0: any.
+        window. `service`: for whose sign-in it waits. `expected`: the version that the job must still have; 0: any.
 
         Raises NotFound JOB_NOT_FOUND; Conflict JOB_IN_OTHER_STATE, JOB_HAS_CHANGED; Forbidden JOB_PAUSED_BY_OTHER.
         """
@@ -85,7 +93,7 @@ class Jobs:
 
         def paused(record: JobRecord, now: datetime) -> JobRecord:
             resume_at = to_ms(_in_window(schedule, until, record)) if until else 0
-            return replace(record, paused_by=by, reason=line_of(reason), resume_at=resume_at)
+            return replace(record, paused_by=by, reason=line_of(reason), resume_at=resume_at, service=service)
 
         return await self._change(job_id, Verb.PAUSE, by, paused, f"paused by {by}{_because(reason)}", expected)
 
@@ -98,22 +106,22 @@ class Jobs:
         def resumed(record: JobRecord, now: datetime) -> JobRecord:
             at = now if record.begun else max(from_ms(record.due), now)
             due = to_ms(_in_window(schedule, at, record))
-            return replace(record, paused_by=None, reason="", resume_at=0, due=due)
+            return replace(record, paused_by=None, reason="", resume_at=0, service="", due=due)
 
         return await self._change(job_id, Verb.RESUME, by, resumed, f"resumed by {by}")
 
-    async def resume_after_sign_in(self, tenant: str, user: str) -> None:
-        """Let the jobs of a user go on that were paused because the sign-in had expired. A job that another has changed
-        meanwhile stays as it is.
+    async def resume_after_sign_in(self, tenant: str, user: str, service: str) -> None:
+        """Let the jobs of a user go on that were paused because the sign-in to this service had expired. A job that
+        another has changed meanwhile stays as it is.
         """
         for job in await self.of_user(tenant, user):
-            if _waits_for_sign_in(job):
+            if _waits_for_sign_in(job, service):
                 with suppress(Refused):
                     await self.resume(job.id, Actor.SIGN_IN)
 
-    async def waits_for_sign_in(self, tenant: str, user: str) -> bool:
-        """Whether a job of a user was paused because the sign-in had expired."""
-        return any(map(_waits_for_sign_in, await self.of_user(tenant, user)))
+    async def waits_for_sign_in(self, tenant: str, user: str, service: str) -> bool:
+        """Whether a job of a user was paused because the sign-in to this service had expired."""
+        return any(_waits_for_sign_in(job, service) for job in await self.of_user(tenant, user))
 
     async def of_user(self, tenant: str, user: str) -> Sequence[StoredJob]:
         """The jobs of a user, of all kinds, in the order of their names."""
@@ -137,11 +145,15 @@ class Jobs:
         """End a job that cannot go on. `expected` and what it raises: as `pause`."""
         return await self._end(job_id, Verb.FAIL, Actor.ADMIN, reason, f"failed: {reason}", expected)
 
+    async def finish(self, job_id: JobId, reason: str, *, expected: int = 0) -> StoredJob:
+        """End a job that has reached its end. `expected` and what it raises: as `pause`."""
+        return await self._end(job_id, Verb.FINISH, Actor.ADMIN, reason, f"finished{_because(reason)}", expected)
+
     async def _end(self, job_id: JobId, verb: Verb, by: Actor, reason: str, log: str, expected: int) -> StoredJob:
         def ended(record: JobRecord, now: datetime) -> JobRecord:
             if record.paused_by and not may_override(by, record.paused_by):
                 return replace(record, resume_at=0)
-            return replace(record, paused_by=None, reason=line_of(reason), resume_at=0)
+            return replace(record, paused_by=None, reason=line_of(reason), service="", resume_at=0)
 
         return await self._change(job_id, verb, by, ended, log, expected)
 
@@ -188,7 +200,8 @@ class Jobs:
             after = replace(changed(record, now), state=state, generation=record.generation + 1)
             if job:
                 after = replace(after, changed=to_ms(now))
-            if saved := await self.storage.save(StoredJob(job_id, after, job.version if job else 0), log):
+            changing = StoredJob(job_id, after, job.version if job else 0)
+            if saved := await self.storage.save(changing, log, notice=notice_of(verb, changing)):
                 return saved
         raise Conflict("JOB_CHANGES_TOO_OFTEN", "The job is being changed by others all the time. Try again.")
 
@@ -197,8 +210,10 @@ class Jobs:
         return datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms)
 
 
-def _waits_for_sign_in(job: StoredJob) -> bool:
-    return job.record.state is JobState.PAUSED and job.record.paused_by is Actor.SIGN_IN
+def _waits_for_sign_in(job: StoredJob, service: str) -> bool:
+    record = job.record
+    is_paused = record.state is JobState.PAUSED and record.paused_by is Actor.SIGN_IN
+    return is_paused and record.service in ("", service)
 
 
 def _in_window(schedule: Schedule | None, at: datetime, record: JobRecord) -> datetime:

@@ -40,8 +40,8 @@ class JobId(Struct, frozen=True, order=True):
 
 class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True):
     """Times in ms. `parameters`: what the job was started with. `paused_by`, `reason`: why it is not running, or what
-    it waits for, or "". `resume_at`: when a pause ends by itself. `created`: when it was started first, `changed`: when
-    its state was changed last, 0 if never since.
+    it waits for, or "". `service`: for whose sign-in it waits, "" for any. `resume_at`: when a pause ends by itself.
+    `created`: when it was started first, `changed`: when its state was changed last, 0 if never since.
 
     `generation`: grows when the job is started or resumed; tasks of earlier generations do nothing. `task`: the id of
     the task that carries the next iteration. `iteration`: its number, from 0. `anchor`: when the first iteration was
@@ -53,6 +53,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
     timezone: str = "UTC"
     paused_by: Actor | None = None
     reason: str = ""
+    service: str = ""
     resume_at: int = 0
     generation: int = 0
     task: str = ""

@@ -36,6 +36,7 @@ class Verb(StrEnum):
     RESUME = "resume"
     STOP = "stop"
     FAIL = "fail"
+    FINISH = "finish"
 
 
 NEXT: dict[Verb, dict[JobState | None, JobState]] = {
@@ -48,6 +49,7 @@ NEXT: dict[Verb, dict[JobState | None, JobState]] = {
         JobState.FAILED: JobState.STOPPED,
     },
     Verb.FAIL: {JobState.RUNNING: JobState.FAILED},
+    Verb.FINISH: {JobState.RUNNING: JobState.STOPPED},
 }
 """For each verb, the states it applies to and the state that follows. `None`: the job does not exist yet."""
 
@@ -59,6 +61,7 @@ VERB_MEANINGS = {
     Verb.STOP: "a user or an administrator ends it; a user's stop does not end the pause of an administrator, so that "
     "only an administrator starts the job again",
     Verb.FAIL: "an iteration failed for good",
+    Verb.FINISH: "the job has reached its end",
 }
 
 _ORDER = list(Actor)

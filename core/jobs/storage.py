@@ -6,9 +6,11 @@ from zlib import crc32
 import msgspec
 from msgspec.structs import replace
 
+from core.jobs.notices import Notice
 from core.jobs.record import JobId, JobRecord, StoredJob, line_of
 from core.jobs.states import JobState
 from core.model.clock import from_ms
+from core.model.compact_json import compact_json
 from core.queue import NewTask
 from core.queue.task_ids import TaskIds
 from core.redis.keys import KEYS
@@ -44,18 +46,25 @@ class JobStorage:
         return StoredJob(job_id, facts, int(version), holder or "" if is_held else "", int(losses or 0))
 
     async def save(
-        self, job: StoredJob, log: str = "", *, holder: str = "", puts_task: bool = True
+        self,
+        job: StoredJob,
+        log: str = "",
+        *,
+        holder: str = "",
+        puts_task: bool = True,
+        notice: Notice | None = None,
     ) -> StoredJob | None:
         """Store a job if its version is still that of `job`; returns it with its new version, otherwise None.
 
         A job that runs, or resumes by itself, gets a task for its next iteration, unless the attempt `holder` begins
-        that now.
+        that now. `notice`: put as a task in the same step.
         """
         shard, name = self._place(job.id)
         record, row = self._with_task(job, shard) if puts_task and not holder else (job.record, ())
         due = record.due if record.state is JobState.RUNNING else record.resume_at or ""
+        told = NewTask(notice.encode(), job.id.tenant, name).row(self._ids.next()) if notice else ()
         words = (job.id.tenant, name, job.version, record.state, _json(record), due, holder, line_of(log))
-        version = await self._store.run("save_job", shard, *words, tube_of(job.id.kind), *row)
+        version = await self._store.run("save_job", shard, *words, compact_json(told), tube_of(job.id.kind), *row)
         return StoredJob(job.id, record, version) if version else None
 
     async def end_iteration(self, job: StoredJob, holder: str, log: str) -> bool:

@@ -19,6 +19,7 @@ class EventType(StrEnum):
 
     OUTCOME = "outcome"
     FINISHED = "finished"
+    JOB = "job"
 
 
 @dataclass(frozen=True, slots=True)

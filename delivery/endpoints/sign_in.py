@@ -101,7 +101,7 @@ def finish(context: Context) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         query, browser = request.rel_url.raw_query_string, _browser(request)
         signed_in = await _sign_in(context.services).finish(query, browser)
-        await context.services.jobs.resume_after_sign_in(signed_in.tenant, signed_in.user)
+        await context.services.jobs.resume_after_sign_in(signed_in.tenant, signed_in.user, signed_in.service)
         return web.Response(text=signed_in_page(), headers=_HEADERS)
 
     return _with_pages(handle)

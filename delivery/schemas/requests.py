@@ -290,7 +290,11 @@ class WebhookRequest(RequestModel, frozen=True):
     url: Annotated[str, Meta(min_length=1, max_length=2048, description="http or https, with a public address")]
     events: Annotated[
         list[EventType],
-        Meta(min_length=1, max_length=8, description="outcome: each outcome; finished: the end of each delivery"),
+        Meta(
+            min_length=1,
+            max_length=8,
+            description="outcome: each outcome; finished: the end of each delivery; job: what becomes of jobs",
+        ),
     ]
 
 

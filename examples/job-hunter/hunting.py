@@ -170,4 +170,4 @@ async def opened(iteration: Iteration) -> AsyncIterator[Service]:
         try:
             yield service
         except SignInExpired as expired:
-            raise Pause(Actor.SIGN_IN, f"sign in to {SERVICE} again: {expired}") from None
+            raise Pause(Actor.SIGN_IN, f"sign in to {SERVICE} again: {expired}", service=SERVICE) from None

@@ -1,7 +1,8 @@
 -- save_job: create or change a job, if nothing has changed it meanwhile
--- ARGV    tenant, id, expected:int, state, document, due, holder, log, tube, task:rest
+-- ARGV    tenant, id, expected:int, state, document, due, holder, log, notice:json, tube, task:rest
 --         expected: the version that was read, 0 for a new job; document: the job as JSON; due: ms of the next iteration, "" if none
 --         is due; holder: "token task" of the attempt that begins an iteration, "" if none does; log: a line for the live log, or "";
+--         notice: the row of the task that tells what has happened, [] if nobody is told;
 --         tube: that of the kind of the job; task: as in put, or nothing
 -- RETURNS the new version, also for a repetition; 0 if the job has another version by now: nothing was written
 -- EVENTS  del of bells, also that of the job's log; for deliveries that fell due before: outcomes, reported, released and finished
@@ -15,7 +16,7 @@ local function let_go(job)
   end
 end
 
-return function(tenant, id, expected, state, document, due, holder, log, tube, task)
+return function(tenant, id, expected, state, document, due, holder, log, notice, tube, task)
   local stored = redis_call('HMGET', Key.job(id), 'version', 'state', 'record', 'holder')
   local version = tonumber(stored[1] or '0')
   if version == expected + 1 and stored[3] == document and (holder == '' or stored[4] == holder) then return version end
@@ -39,5 +40,6 @@ return function(tenant, id, expected, state, document, due, holder, log, tube, t
   end
   if log ~= '' then JobLog.append_log(id, log) end
   if task[1] then NewTasks.add(tube, task) end
+  if notice[1] then NewTasks.add('job-notices', notice) end
   return version + 1
 end

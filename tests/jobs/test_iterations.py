@@ -130,7 +130,7 @@ async def test_a_job_may_end_by_itself(playground: Playground) -> None:
     await playground.jobs.start(ANNA)
     await playground.in_state(JobState.STOPPED)
     lines = [line.text for line in await playground.jobs.log.last(ANNA)]
-    assert lines == ["started by user", "finished: hired", "stopped by user"]
+    assert lines == ["started by user", "finished: hired"]
 
 
 async def test_a_job_that_is_started_again_uses_no_results_of_before(playground: Playground) -> None:

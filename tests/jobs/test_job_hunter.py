@@ -128,7 +128,7 @@ async def test_the_job_waits_for_the_sign_in_and_goes_on_after_it(hunt: Hunt) ->
     paused = await hunt.in_state(JobState.PAUSED)
     assert (paused.record.paused_by, paused.record.reason) == (Actor.SIGN_IN, "sign in to vacancies again")
     await hunt.user_signs_in()
-    await hunt.jobs.resume_after_sign_in(ANNA.tenant, ANNA.user)
+    await hunt.jobs.resume_after_sign_in(ANNA.tenant, ANNA.user, "vacancies")
     await hunt.applied_to(20)
     hunt.service.oauth.revoke("anna")
     assert (await hunt.in_state(JobState.PAUSED)).record.paused_by is Actor.SIGN_IN
@@ -144,7 +144,7 @@ async def test_a_sign_in_that_ends_between_two_applications_pauses_the_job(hunt:
     assert paused.record.paused_by is Actor.SIGN_IN
     hunt.service.state.clear_rules()
     await hunt.user_signs_in()
-    await hunt.jobs.resume_after_sign_in(ANNA.tenant, ANNA.user)
+    await hunt.jobs.resume_after_sign_in(ANNA.tenant, ANNA.user, "vacancies")
     await hunt.applied_to(20)
 
 

@@ -58,8 +58,8 @@ async def test_signing_in_resumes_only_a_job_that_waits_for_it(playground: Playg
     jobs = playground.jobs
     await jobs.start(ANNA)
     await jobs.pause(ANNA, by, "for today", jobs.now() + HOUR)
-    assert not await jobs.waits_for_sign_in(ANNA.tenant, ANNA.user)
-    await jobs.resume_after_sign_in(ANNA.tenant, ANNA.user)
+    assert not await jobs.waits_for_sign_in(ANNA.tenant, ANNA.user, "vacancies")
+    await jobs.resume_after_sign_in(ANNA.tenant, ANNA.user, "vacancies")
     assert (await jobs.find(ANNA)).record.paused_by is by
 
 
@@ -69,7 +69,7 @@ async def test_signing_in_starts_no_job_that_has_ended(playground: Playground) -
     for end in (jobs.stop(ANNA, Actor.USER), jobs.fail(ANNA, "broken")):
         await jobs.start(ANNA)
         ended = await end
-        await jobs.resume_after_sign_in(ANNA.tenant, ANNA.user)
+        await jobs.resume_after_sign_in(ANNA.tenant, ANNA.user, "vacancies")
         assert (await jobs.find(ANNA)).record.state is ended.record.state
 
 
@@ -79,7 +79,7 @@ async def test_signing_in_resumes_the_jobs_of_this_user_and_tenant_only(playgrou
     for job_id in (ANNA, *others):
         await jobs.start(job_id)
         await jobs.pause(job_id, Actor.SIGN_IN, "sign in again")
-    await jobs.resume_after_sign_in(ANNA.tenant, ANNA.user)
+    await jobs.resume_after_sign_in(ANNA.tenant, ANNA.user, "vacancies")
     found = [(await jobs.find(job_id)).record.state for job_id in (ANNA, *others)]
     assert found == [JobState.RUNNING, JobState.PAUSED, JobState.PAUSED]
     await jobs.stop(others[1], Actor.ADMIN)

@@ -1,0 +1,85 @@
+"""What the user of a job, and the webhooks of its tenant, are told of it: put as a task in the step that changes the
+job, so that no crash loses it. `jobs.notifier` handles the tasks.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from core.jobs.record import JobRecord, StoredJob
+from core.jobs.states import Actor, JobState, Verb
+
+TUBE = "job-notices"
+"""The tube of notices; the lane of a task is its job."""
+
+
+class NoticeEvent(StrEnum):
+    """What has happened to a job by itself."""
+
+    FAILED = "failed"
+    SIGN_IN_NEEDED = "sign_in_needed"
+    LIMIT_REACHED = "limit_reached"
+    FINISHED = "finished"
+
+
+class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`version`: of the job with this change. `service`: for whose sign-in the job waits, "" if that is not known.
+    Times in ms.
+    """
+
+    event: NoticeEvent
+    tenant: str
+    kind: str
+    user: str
+    version: int
+    at: int
+    reason: str = ""
+    resumes_at: int = 0
+    service: str = ""
+    timezone: str = "UTC"
+
+    @property
+    def job(self) -> str:
+        """The id of the job inside its tenant."""
+        return f"{self.kind}.{self.user}"
+
+    def encode(self) -> str:
+        return msgspec.json.encode(self).decode()
+
+    @classmethod
+    def decode(cls, body: str) -> "Notice":
+        return msgspec.json.decode(body, type=cls)
+
+
+def notice_of(verb: Verb, job: StoredJob) -> Notice | None:
+    """The notice of a change, None if nobody is told: a person made it. `job`: after the change, with its old
+    version.
+    """
+    event = _event_of(verb, job.record)
+    if event is None:
+        return None
+    record, job_id = job.record, job.id
+    return Notice(
+        event,
+        job_id.tenant,
+        job_id.kind,
+        job_id.user,
+        job.version + 1,
+        record.changed,
+        record.reason,
+        record.resume_at,
+        record.service,
+        record.timezone,
+    )
+
+
+def _event_of(verb: Verb, record: JobRecord) -> NoticeEvent | None:
+    if verb is Verb.FAIL:
+        return NoticeEvent.FAILED
+    if verb is Verb.FINISH:
+        return NoticeEvent.FINISHED
+    if verb is Verb.PAUSE and record.state is JobState.PAUSED:
+        return {Actor.SIGN_IN: NoticeEvent.SIGN_IN_NEEDED, Actor.LIMIT: NoticeEvent.LIMIT_REACHED}.get(
+            record.paused_by or Actor.USER
+        )
+    return None

@@ -1,0 +1,34 @@
+"""Puts the message of an event that is not in the event stream, for example of a job: at least once, for each webhook
+of the tenant that wants it. One that is disabled, or for which too much waits, does not get it.
+"""
+
+import logging
+from datetime import datetime
+from hashlib import blake2b
+
+from core.queue import Queue
+from core.webhooks.event_reader import Limits, task_of
+from core.webhooks.messages import Message
+from core.webhooks.registry import Webhooks
+from core.webhooks.webhook import TUBE, EventType
+
+log = logging.getLogger(__name__)
+
+_SHARD = 0
+
+
+async def put_message(
+    webhooks: Webhooks, queue: Queue, tenant: str, event: EventType, name: str, at: datetime, data: object
+) -> None:
+    """`name`: of the event; a repeat with the same name has the same `webhook-id`. Messages of a name's first word come
+    in order.
+    """
+    for webhook in await webhooks.of_tenant(tenant):
+        if event not in webhook.events or webhook.disabled:
+            continue
+        if await webhooks.pending(_SHARD, webhook.id) >= Limits().pending:
+            log.warning("webhook %s: too much waits for it, %s of %s is not sent", webhook.id, event, name)
+            continue
+        digest = blake2b(f"{webhook.id} {name}".encode(), digest_size=16).hexdigest()
+        message = Message.make(f"msg_{digest}", event, at, data, name.partition(" ")[0])
+        await queue.put_many(TUBE, [task_of(webhook, message)], shard=_SHARD)
