@@ -98,12 +98,23 @@ async def test_a_hundred_thousand_items_that_are_too_large_for_a_step_fail_with_
     assert "The result of search has" in failed.record.reason
 
 
+class Unreadable(Exception):
+    """Its text cannot be read."""
+
+    def __str__(self) -> str:
+        raise AttributeError("there is no text")
+
+
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
         (RuntimeError("no answer\nfrom \ud800 the service"), r"RuntimeError in conftest.py, line \d+"),
         (UnitFailed("no answer\nfrom \ud800 the service"), "no answer from \\? the service"),
         (SystemExit(1), r"SystemExit in conftest.py, line \d+"),
+        (KeyboardInterrupt(), r"KeyboardInterrupt in conftest.py, line \d+"),
+        (GeneratorExit(), r"GeneratorExit in conftest.py, line \d+"),
+        (BaseException("no answer"), r"BaseException in conftest.py, line \d+"),
+        (Unreadable(), r"Unreadable in conftest.py, line \d+"),
         (asyncio.CancelledError(), "the iteration was cancelled by its own code"),
     ],
 )
