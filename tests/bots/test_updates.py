@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import pytest
 
-from bots.updates import Handle, Update, Updates, update_worker
+from bots.updates import Handle, Update, Updates, tube_of, update_worker
 from core.queue import Attempt, QueueClient
 from tests.support.stack import Stack
 from tests.support.waiting import until
@@ -85,3 +86,25 @@ async def test_an_update_that_fails_is_tried_again_before_the_next_one(client: Q
         await updates.put(written(number))
     async with working(client, handle):
         await until(lambda: begun == ["text 1", "text 1", "text 2"], within=10)
+
+
+async def test_equal_ids_of_two_bots_and_of_two_channels_are_different_updates(
+    client: QueueClient, updates: Updates, stack: Stack
+) -> None:
+    """Each Telegram bot numbers its updates by itself, and a tenant's name may be the source in two channels."""
+    another = Updates(client, "default", "telegram", "4343")
+    vk = Updates(client, "default", "vk", "4242")
+    await vk.open()
+    assert await updates.put(written(1))
+    assert await another.put(written(1, "100002"))
+    assert await vk.put(Update("1", "vk", "200001"))
+    assert len(await stack.finish_all("updates.telegram")) == 2
+    assert len(await stack.finish_all("updates.vk")) == 1
+
+
+@pytest.mark.row("D-32")
+async def test_an_update_expires_before_its_attempts_are_used_up(client: QueueClient, updates: Updates) -> None:
+    """Each pause that a provider asks for is an attempt, and the shortest one is a second."""
+    tube = await client.tubes.get(tube_of("telegram"))
+    assert tube.expires is not None
+    assert tube.attempts > tube.expires / timedelta(seconds=1)

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from bots.catalogue import text
-from bots.conversation.result import PATIENCE, result
+from bots.conversation.result import result
 from bots.conversation.state import State
 from bots.conversation.written import WrittenConversation
 from bots.delivered_replies import MOST_REPLIES, DeliveredReplies
@@ -267,7 +267,7 @@ async def test_after_an_hour_there_is_a_result_although_the_delivery_has_not_end
     accepted = await stack.deliver(*people(1))
     history = await stack.history(accepted.key)
     assert history.released_at is not None
-    hour = history.released_at + PATIENCE
+    hour = history.released_at + timedelta(hours=1)
     followed = Followed(accepted.key.id, "sms", TEACHER, "", "en", title="Group 7")
     assert (history.finished_at, result(history, followed, hour).text) == (None, "")
     assert result(history, followed, hour + timedelta(seconds=1)).text.startswith(RESULTS)
@@ -358,3 +358,30 @@ async def test_results_count_within_the_daily_limit_of_answers(network: Network)
     await network.write("ИВТ-101 text")
     await until(lambda: network.received(STUDENT) == ["text"])
     assert len(network.texts(TEACHER)) == MOST_REPLIES
+
+
+async def test_of_many_groups_the_first_ten_are_named(network: Network) -> None:
+    for number in range(20, 32):
+        await network.directory.create_group(TENANT, Group(number, f"A{number}"))
+        await network.directory.own(TENANT, 1, "group", number)
+    answer = await network.answer("no such group")
+    names = ", ".join(f"A{number}" for number in range(20, 30))
+    assert answer == text("written_unclear", "en", names=f"{names}, …")
+
+
+async def test_two_replies_to_one_update_are_both_sent_and_each_once(network: Network) -> None:
+    replies = DeliveredReplies(network.services.store, network.services.sending, TENANT)
+    update = Update("9", network.courier.channel, TEACHER)
+    for reply in (Reply("one"), Reply("two"), Reply("one"), Reply("two")):
+        await replies.send(update, reply)
+    await until(lambda: len(network.texts(TEACHER)) >= 2)
+    await stays(lambda: sorted(network.texts(TEACHER)) == ["one", "two"])
+
+
+async def test_the_limit_of_answers_of_one_tenant_is_not_that_of_another(network: Network) -> None:
+    services, channel = network.services, network.courier.channel
+    ours, theirs = (DeliveredReplies(services.store, services.sending, tenant) for tenant in (TENANT, "another"))
+    for number in range(MOST_REPLIES):
+        await theirs.send(Update(str(number), channel, STUDENT), Reply(f"theirs {number}"))
+    await ours.send(Update("9", channel, STUDENT), Reply("ours"))
+    await until(lambda: "ours" in network.texts(STUDENT))

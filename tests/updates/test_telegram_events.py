@@ -125,6 +125,22 @@ def test_the_photos_of_an_album_are_parts_of_one_event_in_any_order() -> None:
     assert merge("album.8", [part.event for part in reversed(found)]) == event
 
 
+@pytest.mark.row("C-14")
+def test_the_photos_of_an_album_are_in_the_order_of_their_numbers() -> None:
+    photos = {number: [{**SIZES[0], "file_id": str(number)}] for number in range(8, 12)}
+    parts = [read(message=message(message_id=n, photo=one, media_group_id="8")) for n, one in photos.items()]
+    event = merge("album.8", [part.event for part in parts if part is not None])
+    assert event["id"] == "album.8.8"
+    assert [one["file_id"] for one in event["attachments"]] == ["8", "9", "10", "11"]
+
+
+def test_joins_by_two_people_or_in_two_chats_are_different_events() -> None:
+    names = {join(ANNA).gathered_as, join(ANNA, initiator=BORIS).gathered_as}
+    other = read(message=message(chat={**GROUP, "id": -1002}, new_chat_members=[ANNA]))
+    assert other is not None
+    assert len({*names, other.gathered_as}) == 3
+
+
 def join(*members: Json, initiator: Json = ANNA) -> Arrival:
     notice = message(chat=GROUP, new_chat_members=list(members), **{"from": initiator})
     arrival = read(message=notice)

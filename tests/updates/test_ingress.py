@@ -1,0 +1,76 @@
+"""The way in of a provider's updates: what is repeated after a crash between two writes is completed."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from core.queue import QueueClient
+from core.updates.channels import dialogs_ingress, events_ingress
+from core.updates.events import TUBE
+from core.updates.ingress import Ingress
+from core.updates.telegram_updates import CHANNEL
+from tests.support.stack import Stack
+
+PERSON = {"id": 5, "is_bot": False, "first_name": "Anna"}
+CHAT = {"id": 5, "type": "private"}
+PRESS = {
+    "update_id": 8,
+    "callback_query": {"id": "9", "from": PERSON, "message": {"message_id": 1, "date": 1, "chat": CHAT}, "data": "yes"},
+}
+
+
+def written(number: int, **more: Any) -> dict[str, Any]:
+    """An update of this moment."""
+    now = int(datetime.now(UTC).timestamp())
+    return {"update_id": number, "message": {"message_id": 1, "date": now, "chat": CHAT, "from": PERSON, **more}}
+
+
+async def events_of(stack: Stack, tenant: str) -> Ingress:
+    ingress = events_ingress(stack.store, QueueClient(stack.store), tenant)[CHANNEL]
+    await ingress.open()
+    return ingress
+
+
+async def test_a_press_that_was_put_and_not_yet_acknowledged_is_acknowledged_when_it_is_repeated(stack: Stack) -> None:
+    ingress = await events_of(stack, "university")
+    await ingress.put(PRESS)
+    assert len(await stack.finish_all(f"presses.{CHANNEL}")) == 1
+    await stack.redis.delete(
+        f"queue:{{0}}:seen:presses.{CHANNEL}"
+    )  # as if the process had died before it put the press
+    await ingress.put(PRESS)
+    assert len(await stack.finish_all(f"presses.{CHANNEL}")) == 1
+    assert len(await stack.finish_all(TUBE)) == 1
+
+
+async def test_a_press_of_half_a_minute_ago_is_not_acknowledged_any_more(stack: Stack) -> None:
+    await (await events_of(stack, "university")).put(PRESS)
+    stack.advance_clock(timedelta(seconds=31))
+    await stack.tick()
+    assert await stack.finish_all(f"presses.{CHANNEL}") == []
+
+
+async def test_equal_ids_of_the_bots_of_two_tenants_are_different_events(stack: Stack) -> None:
+    for tenant in ("university", "school"):
+        await (await events_of(stack, tenant)).put(written(1, text="hello"))
+    assert len(await stack.finish_all(TUBE)) == 2
+
+
+async def test_equal_ids_of_the_bots_of_two_tenants_are_different_updates(stack: Stack) -> None:
+    for tenant in ("university", "school"):
+        ingress = dialogs_ingress(QueueClient(stack.store), tenant)[CHANNEL]
+        await ingress.open()
+        await ingress.put(written(1, text="hello"))
+    assert len(await stack.finish_all(f"updates.{CHANNEL}")) == 2
+
+
+@pytest.mark.parametrize("text", ["half \ud83d", "x" * 200_000])
+async def test_what_cannot_be_stored_is_logged_and_not_raised(
+    stack: Stack, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    dialogs = dialogs_ingress(QueueClient(stack.store), "university")[CHANNEL]
+    for ingress in (dialogs, await events_of(stack, "university")):
+        await ingress.open()
+        assert await ingress.put(written(1, text=text))
+    assert len([line for line in caplog.messages if "update '1' of telegram-bot is ignored: EVENT_" in line]) == 2
