@@ -107,6 +107,8 @@ ROUTES = (
     Route("GET", "/v1/jobs", "List jobs, and how many have each state", "read", jobs.list_page,
           200, job_schemas.JobPage, query=job_schemas.JobQuery, headers=_LINK),
     Route("GET", Job, "Show one job", "read", jobs.show, 200, JobView),
+    Route("PATCH", Job, "Change parameters of a job; its next iteration works with them", "manage", jobs.change,
+          200, JobView, body=job_schemas.JobParameters, repeats=Repeats.STORED),
     Route("POST", Job + ":pause", "Pause a job; the unit in hand is finished", "manage", jobs.pause,
           200, JobView, body=job_schemas.JobChange, body_is_optional=True, repeats=Repeats.STORED),
     Route("POST", Job + ":resume", "Let a paused job go on where it was", "manage", jobs.resume,

@@ -5,9 +5,13 @@ written after another attempt has begun. Once the guard has raised, the attempt 
 that and goes on.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
 
 from core.jobs import JobState, JobStorage, StoredJob
+from core.jobs.record import merged_parameters
 from jobs.signals import Interrupted, Lost
 
 
@@ -56,6 +60,20 @@ class Guard:
         """The attempt is over: nothing else begins, and nothing is sent."""
         self._is_closed = True
         self.ending = self.ending or Interrupted()
+
+    async def change_parameters(self, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Store the job with changed parameters, and return them all. If another has changed the job meanwhile, this
+        attempt is over: raises Interrupted. Raises Invalid PARAMETERS_TOO_LARGE, PARAMETERS_MALFORMED.
+        """
+        self.check()
+        record = replace(self.job.record, parameters=merged_parameters(self.job.record.parameters, changes))
+        changed = StoredJob(self.job.id, record, self.job.version)
+        saved = await self._storage.save(changed, holder=self._holder)
+        if saved is None:
+            self.ending = Interrupted()
+            raise self.ending
+        self.job = saved
+        return record.parameters
 
     async def units(self, names: list[str]) -> list[str | None]:
         """What is recorded of these units."""

@@ -124,6 +124,13 @@ class Iteration:
         """
         return await self._outside.complete(self._job, Prompt(user, system, max_tokens=max_tokens), self._now())
 
+    async def change_parameters(self, **changes: Any) -> None:
+        """Change parameters of the job, for this iteration and all later ones, so that the user can see and change what
+        the job has chosen; None removes one. If another has changed the job at this moment, the iteration is repeated
+        with that. Raises Invalid PARAMETERS_TOO_LARGE, PARAMETERS_MALFORMED.
+        """
+        self.parameters = await self._guard.change_parameters(changes)
+
     async def log(self, text: str) -> None:
         """Add a line to the live log. An iteration that is repeated, after a crash for example, adds it again: the log
         then has a line `iteration … goes on` before it.

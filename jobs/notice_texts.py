@@ -12,6 +12,7 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
     "en": {
         "failed": "Your job {kind} has failed and does not go on: {reason}",
         "sign_in_needed": "Your job {kind} waits for you: {reason}",
+        "waits_for_user": "Your job {kind} waits for you: {reason}",
         "address": "Sign in here, within a day: {address}",
         "limit_reached": "Your job {kind} is paused until {until}: {reason}",
         "finished": "Your job {kind} has finished. {reason}",
@@ -19,6 +20,7 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
     "ru": {
         "failed": "Ваше задание {kind} прервано из-за ошибки: {reason}",
         "sign_in_needed": "Ваше задание {kind} ждёт вас: {reason}",
+        "waits_for_user": "Ваше задание {kind} ждёт вас: {reason}",
         "address": "Войдите здесь в течение дня: {address}",
         "limit_reached": "Ваше задание {kind} приостановлено до {until}: {reason}",
         "finished": "Ваше задание {kind} завершено. {reason}",

@@ -126,7 +126,7 @@ class JobWorker:
             if self._stop_requested.is_set():
                 await guard.write("over")
             raise
-        if fault is None and await self._end(kind, begun, holder, iteration.skipped_effects):
+        if fault is None and await self._end(kind, guard.job, holder, iteration.skipped_effects):
             return None
         return await self._broken_off(kind, guard, attempt, fault)
 
@@ -175,8 +175,15 @@ class JobWorker:
     async def _pause(self, job: StoredJob, pause: Pause) -> None:
         """What was ordered meanwhile stays, and so does what another attempt does: this one may have been frozen."""
         try:
-            reason, until = pause.reason, pause.until
-            await self.jobs.pause(job.id, pause.by, reason, until, service=pause.service, expected=job.version)
+            await self.jobs.pause(
+                job.id,
+                pause.by,
+                pause.reason,
+                pause.until,
+                service=pause.service,
+                expected=job.version,
+                by_job=True,
+            )
         except Refused as refusal:
             log.info("job %s: not paused by %s: %s", job.id.name, pause.by, refusal.code)
 

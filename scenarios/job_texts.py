@@ -21,6 +21,7 @@ def status(job: StoredJob) -> str:
     lines = [
         f"<b>{escape(view.kind)}</b>: {_state(job)}",
         escape(view.reason or ""),
+        *(f"{escape(name)}: {escape(str(value))}" for name, value in sorted(view.parameters.items())),
         f"Iterations: {view.iterations}",
         _at("Next iteration", view.next_run, job),
         _at("Resumes", view.resumes_at, job),

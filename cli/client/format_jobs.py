@@ -20,7 +20,7 @@ def format_job(job: StoredJob) -> str:
         "last run": _time(view.last_run),
         "next run": _time(view.next_run or view.resumes_at),
         "time zone": view.timezone,
-        "parameters": ", ".join(sorted(view.parameters)),
+        "parameters": compact_json(view.parameters) if view.parameters else "",
     }
     return "\n".join(f"{name + ':':<12} {value}" for name, value in facts.items() if value not in ("", None))
 

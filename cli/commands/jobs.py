@@ -42,7 +42,7 @@ def declare(parser: ArgumentParser) -> None:
     add_healthy_option(parser, "process that runs jobs")
     actions = parser.add_subparsers(
         dest="action",
-        metavar="list|show|start|pause|resume|stop|log|units|resolve|reset",
+        metavar="list|show|start|change|pause|resume|stop|log|units|resolve|reset",
         title="without one, run jobs until Ctrl-C",
     )
     list_parser = actions.add_parser("list", help="list jobs, and how many have each state")
@@ -52,6 +52,8 @@ def declare(parser: ArgumentParser) -> None:
     start_parser = actions.add_parser("start", help="start a job, or one that was stopped or has failed")
     start_parser.add_argument("--parameters", metavar="JSON", help="what the job works with (as before, or {})")
     start_parser.add_argument("--timezone", help="the user's, for example Europe/Moscow (as before, or UTC)")
+    change_parser = actions.add_parser("change", help="change parameters of a job; null removes one")
+    change_parser.add_argument("--parameters", required=True, metavar="JSON", help='for example \'{"query": "cook"}\'')
     pause_parser = actions.add_parser("pause", help="pause a job; the unit in hand is finished")
     pause_parser.add_argument("--reason", default="", help="shown to the user")
     log_parser = actions.add_parser("log", help="show the last lines of a job's log")
@@ -65,7 +67,16 @@ def declare(parser: ArgumentParser) -> None:
     units_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of units ({_LIMIT})")
     resolve_parser = actions.add_parser("resolve", help="say what became of something unknown")
     reset_parser = actions.add_parser("reset", help="forget a unit or an effect, so that it is done again")
-    plain = (show_parser, start_parser, pause_parser, resume_parser, stop_parser, log_parser, units_parser)
+    plain = (
+        show_parser,
+        start_parser,
+        change_parser,
+        pause_parser,
+        resume_parser,
+        stop_parser,
+        log_parser,
+        units_parser,
+    )
     for subparser in (*plain, resolve_parser, reset_parser):
         subparser.add_argument("job", help="KIND.USER, for example hunt.42")
     for subparser in (resolve_parser, reset_parser):
@@ -156,6 +167,11 @@ async def start(jobs: Jobs, arguments: Namespace) -> int:
     return shown(arguments, await jobs.start(_job(arguments), parameters, arguments.timezone, Actor.ADMIN))
 
 
+async def change(jobs: Jobs, arguments: Namespace) -> int:
+    changes = _decoded("--parameters", arguments.parameters, dict[str, Any])
+    return shown(arguments, await jobs.change(_job(arguments), changes, Actor.ADMIN))
+
+
 async def pause(jobs: Jobs, arguments: Namespace) -> int:
     return shown(arguments, await jobs.pause(_job(arguments), Actor.ADMIN, arguments.reason))
 
@@ -227,6 +243,7 @@ ACTIONS: Mapping[str, Callable[[Jobs, Namespace], Awaitable[int]]] = {
     "list": list_jobs,
     "show": show,
     "start": start,
+    "change": change,
     "pause": pause,
     "resume": resume,
     "stop": stop,

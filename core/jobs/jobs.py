@@ -6,23 +6,27 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
-from core.errors import Conflict, Invalid, NotFound, Refused, malformed_cursor
+from core.errors import Conflict, NotFound, Refused, malformed_cursor
 from core.jobs.job_log import JobLog
 from core.jobs.kinds import JobKinds
 from core.jobs.notices import notice_of
-from core.jobs.record import JobId, JobRecord, StoredJob, line_of, zone_of
+from core.jobs.record import (
+    JobId,
+    JobRecord,
+    StoredJob,
+    checked_parameters,
+    line_of,
+    merged_parameters,
+    zone_of,
+)
 from core.jobs.schedule import Schedule
 from core.jobs.states import Actor, JobState, Verb, check_actor, may_override, next_state
 from core.jobs.storage import JobStorage
 from core.jobs.units import JobUnits
 from core.model.clock import from_ms, to_ms
 from core.redis.store import Store
-
-LARGEST_PARAMETERS = 64 * 1024
-"""Bytes of JSON."""
 
 _TRIES = 50
 
@@ -53,7 +57,7 @@ class Jobs:
         Raises Invalid JOB_KIND_UNKNOWN, PARAMETERS_TOO_LARGE, TIMEZONE_UNKNOWN; Conflict JOB_ALREADY_RUNNING; Forbidden
         JOB_PAUSED_BY_OTHER if a user has stopped it while it was paused by an administrator.
         """
-        given = None if parameters is None else _checked(parameters)
+        given = None if parameters is None else checked_parameters(parameters)
         zone_of(timezone or "UTC")
         kind = await self.kinds.find(job_id.kind)
 
@@ -83,9 +87,11 @@ class Jobs:
         *,
         service: str = "",
         expected: int = 0,
+        by_job: bool = False,
     ) -> StoredJob:
         """Pause a job: the unit in hand is finished, no other begins. `until`: it then resumes by itself, in its
         window. `service`: for whose sign-in it waits. `expected`: the version that the job must still have; 0: any.
+        `by_job`: the job does it by itself, so its user is told.
 
         Raises NotFound JOB_NOT_FOUND; Conflict JOB_IN_OTHER_STATE, JOB_HAS_CHANGED; Forbidden JOB_PAUSED_BY_OTHER.
         """
@@ -95,7 +101,8 @@ class Jobs:
             resume_at = to_ms(_in_window(schedule, until, record)) if until else 0
             return replace(record, paused_by=by, reason=line_of(reason), resume_at=resume_at, service=service)
 
-        return await self._change(job_id, Verb.PAUSE, by, paused, f"paused by {by}{_because(reason)}", expected)
+        log = f"paused by {by}{_because(reason)}"
+        return await self._change(job_id, Verb.PAUSE, by, paused, log, expected, by_job=by_job)
 
     async def resume(self, job_id: JobId, by: Actor) -> StoredJob:
         """Let a paused job go on where it was: an iteration that has begun now, the next one when it is due, both only
@@ -127,6 +134,18 @@ class Jobs:
         """The jobs of a user, of all kinds, in the order of their names."""
         found = [await self.storage.read(JobId(tenant, kind, user)) for kind in await self.kinds.names()]
         return [job for job in found if job]
+
+    async def change(self, job_id: JobId, changes: Mapping[str, Any], by: Actor) -> StoredJob:
+        """Change parameters in whatever state the job is; None removes one. An iteration that has begun ends with what
+        it has stored; the next one works with the new parameters.
+
+        Raises NotFound JOB_NOT_FOUND; Invalid PARAMETERS_TOO_LARGE, PARAMETERS_MALFORMED.
+        """
+
+        def changed(record: JobRecord, now: datetime) -> JobRecord:
+            return replace(record, parameters=merged_parameters(record.parameters, changes))
+
+        return await self._change(job_id, Verb.CHANGE, by, changed, f"{', '.join(sorted(changes))}: changed by {by}")
 
     async def stop(self, job_id: JobId, by: Actor, reason: str = "", *, expected: int = 0) -> StoredJob:
         """End a job; it can be started again. If a user ends one that an administrator has paused, only an
@@ -182,7 +201,15 @@ class Jobs:
         return [job for job in found if state is None or job.record.state is state], following
 
     async def _change(
-        self, job_id: JobId, verb: Verb, by: Actor, changed: Changed, log: str, expected: int = 0
+        self,
+        job_id: JobId,
+        verb: Verb,
+        by: Actor,
+        changed: Changed,
+        log: str,
+        expected: int = 0,
+        *,
+        by_job: bool = False,
     ) -> StoredJob:
         """Change the state by the table. Another change at the same moment is applied first, then this one is tried on
         its result.
@@ -194,14 +221,15 @@ class Jobs:
             if expected and job and job.version != expected:
                 raise Conflict("JOB_HAS_CHANGED", "The job was changed by another.")
             state = next_state(verb, job.record.state if job else None)
-            if job and verb is not Verb.STOP:
+            if job and verb not in (Verb.STOP, Verb.CHANGE):
                 check_actor(by, job.record.paused_by)
             record, now = (job.record if job else JobRecord(state)), self.now()
             after = replace(changed(record, now), state=state, generation=record.generation + 1)
             if job:
                 after = replace(after, changed=to_ms(now))
             changing = StoredJob(job_id, after, job.version if job else 0)
-            if saved := await self.storage.save(changing, log, notice=notice_of(verb, changing)):
+            notice = notice_of(verb, changing, by_job=by_job)
+            if saved := await self.storage.save(changing, log, notice=notice):
                 return saved
         raise Conflict("JOB_CHANGES_TOO_OFTEN", "The job is being changed by others all the time. Try again.")
 
@@ -229,13 +257,6 @@ def _position(cursor: str, shards: int) -> tuple[int, int]:
     if not (dot and shard.isdecimal() and start.isdecimal() and int(shard) < shards):
         raise malformed_cursor()
     return int(shard), int(start)
-
-
-def _checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Raises Invalid PARAMETERS_TOO_LARGE."""
-    if len(msgspec.json.encode(parameters)) > LARGEST_PARAMETERS:
-        raise Invalid("PARAMETERS_TOO_LARGE", f"Parameters have at most {LARGEST_PARAMETERS} bytes.", "parameters")
-    return dict(parameters)
 
 
 def _because(reason: str) -> str:

@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from core.jobs.record import JobRecord, StoredJob
-from core.jobs.states import Actor, JobState, Verb
+from core.jobs.states import Actor, Verb
 
 TUBE = "job-notices"
 """The tube of notices; the lane of a task is its job."""
@@ -20,6 +20,7 @@ class NoticeEvent(StrEnum):
     SIGN_IN_NEEDED = "sign_in_needed"
     LIMIT_REACHED = "limit_reached"
     FINISHED = "finished"
+    WAITS_FOR_USER = "waits_for_user"
 
 
 class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -51,11 +52,18 @@ class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
         return msgspec.json.decode(body, type=cls)
 
 
-def notice_of(verb: Verb, job: StoredJob) -> Notice | None:
+_PAUSES = {
+    Actor.LIMIT: NoticeEvent.LIMIT_REACHED,
+    Actor.SIGN_IN: NoticeEvent.SIGN_IN_NEEDED,
+    Actor.USER: NoticeEvent.WAITS_FOR_USER,
+}
+
+
+def notice_of(verb: Verb, job: StoredJob, *, by_job: bool) -> Notice | None:
     """The notice of a change, None if nobody is told: a person made it. `job`: after the change, with its old
-    version.
+    version. `by_job`: the job itself made it.
     """
-    event = _event_of(verb, job.record)
+    event = _event_of(verb, job.record, by_job=by_job)
     if event is None:
         return None
     record, job_id = job.record, job.id
@@ -73,13 +81,11 @@ def notice_of(verb: Verb, job: StoredJob) -> Notice | None:
     )
 
 
-def _event_of(verb: Verb, record: JobRecord) -> NoticeEvent | None:
+def _event_of(verb: Verb, record: JobRecord, *, by_job: bool) -> NoticeEvent | None:
     if verb is Verb.FAIL:
         return NoticeEvent.FAILED
     if verb is Verb.FINISH:
         return NoticeEvent.FINISHED
-    if verb is Verb.PAUSE and record.state is JobState.PAUSED:
-        return {Actor.SIGN_IN: NoticeEvent.SIGN_IN_NEEDED, Actor.LIMIT: NoticeEvent.LIMIT_REACHED}.get(
-            record.paused_by or Actor.USER
-        )
+    if verb is Verb.PAUSE and by_job:
+        return _PAUSES.get(record.paused_by or Actor.ADMIN)
     return None

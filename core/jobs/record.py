@@ -1,10 +1,12 @@
 """A stored job: frozen values, no Redis."""
 
 import re
+from collections.abc import Mapping
 from datetime import tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import msgspec
 from msgspec import Struct
 
 from core.errors import Invalid, NotFound
@@ -13,6 +15,9 @@ from core.jobs.states import Actor, JobState
 KIND = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 """The name of a kind of job."""
 
+
+LARGEST_PARAMETERS = 64 * 1024
+"""Bytes of JSON."""
 
 _LONGEST_LINE = 1000
 
@@ -81,6 +86,22 @@ class StoredJob(Struct, frozen=True):
     version: int = 0
     holder: str = ""
     losses: int = 0
+
+
+def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Raises Invalid PARAMETERS_TOO_LARGE, PARAMETERS_MALFORMED."""
+    try:
+        size = len(msgspec.json.encode(parameters))
+    except (TypeError, OverflowError, RecursionError) as fault:
+        raise Invalid("PARAMETERS_MALFORMED", f"Parameters are what JSON has: {fault}.", "parameters") from None
+    if size > LARGEST_PARAMETERS:
+        raise Invalid("PARAMETERS_TOO_LARGE", f"Parameters have at most {LARGEST_PARAMETERS} bytes.", "parameters")
+    return dict(parameters)
+
+
+def merged_parameters(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters with these changes; None removes one. Raises as `checked_parameters`."""
+    return checked_parameters({name: value for name, value in {**old, **changes}.items() if value is not None})
 
 
 def line_of(text: str) -> str:

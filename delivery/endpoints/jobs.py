@@ -35,6 +35,13 @@ async def start(request: Request[schemas.JobRequest, NoParameters]) -> Response:
     return Response(view_of(job), 201, {"Location": f"/v1/jobs/{job.id.name}"})
 
 
+async def change(request: Request[schemas.JobParameters, NoParameters]) -> Response:
+    """Change parameters of a job."""
+    body = request.body
+    job = await request.services.jobs.change(_id(request), body.parameters, _actor(request, body.by))
+    return Response(view_of(job))
+
+
 async def list_page(request: Request[None, schemas.JobQuery]) -> Response:
     """One page of jobs."""
     query, jobs = request.query, request.services.jobs

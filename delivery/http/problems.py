@@ -126,6 +126,7 @@ CODES = {
     "UNIT_NOT_FOUND": ProblemType(404, "Nothing is recorded of this unit"),
     "UNIT_NOT_UNCLEAR": ProblemType(409, "What became of this unit is known"),
     "UNIT_IN_HAND": ProblemType(409, "This unit is being done at this moment"),
+    "PARAMETERS_MALFORMED": ProblemType(422, "The parameters are not what JSON has"),
     "PARAMETERS_TOO_LARGE": ProblemType(422, "The parameters are too large"),
     "TIMEZONE_UNKNOWN": ProblemType(422, "No such time zone"),
     "ADMIN_NEEDED": ProblemType(403, "The key has not the scope admin"),

@@ -42,6 +42,13 @@ class JobChange(RequestModel, frozen=True):
     reason: ShortText = ""
 
 
+class JobParameters(RequestModel, frozen=True):
+    """The parameters to change; `null` removes one, and those that are not named stay."""
+
+    parameters: Parameters
+    by: By = "user"
+
+
 class JobQuery(RequestModel, frozen=True):
     """The filter and the page of a list of jobs. A filtered page may be shorter than `limit`."""
 

@@ -26,7 +26,9 @@ _LETTER = "Write a letter of application in two sentences, from this person to t
 
 
 class Hunt(Job):
-    """One per user. Parameters: `query`, if the user has one already."""
+    """One per user. Parameters: `profile`, the id of the chosen one, needed if the user has several; `query`, what is
+    searched: the user's own, or the one that was written from the profile.
+    """
 
     name = "hunt"
     schedule = Schedule(PERIOD)
@@ -35,7 +37,7 @@ class Hunt(Job):
     async def run(self, iteration: Iteration) -> None:
         async with opened(iteration) as service:
             hunt = _Hunt(iteration, service)
-            query = await iteration.step("query", hunt.query)
+            query = await hunt.query()
             found = await iteration.step("search", service.search, query)
             applied = await iteration.each(found, hunt.apply, key=lambda vacancy: vacancy["id"])
             if applied:
@@ -50,14 +52,29 @@ class _Hunt:
         self._service = service
 
     async def query(self) -> str:
-        """The user's own query, or one from the profile."""
+        """The query that is stored with the job, where the user sees and changes it; at first one from the profile."""
         given = str(self._iteration.parameters.get("query") or "")
         if given:
             return given
-        profile = await self._service.profile()
+        profile = await self._service.profile(await self._chosen_profile())
         if not profile.strip():
             raise Pause(Actor.USER, "your profile has no text: write something about yourself, then resume")
-        return (await self._iteration.complete(profile, _QUERY)).strip()[:100] or "teacher"
+        query = (await self._iteration.complete(profile, _QUERY)).strip()[:100] or "teacher"
+        await self._iteration.change_parameters(query=query)
+        await self._iteration.log(f"looks for {query!r}, from the profile")
+        return query
+
+    async def _chosen_profile(self) -> str:
+        """The id of the user's only profile, or of the chosen one."""
+        profiles = {str(one["id"]): str(one["title"]) for one in await self._service.profiles()}
+        chosen = str(self._iteration.parameters.get("profile") or "")
+        if not chosen and len(profiles) == 1:
+            (chosen,) = profiles
+            await self._iteration.change_parameters(profile=chosen)
+        if chosen not in profiles:
+            listed = ", ".join(f"{one} ({title})" for one, title in profiles.items())
+            raise Pause(Actor.USER, f"choose one of your profiles, then resume: {listed}")
+        return chosen
 
     async def apply(self, vacancy: Mapping[str, str]) -> None:
         letter = await self._iteration.step(f"letter {vacancy['id']}", self._letter, vacancy)
@@ -92,8 +109,13 @@ class Service:
         """
         self._headers = {"Authorization": f"Bearer {await self._iteration.access_token(SERVICE)}"}
 
-    async def profile(self) -> str:
-        return str((await self._get("/profile"))["text"])
+    async def profiles(self) -> list[dict[str, str]]:
+        """The profiles of the user: id and title."""
+        return list((await self._get("/profiles"))["items"])
+
+    async def profile(self, profile: str) -> str:
+        """The text of a profile."""
+        return str((await self._get("/profile", id=profile))["text"])
 
     async def search(self, query: str) -> list[dict[str, str]]:
         """The vacancies of the first pages."""

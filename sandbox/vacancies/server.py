@@ -53,6 +53,7 @@ class VacanciesServer(HttpListener):
         app = web.Application()
         app.router.add_get("/oauth/authorize", self.oauth.authorize)
         app.router.add_post("/oauth/token", self.oauth.token)
+        app.router.add_get("/profiles", self._handler("profiles", self._profiles))
         app.router.add_get("/profile", self._handler("profile", self._profile))
         app.router.add_get("/vacancies", self._handler("search", self._search))
         app.router.add_get("/applications/{vacancy}", self._handler("applied", self._find))
@@ -78,9 +79,17 @@ class VacanciesServer(HttpListener):
 
         return handle
 
+    async def _profiles(self, request: web.Request, person: str) -> web.Response:
+        """A person whose name begins with `two` has two, everybody else one."""
+        titles = ("teacher", "driver") if person.startswith("two") else ("teacher",)
+        return web.json_response({"items": [{"id": title, "title": f"A good {title}"} for title in titles]})
+
     async def _profile(self, request: web.Request, person: str) -> web.Response:
-        text = "" if person.startswith("empty") else f"{person}: ten years at school, writes Python at night."
-        return web.json_response({"person": person, "text": text})
+        profile = request.query.get("id", "teacher")
+        text = f"{person}: ten years at school, writes Python at night."
+        if profile == "driver":
+            text = f"{person}: drives a bus."
+        return web.json_response({"person": person, "text": "" if person.startswith("empty") else text})
 
     async def _search(self, request: web.Request, person: str) -> web.Response:
         """Vacancies whose title has a word of the query, the newest first."""

@@ -44,6 +44,13 @@ async def _start(context: Context) -> Ending:
         return _shown(job)
 
 
+async def _change(context: Context) -> Ending:
+    """Parameters that are empty are removed: a placeholder of YAML has no null."""
+    job_id, actor = await job_of(context)
+    changes = {name: None if value == "" else value for name, value in _parameters(context.prepared.own).items()}
+    return _shown(await context.services.jobs.change(job_id, changes, actor))
+
+
 async def _pause(context: Context) -> Ending:
     job_id, actor = await job_of(context)
     return _shown(await context.services.jobs.pause(job_id, actor, text_of(context.prepared.own, "reason")))
@@ -136,6 +143,7 @@ def _limit(context: Context) -> int:
 
 _OPERATIONS: Mapping[str, Callable[[Context], Awaitable[Ending]]] = {
     "start": _start,
+    "change": _change,
     "pause": _pause,
     "resume": _resume,
     "stop": _stop,
@@ -165,7 +173,11 @@ ACTION = ActionType(
             "Whose job: the id of a user, as `list` shows it. Without it the person's own: its id in the directory, or"
             " `CHANNEL:ADDRESS` if the directory does not know the person.",
         ),
-        Field("parameters", types.MAPPING, "What the job is started with."),
+        Field(
+            "parameters",
+            types.MAPPING,
+            "What the job is started with; `change`: what is changed, an empty text removes it.",
+        ),
         Field("timezone", types.TEXT, "The user's time zone, for example Europe/Moscow; by default the bot's."),
         Field("reason", types.TEXT, "Why the job is paused; it is shown to the user."),
         Field("state", types.choice(*JobState), "`list`: only jobs in this state."),

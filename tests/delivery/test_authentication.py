@@ -58,6 +58,7 @@ RULES = [
     ("POST", "/v1/jobs", "manage", "stored"),
     ("GET", "/v1/jobs", "read", "none"),
     ("GET", "/v1/jobs/{job_id}", "read", "none"),
+    ("PATCH", "/v1/jobs/{job_id}", "manage", "stored"),
     ("POST", "/v1/jobs/{job_id}:pause", "manage", "stored"),
     ("POST", "/v1/jobs/{job_id}:resume", "manage", "stored"),
     ("POST", "/v1/jobs/{job_id}:stop", "manage", "stored"),

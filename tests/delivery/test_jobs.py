@@ -35,6 +35,17 @@ async def test_a_job_is_started_shown_paused_resumed_and_stopped(hunting: Api) -
     assert (await hunting.call("POST", f"{where}:resume")).code == "JOB_IN_OTHER_STATE"
 
 
+@pytest.mark.row("U-02")
+async def test_parameters_of_a_job_are_changed(hunting: Api) -> None:
+    where = (await hunting.call("POST", "/v1/jobs", ANNA)).headers["Location"]
+    changed = await hunting.call("PATCH", where, {"parameters": {"profile": "main", "query": None}})
+    assert (changed.status, changed.json["parameters"]) == (200, {"profile": "main"})
+    assert (await hunting.call("GET", where)).json["state"] == "running"
+    too_large = await hunting.call("PATCH", where, {"parameters": {"query": "x" * 70_000}})
+    assert too_large.code == "PARAMETERS_TOO_LARGE"
+    assert (await hunting.call("PATCH", "/v1/jobs/hunt.7", {"parameters": {}})).code == "JOB_NOT_FOUND"
+
+
 @pytest.mark.row("U-19")
 async def test_a_user_cannot_end_the_pause_of_an_administrator(hunting: Api) -> None:
     where = (await hunting.call("POST", "/v1/jobs", ANNA)).headers["Location"]

@@ -202,6 +202,37 @@ async def test_a_profile_without_text_pauses_the_job_with_a_clear_message(hunt: 
     assert "your profile has no text" in (await hunt.in_state(JobState.PAUSED)).record.reason
 
 
+@pytest.mark.row("U-01")
+async def test_a_user_with_two_profiles_chooses_one_and_the_choice_stays(hunt: Hunt) -> None:
+    await hunt.user_signs_in("two-anna")
+    hunt.start()
+    await hunt.jobs.start(ANNA)
+    paused = await hunt.in_state(JobState.PAUSED)
+    reason = "choose one of your profiles, then resume: teacher (A good teacher), driver (A good driver)"
+    assert (paused.record.paused_by, paused.record.reason) == (Actor.USER, reason)
+    await hunt.jobs.change(ANNA, {"profile": "driver"}, Actor.USER)
+    await hunt.jobs.resume(ANNA, Actor.USER)
+    await hunt.applied_to(20)
+    await hunt.playground.iterations(2, ANNA)
+    assert "drives a bus" in hunt.writer.asked[0].user
+    assert (await hunt.jobs.find(ANNA)).record.parameters["profile"] == "driver"
+
+
+@pytest.mark.row("U-02")
+async def test_the_query_is_stored_with_the_job_and_the_user_changes_it(hunt: Hunt) -> None:
+    await hunt.user_signs_in()
+    hunt.start()
+    await hunt.jobs.start(ANNA)
+    await hunt.playground.iterations(2, ANNA)
+    stored = (await hunt.jobs.find(ANNA)).record.parameters
+    assert stored == {"query": "teacher", "profile": "teacher"}
+    questions = [prompt.user for prompt in hunt.writer.asked if prompt.system and "profession" in prompt.system]
+    assert len(questions) == 1, "later iterations use what is stored"
+    await hunt.jobs.change(ANNA, {"query": "driver"}, Actor.USER)
+    await until(lambda: ("anna", "v4") in hunt.service.applied, within=30)
+    assert (await hunt.jobs.find(ANNA)).record.parameters["query"] == "driver"
+
+
 async def test_a_model_that_writes_nothing_fails_the_units_only(hunt: Hunt) -> None:
     hunt.writer.answers = ["teacher", ""]
     await hunt.user_signs_in()

@@ -136,6 +136,15 @@ async def test_a_user_is_not_told_of_a_limit_that_ends_soon_or_of_what_people_do
     assert scene.courier.attempted == []
 
 
+@pytest.mark.row("U-01")
+async def test_a_user_is_told_that_its_job_waits_for_a_choice(scene: Scene) -> None:
+    async def choose(iteration: Iteration) -> None:
+        raise Pause(Actor.USER, "choose one of your profiles")
+
+    await scene.run(choose)
+    assert await scene.texts() == ["Your job hunt waits for you: choose one of your profiles"]
+
+
 async def test_a_user_that_the_directory_does_not_know_is_told_in_its_chat(scene: Scene) -> None:
     await scene.run(fail, UNKNOWN)
     assert await scene.texts() == ["Ваше задание hunt прервано из-за ошибки: the service is closed"]

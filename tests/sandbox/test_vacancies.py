@@ -72,6 +72,8 @@ async def anna(service: VacanciesServer) -> AsyncIterator[Person]:
 
 async def test_a_person_searches_and_applies_once(anna: Person) -> None:
     assert "ten years" in (await anna.call("GET", "/profile"))[1]["text"]
+    assert [one["id"] for one in (await anna.call("GET", "/profiles"))[1]["items"]] == ["teacher"]
+    assert "drives" in (await anna.call("GET", "/profile?id=driver"))[1]["text"]
     _, page = await anna.call("GET", "/vacancies", params={"query": "teacher", "page": "1"})
     assert (len(page["items"]), page["pages"]) == (20, 10)
     where = f"/applications/{page['items'][0]['id']}"

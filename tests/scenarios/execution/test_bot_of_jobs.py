@@ -40,7 +40,7 @@ from tests.support.waiting import until
 __all__ = ["bot_api"]
 
 CALLBACK = "http://127.0.0.1"
-PLAIN = [["Hunt", "Pause", "Resume", "Stop"], ["Status", "Today", "Sign in"]]
+PLAIN = [["Hunt", "Pause", "Resume", "Stop"], ["Status", "Today", "Sign in", "Sign out"]]
 OF_ADMIN = [*PLAIN, ["Statistics", "All jobs", "Paused jobs"]]
 
 
@@ -173,6 +173,20 @@ async def test_a_person_pauses_resumes_and_stops_its_job(hunters: Hunters) -> No
     assert "running" in await hunters.answer(ANNA, "Hunt")
 
 
+@pytest.mark.row("U-01")
+@pytest.mark.row("U-02")
+async def test_a_person_sees_and_changes_its_query_chooses_a_profile_and_signs_out(hunters: Hunters) -> None:
+    await hunters.start_job(ANNA)
+    assert "query: driver of trams" in await hunters.answer(ANNA, "/query driver of trams")
+    assert "query: driver of trams" in await hunters.answer(ANNA, "Status")
+    await hunters.jobs.pause(own(ANNA), Actor.USER, "choose one of your profiles")
+    answer = await hunters.answer(ANNA, "/profile driver")
+    assert ("running" in answer, "profile: driver" in answer, "query" in answer) == (True, True, False)
+    assert (await hunters.jobs.find(own(ANNA))).record.parameters == {"profile": "driver"}
+    assert await hunters.answer(ANNA, "Sign out") == "You are signed out."
+    assert await hunters.answer(ANNA, "Sign in") == "Sign in to vacancies first."
+
+
 @pytest.mark.row("U-19")
 async def test_an_administrator_sees_and_controls_all_jobs_and_a_user_cannot(hunters: Hunters) -> None:
     await hunters.start_job(ANNA)
@@ -213,7 +227,7 @@ async def test_a_new_version_of_the_keyboard_comes_with_the_next_message_of_each
         await hunters.answer(user, "/id")
         assert await hunters.keyboard(user) == []
     hunters.change_setting("keyboard_version: 1", "keyboard_version: 2")
-    hunters.change_setting('"Sign in"]', '"Sign in", "/id"]')
+    hunters.change_setting('"Sign out"]', '"Sign out", "/id"]')
     await hunters.restart()
     for user in (ANNA, ANNA + 10):
         await hunters.answer(user, "/id")
