@@ -188,6 +188,9 @@ async def _call_job_verbs(stack: Stack) -> None:
     begun = await jobs.storage.save(await jobs.start(job_id), holder="attempt")
     assert begun
     await jobs.storage.write(job_id, "attempt", "step", "search", "[]")
+    await jobs.storage.write(job_id, "attempt", "unit", "unit:1", '{"status":"done"}')
+    await jobs.units.reset(job_id, "unit:1")
+    await jobs.storage.count_loss(await jobs.find(job_id), "lost")
     await jobs.storage.end_iteration(begun, "attempt", "ended")
     await jobs.stop(job_id, Actor.ADMIN)
 
