@@ -24,6 +24,7 @@ from core.queue import Attempt, Done, QueueClient, Result, Retry, Tube, Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from jobs.guard import Guard
+from jobs.interrupted import Standing, count_interrupted
 from jobs.iteration import Iteration
 from jobs.job import Job
 from jobs.losses import BACKOFF, Losses
@@ -60,6 +61,7 @@ class JobWorker:
         outside: Outside | None = None,
         notifier: Notifier | None = None,
     ) -> None:
+        self._store = store
         self._client = client
         self._registry = registry
         self._outside = outside or Outside(store)
@@ -85,6 +87,13 @@ class JobWorker:
         await self.jobs.kinds.publish(self._registry.schedules)
         for tube in self._workers:
             await self._client.tubes.create(Tube(tube, attempts=_ATTEMPTS))
+        found = await count_interrupted(self._store, self.jobs, self._registry.kinds)
+        log.info(
+            "jobs that go on where they were interrupted: %s; that are due: %s; that another process has: %s",
+            found[Standing.INTERRUPTED],
+            found[Standing.DUE],
+            found[Standing.TAKEN],
+        )
         watchdog = asyncio.create_task(self.watchdog.run())
         try:
             await asyncio.gather(self._stop_requested.wait(), *(worker.run() for worker in self._workers.values()))

@@ -54,9 +54,11 @@ class Playground:
     def jobs(self) -> Jobs:
         return Jobs(self.stack.store)
 
-    def start_worker(self, lease: timedelta = LEASE, client: QueueClient | None = None) -> JobWorker:
-        client = client or QueueClient(self.stack.store)
-        return self.run_worker(JobWorker(self.stack.store, client, self.registry, lease=lease, outside=self.outside))
+    def start_worker(
+        self, lease: timedelta = LEASE, client: QueueClient | None = None, concurrency: int = 100
+    ) -> JobWorker:
+        store, client = self.stack.store, client or QueueClient(self.stack.store)
+        return self.run_worker(JobWorker(store, client, self.registry, concurrency, lease, self.outside))
 
     def run_worker(self, worker: JobWorker) -> JobWorker:
         self.workers.append((worker, asyncio.create_task(worker.run())))
@@ -102,7 +104,6 @@ async def playground(stack: Stack) -> AsyncIterator[Playground]:
     await playground.jobs.kinds.publish(playground.registry.schedules)
     yield playground
     await playground.kill()
-    jobs, _ = await playground.jobs.list("university")
-    for job in jobs:
+    for job in (await playground.jobs.list("university", limit=1000))[0]:
         if job.record.state is not JobState.STOPPED:
             await playground.jobs.stop(job.id, Actor.ADMIN)

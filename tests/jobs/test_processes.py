@@ -134,16 +134,46 @@ async def test_jobs_go_on_after_the_server_was_killed(deployment: Deployment) ->
     assert {(await deployment.jobs.find(job_id)).record.state for job_id in USERS[5:]} == {JobState.STOPPED}
 
 
-@pytest.mark.row("U-08")
+@pytest.mark.row("U-07")
 @pytest.mark.timeout(240)
-async def test_after_ctrl_c_the_unit_in_hand_is_finished_and_no_other_begins(deployment: Deployment) -> None:
+async def test_a_process_exits_within_its_grace_time_though_the_unit_in_hand_does_not_end(
+    deployment: Deployment,
+) -> None:
+    """What was interrupted is asked for by the next process, and not done twice."""
+    service, job_id = deployment.service, USERS[0]
+    service.takes = 600
+    process = await deployment.start()
+    await deployment.jobs.start(job_id)
+    await until(lambda: len(service.applied) == 1, within=60)
+    process.terminate()
+    assert await process.wait(60) == 0
+    job = await deployment.jobs.find(job_id)
+    assert (job.record.state, job.record.iteration, len(service.applied)) == (JobState.RUNNING, 0, 1)
+    service.takes = 0.0
+    await deployment.start()
+
+    async def has_ended() -> bool:
+        return (await deployment.jobs.find(job_id)).record.iteration > 0
+
+    await until(has_ended, within=60, every=0.1)
+    deployment.check_that_nothing_was_done_twice()
+
+
+@pytest.mark.row("U-07")
+@pytest.mark.row("U-08")
+@pytest.mark.row("U-09")
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("blow", ["interrupt", "terminate"])
+async def test_after_ctrl_c_or_sigterm_the_unit_in_hand_is_finished_and_no_other_begins(
+    deployment: Deployment, blow: str
+) -> None:
     service, job_id = deployment.service, USERS[0]
     service.offers, service.takes = 20, 0.5
     process = await deployment.start()
     await deployment.jobs.start(job_id)
     await until(lambda: len(service.applied) >= 2, within=60)
     before = len(service.applied)
-    await deployment.strike(process, "interrupt")
+    await deployment.strike(process, blow)
     assert before <= len(service.applied) < service.offers, "the rest waits"
     (status,) = await deployment.jobs.storage.units(job_id, [f"effect:item-{len(service.applied) - 1}"])
     assert status is not None
@@ -151,7 +181,8 @@ async def test_after_ctrl_c_the_unit_in_hand_is_finished_and_no_other_begins(dep
     job = await deployment.jobs.find(job_id)
     assert (job.record.state, job.record.iteration) == (JobState.RUNNING, 0)
     service.takes = 0.0
-    await deployment.start()
+    again = await deployment.start()
+    await until(lambda: "jobs that go on where they were interrupted: 1;" in again.output, within=20)
 
     async def has_ended() -> bool:
         return (await deployment.jobs.find(job_id)).record.iteration > 0
