@@ -144,6 +144,16 @@ async def test_one_update_begins_once_and_another_one_again(stack: Stack, follow
     assert len(await stack.finish_all("status.telegram-bot")) == 2
 
 
+async def test_a_delivery_that_is_followed_twice_is_looked_at_by_one_process_at_a_time(
+    stack: Stack, following: Following
+) -> None:
+    """Two looks at once could show an older status behind a newer one."""
+    accepted = await stack.deliver(person(1), deliver_at=datetime.now(UTC) + timedelta(days=1))
+    for cause in ("1", "2"):
+        await following.begin(followed(accepted), cause)
+    assert len(await stack.take("status.telegram-bot", 2)) == 1
+
+
 @pytest.mark.row("D-17")
 async def test_a_delivery_is_followed_as_long_as_it_has_not_ended(stack: Stack, following: Following) -> None:
     """It may be scheduled for next week, or be under way for days."""

@@ -153,6 +153,20 @@ async def test_a_press_that_vk_cannot_be_told_of_is_acknowledged_later() -> None
         assert await account.acknowledge(Press("1", 1, 1)) is False
 
 
+async def test_the_position_moves_on_with_each_event_that_was_put(stack: Stack, vk: VkServer) -> None:
+    """VK keeps a thousand events; a process that began at an old position would lose those in between."""
+    async with polling(stack, vk):
+        await until_polled(vk)
+        for number in range(12):
+            vk.write(PERSON, str(number))
+            await until(lambda: _position_is(stack, str(vk.long_poll.ts)))
+        await read(stack, *map(str, range(12)))
+
+
+async def _position_is(stack: Stack, ts: str) -> bool:
+    return [await stack.redis.get(key) async for key in stack.redis.scan_iter("dialog:*:polled:*")] == [ts]
+
+
 @pytest.mark.row("C-91")
 async def test_with_scenarios_a_press_is_an_event_and_its_button_no_longer_waits(stack: Stack, vk: VkServer) -> None:
     client = QueueClient(stack.store)

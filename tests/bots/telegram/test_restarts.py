@@ -10,7 +10,7 @@ import pytest
 
 from bots.button_data import ButtonData
 from bots.conversation.conversation import Conversation
-from bots.conversation.state import CONFIRM, State
+from bots.conversation.state import CONFIRM, SENT, State
 from bots.conversation.status import StatusView
 from bots.following import Following
 from bots.updates import Update
@@ -19,12 +19,12 @@ from core.directory import Directory
 from core.history.channels import Channels
 from core.history.deliveries import Deliveries
 from core.model.history import History
-from core.model.people import Group, User
+from core.model.people import Group, User, UserChange
 from core.redis.store import Store
 from core.updates.telegram_updates import CHANNEL
 from sandbox.events import Fault, Rule
 from sandbox.sandbox import Sandbox
-from tests.bots.telegram.chat import ANNA, TEACHER, VERA, School, english
+from tests.bots.telegram.chat import ANNA, STUDENT, TEACHER, VERA, School, english
 from tests.crash.installation import Installation
 from tests.support.servers import Server
 from tests.support.stack import TENANT
@@ -102,22 +102,42 @@ async def test_a_status_that_has_ended_is_not_replaced_by_an_earlier_one(idle_sc
         assert english("status_in_progress") not in "".join(school.texts())
 
 
-async def test_a_press_that_is_processed_again_sends_once(idle_school: School) -> None:
-    services = idle_school.services
+async def conversation_of(school: School) -> tuple[Conversation, ButtonData]:
+    services = school.services
     button_data = await ButtonData.open(services.store, TENANT)
-    view = StatusView(button_data, services.timezone)
     following = Following(services.queue, TENANT, CHANNEL)
     await following.open()
-    conversation = Conversation(services, button_data, view, following)
-    state = State(CONFIRM, "d1", chosen=["group:101"], text="hello")
-    button = button_data.sign(CHANNEL, str(TEACHER), "s.d1.confirm.send")
-    press = Update("1", CHANNEL, str(TEACHER), button=button, message="5", callback="c")
-    first, again = [await conversation.converse(press, state) for _ in range(2)]
-    assert again.state == first.state
+    view = StatusView(button_data, services.timezone)
+    return Conversation(services, button_data, view, following), button_data
+
+
+def press_of(person: int, button_data: ButtonData) -> Update:
+    """The button Send of the dialog d1."""
+    button = button_data.sign(CHANNEL, str(person), "s.d1.confirm.send")
+    return Update("1", CHANNEL, str(person), button=button, message="5", callback="c")
+
+
+CONFIRMED = State(CONFIRM, "d1", chosen=["group:101"], text="hello")
+
+
+async def test_a_press_that_is_processed_again_sends_once(idle_school: School) -> None:
+    services = idle_school.services
+    conversation, button_data = await conversation_of(idle_school)
+    press = press_of(TEACHER, button_data)
+    first, again = [await conversation.converse(press, CONFIRMED) for _ in range(2)]
+    assert again.state == first.state == State(SENT, "d1")
     await until(lambda: len(idle_school.sms.attempted) == 2)
     await idle_school.stack.finished((await services.deliveries.list(TENANT))[0][0].key)
     assert len((await services.deliveries.list(TENANT))[0]) == 1
     assert len(idle_school.sms.attempted) == 2
+
+
+async def test_dialogs_of_two_people_with_equal_ids_are_two_deliveries(idle_school: School) -> None:
+    conversation, button_data = await conversation_of(idle_school)
+    await idle_school.directory.update_user(TENANT, 2, UserChange(role="admin"))
+    for person in (TEACHER, STUDENT):
+        await conversation.converse(press_of(person, button_data), CONFIRMED)
+    assert len((await idle_school.services.deliveries.list(TENANT))[0]) == 2
 
 
 # processes
