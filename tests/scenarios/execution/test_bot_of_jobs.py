@@ -22,6 +22,7 @@ from core.sign_in.services import read_services
 from core.sign_in.vault import new_key
 from couriers import telegram_bot
 from examples import JOB_HUNTER, JOB_HUNTER_BOT
+from jobs.notifier import Notifier
 from jobs.outside import Outside
 from jobs.registry import installed
 from jobs.worker import JobWorker
@@ -204,7 +205,7 @@ async def test_an_administrator_sees_and_controls_all_jobs_and_a_user_cannot(hun
 
 @pytest.mark.row("U-20")
 async def test_a_user_of_the_directory_is_made_an_administrator_and_no_more_of_one(hunters: Hunters) -> None:
-    """The directory is changed by `./ada users` and /v1/users; the bot follows at once."""
+    """The directory is changed by `./ada user` and /v1/users; the bot follows at once."""
     directory = hunters.installation.directory
     await directory.create_user(TENANT, User(42, "Anna", contacts={"telegram-bot": [str(ANNA)]}))
     await hunters.jobs.start(JobId(TENANT, "hunt", "7"))
@@ -217,6 +218,45 @@ async def test_a_user_of_the_directory_is_made_an_administrator_and_no_more_of_o
     assert await hunters.keyboard(ANNA) == PLAIN
     await hunters.jobs.start(JobId(TENANT, "hunt", "42"))
     assert "running" in await hunters.answer(ANNA, "Status"), "the job of person 42 of the directory is Anna's"
+
+
+@pytest.mark.row("U-20")
+async def test_an_administrator_stops_a_user_reads_its_log_and_signs_it_out(hunters: Hunters) -> None:
+    user = f"telegram-bot:{ANNA}"
+    for command in ("/today", "/stop", "/signout"):
+        assert await hunters.answer(ANNA, f"{command} telegram-bot:{BORIS}") == "Only administrators do this."
+    await hunters.start_job(ANNA)
+    assert "started by user" in await hunters.answer(BORIS, f"/today {user}")
+    assert await hunters.answer(BORIS, f"/signout {user}") == "Signed out."
+    assert await hunters.answer(ANNA, "Sign in") == "Sign in to vacancies first."
+    assert "stopped" in await hunters.answer(BORIS, f"/stop {user}")
+    assert "running" in await hunters.start_job(ANNA), "a restart after an administrator's stop is allowed"
+    assert "paused by admin" in await hunters.answer(BORIS, f"/pause {user}")
+    assert "stopped, paused by admin" in await hunters.answer(ANNA, "Stop")
+    assert "paused by: admin" in await hunters.answer(ANNA, "Hunt"), "no escape by stop and start"
+
+
+@pytest.mark.row("U-17")
+async def test_a_user_whose_tokens_the_store_has_forgotten_is_told_signs_in_again_and_its_job_goes_on(
+    hunters: Hunters, tmp_path: Path
+) -> None:
+    await hunters.start_job(ANNA)
+    redis, store = hunters.installation.stack.redis, hunters.installation.stack.store
+    await redis.delete(*[key async for key in redis.scan_iter("sign-in:*")])
+    cache = FileCache(tmp_path / "texts", 10_000_000, timedelta(0))
+    outside = Outside(store, hunters.tokens, Models(Writer(), NONE, NONE, cache, cache, timedelta(0)))
+    notifier, registry = Notifier(store, sign_in=hunters.sign_in), installed([str(JOB_HUNTER)])
+    worker = JobWorker(store, QueueClient(store), registry, outside=outside, notifier=notifier)
+    working = asyncio.create_task(worker.run())
+    await until(lambda: "ждёт вас: sign in to vacancies again" in hunters.last(ANNA).get("text", ""), within=WITHIN)
+    address = hunters.last(ANNA)["text"].split()[-1]
+    assert "paused by sign-in" in await hunters.answer(ANNA, "Status")
+    await hunters.follow(address)
+    await hunters.jobs.resume_after_sign_in(TENANT, own(ANNA).user, "vacancies")
+    await until(lambda: len(hunters.service.applied) == 20, within=WITHIN)
+    worker.stop(timedelta(seconds=20))
+    await working
+    assert await hunters.answer(ANNA, "Sign in") == "You are signed in."
 
 
 @pytest.mark.row("U-18")
