@@ -5,12 +5,16 @@ Works on the store. Exit code 1: the user was not signed in.
 
 import asyncio
 from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from cli.command import SUCCESS, Command, CommandFailed, add_json_option
 from cli.commands.queue import print_result
+from cli.commands.up import start_valkey
+from cli.processes import embedded_valkey
 from cli.processes.sign_in import open_sign_in
 from cli.processes.startup import open_store
+from cli.processes.supervisor import Supervisor
 from cli.settings.settings import Settings, load
 from core.errors import SetupError
 from core.redis.store import Store
@@ -42,8 +46,27 @@ def run(arguments: Namespace) -> int:
 
 async def run_action(arguments: Namespace) -> int:
     configuration = load()
-    async with open_store(configuration) as store:
+    async with AsyncExitStack() as opened:
+        if arguments.action == "reset":
+            await opened.enter_async_context(running_server(configuration.settings))
+        store = await opened.enter_async_context(open_store(configuration))
         return await ACTIONS[arguments.action](store, configuration.settings, arguments)
+
+
+@asynccontextmanager
+async def running_server(settings: Settings) -> AsyncIterator[None]:
+    """Starts the embedded server of ADA_DATA if it does not run: without the key `./ada up` does not start it."""
+    directory = settings.data.absolute() / "valkey"
+    if settings.redis_url or not directory.exists() or embedded_valkey.running_url(directory):
+        yield
+        return
+    supervisor = Supervisor(lambda process, line: None)
+    with embedded_valkey.locked(directory) as lock:
+        try:
+            await start_valkey(supervisor, directory, lock)
+            yield
+        finally:
+            await supervisor.stop()
 
 
 async def begin(store: Store, settings: Settings, arguments: Namespace) -> int:

@@ -12,7 +12,7 @@ _RULE = "I25"
 
 def lost_keys(key: str, lost: Iterable[str]) -> list[Violation]:
     """`key`: where the fingerprints of keys are. `lost`: those of the keys that are not here."""
-    why = "give the lost key back, or `./ada sign-in reset`"
+    why = "give the lost key back, or `./ada sign-in reset --yes`"
     return [
         Violation(_RULE, key, f"a key {one}, which is not here", "the keys of this installation", why=why)
         for one in lost

@@ -44,7 +44,7 @@ class KeyLost(SetupError):
     def __init__(self) -> None:
         super().__init__(
             "the sign-ins of users were encrypted with a key that is not here: give back the file sign_in/secret_key of"
-            " ADA_DATA, or set ADA_SECRET_KEY to the lost key. If it is lost for good: ./ada sign-in reset"
+            " ADA_DATA, or set ADA_SECRET_KEY to the lost key. If it is lost for good: ./ada sign-in reset --yes"
         )
 
 

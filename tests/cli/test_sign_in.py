@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from cli.main import main
+from cli.processes import embedded_valkey
 from core.jobs import JobId, Jobs, JobState
 from core.redis.server_checks import sign_layout
 from core.redis.store import Store
@@ -109,6 +111,14 @@ async def signed_in(ada: Ada, installation: Installation) -> None:
     await installation.tokens().write(*ANNA, {"access_token": "x", "expires_in": 36_000})
 
 
+async def signed_in_at(url: str) -> None:
+    """Anna has signed in, with a key that is lost since."""
+    store = await Store.open(url)
+    await sign_layout(store)
+    await Tokens(store, Vault([new_key()]), {}).write(*ANNA, {"access_token": "x"})
+    await store.close()
+
+
 @pytest.mark.timeout(240)
 async def test_a_lost_key_is_a_set_up_error_and_jobs_go_on_when_it_is_back(
     installation: Installation, ada: Ada
@@ -202,6 +212,22 @@ async def test_after_a_reset_everybody_signs_in_again_with_a_new_key(installatio
     await signed_in(ada, installation)
     assert (await ada("audit"))[0] == 0
     assert (await ada("sign-in", "list", "42")) == (0, "vacancies\n")
+
+
+async def test_everybody_is_signed_out_while_the_embedded_server_does_not_run(
+    installation: Installation, ada: Ada
+) -> None:
+    """Without the key `./ada up` does not start, and its server neither."""
+    directory = installation.folder / "data" / "valkey"
+    del installation.environment["ADA_REDIS_URL"]
+    embedded = embedded_valkey.prepare(directory)
+    process = subprocess.Popen(embedded.command(), cwd=directory, stdout=subprocess.DEVNULL)
+    await until(lambda: embedded_valkey.running_url(directory) is not None, within=20)
+    await signed_in_at(embedded.url)
+    process.terminate()
+    process.wait(20)
+    assert await ada("sign-in", "reset", "--yes") == (0, "signed out: 1\n")
+    assert embedded_valkey.running_url(directory) is None, "it was stopped again"
 
 
 async def test_a_user_is_listed_and_signed_out(installation: Installation, ada: Ada) -> None:
