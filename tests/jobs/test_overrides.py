@@ -1,5 +1,6 @@
 """Who may end whose pause: users, administrators, limits and sign-ins, and when a job then goes on."""
 
+import asyncio
 from datetime import datetime, time, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
@@ -83,6 +84,15 @@ async def test_signing_in_resumes_the_jobs_of_this_user_and_tenant_only(playgrou
     found = [(await jobs.find(job_id)).record.state for job_id in (ANNA, *others)]
     assert found == [JobState.RUNNING, JobState.PAUSED, JobState.PAUSED]
     await jobs.stop(others[1], Actor.ADMIN)
+
+
+async def test_several_sign_ins_that_end_at_the_same_moment_resume_a_job_once(playground: Playground) -> None:
+    jobs = playground.jobs
+    await jobs.start(ANNA)
+    await jobs.pause(ANNA, Actor.SIGN_IN, "sign in again")
+    await asyncio.gather(*(jobs.resume_after_sign_in(ANNA.tenant, ANNA.user, "vacancies") for _ in range(10)))
+    assert (await jobs.find(ANNA)).record.state is JobState.RUNNING
+    assert [line.text for line in await jobs.log.last(ANNA)].count("resumed by sign_in") == 1
 
 
 @pytest.mark.parametrize(("lower", "higher"), list(pairwise(Actor)))
