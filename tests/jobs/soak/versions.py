@@ -9,8 +9,8 @@ from pathlib import Path
 from examples import JOB_HUNTER
 
 _CHANGES = {
-    'query = await iteration.step("query", hunt.query)': 'await iteration.step("profile", service.profile)\n'
-    '            query = await iteration.step("words", hunt.query)',
+    "query = await hunt.query()": 'await iteration.step("profiles", service.profiles)\n'
+    "            query = await hunt.query()",
     'iteration.step("search", service.search, query)': 'iteration.step("found", service.search, query)',
     "iteration.step(f\"letter {vacancy['id']}\"": "iteration.step(f\"text {vacancy['id']}\"",
     "import ClientResponse, ClientSession": "import ClientError, ClientResponse, ClientSession",
