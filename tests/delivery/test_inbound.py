@@ -73,10 +73,19 @@ async def test_the_same_sms_received_twice_is_one(api: Api) -> None:
     assert len(await updates(api)) == 2
 
 
-async def test_without_an_id_two_sms_differ_by_sender_time_or_text(api: Api) -> None:
-    for changed in ({}, {}, {"time": "2026-11-22 06:02:46"}, {"text": "b"}, {"from": "79990000002"}):
+@pytest.mark.row("D-24")
+async def test_two_sms_centres_may_give_two_sms_the_same_id(api: Api) -> None:
+    await get(api, smsc="first", text="a")
+    await get(api, smsc="second", text="b")
+    await get(api, smsc="second", text="b")
+    assert sorted(update.text for update in await updates(api)) == ["a", "b"]
+
+
+async def test_without_an_id_two_sms_differ_by_sender_receiver_time_or_text(api: Api) -> None:
+    others = {"time": "2026-11-22 06:02:46"}, {"text": "b"}, {"from": "79990000002"}, {"to": "79000000001"}
+    for changed in ({}, {}, *others):
         await get(api, **{"id": "", **changed})
-    assert len(await updates(api)) == 4
+    assert len(await updates(api)) == 1 + len(others)
 
 
 @pytest.mark.parametrize(

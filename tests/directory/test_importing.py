@@ -83,6 +83,27 @@ async def test_columns_that_a_file_lacks_stay_and_empty_cells_clear(importing: I
 
 
 @pytest.mark.row("D-31")
+async def test_a_person_with_new_values_is_no_longer_found_by_the_old_ones(
+    importing: Importing, directory: Directory
+) -> None:
+    await load(importing, "users", PEOPLE)
+    changed = "id,email,role,contacts.telegram,contacts.sms\n1,,staff,100001;100009,+79991110000\nu2,p@example.org,,,\n"
+    assert await load(importing, "users", changed) == Imported(0, 2)
+    by_role = {role: await directory.users(TENANT, role=role) for role in ("trainer", "staff", "student")}
+    assert {role: [one.id for one in page.items] for role, page in by_role.items()} == {
+        "trainer": [],
+        "staff": [1],
+        "student": [],
+    }
+    assert await directory.user_by_email(TENANT, "anna@example.org") is None
+    found = {address: await directory.user_by_contact(TENANT, "telegram", address) for address in ("100001", "100009")}
+    assert [user and user.id for user in found.values()] == [1, 1]
+    assert await directory.user_by_contact(TENANT, "telegram", "100002") is None
+    assert await directory.user_by_contact(TENANT, "sms", "+79991112233") is None
+    assert (await directory.user_by_email(TENANT, "p@example.org")) == await directory.find_user(TENANT, "u2")
+
+
+@pytest.mark.row("D-31")
 async def test_groups_members_supergroups_and_ownerships_are_imported(
     importing: Importing, directory: Directory
 ) -> None:

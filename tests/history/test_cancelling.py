@@ -226,6 +226,13 @@ class TestCancelling:
         await stack.deliver(person(1), deliver_at=at)
         assert await stack.deliveries.cancel_by(TENANT, "sender", "7") == 1
 
+    @pytest.mark.row("D-42")
+    async def test_a_delivery_without_a_kind_is_cancelled_by_the_default_kind(self, stack: Stack) -> None:
+        at = stack.now() + HOUR
+        for options in ({}, {"kind": "message"}, {"kind": "message.exam"}, {"kind": "reminder"}):
+            await stack.deliver(person(1), deliver_at=at, **options)
+        assert await stack.deliveries.cancel_by(TENANT, "kind_prefix", "message") == 3
+
 
 def to_cancel(*entries: Entry) -> str:
     return compact_json([["echo", 0, entry.item(Status.CANCELLED)] for entry in entries])

@@ -206,6 +206,30 @@ async def test_a_retry_goes_through_the_channels_in_order_again(stack: Stack) ->
 
 
 @pytest.mark.row("D-36", "D-40")
+async def test_a_retry_of_failed_leaves_out_a_recipient_that_another_channel_may_have_reached(stack: Stack) -> None:
+    """Otherwise it gets the message twice: its `unknown` in vk may be a message that arrived."""
+    channels = "telegram", "vk"
+    refuses = await stack.courier(FakeCourier("telegram", lambda _: GONE))
+    unclear = await stack.courier(FakeCourier("vk", by_address(p1=Unknown(), p2=GONE, p3=Unknown()), remembers=NEVER))
+    key = await send_first(stack, *people(3, *channels), channels=channels)
+    failed = "failed recipient_unreachable"
+    first = await stack.finished(key)
+    unknown = "unknown crashed"
+    assert outcomes(first) == {1: [failed, unknown], 2: [failed, failed], 3: [failed, unknown]}
+    for running in (refuses, unclear):
+        await stack.stop(running)
+    telegram, vk = FakeCourier("telegram", by_address(p1=GONE)), FakeCourier("vk")
+    await stack.courier(telegram)
+    await stack.courier(vk)
+    assert await stack.deliveries.retry(key, TENANT, [Status.FAILED]) == 2
+    assert outcomes(await stack.finished(key))[2] == ["sent", "skipped reached_elsewhere"]
+    assert (telegram.addresses, vk.addresses) == (["p2"], [])
+    assert await stack.deliveries.retry(key, TENANT, [Status.FAILED, Status.UNKNOWN]) == 4
+    assert outcomes(await stack.finished(key))[1] == [failed, "sent"]
+    assert (telegram.addresses, vk.addresses) == (["p2", "p1", "p3"], ["p1"])
+
+
+@pytest.mark.row("D-36", "D-40")
 async def test_a_retried_unknown_that_fails_goes_on_to_the_channel_that_was_skipped(stack: Stack) -> None:
     channels = "telegram", "vk"
     running = await stack.courier(FakeCourier("telegram", lambda _: Unknown(), remembers=NEVER))

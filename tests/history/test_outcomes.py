@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from core.courier.interface import Deferred, Sent
 from core.errors import Forbidden, NotFound
 from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey
-from core.model.states import DeliveryState, Status, Verdict
+from core.model.states import DeliveryState, Reason, Status, Verdict
 from tests.support.every_verb import entry_of, report_token
 from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, TENANT, FakeCourier, Stack, people, person
@@ -118,6 +119,19 @@ async def test_a_delivery_report_is_accepted_only_with_our_signature(stack: Stac
     assert (await stack.history(key)).counts[Status.DELIVERED] == 0
     assert await stack.deliveries.record_report(token, Status.DELIVERED, "")
     assert not await stack.deliveries.record_report(token, Status.DELIVERED, "")
+
+
+@on_both_servers
+@pytest.mark.row("D-37")
+async def test_a_delivery_report_keeps_what_only_the_courier_knows(stack: Stack) -> None:
+    answers = iter([Deferred(Reason.PROVIDER_DOWN)] * 2)
+    await stack.courier(FakeCourier(respond=lambda _: next(answers, Sent("r", not_shown=("inline",)))))
+    key = (await stack.deliver(person(1))).key
+    await stack.finished(key)
+    for status in (Status.DELIVERED, Status.READ):
+        await stack.deliveries.record_report(await report_token(stack, key), status, "r")
+        outcome = (await stack.history(key)).recipients[0].outcomes["echo"]
+        assert (outcome.status, outcome.attempts, list(outcome.not_shown)) == (status, 3, ["inline"])
 
 
 async def test_a_delivery_report_for_a_deleted_delivery_is_not_found(stack: Stack) -> None:
