@@ -31,6 +31,7 @@ from core.courier.interface import (
     Unknown,
 )
 from core.errors import SetupError
+from core.model.addresses import malformed
 from core.model.content import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode
 from core.model.phone_numbers import e164
 from core.model.sms_parts import coding_of, sms_parts
@@ -73,6 +74,7 @@ __all__ = [
     "file_name",
     "find_files",
     "label_of",
+    "malformed",
     "media_groups",
     "plain_text",
     "sms_parts",

@@ -10,7 +10,7 @@ from core.directory.records import PAGE, SHARD, Records, decode_record, encode_r
 from core.directory.users import limit_reached, user_not_found
 from core.errors import Conflict, NotFound, Refused
 from core.model.history_key import Id
-from core.model.people import Group, GroupChange, User, faults_of_group, id_text
+from core.model.people import Group, GroupChange, User, canonical_group, faults_of_group, id_text
 from core.redis.keys import KEYS
 
 
@@ -23,7 +23,7 @@ class Groups(Records):
         Raises Invalid, Conflict GROUP_EXISTS, LIMIT_REACHED, NotFound USER_NOT_FOUND.
         """
         raise_first(faults_of_group(group))
-        users = _texts(members)
+        group, users = canonical_group(group), _texts(members)
         record = encode_record(group)
         while True:
             reply = await self._write("create_group", tenant, id_text(group.id), record, *users)
@@ -42,7 +42,7 @@ class Groups(Records):
             record = await self._record(tenant, Group, group)
             if record is None:
                 raise group_not_found(group)
-            new = replace(decode_record(record, Group), **given)
+            new = canonical_group(replace(decode_record(record, Group), **given))
             raise_first(faults_of_group(new))
             arguments = (tenant, id_text(group), version_of(record), encode_record(new))
             if await self._write("update_group", *arguments):

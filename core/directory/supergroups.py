@@ -11,7 +11,7 @@ from core.directory.records import PAGE, SHARD, Records, decode_record, encode_r
 from core.directory.users import limit_reached
 from core.errors import Conflict, NotFound, Refused
 from core.model.history_key import Id
-from core.model.people import Group, GroupChange, Supergroup, faults_of_group, id_text
+from core.model.people import Group, GroupChange, Supergroup, canonical_group, faults_of_group, id_text
 from core.redis.keys import KEYS
 
 
@@ -25,7 +25,7 @@ class Supergroups(Records):
         """
         raise_first(faults_of_group(supergroup))
         groups = list(dict.fromkeys(id_text(one) for one in supergroup.groups))
-        record = encode_record(replace(supergroup, groups=()))
+        record = encode_record(replace(canonical_group(supergroup), groups=()))
         reply = await self._write("create_supergroup", tenant, id_text(supergroup.id), record, *groups)
         if reply[0] == "exists":
             raise Conflict("SUPERGROUP_EXISTS", "There is a supergroup with this id.", "id")
@@ -39,7 +39,7 @@ class Supergroups(Records):
             if record is None:
                 raise supergroup_not_found(supergroup)
             new = decode_record(record, Supergroup)
-            new = new if change.title is UNSET else replace(new, title=change.title)
+            new = new if change.title is UNSET else canonical_group(replace(new, title=change.title))
             raise_first(faults_of_group(new))
             arguments = (tenant, id_text(supergroup), version_of(record), encode_record(new))
             if await self._write("update_supergroup", *arguments):

@@ -16,14 +16,12 @@ from typing import Any
 
 from core.errors import Invalid
 from core.mail.headers import ASCII_HEADERS, UTF8_HEADERS
+from core.model.addresses import ascii_email
 
 _NO_HEADER_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _HEADER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _MEDIA_TYPE = re.compile(r"(?:application|audio|image|text|video)/[A-Za-z0-9.+_-]{1,100}")
 _OWN_HEADERS = {"from", "to", "subject", "date", "message-id", "mime-version"}
-_LOCAL_PART = re.compile(r'[^\s()<>\[\]:;@\\,"]{1,64}')
-_DOMAIN = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*", re.IGNORECASE)
-_MOST_OCTETS = 254  # RFC 5321, 4.5.3.1.3
 _PLAIN = re.compile(r"(?:[\t -~]{0,900}\n)*[\t -~]{0,900}")  # RFC 5322, 2.1.1: a line has at most 998 characters
 
 
@@ -129,14 +127,8 @@ def _header_address(address: str, name: str = "") -> Address:
 
 def checked_address(written: str) -> str:
     """Return the address with its domain in ASCII. Raises Invalid EMAIL_MALFORMED."""
-    local, _, domain = written.strip().rpartition("@")
-    try:
-        domain = domain.encode("idna").decode() if not domain.isascii() else domain
-    except UnicodeError:
-        domain = ""
-    address = f"{local}@{domain}"
-    is_local_part = _LOCAL_PART.fullmatch(local) and local.isprintable()
-    if not is_local_part or not _DOMAIN.fullmatch(domain) or len(address.encode()) > _MOST_OCTETS:
+    address = ascii_email(written)
+    if address is None:
         raise Invalid("EMAIL_MALFORMED", f"{written!r} is not an e-mail address.", "email")
     return address
 

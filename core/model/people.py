@@ -6,13 +6,15 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from core.errors import Invalid
 from core.model.addresses import canonical as canonical_address
-from core.model.addresses import without_duplicates
+from core.model.addresses import malformed, without_duplicates
+from core.model.characters import refusal, with_plain_spaces
 from core.model.history_key import Id
 
 Role = Literal["student", "trainer", "staff", "admin"]
@@ -86,6 +88,9 @@ class Supergroup(Struct, frozen=True, omit_defaults=True):
     groups: Sequence[Id] = ()
 
 
+AnyGroup = TypeVar("AnyGroup", Group, Supergroup)
+
+
 class Ownership(Struct, frozen=True):
     """The person `user` may write to the group or supergroup `id`."""
 
@@ -117,15 +122,25 @@ def id_text(given: Id) -> str:
 
 def canonical_user(user: User) -> User:
     """The form in which a person is stored: one form of each address and of the e-mail address, no repetition."""
-    contacts = canonical_contacts(user.contacts)
+    contacts, name = canonical_contacts(user.contacts), canonical_name(user.name)
     email = canonical_email(user.email) if user.email else None
-    return User(user.id, user.name, email, user.role, user.locale, contacts, tuple(dict.fromkeys(user.opt_out)))
+    return User(user.id, name, email, user.role, user.locale, contacts, tuple(dict.fromkeys(user.opt_out)))
+
+
+def canonical_group(group: AnyGroup) -> AnyGroup:
+    """The form in which a group or supergroup is stored."""
+    return replace(group, title=canonical_name(group.title))
 
 
 def canonical_contacts(contacts: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Each address once and in its canonical form; no empty lists."""
     found = {channel: without_duplicates(channel, addresses) for channel, addresses in contacts.items()}
     return {channel: [canonical_address(channel, one) for one in some] for channel, some in found.items() if some}
+
+
+def canonical_name(name: str | None) -> str | None:
+    """With plain spaces: a non-breaking one, as spreadsheets have it, looks the same."""
+    return with_plain_spaces(name) if name else name
 
 
 def canonical_email(email: str) -> str:
@@ -158,16 +173,16 @@ def faults_of_id(given: Id, path: str = "id") -> Iterator[Invalid]:
             yield Invalid("OUT_OF_RANGE", "A number has at most 64 bits.", path)
     elif not given or len(given) > 128:
         yield Invalid("TOO_LONG" if given else "TOO_SHORT", "An id has 1 to 128 characters.", path)
-    elif not given.isprintable():
-        yield Invalid("NOT_PRINTABLE", "Only printable characters are allowed.", path)
+    elif refused := refusal(given):
+        yield Invalid("NOT_PRINTABLE", refused, path)
 
 
 def faults_of_name(name: str | None, path: str) -> Iterator[Invalid]:
-    """A name or title is at most 256 printable characters."""
+    """A name or title is at most 256 printable characters, spaces of any kind, and joiners of emoji."""
     if name is not None and len(name) > _MAX_NAME:
         yield Invalid("TOO_LONG", f"The maximum length is {_MAX_NAME}.", path)
-    elif name is not None and not name.isprintable():
-        yield Invalid("NOT_PRINTABLE", "Only printable characters are allowed.", path)
+    elif name is not None and (refused := refusal(with_plain_spaces(name), joiners=True)):
+        yield Invalid("NOT_PRINTABLE", refused, path)
 
 
 def faults_of_email(email: str, path: str = "email") -> Iterator[Invalid]:
@@ -177,24 +192,30 @@ def faults_of_email(email: str, path: str = "email") -> Iterator[Invalid]:
 
 
 def faults_of_contacts(contacts: Mapping[str, Sequence[str]], channels: Collection[str] | None) -> Iterator[Invalid]:
-    """Contacts are printable addresses in known channels, at most 16 in each."""
+    """Contacts are addresses of known channels, at most 16 in each."""
     if len(contacts) > MAX_CHANNELS:
         yield Invalid("TOO_LONG", f"At most {MAX_CHANNELS} channels are allowed.", "contacts")
     for channel, addresses in contacts.items():
         path = f"contacts.{channel}"
         yield from _faults_of_channel(channel, path, channels)
         if len(addresses) > MAX_ADDRESSES:
-            yield Invalid("TOO_LONG", f"At most {MAX_ADDRESSES} addresses of a channel are allowed.", path)
+            yield too_many_addresses(path)
         for number, address in enumerate(addresses):
-            yield from faults_of_address(address, f"{path}.{number}")
+            yield from faults_of_address(channel, address, f"{path}.{number}")
 
 
-def faults_of_address(address: str, path: str = "address") -> Iterator[Invalid]:
-    """An address has 1 to 256 printable characters."""
+def too_many_addresses(path: str) -> Invalid:
+    return Invalid("TOO_LONG", f"At most {MAX_ADDRESSES} addresses of a channel are allowed.", path)
+
+
+def faults_of_address(channel: str, address: str, path: str = "address") -> Iterator[Invalid]:
+    """An address has 1 to 256 printable characters, in the form of its channel."""
     if not address or len(address) > _ADDRESS_LENGTH:
         yield Invalid("TOO_LONG" if address else "TOO_SHORT", "An address has 1 to 256 characters.", path)
-    elif not address.isprintable():
-        yield Invalid("NOT_PRINTABLE", "Only printable characters are allowed.", path)
+    elif refused := refusal(address):
+        yield Invalid("NOT_PRINTABLE", refused, path)
+    elif wrong := malformed(channel, address):
+        yield Invalid("ADDRESS_MALFORMED", wrong, path)
 
 
 def _faults_of_channel(channel: str, path: str, channels: Collection[str] | None) -> Iterator[Invalid]:

@@ -1,6 +1,5 @@
 """Sends messages through the Bot API. The table of Telegram's answers is in `answers.py`."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,13 +9,24 @@ from aiogram.exceptions import TelegramBadRequest, TelegramMigrateToChat
 from aiogram.methods import DeleteMessages
 from aiogram.types import Message as BotMessage
 
-from core.courier import EVERY_FEATURE, NEVER, Content, Feature, Message, Outcome, Partly, Reason, Rejected, Sent
+from core.courier import (
+    EVERY_FEATURE,
+    NEVER,
+    Content,
+    Feature,
+    Message,
+    Outcome,
+    Partly,
+    Reason,
+    Rejected,
+    Sent,
+    malformed,
+)
 from couriers.telegram_bot import answers
 from couriers.telegram_bot.migrations import Migrations
 from couriers.telegram_bot.requests import Request, Requests, edit_requests, edited_message, send_requests
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "neither the id of a chat nor the @name of a group")
-_ADDRESS = re.compile(r"-?[1-9][0-9]{0,15}|@[A-Za-z][A-Za-z0-9_]{3,31}")
 
 
 class TelegramBot:
@@ -38,7 +48,7 @@ class TelegramBot:
 
     async def _attempt(self, message: Message) -> Outcome:
         """Remove what is to be removed, then edit or send."""
-        if not _ADDRESS.fullmatch(message.address):
+        if malformed("telegram-bot", message.address):
             return INVALID_ADDRESS
         if message.content is None:
             return await self._send(message, send_requests(message))

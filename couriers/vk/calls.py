@@ -6,11 +6,10 @@ Source: dev.vk.com/method/execute, dev.vk.com/method/messages.send.
 """
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.courier import Message
+from core.courier import Message, malformed
 
 MAX_CALLS = 25
 MAX_PEERS = 100
@@ -18,8 +17,6 @@ MAX_CODE = 512 * 1024  # servers usually accept a megabyte, and each backslash i
 
 Parameters = tuple[tuple[str, str], ...]
 """Names and values."""
-
-_PEER = re.compile(r"-?[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ def message_key(message: Message) -> MessageKey | None:
     All recipients of a delivery have the same random id: the peers of a call share it, and VK remembers it per dialog.
     So a message keeps its random id however the recipients are grouped into calls.
     """
-    if not _PEER.fullmatch(message.address):
+    if malformed("vk", message.address):
         return None
     return MessageKey(message.text, message.shared_id(bits=31), int(message.address))
 

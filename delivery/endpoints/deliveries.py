@@ -4,6 +4,7 @@ from datetime import datetime
 
 from msgspec import UNSET, UnsetType
 
+from core.model.characters import refusal
 from core.model.states import Status
 from delivery.endpoints.order_validation import Rules, make_order
 from delivery.http.context import Request, Response, next_page_link
@@ -24,8 +25,8 @@ async def reserve(request: Request[requests.HistoryKeyRequest, NoParameters]) ->
 
 def check_sender(sender: requests.Sender) -> None:
     """Raises `InvalidFields` NOT_PRINTABLE: the id becomes a part of the key."""
-    if isinstance(sender.id, str) and not sender.id.isprintable():
-        raise invalid_field("sender.id", "NOT_PRINTABLE", "Only printable characters are allowed.")
+    if isinstance(sender.id, str) and (refused := refusal(sender.id)):
+        raise invalid_field("sender.id", "NOT_PRINTABLE", refused)
 
 
 async def enqueue(request: Request[requests.DeliveryRequest, NoParameters]) -> Response:

@@ -1,6 +1,6 @@
 """Linking a contact by a mailed code, for systems with a way in of their own. The bots do the same without HTTP."""
 
-from core.model.people import faults_of_contacts
+from core.model.people import faults_of_contacts, faults_of_email
 from delivery.endpoints.directory.reading import check
 from delivery.http.context import Request, Response
 from delivery.http.route import NoParameters
@@ -11,7 +11,7 @@ async def request_link(request: Request[links.LinkBody, NoParameters]) -> Respon
     """Mail a code to the person with this e-mail address."""
     body = request.body
     register = await request.services.channels.current()
-    check(faults_of_contacts({body.channel: [body.address]}, register.names))
+    check([*faults_of_email(body.email), *faults_of_contacts({body.channel: [body.address]}, register.names)])
     link = await request.services.linking.request(request.tenant, body.channel, body.address, body.email)
     return Response(links.LinkRequested(link.id, link.expires_at), 202)
 

@@ -10,8 +10,10 @@ from typing import Any
 from msgspec import Struct, UnsetType, ValidationError, convert
 
 from core.model.addresses import without_duplicates
+from core.model.characters import refusal
 from core.model.delivery import NewDelivery, Recipient, Sender, Strategy
 from core.model.history_key import HistoryKey, Id
+from core.model.people import faults_of_address
 from core.sending import Addressee, GroupRef, Order, SupergroupRef, UserRef
 from delivery.http.context import Request
 from delivery.http.options import Options
@@ -146,7 +148,7 @@ def _is_valid_addressee(addressee: Addressee, channels: Sequence[str]) -> bool:
     if not isinstance(addressee, Recipient):
         return True
     for channel, addresses in addressee.contacts.items():
-        if channel not in channels or not "".join(addresses).isprintable():
+        if channel not in channels or any(next(faults_of_address(channel, one), None) for one in addresses):
             return False
     return True
 
@@ -167,8 +169,8 @@ def _check_names(delivery: NewDelivery, errors: Errors) -> None:
 
 
 def _check_printable(path: str, value: Id, errors: Errors) -> None:
-    if isinstance(value, str) and not value.isprintable():
-        errors.append(FieldError(path, "NOT_PRINTABLE", "Only printable characters are allowed."))
+    if isinstance(value, str) and (refused := refusal(value)):
+        errors.append(FieldError(path, "NOT_PRINTABLE", refused))
 
 
 def _check_recipients(given: Sequence[requests.Recipient], rules: Rules, errors: Errors) -> None:
@@ -182,7 +184,14 @@ def _check_recipients(given: Sequence[requests.Recipient], rules: Rules, errors:
         for channel, addresses in (one.contacts or {}).items():
             path = f"recipients.{number}.contacts.{channel}"
             _check_channel(path, channel, rules, errors)
-            _check_printable(path, "".join(addresses), errors)
+            errors += _address_errors(path, channel, addresses)
+
+
+def _address_errors(path: str, channel: str, given: str | Sequence[str]) -> Errors:
+    """The errors of an address, or of a list of them."""
+    listed = [(path, given)] if isinstance(given, str) else [(f"{path}.{n}", one) for n, one in enumerate(given)]
+    faults = [fault for place, one in listed for fault in faults_of_address(channel, one, place)]
+    return [FieldError(fault.path, fault.code, fault.detail) for fault in faults]
 
 
 def _check_choices(delivery: NewDelivery, given: requests.DeliveryRequest, rules: Rules, errors: Errors) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import inspect
 
+from core.model.characters import refusal
 from delivery.schemas.responses import FieldError
 
 MAX_ERRORS = 20
@@ -167,7 +168,7 @@ def _string(value: str, place: _Place, expected: inspect.StrType) -> Errors:
         yield place.error("LONE_SURROGATE", "Half of a surrogate pair is not a character.")
     elif (value or not expected.min_length) and expected.pattern and not re.search(expected.pattern, value):
         code = (place.codes or {}).get("pattern", "WRONG_FORMAT")
-        yield place.error(code, f"It must match {expected.pattern}.")
+        yield place.error(code, (code == "NOT_PRINTABLE" and refusal(value)) or f"It must match {expected.pattern}.")
 
 
 def _number(value: Any, place: _Place, expected: inspect.IntType | inspect.FloatType) -> Errors:

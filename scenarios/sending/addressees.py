@@ -3,15 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from core.directory.records import raise_first
 from core.errors import Invalid
 from core.model.delivery import Recipient
+from core.model.people import faults_of_address
 from core.sending import Addressee, GroupRef, SupergroupRef, UserRef
 
 
 def addressees(written: Any) -> list[Addressee]:
     """`{group: "ИВТ-21"}`, `{supergroup: …}`, `{id: 42}`, `{id: 42, contacts: {sms: "+7…"}}`, an id, or a list of them.
 
-    Raises Invalid RECIPIENT_MALFORMED, NOBODY_ADDRESSED.
+    Raises Invalid RECIPIENT_MALFORMED, ADDRESS_MALFORMED, NOBODY_ADDRESSED.
     """
     found = [_addressee(one, number) for number, one in enumerate(_listed(written))]
     if not found:
@@ -28,17 +30,20 @@ def _addressee(written: Any, number: int) -> Addressee:
         if supergroup := written.get("supergroup"):
             return SupergroupRef(str(supergroup))
         if isinstance(user := written.get("id"), int | str) and user != "":
-            return _person(user, written)
+            return _person(user, written, f"to.{number}")
     detail = "An addressee is {id: …}, {group: …} or {supergroup: …}."
     raise Invalid("RECIPIENT_MALFORMED", detail, f"to.{number}")
 
 
-def _person(user: int | str, written: Mapping[str, Any]) -> Addressee:
+def _person(user: int | str, written: Mapping[str, Any], path: str) -> Addressee:
     name = str(written["name"]) if written.get("name") else None
     contacts = written.get("contacts")
     if not isinstance(contacts, Mapping):
         return UserRef(user, name)
     addresses = {str(channel): [str(one) for one in _listed(given)] for channel, given in contacts.items()}
+    for channel, given in addresses.items():
+        for address in given:
+            raise_first(faults_of_address(channel, address, f"{path}.contacts.{channel}"))
     return Recipient(user, name, {channel: given for channel, given in addresses.items() if given})
 
 

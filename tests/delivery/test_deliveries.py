@@ -78,9 +78,14 @@ async def test_the_history_has_the_outcome_of_every_recipient(api: Api, courier:
     [
         ("scheduled", {"telegram": "1"}, {}, {"deliver_at": LATER}),
         ("all_reached", {"telegram": "1"}, {"telegram": Sent("1")}, {}),
-        ("partly", {"telegram": "1", "sms": "2"}, {"telegram": Sent("1")}, {}),
-        ("in_progress", {"telegram": "1", "sms": "2"}, {"telegram": Rejected(Reason.BLOCKED)}, {}),
-        ("some_reached", {"telegram": "1", "sms": "2"}, {"telegram": Sent("1"), "sms": Rejected(Reason.BLOCKED)}, {}),
+        ("partly", {"telegram": "1", "sms": "+79990000002"}, {"telegram": Sent("1")}, {}),
+        ("in_progress", {"telegram": "1", "sms": "+79990000002"}, {"telegram": Rejected(Reason.BLOCKED)}, {}),
+        (
+            "some_reached",
+            {"telegram": "1", "sms": "+79990000002"},
+            {"telegram": Sent("1"), "sms": Rejected(Reason.BLOCKED)},
+            {},
+        ),
         ("nothing_worked", {"telegram": "1"}, {"telegram": Rejected(Reason.BLOCKED)}, {}),
         ("nobody_to_reach", {}, {}, {}),
     ],
@@ -95,7 +100,10 @@ async def test_the_history_has_one_verdict_for_each_situation(
 ) -> None:
     for channel, outcome in outcomes.items():
         await courier(channel, lambda message, outcome=outcome: outcome)
-    people = [{"id": 1, "contacts": contacts}, {"id": 2, "contacts": {name: "9" for name in contacts if name == "sms"}}]
+    people = [
+        {"id": 1, "contacts": contacts},
+        {"id": 2, "contacts": {name: "+79990000009" for name in contacts if name == "sms"}},
+    ]
     made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people, channels=BOTH, **more))
 
     async def is_told() -> bool:
@@ -134,15 +142,15 @@ async def test_an_id_can_be_put_into_a_url_unchanged(api: Api, sender: str) -> N
 async def test_a_recipient_named_twice_is_one_recipient_with_all_contacts(api: Api, courier: Couriers) -> None:
     telegram, sms = await courier("telegram"), await courier("sms")
     people = [
-        {"id": 1, "contacts": {"sms": "+71", "telegram": ["1", "1"]}},
-        {"id": 1, "name": "Петя", "contacts": {"sms": ["+71", "+72"]}},
+        {"id": 1, "contacts": {"sms": "+79990000001", "telegram": ["1", "1"]}},
+        {"id": 1, "name": "Петя", "contacts": {"sms": ["+79990000001", "+79990000002"]}},
         {"id": "1", "contacts": {"telegram": "2", "sms": []}},
     ]
     made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people, channels=BOTH))
     assert made.json["recipients"] == 1
     result = await finished(api, made.headers["Location"])
     assert [(one["id"], one["name"]) for one in result["recipients"]] == [(1, "Петя")]
-    assert (sorted(telegram.addresses), sorted(sms.addresses)) == (["1", "2"], ["+71", "+72"])
+    assert (sorted(telegram.addresses), sorted(sms.addresses)) == (["1", "2"], ["+79990000001", "+79990000002"])
 
 
 @pytest.mark.row("D-02", "D-11")
@@ -197,7 +205,7 @@ async def test_cancelling_chosen_recipients_reports_those_already_sent(api: Api,
 
     await courier("telegram", answer)
     people = [{"id": n, "contacts": {"telegram": str(n)}} for n in (1, 2)]
-    later = [{"id": 3, "contacts": {"sms": "3"}}, {"id": "four", "contacts": {"sms": "4"}}]
+    later = [{"id": 3, "contacts": {"sms": "+79990000003"}}, {"id": "four", "contacts": {"sms": "+79990000004"}}]
     made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people + later, channels=BOTH))
     where = made.headers["Location"]
     await held.wait()

@@ -105,6 +105,25 @@ async def test_an_invalid_delivery_is_refused_with_code_and_path(api: Api, code:
     assert await api.keys() == before
 
 
+ADDRESSES = [
+    ("recipients.0.contacts.sms", {"id": 1, "contacts": {"sms": "7,9991E+10"}}),
+    ("recipients.0.contacts.sms.1", {"id": 1, "contacts": {"sms": ["+79991112233", "123"]}}),
+    ("recipients.0.contacts.sms.0", "7=sms:79991112208.0"),
+    ("recipients.0.contacts.sms.0", "7=sms:+79991112233 +79991112244"),
+    ("recipients.0.contacts.telegram.0", "telegram:abc"),
+    ("recipients.0.contacts.vk", {"id": 1, "contacts": {"vk": "@anna"}}),
+]
+
+
+@pytest.mark.row("D-26", "D-27")
+@pytest.mark.parametrize(("path", "recipient"), ADDRESSES)
+async def test_a_malformed_address_is_refused_with_its_path(api: Api, path: str, recipient: object) -> None:
+    before = await api.keys()
+    response = await api.call("POST", "/v1/deliveries", delivery_body(recipients=[recipient]))
+    assert (response.status, response.code, response.json["errors"][0]["path"]) == (422, "ADDRESS_MALFORMED", path)
+    assert await api.keys() == before
+
+
 BROKEN = [
     ("JSON_MALFORMED", b""),
     ("JSON_MALFORMED", b"{"),

@@ -38,7 +38,9 @@ async def test_a_mailed_code_links_the_contact(api: Api, outbox: Outbox) -> None
         ({"channel": "sms", "address": "8 999 111 22 33"}, 409, "CONTACT_LINKED"),
         ({"channel": "pigeon"}, 400, "UNKNOWN_CHANNEL"),
         ({"email": ""}, 400, "TOO_SHORT"),
-        ({"email": "anna@example.org\r\nBcc: x@example.org"}, 404, "EMAIL_UNKNOWN"),
+        ({"email": "anna@example.org\r\nBcc: x@example.org"}, 422, "EMAIL_MALFORMED"),
+        ({"email": "nonsense"}, 422, "EMAIL_MALFORMED"),
+        ({"address": "7,9991E+10"}, 422, "ADDRESS_MALFORMED"),
     ],
 )
 async def test_each_refusal_of_a_request_has_its_own_status_and_code(

@@ -122,6 +122,8 @@ async def test_errors_name_the_line_and_what_is_wrong(api: Api, courier: Courier
     await browser.open(api.url, "ru")
     await send(browser, "1=sms:+79990000001\n2=sms")
     await browser.wait_for("at('problem').innerText.startsWith('строка 2: Получатель записан неверно')")
+    await send(browser, "1=sms:+79990000001\n2=sms:123")
+    await browser.wait_for("at('problem').innerText.startsWith('строка 2: В этом канале таких адресов не бывает')")
     await browser.fill(key="ada_wrong")
     await browser.click("#recent")
     await browser.wait_for("at('problem').innerText === 'Этот ключ API неизвестен или отозван.'")

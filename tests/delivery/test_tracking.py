@@ -17,7 +17,7 @@ from delivery.http.options import Options
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.support.waiting import stays, until
 
-CONTACTS = {"telegram": "1", "vk": "2", "sms": "3"}
+CONTACTS = {"telegram": "1", "vk": "2", "sms": "+79990000003"}
 EVERYWHERE = delivery_body(recipients=[{"id": 1, "contacts": CONTACTS}])
 
 
@@ -253,13 +253,13 @@ async def test_a_slow_courier_delays_no_other_delivery(api: Api, courier: Courie
     held = asyncio.Event()
 
     async def answer(message: Message) -> Outcome:
-        if message.address == "slow":
+        if message.address == "@slow":
             await held.wait()
         return Sent()
 
     await courier("telegram", answer)
-    slow = delivery_body(recipients=[{"id": 1, "contacts": {"telegram": "slow"}}], channels=["telegram"])
-    quick = delivery_body(recipients=[{"id": 2, "contacts": {"telegram": "quick"}}], channels=["telegram"])
+    slow = delivery_body(recipients=[{"id": 1, "contacts": {"telegram": "@slow"}}], channels=["telegram"])
+    quick = delivery_body(recipients=[{"id": 2, "contacts": {"telegram": "@quick"}}], channels=["telegram"])
     first = (await api.call("POST", "/v1/deliveries", slow)).json["id"]
     second = (await api.call("POST", "/v1/deliveries", quick)).json["id"]
     try:

@@ -75,7 +75,7 @@ async def test_a_supergroup_of_ten_thousand_expands_without_holding_up_others(
     count = 10_000
     for start in range(0, count, 500):
         numbers = range(start, start + 500)
-        people = (User(n, f"Person {n}", contacts={"telegram": [str(n)]}, role="student") for n in numbers)
+        people = (User(n, f"Person {n}", contacts={"telegram": [str(n + 1)]}, role="student") for n in numbers)
         await asyncio.gather(*(directory.create_user(TENANT, one) for one in people))
     groups = [f"group {n}" for n in range(400)]
     for n, name in enumerate(groups):

@@ -146,6 +146,17 @@ async def test_a_byte_order_mark_and_semicolons_are_accepted(importing: Importin
     assert (await directory.find_user(TENANT, 7)).name == "Анна"
 
 
+async def test_the_non_breaking_spaces_of_a_spreadsheet_are_spaces_in_every_cell(
+    importing: Importing, directory: Directory
+) -> None:
+    text = "id,name,contacts.sms\nu\u00a01,\u00a0Анна\u00a0Каренина,8\u00a0999\u00a0111-22-33\u00a0\n"
+    assert await load(importing, "users", text) == Imported(1, 0)
+    anna = await directory.find_user(TENANT, "u 1")
+    assert (anna.name, anna.contacts) == ("Анна Каренина", {"sms": ["+79991112233"]})
+    await load(importing, "groups", "id,title\nИВТ\u00a021,Группа\u00a021\n")
+    assert await directory.find_group(TENANT, "ИВТ 21") == Group("ИВТ 21", "Группа 21")
+
+
 # what is refused
 
 
@@ -173,6 +184,20 @@ async def test_a_byte_order_mark_and_semicolons_are_accepted(importing: Importin
         ('id,email\n1,"a@example.org\n"\n', [(2, "email", "EMAIL_MALFORMED")]),
         ("id,email\n1,a@example.org\n2,A@example.org\n", [(3, "email", "EMAIL_TAKEN")]),
         ("id,contacts.sms\n1,+79991112233\n2,8 999 111 22 33\n", [(3, "contacts.sms", "CONTACT_TAKEN")]),
+        (
+            "id;contacts.sms\n1;7,9991E+10\n2;79991112208.0\n",
+            [(row, "contacts.sms", "ADDRESS_MALFORMED") for row in (2, 3)],
+        ),
+        (
+            "id,contacts.sms\n1,+79991112233;123\n2,abc\n",
+            [(row, "contacts.sms", "ADDRESS_MALFORMED") for row in (2, 3)],
+        ),
+        ("id,contacts.sms\n1,+79991112233 +79991112244\n", [(2, "contacts.sms", "ADDRESS_MALFORMED")]),
+        ("id,contacts.telegram\n1,100001.0\n", [(2, "contacts.telegram", "ADDRESS_MALFORMED")]),
+        (
+            "id,contacts.email,email\n1,nonsense,nonsense\n",
+            [(2, "email", "EMAIL_MALFORMED"), (2, "contacts.email", "ADDRESS_MALFORMED")],
+        ),
     ],
 )
 async def test_each_mistake_in_a_file_has_its_own_code_and_place(
@@ -193,6 +218,9 @@ async def test_each_mistake_in_a_file_has_its_own_code_and_place(
         ("contacts", "user,channel,address\n1,v:k,1\n", [(2, "channel", "UNKNOWN_CHANNEL")]),
         ("contacts", "user,channel,address\n1,vk,5\nu2,vk,5\n", [(3, "address", "CONTACT_TAKEN")]),
         ("contacts", "user,channel,address\n1,sms,9998887766\n1,sms,+79998887766\n", [(3, "address", "DUPLICATE_ROW")]),
+        ("contacts", "user,channel,address\n1,vk,5\n1,sms,79991112208.0\n", [(3, "address", "ADDRESS_MALFORMED")]),
+        ("contacts", "user,channel,address\n1,sms,123\n1,sms,abc\n1,sms,+79991112244\n",
+         [(2, "address", "ADDRESS_MALFORMED"), (3, "address", "ADDRESS_MALFORMED")]),
         ("groups", "id,virtual\na,maybe\n", [(2, "virtual", "WRONG_VALUE")]),
         ("members", "group,user\ng,9\nh,1\n", [(2, "user", "USER_NOT_FOUND"), (3, "group", "GROUP_NOT_FOUND")]),
         ("members", "group,user\ng,1\ng,1\n", [(3, "user", "DUPLICATE_ROW")]),

@@ -31,7 +31,7 @@ def email(local: int, labels: int, last: int) -> str:
         (User(1, contacts={"vk": ["1"] * 16}), User(1, contacts={"vk": ["1"] * 17})),
         (User(1, contacts=contacts_in(CHANNELS[:32])), User(1, contacts=contacts_in(CHANNELS))),
         (User(1, contacts={"c" * 64: ["1"]}), User(1, contacts={"c" * 65: ["1"]})),
-        (User(1, contacts={"vk": ["1" * 256]}), User(1, contacts={"vk": ["1" * 257]})),
+        (User(1, contacts={"echo": ["1" * 256]}), User(1, contacts={"echo": ["1" * 257]})),
         (User(1, opt_out=["c" * 64]), User(1, opt_out=[""])),
     ],
     ids=["id", "number", "negative number", "name", "addresses", "channels", "channel", "address", "opt-out"],
@@ -45,8 +45,8 @@ def test_a_person_within_every_limit_is_accepted_and_beyond_one_refused(at_the_l
 def test_a_title_has_at_most_256_characters_and_an_address_at_least_one() -> None:
     assert codes(faults_of_group(Group("g", "t" * 256))) == []
     assert codes(faults_of_group(Group("g", "t" * 257))) == ["TOO_LONG"]
-    assert codes(faults_of_address("1")) == []
-    assert codes(faults_of_address("")) == ["TOO_SHORT"]
+    assert codes(faults_of_address("echo", "1")) == []
+    assert codes(faults_of_address("echo", "")) == ["TOO_SHORT"]
 
 
 @pytest.mark.row("D-31", "D-27")

@@ -195,12 +195,12 @@ async def test_a_change_of_the_person_meanwhile_is_kept(linking: Linking, people
 @pytest.mark.row("D-28", "D-27")
 async def test_mails_to_one_person_are_limited(store: Store, linking: Linking, outbox: Outbox) -> None:
     for n in range(MOST_MAILS_TO_PERSON):
-        await linking.request(TENANT, "telegram", str(n), "anna@example.org")
+        await linking.request(TENANT, "telegram", str(n + 1), "anna@example.org")
     with pytest.raises(TooMany) as refused:
-        await linking.request(TENANT, "telegram", "another", "anna@example.org")
+        await linking.request(TENANT, "telegram", "@another", "anna@example.org")
     assert refused.value.code == "TOO_MANY_MAILS"
     assert 3500 < refused.value.retry_after.total_seconds() <= 3600
-    await linking.request(TENANT, "telegram", "another", "petr@example.org")
+    await linking.request(TENANT, "telegram", "@another", "petr@example.org")
     assert len(outbox.sent) == MOST_MAILS_TO_PERSON + 1
 
 

@@ -19,7 +19,7 @@ USERS, GROUPS, SUPERGROUPS = ["1", "2", "3"], ["A", "B", "C"], ["S", "T"]
 user, group, supergroup = st.sampled_from(USERS), st.sampled_from(GROUPS), st.sampled_from(SUPERGROUPS)
 emails = st.sampled_from(["a@example.org", "b@example.org"])
 contacts = st.dictionaries(
-    st.sampled_from(["sms", "vk"]), st.lists(st.sampled_from(["100", "200"]), min_size=1, max_size=2, unique=True)
+    st.sampled_from(["telegram", "vk"]), st.lists(st.sampled_from(["100", "200"]), min_size=1, max_size=2, unique=True)
 )
 person = st.builds(User, user, email=st.none() | emails, role=st.none() | st.sampled_from(ROLES), contacts=contacts)
 owned = st.tuples(st.just("group"), group) | st.tuples(st.just("supergroup"), supergroup)
@@ -102,7 +102,7 @@ async def check_indexes(directory: Directory, model: Model) -> None:
         wanted = next((one.id for one in model.users.values() if one.email == email), None)
         found = await directory.user_by_email(TENANT, email)
         assert (found.id if found else None) == wanted
-    for channel in ("sms", "vk"):
+    for channel in ("telegram", "vk"):
         for address in ("100", "200"):
             wanted = next((n for n, one in model.users.items() if address in one.contacts.get(channel, ())), None)
             by_contact = await directory.user_by_contact(TENANT, channel, address)
@@ -123,7 +123,7 @@ async def test_after_any_operations_records_and_indexes_are_those_of_the_model(
 ) -> None:
     await store.command("FLUSHALL")
     directory, model = Directory(store), Model()
-    await directory.create_user(OTHER, User("1", email="a@example.org", contacts={"sms": ["100"]}))
+    await directory.create_user(OTHER, User("1", email="a@example.org", contacts={"telegram": ["100"]}))
     for operation in operations:
         assert await code(start(directory, operation)) == predict(model, operation), operation
     assert await seen(directory) == model

@@ -15,6 +15,7 @@ from typing import IO
 from msgspec import Struct
 
 from core.directory.importing.errors import ImportRefused, RowError
+from core.model.characters import with_plain_spaces
 
 MOST_ROWS = 250_000
 MOST_ERRORS = 100
@@ -121,7 +122,7 @@ def _records(lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
         except csv.Error as fault:
             raise ImportRefused([_malformed(number, reader.line_num - line, str(fault))]) from None
         if any(cells):
-            yield number, [cell.strip(" \t") for cell in cells]
+            yield number, [with_plain_spaces(cell).strip(" \t") for cell in cells]
 
 
 def _chained(first: str, rest: Iterable[str]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from core.directory.importing.kinds import as_row_errors, group_fields, parse_id
 from core.directory.importing.page import Page
 from core.directory.importing.reader import Reader, in_pages
 from core.directory.records import encode_record
-from core.model.people import Group, faults_of_group, id_text
+from core.model.people import Group, canonical_group, faults_of_group, id_text
 from core.redis.constants import RELATIONS
 
 
@@ -30,7 +30,7 @@ async def check_groups(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Pag
 def _check_group(row: Row, old: Group | None, page: Page) -> None:
     new = replace(old or Group(parse_id(row.cells["id"])), **group_fields(row))
     page.errors += as_row_errors(row, faults_of_group(new))
-    page.steps.append(("group", id_text(new.id), encode_record(new)))
+    page.steps.append(("group", id_text(new.id), encode_record(canonical_group(new))))
     page.count(old is None)
 
 

@@ -13,7 +13,15 @@ from core.directory.importing.reader import Reader, in_pages
 from core.directory.records import encode_record
 from core.errors import Invalid
 from core.model.addresses import canonical
-from core.model.people import User, canonical_user, faults_of_contacts, faults_of_user, id_text
+from core.model.people import (
+    MAX_ADDRESSES,
+    User,
+    canonical_user,
+    faults_of_contacts,
+    faults_of_user,
+    id_text,
+    too_many_addresses,
+)
 
 Candidate = tuple[Row, User | None, User]
 """A row, the person as it is stored, and as it will be."""
@@ -145,9 +153,16 @@ def _add_contacts(rows: Sequence[Row], user: User | None, reader: Reader, page: 
         page.count(address not in known)
         if address not in known:
             known.append(address)
-            faults = faults_of_contacts({channel: known}, reader.channels)
-            page.errors += [_contact_error(row, fault) for fault in faults]
+            page.errors += [_contact_error(row, fault) for fault in _faults_of_last(channel, known, reader)]
     page.steps.append(("user", id_text(user.id), encode_record(canonical_user(replace(user, contacts=contacts)))))
+
+
+def _faults_of_last(channel: str, addresses: Sequence[str], reader: Reader) -> list[Invalid]:
+    """The faults that the last of these addresses brings; those of another row are errors of that row."""
+    return [
+        *faults_of_contacts({channel: [addresses[-1]]}, reader.channels),
+        *([too_many_addresses("")] if len(addresses) > MAX_ADDRESSES else []),
+    ]
 
 
 def _contact_error(row: Row, fault: Invalid) -> RowError:

@@ -12,7 +12,7 @@ from core.directory.importing.kinds import as_row_errors, group_fields, group_id
 from core.directory.importing.page import Page
 from core.directory.importing.reader import Reader, in_pages
 from core.directory.records import encode_record
-from core.model.people import Supergroup, faults_of_group, id_text
+from core.model.people import Supergroup, canonical_group, faults_of_group, id_text
 from core.redis.constants import RELATIONS
 
 _PAGE = 100
@@ -31,7 +31,7 @@ async def check_supergroups(reader: Reader, rows: Sequence[Row]) -> AsyncIterato
         for row, old in zip(some, found, strict=True):
             new = replace(old or Supergroup(parse_id(row.cells["id"])), **group_fields(row), groups=())
             page.errors += as_row_errors(row, faults_of_group(new))
-            page.steps.append(("supergroup", id_text(new.id), encode_record(new)))
+            page.steps.append(("supergroup", id_text(new.id), encode_record(canonical_group(new))))
             page.count(old is None)
             await _check_parts(reader, row, known, wholes, page)
         yield page

@@ -261,7 +261,12 @@ async def test_a_broadcast_in_quiet_hours_is_stored_for_the_morning_and_a_reply_
 
 @pytest.mark.parametrize(
     ("to", "code"),
-    [("{group: B}", "GROUP_NOT_FOUND"), ("{nobody: 1}", "RECIPIENT_MALFORMED"), ("99", "USER_NOT_FOUND")],
+    [
+        ("{group: B}", "GROUP_NOT_FOUND"),
+        ("{nobody: 1}", "RECIPIENT_MALFORMED"),
+        ("99", "USER_NOT_FOUND"),
+        ("{id: 1, contacts: {sms: 7}}", "ADDRESS_MALFORMED"),
+    ],
 )
 async def test_a_broadcast_to_an_unknown_addressee_fails(installation: Installation, to: str, code: str) -> None:
     installation.actions(f"    - {{type: send, text: x, to: {to}}}")

@@ -1,0 +1,31 @@
+"""Which characters names, ids and addresses may have. Pure."""
+
+import re
+import unicodedata
+
+_SPACES = re.compile(r"[^\S\n\r\t\v\f\x1c-\x1f\x85\u2028\u2029]")
+_JOINERS = frozenset("\u200c\u200d")
+"""They join emoji, and letters in some scripts."""
+
+
+def with_plain_spaces(text: str) -> str:
+    """The text with U+0020 in place of every other space, such as the non-breaking one of spreadsheets."""
+    return text if text.isascii() else _SPACES.sub(" ", text)
+
+
+def refusal(text: str, *, joiners: bool = False) -> str:
+    """Names the first character that is not printable; "" if there is none. `joiners`: whether they are allowed, and
+    the tags that follow the emoji of a flag.
+    """
+    if text.isprintable():
+        return ""
+    for place, character in enumerate(text, 1):
+        if not character.isprintable() and not (joiners and _joins(character)):
+            name = unicodedata.name(character, "")
+            shown = f"U+{ord(character):04X}{' ' if name else ''}{name}"
+            return f"Only printable characters are allowed; character {place} is {shown}."
+    return ""
+
+
+def _joins(character: str) -> bool:
+    return character in _JOINERS or "\U000e0020" <= character <= "\U000e007f"
