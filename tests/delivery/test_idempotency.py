@@ -164,8 +164,11 @@ class TestInProgress:
             again = await api.call("POST", "/v1/history-keys", body, headers=KEY)
             return again.code == "IDEMPOTENCY_IN_PROGRESS"
 
-        await stays(is_in_progress, during=3, every=0.1)  # one renewal alone lasts for two seconds
-        slow.proceed.set()
+        try:
+            async with asyncio.timeout(30):  # a second request that is let through waits, too
+                await stays(is_in_progress, during=3, every=0.1)  # one renewal alone lasts for two seconds
+        finally:
+            slow.proceed.set()
 
         async def is_stored() -> bool:
             return (await api.call("POST", "/v1/history-keys", body, headers=KEY)).status == 201

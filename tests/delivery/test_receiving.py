@@ -23,7 +23,9 @@ def test_a_packed_body_is_the_same_however_it_is_cut_into_chunks(size: int) -> N
     assert max(map(len, pieces)) <= PIECE
 
 
-@pytest.mark.parametrize("broken", [gzip.compress(BODY)[:-1], gzip.compress(BODY) + b"x", b"", b"\0"])
+@pytest.mark.parametrize(
+    "broken", [gzip.compress(BODY)[:-1], gzip.compress(BODY) + b"x", gzip.compress(b"a") + b"x", b"", b"\0"]
+)
 def test_a_body_that_is_not_one_complete_gzip_is_refused(broken: bytes) -> None:
     """Regression: bytes after the end of a body of several pieces kept the process busy for ever."""
     with pytest.raises(Refused, match="complete gzip"):
