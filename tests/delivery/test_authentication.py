@@ -3,14 +3,16 @@
 import asyncio
 import re
 import time
+from datetime import timedelta
 
 import pytest
 
 from core.admission.api_keys import ApiKeys
 from core.admission.scopes import SCOPES
+from core.model.quota import QuotaState
 from core.queue import NewTask, Queue
 from delivery.http.options import Options
-from delivery.http.rate_limit import RateLimiter
+from delivery.http.rate_limit import RateLimiter, add_rate_limit, quota_headers
 from delivery.http.route import Route
 from delivery.routes import OPEN_ROUTES, ROUTES
 from tests.delivery.conftest import Api, delivery_body
@@ -282,3 +284,11 @@ def test_a_refused_request_takes_no_token_and_each_key_has_a_bucket_of_its_own()
     assert [limiter.take("a", at) for at in (0.25, 0.5, 0.75)] == pytest.approx([0.75, 0.5, 0.25])
     assert [limiter.take("b", 0.75), limiter.take("a", 1.0)] == [0.0, 0.0]
     assert limiter.take("b", 1.0) == pytest.approx(0.75)
+
+
+def test_a_response_has_the_rate_limits_of_the_key_and_of_the_sender() -> None:
+    fields = quota_headers(QuotaState(6, 4, timedelta(seconds=9.5), timedelta(days=1)))
+    assert fields == {"RateLimit-Policy": '"sender";q=4;w=86400', "RateLimit": '"sender";r=0;t=10'}
+    add_rate_limit(fields, RateLimiter(rate=1, burst=3).headers("key"))
+    assert fields["RateLimit"] == '"sender";r=0;t=10, "key";r=3;t=0'
+    assert fields["RateLimit-Policy"] == '"sender";q=4;w=86400, "key";q=3;w=3'

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import tracemalloc
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any, cast
@@ -11,7 +12,7 @@ import pytest
 
 from core.sending import Sending
 from delivery.endpoints.bulk import BATCH
-from delivery.http.ndjson import LineSplitter, ResponseBuffer
+from delivery.http.ndjson import LineSplitter, ResponseBuffer, read_lines
 from delivery.http.options import Options
 from delivery.services import Services
 from tests.delivery.conftest import Api, BrokenService, Couriers, delivery_body
@@ -167,6 +168,41 @@ async def test_a_compressed_bulk_is_read_and_a_corrupt_one_is_reported_where_it_
     assert [one["status"] for one in await bulk(api, packed, **{"Content-Encoding": "gzip"})] == [202, 202, 202]
     broken = await bulk(api, b"\0\0not gzip", **{"Content-Encoding": "gzip"})
     assert broken[-1]["code"] == "BODY_MALFORMED"
+
+
+async def test_a_compressed_bulk_that_ends_too_early_says_so_behind_its_last_line(api: Api) -> None:
+    """Otherwise the client would take the lines that are missing for accepted."""
+    packed = gzip.compress(ndjson(*(delivery_body(text=str(n)) for n in range(3))))
+    result = await bulk(api, packed[:-4], **{"Content-Encoding": "gzip"})
+    assert result[-1]["code"] == "BODY_MALFORMED"
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+async def test_the_limit_of_a_body_is_that_of_all_its_chunks(size: int) -> None:
+    body = b"".join(b"line %d\n" % number for number in range(10))
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for start in range(0, len(body), size):
+            yield body[start : start + size]
+
+    for limit, refused in ((len(body), []), (len(body) - 1, ["BODY_TOO_LARGE"])):
+        batches = [lines async for lines in read_lines(chunks(), body_limit=limit, line_limit=50, batch=3)]
+        found = [line for lines in batches for line in lines]
+        assert [line.refused.code for line in found if line.refused] == refused
+        assert max(map(len, batches)) <= 3
+
+
+def test_of_a_line_that_is_too_long_nothing_is_kept() -> None:
+    splitter, chunk = LineSplitter(limit=2**10), b"x" * 2**16
+    tracemalloc.start()
+    try:
+        for _ in range(100):
+            assert splitter.feed(chunk) == []
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+    (line,) = splitter.feed(b"\n")
+    assert line.refused
 
 
 async def test_without_the_store_every_line_reports_it(api: Api, server: Server) -> None:

@@ -14,7 +14,9 @@ from core.model.history_key import HistoryKey, Id
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from delivery.services import Services
+from tests.crash.cuttable_link import CuttableLink
 from tests.delivery.conftest import Api, ApiResponse, delivery_body
+from tests.support.servers import Server
 from tests.support.waiting import stays, until
 
 LATER = "2030-01-01T00:00:00+03:00"
@@ -239,3 +241,30 @@ async def test_a_key_used_with_one_operation_is_refused_by_every_other(
         if other is not first:
             response = await call(*other)
             assert (response.status, response.code) == (422, "IDEMPOTENCY_KEY_REUSED"), other
+
+
+@pytest.mark.row("D-39")
+async def test_a_response_is_kept_for_a_day_and_so_is_the_key_of_a_bulk(store: Store) -> None:
+    idempotency = Idempotency(store)
+    assert await idempotency.begin("t", "a", "request") is None
+    await idempotency.finish("t", "a", "request", 201, b"{}")
+    assert await idempotency.bind("t", "b", "bulk")
+    keys = [key async for key in store.redis.scan_iter("idempotency:*")]
+    assert len(keys) == 2
+    for key in keys:
+        assert timedelta(hours=23) < timedelta(milliseconds=await store.redis.pttl(key)) <= timedelta(days=1)
+
+
+@pytest.mark.row("D-39")
+async def test_a_request_is_no_repeat_of_itself_if_the_reply_of_the_store_is_lost(server: Server) -> None:
+    """The store repeats the command, which then finds the mark that it has written itself."""
+    link = CuttableLink(server.place.port)
+    await link.start()
+    store = await Store.open(server.url_through(link.port))
+    link.block_replies(b"fingerprint")
+    beginning = asyncio.create_task(Idempotency(store).begin("t", "a", "request"))
+    await until(lambda: link.blocked > 0)
+    link.cut()
+    assert await beginning is None
+    await store.close()
+    await link.stop()

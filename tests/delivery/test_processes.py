@@ -3,13 +3,15 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from aiohttp import ClientError, ClientSession, TCPConnector
 
-from tests.crash.process import AdaProcess
+from tests.crash.process import ROOT, AdaProcess
 from tests.support.servers import Server
 from tests.support.waiting import until
 
@@ -103,3 +105,18 @@ async def test_the_number_of_processes_must_be_positive(server: Server, tmp_path
     process = start(server, tmp_path, "127.0.0.1:0", "--processes", "0")
     assert await process.wait() != 0
     assert "--processes must be at least 1" in process.output
+
+
+def test_what_a_killed_process_had_in_progress_is_counted_no_more(tmp_path: Path) -> None:
+    """Its requests were real, so their count stays."""
+    program = (
+        "import os, sys; from delivery.http.metrics import Metrics; found = Metrics();"
+        " (found.streams.inc(), found.accepted.inc(), os.kill(os.getpid(), 9)) if sys.argv[1:] else None;"
+        " print(found.render().decode())"
+    )
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", program]
+    assert subprocess.run([*command, "killed"], env=environment, cwd=ROOT).returncode == -9
+    figures = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "ada_deliveries_accepted_total 1.0" in figures
+    assert "ada_http_streams 1.0" not in figures

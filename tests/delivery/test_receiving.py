@@ -24,7 +24,9 @@ def test_a_packed_body_is_the_same_however_it_is_cut_into_chunks(size: int) -> N
 
 
 @pytest.mark.parametrize(
-    "broken", [gzip.compress(BODY)[:-1], gzip.compress(BODY) + b"x", gzip.compress(b"a") + b"x", b"", b"\0"]
+    "broken",
+    [gzip.compress(BODY)[:-1], gzip.compress(BODY) + b"x", gzip.compress(b"a") + b"x", b"", b"\0"],
+    ids=["its end is missing", "more behind it", "more behind a small one", "empty", "not gzip"],
 )
 def test_a_body_that_is_not_one_complete_gzip_is_refused(broken: bytes) -> None:
     """Regression: bytes after the end of a body of several pieces kept the process busy for ever."""

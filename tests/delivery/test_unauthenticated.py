@@ -23,6 +23,7 @@ from delivery.http.options import Options
 from delivery.http.server import listening
 from delivery.services import Services
 from tests.delivery.conftest import Api, delivery_body
+from tests.support.waiting import until
 
 LIMITS = ConnectionLimits(head=0.3, idle=0.6, rest=0.2, connections=20)
 BEGUN = b"POST /v1/deliveries HTTP/1.1\r\nHost: a\r\n"
@@ -131,6 +132,44 @@ async def test_a_slow_head_is_cut_although_connections_may_be_idle_for_longer(se
 
 
 @pytest.mark.row("D-27")
+async def test_a_slow_head_is_cut_also_after_another_request(services: Services) -> None:
+    limits = ConnectionLimits(head=0.3, idle=60)
+    async with listening(build(services), "127.0.0.1", 0, limits=limits) as (host, port):
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert await asyncio.wait_for(reader.readuntil(b'{"status":"ok"}'), 20)
+        writer.write(BEGUN)
+        with suppress(ConnectionResetError):
+            assert await asyncio.wait_for(reader.read(), 20) == b""
+        writer.close()
+
+
+@pytest.mark.row("D-27")
+async def test_of_the_connections_that_wait_the_one_that_has_waited_longest_is_closed(services: Services) -> None:
+    """A connection that was used meanwhile waits from then on."""
+    limits = ConnectionLimits(idle=60, connections=2)
+    async with listening(build(services), "127.0.0.1", 0, limits=limits) as (host, port):
+        used = await asyncio.open_connection(host, port)
+        await ask(*used)
+        waiting = await asyncio.open_connection(host, port)
+        await ask(*waiting)
+        await ask(*used)
+        new = await asyncio.open_connection(host, port)
+        await ask(*new)
+        with suppress(ConnectionResetError):
+            assert await asyncio.wait_for(waiting[0].read(), 20) == b""
+        await ask(*used)
+        for _, writer in (used, waiting, new):
+            writer.close()
+
+
+async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """One request and its response, over a connection that stays open."""
+    writer.write(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+    await asyncio.wait_for(reader.readuntil(b'{"status":"ok"}'), 20)
+
+
+@pytest.mark.row("D-27")
 async def test_a_body_that_does_not_arrive_in_time_is_refused_and_the_connection_closed(api: Api) -> None:
     reader, writer = await connect(api)
     key = f"Authorization: Bearer {api.secret}\r\nContent-Length: 100\r\n\r\n{{".encode()
@@ -227,6 +266,20 @@ def test_a_flood_of_one_log_line_leaves_no_other_out(caplog: pytest.LogCaptureFi
     finally:
         log.removeFilter(limit)
     assert caplog.messages == ["a flood", "another line"] * 2
+
+
+@pytest.mark.row("D-27")
+async def test_a_log_line_that_comes_rarely_is_never_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    limit, log = LogLimit(count=2, seconds=0.01), logging.getLogger("test.limited")
+    log.addFilter(limit)
+    try:
+        for written in range(5):
+            end = time.monotonic() + 0.02
+            await until(lambda end=end: time.monotonic() > end, every=0.005)  # type: ignore[misc]  # as elsewhere
+            log.warning("rarely %d", written)
+    finally:
+        log.removeFilter(limit)
+    assert caplog.messages == [f"rarely {written}" for written in range(5)]
 
 
 @pytest.mark.row("D-27")

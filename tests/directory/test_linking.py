@@ -231,7 +231,7 @@ async def test_twenty_requests_at_once_send_five_mails(linking: Linking, outbox:
 
 async def test_what_could_not_be_mailed_does_not_count(linking: Linking, outbox: Outbox, store: Store) -> None:
     outbox.is_down = True
-    for _ in range(2 * MOST_MAILS):
+    for _ in range(MOST_MAILS_TO_PERSON + 1):
         assert await code_of(linking.request(TENANT, "telegram", "1", "anna@example.org")) == "MAIL_UNAVAILABLE"
     assert await code_of(linking.confirm(TENANT, "telegram", "1", new_code())) == "CODE_MISSING"
     outbox.is_down = False
