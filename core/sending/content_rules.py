@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from core.errors import Invalid
+from core.model.broken_marks import broken_mark
 from core.model.compact_json import compact_json
 from core.model.content import Attachment, Button, Content
 from core.model.delivery import NewDelivery
@@ -22,7 +23,8 @@ MAX_ATTACHMENTS = 50
 
 def check_content(delivery: NewDelivery) -> None:
     """Raises Invalid TOO_MANY_BUTTONS, BUTTON_MALFORMED, TOO_MANY_ATTACHMENTS, ATTACHMENT_MALFORMED, CONTENT_TOO_LARGE,
-    TEXT_EMPTY. Only a text with attachments may be empty, or one with an edit, which then changes the buttons.
+    TEXT_EMPTY, MARKS_BROKEN. Only a text with attachments may be empty, or one with an edit, which then changes the
+    buttons.
     """
     content = delivery.content
     if content is None:
@@ -33,6 +35,9 @@ def check_content(delivery: NewDelivery) -> None:
         raise Invalid("CONTENT_TOO_LARGE", f"At most {MAX_SIZE} bytes of content are allowed.", "content")
     if not (delivery.text.strip() or content.attachments or (content.edit and content.inline)):
         raise Invalid("TEXT_EMPTY", "A text without attachments is not empty.", "text")
+    if broken := broken_mark(delivery.text, content.parse_mode):
+        detail = f"The text cannot be read as {content.parse_mode}: character {broken.position}: {broken.reason}."
+        raise Invalid("MARKS_BROKEN", detail, "text")
 
 
 def _button_errors(content: Content) -> Iterator[Invalid]:

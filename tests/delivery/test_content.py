@@ -86,3 +86,11 @@ async def test_content_that_is_not_allowed_is_refused_with_its_path(
     response = await api.call("POST", "/v1/deliveries", delivery_body(content=content))
     assert response.status == 400
     assert [(one["path"], one["code"]) for one in response.json["errors"]] == [(path, code)]
+
+
+async def test_a_broken_mark_is_refused_when_the_delivery_is_accepted(api: Api) -> None:
+    body = delivery_body(text="Пары <b>не будет", content={"parse_mode": "HTML"})
+    response = await api.call("POST", "/v1/deliveries", body)
+    assert (response.status, response.code) == (422, "MARKS_BROKEN")
+    (error,) = response.json["errors"]
+    assert (error["path"], "character 6: <b> is never closed" in error["message"]) == ("text", True)

@@ -3,7 +3,7 @@
 import pytest
 
 from core.errors import Invalid
-from core.model.content import Attachment, AttachmentType, Button, Content
+from core.model.content import Attachment, AttachmentType, Button, Content, ParseMode
 from core.sending.content_rules import MAX_ATTACHMENTS, MAX_BUTTONS, MAX_SIZE
 from tests.sending.conftest import Office
 
@@ -49,3 +49,14 @@ async def test_an_edit_of_the_buttons_needs_no_text(office: Office) -> None:
     accepted = await office.send(content=Content(edit="5", inline=((OK,),)), text="")
     history = await office.stack.deliveries.read(accepted.key, "university")
     assert history.content == Content(edit="5", inline=[[OK]])
+
+
+@pytest.mark.row("C-40")
+async def test_a_broken_mark_is_refused_with_its_place_and_leaves_no_trace(office: Office) -> None:
+    before = await office.stack.redis.keys("*")
+    with pytest.raises(Invalid, match="as HTML: character 6: <b> is never closed") as refusal:
+        await office.send(content=Content(ParseMode.HTML), text="Пары <b>не будет")
+    assert (refusal.value.code, refusal.value.path) == ("MARKS_BROKEN", "text")
+    assert await office.stack.redis.keys("*") == before
+    await office.send(content=Content(), text="Пары <b>не будет")
+    await office.send(content=Content(ParseMode.HTML), text="Пары <b>не</b> будет")
