@@ -4,6 +4,7 @@ import asyncio
 import json
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 
 from cli.command import SUCCESS, Command, add_json_option
 from cli.processes.startup import open_store
@@ -61,7 +62,13 @@ async def revoke(keys: ApiKeys, arguments: Namespace) -> None:
 
 
 def describe(key: ApiKey) -> str:
-    return f"{key.id}  {key.name}  tenant {key.tenant}  may {', '.join(sorted(key.scopes))}"
+    used = f"last used {_time(key.used_at)}" if key.used_at else "never used"
+    scopes = ", ".join(sorted(key.scopes))
+    return f"{key.id}  {key.name}  tenant {key.tenant}  may {scopes}  made {_time(key.created_at)}, {used}"
+
+
+def _time(at: datetime) -> str:
+    return at.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 COMMANDS: Mapping[str, Command] = {"key": Command(declare, run)}

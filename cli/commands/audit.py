@@ -16,6 +16,7 @@ from cli.settings.settings import Configuration, Settings, load
 from core.audit import UNSEEN, Audit, Summary, Violation
 from core.audit.sign_in_invariants import damaged_tokens, lost_keys
 from core.errors import StoreError
+from core.model.plurals import counted
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.server_checks import check_layout
@@ -111,7 +112,8 @@ async def print_often(audit: Audit, began: float, interval: float) -> None:
 async def print_progress(audit: Audit, began: float) -> None:
     done = await audit.progress()
     line = (
-        f"audit: {done.keys} of {done.all_keys} keys, {done.tasks} tasks, {done.deliveries} deliveries "
+        f"audit: {done.keys} of {counted(done.all_keys, 'key')}, {counted(done.tasks, 'task')}, "
+        f"{counted(done.deliveries, 'delivery', 'deliveries')} "
         f"after {time.monotonic() - began:.0f} s"
     )
     print(line, file=sys.stderr, flush=True)
@@ -147,17 +149,22 @@ def row(violation: Violation) -> dict[str, object]:
 
 
 def summary_text(seen: Summary, count: int) -> str:
-    lines = [
-        f"{'sound' if not count else f'{count} violations'}: {seen.keys} keys, {seen.tasks} tasks, {seen.lanes} lanes, "
-        f"{seen.deliveries} deliveries, {seen.events} events"
+    parts = [
+        counted(seen.keys, "key"),
+        counted(seen.tasks, "task"),
+        counted(seen.lanes, "lane"),
+        counted(seen.deliveries, "delivery", "deliveries"),
+        counted(seen.events, "event"),
     ]
+    lines = [f"{counted(count, 'violation') if count else 'sound'}: {', '.join(parts)}"]
     lines += [
-        f"        {tube} changed meanwhile, the count may be off by {flow} tasks"
+        f"        {tube} changed meanwhile, the count may be off by {counted(flow, 'task')}"
         for tube, flow in seen.moving.items()
         if flow
     ]
     if seen.unread:
-        lines.append(f"        {seen.unread} deliveries changed during every read: their outcomes were not checked")
+        unread = counted(seen.unread, "delivery", "deliveries")
+        lines.append(f"        {unread} changed during every read, so the outcomes were not checked")
     return "\n".join([*lines, *(f"        {rule} is not checked here: {why}" for rule, why in UNSEEN.items())])
 
 

@@ -78,7 +78,7 @@ def declare(parser: ArgumentParser) -> None:
         units_parser,
     )
     for subparser in (*plain, resolve_parser, reset_parser):
-        subparser.add_argument("job", help="KIND.USER, for example hunt.42")
+        subparser.add_argument("job", metavar="KIND.USER", help="the job, for example hunt.42")
     for subparser in (resolve_parser, reset_parser):
         subparser.add_argument("unit", help="as `units` shows it, for example 'effect:apply 7'")
     resolve_parser.add_argument("outcome", choices=("done", "not-done"), help="did it take place?")

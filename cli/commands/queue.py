@@ -12,6 +12,7 @@ from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, a
 from cli.processes.startup import open_store
 from cli.settings.settings import load
 from core.model.compact_json import compact_json
+from core.model.plurals import counted
 from core.queue import Queue, TaskFilter, TaskView
 
 _FIELDS = ("user", "tenant", "lane", "kind", "tag", "tube", "state")
@@ -132,7 +133,7 @@ async def cancel(queue: Queue, arguments: Namespace) -> int:
     if (arguments.id is None) == (not chosen.is_indexed):
         raise CommandFailed("cancel needs an ID, or one of --user, --tenant, --lane, --kind, --tag", WRONG_USAGE)
     result = await queue.cancel(arguments.id) if arguments.id else await queue.cancel_by(chosen)
-    text = f"cancelled {result.cancelled}; notified the workers of {result.flagged} running tasks"
+    text = f"cancelled {result.cancelled}; notified the workers of {counted(result.flagged, 'running task')}"
     print_result(arguments, result, text)
     return SUCCESS if result.cancelled or result.flagged else FAILURE
 

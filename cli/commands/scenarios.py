@@ -12,6 +12,7 @@ from cli.command import FAILURE, SUCCESS, Command, CommandFailed, add_json_optio
 from cli.commands.scenario_process import declare_process, run_process
 from cli.commands.scenario_runs import declare_graph, declare_run, print_graph, run_update
 from cli.commands.scenario_show import declare_show, show_run
+from core.model.plurals import counted
 from scenarios import new_bot
 from scenarios.actions import installed_actions
 from scenarios.check import Checked, check
@@ -56,8 +57,8 @@ def summary(checked: Checked) -> str:
     errors = sum(problem.is_error for problem in checked.problems)
     actions = sum(len(scenario.actions) for scenario in checked.bot.scenarios.values())
     return (
-        f"{len(checked.bot.scenarios)} scenarios with {actions} actions: "
-        f"{errors} errors, {len(checked.problems) - errors} warnings"
+        f"{counted(len(checked.bot.scenarios), 'scenario')} with {counted(actions, 'action')}: "
+        f"{counted(errors, 'error')}, {counted(len(checked.problems) - errors, 'warning')}"
     )
 
 

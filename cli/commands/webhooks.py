@@ -9,6 +9,7 @@ from urllib.parse import quote
 from cli.client.http_client import HttpClient, JsonObject, open_client
 from cli.command import FAILURE, SUCCESS, Command, add_json_option
 from cli.settings.settings import load
+from core.model.plurals import counted
 from core.webhooks.webhook import EventType
 
 PATH = "/v1/webhooks"
@@ -63,7 +64,9 @@ async def list_all(api: HttpClient, arguments: Namespace) -> int:
 
 async def remove(api: HttpClient, arguments: Namespace) -> int:
     removed = await api.call("DELETE", path_of(arguments))
-    return print_result(removed, arguments, f"removed {removed['id']}, and {removed['dropped']} messages that waited")
+    return print_result(
+        removed, arguments, f"removed {removed['id']}, and {counted(removed['dropped'], 'message')} that waited"
+    )
 
 
 async def test(api: HttpClient, arguments: Namespace) -> int:
@@ -75,13 +78,13 @@ async def test(api: HttpClient, arguments: Namespace) -> int:
 
 async def attempts(api: HttpClient, arguments: Namespace) -> int:
     state = await api.call("GET", f"{path_of(arguments)}/attempts")
-    lines = [f"{state['waiting']} messages wait, {state['dead_letters']} were given up"]
+    lines = [f"waiting: {counted(state['waiting'], 'message')}; given up: {state['dead_letters']}"]
     return print_result(state, arguments, "\n".join([*lines, *map(describe_attempt, state["attempts"])]))
 
 
 async def replay(api: HttpClient, arguments: Namespace) -> int:
     result = await api.call("POST", f"{path_of(arguments)}/replay")
-    return print_result(result, arguments, f"{result['replayed']} messages are sent again")
+    return print_result(result, arguments, f"sent again: {counted(result['replayed'], 'message')}")
 
 
 def path_of(arguments: Namespace) -> str:

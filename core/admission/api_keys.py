@@ -7,25 +7,28 @@ import json
 import secrets
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
 from core.admission.scopes import SCOPES, permits
-from core.errors import Invalid, NotFound
+from core.errors import Invalid, NotFound, StoreError
+from core.model.clock import from_ms, to_ms
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
 # How long a process that has just seen a key may still accept it after it was revoked.
 _CACHED_SECONDS = 0.5
 _CACHE_SIZE = 10_000
+_NOTED_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
     """The identity of a caller. `scopes`: a subset of `SCOPES`. admin permits everything within its tenant, operator
-    everything in the installation.
+    everything in the installation. `used_at`: when it was used last, to a minute; None if never, or not read.
     """
 
     id: str
@@ -33,6 +36,7 @@ class ApiKey:
     scopes: frozenset[str]
     name: str
     created_at: datetime
+    used_at: datetime | None = None
 
     @property
     def is_operator(self) -> bool:
@@ -50,6 +54,7 @@ class ApiKey:
             "scopes": sorted(self.scopes),
             "name": self.name,
             "created_at": self.created_at.isoformat(),
+            "used_at": self.used_at.isoformat() if self.used_at else None,
         }
 
 
@@ -59,6 +64,17 @@ class ApiKeys:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._cache: dict[str, tuple[float, ApiKey | None]] = {}  # secret → until when, key
+        self._noted: dict[str, float] = {}  # id → until when its use is not noted again
+
+    async def use(self, secret: str) -> ApiKey | None:
+        """The same as `find`, for a request: the use is noted, at most once a minute."""
+        key = await self.find(secret)
+        now = time.monotonic()
+        if key and now >= self._noted.get(key.id, now):
+            self._noted[key.id] = now + _NOTED_SECONDS
+            with suppress(StoreError):  # what cannot be noted is no reason to refuse the request
+                await self._store.command("HSET", KEYS["uses"].at(0), key.id, to_ms(datetime.now(UTC)))
+        return key
 
     async def find(self, secret: str) -> ApiKey | None:
         """The key with this secret, at most half a second old; None if there is none."""
@@ -113,9 +129,12 @@ class ApiKeys:
         return key
 
     async def list(self) -> list[ApiKey]:
+        """All keys, the oldest first, each with its last use."""
         hashes = await self._store.command("HGETALL", KEYS["accesses"].at(0))
+        uses = await self._store.command("HGETALL", KEYS["uses"].at(0))
         keys = [_key(await self._store.command("HGETALL", KEYS["access"].at(0, hashed))) for hashed in hashes.values()]
-        return sorted((key for key in keys if key), key=lambda key: key.created_at)
+        used = [replace(key, used_at=from_ms(uses[key.id]) if key.id in uses else None) for key in keys if key]
+        return sorted(used, key=lambda key: key.created_at)
 
     async def revoke(self, key_id: str) -> None:
         """Raises NotFound KEY_NOT_FOUND."""
@@ -124,6 +143,7 @@ class ApiKeys:
             raise NotFound("KEY_NOT_FOUND", "There is no such API key.")
         await self._store.command("DEL", KEYS["access"].at(0, hashed))
         await self._store.command("HDEL", KEYS["accesses"].at(0), key_id)
+        await self._store.command("HDEL", KEYS["uses"].at(0), key_id)
         self._cache.clear()
 
 

@@ -34,6 +34,7 @@ from core.model.addresses import canonical
 from core.model.clock import from_ms
 from core.model.history_key import Id
 from core.model.people import User, canonical_email, faults_of_contacts
+from core.model.plurals import counted
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -217,7 +218,9 @@ def _refusal(reply: Sequence[str]) -> Refused:
         case "expired":
             return Conflict("CODE_EXPIRED", "The code has expired. Request a new one.", "code")
         case "wrong":
-            return Forbidden("CODE_WRONG", f"The code is wrong. {max(int(reply[1]), 0)} guesses are left.", "code")
+            return Forbidden(
+                "CODE_WRONG", f"The code is wrong. Left: {counted(max(int(reply[1]), 0), 'guess', 'guesses')}.", "code"
+            )
         case "guesses":
             detail = f"After {MOST_GUESSES} wrong codes a new one must be requested."
             return TooMany("TOO_MANY_GUESSES", detail, timedelta(0))

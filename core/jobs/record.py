@@ -39,7 +39,7 @@ class JobId(Struct, frozen=True, order=True):
         """Reads `name`. Raises NotFound JOB_NOT_FOUND."""
         kind, dot, user = name.partition(".")
         if not dot or not user or not KIND.fullmatch(kind):
-            raise NotFound("JOB_NOT_FOUND", "There is no such job.")
+            raise NotFound("JOB_NOT_FOUND", f"A job is named KIND.USER, for example hunt.42, and not {name[:100]!r}.")
         return cls(tenant, kind, user)
 
 

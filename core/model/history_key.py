@@ -51,9 +51,11 @@ class HistoryKey(Struct, frozen=True, gc=False):
             return cls(int(found[1]), found[2], int(found[3]))
         if found := _PUBLIC.fullmatch(text):
             return cls(int(found[1]), unquote(found[2].replace("~", "%")), int(found[3]))
-        raise Invalid(
-            "HISTORY_KEY_MALFORMED", "A history key looks like history:{0}:42:1763712000000000000.", "history_key"
+        detail = (
+            "The id of a delivery looks like 0.42.1763712000000000000, as the answer to sending has it, and its history"
+            " key like history:{0}:42:1763712000000000000."
         )
+        raise Invalid("HISTORY_KEY_MALFORMED", detail, "history_key")
 
     @classmethod
     def new(cls, sender: Id, shards: int, shard_by: str = "") -> "HistoryKey":

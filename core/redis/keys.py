@@ -276,6 +276,13 @@ _TABLE = [
         "an API key by the hash of its secret: id, tenant, scopes, name",
     ),
     Key("accesses", "access:{s}", "hash", Lifetime.FOREVER, "API key id → hash of its secret"),
+    Key(
+        "uses",
+        "accesses:{s}:used",
+        "hash",
+        Lifetime.FOREVER,
+        "API key id → when it was used last, Unix ms, to a minute",
+    ),
     Key("users", "directory:{s}:users:<tenant>", "hash", Lifetime.FOREVER, "id of a person → its record as JSON"),
     Key("userids", "directory:{s}:userids:<tenant>", "zset", Lifetime.FOREVER, "ids of the people, sorted as text"),
     Key("emails", "directory:{s}:emails:<tenant>", "hash", Lifetime.FOREVER, "e-mail address → id of the person"),

@@ -12,7 +12,7 @@ from delivery.http.context import Context
 async def authenticate(request: web.Request, scope: str, context: Context) -> ApiKey:
     """The key of the request. Raises `Forbidden` KEY_MISSING, KEY_UNKNOWN, SCOPE_MISSING; `RateExceeded`."""
     secret, api_keys = bearer_token(request), context.services.api_keys
-    key = await api_keys.find(secret)
+    key = await api_keys.use(secret)
     if key is None:
         raise Forbidden("KEY_UNKNOWN", "This API key is unknown or revoked.")
     if not key.permits(scope):

@@ -1,6 +1,7 @@
 """API keys as several processes of one installation see them."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -95,3 +96,41 @@ async def test_keys_are_listed_from_the_oldest_to_the_newest_in_whatever_order_t
     await stack.redis.hdel(index, made[0].id)
     await stack.redis.hset(index, made[0].id, oldest)
     assert await keys.list() == made
+
+
+async def test_the_list_has_the_last_use_of_each_key_also_by_another_process(
+    stack: Stack, second_process: ApiKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.admission.api_keys._NOTED_SECONDS", 0)
+    keys, before = ApiKeys(stack.store), datetime.now(UTC) - timedelta(seconds=1)
+    used, secret = await keys.create("used", ["read"])
+    unused, _ = await keys.create("unused", ["read"])
+    assert [key.used_at for key in await keys.list()] == [None, None]
+    await second_process.use(secret)
+    first, second = await keys.list()
+    assert (first.id, second.id, second.used_at) == (used.id, unused.id, None)
+    assert first.used_at is not None
+    assert before < first.used_at < datetime.now(UTC) + timedelta(seconds=1)
+    assert first.as_json()["used_at"] == first.used_at.isoformat()
+    await keys.find(secret)
+    assert (await keys.list())[0].used_at == first.used_at, "a lookup is no use"
+    await until(lambda: is_used_later(second_process, secret, first.used_at))
+    await keys.revoke(used.id)
+    assert await stack.redis.hgetall(KEYS["uses"].at(0)) == {}
+
+
+async def is_used_later(keys: ApiKeys, secret: str, at: datetime | None) -> bool:
+    await keys.use(secret)
+    newest = (await keys.list())[0].used_at
+    return newest is not None and at is not None and newest > at
+
+
+async def test_a_use_is_noted_once_a_minute(stack: Stack) -> None:
+    keys = ApiKeys(stack.store)
+    _, secret = await keys.create("one", ["read"])
+    await keys.use(secret)
+    (first,) = await keys.list()
+    for _ in range(5):
+        await keys.use(secret)
+    assert await keys.list() == [first]
+    assert await keys.use("no such secret") is None

@@ -70,6 +70,7 @@ def test_help_shows_every_command_once_in_a_group() -> None:
         (("send", "--to", "7", "--text", "x", "--priority", "high"), "--priority: 'high' is not a whole number"),
         (("soak", "--minutes", "long"), "--minutes: 'long' is not a number"),
         (("send",), "these are missing: --to, --text"),
+        (("jobs", "start"), "these are missing: KIND.USER"),
     ],
 )
 def test_wrong_usage_is_explained_with_a_suggestion(args: tuple[str, ...], message: str) -> None:

@@ -40,7 +40,7 @@ def test_check_without_json_prints_places_that_an_editor_opens(
     assert main(["scenarios", "check", str(folder)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"{folder}/scenarios/menu.yaml:3:14: error UNKNOWN_ACTION: ")
-    assert lines[-1] == "1 scenarios with 2 actions: 1 errors, 1 warnings"
+    assert lines[-1] == "1 scenario with 2 actions: 1 error, 1 warning"
 
 
 def test_check_succeeds_if_there_are_only_warnings(folder: Path) -> None:

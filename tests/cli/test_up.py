@@ -119,7 +119,8 @@ def test_an_error_of_the_api_is_printed_with_its_code(running: Installation) -> 
     done = running.ada("send", "--to", "vk:1", "--text", "")
     assert done.returncode != 0
     assert "TEXT" in done.stderr
-    assert running.ada("show", "nonsense").returncode == 2
+    shown = running.ada("show", "nonsense")
+    assert (shown.returncode, "The id of a delivery looks like 0.42.1763712000000000000" in shown.stderr) == (2, True)
 
 
 def test_keys_are_created_listed_and_revoked(running: Installation) -> None:
@@ -127,6 +128,10 @@ def test_keys_are_created_listed_and_revoked(running: Installation) -> None:
     listed = running.ada("key", "list", "--json").stdout
     assert key["id"] in listed
     assert key["secret"] not in listed
+    lines = {line.split("  ")[0]: line for line in running.ada("key", "list").stdout.splitlines()}
+    assert lines[key["id"]].endswith("never used")
+    assert " made " in lines[key["id"]]
+    assert any("first admin key" in line and ", last used 2" in line for line in lines.values())
     assert running.ada("key", "revoke", key["id"]).returncode == 0
     assert key["id"] not in running.ada("key", "list").stdout
     assert running.ada("key", "revoke", key["id"]).returncode == 1

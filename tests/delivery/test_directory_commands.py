@@ -109,6 +109,7 @@ async def test_a_file_is_checked_imported_and_its_errors_are_shown_by_row(ada: A
     assert (code, out) == (1, "")
     assert err.startswith("row 2, email: ")
     assert "EMAIL_MALFORMED" in err
+    assert "Nothing was imported: 1 error. The first: row 2" in err
     code, out, err = await ada("import", "users", "bad.csv", "--json")
     assert (code, err) == (1, "")
     assert json.loads(out)["errors"][0]["row"] == 2

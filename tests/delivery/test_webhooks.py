@@ -125,8 +125,8 @@ class TestTheCommandLine:
         receiver.answer = status(500)
         assert (await ada("test", webhook))[0] == 1
         code, output = await ada("attempts", webhook)
-        assert output.splitlines()[0] == "0 messages wait, 0 were given up"
+        assert output.splitlines()[0] == "waiting: 0 messages; given up: 0"
         assert len(output.splitlines()) == 3
-        assert (await ada("replay", webhook)) == (0, "0 messages are sent again\n")
+        assert (await ada("replay", webhook)) == (0, "sent again: 0 messages\n")
         assert (await ada("remove", webhook))[0] == 0
         assert (await ada("list")) == (0, "")

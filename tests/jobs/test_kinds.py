@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from core.errors import NotFound
 from core.jobs import Actor, JobId, JobState, Schedule
 from core.jobs.kinds import FRESH
 from core.queue import QueueClient
@@ -136,3 +137,10 @@ async def test_the_watchdog_looks_at_more_overdue_jobs_than_a_page_one_page_afte
     assert [await watchdog.look() for _ in range(3)] == [100, 30, 0]
     for job_id in ids:
         await playground.jobs.stop(job_id, Actor.USER)
+
+
+@pytest.mark.parametrize("name", ["hunt", "hunt.", ".42", "", "Hunt.42", "nonsense"])
+def test_the_error_for_what_is_no_name_of_a_job_says_how_jobs_are_named(name: str) -> None:
+    with pytest.raises(NotFound, match=r"A job is named KIND.USER, for example hunt\.42, and not "):
+        JobId.parse("default", name)
+    assert JobId.parse("default", "hunt.a.b").user == "a.b"

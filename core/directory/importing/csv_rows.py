@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from core.directory.importing.errors import ImportRefused, RowError
 from core.model.characters import with_plain_spaces
+from core.model.plurals import counted
 
 MOST_ROWS = 250_000
 MOST_ERRORS = 100
@@ -75,7 +76,9 @@ def read_rows(file: IO[bytes], columns: Columns) -> list[Row]:
 
 
 def _wrong_length(number: int, found: int, expected: int) -> RowError:
-    return RowError(number, "", "WRONG_NUMBER_OF_CELLS", f"The row has {found} cells, the header {expected}.")
+    return RowError(
+        number, "", "WRONG_NUMBER_OF_CELLS", f"The row has {counted(found, 'cell')}, the header {expected}."
+    )
 
 
 # text

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from core.errors import Invalid
+from core.model.plurals import counted
 
 
 class RowError(Struct, frozen=True):
@@ -22,7 +23,9 @@ class ImportRefused(Invalid):
     def __init__(self, errors: Sequence[RowError], count: int = 0) -> None:
         self.errors = errors
         self.count = max(count, len(errors))
-        super().__init__("ROWS_INVALID", f"Nothing was imported: {self.count} errors. The first: {_shown(errors[0])}")
+        super().__init__(
+            "ROWS_INVALID", f"Nothing was imported: {counted(self.count, 'error')}. The first: {_shown(errors[0])}"
+        )
 
 
 def _shown(error: RowError) -> str:
