@@ -109,6 +109,7 @@ NEEDED = {
     "queue": ("stats",),
     "key": ("list",),
     "webhook": ("list",),
+    "sign-in": ("list", "7"),
     "user": ("list",),
     "contact": ("list", "7"),
     "group": ("list",),

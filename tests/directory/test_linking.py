@@ -108,7 +108,7 @@ async def test_a_wrong_code_has_its_own_answer_and_five_make_it_void(
     await linking.request(TENANT, "telegram", "100001", "anna@example.org")
     (code,) = outbox.codes
     for left in (4, 3, 2, 1, 0):
-        with pytest.raises(Forbidden, match=f"{left} guesses") as refused:
+        with pytest.raises(Forbidden, match=f"Left: {left} guess") as refused:
             await linking.confirm(TENANT, "telegram", "100001", wrong(code))
         assert refused.value.code == "CODE_WRONG"
     assert await code_of(linking.confirm(TENANT, "telegram", "100001", code)) == "TOO_MANY_GUESSES"
