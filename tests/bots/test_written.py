@@ -72,8 +72,16 @@ class Network:
             bot.stop()
             await asyncio.wait_for(running, 10)
 
+    def address(self, number: str) -> str:
+        """The address in this channel of who has this number: VK's ids are digits."""
+        return number.removeprefix("+") if self.courier.channel == "vk" else number
+
+    @property
+    def teacher(self) -> str:
+        return self.address(TEACHER)
+
     async def write(self, written: str, number: str = TEACHER, name: str = "") -> bool:
-        update = Update(name or str(next(self.numbers)), self.courier.channel, number, text=written)
+        update = Update(name or str(next(self.numbers)), self.courier.channel, self.address(number), text=written)
         return await self.updates.put(update)
 
     def received(self, number: str) -> list[str]:
@@ -84,7 +92,7 @@ class Network:
         return [one for one in self.texts(number) if one.startswith(RESULTS)]
 
     def texts(self, number: str) -> list[str]:
-        return [message.text for message in self.courier.attempted if message.address == number]
+        return [message.text for message in self.courier.attempted if message.address == self.address(number)]
 
     async def answer(self, written: str, number: str = TEACHER) -> str:
         """Write, and return the next SMS that this number gets."""
@@ -99,7 +107,8 @@ async def network(stack: Stack, request: pytest.FixtureRequest) -> AsyncIterator
     channel, clock = request.param, Clock()
     directory, client, outbox = Directory(stack.store), QueueClient(stack.store), Outbox()
     for user in (ANNA, BORIS):
-        await directory.create_user(TENANT, replace(user, contacts={channel: user.contacts["sms"]}))
+        addresses = [one.removeprefix("+") if channel == "vk" else one for one in user.contacts["sms"]]
+        await directory.create_user(TENANT, replace(user, contacts={channel: addresses}))
     await directory.create_user(TENANT, User("bot", role="trainer"))  # its quota is not that of the answers
     for group in ("ИВТ-101", "ИВТ-102", "ФИЗ-1"):
         await directory.create_group(TENANT, Group(group, f"Group {group}"), [2] if group != "ИВТ-102" else [])
@@ -158,7 +167,7 @@ async def test_an_update_that_is_processed_again_after_a_crash_sends_nothing_twi
     following = Following(network.services.queue, TENANT, network.courier.channel)
     conversation = WrittenConversation(network.services, following)
     replies = DeliveredReplies(network.services.store, network.services.sending, TENANT)
-    update = Update("again", network.courier.channel, TEACHER, text="ИВТ-101 Пары не будет")
+    update = Update("again", network.courier.channel, network.teacher, text="ИВТ-101 Пары не будет")
     for _ in range(2):
         (reply,) = (await conversation.converse(update, State())).replies
         assert reply.text == text("written_sent", "en", name="Group ИВТ-101", people=1)
@@ -237,7 +246,7 @@ async def test_an_unknown_number_is_linked_by_a_mailed_code(network: Network) ->
     assert (await network.answer("ИВТ-101 text", STRANGER)).startswith("Accepted")
     assert await network.answer("/unlink", STRANGER) == text("link_unlinked", "en")
     user = await network.directory.find_user(TENANT, 1)
-    assert user.contacts == {network.courier.channel: [TEACHER]}
+    assert user.contacts == {network.courier.channel: [network.teacher]}
 
 
 @pytest.mark.row("D-28")
@@ -293,8 +302,10 @@ async def test_each_other_end_has_its_own_result(
     network: Network, members: list[int], refused: str, name: str, people: int, reached: int
 ) -> None:
     channel = network.courier.channel
-    network.courier.respond = lambda one: Rejected(Reason.BLOCKED) if one.address == refused else Sent("1")
-    await network.directory.create_user(TENANT, User(3, contacts={channel: ["+79990000003"]}))
+    network.courier.respond = lambda one: (
+        Rejected(Reason.BLOCKED) if one.address == network.address(refused) else Sent("1")
+    )
+    await network.directory.create_user(TENANT, User(3, contacts={channel: [network.address("+79990000003")]}))
     await network.directory.create_user(TENANT, User(4))
     await network.directory.create_group(TENANT, Group("g", "Group 7"), members)
     await network.directory.own(TENANT, 1, "group", "g")
@@ -309,7 +320,7 @@ async def test_another_process_sends_the_result_if_the_first_one_is_killed_meanw
     arrived = asyncio.Event()
 
     async def respond(message: Message) -> Outcome:
-        if message.address == STUDENT:
+        if message.address == network.address(STUDENT):
             await arrived.wait()
         return Sent("1")
 
@@ -329,7 +340,7 @@ async def test_another_process_sends_the_result_if_the_first_one_is_killed_meanw
 @pytest.mark.row("D-17")
 async def test_a_result_that_is_sent_again_after_a_crash_arrives_once(network: Network) -> None:
     """Between the two attempts a delivery report has changed the counts."""
-    followed = Followed("history:{0}:1:1", network.courier.channel, TEACHER, "", "en")
+    followed = Followed("history:{0}:1:1", network.courier.channel, network.teacher, "", "en")
     replies = DeliveredReplies(network.services.store, network.services.sending, TENANT)
     assert not await replies.send_result(followed, Reply("Result. first"))
     assert not await replies.send_result(followed, Reply("Result. second"))
@@ -341,7 +352,7 @@ async def test_a_result_that_is_sent_again_after_a_crash_arrives_once(network: N
 async def test_a_result_in_quiet_hours_waits_until_they_are_over(network: Network) -> None:
     night = (datetime.now(MOSCOW) + timedelta(days=1)).replace(hour=1)
     network.clock.now = night.astimezone(UTC)
-    followed = Followed("history:{0}:1:1", network.courier.channel, TEACHER, "", "en")
+    followed = Followed("history:{0}:1:1", network.courier.channel, network.teacher, "", "en")
     replies = DeliveredReplies(network.services.store, network.services.sending, TENANT)
     await replies.send_result(followed, Reply("Result. text"))
     (sent,), _ = await network.services.deliveries.list(TENANT, sender="bot")
@@ -352,7 +363,7 @@ async def test_a_result_in_quiet_hours_waits_until_they_are_over(network: Networ
 async def test_results_count_within_the_daily_limit_of_answers(network: Network) -> None:
     replies = DeliveredReplies(network.services.store, network.services.sending, TENANT)
     for number in range(MOST_REPLIES + 3):
-        followed = Followed(f"history:{{0}}:1:{number}", network.courier.channel, TEACHER, "", "en")
+        followed = Followed(f"history:{{0}}:1:{number}", network.courier.channel, network.teacher, "", "en")
         await replies.send_result(followed, Reply("Result. text"))
     await until(lambda: len(network.results()) == MOST_REPLIES, within=20)
     await network.write("ИВТ-101 text")
@@ -371,7 +382,7 @@ async def test_of_many_groups_the_first_ten_are_named(network: Network) -> None:
 
 async def test_two_replies_to_one_update_are_both_sent_and_each_once(network: Network) -> None:
     replies = DeliveredReplies(network.services.store, network.services.sending, TENANT)
-    update = Update("9", network.courier.channel, TEACHER)
+    update = Update("9", network.courier.channel, network.teacher)
     for reply in (Reply("one"), Reply("two"), Reply("one"), Reply("two")):
         await replies.send(update, reply)
     await until(lambda: len(network.texts(TEACHER)) >= 2)
@@ -382,6 +393,6 @@ async def test_the_limit_of_answers_of_one_tenant_is_not_that_of_another(network
     services, channel = network.services, network.courier.channel
     ours, theirs = (DeliveredReplies(services.store, services.sending, tenant) for tenant in (TENANT, "another"))
     for number in range(MOST_REPLIES):
-        await theirs.send(Update(str(number), channel, STUDENT), Reply(f"theirs {number}"))
-    await ours.send(Update("9", channel, STUDENT), Reply("ours"))
+        await theirs.send(Update(str(number), channel, network.address(STUDENT)), Reply(f"theirs {number}"))
+    await ours.send(Update("9", channel, network.address(STUDENT)), Reply("ours"))
     await until(lambda: "ours" in network.texts(STUDENT))

@@ -53,7 +53,7 @@ def test_a_person_writes_an_sms_on_the_inbox_page_and_the_group_gets_it(running:
     assert write(running, "sms", TEACHER, "ИВТ-101 Пары не будет") == {"status": 200}
     await_sync(lambda: received(running, "sms", STUDENT) == ["Пары не будет"], within=20, what="the SMS")
     accepted = text("written_sent", "en", name="ИВТ-101", people=1)
-    result = text("result_all_reached", "en", name="ИВТ-101", people=1, reached=1)
+    result = text("result_everybody_reached", "en", name="ИВТ-101", people=1, reached=1)
     await_sync(lambda: received(running, "sms", TEACHER) == [accepted, result], within=30, what="answer and result")
 
 

@@ -122,7 +122,7 @@ async def teach_by_sms(campus: Campus, university: University) -> Phone:
         await phone.write(f"{group} {text}")
         await phone.reads(title(group), f"получателей: {len(people)}")
         await campus.kill_and_start(SMS_BOT, API)
-        await phone.reads(f"Итог. {title(group)}: получили все")
+        await phone.reads(f"Итог. {title(group)}: получили", f"{len(reachable(people))} из {len(people)}")
         assert campus.copies(text).total() >= len(reachable(people))
     return phone
 

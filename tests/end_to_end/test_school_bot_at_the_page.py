@@ -28,6 +28,7 @@ async def installation(own_server: Server, tmp_path: Path) -> AsyncIterator[Inst
     await sandbox.start()
     opened = await Installation.open(own_server, sandbox, tmp_path)
     settings = {"ADA_HTTP": f"127.0.0.1:{free_port()}", "ADA_API_KEY": KEY, "ADA_SCENARIOS": str(SCHOOL_BOT)}
+    settings["ADA_QUIET_HOURS"] = "off"  # the test may run at night
     started = [opened.start(*arguments, **settings) for arguments in PROCESSES]
     await asyncio.gather(*(process.ready() for process in started))
     administrator = {"id": 1, "name": "Anna", "contacts": {"telegram-bot": "100001"}}
