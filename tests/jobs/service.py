@@ -30,7 +30,7 @@ class Service:
                 web.get("/applied", self._applied),
             ]
         )
-        self._runner = web.AppRunner(app)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
