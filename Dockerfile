@@ -17,6 +17,7 @@ COPY delivery delivery
 COPY examples examples
 COPY jobs jobs
 COPY lua lua
+COPY providers providers
 COPY sandbox sandbox
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 ADA_DATA=/data ADA_HTTP=0.0.0.0:8080
 USER ada

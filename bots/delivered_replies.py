@@ -16,9 +16,9 @@ from bots.following import Followed
 from bots.replies import Reply
 from bots.updates import Update
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
+from core.orders import Caller, Order, Sending
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.sending import Caller, Order, Sending
 
 log = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from bots.replies import Reply
 from bots.send_faults import NotSent, SendLater
+from core.deliveries.tracker import Tracker
 from core.errors import NotFound, StoreError
-from core.history.tracker import Tracker
 from core.model.backoff import Backoff
 from core.model.history import History
 from core.model.history_key import HistoryKey

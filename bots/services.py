@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
+from core.deliveries.tracker import Tracker
 from core.directory import Directory
 from core.directory.linking import Linking
-from core.history.channels import Channels
-from core.history.deliveries import Deliveries
-from core.history.tracker import Tracker
+from core.orders import Sending
 from core.queue import QueueClient
 from core.redis.store import Store
-from core.sending import Sending
 
 
 @dataclass(frozen=True)

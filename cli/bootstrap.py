@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 DEVELOPMENT = "requirements-dev.lock"
-"""Contains all of requirements.lock (tests/repository/test_lock_files.py)."""
+"""Contains all of requirements.lock (tests/system/repository/test_lock_files.py)."""
 
 PIP_INSTALL = ("-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--require-hashes", "-r")
 

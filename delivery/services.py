@@ -6,20 +6,20 @@ from typing import Any, Protocol
 
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
+from core.deliveries.tracker import Tracker
 from core.directory import Directory
 from core.directory.importing import Importing
 from core.directory.linking import Linking
-from core.history.channels import Channels
-from core.history.deliveries import Deliveries
-from core.history.tracker import Tracker
 from core.jobs import Jobs
+from core.orders import Sending
 from core.queue import Queue
 from core.redis.store import Store
-from core.sending import Sending
-from core.sign_in import SignIn
 from core.updates.events import Events
 from core.updates.ingress import Ingress
 from core.webhooks.registry import Webhooks
+from providers.sign_in import SignIn
 
 
 class RunReader(Protocol):

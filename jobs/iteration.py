@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from core.ai import Prompt
 from core.jobs.units import UnitRecord, UnitStatus
 from core.model.clock import to_ms
 from jobs.effects import UNIT, Call, Effect, Effects, Exists
@@ -20,6 +19,7 @@ from jobs.names import Names
 from jobs.outside import Outside
 from jobs.results import returned_form, stored_form
 from jobs.signals import Unclear, UnitFailed
+from providers.models import Prompt
 
 _PAGE = 500
 
@@ -120,7 +120,7 @@ class Iteration:
 
     async def complete(self, user: str, system: str = "", *, max_tokens: int | None = None) -> str:
         """The answer of the language model. The same question has the same answer for a day. If the user's budget of
-        the day is used up, the job is paused until midnight. Raises core.ai.AiError.
+        the day is used up, the job is paused until midnight. Raises providers.models.AiError.
         """
         return await self._outside.complete(self._job, Prompt(user, system, max_tokens=max_tokens), self._now())
 

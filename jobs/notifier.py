@@ -13,24 +13,24 @@ from hashlib import blake2b
 
 import msgspec
 
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
 from core.errors import Refused
-from core.history.channels import Channels
-from core.history.deliveries import Deliveries
 from core.jobs.notices import Notice, NoticeEvent
 from core.jobs.record import zone_of
 from core.model.clock import from_ms
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.people import User
+from core.orders import Caller, Order, Rules, Sending
 from core.queue import Attempt, Queue, Result
 from core.redis.store import Store
-from core.sending import Caller, Order, Rules, Sending
-from core.sign_in import SignIn
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.put_message import put_message
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import EventType
 from jobs.notice_texts import DEFAULT_LOCALE, text_of
+from providers.sign_in import SignIn
 
 log = logging.getLogger(__name__)
 

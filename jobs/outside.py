@@ -4,14 +4,14 @@ import logging
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from core.ai import Models, Prompt
 from core.errors import SetupError
 from core.jobs import Actor, StoredJob
 from core.jobs.record import zone_of
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.sign_in import KeyLost, SignInExpired, Tokens
 from jobs.signals import Pause
+from providers.models import Models, Prompt
+from providers.sign_in import KeyLost, SignInExpired, Tokens
 
 log = logging.getLogger(__name__)
 

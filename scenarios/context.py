@@ -12,19 +12,19 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.ai import Models
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
+from core.deliveries.tracker import Tracker
 from core.directory import Directory
 from core.errors import Forbidden
-from core.history.channels import Channels
-from core.history.deliveries import Deliveries
-from core.history.tracker import Tracker
 from core.jobs import Jobs
 from core.model.history_key import HistoryKey
+from core.orders import Sending
 from core.queue import QueueClient
 from core.redis.store import Store
-from core.sending import Sending
-from core.sign_in import SignIn
 from core.updates import rights
+from providers.models import Models
+from providers.sign_in import SignIn
 from scenarios.attributes import Prepared
 from scenarios.bot import Bot
 from scenarios.engine import Step

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.jobs import Actor, JobId, JobState, StoredJob
 from core.model.people import id_text
-from core.sign_in import SignIn
-from core.sign_in.stored import forget
+from providers.sign_in import SignIn
+from providers.sign_in.stored import forget
 from scenarios.arguments import text_of
 from scenarios.authorisation import denial
 from scenarios.context import Context

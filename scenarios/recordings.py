@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from core.ai import AiUnavailable
 from core.errors import Invalid, NotFound
 from core.model.inner_files import inner_path
+from providers.models import AiUnavailable
 from scenarios.arguments import text_of
 from scenarios.context import Context
 

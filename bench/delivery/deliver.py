@@ -20,8 +20,8 @@ from bench.harness.environment import START_TIMEOUT, Environment, environment
 from bench.harness.process_cost import CommandCounts, command_counts, cpu_seconds
 from bench.harness.report import Row, Rows, log_progress, report_target
 from core.courier.options import CourierOptions
-from core.history.channels import Channels
-from core.history.deliveries import Deliveries
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
 from core.model.history_key import HistoryKey
 from core.redis.keys import KEYS
 from core.redis.store import Store

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from bench.delivery.lag_courier import CHANNEL
 from bench.delivery.samples import SHORT, order
 from cli.processes.supervisor import announce
-from core.history.channels import Channels
-from core.history.deliveries import Deliveries
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
 from core.model.delivery import NewDelivery, Recipient
 from core.redis.store import Store
 

@@ -19,8 +19,8 @@ from bench.delivery.lag_courier import CHANNEL, PARCEL
 from bench.delivery.samples import SHORT, order
 from bench.harness.environment import Environment, environment, wait_for_aof_rewrite
 from bench.harness.report import Row, Rows, log_progress, percentile, report_target
-from core.history.channels import ChannelFacts, Channels
-from core.history.deliveries import Deliveries
+from core.deliveries.channels import ChannelFacts, Channels
+from core.deliveries.deliveries import Deliveries
 from core.model.delivery import NewDelivery, Recipient
 from core.redis.store import Store
 

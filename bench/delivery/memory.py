@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from bench.delivery.samples import order, recipient_of
 from bench.harness.environment import environment
 from bench.harness.report import Rows, log_progress, report_target
-from core.history.channels import Channels
-from core.history.deliveries import Deliveries
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
 from core.model.delivery import NewDelivery
 from core.redis.store import Store
 

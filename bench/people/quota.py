@@ -17,13 +17,13 @@ from bench.delivery.samples import SHORT, TENANT, recipient_of
 from bench.harness.environment import Environment, environment
 from bench.harness.report import Rows, log_progress, median
 from bench.people.sizes import Sizes
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
-from core.history.channels import Channels
-from core.history.deliveries import Deliveries
 from core.model.delivery import NewDelivery, Sender
 from core.model.quota import Quota
+from core.orders import Caller, Order, Rules, Sending
 from core.redis.store import Store
-from core.sending import Caller, Order, Rules, Sending
 
 LIMIT = 4
 RULES = Rules({"trainer": Quota(LIMIT, timedelta(days=1))})

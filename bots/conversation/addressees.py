@@ -8,7 +8,7 @@ from msgspec import Struct
 from core.directory import Directory
 from core.model.history_key import Id
 from core.model.people import Group, ObjectKind, Supergroup, User, id_text
-from core.sending import GroupRef, SupergroupRef
+from core.orders import GroupRef, SupergroupRef
 
 _PAGE = 500
 

@@ -24,7 +24,7 @@ from core.errors import Refused
 from core.model.delivery import NewDelivery, Repeat, Sender
 from core.model.people import Member, User
 from core.model.sms_parts import sms_parts
-from core.sending import Caller, GroupRef, Order, SupergroupRef
+from core.orders import Caller, GroupRef, Order, SupergroupRef
 
 _PREVIEW = 1000
 # code of a refusal → where the dialog goes on

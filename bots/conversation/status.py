@@ -21,7 +21,7 @@ from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey
 from core.model.people import User
 from core.model.states import DeliveryState, Reason, Status
-from core.sending import Caller
+from core.orders import Caller
 
 _NAMES = 35
 """Names in the list of those who were not reached; a message has room for them."""

@@ -26,7 +26,7 @@ from bots.wording import duration, moment
 from core.errors import QuotaExceeded, Refused
 from core.model.delivery import Accepted, NewDelivery, Repeat, Sender
 from core.model.people import User
-from core.sending import Caller, Order
+from core.orders import Caller, Order
 
 MOST_CHARACTERS = 4096
 MOST_NAMES = 10
@@ -133,7 +133,7 @@ class WrittenConversation:
 
 
 def _refused(refusal: Refused, title: str, user: User) -> str:
-    """The text for a refusal of `core.sending`. Raises one that it does not have."""
+    """The text for a refusal of `core.orders`. Raises one that it does not have."""
     if refusal.code not in _REFUSALS:
         raise refusal
     return text(_REFUSALS[refusal.code], user.locale, name=title)

@@ -21,8 +21,8 @@ from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.server_checks import check_layout
 from core.redis.store import Store
-from core.sign_in import Vault
-from core.sign_in.stored import keys_in_use, tokens_key, unreadable
+from providers.sign_in import Vault
+from providers.sign_in.stored import keys_in_use, tokens_key, unreadable
 
 # A repair may reveal another violation, so the audit is repeated, at most this often.
 PASSES = 5

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TextIO
 from xml.etree import ElementTree
 
-from cli import luacheck
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, no_arguments
-from cli.python_versions import environment_of, further_pythons
-from cli.second_run import run_twice
+from tools import luacheck
+from tools.python_versions import environment_of, further_pythons
+from tools.second_run import run_twice
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKERS = ("-n", "4", "--dist", "worksteal")
@@ -29,10 +29,10 @@ STEPS: Sequence[tuple[str, Sequence[str]]] = (
     ("lint", ("-m", "ruff", "check", ".")),
     ("types", ("-m", "mypy", ".")),
     ("layers", ("-c", "from importlinter.cli import import_linter as run; run()", "lint")),
-    ("lua", ("-m", "cli.lua_linter")),
+    ("lua", ("-m", "tools.lua_linter")),
 )
 
-FURTHER_TESTS = ("tests/courier", "tests/couriers", "tests/history", "tests/queue", "-k", "not redis")
+FURTHER_TESTS = ("tests/core/courier", "tests/couriers", "tests/core/deliveries", "tests/core/queue", "-k", "not redis")
 """Run also on the newest further Python. The whole suite, with the tests on Debian's Redis, runs on one."""
 
 
@@ -156,7 +156,7 @@ def soak(arguments: Namespace) -> int:
     given = ((name, getattr(arguments, name)) for name in ("minutes", "seed", "rate", "appendfsync", "keep"))
     words = [word for name, value in given if value is not None for word in (f"--{name}", str(value))]
     words += ["--json"] if arguments.json else []
-    return SUCCESS if run_python(["-m", "tests.soak", *words]) == 0 else FAILURE
+    return SUCCESS if run_python(["-m", "tests.system.soak", *words]) == 0 else FAILURE
 
 
 def lock(arguments: Namespace) -> int:

@@ -14,14 +14,14 @@ from cli.processes.models import language_model, synthesis, transcription
 from cli.processes.sign_in import check_secret_key
 from cli.processes.startup import redis_url
 from cli.settings.settings import Configuration, Settings, channels, courier_module, load
-from core.ai import AiNotSetUp, LanguageModel, Synthesis, Transcription
 from core.errors import LayoutUnknown, SetupError, StoreRefuses, StoreUnavailable
 from core.redis.keys import LAYOUT
 from core.redis.notifications import SETTING, ensure_notifications
 from core.redis.refusals import grant
 from core.redis.server_checks import check_channels, check_layout, check_settings, check_writes, notification_problem
 from core.redis.store import Store
-from core.sign_in.services import read_services
+from providers.models import AiNotSetUp, LanguageModel, Synthesis, Transcription
+from providers.sign_in.services import read_services
 
 CLOCK_TOLERANCE = 1.0
 """Seconds between our clock and the server's. The server's clock decides when a delivery is due."""

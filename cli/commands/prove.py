@@ -14,21 +14,21 @@ from collections.abc import Mapping, Sequence
 from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.development import ROOT, WORKERS, need_clone
 
-HISTORY_MACHINES = ("tests/history/test_delivery_machine.py", "tests/history/test_first_machine.py")
+HISTORY_MACHINES = ("tests/core/deliveries/test_delivery_machine.py", "tests/core/deliveries/test_first_machine.py")
 PYTEST = ("-m", "pytest", *WORKERS, "-q", "--long", "--no-skips")
 PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
     # part: (what it proves, the arguments of Python)
     "interleavings": (
         "three scripts in any order leave nothing stuck",
-        (*PYTEST, "tests/model_checking/test_interleavings.py"),
+        (*PYTEST, "tests/system/model_checking/test_interleavings.py"),
     ),
     "cuts": (
         "an append-only file cut at any of its last 4,000 bytes loads as after a whole script",
-        (*PYTEST, "tests/model_checking/test_cuts.py"),
+        (*PYTEST, "tests/system/model_checking/test_cuts.py"),
     ),
     "histories": (
         "random operations on queue and deliveries do what the models do",
-        (*PYTEST, "tests/queue/test_machine.py", *HISTORY_MACHINES),
+        (*PYTEST, "tests/core/queue/test_machine.py", *HISTORY_MACHINES),
     ),
     "fuzz": (
         "random requests get a documented response",
@@ -36,9 +36,12 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
     ),
     "university": (
         "ten thousand people are served while all processes are killed",
-        (*PYTEST, "tests/end_to_end"),
+        (*PYTEST, "tests/system/end_to_end"),
     ),
-    "soak": ("minutes of faults lose, double and reorder nothing", (*PYTEST, "tests/soak", "tests/audit/test_live.py")),
+    "soak": (
+        "minutes of faults lose, double and reorder nothing",
+        (*PYTEST, "tests/system/soak", "tests/core/audit/test_live.py"),
+    ),
     "jobs": (
         "300 jobs of users lose and double nothing under two minutes of blows",
         ("-m", "tests.jobs.soak"),
@@ -46,11 +49,11 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
     "benchmarks": ("every benchmark runs and counts what it should", (*PYTEST, "tests/bench")),
     "functions": (
         "every call of the functions of the server is needed by a test",
-        ("-m", "tests.model_checking.mutate"),
+        ("-m", "tests.system.model_checking.mutate"),
     ),
     "mutation": (
         "near-by tests notice 85 of 100 small changes to the Python code of each package",
-        ("-m", "tests.mutation"),
+        ("-m", "tests.system.mutation"),
     ),
 }
 

@@ -17,10 +17,10 @@ from cli.processes.startup import collect_garbage_less_often, configure_logging,
 from cli.processes.supervisor import announce
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
-from core.ai import Models
 from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.sign_in import SignIn
+from providers.models import Models
+from providers.sign_in import SignIn
 from scenarios.execution.opening import Options, open_services
 from scenarios.execution.process import Process, ProcessOptions
 from scenarios.platform import started

@@ -33,17 +33,17 @@ from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
+from core.deliveries.channels import Channels
+from core.deliveries.choices import Choices
+from core.deliveries.deliveries import Deliveries
+from core.deliveries.tracker import Tracker
 from core.directory import Directory
 from core.directory.importing import Importing
-from core.history.channels import Channels
-from core.history.choices import Choices
-from core.history.deliveries import Deliveries
-from core.history.tracker import Tracker
 from core.jobs import Jobs
+from core.orders import Sending
 from core.queue import Queue, QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
-from core.sending import Sending
 from core.updates.events import Events
 from core.updates.ingress import Ingress
 from core.webhooks.http_client import WebhookClient

@@ -18,8 +18,8 @@ from cli.processes.supervisor import Supervisor
 from cli.settings.settings import Settings, load
 from core.errors import SetupError
 from core.redis.store import Store
-from core.sign_in import SignIn
-from core.sign_in.stored import forget, reset, services_of
+from providers.sign_in import SignIn
+from providers.sign_in.stored import forget, reset, services_of
 
 
 def declare(parser: ArgumentParser) -> None:

@@ -7,13 +7,13 @@ from bots.services import Services
 from cli.processes.linking import open_linking
 from cli.processes.rules import sending_rules
 from cli.settings.settings import Settings
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
+from core.deliveries.tracker import Tracker
 from core.directory import Directory
-from core.history.channels import Channels
-from core.history.deliveries import Deliveries
-from core.history.tracker import Tracker
+from core.orders import Sending
 from core.queue import QueueClient
 from core.redis.store import Store
-from core.sending import Sending
 
 
 @asynccontextmanager

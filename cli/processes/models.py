@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from cli.settings.settings import Settings
-from core.ai import FileCache, LanguageModel, Models, NotSetUp, Synthesis, Transcription, openai, salute
-from core.ai.espeak import Espeak
-from core.ai.http_client import HttpClient
 from core.errors import SetupError
+from providers.models import FileCache, LanguageModel, Models, NotSetUp, Synthesis, Transcription, openai, salute
+from providers.models.espeak import Espeak
+from providers.models.http_client import HttpClient
 
 SYNTHESES = ("espeak", "openai", "salute")
 TRANSCRIPTIONS = ("openai", "salute")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from cli.settings.settings import Settings
 from core.admission.quiet_hours import TenantQuietHours
-from core.sending import Rules
+from core.orders import Rules
 
 
 def sending_rules(settings: Settings) -> Rules:

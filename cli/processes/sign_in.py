@@ -7,10 +7,10 @@ from pathlib import Path
 from cli.processes.data_directory import private_directory
 from cli.settings.settings import Settings
 from core.redis.store import Store
-from core.sign_in import KeyLost, SignIn, Tokens, Vault
-from core.sign_in.services import read_services
-from core.sign_in.stored import keys_in_use
-from core.sign_in.vault import new_key
+from providers.sign_in import KeyLost, SignIn, Tokens, Vault
+from providers.sign_in.services import read_services
+from providers.sign_in.stored import keys_in_use
+from providers.sign_in.vault import new_key
 
 _KEY = "secret_key"
 

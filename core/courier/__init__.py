@@ -8,7 +8,7 @@ attempt that may have sent the message, no status claims that it was not sent.
 This package exports all that a courier may import of core: `Message` in with its `Content`, `Outcome` out, reasons,
 `SetupError`, `e164`, `split_text`, `cut_text`, `sms_parts`, `Files`. The process is `core.courier.runtime.Runtime`.
 
-Neighbours: `core.queue` (claims), `core.history` (outcomes, delivery reports), `couriers/` (the channels), `cli`
+Neighbours: `core.queue` (claims), `core.deliveries` (outcomes, delivery reports), `couriers/` (the channels), `cli`
 (starts the processes).
 """
 

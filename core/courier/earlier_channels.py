@@ -9,9 +9,9 @@ Called by `core.courier.parcel_executor`.
 from collections.abc import Collection
 
 from core.courier.parcel import Parcel
-from core.history.encoding import load_plan
-from core.history.parcels import load_parcel
-from core.history.reader import HistoryReader
+from core.deliveries.encoding import load_plan
+from core.deliveries.parcels import load_parcel
+from core.deliveries.reader import HistoryReader
 from core.model.states import REACHED, Status
 
 _CONFIRMED = frozenset({Status.DELIVERED, Status.READ})

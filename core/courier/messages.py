@@ -9,7 +9,7 @@ from core.courier.interface import Message, WritesAsText
 from core.courier.parcel import Parcel
 from core.courier.parcel_services import ParcelServices
 from core.courier.presentation import present
-from core.history.parcels import Entry
+from core.deliveries.parcels import Entry
 
 
 class Messages:

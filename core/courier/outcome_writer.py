@@ -1,7 +1,7 @@
 """Writes the outcomes of one claimed parcel: noted at once, written a few times a second, settled at the end.
 
 Invariant I22: what is known of an attempt is recorded, also if the store failed meanwhile or the lease was lost. Tests:
-tests/courier/test_late_outcomes.py, tests/crash/test_frozen_couriers.py.
+tests/core/courier/test_late_outcomes.py, tests/system/crash/test_frozen_couriers.py.
 
 Called by `core.courier.parcel_executor`; calls `lua/queue/extend.lua`, and `lua/queue/settle.lua` for the last
 outcomes; after the lease `lua/delivery/record_late.lua`.

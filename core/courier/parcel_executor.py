@@ -4,7 +4,7 @@ An entry is *ready* (to be attempted in this claim), then *closed* (its final ou
 stays in the checkpoint for the next claim: `core.courier.pending_entries`).
 
 Invariant I17: before an attempt on a channel without repeat protection, its entries are written as `sending` under our
-token. With protection, a repeat carries the same random id. Tests: tests/crash/test_couriers.py.
+token. With protection, a repeat carries the same random id. Tests: tests/system/crash/test_couriers.py.
 
 Called by `core.courier.runtime`. `core.courier.attempt_pool` attempts the batches, `core.courier.outcome_writer` writes
 the outcomes.

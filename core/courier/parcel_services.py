@@ -8,9 +8,9 @@ from core.courier.attempt_pool import AttemptPool
 from core.courier.interface import Courier
 from core.courier.options import CourierOptions
 from core.courier.read_marks import ReadMarks
-from core.history.choices import Choices
-from core.history.delivery_reports import DeliveryReports
-from core.history.reader import HistoryReader
+from core.deliveries.choices import Choices
+from core.deliveries.delivery_reports import DeliveryReports
+from core.deliveries.reader import HistoryReader
 from core.queue import Queue, Task
 
 

@@ -8,9 +8,9 @@ attempt (`NEVER`) these are the announced ones; otherwise all whose next attempt
 `lua/shared/unclear.lua` has the same rule for parcels that are not claimed again.
 
 Invariant I17: where a repeat could double the message, an entry found as `sending` after a crash becomes `unknown` and
-is never repeated. Tests: tests/crash/test_couriers.py.
+is never repeated. Tests: tests/system/crash/test_couriers.py.
 Invariant I18: an entry that may have been sent never ends as `failed`, `cancelled` or `expired`. Tests:
-tests/courier/test_ambiguous_ends.py.
+tests/core/courier/test_ambiguous_ends.py.
 """
 
 import json
@@ -21,8 +21,8 @@ from typing import NamedTuple
 from core.courier.interface import NEVER
 from core.courier.parcel import Parcel
 from core.courier.retry_policy import still_remembered
-from core.history.parcels import Entry
-from core.history.reader import HistoryReader
+from core.deliveries.parcels import Entry
+from core.deliveries.reader import HistoryReader
 from core.model.compact_json import compact_json
 from core.model.states import OPEN, Status
 from core.queue import Task

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 from core.courier.interface import Courier, ReadMark, ReadMarkSource, Sent
 from core.courier.parcel import Parcel
+from core.deliveries.delivery_reports import DeliveryReports, EntryName
+from core.deliveries.parcels import Entry
+from core.deliveries.references import Reference, References
 from core.errors import StoreError
-from core.history.delivery_reports import DeliveryReports, EntryName
-from core.history.parcels import Entry
-from core.history.references import Reference, References
 from core.redis.store import Store
 
 log = logging.getLogger(__name__)

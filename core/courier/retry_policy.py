@@ -12,7 +12,7 @@ Unknown                  postponed while the provider remembers our random id, a
                          otherwise, or after the last attempt, final: unknown
 
 Invariant I18: after an attempt that may have sent the message, whole or in part, an entry ends as sent or unknown,
-never as failed; the reason of a later refusal is kept. Test: tests/courier/test_ambiguous_ends.py.
+never as failed; the reason of a later refusal is kept. Test: tests/core/courier/test_ambiguous_ends.py.
 """
 
 from dataclasses import dataclass, replace

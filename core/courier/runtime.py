@@ -21,10 +21,10 @@ from core.courier.options import CourierOptions
 from core.courier.parcel_executor import ParcelExecutor
 from core.courier.parcel_services import ParcelServices
 from core.courier.read_marks import ReadMarks
-from core.history.channels import ChannelFacts, Channels
-from core.history.choices import Choices
-from core.history.delivery_reports import DeliveryReports
-from core.history.reader import HistoryReader
+from core.deliveries.channels import ChannelFacts, Channels
+from core.deliveries.choices import Choices
+from core.deliveries.delivery_reports import DeliveryReports
+from core.deliveries.reader import HistoryReader
 from core.queue import Claim, Queue, Task, Worker, WorkerOptions
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store

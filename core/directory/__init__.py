@@ -5,7 +5,7 @@ nothing behind. An e-mail address and a contact belong to one person of a tenant
 of its groups. Tenants see nothing of each other. Reading many people is paged: no call holds up the server.
 
 Neighbours: `core.redis` (keys and scripts), `core.model.people` (values and their rules). It knows nothing of
-deliveries; `core.sending` combines both.
+deliveries; `core.orders` combines both.
 """
 
 from core.directory.directory import Directory

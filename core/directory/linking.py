@@ -29,7 +29,6 @@ from core.directory.records import (
     version_of,
 )
 from core.errors import Conflict, Forbidden, NotFound, Refused, TooMany
-from core.mail import MailError, MailMessage, MailUnclear, Templates
 from core.model.addresses import canonical
 from core.model.clock import from_ms
 from core.model.history_key import Id
@@ -46,22 +45,23 @@ MOST_MAILS_TO_PERSON = 25
 """To one person, for whatever contacts, in `MAIL_PERIOD`."""
 MAIL_PERIOD = timedelta(hours=1)
 
-_CHANNEL_TITLES = {"telegram": "Telegram", "telegram-bot": "Telegram", "vk": "VK", "sms": "SMS"}
-"""As people know them; a channel of another system has its own name."""
-
 _HOUR_MS = MAIL_PERIOD // timedelta(milliseconds=1)
-
-
-class Sends(Protocol):
-    """What sends a mail: `core.mail.Mailer`."""
-
-    async def send(self, message: MailMessage) -> object: ...
 
 
 class NotMailed(Refused):
     """The code could not be mailed."""
 
     retry_after = timedelta(seconds=30)
+
+
+class CodeMailer(Protocol):
+    """Mails codes. `providers.mail.LinkCodeMailer` is one."""
+
+    async def send_code(self, to: User, channel: str, code: str, lifetime: timedelta) -> None:
+        """Mail the code for a contact of `channel`. A mail that may have arrived counts as sent.
+
+        Raises NotMailed MAIL_REFUSED or MAIL_UNAVAILABLE.
+        """
 
 
 class LinkRequest(Struct, frozen=True):
@@ -86,14 +86,12 @@ class Linking(Records):
         self,
         store: Store,
         directory: Directory,
-        mailer: Sends | None,
-        templates: Templates | None = None,
+        mailer: CodeMailer | None,
         lifetime: timedelta = LIFETIME,
     ) -> None:
         super().__init__(store)
         self._directory = directory
         self._mailer = mailer
-        self._templates = templates or Templates()
         self._lifetime = lifetime
         self._secret = b""
 
@@ -113,35 +111,20 @@ class Linking(Records):
         if reply[0] != "requested":
             raise _refusal(reply)
         try:
-            await self._mail(mailer, tenant, reply[1], channel, code)
+            user = await self._directory.find_user(tenant, reply[1])
+            await mailer.send_code(user, channel, code, self._lifetime)
         except BaseException:
             await self._store.run("withdraw_link", SHARD, tenant, link, call)
             raise
         return LinkRequest(link, from_ms(reply[2]))
 
-    def _require_mailer(self) -> Sends:
+    def _require_mailer(self) -> CodeMailer:
         if self._mailer is None:
             raise Conflict("MAIL_NOT_SET_UP", "No code can be mailed: ADA_SMTP_URL is not set.")
         return self._mailer
 
     def _limits(self) -> tuple[int, int, int, int]:
         return self._lifetime // timedelta(milliseconds=1), MOST_MAILS, MOST_MAILS_TO_PERSON, _HOUR_MS
-
-    async def _mail(self, mailer: Sends, tenant: str, user_id: str, channel: str, code: str) -> None:
-        """Mail the code. A mail that may have arrived counts as sent: its reader can use the code."""
-        user = await self._directory.find_user(tenant, user_id)
-        minutes = str(-(-self._lifetime // timedelta(minutes=1)))
-        title = _CHANNEL_TITLES.get(channel, channel)
-        message = self._templates.message(
-            "link-code", user.locale, user.email or "", code=code, minutes=minutes, channel=title
-        )
-        try:
-            await mailer.send(message)
-        except MailUnclear:
-            return
-        except MailError as fault:
-            code_of_refusal = "MAIL_REFUSED" if fault.code == "MAIL_REFUSED" else "MAIL_UNAVAILABLE"
-            raise NotMailed(code_of_refusal, "The code could not be mailed. Nothing was linked.") from fault
 
     async def confirm(self, tenant: str, channel: str, address: str, code: str) -> Link:
         """Link the contact to the person that got the code.

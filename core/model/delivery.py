@@ -3,7 +3,7 @@
 They are msgspec structs, because one is created for each request and each recipient, and a frozen dataclass takes ten
 times as long.
 
-`delivery/` creates them from validated requests; `core.history.deliveries` stores them.
+`delivery/` creates them from validated requests; `core.deliveries.deliveries` stores them.
 """
 
 from collections.abc import Mapping, Sequence

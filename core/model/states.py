@@ -91,8 +91,8 @@ class TaskState(StrEnum):
 
 
 # The transitions of a task: for each verb, the states it applies to and the states that follow. docs/states.md is
-# generated from this table, and tests/queue/test_states.py checks the scripts against it. `None`: the task does not
-# exist yet.
+# generated from this table, and tests/core/queue/test_states.py checks the scripts against it. `None`: the task
+# does not exist yet.
 NEXT: dict[str, dict[TaskState | None, tuple[TaskState, ...]]] = {
     "put": {None: (TaskState.READY, TaskState.WAITING)},
     "due": {TaskState.WAITING: (TaskState.READY,)},

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
+from core.deliveries.choices import Choices
 from core.errors import Invalid
-from core.history.choices import Choices
 from core.model.backoff import Backoff
 from core.queue import NewTask, QueueClient, Tube
 from core.updates.choices import answered

@@ -8,6 +8,6 @@ Guarantees: an event that was written while a webhook existed is sent at least o
 killed; its `webhook-id` is the same each time. A receiver that is slow or down delays no other one, and what waits for
 it is bounded. No request goes to a private address unless the operator permits it.
 
-Neighbours: `core.history` (events, histories) and `core.queue` (tasks, retries) below; `delivery/` manages webhooks
+Neighbours: `core.deliveries` (events, histories) and `core.queue` (tasks, retries) below; `delivery/` manages webhooks
 through `registry.Webhooks`, `cli` runs `runtime.WebhookRuntime`. Guide for receivers: docs/webhooks.md.
 """

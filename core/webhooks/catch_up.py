@@ -9,9 +9,9 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple
 
+from core.deliveries.reader import HistoryReader
+from core.deliveries.tracker import Tracker
 from core.errors import NotFound, StoreUnavailable
-from core.history.reader import HistoryReader
-from core.history.tracker import Tracker
 from core.model.clock import to_ms
 from core.model.history import Change, History
 from core.model.history_key import HistoryKey

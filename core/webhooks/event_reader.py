@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
+from core.deliveries.events import HistoryEvent, history_event
+from core.deliveries.reader import HistoryReader
+from core.deliveries.tracker import read_change
 from core.errors import NotFound
-from core.history.events import HistoryEvent, history_event
-from core.history.reader import HistoryReader
-from core.history.tracker import read_change
 from core.model.history_key import HistoryKey
 from core.queue import NewTask, Queue
 from core.redis.constants import EVENTS_KEPT

@@ -1,4 +1,4 @@
-"""E-mail over SMTP. The table of the mail server's answers is in `answers.py`; `core.mail` speaks SMTP.
+"""E-mail over SMTP. The table of the mail server's answers is in `answers.py`; `providers.mail` speaks SMTP.
 
 A mail server does not recognise a repeat: after DATA a missing answer is `unknown`. A bounce that arrives later, as a
 mail to the sender, is not read.
@@ -26,7 +26,9 @@ from core.courier import (
     plain_text,
     spans,
 )
-from core.mail import (
+from couriers.email.answers import outcome_of, remedy
+from couriers.email.files import Attached, MailFiles
+from providers.mail import (
     LOCALES,
     PLACE,
     Invalid,
@@ -40,8 +42,6 @@ from core.mail import (
     html_of_marked,
     sender_address,
 )
-from couriers.email.answers import outcome_of, remedy
-from couriers.email.files import Attached, MailFiles
 
 _UNSUBSCRIBE = re.compile(r"(?:https?://|mailto:)[!-~]+")
 _MESSAGE_ID = re.compile(r"[!-;=?-~]{1,200}@[!-;=?-~]{1,200}")

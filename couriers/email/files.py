@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from core.courier import Attachment, FileNotLoaded, Files, label_of
-from core.mail import Invalid, MailFile
+from providers.mail import Invalid, MailFile
 
 
 class Attached(NamedTuple):

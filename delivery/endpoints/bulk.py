@@ -22,7 +22,7 @@ from msgspec import UnsetType, to_builtins
 
 from core.errors import Refused, StoreRefuses, StoreUnavailable
 from core.model.delivery import Accepted, Repeat
-from core.sending import Order
+from core.orders import Order
 from delivery.endpoints.order_validation import Rules, make_order
 from delivery.http.context import Request
 from delivery.http.decoding import NDJSON_TYPES, BodyReader, check_content_type

@@ -1,6 +1,6 @@
 """Makes an order of a validated body: the checks that a schema cannot state.
 
-Called by `delivery.endpoints.deliveries` and `delivery.endpoints.bulk`; its result goes to `core.sending`.
+Called by `delivery.endpoints.deliveries` and `delivery.endpoints.bulk`; its result goes to `core.orders`.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from core.model.characters import refusal
 from core.model.delivery import NewDelivery, Recipient, Sender, Strategy
 from core.model.history_key import HistoryKey, Id
 from core.model.people import faults_of_address
-from core.sending import Addressee, GroupRef, Order, SupergroupRef, UserRef
+from core.orders import Addressee, GroupRef, Order, SupergroupRef, UserRef
 from delivery.http.context import Request
 from delivery.http.options import Options
 from delivery.http.problems import InvalidFields, invalid_field

@@ -10,9 +10,6 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from core.errors import NotFound, Refused
-from core.sign_in import SignIn
-from core.sign_in.sign_in import LIFETIME
-from core.sign_in.stored import forget, services_of
 from delivery.endpoints.directory.reading import part
 from delivery.endpoints.pages import HTML
 from delivery.endpoints.sign_in_pages import confirmation, page_that_asks, refused_page, signed_in_page
@@ -22,6 +19,9 @@ from delivery.http.receiving import receive
 from delivery.http.route import NoParameters
 from delivery.schemas import jobs as schemas
 from delivery.services import Services
+from providers.sign_in import SignIn
+from providers.sign_in.sign_in import LIFETIME
+from providers.sign_in.stored import forget, services_of
 
 PlainRequest = Request[None, NoParameters]
 

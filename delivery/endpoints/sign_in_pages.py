@@ -6,8 +6,8 @@ from html import escape
 from string import Template
 
 from core.errors import Refused
-from core.sign_in import Invitation
 from delivery.endpoints.pages import read_page
+from providers.sign_in import Invitation
 
 _REFUSALS = {
     "SIGN_IN_UNKNOWN": (

@@ -13,7 +13,7 @@ from core.admission.api_keys import ApiKey
 from core.errors import Invalid, NotFound
 from core.model.delivery import Repeat
 from core.model.history_key import HistoryKey
-from core.sending import Caller
+from core.orders import Caller
 from delivery.http.metrics import Metrics
 from delivery.http.options import Options
 from delivery.http.rate_limit import RateLimiter

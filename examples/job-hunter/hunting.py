@@ -12,8 +12,8 @@ from typing import Any
 
 from aiohttp import ClientResponse, ClientSession, ClientTimeout, TraceConfig
 
-from core.sign_in import SignInExpired
 from jobs import Actor, Iteration, Job, NotDone, Pause, Schedule, UnitFailed
+from providers.sign_in import SignInExpired
 
 URL = os.environ.get("HUNT_URL", "")
 PERIOD = timedelta(seconds=float(os.environ.get("HUNT_PERIOD", "1800")))

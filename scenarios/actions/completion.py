@@ -1,7 +1,7 @@
 """Asks a language model (C-78)."""
 
-from core.ai import Prompt
 from core.errors import Invalid
+from providers.models import Prompt
 from scenarios.arguments import Seen, count_of, duration_of, number_of, text_of
 from scenarios.context import Context
 from scenarios.endings import completed

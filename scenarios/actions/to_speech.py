@@ -1,7 +1,7 @@
 """Turns text into speech (C-74)."""
 
-from core.ai import SoundFormat, Speech
 from core.errors import Invalid
+from providers.models import SoundFormat, Speech
 from scenarios.arguments import Seen, count_of, duration_of, flag_of, invalid, text_of
 from scenarios.context import Context
 from scenarios.endings import completed

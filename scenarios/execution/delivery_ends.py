@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from core.deliveries.events import HistoryEvent, history_event
+from core.deliveries.tracker import read_change
 from core.errors import StoreError
-from core.history.events import HistoryEvent, history_event
-from core.history.tracker import read_change
 from core.model.history import Change, OutcomeRecord
 from core.model.history_key import HistoryKey
 from core.redis.keys import KEYS

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
+from core.deliveries.deliveries import Deliveries
 from core.errors import NotFound
-from core.history.deliveries import Deliveries
 from core.model.history_key import HistoryKey
 from core.model.states import REACHED
 from scenarios.context import Waiting

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
-from core.ai import Models
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
+from core.deliveries.tracker import Tracker
 from core.directory import Directory
-from core.history.channels import Channels
-from core.history.deliveries import Deliveries
-from core.history.tracker import Tracker
 from core.jobs import Jobs
+from core.orders import Rules, Sending
 from core.queue import QueueClient
 from core.redis.store import Store
-from core.sending import Rules, Sending
-from core.sign_in import SignIn
+from providers.models import Models
+from providers.sign_in import SignIn
 from scenarios.context import Services
 
 if TYPE_CHECKING:  # it is imported only by a process that has a token

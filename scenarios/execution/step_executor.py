@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path as FolderPath
 from typing import Any
 
-from core.ai import AiError
 from core.errors import Refused, StoreError
+from providers.models import AiError
 from scenarios.attributes import prepare
 from scenarios.authorisation import denial
 from scenarios.context import Context, Services, Waiting

@@ -7,7 +7,7 @@ from core.directory.records import raise_first
 from core.errors import Invalid
 from core.model.delivery import Recipient
 from core.model.people import faults_of_address
-from core.sending import Addressee, GroupRef, SupergroupRef, UserRef
+from core.orders import Addressee, GroupRef, SupergroupRef, UserRef
 
 
 def addressees(written: Any) -> list[Addressee]:

@@ -13,7 +13,7 @@ from core.errors import Invalid
 from core.model.clock import is_skipped
 from core.model.content import Content
 from core.model.delivery import NewDelivery, Recipient, Sender
-from core.sending import Caller, Order
+from core.orders import Caller, Order
 from core.updates.rights import origin_of
 from scenarios.context import Context
 from scenarios.durations import read_duration

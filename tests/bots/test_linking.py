@@ -15,6 +15,7 @@ from core.directory.link_codes import ALPHABET
 from core.directory.linking import MOST_GUESSES, MOST_MAILS, Linking
 from core.model.people import User
 from core.redis.store import Store
+from providers.mail import LinkCodeMailer
 from tests.support.outbox import Outbox
 from tests.support.servers import Server
 
@@ -51,7 +52,12 @@ async def chat(clean_server: Server) -> AsyncIterator[Chat]:
     store, outbox = await Store.open(clean_server.url), Outbox()
     directory = Directory(store)
     await directory.create_user(TENANT, ANNA)
-    yield Chat(LinkingConversation(Linking(store, directory, outbox), directory, TENANT), directory, outbox, store)
+    yield Chat(
+        LinkingConversation(Linking(store, directory, LinkCodeMailer(outbox)), directory, TENANT),
+        directory,
+        outbox,
+        store,
+    )
     await store.close()
 
 

@@ -22,14 +22,15 @@ from bots.text_bot import TextBot
 from bots.updates import Update, Updates
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.courier.interface import Message, Outcome, Rejected, Sent
+from core.deliveries.channels import Channels
 from core.directory import Directory
 from core.directory.linking import Linking
-from core.history.channels import Channels
 from core.model.people import Group, Supergroup, User
 from core.model.quota import Quota
 from core.model.states import Reason
+from core.orders import Rules, Sending
 from core.queue import QueueClient
-from core.sending import Rules, Sending
+from providers.mail import LinkCodeMailer
 from tests.support.outbox import Outbox
 from tests.support.stack import TENANT, FakeCourier, Stack, people
 from tests.support.waiting import stays, until
@@ -123,7 +124,7 @@ async def network(stack: Stack, request: pytest.FixtureRequest) -> AsyncIterator
         store=stack.store,
         queue=client,
         directory=directory,
-        linking=Linking(stack.store, directory, outbox),
+        linking=Linking(stack.store, directory, LinkCodeMailer(outbox)),
         sending=sending,
         deliveries=stack.deliveries,
         channels=Channels(stack.store, ()),

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from cli.processes.embedded_valkey import free_port
+from tests.support.paths import ROOT
 from tests.support.servers import await_sync
 
-ROOT = Path(__file__).parents[2]
 ADA = [sys.executable, "-P", "-m", "cli"]
 
 

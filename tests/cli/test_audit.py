@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from redis import Redis
@@ -12,10 +11,9 @@ from redis import Redis
 from cli.commands.audit import shown_progress
 from core.audit import Audit
 from core.redis.store import Store
+from tests.support.paths import ROOT
 from tests.support.servers import Server
 from tests.support.waiting import until
-
-ROOT = Path(__file__).parents[2]
 
 
 def audit(server: Server, *words: str) -> subprocess.CompletedProcess[str]:

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import GROUPS, VERBS, command_of, parse, parser_for
-
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 
 def ada(*args: str, cwd: Path = ROOT, script: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -131,7 +130,7 @@ def test_rows_of_the_specification_are_listed_as_json() -> None:
 
 
 def test_the_totals_of_a_test_run_are_printed_as_json() -> None:
-    done = ada("test", "--json", "-n", "0", "tests/repository/test_lock_files.py")
+    done = ada("test", "--json", "-n", "0", "tests/system/repository/test_lock_files.py")
     totals = json.loads(done.stdout)
     assert totals["passed"]
     assert totals["tests"] == 7

@@ -8,11 +8,11 @@ from cli.commands.doctor import check_models
 from cli.commands.up import simulated
 from cli.processes.models import language_model, open_models, synthesis, transcription
 from cli.settings.settings import Settings, load
-from core.ai import AiNotSetUp, NotSetUp, Prompt
-from core.ai.espeak import Espeak
-from core.ai.openai import OpenAi
-from core.ai.salute import Salute
 from core.errors import SetupError
+from providers.models import AiNotSetUp, NotSetUp, Prompt
+from providers.models.espeak import Espeak
+from providers.models.openai import OpenAi
+from providers.models.salute import Salute
 from sandbox.sandbox import Sandbox
 
 

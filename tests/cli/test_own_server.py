@@ -12,8 +12,9 @@ from aiohttp import ClientSession, web
 
 from cli.client.first_api_key import get_or_create_api_key
 from cli.settings.settings import Settings
-from tests.crash.process import ROOT, AdaProcess
+from tests.support.paths import ROOT
 from tests.support.servers import Server
+from tests.system.crash.process import AdaProcess
 
 SEND = ("send", "--to", "1=telegram:100001", "--text", "x")
 Answer = Callable[[web.Request], Awaitable[web.Response]]

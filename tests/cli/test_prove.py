@@ -9,8 +9,7 @@ import pytest
 
 from cli.commands import prove
 from cli.main import main
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.paths import ROOT
 
 ECHO = ("a part", ("-c", "import sys; print(*sys.argv[1:])"))
 
@@ -33,7 +32,7 @@ def test_package_seed_and_count_reach_the_mutation_and_no_other_part(
 
 def test_the_mutation_accepts_these_options(tmp_path: Path) -> None:
     """No mutant is tried: the sample is empty."""
-    words = ["-m", "tests.mutation", "--package=jobs", "--seed=7", "--count=0", f"--keep={tmp_path}"]
+    words = ["-m", "tests.system.mutation", "--package=jobs", "--seed=7", "--count=0", f"--keep={tmp_path}"]
     done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.stdout.splitlines()[-1] == "jobs, seed 7: 0 of 0 killed (0%)"
     assert (done.returncode, done.stderr) == (1, "")

@@ -16,6 +16,7 @@ from cli.settings.secrets import READERS, may_receive, receiver
 from cli.settings.settings import Settings, load, setting_name
 from core.errors import SetupError
 from tests.cli.installation import Installation, new_installation
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -26,7 +27,7 @@ SMTP_READERS = {"serve", "courier email"}
 
 
 def test_the_page_of_settings_says_which_process_receives_a_secret() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
+    page = (ROOT / "docs" / "settings.md").read_text()
     words = {"serve": "`serve`", "couriers": "every courier", "bots": "every bot"}
     for name, readers in READERS.items():
         listed = ", ".join(words.get(one, f"`{one}`") for one in sorted(readers, reverse=True))

@@ -14,6 +14,7 @@ from core.courier.options import CourierOptions
 from core.errors import SetupError
 from core.model.backoff import Backoff
 from core.model.quota import Quota
+from tests.support.paths import ROOT
 
 
 def loaded(directory: Path, **environment: str) -> Configuration:
@@ -206,5 +207,5 @@ def test_every_setting_is_explained_in_the_docs() -> None:
     names = [*setting_names(Settings, "ADA_"), "ADA_SETTINGS"]
     for channel in channels():
         names += setting_names(courier_module(channel).Settings, section_prefix(channel))
-    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
+    page = (ROOT / "docs" / "settings.md").read_text()
     assert [name for name in names if f"| {name} |" not in page] == []

@@ -13,12 +13,12 @@ from cli.processes import embedded_valkey
 from core.jobs import JobId, Jobs, JobState
 from core.redis.server_checks import sign_layout
 from core.redis.store import Store
-from core.sign_in import SignInExpired, Tokens, Vault
-from core.sign_in.stored import keys_in_use, tokens_key
-from core.sign_in.vault import new_key
-from tests.crash.process import AdaProcess
+from providers.sign_in import SignInExpired, Tokens, Vault
+from providers.sign_in.stored import keys_in_use, tokens_key
+from providers.sign_in.vault import new_key
 from tests.support.servers import Server
 from tests.support.waiting import until
+from tests.system.crash.process import AdaProcess
 
 ANNA = ("default", "vacancies", "42")
 JOB = JobId("default", "check", "42")

@@ -1,14 +1,13 @@
 """docs/add-a-courier.md agrees with the code."""
 
 import re
-from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
 
 from core.courier import Courier, Outcome
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "add-a-courier.md").read_text(encoding="utf-8")
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
-from core.mail import MailDeferred, MailRefused, MailUnavailable, MailUnclear, Phase
-from core.mail.errors import answered, unanswered
 from couriers.email.answers import HOUR, MINUTE, RECONNECT_AFTER, outcome_of, remedy
+from providers.mail import MailDeferred, MailRefused, MailUnavailable, MailUnclear, Phase
+from providers.mail.errors import answered, unanswered
 
 BEFORE_DATA = [Phase.CONNECT, Phase.SIGN_IN, Phase.SENDER, Phase.RECIPIENT]
 

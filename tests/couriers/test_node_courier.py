@@ -26,10 +26,10 @@ from sandbox.sms import SmsServer
 from sandbox.sms.server import PASSWORD, SENDER, USERNAME
 from sandbox.state import SandboxState
 from tests.couriers.relay import Relay
+from tests.support.paths import ROOT
 from tests.support.stack import LEASE, Stack
 from tests.support.waiting import until
 
-ROOT = Path(__file__).resolve().parents[2]
 MAGIC = {fault.name: address for address, fault in MAGIC_RECIPIENTS["sms"].items()}
 NEVER_WAKES_BY_ITSELF = "600000"
 

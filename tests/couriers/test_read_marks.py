@@ -10,8 +10,8 @@ import pytest
 from core.courier import ReadMark
 from core.courier.options import CourierOptions
 from core.courier.runtime import Runtime
-from core.history.delivery_reports import DeliveryReports, EntryName
-from core.history.references import Reference, References
+from core.deliveries.delivery_reports import DeliveryReports, EntryName
+from core.deliveries.references import Reference, References
 from core.model.backoff import Backoff
 from core.model.delivery import Recipient, Strategy
 from core.model.history_key import HistoryKey

@@ -13,16 +13,16 @@ from aiohttp import ClientResponse, ClientSession
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
 from core.courier.runtime import Runtime
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
+from core.deliveries.tracker import Tracker
 from core.directory import Directory
 from core.directory.importing import Importing
 from core.directory.linking import Linking
-from core.history.channels import Channels
-from core.history.deliveries import Deliveries
-from core.history.tracker import Tracker
 from core.jobs import Jobs
+from core.orders import Sending
 from core.queue import Queue, QueueClient
 from core.redis.store import Store
-from core.sending import Sending
 from core.updates.channels import dialogs_ingress
 from core.updates.events import Events
 from core.webhooks.http_client import WebhookClient
@@ -31,6 +31,7 @@ from delivery.app import build
 from delivery.http.options import Options
 from delivery.http.server import listening
 from delivery.services import Services
+from providers.mail import LinkCodeMailer
 from tests.support.outbox import Outbox
 from tests.support.servers import Server
 from tests.support.stack import QUICK, FakeCourier, Respond, sent
@@ -139,7 +140,7 @@ async def services(store: Store, outbox: Outbox) -> AsyncIterator[Services]:
         channels=channels,
         directory=directory,
         importing=Importing(store, directory),
-        linking=Linking(store, directory, outbox),
+        linking=Linking(store, directory, LinkCodeMailer(outbox)),
         store=store,
         webhooks=Webhooks(store, queue, client),
         jobs=Jobs(store),

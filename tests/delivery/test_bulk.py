@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from core.sending import Sending
+from core.orders import Sending
 from delivery.endpoints.bulk import BATCH
 from delivery.http.ndjson import LineSplitter, ResponseBuffer, read_lines
 from delivery.http.options import Options

@@ -6,9 +6,9 @@ import pytest
 
 from core.jobs import Actor, JobId, JobState, Schedule
 from core.model.people import User
-from core.sign_in import Tokens, Vault
-from core.sign_in.stored import services_of
-from core.sign_in.vault import new_key
+from providers.sign_in import Tokens, Vault
+from providers.sign_in.stored import services_of
+from providers.sign_in.vault import new_key
 from tests.delivery.conftest import Api
 from tests.delivery.test_directory_commands import Ada, ada
 

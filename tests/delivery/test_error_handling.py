@@ -9,16 +9,16 @@ from typing import Any, cast
 
 import pytest
 
+from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
-from core.history.deliveries import Deliveries
+from core.orders import Sending
 from core.redis.store import Store
-from core.sending import Sending
 from delivery.http.options import Options
 from delivery.services import Services
-from tests.crash.cuttable_link import CuttableLink
 from tests.delivery.conftest import Api, BrokenService, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import until
+from tests.system.crash.cuttable_link import CuttableLink
 
 
 @pytest.mark.row("D-27")

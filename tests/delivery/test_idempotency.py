@@ -8,16 +8,16 @@ from datetime import timedelta
 import pytest
 
 from core.admission.idempotency import Idempotency
-from core.history.channels import Channels
-from core.history.deliveries import Deliveries
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
 from core.model.history_key import HistoryKey, Id
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from delivery.services import Services
-from tests.crash.cuttable_link import CuttableLink
 from tests.delivery.conftest import Api, ApiResponse, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import stays, until
+from tests.system.crash.cuttable_link import CuttableLink
 
 LATER = "2030-01-01T00:00:00+03:00"
 KEY = {"Idempotency-Key": "one"}

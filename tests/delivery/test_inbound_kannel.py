@@ -20,10 +20,11 @@ from couriers import sms
 from delivery.http.options import Inbound, Options
 from tests.delivery.conftest import Api
 from tests.support.kannel import PORTS, Kannel, free_ports
+from tests.support.paths import ROOT
 from tests.support.stack import QUICK
 from tests.support.waiting import until
 
-GUIDE = Path(__file__).parents[2] / "docs" / "connect-sms.md"
+GUIDE = ROOT / "docs" / "connect-sms.md"
 SECRET = "a-secret"
 
 

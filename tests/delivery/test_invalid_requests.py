@@ -3,16 +3,14 @@
 import json
 import re
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from delivery.http import problems
 from tests.delivery.conftest import Api, delivery_body
+from tests.support.paths import ROOT
 from tests.support.servers import Server
-
-ROOT = Path(__file__).parents[2]
 
 
 def ahead(**by: float) -> str:

@@ -8,8 +8,8 @@ import pytest
 from aiohttp import ClientSession
 from redis.asyncio import Redis
 
-from core.history.delivery_reports import DeliveryReports
-from core.history.parcels import Entry
+from core.deliveries.delivery_reports import DeliveryReports
+from core.deliveries.parcels import Entry
 from core.model.history_key import HistoryKey
 from delivery.app import build
 from delivery.endpoints.pages import content_security_policy

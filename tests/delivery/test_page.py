@@ -6,8 +6,8 @@ import re
 import pytest
 
 from core.courier import Sent
-from core.history.delivery_reports import DeliveryReports
-from core.history.parcels import Entry
+from core.deliveries.delivery_reports import DeliveryReports
+from core.deliveries.parcels import Entry
 from core.model.history_key import HistoryKey
 from core.model.people import Group, User
 from core.model.states import DeliveryState, Reason, Status, Verdict

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientError, ClientSession, TCPConnector
 
-from tests.crash.process import ROOT, AdaProcess
+from tests.support.paths import ROOT
 from tests.support.servers import Server
 from tests.support.waiting import until
+from tests.system.crash.process import AdaProcess
 
 WORKERS = 2
 METRICS_KEY = "of-prometheus"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.delivery.conftest import Api
+from tests.support.paths import ROOT
 
 HERE = Path(__file__).parent
 CASES, CASES_OF_LONG_FORM = 2, 300
@@ -41,7 +42,7 @@ async def test_every_operation_does_what_the_document_says(api: Api, long_form: 
         env={
             **os.environ,
             "SCHEMATHESIS_HOOKS": "tests.delivery.schemathesis_checks",
-            "PYTHONPATH": str(HERE.parents[1]),
+            "PYTHONPATH": str(ROOT),
         },
     )
     try:

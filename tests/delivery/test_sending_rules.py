@@ -9,7 +9,7 @@ import pytest
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.model.people import Group, Supergroup, User, UserChange
 from core.model.quota import Quota
-from core.sending import Rules, Sending
+from core.orders import Rules, Sending
 from delivery.services import Services
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.delivery.test_bulk import BULK, LINES, ndjson

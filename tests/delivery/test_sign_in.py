@@ -11,13 +11,13 @@ from aiohttp import ClientSession, CookieJar, web
 from core.jobs import Actor, JobId, JobState, Schedule
 from core.model.people import User
 from core.redis.store import Store
-from core.sign_in import Service, SignIn, Tokens, Vault
-from core.sign_in.services import checked
-from core.sign_in.vault import new_key
 from delivery.services import Services
+from providers.sign_in import Service, SignIn, Tokens, Vault
+from providers.sign_in.services import checked
+from providers.sign_in.vault import new_key
 from tests.delivery.conftest import Api
-from tests.sign_in.browser import confirmed, form_of
-from tests.sign_in.oauth_server import SECRET, OAuthServer
+from tests.providers.sign_in.browser import confirmed, form_of
+from tests.providers.sign_in.oauth_server import SECRET, OAuthServer
 
 ANNA = {"service": "vacancies", "user": 42}
 JOB = JobId("default", "hunt", "42")

@@ -8,9 +8,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from cli.main import main
+from tests.core.webhooks.conftest import new_receiver, receiver
+from tests.core.webhooks.receiver import Receiver, status
 from tests.delivery.conftest import Api, ApiResponse
-from tests.webhooks.conftest import new_receiver, receiver
-from tests.webhooks.receiver import Receiver, status
 
 __all__ = ["new_receiver", "receiver"]  # fixtures
 

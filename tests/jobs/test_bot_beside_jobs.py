@@ -11,11 +11,11 @@ from aiohttp import web
 from core.jobs import JobId
 from core.queue import QueueClient
 from core.updates.events import Events
-from tests.crash.process import AdaProcess
 from tests.jobs.service import Service
 from tests.jobs.test_processes import Deployment, deployment
 from tests.support.stack import TENANT, FakeCourier, Stack
 from tests.support.waiting import until
+from tests.system.crash.process import AdaProcess
 
 __all__ = ["deployment"]
 

@@ -7,8 +7,8 @@ from core.jobs import JobId
 from core.queue import QueueClient
 from jobs import JobWorker
 from jobs.registry import installed
-from tests.crash.process import ROOT
 from tests.jobs.conftest import ANNA, Playground
+from tests.support.paths import ROOT
 
 GUIDE = ROOT / "docs" / "jobs.md"
 

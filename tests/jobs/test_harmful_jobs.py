@@ -9,10 +9,10 @@ import pytest
 from core.jobs import JobId, Jobs, JobState
 from core.redis.server_checks import sign_layout
 from core.redis.store import Store
-from tests.crash.process import AdaProcess
 from tests.jobs.harmful import Harmful, Patient
 from tests.support.servers import Server
 from tests.support.waiting import until
+from tests.system.crash.process import AdaProcess
 
 HARMFUL = JobId("default", "harmful", "1")
 PATIENT = [JobId("default", "patient", str(user)) for user in range(10)]

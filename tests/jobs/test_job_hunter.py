@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from core.ai import FileCache, Models, NotSetUp
-from core.ai.interface import Completion, Prompt
 from core.jobs import Actor, JobId, Jobs, JobState, StoredJob
 from core.queue import QueueClient
-from core.sign_in import SignIn, Tokens, Vault
-from core.sign_in.services import read_services
-from core.sign_in.vault import new_key
 from examples import JOB_HUNTER
 from jobs.outside import Outside
 from jobs.registry import installed
 from jobs.worker import JobWorker
+from providers.models import FileCache, Models, NotSetUp
+from providers.models.interface import Completion, Prompt
+from providers.sign_in import SignIn, Tokens, Vault
+from providers.sign_in.services import read_services
+from providers.sign_in.vault import new_key
 from sandbox.events import Fault, Rule
 from sandbox.state import SandboxState
 from sandbox.vacancies import VacanciesServer
 from tests.jobs.conftest import Playground
-from tests.sign_in.oauth_server import sign_in_at
+from tests.providers.sign_in.oauth_server import sign_in_at
 from tests.support.waiting import until
 
 ANNA = JobId("university", "hunt", "1")

@@ -11,8 +11,6 @@ from core.jobs import Actor, JobId, JobState
 from core.jobs.notices import Notice, NoticeEvent
 from core.model.people import User
 from core.queue import QueueClient
-from core.sign_in import Service, SignIn, Tokens, Vault
-from core.sign_in.vault import new_key
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import EventType
@@ -20,11 +18,13 @@ from jobs import Finished, Iteration, JobWorker, Pause, UnitFailed
 from jobs.notice_texts import text_of
 from jobs.notifier import Notifier
 from jobs.outside import Outside
+from providers.sign_in import Service, SignIn, Tokens, Vault
+from providers.sign_in.vault import new_key
+from tests.core.webhooks.conftest import Installation
+from tests.core.webhooks.receiver import Receiver
 from tests.jobs.conftest import ANNA, HOUR, Playground, Run
 from tests.support.stack import FakeCourier
 from tests.support.waiting import until
-from tests.webhooks.conftest import Installation
-from tests.webhooks.receiver import Receiver
 
 UNKNOWN = JobId("university", "hunt", "echo:100001")
 SERVICES = {"vacancies": Service("https://a.example", "https://t.example", "ada")}

@@ -7,10 +7,10 @@ import pytest
 from core.errors import Forbidden
 from core.jobs import Actor, JobState
 from core.model.clock import to_ms
-from core.sign_in import Tokens, Vault
-from core.sign_in.vault import new_key
 from jobs import Iteration, Pause
 from jobs.outside import Outside
+from providers.sign_in import Tokens, Vault
+from providers.sign_in.vault import new_key
 from tests.jobs.conftest import ANNA, HOUR, Playground
 from tests.jobs.fake_service import FakeService
 from tests.support.waiting import stays, until

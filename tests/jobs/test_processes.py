@@ -9,11 +9,11 @@ import pytest
 from core.jobs import Actor, JobId, Jobs, JobState
 from core.redis.server_checks import sign_layout
 from core.redis.store import Store
-from tests.crash.process import AdaProcess
 from tests.jobs.hunting import Hunt
 from tests.jobs.service import Service
 from tests.support.servers import Server
 from tests.support.waiting import until
+from tests.system.crash.process import AdaProcess
 
 LEASE = 1
 USERS = [JobId("default", "hunt", str(user)) for user in range(30)]

@@ -1,15 +1,15 @@
 """docs/sandbox.md agrees with the code."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from sandbox.faults import FAULTS
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.vk.errors import text_of
+from tests.support.paths import ROOT
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "sandbox.md").read_text()
+DOCUMENT = (ROOT / "docs" / "sandbox.md").read_text()
 
 
 def table(channel: str) -> str:

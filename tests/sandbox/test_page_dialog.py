@@ -10,9 +10,9 @@ from aiogram import Bot
 
 from core.courier.interface import Message, Outcome
 from core.directory.linking import Linking
-from core.mail import Mailer, MailServer
 from core.model.people import UserChange
 from couriers import sms
+from providers.mail import LinkCodeMailer, Mailer, MailServer
 from sandbox.sandbox import Sandbox
 from tests.bots.telegram.chat import School, open_school
 from tests.sandbox.bot_api_clients import BotApi, session
@@ -33,7 +33,7 @@ async def school(stack: Stack, sandbox: Sandbox, tmp_path: Path) -> AsyncIterato
     mailer = Mailer(MailServer.parse(sandbox.mail.url))
     opened = await open_school(stack, BotApi(sandbox.state, sandbox.bot_api, bot))
     directory = opened.directory
-    opened.services = replace(opened.services, linking=Linking(stack.store, directory, mailer))
+    opened.services = replace(opened.services, linking=Linking(stack.store, directory, LinkCodeMailer(mailer)))
     await directory.remove_contact(TENANT, 1, BOT, "100001")
     await directory.update_user(TENANT, 1, UserChange(email="teacher@sandbox.example"))
     courier = await sms.open(sms.Settings(sandbox.sms.url, "ada", "sandbox", "Ada"), tmp_path)

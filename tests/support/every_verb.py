@@ -10,13 +10,13 @@ from bots.dialogs import Dialogs
 from bots.updates import Update
 from core.admission.quotas import Quotas
 from core.courier.interface import Message, Outcome, Rejected, Sent
+from core.deliveries.delivery_reports import DeliveryReports, EntryName
+from core.deliveries.parcels import Entry, load_parcel
+from core.deliveries.references import Reference, References
 from core.directory import Directory
 from core.directory.importing import Importing, Kind
 from core.directory.importing.journal import Journal, roll_forward
 from core.directory.linking import Linking, NotMailed
-from core.history.delivery_reports import DeliveryReports, EntryName
-from core.history.parcels import Entry, load_parcel
-from core.history.references import Reference, References
 from core.jobs import Actor, JobId, Jobs, Schedule
 from core.model.delivery import Recipient, Strategy
 from core.model.history_key import HistoryKey
@@ -26,13 +26,14 @@ from core.model.states import Reason, Status
 from core.queue import Attempt, NewTask, Tube, Tubes
 from core.queue.task import ClaimRequest, Settlement, SettleResult
 from core.redis.store import Argument, Store
-from core.sign_in import Service, SignIn, Tokens, Vault
-from core.sign_in.stored import forget_all
-from core.sign_in.vault import new_key
 from core.webhooks.event_reader import EventReader, Limits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import AttemptRecord, EventType
+from providers.mail import LinkCodeMailer
+from providers.sign_in import Service, SignIn, Tokens, Vault
+from providers.sign_in.stored import forget_all
+from providers.sign_in.vault import new_key
 from scenarios.bot import Action, Bot, Place, Scenario
 from scenarios.context import Waiting
 from scenarios.endings import completed
@@ -198,7 +199,7 @@ async def _call_job_verbs(stack: Stack) -> None:
 async def _import_and_link(stack: Stack) -> None:
     """Imports a file, gives up another; mails a code, links a contact with another, withdraws the third."""
     directory, outbox = Directory(stack.store), Outbox()
-    importing, linking = Importing(stack.store, directory), Linking(stack.store, directory, outbox)
+    importing, linking = Importing(stack.store, directory), Linking(stack.store, directory, LinkCodeMailer(outbox))
     await importing.run(TENANT, Kind.USERS, BytesIO(b"id,email\n5,five@example.org\n6,six@example.org\n"))
     for address in ("f1", "f2"):
         await linking.request(TENANT, "echo", address, "five@example.org")

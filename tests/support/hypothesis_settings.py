@@ -1,7 +1,7 @@
 """Hypothesis settings of the state machines.
 
 There is no example database: a failure prints its blob for `@reproduce_failure`, and becomes a recorded run in code
-(tests/queue/test_recorded_runs.py, tests/history/test_recorded_runs.py).
+(tests/core/queue/test_recorded_runs.py, tests/core/deliveries/test_recorded_runs.py).
 """
 
 from hypothesis import HealthCheck, settings

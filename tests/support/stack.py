@@ -12,9 +12,9 @@ from redis.asyncio import Redis
 from core.courier.interface import FOREVER, Message, Outcome, Sent
 from core.courier.options import CourierOptions
 from core.courier.runtime import Runtime
-from core.history.channels import Channels
-from core.history.deliveries import Deliveries
-from core.history.tracker import Tracker
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
+from core.deliveries.tracker import Tracker
 from core.model.backoff import Backoff
 from core.model.content import Feature
 from core.model.delivery import Accepted, NewDelivery, Recipient, Sender

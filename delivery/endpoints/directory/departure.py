@@ -6,8 +6,8 @@ after it: what was begun in between ends, too. A repeat after a crash does the r
 
 from core.jobs import Actor
 from core.model.people import User, id_text
-from core.sign_in.stored import forget_all
 from delivery.services import Services
+from providers.sign_in.stored import forget_all
 
 _REASON = "the person was deleted"
 

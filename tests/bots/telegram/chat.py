@@ -14,13 +14,14 @@ from bots.catalogue import text
 from bots.services import Services
 from bots.telegram import TelegramBot, open_bot
 from core.admission.quiet_hours import TenantQuietHours
+from core.deliveries.channels import Channels
 from core.directory import Directory
 from core.directory.linking import Linking
-from core.history.channels import Channels
 from core.model.people import Group, Supergroup, User
 from core.model.quota import Quota
+from core.orders import Rules, Sending
 from core.queue import QueueClient
-from core.sending import Rules, Sending
+from providers.mail import LinkCodeMailer
 from tests.sandbox.bot_api_clients import BotApi
 from tests.support.outbox import Outbox
 from tests.support.stack import TENANT, FakeCourier, Stack
@@ -158,7 +159,7 @@ async def open_school(
         store,
         QueueClient(store),
         directory,
-        Linking(store, directory, outbox),
+        Linking(store, directory, LinkCodeMailer(outbox)),
         sending,
         stack.deliveries,
         Channels(store, ("sms",)),

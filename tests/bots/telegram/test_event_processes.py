@@ -11,10 +11,10 @@ from cli.processes.supervisor import read_announcement
 from sandbox.bot_api.parameters import Upload
 from sandbox.sandbox import Sandbox
 from tests.bots.telegram.chat import TEACHER
-from tests.crash.installation import Installation
 from tests.sandbox.bot_api_clients import session
 from tests.support.servers import Server
 from tests.support.waiting import until
+from tests.system.crash.installation import Installation
 
 PHOTO = Upload("a.jpg", "image/jpeg", b"\xff\xd8")
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|WARNING|ERROR) [a-z_.]+: \S")

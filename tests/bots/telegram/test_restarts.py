@@ -15,9 +15,9 @@ from bots.conversation.status import StatusView
 from bots.following import Following
 from bots.updates import Update
 from core.courier.interface import Message, Outcome, Sent
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
-from core.history.channels import Channels
-from core.history.deliveries import Deliveries
 from core.model.history import History
 from core.model.people import Group, User, UserChange
 from core.redis.store import Store
@@ -25,10 +25,10 @@ from core.updates.telegram_updates import CHANNEL
 from sandbox.events import Fault, Rule
 from sandbox.sandbox import Sandbox
 from tests.bots.telegram.chat import ANNA, STUDENT, TEACHER, VERA, School, english
-from tests.crash.installation import Installation
 from tests.support.servers import Server
 from tests.support.stack import TENANT
 from tests.support.waiting import until
+from tests.system.crash.installation import Installation
 
 
 @pytest.mark.row("D-32")

@@ -8,7 +8,7 @@ import pytest
 
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.courier.interface import Message, Outcome, Rejected, Sent
-from core.history.channels import ChannelFacts, Channels
+from core.deliveries.channels import ChannelFacts, Channels
 from core.model.people import UserChange
 from core.model.quota import Quota
 from core.model.states import Reason

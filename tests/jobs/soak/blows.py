@@ -9,7 +9,7 @@ from sandbox.events import Fault, Rule
 from sandbox.faults import VACANCIES
 from tests.jobs.soak.installation import ENDS_WITHIN, UNLIMITED, Installation, Worker
 from tests.jobs.soak.plan import Plan, person_of
-from tests.soak.nemesis import Log, ShuffledCycle
+from tests.system.soak.nemesis import Log, ShuffledCycle
 
 _METHODS = ("profile", "search", "apply", "apply", "applied")
 Blow = Callable[[], Awaitable[None]]

@@ -11,11 +11,11 @@ from cli.processes.embedded_valkey import free_port
 from sandbox.models import KEY, MODEL, ModelsServer
 from sandbox.state import SandboxState
 from sandbox.vacancies import VacanciesServer
-from tests.crash.api_client import SETTINGS
-from tests.crash.process import AdaProcess
 from tests.jobs.soak.plan import Plan, person_of
 from tests.jobs.soak.versions import two_versions
 from tests.support.servers import Server
+from tests.system.crash.api_client import SETTINGS
+from tests.system.crash.process import AdaProcess
 
 ENDS_WITHIN = 60.0
 """Seconds that a process has after SIGTERM."""

@@ -10,9 +10,9 @@ from typing import Any
 
 from aiohttp import ClientError, ClientSession, CookieJar
 
-from tests.crash.api_client import ApiClient
 from tests.jobs.soak.plan import Plan, job_of, person_of
-from tests.sign_in.browser import confirmed
+from tests.providers.sign_in.browser import confirmed
+from tests.system.crash.api_client import ApiClient
 
 HOLIDAY = "holiday"
 _BUSY, _AGAIN = 503, 0.1

@@ -24,7 +24,7 @@ from tests.jobs.soak.job_histories import JobHistory, findings_of, histories
 from tests.jobs.soak.people import HOLIDAY, People
 from tests.jobs.soak.plan import Plan, job_of
 from tests.jobs.soak.verdict import Recorded, book_findings, pause_findings, repeats, resume_findings
-from tests.soak.nemesis import Log
+from tests.system.soak.nemesis import Log
 
 _FIRST_VACANCIES = 10
 

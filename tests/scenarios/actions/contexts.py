@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from core.ai import Models
+from providers.models import Models
 from scenarios.attributes import prepare
 from scenarios.bot import Action, Bot, Place
 from scenarios.context import Context, Services

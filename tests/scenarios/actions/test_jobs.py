@@ -10,10 +10,10 @@ import pytest
 from core.jobs import Actor, JobId, JobState, Schedule
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.sign_in import Tokens, Vault
-from core.sign_in.stored import services_of
-from core.sign_in.vault import new_key
 from jobs import Iteration, Job, JobWorker, Registry
+from providers.sign_in import Tokens, Vault
+from providers.sign_in.stored import services_of
+from providers.sign_in.vault import new_key
 from scenarios.engine import State
 from tests.sandbox.bot_api_clients import ANNA
 from tests.scenarios.actions.conftest import PRIVATE, TENANT, Bench

@@ -10,10 +10,10 @@ from aiogram.client.session.aiohttp import AiohttpSession
 from aiogram.client.telegram import TelegramAPIServer
 from aiogram.types import BufferedInputFile
 
-from core.ai import AiError, Models
-from core.ai.espeak import Espeak
-from core.ai.openai import OpenAi
 from core.errors import Refused
+from providers.models import AiError, Models
+from providers.models.espeak import Espeak
+from providers.models.openai import OpenAi
 from sandbox.bot_api import BotApiServer
 from sandbox.models import MODEL
 from sandbox.models.sounds import TONES, UNDERSTOOD
@@ -21,7 +21,7 @@ from sandbox.state import Fault, Rule, SandboxState
 from scenarios import recordings
 from scenarios.actions import completion, from_speech, to_speech
 from scenarios.engine import Ending, State
-from tests.ai.conftest import MINUTE, client, models_in, openai, probe, programs, salute, service, state
+from tests.providers.models.conftest import MINUTE, client, models_in, openai, probe, programs, salute, service, state
 from tests.scenarios.actions.contexts import EVENT, context_of
 
 __all__ = ["client", "openai", "programs", "salute", "service", "state"]

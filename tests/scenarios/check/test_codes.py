@@ -1,9 +1,8 @@
 """Every code of a problem is explained to authors."""
 
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+from tests.support.paths import ROOT
 
 
 def test_the_guide_explains_every_code_of_a_problem() -> None:

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from core.ai import Models
 from core.courier.interface import Message, Outcome, Sent
 from core.directory import Directory
 from core.model.content import EVERY_FEATURE
+from core.orders import Rules
 from core.queue import QueueClient
 from core.redis.store import Store
-from core.sending import Rules
 from core.updates.events import Events, identity, person_of
+from providers.models import Models
 from scenarios.actions import installed_actions
 from scenarios.execution.opening import Options, open_services
 from scenarios.execution.process import Process, ProcessOptions

@@ -13,28 +13,28 @@ from typing import Any
 import pytest
 from aiogram.types import ReplyKeyboardRemove
 
-from core.ai import FileCache, Models
 from core.jobs import Actor, JobId, Jobs, JobState
 from core.model.people import User, UserChange
 from core.queue import QueueClient
-from core.sign_in import SignIn, Tokens, Vault
-from core.sign_in.services import read_services
-from core.sign_in.vault import new_key
 from couriers import telegram_bot
 from examples import JOB_HUNTER, JOB_HUNTER_BOT
 from jobs.notifier import Notifier
 from jobs.outside import Outside
 from jobs.registry import installed
 from jobs.worker import JobWorker
+from providers.models import FileCache, Models
+from providers.sign_in import SignIn, Tokens, Vault
+from providers.sign_in.services import read_services
+from providers.sign_in.vault import new_key
 from sandbox.state import SandboxState
 from sandbox.vacancies import VacanciesServer
 from scenarios.check import check
 from scenarios.people import People
 from tests.jobs.test_job_hunter import NONE, Writer
+from tests.providers.sign_in.oauth_server import sign_in_at
 from tests.sandbox.bot_api_clients import ANNA, BORIS, BotApi, bot_api
 from tests.scenarios.execution.conftest import WITHIN, Installation, Running
 from tests.scenarios.execution.test_telegram_groups import Town, bot_of
-from tests.sign_in.oauth_server import sign_in_at
 from tests.support.stack import QUICK, TENANT
 from tests.support.waiting import until
 

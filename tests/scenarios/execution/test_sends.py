@@ -13,7 +13,7 @@ from core.model.content import Attachment, AttachmentType, Button, Content, Pars
 from core.model.people import Group, User
 from core.model.quota import Quota
 from core.model.states import Reason
-from core.sending import Rules
+from core.orders import Rules
 from scenarios.sending import reply_limit
 from tests.scenarios.execution.conftest import Installation, states
 from tests.support.stack import TENANT

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from core.ai import FileCache, Models
-from core.ai.espeak import Espeak
-from core.ai.openai import OpenAi
 from core.model.content import EVERY_FEATURE, AttachmentType
+from providers.models import FileCache, Models
+from providers.models.espeak import Espeak
+from providers.models.openai import OpenAi
 from sandbox.state import Fault, Rule, SandboxState
 from scenarios.execution.slow_steps import CONCURRENCY
-from tests.ai.conftest import MINUTE, client, openai, probe, programs, service, state
+from tests.providers.models.conftest import MINUTE, client, openai, probe, programs, service, state
 from tests.scenarios.execution.conftest import WITHIN, Installation, states
 from tests.support.waiting import until
 

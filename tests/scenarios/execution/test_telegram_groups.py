@@ -14,11 +14,11 @@ import pytest
 from bots import services as of_bots
 from bots.telegram import TelegramBot, open_bot
 from bots.telegram.events import events_mode
+from core.deliveries.channels import Channels
 from core.directory import Directory
 from core.directory.linking import Linking
-from core.history.channels import Channels
+from core.orders import Sending
 from core.queue import QueueClient
-from core.sending import Sending
 from couriers import telegram_bot
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
 from tests.scenarios.execution.conftest import WITHIN, Installation

@@ -1,0 +1,207 @@
+"""Cancels a delivery, whole or for chosen recipients, or all unfinished deliveries that share one property.
+
+The result says exactly which recipients had been sent to before (D-42). Where an attempt is under way, the courier sees
+the cancellation in the reply to its next `extend`, and `cancel` waits for the outcome it reports.
+
+Called by `core.deliveries.deliveries`; calls `lua/delivery/cancel.lua` and `cancel_scheduled.lua`.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from core.deliveries.parcels import parcel_task
+from core.deliveries.projection import HistoryFields
+from core.deliveries.reader import HistoryReader
+from core.errors import Invalid, NotFound, StoreError
+from core.model.compact_json import compact_json
+from core.model.delivery import DEFAULT_KIND, Cancelled
+from core.model.history import RecipientRecord
+from core.model.history_key import HistoryKey, Id
+from core.model.states import OPEN, REACHED, Status
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+# How long to wait for outcomes of attempts under way. A courier reports four times a second while it works.
+_OUTCOME_TIMEOUT = 3.0
+_POLL_INTERVAL = 0.05
+# Deliveries that are read at once.
+_PAGE = 500
+# Scheduled deliveries of one script call, which keeps the server busy for a few milliseconds.
+_CANCELS = 50
+_SELECTORS = ("sender", "user", "lane", "kind_prefix", "tag")
+_SELECTED_BY = ("tenant", "state", "sender", "recipients", "lane", "kind", "tags")
+
+
+class Canceller:
+    """One per process."""
+
+    def __init__(self, store: Store, reader: HistoryReader) -> None:
+        self._store = store
+        self._reader = reader
+
+    async def cancel(self, key: HistoryKey, tenant: str, recipients: Sequence[str] = ()) -> Cancelled:
+        """Cancel for these recipients, or for all. A delivery that has ended stays as it is; the result says who was
+        sent to. Raises NotFound HISTORY_NOT_FOUND, RECIPIENT_NOT_FOUND.
+        """
+        fields = await self._reader.fields(key, tenant)
+        stored = await self._reader.recipients(key, fields)
+        chosen = [one for one in stored if not recipients or str(one.id) in recipients]
+        if recipients and len({str(one.id) for one in chosen}) < len(set(recipients)):
+            raise NotFound("RECIPIENT_NOT_FOUND", "Not every recipient named is one of this delivery.", "recipient")
+        before = await self._reader.records(key, fields, chosen)
+        entries = await self._entries(key, fields, set(recipients)) if recipients else []
+        whole = 0 if recipients else 1
+        reply = await self._run(key, tenant, whole, compact_json(entries))
+        if reply[0] == "missing":
+            raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
+        if reply[0] == "over":
+            return Cancelled(0, _already_sent(before), _in_flight(before))
+        if reply[1:]:
+            await self._wait_for_attempts(key, fields)
+        after = await self._reader.records(key, await self._reader.fields(key, tenant), chosen)
+        return _result(before, after)
+
+    async def _run(self, key: HistoryKey, tenant: str, whole: int, entries: str) -> list[str]:
+        """Run `lua/delivery/cancel.lua`, as often as it has more to do than one call may."""
+        reply = ["more"]
+        while reply[0] == "more":
+            reply = await self._store.run("cancel", key.shard, key.suffix, tenant, whole, entries)
+        return reply
+
+    async def _entries(self, key: HistoryKey, fields: HistoryFields, recipients: set[str]) -> list[list[object]]:
+        """[channel, parcel, item] of each entry of these recipients."""
+        return [
+            [parcel.channel, parcel.number, entry.item(Status.CANCELLED)]
+            async for parcel in self._reader.parcels(key, fields)
+            for entry in parcel.entries
+            if str(entry.id) in recipients
+        ]
+
+    async def _wait_for_attempts(self, key: HistoryKey, fields: HistoryFields) -> None:
+        """Return when no cancelled attempt is under way any more, or after the timeout. Couriers run in other
+        processes, so this polls.
+        """
+        deadline = asyncio.get_running_loop().time() + _OUTCOME_TIMEOUT
+        while True:
+            if not await self._attempts_under_way(key, fields) or asyncio.get_running_loop().time() > deadline:
+                return
+            await asyncio.sleep(_POLL_INTERVAL)
+
+    async def _attempts_under_way(self, key: HistoryKey, fields: HistoryFields) -> bool:
+        """Whether a courier still has a parcel with cancelled entries."""
+        parcels = self._reader.parcels(key, fields)
+        ids = [parcel_task(key, parcel.channel, parcel.number) async for parcel in parcels]
+        names = [KEYS["progress"].at(key.shard, task_id) for task_id in ids]
+        flags = await asyncio.gather(*(self._store.read_hash(name, "cancel", "skip") for name in names))
+        flagged = [task_id for task_id, found in zip(ids, flags, strict=True) if any(found)]
+        if not flagged:
+            return False
+        return any(await self._store.command("HMGET", KEYS["held"].at(key.shard), *flagged))
+
+    async def cancel_by(self, tenant: str, selector: str, value: str) -> int:
+        """Cancel the unfinished deliveries with this value; return how many this call cancelled. Raises Invalid
+        UNKNOWN_FIELD, StoreError.
+
+        Deliveries are cancelled a page at a time. A call that is cut off leaves the rest as it is: a repeat cancels
+        the rest, and counts only that.
+        """
+        if selector not in _SELECTORS:
+            raise Invalid("UNKNOWN_FIELD", f"Deliveries are cancelled by one of {', '.join(_SELECTORS)}.", selector)
+        cancelled = 0
+        for shard in range(self._store.shards):
+            async for page in self._unfinished(shard, tenant):
+                chosen = await self._matching(page, selector, value)
+                cancelled += await self._cancel_page(shard, tenant, chosen)
+        return cancelled
+
+    async def _cancel_page(self, shard: int, tenant: str, keys: Sequence[HistoryKey]) -> int:
+        """Cancel these deliveries of one shard; return how many were cancelled."""
+        suffixes = [key.suffix for key in keys]
+        calls = [suffixes[start : start + _CANCELS] for start in range(0, len(suffixes), _CANCELS)]
+        replies = await self._run_each("cancel_scheduled", [(shard, (tenant, *call)) for call in calls])
+        released = [suffix for _, *rest in replies for suffix in rest]
+        states = await self._run_each("cancel", [(shard, (suffix, tenant, 1, "[]")) for suffix in released])
+        for suffix, (state, *_) in zip(released, states, strict=True):
+            if state == "more":
+                await self._run(HistoryKey.of(shard, suffix), tenant, 1, "[]")
+        return sum(int(done) for done, *_ in replies) + len([state for state, *_ in states if state != "over"])
+
+    async def _run_each(self, name: str, calls: Sequence[tuple[int, Sequence[str | int]]]) -> list[list[Any]]:
+        """The replies, once all calls have ended. Raises the first StoreError of them."""
+        replies = await self._store.run_each(name, calls)
+        if faults := [reply for reply in replies if isinstance(reply, StoreError)]:
+            raise faults[0]
+        return replies
+
+    async def _unfinished(self, shard: int, tenant: str) -> AsyncIterator[list[tuple[HistoryKey, HistoryFields]]]:
+        """Pages. All keys are read before the first page is yielded, because cancelling removes deliveries from the
+        index.
+        """
+        keys = await self._unfinished_keys(shard, tenant)
+        for start in range(0, len(keys), _PAGE):
+            page = keys[start : start + _PAGE]
+            found = await asyncio.gather(*(self._reader.read_fields(key, _SELECTED_BY) for key in page))
+            yield [(key, fields) for key, fields in zip(page, found, strict=True) if fields["tenant"] == tenant]
+
+    async def _unfinished_keys(self, shard: int, tenant: str) -> list[HistoryKey]:
+        index, start, keys = KEYS["live"].at(shard, tenant), 0, list[HistoryKey]()
+        while True:
+            suffixes = await self._store.command("ZRANGE", index, start, start + _PAGE - 1)
+            keys += [HistoryKey.of(shard, suffix) for suffix in suffixes]
+            start += _PAGE
+            if len(suffixes) < _PAGE:
+                return keys
+
+    async def _matching(
+        self, page: Sequence[tuple[HistoryKey, HistoryFields]], selector: str, value: str
+    ) -> list[HistoryKey]:
+        if selector != "user":
+            return [key for key, fields in page if _matches(fields, selector, value)]
+        recipients = await asyncio.gather(*(self._reader.recipients(key, fields) for key, fields in page))
+        return [
+            key
+            for (key, _), stored in zip(page, recipients, strict=True)
+            if any(str(recipient.id) == value for recipient in stored)
+        ]
+
+
+def _matches(fields: HistoryFields, selector: str, value: str) -> bool:
+    match selector:
+        case "sender":
+            return str(json.loads(fields["sender"] or "{}").get("id")) == value
+        case "lane":
+            return fields["lane"] == value
+        case "kind_prefix":
+            return (fields["kind"] or DEFAULT_KIND).startswith(value)
+        case _:
+            return value in json.loads(fields["tags"] or "[]")
+
+
+def _already_sent(records: Sequence[RecipientRecord]) -> list[Id]:
+    return [record.id for record in records if any(outcome.status in REACHED for outcome in record.outcomes.values())]
+
+
+def _result(before: Sequence[RecipientRecord], after: Sequence[RecipientRecord]) -> Cancelled:
+    already_sent, in_flight = _already_sent(after), _in_flight(after)
+    excluded = {*already_sent, *in_flight}
+    cancelled = sum(new.id not in excluded and _was_cancelled(old, new) for old, new in zip(before, after, strict=True))
+    return Cancelled(cancelled, already_sent, in_flight)
+
+
+def _in_flight(records: Sequence[RecipientRecord]) -> list[Id]:
+    """Those that may have been sent to, and nothing shows that they were."""
+    sent = set(_already_sent(records))
+    return [record.id for record in records if record.id not in sent and _may_have_been_sent(record)]
+
+
+def _may_have_been_sent(record: RecipientRecord) -> bool:
+    return any(outcome.status in OPEN or outcome.status is Status.UNKNOWN for outcome in record.outcomes.values())
+
+
+def _was_cancelled(old: RecipientRecord, new: RecipientRecord) -> bool:
+    return any(
+        outcome.status is Status.CANCELLED and old.outcomes[channel].status in OPEN
+        for channel, outcome in new.outcomes.items()
+    )

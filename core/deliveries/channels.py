@@ -1,0 +1,81 @@
+"""The register of channels: which couriers exist and how large their parcels may be. A courier registers itself at its
+start.
+
+Called by `core.courier.runtime` (registers), `core.deliveries.deliveries` (cuts parcels) and `delivery/`
+(refuses unknown channels).
+"""
+
+import json
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+from core.errors import StoreRefuses
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+log = logging.getLogger(__name__)
+
+# The parcel size of a channel that has never had a courier: the most that any known provider takes at once.
+_UNKNOWN_PARCEL = 2500
+_CACHED_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelFacts:
+    """What a courier registers. `parcel`: most recipients of one parcel. `halted`: why an operator is needed, "" while
+    the courier runs.
+    """
+
+    parcel: int
+    halted: str = ""
+
+
+class ChannelRegister(NamedTuple):
+    """`names`: the channels of the settings, then the others in the order of registration. `parcel_sizes`: the most
+    recipients of one parcel, for any channel.
+    """
+
+    names: Sequence[str]
+    parcel_sizes: Mapping[str, int]
+
+
+class Channels:
+    """One per process. `configured`: the channels named in the settings; they are known before their couriers start."""
+
+    def __init__(self, store: Store, configured: Sequence[str] = ("telegram", "vk", "sms")) -> None:
+        self._store = store
+        self._configured = tuple(configured)
+        self._cached: ChannelRegister | None = None
+        self._cached_until = float("-inf")
+
+    async def register(self, channel: str, facts: ChannelFacts, *, announces: bool = False) -> None:
+        """Register a channel, or update it, in every shard. `announces`: its couriers write `sending` before each
+        attempt; `lua/shared/unclear.lua` reads it. On a server that refuses writes only a warning is logged: couriers
+        must be able to start there, because they make room on a full one.
+        """
+        try:
+            for shard in range(self._store.shards):
+                await self._store.command("HSET", KEYS["channels"].at(shard), channel, json.dumps(asdict(facts)))
+                option, field = KEYS["options"].at(shard), f"{channel}:announces"
+                await self._store.command(*(("HSET", option, field, 1) if announces else ("HDEL", option, field)))
+        except StoreRefuses as fault:
+            log.warning("channel %s not registered: %s", channel, fault)
+
+    async def current(self) -> ChannelRegister:
+        """The register, at most a second old."""
+        if self._cached is not None and time.monotonic() < self._cached_until:
+            return self._cached
+        return await self.read()
+
+    async def read(self) -> ChannelRegister:
+        """The register, read now."""
+        registered = await self._store.command("HGETALL", KEYS["channels"].at(0))
+        facts = {channel: ChannelFacts(**json.loads(text)) for channel, text in registered.items()}
+        names = tuple(dict.fromkeys((*self._configured, *facts)))
+        sizes = defaultdict(lambda: _UNKNOWN_PARCEL, {channel: one.parcel for channel, one in facts.items()})
+        self._cached, self._cached_until = ChannelRegister(names, sizes), time.monotonic() + _CACHED_SECONDS
+        return self._cached

@@ -1,0 +1,269 @@
+"""Deliveries and their histories: enqueue, read, list, reschedule, cancel, retry, record delivery reports.
+
+Guarantee: one script creates the history, the order key and the parcels (D-05). A refused delivery leaves nothing
+behind. A repeated request gets the first response again (D-39).
+
+Called by `delivery/`, which validates requests. `lua/delivery/enqueue.lua` queues parcels for `core.courier.runtime`.
+"""
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Any
+
+from core.deliveries.cancel import Canceller
+from core.deliveries.channels import Channels
+from core.deliveries.delivery_reports import DeliveryReports
+from core.deliveries.encoding import history_fields
+from core.deliveries.first_results import read_first_result, repeat_hash
+from core.deliveries.listing import ListFilter, Listing
+from core.deliveries.reader import HistoryReader
+from core.deliveries.retry import Retrier
+from core.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    QuotaExceeded,
+    Refused,
+    StoreError,
+    StoreRefuses,
+    malformed_cursor,
+)
+from core.model.clock import from_ms, in_ms, to_ms
+from core.model.delivery import Accepted, Cancelled, NewDelivery, Repeat
+from core.model.history import History
+from core.model.history_key import HistoryKey, Id, shard_of_sender
+from core.model.quota import Quota, QuotaState
+from core.model.states import DeliveryState, Status
+from core.redis.store import Argument, Store
+
+EnqueueCall = tuple[HistoryKey, Sequence[Argument]]
+
+# The name of a call, by which `lua/delivery/enqueue.lua` recognises its repeat after a lost connection. A generated key
+# is used once in a process, so the name of the process is enough; a key given by the caller may come twice, so these
+# calls are numbered. The name is short because every history stores it.
+_PROCESS = secrets.token_urlsafe(3)
+_CALL_NUMBERS = count()
+
+_RESERVED_MS = 24 * 3600 * 1000
+_REPEAT_MS = 24 * 3600 * 1000
+
+_REFUSALS: dict[str, Refused] = {
+    "used": Conflict("HISTORY_KEY_USED", "This history key already has a delivery.", "history_key"),
+    "foreign": Forbidden("HISTORY_KEY_FOREIGN", "This history key belongs to another tenant.", "history_key"),
+    "payload": Conflict("IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key was used with another request."),
+}
+
+
+class Deliveries:
+    """One per process."""
+
+    def __init__(self, store: Store, channels: Channels) -> None:
+        self._store = store
+        self._channels = channels
+        self._reader = HistoryReader(store)
+        self._listing = Listing(store, self._reader)
+        self._canceller = Canceller(store, self._reader)
+        self._retrier = Retrier(store, self._reader, channels)
+        self._delivery_reports = DeliveryReports(store)
+        self.shards = store.shards
+
+    async def reserve(self, tenant: str, sender: Id) -> HistoryKey:
+        """Return a key for a delivery that does not exist yet (D-04). It is reserved for a day. It is in the shard of
+        the sender, so that a sender with a quota can use it.
+        """
+        while True:
+            key = HistoryKey.new(sender, self.shards, str(sender))
+            if await self._store.run("reserve", key.shard, key.suffix, tenant, _RESERVED_MS):
+                return key
+
+    async def enqueue(self, delivery: NewDelivery, repeat: Repeat | None = None) -> Accepted:
+        """Store the delivery and release it if it is due. One script call, however many recipients.
+
+        Raises Conflict HISTORY_KEY_USED or IDEMPOTENCY_KEY_REUSED, Forbidden HISTORY_KEY_FOREIGN, Invalid
+        HISTORY_KEY_MALFORMED, QuotaExceeded.
+        """
+        sizes = (await self._channels.current()).parcel_sizes
+        while True:
+            key, arguments = self._call(delivery, repeat, sizes)
+            reply = await self._store.run("enqueue", key.shard, *arguments)
+            if not _clashed(delivery, reply):
+                return _accepted(key, reply, delivery.quota)
+
+    async def first_result(self, tenant: str, sender: Id, repeat: Repeat) -> Accepted | None:
+        """The result that the first request with this Idempotency-Key got; None if there was none."""
+        return await read_first_result(self._store, tenant, sender, repeat)
+
+    async def enqueue_many(
+        self, deliveries: Sequence[tuple[NewDelivery, Repeat | None]]
+    ) -> list[Accepted | Refused | StoreRefuses]:
+        """Enqueue each delivery independently, all in one batch; the results in their order. Raises StoreError if a
+        result is unknown.
+        """
+        sizes = (await self._channels.current()).parcel_sizes
+        calls: list[EnqueueCall | Refused] = []
+
+        def script_calls() -> Iterator[tuple[int, Sequence[Argument]]]:
+            for delivery, repeat in deliveries:
+                call = self._call_or_refusal(delivery, repeat, sizes)
+                calls.append(call)
+                if not isinstance(call, Refused):
+                    yield call[0].shard, call[1]
+
+        replies = iter(await self._store.run_each("enqueue", script_calls()))
+        return [
+            call if isinstance(call, Refused) else await self._result(delivery, repeat, call[0], next(replies))
+            for call, (delivery, repeat) in zip(calls, deliveries, strict=True)
+        ]
+
+    async def _result(
+        self, delivery: NewDelivery, repeat: Repeat | None, key: HistoryKey, reply: Any
+    ) -> Accepted | Refused | StoreRefuses:
+        if isinstance(reply, StoreRefuses):
+            return reply
+        if isinstance(reply, StoreError):
+            raise reply
+        try:
+            if _clashed(delivery, reply):
+                return await self.enqueue(delivery, repeat)
+            return _accepted(key, reply, delivery.quota)
+        except Refused as refusal:
+            return refusal
+
+    def _call_or_refusal(
+        self, delivery: NewDelivery, repeat: Repeat | None, sizes: Mapping[str, int]
+    ) -> EnqueueCall | Refused:
+        try:
+            return self._call(delivery, repeat, sizes)
+        except Refused as refusal:
+            return refusal
+
+    def _call(self, delivery: NewDelivery, repeat: Repeat | None, sizes: Mapping[str, int]) -> EnqueueCall:
+        """The key and the arguments of `lua/delivery/enqueue.lua`. Raises Invalid HISTORY_KEY_MALFORMED."""
+        key = delivery.history_key or self._new_key(delivery, repeat)
+        if key.shard >= self.shards:
+            raise Invalid("HISTORY_KEY_MALFORMED", "This history key names a shard that does not exist.", "history_key")
+        if delivery.quota and key.shard != shard_of_sender(delivery.sender.id, self.shards):
+            detail = "A sender with a quota can use only the keys that it has reserved."
+            raise Invalid("HISTORY_KEY_MALFORMED", detail, "history_key")
+        call_name = f"{_PROCESS}{next(_CALL_NUMBERS):x}" if delivery.history_key else _PROCESS
+        return key, _enqueue_arguments(key, delivery, repeat, call_name, sizes)
+
+    def _new_key(self, delivery: NewDelivery, repeat: Repeat | None) -> HistoryKey:
+        """In the shard of its sender if it has a quota, else in the one of its Idempotency-Key."""
+        shard_by = str(delivery.sender.id) if delivery.quota else repeat.key if repeat else ""
+        return HistoryKey.new(delivery.sender.id, self.shards, shard_by)
+
+    async def read(self, key: HistoryKey, tenant: str, cursor: str | None = None, limit: int = 100) -> History:
+        """The history with a page of recipients. Raises NotFound HISTORY_NOT_FOUND, Invalid CURSOR_MALFORMED."""
+        return await self._reader.page(key, tenant, _position(cursor), limit)
+
+    async def list(
+        self,
+        tenant: str,
+        *,
+        sender: str | None = None,
+        tag: str | None = None,
+        state: DeliveryState | None = None,
+        since: datetime | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> tuple[list[History], str | None]:
+        """A page of summaries without recipients, newest first, and the cursor of the next page. Raises Invalid
+        CURSOR_MALFORMED.
+        """
+        return await self._listing.page(tenant, ListFilter(sender, tag, state, since), cursor, limit)
+
+    async def reschedule(
+        self, key: HistoryKey, tenant: str, deliver_at: datetime, moved_from: datetime | None = None
+    ) -> Accepted:
+        """Move a delivery that has not been released. `moved_from`: the requested time, if quiet hours have moved it.
+        Raises NotFound HISTORY_NOT_FOUND, Conflict ALREADY_RELEASED, Invalid EXPIRES_BEFORE_DUE.
+        """
+        if key.shard >= self.shards:
+            raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
+        asked = to_ms(moved_from) if moved_from else 0
+        reply = await self._store.run("reschedule", key.shard, key.suffix, tenant, to_ms(deliver_at), asked)
+        if reply[0] == "missing":
+            raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
+        if reply[0] == "released" and reply[1] == DeliveryState.CANCELLED:
+            raise Conflict("CANCELLED", "The delivery was cancelled.")
+        if reply[0] == "released":
+            raise Conflict("ALREADY_RELEASED", f"The delivery is {reply[1]}; only a scheduled one can be moved.")
+        if reply[0] == "expires":
+            raise Invalid("EXPIRES_BEFORE_DUE", "The delivery would expire before it is due.", "deliver_at")
+        return Accepted(key, DeliveryState(reply[1]), from_ms(reply[2]), _optional_time(reply[4]), int(reply[3]))
+
+    async def cancel(self, key: HistoryKey, tenant: str, recipients: Sequence[str] = ()) -> Cancelled:
+        """Cancel a delivery, whole or for chosen recipients, as far as it has not been sent (D-42). Raises NotFound
+        HISTORY_NOT_FOUND, RECIPIENT_NOT_FOUND.
+        """
+        return await self._canceller.cancel(key, tenant, recipients)
+
+    async def cancel_by(self, tenant: str, selector: str, value: str) -> int:
+        """Cancel all unfinished deliveries by `sender`, `user` (a recipient), `lane`, `kind_prefix` or `tag`; return
+        how many. Raises Invalid UNKNOWN_FIELD.
+        """
+        return await self._canceller.cancel_by(tenant, selector, value)
+
+    async def retry(self, key: HistoryKey, tenant: str, statuses: Sequence[Status]) -> int:
+        """Queue the entries with one of these statuses again (D-40); return how many. Raises NotFound, Conflict,
+        Invalid.
+        """
+        return await self._retrier.retry(key, tenant, statuses)
+
+    async def record_report(self, token: str, status: Status, reference: str) -> bool:
+        """Record a provider's delivery report; return whether the history changed. Raises Forbidden
+        RECEIPT_SECRET_WRONG, NotFound HISTORY_NOT_FOUND.
+        """
+        return await self._delivery_reports.record(token, status, reference)
+
+
+def _enqueue_arguments(
+    key: HistoryKey, delivery: NewDelivery, repeat: Repeat | None, call_name: str, sizes: Mapping[str, int]
+) -> Sequence[Argument]:
+    due = to_ms(delivery.deliver_at) if delivery.deliver_at else 0
+    expires = to_ms(delivery.expires_at) if delivery.expires_at else 0
+    repeat_key = repeat_hash(repeat.key) if repeat else ""
+    fingerprint = repeat.fingerprint if repeat else ""
+    asked = to_ms(delivery.moved_from) if delivery.moved_from else 0
+    limit, period_ms = (delivery.quota.limit, in_ms(delivery.quota.period)) if delivery.quota else (0, 0)
+    rules = due, expires, asked, limit, period_ms
+    idempotency = repeat_key, fingerprint, _REPEAT_MS
+    fields = history_fields(delivery, sizes)
+    return key.suffix, delivery.tenant, call_name, *rules, *idempotency, len(delivery.recipients), fields
+
+
+def _clashed(delivery: NewDelivery, reply: list[str]) -> bool:
+    """Whether another process generated the same key in the same nanosecond. Then another key is generated."""
+    return reply[0] == "used" and delivery.history_key is None
+
+
+def _accepted(key: HistoryKey, reply: list[str], quota: Quota | None) -> Accepted:
+    if reply[0] in _REFUSALS:
+        raise _REFUSALS[reply[0]]
+    if reply[0] == "quota" and quota:
+        raise QuotaExceeded(quota.limit, quota.period, timedelta(milliseconds=int(reply[1])))
+    kind, suffix, state, due, asked, recipients, *used = reply
+    if kind == "repeated":
+        key = HistoryKey.of(key.shard, suffix)
+    result = key, DeliveryState(state), from_ms(due), _optional_time(asked), int(recipients), kind == "repeated"
+    return Accepted(*result, _quota_state(quota, *used) if quota and used else None)
+
+
+def _quota_state(quota: Quota, used: str, resets_in_ms: str) -> QuotaState:
+    return QuotaState(int(used), quota.limit, timedelta(milliseconds=int(resets_in_ms)), quota.period)
+
+
+def _optional_time(ms: str) -> datetime | None:
+    return from_ms(ms) if ms else None
+
+
+def _position(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 9:
+        raise malformed_cursor()
+    return int(cursor)

@@ -1,0 +1,138 @@
+"""Lists the deliveries of a tenant, newest first, over all shards.
+
+A cursor names the last delivery of the previous page by its creation ms and suffix, so pages neither overlap nor skip
+deliveries while new ones are created.
+"""
+
+import asyncio
+import base64
+import binascii
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import NamedTuple
+
+from core.deliveries.reader import HistoryReader
+from core.errors import NotFound, malformed_cursor
+from core.model.clock import to_ms
+from core.model.history import History
+from core.model.history_key import HistoryKey
+from core.model.states import DeliveryState
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+# Histories read for one page of a filtered list. Beyond it the page ends early, with a cursor.
+_MOST_READ = 5000
+_PAGE = 200
+
+
+class ListPosition(NamedTuple):
+    """The place of a delivery in the list, which is sorted by creation time, then suffix."""
+
+    created: int
+    suffix: str
+    shard: int
+
+    @property
+    def key(self) -> HistoryKey:
+        return HistoryKey.of(self.shard, self.suffix)
+
+
+class ListFilter(NamedTuple):
+    """Which deliveries are listed; None: all. `since`: created at this time or later."""
+
+    sender: str | None = None
+    tag: str | None = None
+    state: DeliveryState | None = None
+    since: datetime | None = None
+
+    def matches(self, history: History) -> bool:
+        """Whether a delivery is listed; `since` is not looked at."""
+        return (
+            self.sender in (None, str(history.sender["id"]))
+            and self.state in (None, history.state)
+            and (self.tag is None or self.tag in history.tags)
+        )
+
+
+class Listing:
+    """One per process."""
+
+    def __init__(self, store: Store, reader: HistoryReader) -> None:
+        self._store = store
+        self._reader = reader
+
+    async def page(
+        self,
+        tenant: str,
+        wanted: ListFilter,
+        cursor: str | None,
+        limit: int,
+    ) -> tuple[list[History], str | None]:
+        """A page of summaries and the cursor of the next page. Raises Invalid CURSOR_MALFORMED."""
+        found: list[History] = []
+        read = 0
+        last: ListPosition | None = read_cursor(cursor) if cursor else None
+        async for position in self._positions(tenant, last, to_ms(wanted.since) if wanted.since else 0):
+            if len(found) == limit or read == _MOST_READ:
+                return found, write_cursor(last) if last else None
+            history = await self._summary(position, tenant)
+            last = position
+            read += 1
+            if history and wanted.matches(history):
+                found.append(history)
+        return found, None
+
+    async def _summary(self, position: ListPosition, tenant: str) -> History | None:
+        """None if its retention ended meanwhile."""
+        try:
+            return await self._reader.summary(position.key, tenant)
+        except NotFound:
+            return None
+
+    async def _positions(self, tenant: str, after: ListPosition | None, since: int) -> AsyncIterator[ListPosition]:
+        while True:
+            shards = await asyncio.gather(
+                *(self._positions_in(shard, tenant, after, since) for shard in range(self._store.shards))
+            )
+            positions = sorted((position for shard in shards for position in shard), reverse=True)[:_PAGE]
+            for position in positions:
+                yield position
+            if len(positions) < _PAGE:
+                return
+            after = positions[-1]
+
+    async def _positions_in(
+        self, shard: int, tenant: str, after: ListPosition | None, since: int
+    ) -> list[ListPosition]:
+        """The next positions of one shard. Those created in the cursor's own millisecond are read again and filtered
+        here.
+        """
+        latest = str(after.created) if after else "+inf"
+        key = KEYS["listed"].at(shard, tenant)
+        positions: list[ListPosition] = []
+        start = 0
+        while len(positions) < _PAGE:
+            page = await self._store.command(
+                "ZREVRANGEBYSCORE", key, latest, since, "WITHSCORES", "LIMIT", start, _PAGE
+            )
+            rows = [ListPosition(int(score), suffix, shard) for suffix, score in page]
+            positions += [position for position in rows if after is None or position < after]
+            start += _PAGE
+            if len(rows) < _PAGE:
+                break
+        return positions
+
+
+def write_cursor(position: ListPosition) -> str:
+    text = f"{position.created} {position.shard} {position.suffix}"
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str) -> ListPosition:
+    """Raises Invalid CURSOR_MALFORMED."""
+    try:
+        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
+        created, shard, suffix = text.split(" ", 2)
+        return ListPosition(int(created), suffix, int(shard))
+    except (ValueError, binascii.Error):
+        raise malformed_cursor() from None

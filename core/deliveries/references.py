@@ -1,0 +1,75 @@
+"""References: which entry of which delivery a message in a provider's dialog belongs to.
+
+A provider reports reading by dialog: "read up to message n". The index keeps the newest messages of each dialog until
+they are read, for a month at most. A read mark that comes before its message is noted is not lost.
+
+`core.courier.read_marks` notes what was sent and passes the marks on; `core.deliveries.delivery_reports` records them.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import NamedTuple
+
+from core.deliveries.delivery_reports import DeliveryReports, EntryName
+from core.errors import NotFound
+from core.model.compact_json import compact_json
+from core.model.states import Status
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+_TTL = timedelta(days=30)
+_PAGE = 500
+
+
+class Reference(NamedTuple):
+    """One message. `peer`: the provider's id of the dialog. `number`: of the message in it; later ones are higher.
+    `text`: the reference that its outcome has.
+    """
+
+    peer: str
+    number: int
+    text: str
+    entry: EntryName
+
+
+class References:
+    """Of one account of one channel; one per process."""
+
+    def __init__(self, store: Store, reports: DeliveryReports, channel: str, account: str) -> None:
+        self._store = store
+        self._reports = reports
+        self._scope = channel, account
+
+    async def note(self, references: Sequence[Reference]) -> None:
+        """Note messages that were sent. Those that were read meanwhile are recorded as read. Raises StoreError."""
+        ttl_ms = _TTL // timedelta(milliseconds=1)
+        for start in range(0, len(references), _PAGE):
+            rows = [[one.peer, one.number, _member(one)] for one in references[start : start + _PAGE]]
+            covered = await self._store.run("note_references", 0, *self._scope, ttl_ms, compact_json(rows))
+            for member in covered:
+                await self._record(member)
+
+    async def mark_read(self, peer: str, number: int) -> None:
+        """Record the messages of this dialog up to `number` as read. Raises StoreError; then call it again."""
+        members = await self._store.run("mark_read", 0, *self._scope, peer, number)
+        for member in members:
+            await self._record(member)
+        if members:
+            await self._store.command("ZREM", KEYS["references"].at(0, *self._scope, peer), *members)
+
+    async def _record(self, member: str) -> None:
+        text, name = _read_member(member)
+        try:
+            await self._reports.record_entry(name, Status.READ, text)
+        except NotFound:
+            return  # the delivery is no longer kept
+
+
+def _member(reference: Reference) -> str:
+    return compact_json([reference.text, *reference.entry])
+
+
+def _read_member(member: str) -> tuple[str, EntryName]:
+    text, *name = json.loads(member)
+    return text, EntryName(*name)

@@ -1,0 +1,210 @@
+"""The tracker: notifies callers about changes of a history. It is optional, separate from enqueuing, and a caller may
+attach before the delivery exists (D-16).
+
+A caller subscribes first and reads second, so no change is missed in between. Thousands of callers share one reader of
+the event stream (`core.deliveries.events`), and callers of the same history share one read of it.
+
+Called by `delivery/`, for POST /v1/track and for the server-sent events.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+
+from core.deliveries import projection
+from core.deliveries.encoding import StoredRecipient
+from core.deliveries.events import EventStream, HistoryEvent
+from core.deliveries.parcels import outcome_field
+from core.deliveries.projection import HistoryFields, read_outcome
+from core.deliveries.reader import HistoryReader
+from core.errors import NotFound
+from core.model.clock import from_ms
+from core.model.history import Change, History
+from core.model.history_key import HistoryKey, Id
+from core.model.states import DeliveryState
+from core.redis.store import Store
+
+# The recipients of a history that a caller waited for; the following pages are read separately.
+_RECIPIENTS = 100
+
+
+class Tracker:
+    """One per process."""
+
+    def __init__(self, store: Store) -> None:
+        self._reader = HistoryReader(store)
+        self._events = EventStream(store)
+        self._reads: dict[HistoryKey, asyncio.Task[History]] = {}
+
+    async def close(self) -> None:
+        await self._events.close()
+
+    async def wait(self, key: HistoryKey, tenant: str, touch_count: int, timeout: float) -> tuple[History | None, bool]:
+        """Wait until `touch_count` channels have reported, counted from the start of the delivery, or all of them;
+        at most `timeout` seconds. Returns (history, timed out).
+
+        The history is None while its key is only reserved. Raises NotFound HISTORY_NOT_FOUND.
+        """
+        deadline = asyncio.get_running_loop().time() + timeout
+        progress = _Progress(touch_count)
+        async with self._events.subscribe(key, progress.on_event):
+            history = await self._current(key, tenant)
+            while not _enough(history, touch_count):
+                in_time = await progress.wait_until(deadline)
+                history = await self._current(key, tenant)
+                if not in_time:
+                    break
+        return history, not _enough(history, touch_count)
+
+    async def _current(self, key: HistoryKey, tenant: str) -> History | None:
+        """The history, read after this call; None for a reserved key."""
+        try:
+            return await self._shared_read(key, tenant)
+        except NotFound:
+            if await self._reader.is_reserved(key, tenant):
+                return None
+            raise
+
+    async def _shared_read(self, key: HistoryKey, tenant: str) -> History:
+        """Callers of the same loop iteration share one read: it starts in the next iteration."""
+        task = self._reads.get(key)
+        if task is None:
+            task = self._reads[key] = asyncio.create_task(self._read(key, tenant))
+        history = await asyncio.shield(task)
+        if history.tenant != tenant:
+            raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
+        return history
+
+    async def _read(self, key: HistoryKey, tenant: str) -> History:
+        await asyncio.sleep(0)
+        del self._reads[key]
+        return await self._reader.page(key, tenant, 0, _RECIPIENTS)
+
+    async def follow(self, key: HistoryKey, tenant: str, after: int = 0) -> AsyncGenerator[Change, None]:
+        """Yield every change with a version over `after`, in order: of outcomes, of the due time, and at last the end.
+        Each has a version of its own. A delivery report after the end moves the end behind itself. Raises NotFound
+        HISTORY_NOT_FOUND.
+        """
+        events: asyncio.Queue[HistoryEvent | None] = asyncio.Queue()
+        async with self._events.subscribe(key, events.put_nowait):
+            fields = await self._reader.fields(key, tenant)
+            while True:
+                changes, version = await self._outcomes_so_far(key, fields, after), int(fields["version"] or 0)
+                for change in _with_new_time(changes, fields, after):
+                    after = change.version
+                    yield change
+                # The outcomes were read after the fields: what came between is not part of `version`.
+                is_current = not changes or after <= version
+                if fields["finished"] and is_current:
+                    if version > after:
+                        yield _end(fields)
+                    return
+                if not fields["finished"]:
+                    async for change in _changes_from(events, version):
+                        if change.version > after:
+                            after = change.version
+                            yield change
+                # The delivery has ended or has a new time, or events were missed: read the history again.
+                fields = await self._reader.fields(key, tenant)
+
+    async def changes(self, key: HistoryKey, tenant: str) -> list[Change]:
+        """The latest change of each outcome and, if the delivery has ended, its end; the oldest first. Raises NotFound
+        HISTORY_NOT_FOUND.
+        """
+        fields = await self._reader.fields(key, tenant)
+        changes = await self._outcomes_so_far(key, fields, 0)
+        return [*changes, _end(fields)] if fields["finished"] else changes
+
+    async def _outcomes_so_far(self, key: HistoryKey, fields: HistoryFields, after: int) -> list[Change]:
+        recipients = await self._reader.recipients(key, fields) if int(fields["version"] or 0) > after else []
+        channels = projection.channels_of(fields)
+        outcomes = await self._reader.outcomes(key, projection.outcome_fields(recipients, channels))
+        changes = [change for one in recipients for change in _changes_of(one, channels, fields, outcomes)]
+        return sorted((change for change in changes if change.version > after), key=lambda change: change.version)
+
+
+class _Progress:
+    """Wakes its waiter when enough channels may have reported."""
+
+    def __init__(self, touch_count: int) -> None:
+        self._touch_count = touch_count
+        self._changed = asyncio.Event()
+
+    def on_event(self, event: HistoryEvent | None) -> None:
+        if event is None or event.finished or event.reported >= self._touch_count:
+            self._changed.set()
+
+    async def wait_until(self, deadline: float) -> bool:
+        """Return whether there was progress before the deadline."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._changed.wait()
+        except TimeoutError:
+            return False
+        self._changed.clear()
+        return True
+
+
+def _enough(history: History | None, touch_count: int) -> bool:
+    if history is None:
+        return False
+    return history.reported >= min(touch_count, len(history.channels)) or history.finished_at is not None
+
+
+async def _changes_from(events: "asyncio.Queue[HistoryEvent | None]", version: int) -> AsyncIterator[Change]:
+    """Yield changes with a version over `version` until the end of the delivery, until events were missed (versions
+    have no gap), or until its time was changed, which the event does not have.
+    """
+    while True:
+        event = await events.get()
+        lines = event.changes.split("\n") if event and event.changes else []
+        if event is None or event.version - max(1, len(lines)) > version:
+            return
+        if event.event == "rescheduled" and event.version > version:
+            return
+        for change in (read_change(line, event) for line in lines):
+            if change.version > version:
+                yield change
+        version = max(version, event.version)
+        if event.finished:
+            return
+
+
+def read_change(line: str, event: HistoryEvent) -> Change:
+    """One line of `HistoryEvent.changes`."""
+    recipient, channel, text = line.split("\t", 2)
+    outcome = read_outcome(text, over=False)
+    return Change(outcome.version, _typed_id(recipient), channel, outcome, DeliveryState(event.state))
+
+
+def _typed_id(recipient: str) -> Id:
+    return int(recipient[1:]) if recipient[0] == "i" else recipient[1:]
+
+
+def _changes_of(
+    recipient: StoredRecipient, channels: list[str], fields: HistoryFields, outcomes: HistoryFields
+) -> list[Change]:
+    state, over = DeliveryState(fields["state"] or ""), fields["finished"] is not None
+    changes = []
+    for channel, contacts in zip(channels, recipient.contacts, strict=True):
+        for contact in range(contacts):
+            if text := outcomes.get(outcome_field(recipient.id, channel, contact)):
+                outcome = read_outcome(text, over)
+                changes.append(Change(outcome.version, recipient.id, channel, outcome, state))
+    return changes
+
+
+def _with_new_time(changes: list[Change], fields: HistoryFields, after: int) -> list[Change]:
+    """The changes and, if it came after `after`, the latest change of the due time."""
+    version = int(fields["rescheduled"] or 0)
+    if version <= after or fields["finished"]:
+        return changes
+    return sorted([*changes, _of_delivery(version, fields)], key=lambda change: change.version)
+
+
+def _end(fields: HistoryFields) -> Change:
+    return _of_delivery(int(fields["version"] or 0), fields)
+
+
+def _of_delivery(version: int, fields: HistoryFields) -> Change:
+    """A change of the delivery itself."""
+    return Change(version, None, None, None, DeliveryState(fields["state"] or ""), from_ms(fields["due"] or 0))

@@ -1,0 +1,14 @@
+"""Sending: the one way by which callers make deliveries.
+
+Guarantees: each person is addressed once, however many groups contain it. Quiet hours, opt-outs, ownership and the
+sender's quota hold for every way in. A refusal has a code and leaves no trace.
+
+Neighbours: `core.directory` names the people, `core.admission` has the rules, `core.deliveries` stores the delivery.
+`delivery/` and `bots/` call it.
+"""
+
+from core.orders.order import Addressee, Caller, GroupRef, Order, SupergroupRef, UserRef
+from core.orders.rules import Rules
+from core.orders.sending import Sending
+
+__all__ = ["Addressee", "Caller", "GroupRef", "Order", "Rules", "Sending", "SupergroupRef", "UserRef"]

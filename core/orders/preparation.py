@@ -1,0 +1,82 @@
+"""Makes the delivery of an order: who receives it, when, and the quota that its sender is held to.
+
+Nothing is written here, so a refusal leaves no trace.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from core.admission.quiet_hours import TenantQuietHours
+from core.admission.quotas import Quotas
+from core.directory import Directory
+from core.errors import Forbidden, Invalid
+from core.model.delivery import NewDelivery, Sender
+from core.orders.addressing import Addressing
+from core.orders.content_rules import check_content
+from core.orders.order import Caller, Order
+
+MAX_RECIPIENTS = 10_000
+
+
+class Preparation:
+    """One per process."""
+
+    def __init__(
+        self,
+        directory: Directory,
+        quotas: Quotas,
+        quiet_hours: TenantQuietHours,
+        max_recipients: int,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._directory = directory
+        self._addressing = Addressing(directory, max_recipients)
+        self._quotas = quotas
+        self._quiet_hours = quiet_hours
+        self._clock = clock
+
+    async def prepare(self, order: Order, caller: Caller) -> NewDelivery:
+        """The delivery with its recipients, its time and its quota. Raises the refusals of `Sending.send`."""
+        given = order.delivery
+        check_content(given)
+        deliver_at, moved_from = self.moved(given.deliver_at, caller, is_urgent=order.urgent)
+        if moved_from and deliver_at and given.expires_at and given.expires_at <= deliver_at:
+            detail = f"Quiet hours move the delivery to {deliver_at:%FT%TZ}; it would have expired then."
+            raise Invalid("EXPIRES_BEFORE_DUE", detail, "expires_at")
+        role = await self._role(given.sender, caller)
+        recipients = await self._addressing.recipients(caller.tenant, order.addressees, given.sender.id, role)
+        return replace(
+            given,
+            tenant=caller.tenant,
+            recipients=recipients,
+            deliver_at=deliver_at,
+            moved_from=moved_from,
+            quota=self._quotas.of_role(role),
+        )
+
+    async def _role(self, sender: Sender, caller: Caller) -> str | None:
+        """The role to which a sender is held: the directory's if it knows one and the key is not an administrator's,
+        else that of the request.
+        """
+        if caller.is_admin:
+            return sender.role
+        (user,) = await self._directory.lookup(caller.tenant, [sender.id])
+        return (user.role if user else None) or sender.role
+
+    def moved(
+        self, requested: datetime | None, caller: Caller, *, is_urgent: bool
+    ) -> tuple[datetime | None, datetime | None]:
+        """When to deliver, and the requested time (that of the call if None) if quiet hours have moved it.
+
+        Raises Forbidden URGENT_NOT_ALLOWED.
+        """
+        if is_urgent and not caller.may_be_urgent:
+            raise Forbidden("URGENT_NOT_ALLOWED", "This needs an API key with the scope urgent.", "urgent")
+        quiet_hours = None if is_urgent else self._quiet_hours.of(caller.tenant)
+        if quiet_hours is None:
+            return requested, None
+        now = self._clock()
+        moved = quiet_hours.moved(max(requested or now, now))
+        return (moved, requested or now) if moved else (requested, None)

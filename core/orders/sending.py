@@ -1,0 +1,153 @@
+"""Sends orders: addressees become recipients, the rules are applied, the delivery is stored.
+
+    order → preparation (people, role, quiet hours) → Deliveries.enqueue (quota, in the same step)
+
+Called by `delivery/` and `bots/`.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from zlib import crc32
+
+from core.admission.idempotency import Idempotency
+from core.admission.quotas import Quotas
+from core.deliveries.deliveries import Deliveries
+from core.directory import Directory
+from core.errors import Conflict, Refused, StoreRefuses
+from core.model.delivery import Accepted, NewDelivery, Recipient, Repeat
+from core.model.history_key import HistoryKey, Id, shard_of_sender
+from core.model.quota import NO_QUOTA, QuotaState
+from core.model.states import Status
+from core.orders.order import Caller, Order
+from core.orders.preparation import MAX_RECIPIENTS, Preparation
+from core.orders.rules import Rules
+from core.redis.store import Store
+
+Ordered = tuple[Order, Repeat | None]
+Result = Accepted | Refused | StoreRefuses
+
+
+class Sending:
+    """One per process. `clock`: the current time, aware."""
+
+    def __init__(
+        self,
+        store: Store,
+        deliveries: Deliveries,
+        directory: Directory,
+        rules: Rules | None = None,
+        *,
+        max_recipients: int = MAX_RECIPIENTS,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        rules = rules or Rules()
+        self._shards = store.shards
+        self._deliveries = deliveries
+        self._directory = directory
+        self._idempotency = Idempotency(store)
+        self._quotas = Quotas(store, rules.quotas)
+        self._preparation = Preparation(directory, self._quotas, rules.quiet_hours, max_recipients, clock)
+
+    async def send(self, order: Order, caller: Caller, repeat: Repeat | None = None) -> Accepted:
+        """Store one delivery; a repeat returns the first result. A refusal leaves no trace.
+
+        Raises Invalid USER_NOT_FOUND, GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND, NOBODY_ADDRESSED, TOO_MANY_RECIPIENTS,
+        EXPIRES_BEFORE_DUE, those of `check_content`; Forbidden NOT_OWNER, URGENT_NOT_ALLOWED; QuotaExceeded; what
+        `Deliveries.enqueue` raises.
+        """
+        delivery = await self._prepare(order, caller, repeat)
+        if isinstance(delivery, Accepted):
+            return delivery
+        if repeat and self._is_bound_elsewhere(delivery, repeat):
+            return await self._send_bound(delivery, repeat)
+        return await self._deliveries.enqueue(delivery, repeat)
+
+    async def send_many(self, orders: Sequence[Ordered], caller: Caller) -> list[Result]:
+        """`send` for each order, all in one batch; the results in their order. Raises StoreError if a result is
+        unknown.
+        """
+        if any(_waits(order, caller) for order, _ in orders):
+            prepared = list(await asyncio.gather(*(self._prepare_or_refuse(one, caller) for one in orders)))
+        else:
+            prepared = [await self._prepare_or_refuse(one, caller) for one in orders]
+        new = [(one, repeat) for one, (_, repeat) in zip(prepared, orders, strict=True) if isinstance(one, NewDelivery)]
+        stored = iter(await self._deliveries.enqueue_many(new) if new else ())
+        return [next(stored) if isinstance(one, NewDelivery) else one for one in prepared]
+
+    async def _prepare_or_refuse(self, ordered: Ordered, caller: Caller) -> NewDelivery | Result:
+        order, repeat = ordered
+        try:
+            delivery = await self._prepare(order, caller, repeat)
+            if repeat and isinstance(delivery, NewDelivery) and self._is_bound_elsewhere(delivery, repeat):
+                return await self._send_bound(delivery, repeat)
+            return delivery
+        except Refused as refusal:
+            return refusal
+
+    async def _prepare(self, order: Order, caller: Caller, repeat: Repeat | None) -> NewDelivery | Accepted:
+        """The delivery; or the first result, for a repeat that would be refused by now: a group of it was deleted."""
+        try:
+            return await self._preparation.prepare(order, caller)
+        except Refused:
+            sender = order.delivery.sender.id
+            first = await self._deliveries.first_result(caller.tenant, sender, repeat) if repeat else None
+            if first is None:
+                raise
+            return first
+
+    def _is_bound_elsewhere(self, delivery: NewDelivery, repeat: Repeat) -> bool:
+        """Whether the delivery is in another shard than its Idempotency-Key: its quota puts it into the sender's."""
+        if not delivery.quota:
+            return False
+        return crc32(repeat.key.encode()) % self._shards != shard_of_sender(delivery.sender.id, self._shards)
+
+    async def _send_bound(self, delivery: NewDelivery, repeat: Repeat) -> Accepted:
+        """Bind the Idempotency-Key in its own shard first, so that every other operation refuses it."""
+        is_new = await self._idempotency.bind(delivery.tenant, repeat.key, repeat.fingerprint)
+        if not is_new:
+            first = await self._deliveries.first_result(delivery.tenant, delivery.sender.id, repeat)
+            if first:
+                return first
+        try:
+            return await self._deliveries.enqueue(delivery, repeat)
+        except Refused:
+            if is_new:
+                await self._idempotency.forget(delivery.tenant, repeat.key)
+            raise
+
+    async def reschedule(
+        self, key: HistoryKey, caller: Caller, deliver_at: datetime, *, urgent: bool = False
+    ) -> Accepted:
+        """Move a delivery that has not been released. A time in quiet hours is moved to their end.
+
+        Raises Forbidden URGENT_NOT_ALLOWED, and what `Deliveries.reschedule` raises.
+        """
+        moved, moved_from = self._preparation.moved(deliver_at, caller, is_urgent=urgent)
+        return await self._deliveries.reschedule(key, caller.tenant, moved or deliver_at, moved_from)
+
+    async def retry(self, key: HistoryKey, caller: Caller, statuses: Sequence[Status], *, urgent: bool = False) -> int:
+        """Queue the entries with one of these statuses again; return how many.
+
+        Raises Conflict QUIET_HOURS, Forbidden URGENT_NOT_ALLOWED, and what `Deliveries.retry` raises.
+        """
+        moved, moved_from = self._preparation.moved(None, caller, is_urgent=urgent)
+        if moved and moved_from:
+            raise Conflict("QUIET_HOURS", f"These are quiet hours; nothing is sent again before {moved:%FT%TZ}.")
+        return await self._deliveries.retry(key, caller.tenant, statuses)
+
+    async def quota(self, tenant: str, sender: Id, role: str | None = None) -> QuotaState:
+        """How much of its quota a sender has used. `role`: of a sender that the directory does not know; without one,
+        the quota that held for the sender's last delivery.
+        """
+        (user,) = await self._directory.lookup(tenant, [sender])
+        known = (user.role if user else None) or role
+        quota = self._quotas.of_role(known)
+        if known and quota is None:
+            return NO_QUOTA
+        return await self._quotas.read(tenant, sender, quota)
+
+
+def _waits(order: Order, caller: Caller) -> bool:
+    """Whether the preparation reads the store. Then all of a batch are prepared at the same time."""
+    return not caller.is_admin or any(not isinstance(one, Recipient) for one in order.addressees)

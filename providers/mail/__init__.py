@@ -1,0 +1,41 @@
+"""E-mail over SMTP (RFC 5321): the server, messages with a text and an HTML part, templates in files.
+
+Guarantees: a line break in an address, a subject or a header is refused, so a caller cannot add headers. Texts and
+subjects in any language arrive letter for letter. A message is transferred once: it is repeated, on another
+connection, only if the server certainly does not have it.
+
+Neighbours: `core.directory` mails codes, `couriers/email` delivers messages, `cli` opens both. No Redis here.
+"""
+
+from core.errors import Invalid
+from providers.mail.errors import MailDeferred, MailError, MailRefused, MailUnavailable, MailUnclear, Phase
+from providers.mail.html import PLACE, html_of, html_of_marked
+from providers.mail.link_codes import LinkCodeMailer
+from providers.mail.mailer import Mailer
+from providers.mail.message import MailFile, MailMessage, checked_address, sender_address
+from providers.mail.server import Encryption, MailServer
+from providers.mail.template import LOCALES, Templates, beginning_of
+
+__all__ = [
+    "LOCALES",
+    "PLACE",
+    "Encryption",
+    "Invalid",
+    "LinkCodeMailer",
+    "MailDeferred",
+    "MailError",
+    "MailFile",
+    "MailMessage",
+    "MailRefused",
+    "MailServer",
+    "MailUnavailable",
+    "MailUnclear",
+    "Mailer",
+    "Phase",
+    "Templates",
+    "beginning_of",
+    "checked_address",
+    "html_of",
+    "html_of_marked",
+    "sender_address",
+]

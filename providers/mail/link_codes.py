@@ -1,0 +1,45 @@
+"""Mails the codes that link a contact to a person (`core.directory.linking`)."""
+
+from datetime import timedelta
+from typing import Protocol
+
+from core.directory.linking import NotMailed
+from core.model.people import User
+from providers.mail.errors import MailError, MailUnclear
+from providers.mail.message import MailMessage
+from providers.mail.template import Templates
+
+_CHANNEL_TITLES = {"telegram": "Telegram", "telegram-bot": "Telegram", "vk": "VK", "sms": "SMS"}
+"""As people know them; a channel of another system has its own name."""
+
+
+class Sender(Protocol):
+    """Transfers a mail: `providers.mail.Mailer`."""
+
+    async def send(self, message: MailMessage) -> object: ...
+
+
+class LinkCodeMailer:
+    """Mails a code in the person's language, by the template `link-code`."""
+
+    def __init__(self, mailer: Sender, templates: Templates | None = None) -> None:
+        self._mailer = mailer
+        self._templates = templates or Templates()
+
+    async def send_code(self, to: User, channel: str, code: str, lifetime: timedelta) -> None:
+        """Mail the code. A mail that may have arrived counts as sent: its reader can use the code.
+
+        Raises NotMailed MAIL_REFUSED or MAIL_UNAVAILABLE.
+        """
+        minutes = str(-(-lifetime // timedelta(minutes=1)))
+        title = _CHANNEL_TITLES.get(channel, channel)
+        message = self._templates.message(
+            "link-code", to.locale, to.email or "", code=code, minutes=minutes, channel=title
+        )
+        try:
+            await self._mailer.send(message)
+        except MailUnclear:
+            return
+        except MailError as fault:
+            refusal = "MAIL_REFUSED" if fault.code == "MAIL_REFUSED" else "MAIL_UNAVAILABLE"
+            raise NotMailed(refusal, "The code could not be mailed. Nothing was linked.") from fault

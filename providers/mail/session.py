@@ -1,0 +1,84 @@
+"""One connection to a mail server, signed in."""
+
+import ssl
+from datetime import timedelta
+
+from aiosmtplib import SMTP
+
+from providers.mail.errors import MailError, MailRefused, MailUnavailable, Phase, mail_errors
+from providers.mail.message import EncodedMail
+from providers.mail.server import Encryption, MailServer
+
+_FAREWELL = 1.0
+"""Seconds that a server has to answer QUIT."""
+
+
+class Session:
+    """Transfers one message at a time."""
+
+    def __init__(self, smtp: SMTP) -> None:
+        self._smtp = smtp
+
+    @classmethod
+    async def open(cls, server: MailServer, timeout: timedelta, tls: ssl.SSLContext | None) -> "Session":
+        """Connect, encrypt as the server's settings say, and sign in. Raises MailError."""
+        smtp = SMTP(
+            hostname=server.host,
+            port=server.port,
+            timeout=timeout.total_seconds(),
+            use_tls=server.encryption is Encryption.TLS,
+            start_tls=False if server.encryption is Encryption.TLS else server.encryption.value,
+            tls_context=tls,
+        )
+        try:
+            with mail_errors(Phase.CONNECT):
+                await smtp.connect()
+                await smtp.ehlo()  # again after STARTTLS (RFC 3207, 4.2)
+            if server.username:
+                with mail_errors(Phase.SIGN_IN):
+                    await smtp.login(server.username, server.password)
+        except BaseException:
+            smtp.close()
+            raise
+        return cls(smtp)
+
+    @property
+    def is_open(self) -> bool:
+        return self._smtp.is_connected
+
+    async def transfer(self, mail: EncodedMail) -> None:
+        """Transfer a message. Raises MailError."""
+        with mail_errors(Phase.SENDER):
+            await self._smtp.mail(mail.sender, options=self._options(mail), encoding="utf-8")
+        with mail_errors(Phase.RECIPIENT):
+            await self._smtp.rcpt(mail.recipient, encoding="utf-8")
+        if not self.is_open:
+            raise MailUnavailable(Phase.RECIPIENT, 0, "the connection ended before DATA")
+        with mail_errors(Phase.CONTENT):
+            await self._smtp.data(mail.content)
+
+    def _options(self, mail: EncodedMail) -> list[str]:
+        if not mail.needs_utf8:
+            return []
+        if not self._smtp.supports_extension("smtputf8"):
+            raise MailRefused(Phase.RECIPIENT, 0, "the server does not accept addresses in other letters (SMTPUTF8)")
+        return ["SMTPUTF8", "BODY=8BITMIME"]
+
+    async def reset(self) -> None:
+        """End the transfer of a refused message. The connection is closed if the server does not agree."""
+        try:
+            with mail_errors(Phase.SENDER):
+                await self._smtp.rset()
+        except MailError:
+            self.close()
+
+    async def quit(self) -> None:
+        """Say goodbye and close, whether or not the server answers."""
+        try:
+            with mail_errors(Phase.CONNECT):
+                await self._smtp.quit(timeout=_FAREWELL)
+        except MailError:
+            self.close()
+
+    def close(self) -> None:
+        self._smtp.close()

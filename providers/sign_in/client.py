@@ -1,0 +1,83 @@
+"""Calls the token address of a service. What is sent and read is oauthlib's; aiohttp carries it."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout
+from oauthlib.oauth2 import OAuth2Error, WebApplicationClient
+from oauthlib.oauth2.rfc6749.errors import InvalidGrantError
+
+from core.errors import AdaError
+from providers.sign_in.services import Service
+
+_LARGEST = 64 * 1024
+_HEADERS = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
+_ERROR = re.compile(r"[a-z_]{1,50}")
+
+
+class ServiceUnavailable(AdaError):
+    """The service did not answer as a token address does. Trying again may help."""
+
+
+class GrantRefused(AdaError):
+    """The code or the refresh token is not valid (any more): the user has to sign in again."""
+
+
+async def fetch_token(service: Service, body: str) -> Mapping[str, Any]:
+    """The token that the service returns for a prepared request. Raises GrantRefused, ServiceUnavailable."""
+    client = WebApplicationClient(service.client_id)
+    text = await _post(service, body)
+    try:
+        token: Mapping[str, Any] = client.parse_request_body_response(text)
+    except InvalidGrantError:
+        raise GrantRefused("the service refuses the grant") from None
+    except OAuth2Error as fault:
+        raise ServiceUnavailable(f"the token address answered {error_of(fault)}") from None
+    except (Warning, ValueError, TypeError, OverflowError) as fault:
+        raise ServiceUnavailable(f"the answer of the token address is no token: {type(fault).__name__}") from None
+    return token
+
+
+def error_of(fault: Exception) -> str:
+    """The code of an error of OAuth 2, which may come from a service or a browser; never any other text of theirs."""
+    code = str(getattr(fault, "error", ""))
+    return code if _ERROR.fullmatch(code) else "an unknown error"
+
+
+async def _post(service: Service, body: str) -> str:
+    """A JSON object, as text. Raises ServiceUnavailable for everything else. A redirect is not followed: what is sent
+    is secret.
+    """
+    timeout = ClientTimeout(total=service.timeout_seconds)
+    try:
+        async with (
+            ClientSession(timeout=timeout) as session,
+            session.post(service.token_url, data=body, headers=_HEADERS, allow_redirects=False) as response,
+        ):
+            if response.status >= 500 or response.status == 429 or 300 <= response.status < 400:
+                raise ServiceUnavailable(f"the token address answered {response.status}")
+            text = await _read(response)
+    except (TimeoutError, ClientError, OSError, ValueError) as fault:
+        raise ServiceUnavailable(f"the token address cannot be reached: {type(fault).__name__}") from None
+    if not _is_object(text):
+        raise ServiceUnavailable(f"the token address answered {response.status} without a JSON object")
+    return text
+
+
+async def _read(response: ClientResponse) -> str:
+    """The whole answer. Raises ServiceUnavailable if it is too large."""
+    received = bytearray()
+    async for chunk in response.content.iter_any():
+        received += chunk
+        if len(received) > _LARGEST:
+            raise ServiceUnavailable("the answer of the token address is too large")
+    return received.decode(errors="replace")
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False

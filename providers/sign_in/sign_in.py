@@ -1,0 +1,185 @@
+"""A sign-in from the address that a person opens to the callback of the service."""
+
+import logging
+import secrets
+from collections.abc import Mapping
+from datetime import timedelta
+from hashlib import sha256
+from typing import TypeVar
+from urllib.parse import parse_qs
+
+import msgspec
+from oauthlib.oauth2 import OAuth2Error, WebApplicationClient
+
+from core.errors import Invalid, Refused
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from providers.sign_in.client import GrantRefused, ServiceUnavailable, error_of, fetch_token
+from providers.sign_in.services import Service, find_service
+from providers.sign_in.tokens import KeyLost, Tokens
+from providers.sign_in.vault import Undecryptable, Vault
+
+log = logging.getLogger(__name__)
+
+LIFETIME = timedelta(minutes=10)
+"""How long a user has from the address to the confirmation, and from there to the callback."""
+
+PAGE, CALLBACK = "/v1/sign-in/link/", "/v1/sign-in/callback"
+
+
+class SignedIn(msgspec.Struct, frozen=True):
+    """Who has signed in where."""
+
+    tenant: str
+    service: str
+    user: str
+
+
+class Invitation(msgspec.Struct, frozen=True):
+    """What the page shows before the person goes to the service. `person`: the name of the user."""
+
+    signed_in: SignedIn
+    person: str = ""
+
+
+class _Begun(msgspec.Struct, frozen=True):
+    """A sign-in that waits for its callback. `verifier`: the secret of PKCE, which only this installation knows.
+    `browser`: the digest of the secret of the browser that has begun it.
+    """
+
+    signed_in: SignedIn
+    verifier: str
+    browser: str
+
+
+_Value = TypeVar("_Value", Invitation, _Begun)
+
+
+class SignIn:
+    """One per process. `public_url`: the address under which a browser reaches this API."""
+
+    def __init__(
+        self, store: Store, vault: Vault, tokens: Tokens, services: Mapping[str, Service], public_url: str
+    ) -> None:
+        self._store = store
+        self._vault = vault
+        self._services = services
+        self._url = public_url.rstrip("/")
+        self.tokens = tokens
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether browsers reach this API by https."""
+        return self._url.startswith("https:")
+
+    async def begin(
+        self, tenant: str, service: str, user: str, person: str = "", lifetime: timedelta = LIFETIME
+    ) -> str:
+        """The address that the user opens; what it begins can be confirmed once. Raises Invalid SERVICE_UNKNOWN."""
+        find_service(self._services, service)
+        link = secrets.token_urlsafe(32)
+        invitation = Invitation(SignedIn(tenant, service, user), person)
+        await self._store_step("link", link, invitation, lifetime)
+        return f"{self._url}{PAGE}{link}"
+
+    async def find(self, link: str) -> Invitation:
+        """Whom the last part of an address that `begin` has returned signs in, and where. Raises Invalid
+        SIGN_IN_UNKNOWN.
+        """
+        return self._decoded(await self._store.command("GET", _link_key(link)), Invitation)
+
+    async def confirm(self, link: str, browser: str) -> str:
+        """The address of the service to which the browser goes. Raises Invalid SIGN_IN_UNKNOWN, SERVICE_UNKNOWN."""
+        signed_in = self._decoded(await self._store.command("GETDEL", _link_key(link)), Invitation).signed_in
+        service, state = find_service(self._services, signed_in.service), secrets.token_urlsafe(32)
+        client = WebApplicationClient(service.client_id)
+        verifier = client.create_code_verifier(64)
+        await self._store_step("state", state, _Begun(signed_in, verifier, _digest(browser)), LIFETIME)
+        address: str = client.prepare_request_uri(
+            service.authorize_url,
+            redirect_uri=self._url + CALLBACK,
+            scope=list(service.scopes) or None,
+            state=state,
+            code_challenge=client.create_code_challenge(verifier, "S256"),
+            code_challenge_method="S256",
+        )
+        return address
+
+    async def is_signed_in(self, tenant: str, service: str, user: str) -> bool:
+        """Whether tokens are stored, which the service has not refused when they were refreshed. Raises Invalid
+        SERVICE_UNKNOWN.
+        """
+        find_service(self._services, service)
+        return await self.tokens.exist(tenant, service, user)
+
+    async def finish(self, query: str, browser: str) -> SignedIn:
+        """Take the callback's query string, and store the user's tokens.
+
+        Raises Invalid SIGN_IN_UNKNOWN (a wrong, used or old `state`), SIGN_IN_OTHER_BROWSER (it stays valid for the
+        browser that began it), SIGN_IN_REFUSED; Refused SIGN_IN_FAILED, after one line in the log: the user has to
+        begin again.
+        """
+        state = _state_of(query)
+        begun = self._decoded(await self._store.command("GET", _state_key(state)), _Begun)
+        if not secrets.compare_digest(begun.browser, _digest(browser)):
+            raise Invalid("SIGN_IN_OTHER_BROWSER", "This sign-in was begun in another browser.", "state")
+        if not await self._store.command("DEL", _state_key(state)):
+            raise _unknown()
+        try:
+            token = await self._fetch(begun, query, state)
+            await self.tokens.write(begun.signed_in.tenant, begun.signed_in.service, begun.signed_in.user, token)
+        except (OAuth2Error, GrantRefused) as refusal:
+            detail = f"The service did not sign in: {error_of(refusal)}."
+            raise Invalid("SIGN_IN_REFUSED", detail, "code") from None
+        except (ServiceUnavailable, KeyLost) as fault:
+            log.warning("a sign-in to %s has failed: %s", begun.signed_in.service, fault)
+            raise Refused("SIGN_IN_FAILED", "The sign-in has failed at the service. Try again later.") from None
+        return begun.signed_in
+
+    async def _fetch(self, begun: _Begun, query: str, state: str) -> Mapping[str, object]:
+        """Exchange the code of the callback for tokens."""
+        service = find_service(self._services, begun.signed_in.service)
+        client = WebApplicationClient(service.client_id)
+        code = client.parse_request_uri_response(f"https://callback?{query}", state=state)["code"]
+        secret = {"client_secret": service.client_secret} if service.client_secret else {}
+        body = client.prepare_request_body(
+            code=code,
+            redirect_uri=self._url + CALLBACK,
+            code_verifier=begun.verifier,
+            include_client_id=True,
+            **secret,
+        )
+        return await fetch_token(service, body)
+
+    async def _store_step(self, step: str, secret: str, value: Invitation | _Begun, lifetime: timedelta) -> None:
+        """Only a digest of the secret is stored."""
+        encrypted = self._vault.encrypt(msgspec.json.encode(value).decode())
+        words = (value.signed_in.tenant, value.signed_in.user, step, _digest(secret), encrypted)
+        await self._store.run("begin_sign_in", 0, *words, lifetime // timedelta(milliseconds=1))
+
+    def _decoded(self, stored: str | None, kind: type[_Value]) -> _Value:
+        """Raises Invalid SIGN_IN_UNKNOWN."""
+        try:
+            return msgspec.json.decode(self._vault.decrypt(stored or ""), type=kind)
+        except (Undecryptable, msgspec.MsgspecError):
+            raise _unknown() from None
+
+
+def _unknown() -> Invalid:
+    return Invalid("SIGN_IN_UNKNOWN", "This sign-in is not known here, was used before, or took too long.", "state")
+
+
+def _state_of(query: str) -> str:
+    return parse_qs(query).get("state", [""])[0]
+
+
+def _link_key(link: str) -> str:
+    return KEYS["sign_in_link"].at(0, _digest(link))
+
+
+def _state_key(state: str) -> str:
+    return KEYS["sign_in_state"].at(0, _digest(state))
+
+
+def _digest(secret: str) -> str:
+    return sha256(secret.encode(errors="replace")).hexdigest()

@@ -1,0 +1,203 @@
+"""The tokens of users: encrypted in Redis, refreshed by one process at a time (U-01, U-21).
+
+Whatever is written after a call of the service replaces only what was read before it: a sign-out, or a new sign-in,
+that happens during a refresh stays.
+"""
+
+import asyncio
+import math
+import secrets
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+from oauthlib.oauth2 import WebApplicationClient
+
+from core.errors import AdaError, SetupError
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from providers.sign_in.client import GrantRefused, ServiceUnavailable, fetch_token
+from providers.sign_in.services import Service, find_service
+from providers.sign_in.stored import keys_in_use, people_with_tokens, tokens_key
+from providers.sign_in.vault import Undecryptable, Vault
+
+_EARLY = 60.0
+"""Seconds before its end at which a token is refreshed."""
+
+_LOCK_MS = 70_000
+"""Longer than the longest call of a service."""
+
+_AGAIN = 0.1
+_DEFAULT_LIFETIME = 3600
+_LONGEST_LIFETIME = 10 * 366 * 86_400
+_REPLACED, _FOREIGN = 1, -1
+
+
+class SignInExpired(AdaError):
+    """The user has not signed in, or has to sign in again."""
+
+
+class KeyLost(SetupError):
+    """Tokens were encrypted with a key that this process does not have."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the sign-ins of users were encrypted with a key that is not here: give back the file sign_in/secret_key of"
+            " ADA_DATA, or set ADA_SECRET_KEY to the lost key. If it is lost for good: ./ada sign-in reset --yes"
+        )
+
+
+class StoredTokens(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`expires_at`: Unix seconds of the end of the access token."""
+
+    access: str
+    refresh: str = ""
+    expires_at: float = 0.0
+
+    @classmethod
+    def of(cls, token: Mapping[str, Any], old: "StoredTokens | None" = None) -> "StoredTokens":
+        """From a service's answer, which may leave out a refresh token that stays the same. Raises ServiceUnavailable
+        if it is none.
+        """
+        access, refresh = token.get("access_token"), token.get("refresh_token") or (old.refresh if old else "")
+        if not (isinstance(access, str) and access and isinstance(refresh, str)):
+            raise ServiceUnavailable("the token address sent no access token")
+        return cls(access, refresh, time.time() + _lifetime(token.get("expires_in")))
+
+
+class _Place(NamedTuple):
+    """Whose tokens for which service."""
+
+    tenant: str
+    service: str
+    user: str
+
+    @property
+    def key(self) -> str:
+        return tokens_key(self.tenant, self.user)
+
+
+class _Read(NamedTuple):
+    """`stored`: the tokens as they are stored."""
+
+    tokens: StoredTokens
+    stored: str
+
+    @property
+    def is_valid(self) -> bool:
+        return self.tokens.expires_at - time.time() > _EARLY
+
+
+class Tokens:
+    """One per process. `services`: by name."""
+
+    def __init__(self, store: Store, vault: Vault, services: Mapping[str, Service]) -> None:
+        self._store = store
+        self._vault = vault
+        self._services = services
+
+    async def access_token(self, tenant: str, service: str, user: str) -> str:
+        """A token that is valid for at least a minute. Raises SignInExpired; ServiceUnavailable if it had to be
+        refreshed and the service does not answer; KeyLost; Invalid SERVICE_UNKNOWN.
+        """
+        place = _Place(tenant, service, user)
+        found = await self._read(place)
+        return (found if found.is_valid else await self._refreshed(place)).tokens.access
+
+    async def write(self, tenant: str, service: str, user: str, token: Mapping[str, Any]) -> None:
+        """Store what the service has returned at the sign-in. Raises ServiceUnavailable, KeyLost."""
+        await self._replace(_Place(tenant, service, user), "", self._encrypted(StoredTokens.of(token)))
+
+    async def exist(self, tenant: str, service: str, user: str) -> bool:
+        """Whether there are tokens of a user."""
+        return bool(await self._store.command("HEXISTS", tokens_key(tenant, user), service))
+
+    async def check_keys(self) -> None:
+        """Raises KeyLost if tokens were encrypted with a key that this process does not have."""
+        if await keys_in_use(self._store) - set(self._vault.fingerprints):
+            raise KeyLost
+
+    async def rotate(self) -> int:
+        """Encrypt all tokens with the first key, after which the other keys are not needed. Returns how many.
+
+        Raises KeyLost, Undecryptable.
+        """
+        await self.check_keys()
+        count = 0
+        async for tenant, user in people_with_tokens(self._store):
+            for service, stored in (await self._store.command("HGETALL", tokens_key(tenant, user))).items():
+                again = self._vault.encrypt(self._vault.decrypt(stored))
+                count += await self._replace(_Place(tenant, service, user), stored, again)
+        if others := self._vault.fingerprints[1:]:
+            await self._store.command("SREM", KEYS["sign_in_keys"].at(0), *others)
+        return count
+
+    async def _refreshed(self, place: _Place) -> _Read:
+        """The tokens after a refresh by this process, or by another one that is faster."""
+        service = find_service(self._services, place.service)
+        lock, owner = KEYS["sign_in_refresh"].at(0, f"{place.key}:{place.service}"), secrets.token_hex(8)
+        while not await self._store.command("SET", lock, owner, "NX", "PX", _LOCK_MS):  # noqa: ASYNC110 - it is in Redis
+            await asyncio.sleep(_AGAIN)
+        try:
+            found = await self._read(place)
+            return found if found.is_valid else await self._refresh(place, service, found)
+        finally:
+            if await self._store.command("GET", lock) == owner:
+                await self._store.command("DEL", lock)
+
+    async def _refresh(self, place: _Place, service: Service, old: _Read) -> _Read:
+        try:
+            tokens = StoredTokens.of(await _fetch_refreshed(service, old.tokens), old.tokens)
+        except GrantRefused as refusal:
+            if await self._replace(place, old.stored, ""):
+                raise SignInExpired(str(refusal)) from None
+            return await self._read(place)
+        if await self._replace(place, old.stored, encrypted := self._encrypted(tokens)):
+            return _Read(tokens, encrypted)
+        return await self._read(place)
+
+    async def _replace(self, place: _Place, expected: str, encrypted: str) -> bool:
+        """Returns False if the tokens are not the expected ones any more. Raises KeyLost."""
+        words = (place.tenant, place.user, place.service, expected, encrypted)
+        replaced = await self._store.run("replace_tokens", 0, *words, *self._vault.fingerprints)
+        if replaced == _FOREIGN:
+            raise KeyLost
+        return bool(replaced == _REPLACED)
+
+    async def _read(self, place: _Place) -> _Read:
+        """Raises SignInExpired, KeyLost."""
+        stored = await self._store.command("HGET", place.key, place.service)
+        if stored is None:
+            raise SignInExpired("the user has not signed in")
+        try:
+            return _Read(msgspec.json.decode(self._vault.decrypt(stored), type=StoredTokens), stored)
+        except (Undecryptable, msgspec.MsgspecError):
+            await self.check_keys()
+            raise SignInExpired("the tokens cannot be read") from None
+
+    def _encrypted(self, tokens: StoredTokens) -> str:
+        return self._vault.encrypt(msgspec.json.encode(tokens).decode())
+
+
+async def _fetch_refreshed(service: Service, old: StoredTokens) -> Mapping[str, Any]:
+    """Raises GrantRefused, ServiceUnavailable."""
+    if not old.refresh:
+        raise GrantRefused("the sign-in has expired")
+    client = WebApplicationClient(service.client_id)
+    secret = {"client_secret": service.client_secret} if service.client_secret else {}
+    body = client.prepare_refresh_body(refresh_token=old.refresh, client_id=service.client_id, **secret)
+    return await fetch_token(service, body)
+
+
+def _lifetime(expires_in: object) -> float:
+    """Seconds. Services may leave it out, or write it as text. Raises ServiceUnavailable for what makes no sense."""
+    if expires_in is None:
+        return _DEFAULT_LIFETIME
+    try:
+        seconds = math.nan if isinstance(expires_in, bool) else float(str(expires_in))
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= _LONGEST_LIFETIME:
+        raise ServiceUnavailable("the token address sent a lifetime that makes no sense")
+    return seconds

@@ -1,0 +1,93 @@
+"""The audit finds every entry of the directory that another contradicts (I19 to I21)."""
+
+import pytest
+
+from core.directory import Directory
+from core.model.people import Group, Supergroup, User
+from tests.core.audit.damages import Scene
+from tests.support.servers import Server
+from tests.support.stack import TENANT, Stack
+
+D = "directory:{0}:"
+
+# The invariant that reports it, and the damage.
+DAMAGES = [
+    ("I19", ["HDEL", D + "users:university", "1"]),
+    ("I19", ["HSET", D + "users:university", "1", "no JSON"]),
+    ("I19", ["ZREM", D + "userids:university", "1"]),
+    ("I19", ["ZADD", D + "userids:university", "0", "9"]),
+    ("I19", ["HDEL", D + "emails:university", "a@example.org"]),
+    ("I19", ["HSET", D + "emails:university", "a@example.org", "2"]),
+    ("I19", ["HSET", D + "emails:university", "b@example.org", "2"]),
+    ("I19", ["HSET", D + "emails:university", "b@example.org", "9"]),
+    ("I19", ["HDEL", D + "contacts:university", "sms:+79991112233"]),
+    ("I19", ["HSET", D + "contacts:university", "sms:+79991112233", "2"]),
+    ("I19", ["HSET", D + "contacts:university", "vk:1", "2"]),
+    ("I19", ["ZREM", D + "role:university:staff", "1"]),
+    ("I19", ["ZADD", D + "role:university:admin", "0", "1"]),
+    ("I19", ["ZADD", D + "role:university:staff", "0", "2"]),
+    ("I20", ["ZREM", D + "groupids:university", "A"]),
+    ("I20", ["ZADD", D + "groupids:university", "0", "Z"]),
+    ("I20", ["ZREM", D + "supergroupids:university", "S"]),
+    ("I20", ["ZADD", D + "supergroupids:university", "0", "Z"]),
+    ("I20", ["ZREM", D + "members:university:A", "1"]),
+    ("I20", ["ZADD", D + "members:university:A", "0", "2"]),
+    ("I20", ["ZADD", D + "members:university:A", "0", "9"]),
+    ("I20", ["ZREM", D + "memberships:university:1", "A"]),
+    ("I20", ["ZADD", D + "memberships:university:2", "0", "A"]),
+    ("I20", ["ZREM", D + "parts:university:S", "A"]),
+    ("I20", ["ZADD", D + "parts:university:S", "0", "Z"]),
+    ("I20", ["ZREM", D + "wholes:university:A", "S"]),
+    ("I20", ["ZADD", D + "wholes:university:B", "0", "S"]),
+    ("I20", ["HDEL", D + "supergroups:university", "S"]),
+    ("I20", ["ZREM", D + "owned:university:1", "supergroup:S"]),
+    ("I20", ["ZADD", D + "owned:university:2", "0", "group:A"]),
+    ("I20", ["ZREM", D + "owners:university:group:A", "1"]),
+    ("I20", ["ZADD", D + "owners:university:group:B", "0", "1"]),
+    ("I21", ["ZREM", D + "owned:university:1", "group:A"]),
+]
+
+
+@pytest.fixture
+async def damaged(server: Server) -> Scene:
+    """Person 1 is staff, in group A, and owns A and the supergroup S of A; person 2 and group B have nothing."""
+    stack = await Stack.open(server)
+    directory = Directory(stack.store)
+    user = User(1, email="a@example.org", role="staff", contacts={"sms": ["+79991112233"]})
+    for one in (user, User(2)):
+        await directory.create_user(TENANT, one)
+        await directory.create_user("other", one)
+    await directory.create_group(TENANT, Group("A"), [1])
+    await directory.create_group(TENANT, Group("B"))
+    await directory.create_supergroup(TENANT, Supergroup("S", groups=["A"]))
+    await directory.own(TENANT, 1, "group", "A")
+    await directory.own(TENANT, 1, "supergroup", "S")
+    return Scene(stack)
+
+
+async def test_a_violation_says_whether_an_entry_is_absent_or_another(damaged: Scene) -> None:
+    await damaged.stack.redis.hdel(D + "emails:university", "a@example.org")
+    await damaged.stack.redis.hset(D + "contacts:university", "sms:+79991112233", "2")
+    found = {violation.found for violation in await damaged.violations()}
+    assert {"a@example.org is absent", "sms:+79991112233 is another"} <= found
+    await damaged.stack.close()
+
+
+@pytest.mark.row("K-44")
+async def test_every_damage_of_the_directory_is_found(damaged: Scene) -> None:
+    redis = damaged.stack.redis
+    keys = {key: await redis.dump(key) or b"" for key in damaged.stack.server.all_keys()}
+    for rule, command in DAMAGES:
+        assert await damaged.violations() == []
+        await damaged.damage(command)
+        found = await damaged.violations()
+        assert rule in {one.rule for one in found}, (command, found)
+        assert all(one.key and one.found and one.wanted and one.why for one in found)
+        await restore(damaged, keys)
+    await damaged.stack.close()
+
+
+async def restore(damaged: Scene, keys: dict[str, bytes]) -> None:
+    await damaged.stack.redis.flushdb()
+    for key, content in keys.items():
+        await damaged.stack.redis.restore(key, 0, content)

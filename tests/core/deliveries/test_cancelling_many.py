@@ -1,0 +1,55 @@
+"""Cancelling all deliveries with one property: in few calls, and a repeat completes what a fault has cut off."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
+from core.errors import StoreUnavailable
+from core.redis.store import Argument, Store
+from tests.support.delivery_progress import statuses
+from tests.support.stack import HOUR, TENANT, Stack, order, people, person
+
+
+class FailsOnce(Store):
+    """The second page of cancellations fails."""
+
+    pages = 0
+
+    async def run_each(self, name: str, calls: Iterable[tuple[int, Sequence[Argument]]]) -> list[Any]:
+        self.pages += name == "cancel_scheduled"
+        replies = await super().run_each(name, list(calls)[: None if self.pages != 2 else 0])
+        return replies if self.pages != 2 else [StoreUnavailable("gone")]
+
+
+async def fill(stack: Stack, count: int) -> None:
+    """Scheduled deliveries with the tag exam."""
+    at = stack.now() + HOUR
+    orders = [order(person(number), deliver_at=at, tags=("exam",)) for number in range(count)]
+    await stack.deliveries.enqueue_many([(one, None) for one in orders])
+
+
+@pytest.mark.row("D-42")
+async def test_many_deliveries_are_cancelled_in_few_calls(stack: Stack) -> None:
+    await fill(stack, 600)
+    released = (await stack.deliver(*people(2), tags=("exam",))).key
+    calls_before = (await stack.redis.info("commandstats")).get("cmdstat_fcall", {"calls": 0})["calls"]
+    assert await stack.deliveries.cancel_by(TENANT, "tag", "exam") == 601
+    calls = (await stack.redis.info("commandstats"))["cmdstat_fcall"]["calls"] - calls_before
+    assert calls < 30
+    assert set(statuses(await stack.finished(released)).values()) == {"cancelled"}
+
+
+@pytest.mark.row("D-42")
+async def test_a_repeat_after_a_fault_cancels_the_rest_and_counts_only_that(stack: Stack) -> None:
+    await fill(stack, 600)
+    store = await FailsOnce.open(stack.server.url)
+    deliveries = Deliveries(store, Channels(store))
+    with pytest.raises(StoreUnavailable):
+        await deliveries.cancel_by(TENANT, "tag", "exam")
+    unfinished = await stack.redis.zcard(f"deliveries:{{0}}:live:{TENANT}")
+    assert 0 < unfinished < 600
+    assert await deliveries.cancel_by(TENANT, "tag", "exam") == unfinished
+    await store.close()

@@ -1,0 +1,58 @@
+"""A process that puts, or takes and settles, until it is killed. It prints a line for each task it takes.
+
+python -m tests.core.queue.process put URL
+python -m tests.core.queue.process take URL ACCOUNT
+"""
+
+import asyncio
+import sys
+from datetime import timedelta
+
+from cli.processes.supervisor import announce
+from core.queue import NewTask, Queue
+from core.redis.store import Store
+
+TUBE = "t"
+PAGE = 20
+LEASE, FLOOR = timedelta(seconds=30), timedelta(seconds=1)
+THROTTLE = timedelta(seconds=1)
+PAUSE = 0.005
+
+
+def print_line(*words: object) -> None:
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
+
+
+async def put(queue: Queue) -> None:
+    """Put single tasks and pages of tasks as fast as possible."""
+    while True:
+        await queue.put(TUBE, "")
+        await queue.put_many(TUBE, [NewTask("")] * PAGE)
+
+
+async def take(queue: Queue, account: str) -> None:
+    """Print `taken MS BODY`. A task with the body `throttle` throttles the account: print `throttled MS`, its end."""
+    while True:
+        claim = await queue.claim(
+            TUBE, queue.ids.client, shard=0, limit=5, lease=LEASE, max_sleep=FLOOR, account=account
+        )
+        for task in claim.tasks:
+            print_line("taken", task.claimed, task.body)
+            if task.body == "throttle":
+                await queue.throttle(TUBE, f"account:{account}", THROTTLE)
+                throttles = await queue.throttles(TUBE, 0, [f"account:{account}"])
+                print_line("throttled", *throttles.values())
+            await queue.settle(task)
+        await asyncio.sleep(PAUSE)
+
+
+async def run(verb: str, url: str, *account: str) -> None:
+    store = await Store.open(url)
+    queue = Queue(store)
+    announce(client=queue.ids.client)
+    await (put(queue) if verb == "put" else take(queue, *account))
+
+
+if __name__ == "__main__":
+    asyncio.run(run(*sys.argv[1:]))

@@ -1,0 +1,153 @@
+"""What operators see and do with `./ada queue …`."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+
+from core.queue import Tube, Tubes
+from core.redis.server_checks import sign_layout
+from tests.support.paths import ROOT
+from tests.support.servers import Server
+from tests.support.stack import HOUR, Stack
+
+Completed = subprocess.CompletedProcess[str]
+
+
+class CommandLine:
+    """Runs `./ada queue` on the stack's server."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.stack = stack
+
+    async def __call__(self, *words: str) -> Completed:
+        return await asyncio.to_thread(run_ada, self.stack.server, *words)
+
+    async def json(self, *words: str) -> list[dict[str, object]]:
+        """Return the JSON lines that a successful command printed."""
+        done = await self(*words, "--json")
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def run_ada(server: Server, *words: str) -> Completed:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("ADA_")}
+    return subprocess.run(
+        [sys.executable, "-m", "cli", "queue", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env=own | {"PYTHONPATH": str(ROOT), "ADA_REDIS_URL": server.url},
+    )
+
+
+@pytest.fixture
+async def ada(stack: Stack) -> CommandLine:
+    await sign_layout(stack.store)
+    return CommandLine(stack)
+
+
+@pytest.mark.row("K-35")
+async def test_stats_show_counts_by_state_and_tube(ada: CommandLine) -> None:
+    await ada.stack.queue.put("reports", "", lane="l")
+    await ada.stack.queue.put("reports", "", lane="l")
+    (stats,) = await ada.json("stats")
+    assert stats["tubes"]["reports"]["states"]["locked"] == 1  # type: ignore[index]
+    text = (await ada("stats", "reports")).stdout
+    assert "reports" in text
+    assert "locked" in text
+    assert "reports" not in (await ada("stats", "other")).stdout
+
+
+@pytest.mark.row("K-11")
+async def test_list_and_peek_show_tasks(ada: CommandLine) -> None:
+    first = await ada.stack.queue.put("t", "body", user="u", lane="l", tags=["exam"])
+    second = await ada.stack.queue.put("t", "", user="v", lane="l")
+    assert [task["id"] for task in await ada.json("list", "--user", "u")] == [first]
+    assert {str(task["id"]) for task in await ada.json("list", "--tube", "t")} == {first, second}
+    assert (await ada("list", "--state", "locked", "--tag", "exam")).stdout == ""
+    assert f"{second}  locked behind {first}" in (await ada("list", "--lane", "l")).stdout
+    assert "exam" in (await ada("peek", first)).stdout
+    assert (await ada("peek", "0.none")).returncode == 1
+
+
+async def test_json_of_a_task_has_exactly_the_fields_that_it_has(ada: CommandLine) -> None:
+    """A priority of 0 is shown; fields that were not given are absent."""
+    task_id = await ada.stack.queue.put("t", "body", priority=0, tags=["b", "a"])
+    (task,) = await ada.json("peek", task_id)
+    assert isinstance(task.pop("order"), int)
+    assert task == {
+        "id": task_id,
+        "state": "ready",
+        "tube": "t",
+        "tenant": "default",
+        "tags": ["b", "a"],
+        "priority": 0,
+        "body": "body",
+    }
+
+
+@pytest.mark.row("K-35")
+async def test_json_of_stats_has_exactly_the_counters_that_are_not_zero(ada: CommandLine) -> None:
+    await ada.stack.queue.put("t", "")
+    await ada.stack.finish_all()
+    (stats,) = await ada.json("stats")
+    assert stats == {
+        "due": 0,
+        "taken": 0,
+        "buried": 0,
+        "finished": 0,
+        "overdue_ms": 0,
+        "tubes": {
+            "t": {
+                "put": 1,
+                "claimed": 1,
+                "done": 1,
+                "live": 0,
+                "states": {"waiting": 0, "ready": 0, "locked": 0, "taken": 0, "buried": 0},
+                "lag_ms": 0.0,
+                "oldest_ms": 0,
+            }
+        },
+    }
+
+
+@pytest.mark.row("K-34")
+async def test_bury_kick_and_cancel_by_id(ada: CommandLine) -> None:
+    one = await ada.stack.queue.put("t", "")
+    assert "buried" in (await ada("bury", one)).stdout
+    assert await ada.json("kick", one) == [{"kicked": 1}]
+    assert (await ada("kick", one)).returncode == 1
+    assert await ada.json("cancel", one) == [{"cancelled": 1, "flagged": 0}]
+
+
+@pytest.mark.row("K-34")
+async def test_kick_some_of_a_tube_cancel_by_user_and_purge(ada: CommandLine) -> None:
+    stack = ada.stack
+    await Tubes(stack.store).create(Tube("t", keep=timedelta(minutes=30)))
+    for _ in range(3):
+        await stack.queue.bury(await stack.queue.put("t", "", user="u"))
+    assert await ada.json("kick", "--tube", "t", "--count", "2") == [{"kicked": 2}]
+    assert await ada.json("cancel", "--user", "u") == [{"cancelled": 3, "flagged": 0}]
+    assert (await ada("cancel", "--user", "u")).returncode == 1
+    assert await ada.json("purge", "--tube", "other") == [{"purged": 0}]
+    assert await ada.json("purge") == [{"purged": 3}]
+
+
+@pytest.mark.parametrize("words", [["kick"], ["cancel"], ["cancel", "--tube", "t"], ["kick", "0.1", "--tube", "t"]])
+async def test_a_command_that_selects_no_task_is_wrong_usage(ada: CommandLine, words: list[str]) -> None:
+    assert (await ada(*words)).returncode == 2
+
+
+@pytest.mark.row("K-35")
+async def test_stats_warn_if_no_worker_takes_due_tasks(ada: CommandLine) -> None:
+    await ada.stack.queue.put("t", "", due=ada.stack.now() + timedelta(milliseconds=10))
+    await ada.stack.redis.zadd("queue:{0}:due", {"order:1:unknown": 1})
+    assert "no worker has taken due tasks" in (await ada("stats")).stdout
+    await ada.stack.redis.zrem("queue:{0}:due", "order:1:unknown")
+    ada.stack.advance_clock(HOUR)
+    await ada.stack.tick()

@@ -1,0 +1,95 @@
+"""The pipeline over a connection that breaks or stays silent: order, repetition, the silence timeout."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from core.redis.connection import ServerAddress
+from core.redis.pipeline import Pipeline
+from tests.support.servers import Server
+from tests.support.waiting import until
+from tests.system.crash.cuttable_link import CuttableLink
+
+SILENCE = 0.5
+CLIENT_ID = ("CLIENT", "ID")
+SLOW = ("BLPOP", "never pushed", 0.2)
+"""A command whose reply takes 200 ms; the next ones on the connection wait for it."""
+
+
+LARGE_PUSH = ("EVAL", "return redis.call('RPUSH', KEYS[1], ARGV[1])", 1, "list")
+PADDING = "x" * 2**18
+
+
+@pytest.fixture
+async def link(server: Server) -> AsyncIterator[CuttableLink]:
+    """A link to the server, which a test can block and cut."""
+    opened = CuttableLink(server.place.port)
+    await opened.start()
+    yield opened
+    await opened.stop()
+
+
+@pytest.fixture
+async def pipeline(server: Server, link: CuttableLink) -> AsyncIterator[Pipeline]:
+    """A pipeline through the link; it is connected."""
+    opened = Pipeline(ServerAddress.parse(server.url_through(link.port)), silence=SILENCE)
+    await opened.call("PING")
+    yield opened
+    await opened.close()
+
+
+async def test_commands_keep_their_order_over_a_reconnect(
+    pipeline: Pipeline, link: CuttableLink, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Those that were in flight are written again before those that were called while there was no connection."""
+    link.block_requests()
+    calls = [pipeline.call("RPUSH", "list", n) for n in range(20)]
+    await until(lambda: link.blocked)
+    link.redirect(1)  # nothing listens there
+    await until(lambda: "redis unreachable" in caplog.text)
+    calls += [pipeline.call("RPUSH", "list", n) for n in range(20, 40)]
+    link.redirect(server.place.port)
+    assert await asyncio.gather(*calls) == list(range(1, 41))
+    assert await pipeline.call("LRANGE", "list", 0, -1) == [str(n) for n in range(40)]
+    await pipeline.call("DEL", "list")
+
+
+async def test_commands_keep_their_order_if_the_connection_breaks_while_some_could_not_be_written(
+    pipeline: Pipeline, link: CuttableLink
+) -> None:
+    """15 MB of commands fill the buffers of the connection: some are in flight, the others wait."""
+    link.block_requests()
+    calls = [pipeline.call(*LARGE_PUSH, n, PADDING) for n in range(60)]
+    await until(lambda: link.blocked)
+    link.cut()
+    assert await asyncio.gather(*calls) == list(range(1, 61))
+    assert await pipeline.call("LRANGE", "list", 0, -1) == [str(n) for n in range(60)]
+    await pipeline.call("DEL", "list")
+
+
+async def test_a_connection_that_stays_silent_is_replaced_and_its_commands_are_repeated(
+    pipeline: Pipeline, link: CuttableLink, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = await pipeline.call(*CLIENT_ID)
+    link.block_replies()
+    second = pipeline.call(*CLIENT_ID)
+    await until(lambda: f"silent for {SILENCE} s" in caplog.text)
+    assert not second.done()
+    link.release()
+    assert await asyncio.wait_for(second, 20) != first
+
+
+async def test_a_connection_on_which_replies_keep_coming_is_kept(pipeline: Pipeline) -> None:
+    """All replies together take longer than the silence that is allowed."""
+    first = await pipeline.call(*CLIENT_ID)
+    await asyncio.gather(*(pipeline.call(*SLOW) for _ in range(6)))
+    assert await pipeline.call(*CLIENT_ID) == first
+
+
+async def test_an_idle_connection_is_kept(pipeline: Pipeline) -> None:
+    first = await pipeline.call(*CLIENT_ID)
+    end = time.monotonic() + 3 * SILENCE
+    await until(lambda: time.monotonic() > end)
+    assert await pipeline.call(*CLIENT_ID) == first

@@ -1,0 +1,53 @@
+"""A number that a person writes is the press of a button that the last message showed with this number."""
+
+from typing import Any
+
+import pytest
+
+from core.deliveries.choices import Choices
+from core.model.content import Button
+from core.queue import QueueClient
+from core.updates.events import TUBE, Events, decode
+from tests.support.stack import Stack
+
+NUMBER = "+79990000001"
+SMS = {"id": "7", "channel": "sms", "kind": "text", "user_id": NUMBER, "chat_id": NUMBER, "message_id": 3}
+
+
+@pytest.fixture
+async def events(stack: Stack) -> Events:
+    choices = Choices(stack.store)
+    await choices.remember("sms", [NUMBER], [Button("Сегодня", "today"), Button("Меню")])
+    events = Events(QueueClient(stack.store), "default", choices)
+    await events.open()
+    return events
+
+
+async def put(stack: Stack, events: Events, text: str, **more: Any) -> dict[str, Any]:
+    """The event that is in the queue after this one was put."""
+    await events.put("gateway", {**SMS, "event_text": text, **more})
+    (body,) = await stack.finish_all(TUBE)
+    return dict(decode(body))
+
+
+@pytest.mark.row("C-91")
+async def test_a_number_is_the_press_of_its_button_and_names_no_message_to_edit(stack: Stack, events: Events) -> None:
+    found = await put(stack, events, " 1. ")
+    assert (found["kind"], found["callback_data"], found["event_text"]) == ("callback", "today", " 1. ")
+    assert "message_id" not in found
+
+
+@pytest.mark.row("C-91")
+async def test_the_number_of_a_reply_button_is_its_text(stack: Stack, events: Events) -> None:
+    found = await put(stack, events, "2")
+    assert (found["kind"], found["event_text"], found["message_id"]) == ("text", "Меню", 3)
+    assert "callback_data" not in found
+
+
+@pytest.mark.row("C-91")
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [("3", {}), ("1 пара", {}), ("1", {"chat_id": "+79990000002"}), ("1", {"channel": "vk"}), ("", {})],
+)
+async def test_everything_else_is_what_it_was(stack: Stack, events: Events, text: str, more: dict[str, Any]) -> None:
+    assert await put(stack, events, text, **more) == {**SMS, "event_text": text, "source": "gateway", **more}

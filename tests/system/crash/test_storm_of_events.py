@@ -1,0 +1,133 @@
+"""Hundreds of people write several lines each; the provider answers late, processes are killed. Each person gets the
+answers to all lines, whole and in order (I19).
+
+A run of two messages waits for the first one, often longer than a worker waits with it: then it is parked. A later
+line must not be answered in between. The seed is in the name of each test; one that failed stays in the list.
+"""
+
+import asyncio
+import random
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from core.queue import QueueClient
+from core.updates.events import Events
+from tests.support.stack import TENANT
+from tests.support.waiting import until
+from tests.system.crash.installation import VK, Installation
+from tests.system.crash.process import AdaProcess
+
+LINES = ("a", "b", "c")
+MESSAGES = ("1", "2")
+EXPECTED = [f"{line}{message}" for line in LINES for message in MESSAGES]
+ACTIONS = [f"    - {{type: send, text: '{{event_text}}{message}', chain: completed}}" for message in MESSAGES]
+
+LATEST = 0.1
+"""Seconds by which the line to the provider delays a request or a reply at most. A courier sends one by one, so a
+message waits for seconds behind those to other people."""
+
+WITHIN = 240.0
+
+
+class Storm:
+    """Two processes of the scenarios and two couriers behind a slow line; each may be killed and is replaced."""
+
+    def __init__(self, installation: Installation, folder: Path, people: int, seed: int) -> None:
+        self._installation = installation
+        self._folder = folder
+        self._people = [VK.address(number) for number in range(1, people + 1)]
+        self._random = random.Random(seed)
+        self._running: list[tuple[str, AdaProcess]] = []
+        (folder / "scenarios").mkdir(parents=True)
+        (folder / "triggers.yaml").write_text('text: {"*": s.main}')
+        (folder / "scenarios" / "s.yaml").write_text("\n".join(["main:", "  actions:", *ACTIONS]))
+
+    async def start(self) -> None:
+        _, self._provider = await self._installation.link_to(VK, lambda: self._random.uniform(0, LATEST))
+        for kind in ("scenarios", "courier") * 2:
+            self._start(kind)
+        for _, process in self._running:
+            await process.ready()
+
+    def _start(self, kind: str) -> None:
+        if kind == "courier":
+            process = self._installation.start("courier", VK.name, **self._provider)
+        else:
+            own = {"ADA_SCENARIOS": str(self._folder), "ADA_BOT_TENANT": TENANT, "ADA_BOT_TOKEN": ""}
+            process = self._installation.start("scenarios", **own)
+        self._running.append((kind, process))
+
+    async def write(self) -> None:
+        """Everybody writes all lines, each person one after the other."""
+        events = Events(QueueClient(self._installation.core.store), TENANT)
+        await asyncio.gather(*(self._write(events, person) for person in self._people))
+
+    async def _write(self, events: Events, person: str) -> None:
+        for line in LINES:
+            event = {"id": f"{person}-{line}", "channel": "vk", "user_id": person, "chat_id": person}
+            await events.put("test", {**event, "event_text": line})
+
+    async def rage(self, kills: int) -> None:
+        """Kills processes, each after some more messages have arrived; another one takes the place at once."""
+        for _ in range(kills):
+            wanted = self.arrived + self._random.randint(1, len(self._people))
+            await until(lambda: self.arrived >= wanted or self.is_over, within=WITHIN)  # noqa: B023 - awaited at once
+            kind, process = self._running.pop(self._random.randrange(len(self._running)))
+            process.kill()
+            self._start(kind)
+
+    @property
+    def arrived(self) -> int:
+        return len(self._installation.state.inbox("vk"))
+
+    @property
+    def is_over(self) -> bool:
+        return self.arrived >= len(self._people) * len(EXPECTED)
+
+    def answers(self) -> dict[str, list[str]]:
+        """Person → what has arrived, in order."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for message in self._installation.state.inbox("vk"):
+            found[message.address].append(message.text)
+        return found
+
+    async def is_quiet(self) -> bool:
+        """Whether no task is left."""
+        states = await self._installation.core.store.command("HGETALL", "queue:{0}:states")
+        return not any(int(number) for number in states.values())
+
+    async def assert_in_order(self) -> None:
+        """Every answer has arrived, once and in order, and nothing is left."""
+        await until(lambda: self.is_over, within=WITHIN, every=0.05)
+        await until(self.is_quiet, within=WITHIN, every=0.05)
+        mixed = {person: texts for person, texts in self.answers().items() if texts != EXPECTED}
+        assert mixed == {}
+        assert len(self.answers()) == len(self._people)
+        await self._installation.audit()
+
+
+async def storm(installation: Installation, folder: Path, people: int, kills: int, seed: int) -> None:
+    one = Storm(installation, folder, people, seed)
+    await one.start()
+    await asyncio.gather(one.write(), one.rage(kills))
+    await one.assert_in_order()
+
+
+@pytest.mark.row("C-36", "C-37", "K-12")
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("people", "kills", "seed"), [(20, 0, 1), (40, 6, 1)])
+async def test_people_get_the_answers_to_all_lines_in_order(
+    installation: Installation, tmp_path: Path, people: int, kills: int, seed: int
+) -> None:
+    await storm(installation, tmp_path / "bot", people, kills, seed)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_four_hundred_people_get_their_answers_in_order_while_processes_are_killed(
+    installation: Installation, tmp_path: Path, seed: int
+) -> None:
+    await storm(installation, tmp_path / "bot", people=400, kills=30, seed=seed)

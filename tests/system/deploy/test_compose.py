@@ -1,0 +1,139 @@
+"""The containers: the compose file is valid, secure and agrees with the code; the image contains what it needs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cli.processes import embedded_valkey
+from cli.settings.secrets import BOT, BOT_CHANNELS, READERS, may_receive
+from cli.settings.settings import Settings, channels, courier_module, section_prefix, setting_names
+from tests.support.paths import ROOT
+
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+ADA_SERVICES = [name for name in SERVICES if name != "valkey"]
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+
+
+@pytest.mark.parametrize(("mistake", "code"), [("", 0), ("imagee: ada", 1)])
+def test_the_file_follows_the_compose_specification(tmp_path: Path, mistake: str, code: int) -> None:
+    text = (ROOT / "docker-compose.yml").read_text().replace("command: [serve]", f"command: [serve]\n    {mistake}")
+    (tmp_path / "docker-compose.yml").write_text(text)
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", "docker-compose.yml"]
+    done = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == code, done.stdout
+
+
+@pytest.mark.parametrize("channel", ["telegram", "vk", "sms", "telegram-bot", "email"])
+def test_every_channel_has_its_own_service(channel: str) -> None:
+    assert SERVICES[channel]["command"] == ["courier", channel]
+    assert channel in channels()
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_service_has_a_health_check_restarts_and_has_no_privileges(name: str) -> None:
+    service = SERVICES[name]
+    assert service["healthcheck"]["test"][0] in ("CMD", "CMD-SHELL")
+    assert service["restart"] == "unless-stopped"
+    assert service["cap_drop"] == ["ALL"]
+    assert service["volumes"]
+
+
+@pytest.mark.parametrize("name", ADA_SERVICES)
+def test_ada_waits_for_a_healthy_store_which_has_no_external_network(name: str) -> None:
+    assert SERVICES[name]["depends_on"] == {"valkey": {"condition": "service_healthy", "required": False}}
+    assert SERVICES[name]["networks"] == ["store", "outside"], "a Redis of one's own is outside"
+    assert SERVICES["valkey"]["networks"] == ["store"]
+    assert COMPOSE["networks"]["store"] == {"internal": True}
+
+
+def channel_of(service: str) -> str:
+    """The channel whose settings a courier or a bot reads; "" if there is none."""
+    return service if service in channels() else BOT_CHANNELS.get(service.replace("bot-", BOT), "")
+
+
+@pytest.mark.parametrize("bot", ["telegram", "vk", "sms"])
+def test_every_bot_has_its_own_service(bot: str) -> None:
+    assert SERVICES[f"bot-{bot}"]["command"] == ["bot", bot]
+
+
+@pytest.mark.parametrize("name", ["scenarios", "jobs"])
+def test_scenarios_and_jobs_have_a_service(name: str) -> None:
+    assert (SERVICES[name]["command"], SERVICES[name]["profiles"]) == ([name], [name])
+
+
+@pytest.mark.parametrize("name", ADA_SERVICES)
+def test_every_setting_of_a_service_exists_in_the_code(name: str) -> None:
+    known = setting_names(Settings, "ADA_")
+    if channel := channel_of(name):
+        known += setting_names(courier_module(channel).Settings, section_prefix(channel))
+    assert {one.removesuffix("_FILE") for one in SERVICES[name]["environment"]} <= set(known)
+
+
+@pytest.mark.parametrize("name", ADA_SERVICES)
+def test_secrets_come_from_files_and_every_file_is_a_declared_secret(name: str) -> None:
+    environment = SERVICES[name]["environment"]
+    channel = channel_of(name)
+    declared = [Settings] + ([courier_module(channel).Settings] if channel else [])
+    for kind, prefix in zip(declared, ["ADA_", section_prefix(channel)], strict=False):
+        hidden = {f"{prefix}{field.name.upper()}" for field in kind.__dataclass_fields__.values() if not field.repr}
+        assert not hidden & set(environment)
+    files = {Path(value).name for one, value in environment.items() if one.endswith("_FILE")}
+    assert files == set(SERVICES[name]["secrets"])
+    assert files <= set(COMPOSE["secrets"])
+
+
+@pytest.mark.parametrize("name", ADA_SERVICES)
+def test_every_service_gets_the_secrets_that_it_receives_beside_the_supervisor_and_all_other_settings(
+    name: str,
+) -> None:
+    """`./ada up` decides by the same table (cli/settings/secrets.py) which process gets which secret."""
+    process = name.replace("bot-", BOT) if name.startswith("bot-") else name
+    receives = {secret for secret in READERS if may_receive(process, secret)}
+    given = {one.removesuffix("_FILE") for one in SERVICES[name]["environment"]}
+    assert receives == given & set(READERS)
+    assert SERVICES[name]["env_file"] == [{"path": ".env", "required": False}]
+
+
+@pytest.mark.parametrize("name", ["scenarios", "telegram", "telegram-bot", "vk", "email"])
+def test_speech_that_the_scenarios_make_is_there_for_the_couriers_that_send_it(name: str) -> None:
+    assert "speech:/data/speech" in SERVICES[name]["volumes"]
+    assert "/data/speech" in DOCKERFILE, "a new volume gets its owner from the image"
+
+
+def test_the_store_has_the_settings_of_the_embedded_server() -> None:
+    args = SERVICES["valkey"]["command"]
+    given = {name.removeprefix("--"): value for name, value in zip(args[::2], args[1::2], strict=True)}
+    wanted = {name: value.strip('"') for name, value in embedded_valkey.SETTINGS.items() if name != "bind"}
+    assert wanted.items() <= given.items() | {"appendfsync": "no"}.items()
+    assert given["appendfsync"] == "always"  # no process calls fsync beside it
+
+
+def test_all_used_volumes_are_declared() -> None:
+    mounts = {mount for service in SERVICES.values() for mount in service["volumes"]}
+    used = {mount.split(":")[0] for mount in mounts if not mount.startswith(".")}
+    assert used == set(COMPOSE["volumes"])
+
+
+def test_the_image_has_an_ordinary_user_the_locked_libraries_and_every_package() -> None:
+    assert re.search(r"^USER ada$", DOCKERFILE, re.MULTILINE)
+    assert "--require-hashes -r /requirements.lock" in DOCKERFILE
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name != "tests"}
+    copied = set(re.findall(r"^COPY (\w+) \1$", DOCKERFILE, re.MULTILINE))
+    assert packages | {"lua"} <= copied
+    allowed = set(re.findall(r"^!(\w+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE))
+    assert copied <= allowed
+
+
+def test_the_guide_creates_every_secret_and_names_every_profile() -> None:
+    guide = (ROOT / "docs" / "deployment.md").read_text()
+    created = guide[guide.index("touch ") : guide.index("password=$(")]
+    assert set(re.findall(r"secrets/(\w+)", created)) == set(COMPOSE["secrets"])
+    profiles = {profile for service in SERVICES.values() for profile in service.get("profiles", [])}
+    table = "\n".join(line.split("|")[1] for line in guide.splitlines() if line.startswith("| `"))
+    assert set(re.findall(r"`([\w-]+)`", table)) == profiles

@@ -1,0 +1,105 @@
+"""The compose file as Compose reads it, and each of its services started outside containers beside the sandbox."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cli.processes.embedded_valkey import free_port
+from cli.settings.secrets import READERS
+from examples import JOB_HUNTER, SCHOOL_BOT
+from providers.sign_in.vault import new_key
+from tests.support.paths import ROOT
+from tests.support.servers import Server
+from tests.system.crash.process import AdaProcess
+from tests.system.deploy.test_compose import ADA_SERVICES, COMPOSE
+
+CHANNEL_SECRETS = ("ADA_TELEGRAM_API_HASH", "ADA_TELEGRAM_BOT_TOKEN", "ADA_VK_TOKEN", "ADA_SMS_PASSWORD")
+
+
+def resolved(directory: Path, **variables: str) -> dict[str, Any]:
+    """The file with the profiles and variables of an environment. The parser asks only for Podman's version."""
+    podman = directory / "podman"
+    podman.write_text("#!/bin/sh\necho podman version 5.0.0\n")
+    podman.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-m", "podman_compose", "-f", str(ROOT / "docker-compose.yml"), "config"],
+        env={"PATH": f"{directory}:{os.environ['PATH']}", "HOME": str(directory), **variables},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = yaml.safe_load(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("profiles", "services"),
+    [
+        ("valkey,sms", {"valkey", "serve", "sms"}),
+        ("vk,bot-vk", {"serve", "vk", "bot-vk"}),
+        ("valkey,scenarios,jobs", {"valkey", "serve", "scenarios", "jobs"}),
+    ],
+)
+def test_profiles_choose_the_services_and_the_store_may_be_ones_own(
+    tmp_path: Path, profiles: str, services: set[str]
+) -> None:
+    assert set(resolved(tmp_path, COMPOSE_PROFILES=profiles)["services"]) == services
+
+
+def test_the_address_on_the_host_is_a_variable(tmp_path: Path) -> None:
+    assert resolved(tmp_path)["services"]["serve"]["ports"] == ["127.0.0.1:8080:8080"]
+    assert resolved(tmp_path, ADA_PUBLISH="80")["services"]["serve"]["ports"] == ["80:8080"]
+
+
+@pytest.mark.timeout(300)
+async def test_every_service_starts_with_its_command_its_settings_and_its_secrets(
+    own_server: Server, tmp_path: Path
+) -> None:
+    services = resolved(tmp_path, COMPOSE_PROFILES=",".join(profiles()))["services"]
+    sandbox = await start_sandbox(tmp_path)
+    settings, secrets = split(sandbox["environment"], own_server.url)
+    for name in COMPOSE["secrets"]:
+        (tmp_path / name).write_text(secrets.get(name, ""))
+    started = [start(services[name], settings, tmp_path / name) for name in ADA_SERVICES]
+    ready = await asyncio.gather(*(process.ready() for process in started))
+    assert len(ready) == len(ADA_SERVICES) == 11
+
+
+def profiles() -> set[str]:
+    return {profile for service in COMPOSE["services"].values() for profile in service.get("profiles", [])}
+
+
+async def start_sandbox(directory: Path) -> Mapping[str, Any]:
+    arguments = ("sandbox", "--json", "--inbound", f"http://127.0.0.1:{free_port()}")
+    return await AdaProcess(arguments, {"ADA_DATA": str(directory / "sandbox")}, directory / "sandbox.log").ready()
+
+
+def split(environment: Mapping[str, str], redis_url: str) -> tuple[dict[str, str], dict[str, str]]:
+    """What an operator writes into .env, and into the files in secrets/ by their names."""
+    own = {"ADA_REDIS_URL": redis_url, "ADA_API_KEY": "ada_compose", "ADA_SECRET_KEY": new_key()}
+    found = {**environment, **own}
+    hidden = {name for name in found if name in (*READERS, *CHANNEL_SECRETS)}
+    secrets = {name.removeprefix("ADA_").lower(): found[name] for name in hidden}
+    folders = {"ADA_SCENARIOS": str(SCHOOL_BOT), "ADA_JOBS": str(JOB_HUNTER), "ADA_SMS_MOST_PARTS": "8"}
+    return {name: text for name, text in found.items() if name not in hidden} | folders, secrets
+
+
+def start(service: Mapping[str, Any], settings: Mapping[str, str], directory: Path) -> AdaProcess:
+    """The service's command with /run/secrets and /data in folders of the test. Compose reads .env as we do here."""
+    directory = directory.with_name(f"service-{directory.name}")
+    directory.mkdir()
+    assert service["env_file"] == [{"path": ".env", "required": False}]
+    environment = {
+        name: text.replace("/run/secrets", str(directory.parent)) for name, text in service["environment"].items()
+    }
+    addresses = {"ADA_HTTP": f"127.0.0.1:{free_port()}", "ADA_DATA": str(directory)}
+    (directory / "environment.json").write_text(json.dumps({**settings, **environment, **addresses}))
+    return AdaProcess(tuple(service["command"]), {**settings, **environment, **addresses}, directory / "log")

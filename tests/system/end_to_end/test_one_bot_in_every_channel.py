@@ -1,0 +1,154 @@
+"""One bot, written once, serves Telegram, VK, SMS and a channel of one's own: all processes of Ada, and the sandbox."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.sandbox import Sandbox
+from tests.couriers.file_server import PICTURE
+from tests.support.servers import Server
+from tests.support.waiting import until
+from tests.system.crash.api_client import KEY, ApiClient
+from tests.system.crash.installation import Installation
+from tests.system.end_to_end.campus import free_port
+from tests.system.end_to_end.chat import Chat, Phone
+
+pytestmark = pytest.mark.timeout(240)
+
+TELEGRAM_USER, VK_USER, NUMBER = 100_001, "200001", "+79990100001"
+SECRET = "inbound"
+PROCESSES = (
+    ("serve",), ("scenarios",), ("bot", "telegram"), ("bot", "vk"),
+    ("courier", "telegram-bot"), ("courier", "vk"), ("courier", "sms"), ("courier", "echo"),
+)  # fmt: skip
+TRIGGERS = 'text: {exact: {"меню": days.ask, "завтра": days.tomorrow}}\n'
+DAYS = """\
+ask:
+  actions:
+    - {type: send, text: "<b>Какой день?</b>", inline: [[{"Сегодня": today}, {"Завтра": tomorrow}]]}
+today:
+  actions:
+    - {type: send, text: "Сегодня пар нет"}
+tomorrow:
+  actions:
+    - {type: send, text: "Завтра: <i>физика</i>"}
+    - {type: send, text: "Расписание", attachment: schedule.png, callback_edit: false, chain: completed}
+"""
+
+
+@pytest.fixture
+async def installation(own_server: Server, tmp_path: Path) -> AsyncIterator[Installation]:
+    sandbox = Sandbox(tmp_path / "sandbox")
+    await sandbox.start()
+    opened = await Installation.open(own_server, sandbox, tmp_path)
+    yield opened
+    await opened.close()
+    await sandbox.stop()
+
+
+def write_bot(folder: Path) -> Path:
+    (folder / "scenarios").mkdir(parents=True)
+    (folder / "triggers.yaml").write_text(TRIGGERS, encoding="utf-8")
+    (folder / "scenarios" / "days.yaml").write_text(DAYS, encoding="utf-8")
+    (folder / "schedule.png").write_bytes(PICTURE)
+    return folder
+
+
+async def start(installation: Installation, bot: Path) -> str:
+    """Start all processes; returns the address of the API."""
+    address = f"127.0.0.1:{free_port()}"
+    settings = {
+        "ADA_HTTP": address,
+        "ADA_API_KEY": KEY,
+        "ADA_SCENARIOS": str(bot),
+        "ADA_VK_LONG_POLL": "1",
+        "ADA_INBOUND_SMS_SECRET": SECRET,
+    }
+    started = [installation.start(*arguments, **settings) for arguments in PROCESSES]
+    await asyncio.gather(*(process.ready() for process in started))
+    return f"http://{address}"
+
+
+async def find(installation: Installation, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """Wait for a message in the VK chat, as the person sees it."""
+    vk = installation.sandbox.vk.people
+
+    def found() -> dict[str, Any] | None:
+        shown = [vk.shown(VK_USER, one.reference) for one in installation.state.inbox("vk", VK_USER)]
+        return next((one for one in shown if one and wanted(one)), None)
+
+    message = await until(found, within=60)
+    assert message
+    return dict(message)
+
+
+@pytest.mark.row("C-91")
+async def test_the_same_scenario_serves_telegram_vk_sms_and_the_web(installation: Installation, tmp_path: Path) -> None:
+    api = await start(installation, write_bot(tmp_path / "bot"))
+    await asyncio.gather(
+        talk_in_telegram(installation),
+        talk_in_vk(installation),
+        talk_by_sms(installation, f"{api}/v1/inbound/sms?secret={SECRET}&from=%p&to=%P&text=%b&time=%t&id=%I"),
+        talk_on_the_web(installation.client_at(api), tmp_path / "data" / "couriers" / "echo" / "echo.jsonl"),
+    )
+
+
+async def talk_in_telegram(installation: Installation) -> None:
+    chat = Chat(installation.sandbox, TELEGRAM_USER)
+    chat.write("меню")
+    await chat.reads("Какой день?")
+    await chat.press("Завтра")
+    await chat.reads("Расписание")
+    assert (chat.count("Какой день?"), chat.count("Завтра: физика")) == (0, 1), "the message was edited"
+
+
+async def talk_in_vk(installation: Installation) -> None:
+    vk = installation.sandbox.vk.people
+    vk.write(VK_USER, "меню")
+    question = await find(installation, lambda one: one["text"] == "Какой день?")
+    vk.press(VK_USER, question["number"], "Завтра")
+    schedule = await find(installation, lambda one: one["text"] == "Расписание")
+    assert [(file["type"], file["name"]) for file in schedule["files"]] == [("photo", "schedule.png")]
+    edited = await find(installation, lambda one: one["number"] == question["number"])
+    assert (edited["text"], edited["edited"]) == ("Завтра: физика", True)
+    await until(lambda: vk.answers(VK_USER), within=60)  # the button no longer shows that it waits
+
+
+async def talk_by_sms(installation: Installation, inbound: str) -> None:
+    phone = Phone(installation.sandbox, NUMBER, inbound)
+    await phone.write("меню")
+    assert await phone.reads("Какой день?") == "Какой день?\n1. Сегодня\n2. Завтра"
+    await phone.write("2")
+    await phone.reads("Расписание")
+    texts = [one.text for one in installation.state.inbox("sms", NUMBER)]
+    assert texts[1:] == ["Завтра: физика", "Расписание"]
+    await until(lambda: photo_is_recorded(installation), within=60)
+
+
+async def talk_on_the_web(api: ApiClient, page: Path) -> None:
+    """A site posts what its visitor writes, and shows what its courier writes to a file."""
+
+    def shown() -> list[str]:
+        return [json.loads(line)["text"] for line in page.read_text(encoding="utf-8").splitlines()]
+
+    for text, answers in (("меню", 1), ("завтра", 3)):
+        event = {"channel": "echo", "user_id": "visitor-1", "event_text": text}
+        status, _ = await api.request("POST", "/v1/updates", event)
+        assert status == 202
+        await until(lambda count=answers: len(shown()) == count, within=60)  # type: ignore[misc]  # mypy infers no default
+    assert shown() == ["Какой день?", "Завтра: физика", "Расписание"]
+
+
+async def photo_is_recorded(installation: Installation) -> bool:
+    """Whether a history says that the photo was not shown by SMS."""
+    deliveries = installation.core.deliveries
+    listed, _ = await deliveries.list("default")
+    for summary in listed:
+        history = await deliveries.read(summary.key, "default")
+        if history.text == "Расписание" and "sms" in history.recipients[0].outcomes:
+            return list(history.recipients[0].outcomes["sms"].not_shown) == ["photo"]
+    return False

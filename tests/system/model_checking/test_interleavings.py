@@ -1,0 +1,87 @@
+"""All orders of several scripts on one task or one delivery, from every state it can be in.
+
+A script is one atomic step of the server, so whatever workers, producers and operators do at the same time is some
+order of scripts. After each step the audit is clean, the lane moves, the task is in one place and a stale token changed
+nothing; and from every state reached a plain worker completes all work.
+
+`./ada test` tries two scripts in every order (one on Debian's Redis and in half of the variants); `./ada prove
+interleavings` tries three (two).
+"""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.support.servers import Server
+from tests.system.model_checking import delivery_operations
+from tests.system.model_checking.deliveries import Deliveries
+from tests.system.model_checking.delivery_operations import DeliveryVariant
+from tests.system.model_checking.explore import Explorer
+from tests.system.model_checking.many_shards import ManyShards
+from tests.system.model_checking.task_operations import STARTS, TubeVariant, start_operations
+from tests.system.model_checking.tasks import Tasks
+
+pytestmark = pytest.mark.timeout(300)
+
+TUBE_VARIANTS = {
+    "a lane that keeps its place": TubeVariant(),
+    "a lane that parks, of two tenants": TubeVariant(parks=True, tenants=True),
+    "no lane": TubeVariant(lane=""),
+    "a lane, with expiry and ends that are kept": TubeVariant(expires=True, keeps=True),
+}
+TWO_STEPS = (TUBE_VARIANTS["a lane that keeps its place"], TUBE_VARIANTS["a lane that parks, of two tenants"])
+"""Explored two steps deep in the short form; the others one step."""
+
+every_tube_variant = pytest.mark.parametrize("variant", TUBE_VARIANTS.values(), ids=TUBE_VARIANTS)
+
+DELIVERY_VARIANTS = {"free": DeliveryVariant(), "a lane, with expiry": DeliveryVariant(lane="x", expires=True)}
+every_delivery_variant = pytest.mark.parametrize("variant", DELIVERY_VARIANTS.values(), ids=DELIVERY_VARIANTS)
+
+
+@pytest.fixture
+async def shards(server: Server) -> AsyncIterator[ManyShards]:
+    opened = await ManyShards.open(server)
+    yield opened
+    await opened.close()
+
+
+async def explored(shards: ManyShards, variant: TubeVariant, depth: int) -> Explorer:
+    explorer = Explorer(shards, Tasks(variant))
+    starts = await explorer.follow(STARTS, start_operations(variant), variant.options())
+    await explorer.explore(list(starts.values()), depth)
+    return explorer
+
+
+async def explored_delivery(shards: ManyShards, variant: DeliveryVariant, depth: int) -> Explorer:
+    explorer = Explorer(shards, Deliveries(variant))
+    starts = await explorer.follow(delivery_operations.STARTS, delivery_operations.start_operations(variant), {})
+    await explorer.explore(list(starts.values()), depth)
+    return explorer
+
+
+@pytest.mark.row("K-12", "K-15", "K-17", "K-30")
+@every_tube_variant
+async def test_no_order_of_scripts_leaves_a_task_stuck(
+    shards: ManyShards, variant: TubeVariant, long_form: bool
+) -> None:
+    depth, least = (3, 10_000) if long_form else (2, 2_000) if variant in TWO_STEPS else (1, 300)
+    assert (await explored(shards, variant, depth)).steps > least, "this many scripts were really tried"
+
+
+@pytest.mark.row("K-12", "K-15", "K-17", "K-30")
+@every_tube_variant
+@pytest.mark.parametrize("server", ["redis"], indirect=True)
+async def test_no_order_of_scripts_leaves_a_task_stuck_on_debians_redis(
+    shards: ManyShards, variant: TubeVariant, long_form: bool
+) -> None:
+    depth, least = (2, 2_000) if long_form else (1, 300)
+    assert (await explored(shards, variant, depth)).steps > least, "this many scripts were really tried"
+
+
+@pytest.mark.row("D-42", "D-40")
+@every_delivery_variant
+async def test_no_order_of_scripts_leaves_a_delivery_stuck(
+    shards: ManyShards, variant: DeliveryVariant, long_form: bool
+) -> None:
+    depth, least = (3, 10_000) if long_form else (2, 1_500) if variant == DELIVERY_VARIANTS["free"] else (1, 200)
+    assert (await explored_delivery(shards, variant, depth)).steps > least, "this many scripts were really tried"

@@ -1,0 +1,123 @@
+"""The mutation run itself: what it changes, and that a break that tests cover is noticed."""
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+from tests.system.mutation.mutants import mutants_of, sample
+from tests.system.mutation.report import Report, Verdict
+from tests.system.mutation.trial import Trials, nearby_tests
+
+_SOURCE = '''
+"""A docstring is 1."""
+LIMIT = 3
+
+
+async def serve(count: int = 0, *, kind: str = "message") -> bool:
+    log.info("limit %s", 5)
+    assert count != 7
+    await task
+    if ready and count < LIMIT:
+        return True
+    return "é" in names if count else done
+
+
+def find(name: str) -> str | None:
+    if name == "é":
+        return "here"
+    if name:
+        return seen[name]
+    return None
+'''
+
+
+def test_each_kind_of_change_is_made_and_nothing_else() -> None:
+    changes = {(mutant.line, mutant.original, mutant.replacement) for mutant in mutants_of(_SOURCE, "file.py")}
+    assert changes == {
+        (3, "3", "4"),
+        (6, "0", "-1"),
+        (6, '"message"', "''"),
+        (9, "await task", "None"),
+        (10, "ready and count < LIMIT", "(ready or count < LIMIT)"),
+        (10, "ready and count < LIMIT", "(not (ready and count < LIMIT))"),
+        (10, "count < LIMIT", "count <= LIMIT"),
+        (11, "True", "False"),
+        (12, '"é" in names', "'é' not in names"),
+        (12, "count", "(not (count))"),
+        (12, '"é" in names if count else done', "None"),
+        (16, 'name == "é"', "name != 'é'"),
+        (18, "name", "(not (name))"),
+        (19, "seen[name]", "None"),
+    }
+
+
+def test_every_mutant_of_the_code_parses_and_a_seed_names_the_same_ones() -> None:
+    for mutant in sample(50, seed=3):
+        source = Path(mutant.file).read_bytes()
+        ast.parse(source[: mutant.start] + mutant.replacement.encode() + source[mutant.end :])
+    assert sample(20, 5, ["jobs"]) == sample(20, 5, ["jobs"]) != sample(20, 6, ["jobs"])
+
+
+@pytest.mark.timeout(600)  # it runs pytest three times
+def test_near_by_tests_notice_a_break_and_pass_without_it(tmp_path: Path) -> None:
+    """The whole way: they are measured; then one line is broken, one is left as it is, and one is run by no test."""
+    file = "core/model/clock.py"
+    broken = next(one for one in mutants_of((ROOT / file).read_text(), file) if one.original == "now is None")
+    same = replace(broken, line=broken.line - 1, end=broken.start, replacement="")
+    unknown = next(mutants_of("x = f(1)\n", "tools/python_versions.py"))
+    trials = Trials("core/model", tmp_path, budget=20, at_once=2)
+    verdicts = {one.mutant: one for one in trials.run([broken, same, unknown])}
+    assert verdicts[broken.name].outcome == "failed"
+    assert verdicts[broken.name].by.startswith("tests/core/model/test_clock.py::")
+    assert verdicts[same.name].outcome == "tests pass"
+    assert verdicts[unknown.name].outcome == "no test runs this line"
+
+
+def test_a_second_run_repeats_only_what_survived(tmp_path: Path) -> None:
+    killed, survived, new = mutants = sample(3, 1, ["jobs"])
+    report = Report(tmp_path, "core", 1, mutants)
+    assert report.undecided() == mutants
+    report.add(Verdict(killed.name, "failed", "tests/a.py::test_b"))
+    report.add(Verdict(survived.name, "tests pass", "7"))
+    again = Report(tmp_path, "core", 1, mutants)
+    assert again.undecided() == [survived, new]
+    again.add(Verdict(survived.name, "did not end", ""))
+    assert Report(tmp_path, "core", 1, mutants).undecided() == [new]
+
+
+def test_the_report_lists_what_is_left(tmp_path: Path) -> None:
+    killed, survived, _ = mutants = sample(3, 1, ["jobs"])
+    report = Report(tmp_path, "core/queue", 4, mutants)
+    report.add(Verdict(killed.name, "failed", "tests/a.py::test_b"))
+    report.add(Verdict(survived.name, "tests pass", "7"))
+    report.write()
+    assert (tmp_path / "core.queue-4.txt").read_text().splitlines() == [
+        "core/queue, seed 4: 1 of 3 killed (33%), 1 not tried",
+        "  1 failed",
+        "  1 tests pass",
+        f"SURVIVED {survived.name} (tests pass: 7)",
+    ]
+
+
+def test_a_verdict_no_longer_counts_when_the_code_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (mutant,) = mutants = sample(1, 1, ["jobs"])
+    Report(tmp_path, "core", 1, mutants).add(Verdict(mutant.name, "failed", ""))
+    moved = replace(mutant, start=mutant.start + 1)
+    assert Report(tmp_path, "core", 1, mutants).undecided() == []
+    assert Report(tmp_path, "core", 1, [moved]).undecided() == [moved]
+
+
+@pytest.mark.parametrize(
+    ("package", "folders"),
+    [
+        ("jobs", ["tests/jobs"]),
+        ("core/queue", ["tests/core/queue"]),
+        ("core", ["tests/core"]),
+    ],
+)
+def test_near_by_are_the_tests_of_the_same_name(package: str, folders: list[str]) -> None:
+    assert set(folders) <= set(nearby_tests(package))
+    assert "tests/cli" not in nearby_tests(package)

@@ -1,0 +1,36 @@
+"""The README, the architecture page and the index of decisions lead to files that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *DOCS.glob("*.md"), *DOCS.glob("decisions/*.md"), *ROOT.glob("examples/*/README.md")]
+NAMING = [ROOT / "README.md", DOCS / "architecture.md", *DOCS.glob("decisions/*.md")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_to_a_file(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
+    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", NAMING, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_path_that_is_named_exists(page: Path) -> None:
+    paths = re.findall(
+        r"(?<![\w/.-])(?:bench|cli|core|couriers|delivery|docs|examples|lua|sandbox|tests)/[\w/.-]*\w", page.read_text()
+    )
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_a_message_is_followed_through_seven_files() -> None:
+    steps = re.findall(r"^\| (\d) \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert steps == list("1234567")
+
+
+def test_every_decision_is_in_the_index() -> None:
+    indexed = re.findall(r"\]\((\d{4}-[^)]+)\)", (DOCS / "decisions" / "README.md").read_text())
+    assert indexed == sorted(path.name for path in (DOCS / "decisions").glob("0*.md"))

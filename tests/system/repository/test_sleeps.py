@@ -1,0 +1,58 @@
+"""No fixed sleeps: a test waits with `until` for what it needs, and shows with `stays` that nothing more happens."""
+
+import re
+
+from tests.support.paths import TESTS
+
+SLEEP = re.compile(r"\bsleep\((?!0\))")
+
+ALLOWED = {
+    # Waiting itself.
+    "support/waiting.py": 2,
+    "support/servers.py": 1,
+    # Random blows and load at random moments, for minutes.
+    "jobs/soak/blows.py": 4,
+    "jobs/soak/people.py": 5,
+    "jobs/soak/soak.py": 2,
+    "soak/nemesis.py": 3,
+    "soak/putter.py": 1,
+    "soak/soak.py": 1,
+    "soak/worker.py": 1,
+    # Load at a pace: puts, calls, flushes of the functions.
+    "audit/test_live.py": 3,
+    "delivery/test_bulk.py": 1,
+    "jobs/test_processes.py": 1,
+    "queue/process.py": 1,
+    # Jobs that block their process or take long: that is what the tests are about.
+    "jobs/harmful.py": 3,
+    "jobs/test_harmful_jobs.py": 1,
+    "jobs/test_losses.py": 2,
+    "queue/test_leases.py": 1,
+    "queue/test_workers.py": 2,  # one blocks the event loop: that is what the test is about
+    "redis/test_store.py": 1,
+    # The time that a provider, a network or a receiver takes.
+    "courier/test_interrupted_parcels.py": 1,
+    "courier/test_throttles.py": 1,
+    "couriers/relay.py": 1,
+    "crash/cuttable_link.py": 1,
+    "history/test_tracker.py": 1,
+    "jobs/service.py": 1,
+    "sign_in/oauth_server.py": 1,
+    "jobs/test_effects.py": 1,
+    "support/delivery_progress.py": 1,
+    "webhooks/test_processes.py": 1,
+    # A client that reads nothing for some time, or sends slowly.
+    "delivery/test_connections.py": 3,
+    # The register of channels is read once a second; so is the clock of a webhook's creation.
+    "bots/telegram/test_status.py": 1,
+    "webhooks/test_event_reader.py": 1,
+}
+"""File → how many sleeps it may have. The groups give the reason."""
+
+
+def test_no_test_waits_for_a_fixed_time() -> None:
+    found = {}
+    for file in TESTS.rglob("*.py"):
+        if count := len(SLEEP.findall(file.read_text())):
+            found[file.relative_to(TESTS).as_posix()] = count
+    assert found == ALLOWED

@@ -1,0 +1,94 @@
+"""`tools.lua_linter` reports what is wrong in a Lua file with its place, and knows the names that a file may use."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.commands import development
+from cli.commands.development import ROOT
+from cli.main import main
+from tools import lua_linter, luacheck
+
+with_luacheck = pytest.mark.skipif(not luacheck.is_installed(), reason=luacheck.MISSING)
+
+
+def lint_file(root: Path, body: str, file: str = "queue/sample.lua") -> bool:
+    path = root / "lua" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(body)
+    return lua_linter.lint(root)
+
+
+@with_luacheck
+def test_each_wrong_name_is_reported_with_its_file_and_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    body = """return function(tube, ids, surplus)
+  local unused = 1
+  local last = Lane.last_of(tube)
+  redis_call('DEL', Key.no_such_key(tube))
+  for _, tube in ipairs(ids) do redis_call('DEL', tube, undefined) end
+  count = 5
+  Lane.front_of = false
+  print(ids)
+  do return last end
+  redis_call('GET', last)
+end
+"""
+    assert not lint_file(tmp_path, body)
+    assert re.findall(r"lua/queue/sample.lua:(\d+):\d+: \((W\d+)\)", capfd.readouterr().out) == [
+        ("1", "W212"),  # unused argument
+        ("2", "W211"),  # unused variable
+        ("3", "W143"),  # no such function of a module
+        ("4", "W143"),  # no such key
+        ("5", "W422"),  # shadows an argument
+        ("5", "W113"),  # undefined
+        ("6", "W111"),  # sets a global
+        ("7", "W122"),  # sets a function of another module
+        ("8", "W113"),  # a global of Lua that is not provided
+        ("10", "W511"),  # unreachable
+    ]
+
+
+@with_luacheck
+def test_what_the_library_provides_is_known(tmp_path: Path) -> None:
+    body = """return function(tube, id)
+  if not Record.read(id) or RANK.sent < now - clock[1] then return redis.log(redis.LOG_WARNING, shard) end
+  Record.holds[id] = false
+  WriteBuffer.gathered.kinds[tube] = true
+  redis_call('SET', Key.task(id), cjson.encode({ cmsgpack.pack(id) }))
+  return { redis_pcall('GET', id), DAY_MS, Due.PAGE }
+end
+"""
+    assert lint_file(tmp_path, body)
+
+
+@with_luacheck
+def test_a_module_may_define_its_own_functions_only(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    body = "function Lane.front_of(tube) return tube end\n\nfunction Task.bury(id) return id end\n"
+    assert not lint_file(tmp_path, body, "shared/lane.lua")
+    assert re.findall(r"lua/shared/lane.lua:\d+", capfd.readouterr().out) == ["lua/shared/lane.lua:3"]
+
+
+def test_without_luacheck_the_linter_fails_and_names_the_package(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "tools.lua_linter"]
+    run = subprocess.run(
+        words, cwd=ROOT, env={**os.environ, "PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stdout) == (1, luacheck.MISSING + "\n")
+
+
+def test_a_check_without_luacheck_names_the_skipped_step_at_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(development, "STEPS", [step for step in development.STEPS if step[0] == "lua"])
+    monkeypatch.setattr(development, "further_pythons", dict)
+    monkeypatch.setattr(development, "suite_passes", lambda *_: True)
+    assert main(["check"]) == 1
+    assert capfd.readouterr().out.splitlines()[-2:] == [
+        f"== lua skipped: {luacheck.MISSING}",
+        "ada: check failed: lua",
+    ]

@@ -1,0 +1,1 @@
+"""Programs that only developers of Ada run: linters, the second run of failed tests, further Pythons."""
