@@ -1,6 +1,7 @@
 """Runs the jobs of users: durable iterations on the queue.
 
-    a task of the tube `jobs.KIND` ─▶ JobWorker ─▶ Job.run(iteration) ─▶ lua/jobs/end_iteration.lua ─▶ the next task
+    a task of the tube `jobs.KIND` ─▶ JobWorker ─▶ Job.run(iteration) ─▶ lua/jobs/functions/end_iteration.lua ─▶ the
+    next task
 
 Guarantee: a job goes on after every crash and deploy where it was; what it has recorded is never done again.
 Neighbours: `core.jobs` below; siblings (`bots`, `scenarios`, `delivery`) are not imported. Guide: docs/jobs.md.

@@ -46,7 +46,7 @@ channel, then `settle` with the token it returned.
 
 def scripts_page() -> str:
     """Every Lua function with its header."""
-    parts = [_MADE.format(source="lua/*/*.lua"), "# Functions\n\n", _FUNCTIONS]
+    parts = [_MADE.format(source="lua/*/functions/*.lua"), "# Functions\n\n", _FUNCTIONS]
     for name in library.names():
         text = (PLACE.parent / "lua" / library.file_of(name)).read_text()
         header = [line.removeprefix("-- ") for line in takewhile(lambda line: line.startswith("--"), text.splitlines())]

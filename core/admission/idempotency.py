@@ -1,6 +1,6 @@
 """Stores the response to a write for its repeats (Idempotency-Key).
 
-Deliveries do not use it: `lua/delivery/enqueue.lua` stores their result in the same step as the delivery.
+Deliveries do not use it: `lua/delivery/functions/enqueue.lua` stores their result in the same step as the delivery.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Quotas: how many deliveries a sender may send, by its role (D-09, D-10).
 
-`lua/delivery/enqueue.lua` checks and counts in the same step as it stores the delivery, so racing senders never exceed
-a quota; here are the rules and the state.
+`lua/delivery/functions/enqueue.lua` checks and counts in the same step as it stores the delivery, so racing senders
+never exceed a quota; here are the rules and the state.
 """
 
 from collections.abc import Mapping

@@ -147,7 +147,7 @@ class SnapshotReader:
 # one atomic read
 
 _Content = tuple[Sequence[str], Sequence[str], Sequence[tuple[str | None, str | None, str | None]]]
-"""The content of a small delivery as lua/audit/audit_histories.lua returns it."""
+"""The content of a small delivery as lua/audit/functions/audit_histories.lua returns it."""
 
 
 def _read_of(seen: HistorySnapshot, content: _Content | None) -> Read | None:

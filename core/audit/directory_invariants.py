@@ -5,7 +5,7 @@ I20: members and memberships, groups and supergroups, owners and what they own n
 I21: the owner of a supergroup owns each of its groups.
 
 An implication is checked on one atomic read. If a premise is no longer true, it says nothing. Members of a deleted
-group are no violation: `lua/directory/delete_group.lua` takes them out in pages.
+group are no violation: `lua/directory/functions/delete_group.lua` takes them out in pages.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -17,7 +17,7 @@ _ABSENT, _WITHOUT_TTL, _WITH_TTL = range(3)
 
 
 class HistorySnapshot(NamedTuple):
-    """A row of lua/audit/audit_histories.lua. Two equal rows: nothing changed between them."""
+    """A row of lua/audit/functions/audit_histories.lua. Two equal rows: nothing changed between them."""
 
     suffix: str
     facts: Sequence[str | None]

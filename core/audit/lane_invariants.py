@@ -9,7 +9,7 @@ from core.redis.keys import KEYS, Key
 
 
 class LaneSnapshot(NamedTuple):
-    """A row of lua/audit/audit_lanes.lua. `asked`: the score of its offer under the tenant in question."""
+    """A row of lua/audit/functions/audit_lanes.lua. `asked`: the score of its offer under the tenant in question."""
 
     lane: str
     first: str | None
@@ -55,7 +55,7 @@ def _first_violations(key: str, tube: str, seen: LaneSnapshot, repair: Repair) -
 
 
 class TenantSnapshot(NamedTuple):
-    """A row of lua/audit/audit_tenants.lua."""
+    """A row of lua/audit/functions/audit_tenants.lua."""
 
     tenant: str
     turn: str | None
@@ -71,7 +71,7 @@ def tenant_violations(shard: int, tube: str, seen: TenantSnapshot) -> Iterator[V
 
 
 class MemberSnapshot(NamedTuple):
-    """A row of lua/audit/audit_index.lua. `score` None: it has left the index."""
+    """A row of lua/audit/functions/audit_index.lua. `score` None: it has left the index."""
 
     id: str
     score: str | None

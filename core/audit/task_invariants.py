@@ -14,7 +14,8 @@ _MAY_EXPIRE = (TaskState.WAITING, TaskState.READY)
 
 
 class TaskSnapshot(NamedTuple):
-    """A row of lua/audit/audit_tasks.lua. Scores as text; None: not in that index. `unfound`: indexes that lack it."""
+    """A row of lua/audit/functions/audit_tasks.lua. Scores as text; None: not in that index. `unfound`: indexes that
+    lack it."""
 
     id: str
     facts: Mapping[str, str]

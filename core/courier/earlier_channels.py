@@ -1,7 +1,7 @@
 """Recipients that an earlier channel has reached since a parcel became ready: the strategy `first` (D-36).
 
-`lua/shared/next_channel.lua` decides which entries of a later channel are attempted. Until a courier claims them, a
-delivery report may have come: those recipients are skipped here, before the first attempt.
+`lua/delivery/modules/next_channel.lua` decides which entries of a later channel are attempted. Until a courier claims
+them, a delivery report may have come: those recipients are skipped here, before the first attempt.
 
 Called by `core.courier.parcel_executor`.
 """

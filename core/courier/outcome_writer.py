@@ -3,8 +3,8 @@
 Invariant I22: what is known of an attempt is recorded, also if the store failed meanwhile or the lease was lost. Tests:
 tests/core/courier/test_late_outcomes.py, tests/system/crash/test_frozen_couriers.py.
 
-Called by `core.courier.parcel_executor`; calls `lua/queue/extend.lua`, and `lua/queue/settle.lua` for the last
-outcomes; after the lease `lua/delivery/record_late.lua`.
+Called by `core.courier.parcel_executor`; calls `lua/queue/functions/extend.lua`, and `lua/queue/functions/settle.lua`
+for the last outcomes; after the lease `lua/delivery/functions/record_late.lua`.
 """
 
 import asyncio

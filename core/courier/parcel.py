@@ -29,9 +29,9 @@ class Parcel:
 
     @classmethod
     def of(cls, task: Task) -> "Parcel":
-        """Decode a claimed task that `lua/delivery/enqueue.lua` or `lua/delivery/retry.lua` made. `lua/queue/claim.lua`
-        attaches the history's suffix, the encoded parcel, the text, the closed flag, the place, and the content if the
-        delivery has one.
+        """Decode a claimed task that `lua/delivery/functions/enqueue.lua` or `lua/delivery/functions/retry.lua` made.
+        `lua/queue/functions/claim.lua` attaches the history's suffix, the encoded parcel, the text, the closed flag,
+        the place, and the content if the delivery has one.
         """
         suffix, encoded, text, closed, place, *further = task.attachment
         content = load_content(further[0]) if further else None

@@ -5,7 +5,7 @@ the next claim continues exactly there.
 
 After a crash every entry that the lost claim may have attempted counts as unclear. With `sending` announced before each
 attempt (`NEVER`) these are the announced ones; otherwise all whose next attempt was due by now.
-`lua/shared/unclear.lua` has the same rule for parcels that are not claimed again.
+`lua/delivery/modules/unclear.lua` has the same rule for parcels that are not claimed again.
 
 Invariant I17: where a repeat could double the message, an entry found as `sending` after a crash becomes `unknown` and
 is never repeated. Tests: tests/system/crash/test_couriers.py.
@@ -61,7 +61,7 @@ class PendingEntries:
         self._remembers = remembers
         rows = json.loads(task.checkpoint or "[]")
         resumed = [PendingEntry(row[0], parcel.entries[row[0]], *row[1:]) for row in rows]
-        # Strategy `first`: of a later channel only what lua/shared/next_channel.lua has chosen is attempted.
+        # Strategy `first`: of a later channel only what lua/delivery/modules/next_channel.lua has chosen is attempted.
         not_before = HELD_MS if parcel.place > 1 else 0
         self.open = resumed or [PendingEntry(place, entry, not_before) for place, entry in enumerate(parcel.entries)]
         self.unclear: list[PendingEntry] = []

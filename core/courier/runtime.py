@@ -7,7 +7,8 @@ A courier receives messages and returns outcomes (`core.courier.interface`). Ret
 stopping and the history are here. All recipients who can be served now are served first (D-23); a throttle applies only
 to its scope.
 
-`lua/queue/claim.lua` gives a parcel; `core.courier.parcel_executor` attempts it; `lua/queue/settle.lua` writes the end.
+`lua/queue/functions/claim.lua` gives a parcel; `core.courier.parcel_executor` attempts it;
+`lua/queue/functions/settle.lua` writes the end.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 The result says exactly which recipients had been sent to before (D-42). Where an attempt is under way, the courier sees
 the cancellation in the reply to its next `extend`, and `cancel` waits for the outcome it reports.
 
-Called by `core.deliveries.deliveries`; calls `lua/delivery/cancel.lua` and `cancel_scheduled.lua`.
+Called by `core.deliveries.deliveries`; calls `lua/delivery/functions/cancel.lua` and `cancel_scheduled.lua`.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ class Canceller:
         return _result(before, after)
 
     async def _run(self, key: HistoryKey, tenant: str, whole: int, entries: str) -> list[str]:
-        """Run `lua/delivery/cancel.lua`, as often as it has more to do than one call may."""
+        """Run `lua/delivery/functions/cancel.lua`, as often as it has more to do than one call may."""
         reply = ["more"]
         while reply[0] == "more":
             reply = await self._store.run("cancel", key.shard, key.suffix, tenant, whole, entries)

@@ -54,8 +54,8 @@ class Channels:
 
     async def register(self, channel: str, facts: ChannelFacts, *, announces: bool = False) -> None:
         """Register a channel, or update it, in every shard. `announces`: its couriers write `sending` before each
-        attempt; `lua/shared/unclear.lua` reads it. On a server that refuses writes only a warning is logged: couriers
-        must be able to start there, because they make room on a full one.
+        attempt; `lua/delivery/modules/unclear.lua` reads it. On a server that refuses writes only a warning is logged:
+        couriers must be able to start there, because they make room on a full one.
         """
         try:
             for shard in range(self._store.shards):

@@ -3,7 +3,8 @@
 Guarantee: one script creates the history, the order key and the parcels (D-05). A refused delivery leaves nothing
 behind. A repeated request gets the first response again (D-39).
 
-Called by `delivery/`, which validates requests. `lua/delivery/enqueue.lua` queues parcels for `core.courier.runtime`.
+Called by `delivery/`, which validates requests. `lua/delivery/functions/enqueue.lua` queues parcels for
+`core.courier.runtime`.
 """
 
 import secrets
@@ -41,9 +42,9 @@ from core.redis.store import Argument, Store
 
 EnqueueCall = tuple[HistoryKey, Sequence[Argument]]
 
-# The name of a call, by which `lua/delivery/enqueue.lua` recognises its repeat after a lost connection. A generated key
-# is used once in a process, so the name of the process is enough; a key given by the caller may come twice, so these
-# calls are numbered. The name is short because every history stores it.
+# The name of a call, by which `lua/delivery/functions/enqueue.lua` recognises its repeat after a lost connection. A
+# generated key is used once in a process, so the name of the process is enough; a key given by the caller may come
+# twice, so these calls are numbered. The name is short because every history stores it.
 _PROCESS = secrets.token_urlsafe(3)
 _CALL_NUMBERS = count()
 
@@ -141,7 +142,7 @@ class Deliveries:
             return refusal
 
     def _call(self, delivery: NewDelivery, repeat: Repeat | None, sizes: Mapping[str, int]) -> EnqueueCall:
-        """The key and the arguments of `lua/delivery/enqueue.lua`. Raises Invalid HISTORY_KEY_MALFORMED."""
+        """The key and the arguments of `lua/delivery/functions/enqueue.lua`. Raises Invalid HISTORY_KEY_MALFORMED."""
         key = delivery.history_key or self._new_key(delivery, repeat)
         if key.shard >= self.shards:
             raise Invalid("HISTORY_KEY_MALFORMED", "This history key names a shard that does not exist.", "history_key")

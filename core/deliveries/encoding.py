@@ -7,7 +7,7 @@
     plan                   "telegram 90 100,57;sms 3;vk 0"   (channel, recipients with a contact, entries per parcel;
                            without sizes there is one parcel, with one entry for each of these recipients)
 
-`lua/shared/plan.lua` reads the plan.
+`lua/delivery/modules/plan.lua` reads the plan.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,7 +50,8 @@ class ChannelPlan:
 
 
 def history_fields(delivery: NewDelivery, parcel_sizes: Mapping[str, int]) -> list[FieldOrValue]:
-    """The arguments of HSET for `lua/delivery/enqueue.lua`, except the number of recipients: field, value, field, …
+    """The arguments of HSET for `lua/delivery/functions/enqueue.lua`, except the number of recipients: field, value,
+    field, …
 
     `parcel_sizes`: for each channel the most recipients of one parcel.
     """

@@ -1,4 +1,4 @@
-"""Reads the stored result of the first request with an Idempotency-Key (`lua/delivery/enqueue.lua` writes it)."""
+"""Reads the result of the first request with an Idempotency-Key, which `lua/delivery/functions/enqueue.lua` writes."""
 
 import hashlib
 from zlib import crc32

@@ -47,7 +47,8 @@ class Entry(NamedTuple):
         attempts: int = -1,
         not_shown: Sequence[str] = (),
     ) -> list[Any]:
-        """Its outcome as the scripts take it (lua/shared/outcome.lua). `attempts` -1 keeps the count that is stored."""
+        """Its outcome as the scripts take it (lua/delivery/modules/outcome.lua). `attempts` -1 keeps the count that is
+        stored."""
         item = [
             str(self.id),
             "i" if isinstance(self.id, int) else "s",
@@ -76,7 +77,7 @@ def load_not_shown(reference: str) -> tuple[str, Sequence[str]]:
 
 
 def parcel_task(key: HistoryKey, channel: str, number: int) -> str:
-    """The id of the task that a parcel becomes (`parcel_id` in lua/shared/plan.lua)."""
+    """The id of the task that a parcel becomes (`parcel_id` in lua/delivery/modules/plan.lua)."""
     return f"{key.ns}.{key.sender}.{channel}.{number}"
 
 

@@ -63,8 +63,9 @@ def unwritten_status(fields: HistoryFields) -> Status:
 
 
 def read_outcome(text: str, over: bool) -> OutcomeRecord:
-    """Decode `status|reason|at ms|version|attempts|reference` and what was not shown (lua/shared/outcome.lua). In a
-    delivery that is `over`, an attempt whose outcome was never reported is `unknown`.
+    """Decode `status|reason|at ms|version|attempts|reference` and what was not shown
+    (lua/delivery/modules/outcome.lua). In a delivery that is `over`, an attempt whose outcome was never reported is
+    `unknown`.
     """
     status, reason, at, version, attempts, reference = text.split("|", 5)
     if over and Status(status) is Status.SENDING:

@@ -4,7 +4,7 @@ The retried entries form a new attempt group. Their random ids differ from the f
 as new messages: this is what a person wants when retrying an `unknown`. With the strategy `first` they go through the
 channels in order again.
 
-Called by `core.deliveries.deliveries`; `lua/delivery/retry.lua` queues the new parcels.
+Called by `core.deliveries.deliveries`; `lua/delivery/functions/retry.lua` queues the new parcels.
 """
 
 from collections import defaultdict
@@ -55,7 +55,7 @@ class Retrier:
                 return _queued(reply)
 
     async def _new_parcels(self, key: HistoryKey, fields: HistoryFields, statuses: set[Status]) -> list[list[object]]:
-        """[channel, encoded parcel, [item, …]] for `lua/delivery/retry.lua`."""
+        """[channel, encoded parcel, [item, …]] for `lua/delivery/functions/retry.lua`."""
         known, groups = await self._known(key, fields)
         sizes = (await self._channels.read()).parcel_sizes
         if fields["strategy"] == Strategy.FIRST:

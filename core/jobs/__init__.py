@@ -1,6 +1,7 @@
 """The jobs of users as they are stored and controlled; what runs them is `jobs/`.
 
-    Jobs.start, pause, resume, stop ─▶ lua/jobs/save_job.lua ─▶ the tube `jobs.KIND`, lane = the job ─▶ jobs.worker
+    Jobs.start, pause, resume, stop ─▶ lua/jobs/functions/save_job.lua ─▶ the tube `jobs.KIND`, lane = the job ─▶
+    jobs.worker
 
 Guarantees: a change of a job and the task of its next iteration are one step; two starts at once make one job; a pause
 of a user stays until the user or an administrator ends it, whatever restarts.

@@ -1,7 +1,7 @@
 """The live log of a job: the last 1000 lines, numbered from 1, and those that follow (U-22).
 
 A reader goes on after the last line that it has seen. It sleeps without polling: a follower sets the job's bell, a new
-line deletes it (`lua/shared/job_log.lua`), and that wakes all followers of the job.
+line deletes it (`lua/jobs/modules/job_log.lua`), and that wakes all followers of the job.
 """
 
 import asyncio

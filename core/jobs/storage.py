@@ -17,7 +17,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 
 _LATE = "late:"
-"""A holder whose job was stopped, and perhaps started again (lua/jobs/save_job.lua)."""
+"""A holder whose job was stopped, and perhaps started again (lua/jobs/functions/save_job.lua)."""
 
 
 def tube_of(kind: str) -> str:

@@ -80,8 +80,8 @@ def _escaped(sender: str) -> str:
 
 
 class _Nanoseconds:
-    """Unix nanoseconds, strictly increasing in this process. `lua/delivery/enqueue.lua` refuses the rare clash with
-    another process.
+    """Unix nanoseconds, strictly increasing in this process. `lua/delivery/functions/enqueue.lua` refuses the rare
+    clash with another process.
     """
 
     last = 0

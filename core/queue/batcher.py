@@ -3,7 +3,7 @@
 Guarantees: the order of the calls is the order on the server. A step has at most `page` items, so that no script keeps
 the server busy for long. A fault is raised to every caller of its step. A caller that is cancelled affects no other.
 
-`Queue.put` batches with it for `lua/queue/put.lua`, `Worker` for `lua/queue/settle.lua`.
+`Queue.put` batches with it for `lua/queue/functions/put.lua`, `Worker` for `lua/queue/functions/settle.lua`.
 """
 
 import asyncio

@@ -232,7 +232,7 @@ class Inspector:
 
 
 def _view_of(shard: int, name: str, row: Sequence[str]) -> TaskView | None:
-    """Read a row of `lua/queue/view_tasks.lua`. A ready task behind the first of its lane is `locked`."""
+    """Read a row of `lua/queue/functions/view_tasks.lua`. A ready task behind the first of its lane is `locked`."""
     if not row:
         return None
     stored = viewed_facts(row)

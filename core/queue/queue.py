@@ -312,7 +312,7 @@ class Queue(Inspector):
 
 
 def claim_of(shard: int, reply: Sequence[Any], asked: float) -> Claim:
-    """Read the reply of `lua/queue/claim.lua`. `asked`: when the claim was sent, by time.monotonic."""
+    """Read the reply of `lua/queue/functions/claim.lua`. `asked`: when the claim was sent, by time.monotonic."""
     now, micros, next_at, keeper, throttles, opens_at, *rows = reply
     asked = max(asked, time.monotonic() - _LATENCY)
     tasks = [Task.of(shard, now, row) for row in rows]
@@ -320,7 +320,7 @@ def claim_of(shard: int, reply: Sequence[Any], asked: float) -> Claim:
 
 
 def extension(reply: Sequence[Any]) -> Extension:
-    """Read the reply of `lua/queue/extend.lua`."""
+    """Read the reply of `lua/queue/functions/extend.lua`."""
     if reply[0] == "stale":
         return Extension(False)
     return Extension(True, bool(reply[1]), frozenset(filter(None, reply[2].split("\n"))))

@@ -37,7 +37,10 @@ class NewTask:
     reply: str = ""
 
     def row(self, task_id: str) -> tuple[str | int, ...]:
-        """Return the task's arguments of `lua/queue/put.lua`. Raises Invalid TAG_MALFORMED, PRIORITY_OUT_OF_RANGE."""
+        """Return the task's arguments of `lua/queue/functions/put.lua`.
+
+        Raises Invalid TAG_MALFORMED, PRIORITY_OUT_OF_RANGE.
+        """
         if any("\n" in tag or not tag for tag in self.tags):
             raise Invalid("TAG_MALFORMED", "A tag is one line of text.", "tags")
         if not 0 <= self.priority < 1000:
@@ -83,7 +86,7 @@ class Task(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, shard: int, now: int, row: Sequence[Any]) -> "Task":
-        """Decode a row of `lua/queue/claim.lua`."""
+        """Decode a row of `lua/queue/functions/claim.lua`."""
         task_id, token, attempts, started, body, checkpoint, left, kind, lane, expires, user, tenant, *attachment = row
         return cls(
             shard=shard,
@@ -117,7 +120,7 @@ class ClaimRequest:
     budget: int = 0
 
     def words(self) -> tuple[str | int, ...]:
-        """Return the arguments of `lua/queue/claim.lua`."""
+        """Return the arguments of `lua/queue/functions/claim.lua`."""
         lease_ms, sleep_ms = (int(span.total_seconds() * 1000) for span in (self.lease, self.max_sleep))
         return (self.tube, self.owner, self.account, self.limit, self.budget or self.limit, lease_ms, sleep_ms)
 
@@ -176,9 +179,9 @@ class Settled(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The end of an attempt, as `lua/queue/settle.lua` takes it. `due`: the server's ms of the next attempt, 0: at
-    once. `body` "": unchanged. For parcels: `outcomes` that are known, and `unclear`: outcomes of entries that go on
-    but may have been sent to, in case no further attempt is made.
+    """The end of an attempt, as `lua/queue/functions/settle.lua` takes it. `due`: the server's ms of the next attempt,
+    0: at once. `body` "": unchanged. For parcels: `outcomes` that are known, and `unclear`: outcomes of entries that go
+    on but may have been sent to, in case no further attempt is made.
     """
 
     result: SettleResult = SettleResult.DONE
@@ -190,7 +193,7 @@ class Settlement:
     answer: str = ""
 
     def row(self, task: Task) -> tuple[str | int, ...]:
-        """Return the attempt's arguments of `lua/queue/settle.lua`."""
+        """Return the attempt's arguments of `lua/queue/functions/settle.lua`."""
         outcomes, unclear = (compact_json(list(items)) if items else "" for items in (self.outcomes, self.unclear))
         end = (self.result, self.due, self.checkpoint, unclear, outcomes, self.body, self.answer)
         return (task.id, task.token, *end)
@@ -228,7 +231,7 @@ class TaskView(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @classmethod
     def read(cls, task_id: str, stored: Mapping[str, str]) -> "TaskView":
-        """Read the facts that `lua/queue/view_tasks.lua` returns."""
+        """Read the facts that `lua/queue/functions/view_tasks.lua` returns."""
         fields: dict[str, Any] = {**stored, "id": task_id}
         if "tags" in stored:
             fields["tags"] = stored["tags"].split("\n")
@@ -236,7 +239,7 @@ class TaskView(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 def viewed_facts(row: Sequence[str]) -> dict[str, str]:
-    """Read a row of `lua/queue/view_tasks.lua`; {} if there is no such task."""
+    """Read a row of `lua/queue/functions/view_tasks.lua`; {} if there is no such task."""
     return dict(zip(row[::2], row[1::2], strict=True))
 
 

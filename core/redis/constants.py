@@ -39,7 +39,7 @@ HISTORY_FACTS = (
 """Fields of a history that the audit reads, in the order of its rows."""
 
 HELD_MS = 9_999_999_999_999
-"""In a checkpoint: the entry waits for an earlier channel (lua/shared/next_channel.lua)."""
+"""In a checkpoint: the entry waits for an earlier channel (lua/delivery/modules/next_channel.lua)."""
 
 Constant = int | Mapping[Status, int] | Set[str] | Sequence[str]
 

@@ -1,6 +1,6 @@
 """The library of functions that runs in the server: built from the files of lua/, one for each version of Ada.
 
-    lua/<folder>/<name>.lua   one function of the server. The file begins with a parsed header and returns the function:
+    lua/<area>/functions/<name>.lua   one function of the server. The file begins with a parsed header and returns it:
 
         -- claim: what it does in one line
         -- ARGV    tube, owner, limit:int, lease_ms:int, ids:rest
@@ -8,8 +8,8 @@
         -- EVENTS  …
         -- INVARIANT …
 
-    lua/shared/<part>.lua     a module: `function Lane.move_up(tube, lane)` in lane.lua. What other files do not use is
-                              local to its file. The order of the modules does not matter.
+    lua/<area>/modules/<name>.lua     a module: `function Lane.move_up(tube, lane)` in lane.lua. What other files do
+                                      not use is local to its file. The order of the modules does not matter.
 
 `ARGV` is the list of the parameters, and of the arguments in Python. `ARGV packed: …` means that all arguments travel
 as one word of MessagePack, with their types; a list among them arrives as a table. One word of the protocol costs the
@@ -38,7 +38,6 @@ from core.redis.constants import CONSTANTS, lua_constant
 from core.redis.keys import KEYS
 
 _LUA = Path(__file__).resolve().parents[2] / "lua"
-_SHARED = "shared"
 _HEADER = re.compile(r"^-- ([A-Z]+)\s+(.*)$")
 _RETURNED = re.compile(r"^return function\((.*)\)$", re.MULTILINE)
 _TYPES = {"int": "tonumber({0})", "json": "cjson.decode({0})", "str": "{0}"}
@@ -151,18 +150,18 @@ def is_loaded(refusal: BaseException) -> bool:
 
 def names() -> list[str]:
     """The names of all functions."""
-    return sorted(path.stem for path in _LUA.glob("*/*.lua") if path.parent.name != _SHARED)
+    return sorted(path.stem for path in _LUA.glob("*/functions/*.lua"))
 
 
 def file_of(name: str) -> str:
-    """The file of a function, relative to lua/, for example `queue/claim.lua`."""
-    (path,) = _LUA.glob(f"*/{name}.lua")
+    """The file of a function, relative to lua/, for example `queue/functions/claim.lua`."""
+    (path,) = _LUA.glob(f"*/functions/{name}.lua")
     return path.relative_to(_LUA).as_posix()
 
 
 def modules() -> dict[str, str]:
-    """The modules of lua/shared by file: `shared/write_buffer.lua` is WriteBuffer."""
-    return {f"{_SHARED}/{part}.lua": _module(part) for part in _parts()}
+    """The modules by file: `shared/modules/write_buffer.lua` is WriteBuffer."""
+    return {path.relative_to(_LUA).as_posix(): _module(path.stem) for path in sorted(_LUA.glob("*/modules/*.lua"))}
 
 
 def function(name: str) -> Function:
@@ -215,13 +214,9 @@ def _arguments(line: str) -> Iterable[Argument]:
             yield Argument(name, kind or "str")
 
 
-def _parts() -> list[str]:
-    return sorted(path.stem for path in (_LUA / _SHARED).glob("*.lua"))
-
-
-def _module(part: str) -> str:
-    """The name of a part as a module: write_buffer is WriteBuffer."""
-    return "".join(word.capitalize() for word in part.split("_"))
+def _module(stem: str) -> str:
+    """The name of the module in a file: write_buffer is WriteBuffer."""
+    return "".join(word.capitalize() for word in stem.split("_"))
 
 
 def _lines(file: str) -> list[Line]:
@@ -236,13 +231,13 @@ def _text(lines: Iterable[Line]) -> str:
 
 def _prelude() -> list[Line]:
     """What every file may use."""
-    parts = ["key", *_parts()]
+    tables = ["Key", *modules().values()]
     lines = [
         f"local function globals() return {', '.join(_GLOBALS)} end",
         f"local {_LOCALS}",
         f"local {', '.join(_CALL)}",
         *(lua_constant(name) for name in CONSTANTS),
-        f"local {', '.join(map(_module, parts))} = {', '.join('{}' for _ in parts)}",
+        f"local {', '.join(tables)} = {', '.join('{}' for _ in tables)}",
         *(key.lua for key in KEYS.values()),
         "local function rest(args, from)",
         "local found = {}",
@@ -255,21 +250,20 @@ def _prelude() -> list[Line]:
 
 def _modules() -> list[Line]:
     lines = []
-    for part in _parts():
-        lines += [("do", "prelude"), *_lines(f"{_SHARED}/{part}.lua"), ("end", "prelude")]
+    for file in modules():
+        lines += [("do", "prelude"), *_lines(file), ("end", "prelude")]
     return lines
 
 
 def _begin() -> list[Line]:
     """The function that begins every call."""
-    modules = [_module(part) for part in _parts()]
     text = _text(_modules())
     lines = [
         "local function begin(args)",
         f"if not redis_call then {_LOCALS} = globals() end",
         "shard, clock = args[1], redis_call('TIME')",
         "now = clock[1] * 1000 + math.floor(clock[2] / 1000) + tonumber(args[2])",
-        *(f"{module}.begin()" for module in modules if f"function {module}.begin()" in text),
+        *(f"{module}.begin()" for module in modules().values() if f"function {module}.begin()" in text),
         "end",
     ]
     return [(line, "prelude") for line in lines]

@@ -172,7 +172,7 @@ class Store:
 
     async def read_hash(self, key: str, *fields: str) -> list[str | None]:
         """Read fields of a hash; each None if there is no such key, or one of another type: the next function that
-        meets it sets it aside (`lua/shared/damaged.lua`). Raises StoreError.
+        meets it sets it aside (`lua/shared/modules/damaged.lua`). Raises StoreError.
         """
         try:
             return list(await self.pipeline.call("HMGET", key, *fields))

@@ -1,6 +1,7 @@
 """Webhooks: a tenant's HTTP addresses that are notified of outcomes and of ends of deliveries.
 
-    lua/shared/outcome.lua ─▶ events:{s} ─▶ event_reader ─▶ tube `webhooks` ─▶ sender ─▶ http_client ─▶ the receiver
+    lua/delivery/modules/outcome.lua ─▶ events:{s} ─▶ event_reader ─▶ tube `webhooks` ─▶ sender ─▶ http_client ─▶ the
+    receiver
                                                ▲                                  │
                                           catch_up (from the histories)           └▶ again later, or a dead letter
 

@@ -1,5 +1,5 @@
-"""Reads and changes tasks as they are stored (lua/shared/record.lua), for tests that look below the scripts or damage
-what is there.
+"""Reads and changes tasks as they are stored (lua/shared/modules/record.lua), for tests that look below the scripts or
+damage what is there.
 """
 
 import json

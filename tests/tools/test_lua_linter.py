@@ -68,8 +68,8 @@ end
 @with_luacheck
 def test_a_module_may_define_its_own_functions_only(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     body = "function Lane.front_of(tube) return tube end\n\nfunction Task.bury(id) return id end\n"
-    assert not lint_file(tmp_path, body, "shared/lane.lua")
-    assert re.findall(r"lua/shared/lane.lua:\d+", capfd.readouterr().out) == ["lua/shared/lane.lua:3"]
+    assert not lint_file(tmp_path, body, "queue/modules/lane.lua")
+    assert re.findall(r"lua/queue/modules/lane.lua:\d+", capfd.readouterr().out) == ["lua/queue/modules/lane.lua:3"]
 
 
 def test_without_luacheck_the_linter_fails_and_names_the_package(tmp_path: Path) -> None:

@@ -64,17 +64,15 @@ def blocks_of(file: str) -> dict[str, str]:
 
 def reached_from(name: str) -> str:
     """The text of everything that a function may run."""
-    parts = {
-        "".join(word.capitalize() for word in path.stem.split("_")): path for path in (LUA / "shared").glob("*.lua")
-    }
+    files = {module: file for file, module in library.modules().items()}
     text, done = body_of(LUA / library.file_of(name)), set[tuple[str, str]]()
     while True:
-        called = set(re.findall(rf"\b({'|'.join(parts)})\.(\w+)", text)) - done
+        called = set(re.findall(rf"\b({'|'.join(files)})\.(\w+)", text)) - done
         if not called:
             return text
         done |= called
         for module, function in called:
-            blocks, wanted = blocks_of(f"shared/{parts[module].name}"), {f"{module}.{function}"}
+            blocks, wanted = blocks_of(files[module]), {f"{module}.{function}"}
             while more := {one for one in blocks if one and any(one in blocks.get(w, "") for w in wanted)} - wanted:
                 wanted |= more
             text += "".join(blocks.get(one, "") for one in wanted)
@@ -191,7 +189,7 @@ def test_every_name_of_a_module_that_is_used_is_defined() -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_what_runs_for_every_task_makes_no_function_at_each_call(path: Path) -> None:
     """Making one costs more than calling it."""
-    if path.parent.name == "shared" or path.stem in ("put", "claim", "settle", "enqueue", "extend"):
+    if path.parent.name == "modules" or path.stem in ("put", "claim", "settle", "enqueue", "extend"):
         assert not re.search(r"^ +.*\bfunction\b|\(function\b", body_of(path), re.MULTILINE)
 
 
@@ -225,9 +223,9 @@ async def test_a_later_report_supersedes_an_earlier_one_exactly_by_their_ranks(s
 
 @on_both_servers
 async def test_an_error_in_a_script_names_the_file_and_the_line(stack: Stack) -> None:
-    lines = (LUA / "shared/claiming.lua").read_text().splitlines()
+    lines = (LUA / "queue/modules/claiming.lua").read_text().splitlines()
     line = next(n for n, text in enumerate(lines, 1) if "#page.tasks < most" in text)
-    with pytest.raises(ScriptFault, match=f"lua/shared/claiming.lua:{line}"):
+    with pytest.raises(ScriptFault, match=f"lua/queue/modules/claiming.lua:{line}"):
         await stack.store.run("claim", 0, "t", "worker", "", "no number", 1, 1000, 1000)
 
 
@@ -255,7 +253,8 @@ function Later.same(word) return word end
 @contextmanager
 def made_up(folder: Path, script: str = _SCRIPT) -> Iterator[library.Library]:
     """The library of the files above."""
-    for file, text in (("queue/script", script), ("shared/part", _PART), ("shared/later", _LATER)):
+    files = {"queue/functions/script": script, "shared/modules/part": _PART, "shared/modules/later": _LATER}
+    for file, text in files.items():
         (folder / f"{file}.lua").parent.mkdir(parents=True, exist_ok=True)
         (folder / f"{file}.lua").write_text(text)
     whole, library._LUA = library._LUA, folder
@@ -302,7 +301,7 @@ async def test_two_versions_of_a_function_run_side_by_side(stack: Stack, tmp_pat
 def test_a_file_whose_function_does_not_take_the_arguments_of_its_header_is_refused(
     tmp_path: Path, change: tuple[str, str]
 ) -> None:
-    with pytest.raises(ValueError, match=r"lua/queue/script.lua must return one function\(word, more\)"):
+    with pytest.raises(ValueError, match=r"lua/queue/functions/script.lua must return one function\(word, more\)"):
         with made_up(tmp_path, _SCRIPT.replace(*change)):
             pass
 
@@ -314,7 +313,7 @@ def test_every_line_of_a_file_is_mapped_to_it(tmp_path: Path) -> None:
     seen = set()
     for n, line in enumerate(lines, 1):
         if found := re.fullmatch(
-            r"lua/(?:shared|queue)/(\w+\.lua):(\d+): fault", made.where(f"user_function:{n}: fault")
+            r"lua/(?:shared/modules|queue/functions)/(\w+\.lua):(\d+): fault", made.where(f"user_function:{n}: fault")
         ):
             assert files[found[1]].splitlines()[int(found[2]) - 1] == line
             seen.add(f"{found[1]}:{found[2]}")
@@ -329,7 +328,7 @@ async def test_a_call_that_failed_leaves_nothing_behind(stack: Stack) -> None:
     await stack.redis.set("queue:{0}:lane:t:lane", "no sorted set")
     row = ("{id}", "tenant", "lane", "5", "", "", "", "", "", "", "", "")
     page = [word.format(id=task) for task in ("first", "second") for word in row]
-    with pytest.raises(ScriptFault, match=r"lua/shared/lane.lua"):
+    with pytest.raises(ScriptFault, match=r"lua/queue/modules/lane.lua"):
         await stack.store.run("put", 0, "client", 1, 1, "t", *page)
     await stack.redis.delete("queue:{0}:lane:t:lane")
     await stack.redis.zrem("queue:{0}:tenants:t", "tenant")
@@ -343,19 +342,19 @@ async def test_a_call_that_failed_leaves_nothing_behind(stack: Stack) -> None:
 @on_both_servers
 async def test_an_error_in_a_module_names_the_file_and_the_line(stack: Stack) -> None:
     """The delivery is released when it is enqueued."""
-    lines = (LUA / "shared/counts.lua").read_text().splitlines()
+    lines = (LUA / "queue/modules/counts.lua").read_text().splitlines()
     line = next(n for n, text in enumerate(lines, 1) if text.startswith("function Counts.next_order()"))
     await stack.redis.set("queue:{0}:counters", "no hash")
-    with pytest.raises(ScriptFault, match=f"lua/shared/counts.lua:{line}\\b"):
+    with pytest.raises(ScriptFault, match=f"lua/queue/modules/counts.lua:{line}\\b"):
         await stack.deliver(person(1))
     await stack.redis.delete(*stack.server.all_keys())
 
 
 @on_both_servers
 async def test_an_error_in_a_shared_part_names_its_file_and_the_line(stack: Stack) -> None:
-    lines = (LUA / "shared/write_buffer.lua").read_text().splitlines()
+    lines = (LUA / "shared/modules/write_buffer.lua").read_text().splitlines()
     line = next(n for n, text in enumerate(lines, 1) if "if n ~= 0 then redis_call" in text)
     await stack.redis.set("queue:{0}:states", "no hash")
-    with pytest.raises(ScriptFault, match=f"lua/shared/write_buffer.lua:{line}"):
+    with pytest.raises(ScriptFault, match=f"lua/shared/modules/write_buffer.lua:{line}"):
         await stack.queue.put("t", "a")
     await stack.redis.delete(*stack.server.all_keys())

@@ -15,7 +15,7 @@ from core.redis import library
 from tests.support.paths import ROOT
 
 LUA = ROOT / "lua"
-# The last four buffer a call (lua/shared/write_buffer.lua, record.lua).
+# The last four buffer a call (lua/shared/modules/write_buffer.lua, record.lua).
 CALL = re.compile(r"(?<![\w.])(?<!function )(?:redis_call|WriteBuffer\.write|Record\.(?:save|forget|free))\(")
 _STATEMENT = re.compile(r"(^|\bthen|\bdo|\belse|\)|\bend)$")
 _GOES_ON = re.compile(r"([=,({+]|\bor|\band|\.\.|\breturn|\bnot)$")

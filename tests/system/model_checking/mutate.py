@@ -174,7 +174,7 @@ def log(line: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="parts of names of mutants, for example `shared/lane.lua:33 `")
+    parser.add_argument("names", nargs="*", help="parts of names of mutants, for example `queue/modules/lane.lua:33 `")
     parser.add_argument("--seconds", type=float, default=60, help="of tests for each mutant, at most (60)")
     parser.add_argument("--every", type=int, default=1, help="try only every Nth mutant")
     parser.add_argument("--tests", type=Path, help="where the notes of the first run are kept; read if the file exists")

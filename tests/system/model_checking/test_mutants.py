@@ -16,12 +16,12 @@ from tests.system.model_checking.task_operations import STARTS, TubeVariant, sta
 from tests.system.model_checking.tasks import Tasks
 
 SAMPLE = (
-    ("shared/claiming.lua", "redis_call('ZADD', Key.lease(), unpack(page.leases))"),
-    ("shared/lane.lua", "redis_call('ZPOPMIN', Key.lane(tube, lane))"),
-    ("shared/task.lua", "redis_call('ZADD', Key.due(), due, id)"),
-    ("shared/task.lua", "redis_call('HSET', Key.progress(id), 'allowed', most)"),
-    ("queue/release.lua", "redis_call('HEXISTS', Key.progress(id), 'cancel')"),
-    ("queue/put.lua", "redis_call('ZADD', Key.puts(client), call, call)"),
+    ("queue/modules/claiming.lua", "redis_call('ZADD', Key.lease(), unpack(page.leases))"),
+    ("queue/modules/lane.lua", "redis_call('ZPOPMIN', Key.lane(tube, lane))"),
+    ("queue/modules/task.lua", "redis_call('ZADD', Key.due(), due, id)"),
+    ("queue/modules/task.lua", "redis_call('HSET', Key.progress(id), 'allowed', most)"),
+    ("queue/functions/release.lua", "redis_call('HEXISTS', Key.progress(id), 'cancel')"),
+    ("queue/functions/put.lua", "redis_call('ZADD', Key.puts(client), call, call)"),
 )
 """Calls on which a lane, a lease, a due time, a cancel or a repeated put depends."""
 
