@@ -1,10 +1,13 @@
-"""Finds the value of a dotted path: `user.phones.0.number`, `items.-1`. Pure.
+"""Finds the value of a dotted path: `user.phones.0.number`, `items.-1`, the same as `user.phones[0].number`. Pure.
 
 Guarantee: only mappings and lists are entered, never the attributes of an object.
 """
 
+import re
 from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final, final
+
+_INDEX = re.compile(r"\[\s*(-?\d+)\s*\]", re.ASCII)
 
 
 @final
@@ -23,18 +26,23 @@ def find(values: Mapping[str, Any], path: str) -> Any:
     if path in values:
         return values[path]
     found: Any = values
-    for name in path.split("."):
+    for name in names_in(path):
         found = _enter(found, name)
         if found is MISSING:
             return MISSING
     return found
 
 
+def names_in(path: str) -> list[str]:
+    """The names of a path, from the outside in: `items[-1].n` has `items`, `-1` and `n`."""
+    return _INDEX.sub(r".\1", path).split(".")
+
+
 def starts_in(path: str, fields: Container[str]) -> bool:
     """Whether a path, or the field in which it starts, is one of `fields`: `info.text` is, if `info` is."""
     if path in fields:
         return True
-    names = path.split(".")
+    names = names_in(path)
     return any(".".join(names[:length]) in fields for length in range(1, len(names)))
 
 

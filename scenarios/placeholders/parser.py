@@ -1,9 +1,11 @@
 """Parses a text into a `Template`. Pure; each text is parsed once (the last 2048 are kept). Never raises.
 
     text        = { literal | placeholder }
+    quoted      = "'" text "'" | '"' text '"'            all of a path or parameter; bars in it have no meaning
     placeholder = "{" path { "|" modifier } "}"
     modifier    = sign text | name [ ":" text ]          sign: + - * / %
-    path        = text
+    path        = text | quoted
+    text        may be quoted in a modifier, too, except in a regular expression
 
 `syntax` says where a literal ends. A brace that is not closed is literal. `rendering` evaluates what is parsed here.
 """
@@ -23,6 +25,7 @@ MOST_UNCLOSED = 30
 """With more open braces without an end, the rest of a text is literal."""
 
 _STEP = re.compile(r"\s*(?:(?P<sign>[-+*/%])|(?P<name>[^\W\d]\w*)\s*(?::|(?=[|}])))")
+_QUOTED = re.compile(r"""\s*(?P<quote>['"])(?P<text>(?:\\.|(?!(?P=quote)).)*+)(?P=quote)\s*(?=[|}])""", re.DOTALL)
 _BRACE = re.compile(r"(?P<backslashes>\\*)(?P<brace>[{}])")
 
 
@@ -102,13 +105,26 @@ class _Parser:
         if depth > DEEPEST:
             return self._skip(start)
         self._at = start + 1
-        path = self._parts(INSIDE, depth)
+        quoted = self._quoted(depth)
+        path = quoted or self._parts(INSIDE, depth)
         steps: list[Step] = []
         while self._text[self._at] == "|":
             self._at += 1
             steps.append(self._modifier(start, depth))
         self._at += 1
-        return Placeholder(self._text[start : self._at], start, path, tuple(steps))
+        return Placeholder(self._text[start : self._at], start, path, tuple(steps), quoted is not None)
+
+    def _quoted(self, depth: int) -> Template | None:
+        """The text in quotes that begins here and is all of a path or parameter; None if there is none."""
+        found = _QUOTED.match(self._text, self._at)
+        if found is None or depth >= DEEPEST:
+            return None
+        self._at = found.end()
+        inner = _Parser(found["text"].replace(f"\\{found['quote']}", found["quote"]))
+        parts = inner.template()
+        for problem in inner.problems.values():
+            self.problems.setdefault(found.start("text") + problem.offset, problem)
+        return parts
 
     def _skip(self, start: int) -> Placeholder:
         """A placeholder that is not parsed: up to the brace that closes it."""
@@ -126,12 +142,18 @@ class _Parser:
         found = _STEP.match(self._text, begin)
         name = (found["sign"] or found["name"]) if found else ""
         self._at = found.end() if found else begin
-        parameter = self._parts(RegexSyntax() if name == "regex" else INSIDE, depth)
+        parameter = self._parameter(name, depth)
         if not name and parameter.literal is None:
             return Step("", None, parameter)
         step = _step(name or str(parameter.literal).strip(), parameter)
         self._check(step, start)
         return step
+
+    def _parameter(self, name: str, depth: int) -> Template:
+        """A quote belongs to a regular expression, and without a modifier's name there is no parameter."""
+        if name == "regex":
+            return self._parts(RegexSyntax(), depth)
+        return (self._quoted(depth) if name else None) or self._parts(INSIDE, depth)
 
     def _check(self, step: Step, start: int) -> None:
         source = self._text[start : self._at] + "…"

@@ -152,10 +152,16 @@ class _Rendering:
         if part.path is None or depth > self.scope.max_depth:
             self.warn("TOO_DEEP", f"placeholders are nested deeper than {self.scope.max_depth}", part)
             return _MISSING
-        value = self.field(part.path, depth, markup)
+        value = self.start(part, part.path, depth, markup)
         for step in part.steps:
             value = self.modified(value, step, part, depth, markup)
         return value
+
+    def start(self, part: Placeholder, path: Template, depth: int, markup: bool) -> _Value:
+        """What the modifiers begin with. Words of people in a quoted text are escaped after the modifiers."""
+        if not part.is_quoted:
+            return self.field(path, depth, markup)
+        return self.template(path, depth, markup and not part.steps)
 
     def field(self, path: Template, depth: int, markup: bool) -> _Value:
         """The value of a field; placeholders in it are evaluated, unless a person has written it."""

@@ -62,9 +62,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """`{path|step|step}`. `source`: as written. `path` None: nested too deeply to be parsed."""
+    """`{path|step|step}`. `source`: as written. `path` None: nested too deeply to be parsed. `is_quoted`: the path is
+    no name of a field, but a text in quotes: `{'2024-12-25'|shift:+1 day}`.
+    """
 
     source: str
     offset: int
     path: Template | None
     steps: tuple[Step, ...] = ()
+    is_quoted: bool = False

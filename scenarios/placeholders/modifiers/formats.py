@@ -31,7 +31,11 @@ _FORMATS: dict[str, Callable[[Any, tzinfo | None], Any]] = {
     "timestamp": _timestamp,
     "date": partial(_date, "%d.%m.%Y"),
     "time": partial(_date, "%H:%M"),
+    "time_full": partial(_date, "%H:%M:%S"),
     "datetime": partial(_date, "%d.%m.%Y %H:%M"),
+    "datetime_full": partial(_date, "%d.%m.%Y %H:%M:%S"),
+    "pg_date": partial(_date, "%Y-%m-%d"),
+    "pg_datetime": partial(_date, "%Y-%m-%d %H:%M:%S"),
     "currency": partial(_decimals, 2, " ₽"),
     "percent": partial(_decimals, 1, "%"),
     "number": partial(_decimals, 2, ""),
@@ -40,7 +44,8 @@ _FORMATS: dict[str, Callable[[Any, tzinfo | None], Any]] = {
 
 @modifier("format", "f", partial(one_of, _FORMATS), zoned=True)
 def format_as(value: Any, formatted: Callable[[Any, tzinfo | None], Any], zone: tzinfo | None) -> Any:
-    """`f` is one of: date (25.12.2024), time (15:30), datetime (both), timestamp (seconds since 1970, an int), currency
+    """`f` is one of: date (25.12.2024), time (15:30), datetime (both), time_full and datetime_full (with seconds),
+    pg_date (2024-12-25), pg_datetime (2024-12-25 15:30:00), timestamp (seconds since 1970, an int), currency
     (1000.00 ₽), percent (25.5%), number (two decimals). Dates are read from ISO 8601, `25.12.2024[ 15:30]` and seconds.
     """
     return formatted(value, zone)

@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -74,12 +75,41 @@ FORMATS = [
     (datetime(2024, 12, 25, 15, 30, tzinfo=UTC), "format:time", "15:30"),
     (date(2024, 12, 25), "format:datetime", "25.12.2024 00:00"),
     ("25.12.2024 15:30", "format:time", "15:30"),
+    ("2024-12-25T15:30:45", "format:time_full", "15:30:45"),
+    ("2024-12-25T15:30:45", "format:datetime_full", "25.12.2024 15:30:45"),
+    ("25.12.2024 15:30", "format:pg_date", "2024-12-25"),
+    ("25.12.2024 15:30", "format:pg_datetime", "2024-12-25 15:30:00"),
     (1000, "format:currency", "1000.00 ₽"),
     ("2.665", "format:currency", "2.67 ₽"),
     (25.5, "format:percent", "25.5%"),
     (25, "format:percent", "25.0%"),
     (1234.5678, "format:number", "1234.57"),
     (7, "format:number", "7.00"),
+]
+
+DATES = [
+    ("2024-12-25", "shift:+1 day", "2024-12-26"),
+    ("25.12.2024", "shift: -3 Months", "2024-09-25"),
+    ("2024-01-31", "shift:+1 month", "2024-02-29"),
+    ("2024-02-29", "shift:+1 y", "2025-02-28"),
+    ("2024-12-25", "shift:+1 year 2 months", "2026-02-25"),
+    ("2024-12-25", "shift:+1 w -1 d", "2024-12-31"),
+    ("2024-12-25", "shift:+3 hours", "2024-12-25 03:00:00"),
+    ("2024-12-25 15:30:00", "shift:-1 day 12 hours", "2024-12-24 03:30:00"),
+    ("25.12.2024 15:30", "shift:+45 min 30 sec", "2024-12-25 16:15:30"),
+    ("2026-02-09T16:02:36.609797+03:00", "shift:+1 day", "2026-02-10 16:02:36+03:00"),
+    (1735140600, "shift:+1 h", "2024-12-25 16:30:00+00:00"),
+    ("2024-12-25", "shift:'+1 day'", "2024-12-26"),
+    ("2024-12-25 15:30:45", "to_second", "2024-12-25 15:30:45"),
+    ("2024-12-25 15:30:45", "to_minute", "2024-12-25 15:30:00"),
+    ("2024-12-25 15:30:45", "to_hour", "2024-12-25 15:00:00"),
+    ("2024-12-25 15:30:45", "to_date", "2024-12-25 00:00:00"),
+    ("2024-12-25 15:30:45", "to_week", "2024-12-23 00:00:00"),
+    ("2024-12-25 15:30:45", "to_month", "2024-12-01 00:00:00"),
+    ("2024-12-25 15:30:45", "to_year", "2024-01-01 00:00:00"),
+    ("2h 30m", "seconds", 9000),
+    ("1d 2w", "seconds", 1296000),
+    (90, "seconds", 90),
 ]
 
 CONDITIONS = [
@@ -118,7 +148,7 @@ def rendered(value: Any, modifier: str, **more: Any) -> Any:
 
 
 @pytest.mark.row("C-51")
-@pytest.mark.parametrize(("value", "modifier", "result"), [*ARITHMETIC, *LISTS, *TEXTS, *FORMATS, *CONDITIONS])
+@pytest.mark.parametrize(("value", "modifier", "result"), [*ARITHMETIC, *LISTS, *TEXTS, *FORMATS, *DATES, *CONDITIONS])
 def test_a_modifier_returns_what_the_table_says(value: Any, modifier: str, result: Any) -> None:
     found = rendered(value, modifier)
     assert (found, type(found)) == (result, type(result))
@@ -143,7 +173,7 @@ def test_conditions_are_followed_by_texts_for_both_cases() -> None:
 
 
 def test_every_modifier_has_a_case_here_and_an_explanation() -> None:
-    cases = [modifier for _, modifier, _ in (*ARITHMETIC, *LISTS, *TEXTS, *FORMATS, *CONDITIONS)]
+    cases = [modifier for _, modifier, _ in (*ARITHMETIC, *LISTS, *TEXTS, *FORMATS, *DATES, *CONDITIONS)]
     names = {modifier[0] if modifier[0] in "+-*/%" else modifier.split(":")[0] for modifier in cases}
     assert names == set(MODIFIERS)
     assert [modifier.name for modifier in MODIFIERS.values() if not modifier.explanation] == []
@@ -154,6 +184,12 @@ def test_dates_are_shown_in_the_time_zone_of_the_scope() -> None:
     assert rendered(1735140600, "format:time", zone=MOSCOW) == "18:30"
     assert rendered("2024-12-25T18:30:00", "format:time", zone=MOSCOW) == "18:30"
     assert rendered("2024-12-25T18:30:00", "format:timestamp", zone=MOSCOW) == 1735140600
+
+
+def test_hours_pass_when_the_clock_is_put_forward_and_days_do_not_change_the_time_of_day() -> None:
+    berlin = ZoneInfo("Europe/Berlin")  # 31 March 2024, 2:00: one hour is left out
+    assert rendered("2024-03-30T12:00:00+01:00", "shift:+1 day", zone=berlin) == "2024-03-31 12:00:00+02:00"
+    assert rendered("2024-03-30T12:00:00+01:00", "shift:+24 hours", zone=berlin) == "2024-03-31 13:00:00+02:00"
 
 
 @pytest.mark.row("C-51", "C-56")
@@ -167,6 +203,10 @@ def test_dates_are_shown_in_the_time_zone_of_the_scope() -> None:
         ("text", "truncate:1.5"),
         ("text", "format:date"), ("text", "format:currency"), (5, "format:weekday"), (10**30, "format:date"),
         ("text", "case:middle"), ("text", "regex:("), ("text", "regex:" + "a" * 1001), ("text", "regex:"),
+        ("2024-12-25", "shift:1 day"), ("2024-12-25", "shift:+1 eon"), ("2024-12-25", "shift:+1 day or so"),
+        ("2024-12-25", "shift:+"), ("text", "shift:+1 day"), ("9999-12-31", "shift:+1 day"), ("text", "to_week"),
+        ("2024-12-25", "shift:+999999 years"),
+        ("text", "seconds"),
         ("text", "nonsense"), ("text", "nonsense:5"), ("text", ""), ("text", "+{missing}"),
     ],
 )  # fmt: skip

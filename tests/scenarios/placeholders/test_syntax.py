@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.placeholders import MARKDOWN_V2, Scope, problems, render, render_all
+from scenarios.placeholders import HTML, MARKDOWN_V2, Scope, problems, render, render_all
 from scenarios.placeholders.parser import parse
 
 EMAIL = r"{event_text|regex:[a-zA-Z0-9._%+-]+@[a-zA-Z0-9.-]+\.[a-zA-Z]{2,}}"
@@ -52,6 +52,51 @@ NESTED = {"lang": "ru", "greeting_ru": "Привет", "y": 5, "n": 3, "m": "upp
 def test_placeholders_stand_in_names_parameters_modifiers_and_values(text: str, result: Any) -> None:
     values = NESTED | {"q": "код 42", "langs": ["ru", "en"], "welcome": "{greeting_{lang}}, {y}!"}
     assert rendered(text, **values) == result
+
+
+@pytest.mark.row("C-50")
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("{'hello'|upper}", "HELLO"),
+        ('{"it\'s"}', "it's"),
+        (r"{'it\'s'}", "it's"),
+        ("{ '100' |+50}", 150),
+        ("{'100'}", "100"),
+        ("{''|fallback:none}", "none"),
+        ("{'Hi {n}'|upper}!", "HI IVAN!"),
+        ("{'a|b'}", "a|b"),
+        ("{x|fallback:'a|b}'}", "a|b}"),
+        ('{x|fallback: "Hi {n|upper}" |length}', 7),
+        ("{n|equals:'ivan'}", True),
+        ('{n|value:"yes" or "no"}', '"yes" or "no"'),
+        ("{q|regex:'(.+)'}", "a"),
+        ("{'open}", "{'open}"),
+        ("{'a' b}", "{'a' b}"),
+    ],
+)
+def test_a_text_in_quotes_stands_for_itself_and_bars_in_it_have_no_meaning(text: str, result: Any) -> None:
+    assert rendered(text, n="ivan", q="'a'") == result
+
+
+def test_words_of_people_in_a_quoted_text_are_escaped() -> None:
+    scope = Scope({"n": "<i>{n}"}, frozenset({"n"}), HTML)
+    assert render("{'<b>{n}</b>'} {'{n}'|upper} {x|fallback:'{n}'}", scope).value == (
+        "<b>&lt;i&gt;{n}</b> &lt;I&gt;{N} &lt;i&gt;{n}"
+    )
+
+
+@pytest.mark.row("C-53")
+def test_an_index_is_also_written_in_brackets() -> None:
+    values = {"a": [{"n": [1, 2]}, {"n": [3, 4]}], "odd[0]": "whole name"}
+    paths = ["a[0].n[1]", "a[-1].n.0", "a[1].n[-1]", "odd[0]"]
+    assert [rendered(f"{{{path}}}", **values) for path in paths] == [2, 3, 4, "whole name"]
+    assert rendered("{a[5]} {a[x]}", **values) == "{a[5]} {a[x]}"
+
+
+def test_what_a_person_wrote_in_a_list_is_escaped_however_the_index_is_written() -> None:
+    scope = Scope({"a": [{"n": "<"}]}, frozenset({"a"}), HTML)
+    assert render("{a[0].n} {a.0.n}", scope).value == "&lt; &lt;"
 
 
 @pytest.mark.row("C-53")
@@ -171,6 +216,9 @@ def test_a_warning_in_attributes_names_its_place() -> None:
 
 
 def test_mistakes_are_found_without_values() -> None:
+    assert [one.code for one in problems("{'{x|nonsense}'|upper} {x|fallback:'{y|truncate:z}'}")] == [
+        "MODIFIER_UNKNOWN", "MODIFIER_PARAMETER",
+    ]  # fmt: skip
     found = problems("ok {x|truncte:5} {x|truncate:a} {a|fallback:{b|regex:(}} {x|format:{f}} {x|regex:a|b} {open")
     assert [(one.code, one.offset) for one in found] == [
         ("MODIFIER_UNKNOWN", 3), ("MODIFIER_PARAMETER", 17), ("MODIFIER_PARAMETER", 44), ("MODIFIER_UNKNOWN", 72),
