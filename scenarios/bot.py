@@ -9,10 +9,21 @@ from typing import Any
 
 from msgspec import Struct
 
-TEXT_KINDS = ("exact", "state", "regex", "starts_with", "contains", "*")
-CALLBACK_KINDS = ("exact", "contains")
-NEW_MEMBER_KINDS = ("group", "link", "creator", "initiator", "default")
-"""The kinds of triggers of each section, in the order in which they are tried."""
+_TEXT = ("exact", "state", "regex", "starts_with", "contains", "*")
+
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "text": _TEXT,
+    "callback": ("exact", "state", "contains"),
+    "new_member": ("group", "link", "creator", "initiator", "default"),
+    "left_member": ("group", "initiator", "default"),
+    "join_request": ("group", "link", "creator", "default"),
+    "edited": _TEXT,
+    "inline_query": tuple(kind for kind in _TEXT if kind != "state"),
+}
+"""The sections of a trigger file, one for each kind of event, with their kinds in the order in which they are tried."""
+
+OF_GROUPS = ("new_member", "left_member", "join_request")
+"""What happens only in groups."""
 
 OUTCOMES = ("completed", "failed", "unknown", "drop")
 ANY = frozenset(OUTCOMES)
@@ -85,16 +96,24 @@ Kinds = Mapping[str, tuple[Trigger, ...]]
 
 
 class Triggers(Struct, frozen=True):
-    """One trigger file. Entries without a scenario and patterns that do not compile are left out."""
+    """One trigger file, by section. Entries without a scenario and patterns that do not compile are left out."""
 
     text: Kinds
     callback: Kinds
     new_member: Kinds
+    left_member: Kinds = {}
+    join_request: Kinds = {}
+    edited: Kinds = {}
+    inline_query: Kinds = {}
+
+    def section(self, name: str) -> Kinds:
+        """Returns the kinds of one of `SECTIONS`."""
+        kinds: Kinds = getattr(self, name)
+        return kinds
 
 
 def no_triggers() -> Triggers:
-    sections = (TEXT_KINDS, CALLBACK_KINDS, NEW_MEMBER_KINDS)
-    return Triggers(*(dict.fromkeys(kinds, ()) for kinds in sections))
+    return Triggers(**{name: dict.fromkeys(kinds, ()) for name, kinds in SECTIONS.items()})
 
 
 class Command(Struct, frozen=True):

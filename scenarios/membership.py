@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import Refused
+from core.errors import Conflict, Refused
 from scenarios.arguments import texts_of
 from scenarios.context import Context
 from scenarios.people import People
@@ -20,7 +20,9 @@ _STRANGERS = ("user not found", "member not found", "PARTICIPANT_ID_INVALID", "U
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Whether a person is in `chats`: in each of them, or in one. `person`: an id or @name, "" for the event's."""
+    """Whether a person is in `chats`: in each of them, or in one. None: in that of the event. `person`: an id or @name,
+    "" for the event's.
+    """
 
     chats: tuple[str, ...]
     in_each: bool
@@ -28,9 +30,18 @@ class Question:
 
     @classmethod
     def of(cls, rule: Rule) -> "Question":
-        """A rule `{rule: is_member, value: chats, mode: any | all, target_user: person}`."""
+        """A rule `{rule: is_member, chat: chats, mode: any | all, target_user: person}`; `value` is another name of
+        `chat`, and `target_user_id` of `target_user`.
+        """
         in_each = str(rule.get("mode") or "any").casefold() == "all"
-        return cls(tuple(texts_of(rule, "value")), in_each, str(rule.get("target_user") or "").strip())
+        chats = texts_of(rule, "chat") or texts_of(rule, "value")
+        person = rule.get("target_user") or rule.get("target_user_id") or ""
+        return cls(tuple(_chat(chat) for chat in chats), in_each, str(person).strip())
+
+
+def _chat(named: str) -> str:
+    """The Bot API knows a chat by its id or by @name; authors may leave out the @."""
+    return named if named.startswith("@") or named.removeprefix("-").isdecimal() else f"@{named}"
 
 
 async def is_member(context: Context) -> IsMember:
@@ -56,19 +67,26 @@ def _rules(rules: Any) -> list[Rule]:
 
 async def _answer(context: Context, question: Question) -> bool | str:
     """Whether the person is a member, or why that is unknown."""
-    if not question.chats:
-        return "it names no chat"
     if not question.person and (reason := context.missing_scope("admin")):
         return reason
     try:
         person = await find_person(context, question.person or context.person)
-        found = [await _is_in(context, chat, person) for chat in question.chats]
+        chats = question.chats or (_own_group(context),)
+        found = [await _is_in(context, chat, person) for chat in chats]
     except Refused as error:
         return str(error)
     return all(found) if question.in_each else any(found)
 
 
-async def _is_in(context: Context, chat: str, person: int) -> bool:
+def _own_group(context: Context) -> int | str:
+    """The group of the event. Raises Conflict NO_CHAT."""
+    try:
+        return required_group(context)
+    except Conflict:
+        raise Conflict("NO_CHAT", "it names no chat, and the event is not of a group") from None
+
+
+async def _is_in(context: Context, chat: int | str, person: int) -> bool:
     status, is_restricted_member = await _status(context, chat, person)
     return status in (*_ADMINISTRATORS, "member") or is_restricted_member
 

@@ -17,13 +17,6 @@ from scenarios.patterns import Pattern, PatternRefused, PatternTimeout, compile_
 
 Event = Mapping[str, Any]
 
-KINDS: Mapping[str, tuple[str, ...]] = {
-    "text": bot.TEXT_KINDS,
-    "callback": bot.CALLBACK_KINDS,
-    "new_member": bot.NEW_MEMBER_KINDS,
-}
-"""The kinds of each source of events, in the order in which they are tried."""
-
 JUMP = ":"
 """Callback data that begins so names a scenario; no trigger is needed (C-08)."""
 
@@ -82,8 +75,8 @@ class Triggers:
         private = self._compiled(source.triggers, "private")
         group = self._compiled(source.group_triggers, "group")
         self._entries = {
-            "private": {name: _merged(name, private[name], group[name]) for name in KINDS},
-            "group": {name: _merged(name, group[name], private[name]) for name in KINDS},
+            "private": {name: _merged(name, private[name], group[name]) for name in bot.SECTIONS},
+            "group": {name: _merged(name, group[name], private[name]) for name in bot.SECTIONS},
         }
 
     def select(self, event: Event, state: str = "") -> Selection:
@@ -106,16 +99,15 @@ class Triggers:
         return self._shortened.get(callback_data) or jump(callback_data)
 
     def _compiled(self, triggers: bot.Triggers, chats: str) -> dict[str, list[Entry]]:
-        """The entries by source, in order."""
-        sections = {"text": triggers.text, "callback": triggers.callback, "new_member": triggers.new_member}
+        """The entries by source, in order. What happens only in groups fires there, whichever file has the entry."""
         return {
             source: [
                 entry
-                for kind in KINDS[source]
-                for trigger in section.get(kind, ())
-                if (entry := self._entry(source, kind, trigger, chats)) is not None
+                for kind in kinds
+                for trigger in triggers.section(source).get(kind, ())
+                if (entry := self._entry(source, kind, trigger, "group" if source in bot.OF_GROUPS else chats))
             ]
-            for source, section in sections.items()
+            for source, kinds in bot.SECTIONS.items()
         }
 
     def _entry(self, source: str, kind: str, trigger: bot.Trigger, chats: str) -> Entry | None:
@@ -178,7 +170,7 @@ def _select(entries: tuple[Entry, ...], search: "_Search") -> Iterator[str]:
 
 def _merged(source: str, own: list[Entry], other: list[Entry]) -> tuple[Entry, ...]:
     """The entries of both files by kind; within a kind those of the chat's own file come first."""
-    return tuple(entry for kind in KINDS[source] for entry in (*own, *other) if entry.kind == kind)
+    return tuple(entry for kind in bot.SECTIONS[source] for entry in (*own, *other) if entry.kind == kind)
 
 
 class _Search:
@@ -190,7 +182,7 @@ class _Search:
         self._chat = frozenset({"all", chat_kind(event), _text(event.get("chat_id"))})
         written = _text(event.get("callback_data" if source == "callback" else "event_text"))
         self._written = _ADDRESSED.sub(r"\1", written)
-        self._compared = _folded(self._written) if source == "text" else normalise(self._written)
+        self._compared = normalise(self._written) if source == "callback" else _folded(self._written)
         self._state = _folded(state)
 
     @property
@@ -265,9 +257,9 @@ def _target(target: bot.Target, chats: str) -> Target:
 
 def _compared(source: str, kind: str, wanted: str) -> str:
     """The form in which an author's text is compared."""
-    if source == "callback":
+    if source == "callback" and kind != "state":
         return normalise(wanted)
-    return _folded(wanted).removeprefix("@") if source == "new_member" else _folded(wanted)
+    return _folded(wanted).removeprefix("@") if source in bot.OF_GROUPS else _folded(wanted)
 
 
 def _person(role: str) -> tuple[str, ...]:

@@ -21,8 +21,8 @@ ACTION = ActionType(
         Field(
             "rules",
             VALIDATOR_RULES,
-            f"The rules of each field: {', '.join(RULES)}. `is_member` has its chats as `value`, and `mode`"
-            f" ({' or '.join(MODES)}) and `target_user`.",
+            f"The rules of each field: {', '.join(RULES)}. `is_member` has its chats as `chat` (also as `value`), by"
+            f" default that of the event, and `mode` ({' or '.join(MODES)}) and `target_user`.",
         ),
     ),
     returns={"(its other fields)": "their values"},

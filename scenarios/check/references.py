@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from scenarios.bot import Bot, Place
+from scenarios.bot import SECTIONS, Bot, Place
 from scenarios.button_text import normalise
 from scenarios.check.step import Step
 from scenarios.loader.problem import Problems
@@ -25,8 +25,10 @@ class References:
         self._problems = problems
         self._permissions = {permission for role in bot.roles.values() for permission in role.permissions}
         triggers = (bot.triggers, bot.group_triggers)
-        self._states = {trigger.key for file in triggers for trigger in file.text["state"]}
+        by_state = [file.section(name).get("state", ()) for file in triggers for name in SECTIONS]
+        self._states = {trigger.key for kind in by_state for trigger in kind}
         self._buttons = {normalise(trigger.key) for file in triggers for trigger in file.callback["exact"]}
+        self._answers_any_button = any(file.callback.get("state") for file in triggers)
         self._parts_of_buttons = {normalise(trigger.key) for file in triggers for trigger in file.callback["contains"]}
 
     def check(self, step: Step) -> None:
@@ -61,7 +63,7 @@ class References:
                 reader.warning(button, "UNANSWERED_BUTTON", message)
 
     def _is_answered(self, button: str) -> bool:
-        return button in self._buttons or any(part in button for part in self._parts_of_buttons)
+        return self._answers_any_button or button in self._buttons or any(part in button for part in self._parts_of_buttons)
 
 
 def warn_unknown(reader: Reader, node: Node | None, known: Collection[str], code: str, what: str) -> None:

@@ -4,14 +4,13 @@ reported and left out.
 
 from collections.abc import Sequence
 
-from scenarios.bot import CALLBACK_KINDS, NEW_MEMBER_KINDS, TEXT_KINDS, Bot, Scenario, Target, Trigger, Triggers
+from scenarios.bot import SECTIONS, Bot, Scenario, Target, Trigger, Triggers
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader, as_int
 from scenarios.loader.suggestion import did_you_mean
 from scenarios.nodes import MapNode, Node, Scalar, is_empty
 from scenarios.schema.rules import pattern_problem
 
-SECTIONS = {"text": TEXT_KINDS, "callback": CALLBACK_KINDS, "new_member": NEW_MEMBER_KINDS}
 TARGET_FIELDS = ("scenario", "from_chat", "continue", "forward_enabled", "bot_enabled")
 CHAT_WORDS = ("private", "group", "all")
 _WITHOUT_KEY = ("*", "default")

@@ -57,7 +57,7 @@ def rule_complaints(node: Node) -> Iterator[Complaint]:
 
 def value_complaints(rule: Scalar, value: Node | None) -> Iterator[Complaint]:
     """What is wrong with the value of a rule."""
-    if rule.text in WITHOUT_VALUE or rule.text not in RULES or rule.text in ("equals", "not_equals"):
+    if rule.text in WITHOUT_VALUE or rule.text not in RULES or rule.text in ("equals", "not_equals", "is_member"):
         return  # a value that may be missing, or empty
     if value is None or is_empty(value):
         yield rule, f"the rule {rule.text} needs a value"

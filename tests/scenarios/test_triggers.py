@@ -201,6 +201,55 @@ def test_new_members_are_matched_by_group_link_creator_initiator_and_default(
     assert select("", event, group=MEMBERS) == [found]
 
 
+@pytest.mark.row("C-11")
+def test_new_members_are_welcomed_by_triggers_of_both_files(select: Any) -> None:
+    event = {**JOINED, "chat_title": "ИВТ-21"}
+    assert select("new_member: {default: a}", event) == ["a"]
+    assert select("new_member: {default: a}", event, group="new_member: {default: b}") == ["b"]
+    assert select("new_member: {group: {ивт-21: a}}", event, group="new_member: {default: b}") == ["a"]
+    limited = "new_member: {default: {scenario: a, from_chat: -100}}"
+    assert (select(limited, event), select(limited, {**event, "chat_id": -100})) == ([], ["a"])
+
+
+ALL_SECTIONS = """
+edited: {exact: {x: a}, "*": b}
+left_member: {group: {ИВТ-21: c}, initiator: {"@boss": d}, default: e}
+join_request: {link: {"+abc": c}, creator: {maker: d}, default: e}
+inline_query: {starts_with: {книга: a}, "*": b}
+"""
+IN_GROUP = {"chat_type": "supergroup", "chat_id": -100}
+
+
+@pytest.mark.parametrize(
+    ("event", "found"),
+    [
+        ({"kind": "edited", "event_text": "X"}, "a"),
+        ({"kind": "edited", "event_text": "y"}, "b"),
+        ({"kind": "left_member", **IN_GROUP, "chat_title": "ивт-21"}, "c"),
+        ({"kind": "left_member", **IN_GROUP, "initiator_username": "Boss"}, "d"),
+        ({"kind": "left_member", **IN_GROUP}, "e"),
+        ({"kind": "join_request", **IN_GROUP, "invite_link": "https://t.me/+ABC"}, "c"),
+        ({"kind": "join_request", **IN_GROUP, "invite_link_creator_username": "maker"}, "d"),
+        ({"kind": "join_request", **IN_GROUP}, "e"),
+        ({"kind": "inline_query", "event_text": "Книга о рыбах"}, "a"),
+        ({"kind": "inline_query", "event_text": ""}, "b"),
+    ],
+)
+def test_edits_departures_requests_and_inline_queries_have_triggers_of_their_own(
+    select: Any, event: dict[str, Any], found: str
+) -> None:
+    assert select(ALL_SECTIONS, event) == [found]
+    assert select('text: {"*": f}', event) == []
+
+
+@pytest.mark.row("C-05", "C-07")
+def test_a_pressed_button_may_be_an_answer_in_a_state(select: Any) -> None:
+    file = "callback: {exact: {Меню: a}, state: {Возраст: b}, contains: {у: c}}\ntext: {state: {возраст: d}}"
+    assert select(file, callback("men_u"), state="возраст") == ["b"]
+    assert select(file, callback("Меню"), state="возраст") == ["a"]
+    assert select(file, callback("у"), state="") == ["c"]
+
+
 @pytest.mark.row("C-12")
 def test_an_event_without_a_match_is_a_warning_and_starts_nothing(tmp_path: Path) -> None:
     selection = select_from(tmp_path, "text: {exact: {x: a}}", "nonsense")

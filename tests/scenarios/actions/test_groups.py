@@ -210,6 +210,19 @@ async def test_membership_of_another_person_and_of_strangers(club: Bench) -> Non
     assert await verdict(club, PRIVATE, value=GROUP) == "failed"
 
 
+@pytest.mark.row("C-62")
+async def test_the_chats_of_a_membership_are_those_of_the_rule_or_that_of_the_event(club: Bench) -> None:
+    other = -1_000_000_000_777
+    club.bot_api.server.joining.set_up(other)
+    assert await verdict(club, PRIVATE, chat=GROUP) == "completed"
+    assert await verdict(club, PRIVATE, chat=[other, "club"], mode="all") == "failed"
+    assert await verdict(club, PRIVATE, chat="club", target_user_id=BORIS) == "completed"
+    assert await verdict(club, IN_GROUP) == "completed"
+    assert await verdict(club, {**IN_GROUP, "chat_id": other}) == "failed"
+    rules = {"user_id": [{"rule": "is_member"}]}
+    assert "it names no chat" in await club.error({"type": "validator", "rules": rules}, PRIVATE)
+
+
 @pytest.mark.row("C-62", "C-61")
 async def test_a_membership_that_cannot_be_checked_does_not_hold_and_names_the_reason(club: Bench) -> None:
     rules = {"user_id": [{"rule": "is_member", "value": "@nowhere"}]}
