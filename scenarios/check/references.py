@@ -63,7 +63,11 @@ class References:
                 reader.warning(button, "UNANSWERED_BUTTON", message)
 
     def _is_answered(self, button: str) -> bool:
-        return self._answers_any_button or button in self._buttons or any(part in button for part in self._parts_of_buttons)
+        return (
+            self._answers_any_button
+            or button in self._buttons
+            or any(part in button for part in self._parts_of_buttons)
+        )
 
 
 def warn_unknown(reader: Reader, node: Node | None, known: Collection[str], code: str, what: str) -> None:
