@@ -34,7 +34,7 @@ class Checked(Struct, frozen=True):
 def check(folder: Path, environment: Mapping[str, str] | None = None, actions: Actions | None = None) -> Checked:
     """Loads the folder and checks the bot. Raises SetupError if there is no such folder."""
     loaded = load(folder, environment)
-    problems = Problems(loaded.problems)
+    problems = Problems(loaded.problems, loaded.unread)
     actions = actions or installed_actions()
     references = References(loaded.bot, problems)
     for step in steps_of(loaded):

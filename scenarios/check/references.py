@@ -5,12 +5,13 @@ from collections.abc import Collection, Iterator
 from scenarios.bot import SECTIONS, Bot, Place
 from scenarios.button_text import normalise
 from scenarios.check.step import Step
+from scenarios.loader.files import BOT, GROUP_TRIGGERS, SETTINGS, TRIGGERS
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
-from scenarios.loader.suggestion import did_you_mean
 from scenarios.loader.trigger_files import find_scenario
 from scenarios.nodes import ListNode, MapNode, Node, Scalar, is_empty
 from scenarios.schema.types import has_placeholder
+from scenarios.suggestion import did_you_mean
 
 Splices = dict[str, list[tuple[str, Place]]]
 """Full name of a scenario → those that it splices in, each with the place where it does."""
@@ -29,18 +30,21 @@ class References:
         self._states = {trigger.key for kind in by_state for trigger in kind}
         self._buttons = {normalise(trigger.key) for file in triggers for trigger in file.callback["exact"]}
         self._answers_any_button = any(file.callback.get("state") for file in triggers)
+        self._knows_triggers = not problems.has_error_in(TRIGGERS, GROUP_TRIGGERS)
+        self._knows_roles = not problems.has_error_in(BOT, SETTINGS)
         self._parts_of_buttons = {normalise(trigger.key) for file in triggers for trigger in file.callback["contains"]}
 
     def check(self, step: Step) -> None:
         reader = Reader(step.action.place.file, self._problems)
-        roles, permissions = (step.node.get(name) for name in ("required_role", "required_permission"))
-        warn_unknown(reader, roles, self._bot.roles, "UNKNOWN_ROLE", "role")
-        warn_unknown(reader, permissions, self._permissions, "UNKNOWN_PERMISSION", "permission")
+        if self._knows_roles:
+            roles, permissions = (step.node.get(name) for name in ("required_role", "required_permission"))
+            warn_unknown(reader, roles, self._bot.roles, "UNKNOWN_ROLE", "role")
+            warn_unknown(reader, permissions, self._permissions, "UNKNOWN_PERMISSION", "permission")
         if step.action.type == "scenario":
             self._check_splices(reader, step)
         if step.action.type == "send":
             self._check_buttons(reader, step)
-        if step.action.type == "user":
+        if step.action.type == "user" and self._knows_triggers:
             state = step.node.get("user_state")
             warn_unknown(reader, state, self._states, "UNKNOWN_STATE", "trigger for the state")
 
@@ -57,7 +61,7 @@ class References:
         for target in names_in(button_targets(keyboard)):
             if not is_address(target.text):
                 find_scenario(reader, target, target.text, self._bot, step.scenario)
-        for button in names_in(text_buttons(keyboard)):
+        for button in names_in(text_buttons(keyboard)) if self._knows_triggers else ():
             if not self._is_answered(normalise(button.text)):
                 message = f"no trigger of callback answers the button {button.text!r}"
                 reader.warning(button, "UNANSWERED_BUTTON", message)

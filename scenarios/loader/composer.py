@@ -15,6 +15,7 @@ from yaml.resolver import Resolver
 
 from scenarios.bot import Place
 from scenarios.loader.problem import Problems
+from scenarios.loader.syntax_faults import fault_in
 from scenarios.nodes import ListNode, MapNode, Node, Scalar, Value
 
 MAX_DEPTH = 50
@@ -52,21 +53,9 @@ def compose(text: str, file: str, problems: Problems, substitute: Substitute | N
     except _Unreadable as error:
         problems.error(error.place, error.code, str(error))
     except yaml.YAMLError as error:
-        problems.error(*syntax_problem(error, file, text))
+        fault = fault_in(text, error)
+        problems.error(Place(file, fault.line, fault.column), "YAML_INVALID", fault.message)
     return None
-
-
-def syntax_problem(error: yaml.YAMLError, file: str, text: str) -> tuple[Place, str, str]:
-    """Place, code and message of an error of PyYAML."""
-    if isinstance(error, yaml.MarkedYAMLError):
-        mark = error.problem_mark or error.context_mark
-        words = ", ".join(word for word in (error.context, error.problem) if word)
-        place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
-        return place, "YAML_INVALID", f"this is not valid YAML: {words}"
-    position = max(0, getattr(error, "position", 0) or 0)
-    before = text[:position]
-    place = Place(file, before.count("\n") + 1, len(before) - before.rfind("\n"))
-    return place, "YAML_INVALID", f"this is not valid YAML: {getattr(error, 'reason', None) or 'unreadable character'}"
 
 
 class _Composer:
@@ -171,7 +160,11 @@ class _Composer:
         if tag in _TEXT:
             return text
         if tag not in _CONSTRUCT:
-            self._complain(event, "UNKNOWN_TAG", f"the tag {short_tag(tag)} has no meaning here")
+            self._complain(
+                event,
+                "UNKNOWN_TAG",
+                f"the tag {short_tag(tag)} has no meaning here; a text with ! in front is written in quotes",
+            )
             return text
         return self._constructed(event, tag, text)
 

@@ -11,8 +11,8 @@ from core.model.inner_files import inner_path
 from scenarios.bot import Place
 from scenarios.loader.composer import Substitute, compose
 from scenarios.loader.problem import Problems
-from scenarios.loader.suggestion import did_you_mean
-from scenarios.nodes import Node
+from scenarios.nodes import MapNode, Node, is_empty
+from scenarios.suggestion import did_you_mean
 
 MAX_BYTES = 10_000_000
 TRIGGERS, GROUP_TRIGGERS, BOT, SETTINGS = "triggers.yaml", "group_triggers.yaml", "bot.yaml", "settings.yaml"
@@ -33,14 +33,19 @@ class Folder:
         path = self.path / file
         if not path.exists() and not path.is_symlink():
             return None
-        text = self._text(path, file)
-        return None if text is None else compose(text, file, self._problems, self._substitute(file))
+        before, text = len(self._problems), self._text(path, file)
+        root = None if text is None else compose(text, file, self._problems, self._substitute(file))
+        has_failed = root is None and any(problem.is_error for problem in self._problems[before:])
+        if has_failed or not (isinstance(root, MapNode) or is_empty(root)):
+            self._problems.unread.add(file)
+        return root
 
     def scenario_files(self) -> Iterator[str]:
         """The files below scenarios/ in the order of their names. Other files there are reported."""
         folder = self.path / "scenarios"
         if leads_out(folder, self.path):
             self._report_link("scenarios")
+            self._problems.unread.add("scenarios")
             return
         for path in sorted(folder.rglob("*")):
             file = path.relative_to(self.path).as_posix()

@@ -22,6 +22,7 @@ class Loaded(Struct, frozen=True):
     """A bot, and what is wrong in its files. `bot` has everything that could be read.
 
     `actions`: a scenario's full name → the nodes of its actions, one for each. `settings`: the node of settings.yaml.
+    `unread`: the files that could not be read.
     """
 
     folder: Path
@@ -29,6 +30,7 @@ class Loaded(Struct, frozen=True):
     problems: tuple[Problem, ...]
     actions: Mapping[str, tuple[MapNode, ...]]
     settings: Node | None
+    unread: frozenset[str] = frozenset()
 
     @property
     def has_errors(self) -> bool:
@@ -49,14 +51,15 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> Loaded:
     settings = folder.read(SETTINGS)
     bot = read_bot(folder, scenarios, settings, problems)
     folder.report_unknown_files()
-    return Loaded(path, bot, tuple(problems.in_order()), scenarios.nodes, settings)
+    found = tuple(problems.in_order())
+    return Loaded(path, bot, found, scenarios.nodes, settings, frozenset(problems.unread))
 
 
 def read_scenarios(folder: Folder, problems: Problems) -> ScenarioFiles:
     scenarios = ScenarioFiles(problems)
     for file in folder.scenario_files():
         scenarios.add(file, folder.read(file))
-    if not scenarios.scenarios:
+    if not scenarios.scenarios and not problems.unread:
         problems.warning(Place("scenarios"), "NO_SCENARIOS", "this bot has no scenarios; it answers nothing")
     return scenarios
 

@@ -1,5 +1,7 @@
 """What is wrong in a bot's files: frozen values with file, line and column, and the list that collects them."""
 
+from collections.abc import Iterable
+from pathlib import PurePosixPath
 from typing import Literal
 
 from msgspec import Struct
@@ -32,7 +34,20 @@ class Problem(Struct, frozen=True, gc=False):
 
 
 class Problems(list[Problem]):
-    """The problems found so far."""
+    """The problems found so far. `unread`: the files that could not be read, so that what they have is not known."""
+
+    def __init__(self, found: Iterable[Problem] = (), unread: Iterable[str] = ()) -> None:
+        super().__init__(found)
+        self.unread = set(unread)
+
+    def has_error_in(self, *files: str) -> bool:
+        """Whether one of these files has an error, so that more may be missing of it than it says."""
+        return not self.unread.isdisjoint(files) or any(one.is_error and one.file in files for one in self)
+
+    def may_have(self, scenario: str) -> bool:
+        """Whether a scenario that is not known may be in a file that could not be read."""
+        prefixes = (".".join(PurePosixPath(file).with_suffix("").parts) for file in self.unread)
+        return any(one == "scenarios" or _is_in(scenario, one) for one in prefixes)
 
     def error(self, place: Place, code: str, message: str) -> None:
         self.append(Problem(place.file, place.line, place.column, "error", code, message))
@@ -43,6 +58,11 @@ class Problems(list[Problem]):
     def in_order(self) -> list[Problem]:
         """By file, line and column; a problem that was found twice is there once."""
         return sorted(dict.fromkeys(self), key=lambda problem: (problem.file, problem.line, problem.column))
+
+
+def _is_in(scenario: str, file: str) -> bool:
+    """`file`: its path with dots. A bare name may be in any file of scenarios."""
+    return file.startswith("scenarios.") and ("." not in scenario or f"scenarios.{scenario}".startswith(f"{file}."))
 
 
 class Reporter:

@@ -5,8 +5,8 @@ from pathlib import PurePosixPath
 from scenarios.bot import ANY, NAMED, OUTCOMES, Action, Place, Scenario
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
-from scenarios.loader.suggestion import did_you_mean
 from scenarios.nodes import MapNode, Node, Scalar, is_empty, plain
+from scenarios.suggestion import did_you_mean, slip_of
 
 _CHAIN_WORDS = (*OUTCOMES, "any", "true", "false")
 
@@ -59,9 +59,19 @@ def is_action(reader: Reader, node: Node) -> bool:
         reader.wrong(node, "an action", "a mapping with a type")
         return False
     if reader.text(node.get("type"), "type") is None:
-        reader.error(node, "MISSING_TYPE", "this action has no type; write, for example, type: send")
+        report_missing_type(reader, node)
         return False
     return True
+
+
+def report_missing_type(reader: Reader, node: MapNode) -> None:
+    """A name that is a slip of `type` is named, too."""
+    meant = next((key for key, _ in node.pairs if slip_of(key.text, ("type",)) and key.text != "type"), None)
+    if meant:
+        message = f"this action has no type, but {meant.text!r}{did_you_mean(meant.text, ('type',))}"
+        reader.error(meant, "MISSING_TYPE", message)
+    else:
+        reader.error(node, "MISSING_TYPE", "this action has no type; write, for example, type: send")
 
 
 def read_action(reader: Reader, node: MapNode) -> Action:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from scenarios.bot import SECTIONS, Bot, Scenario, Target, Trigger, Triggers
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader, as_int
-from scenarios.loader.suggestion import did_you_mean
 from scenarios.nodes import MapNode, Node, Scalar, is_empty
 from scenarios.schema.rules import pattern_problem
+from scenarios.suggestion import did_you_mean
 
 TARGET_FIELDS = ("scenario", "from_chat", "continue", "forward_enabled", "bot_enabled")
 CHAT_WORDS = ("private", "group", "all")
@@ -112,13 +112,15 @@ class TriggerReader(Reader):
 
 
 def find_scenario(reader: Reader, node: Node, name: str, bot: Bot, caller: Scenario | None = None) -> Scenario | None:
-    """The scenario that a name means; reports a name that none or several have."""
+    """The scenario that a name means; reports a name that none or several have, unless it may be in a file that could
+    not be read.
+    """
     if found := bot.find(name, caller):
         return found
     if candidates := bot.short_names.get(name, ()):
         message = f"{name!r} is the name of several scenarios; write one of {', '.join(candidates)}"
         reader.error(node, "AMBIGUOUS_SCENARIO", message)
-    else:
+    elif not reader.problems.may_have(name):
         known: Sequence[str] = [*bot.short_names, *bot.scenarios]
         reader.error(node, "UNKNOWN_SCENARIO", f"there is no scenario {name!r}{did_you_mean(name, known)}")
     return None

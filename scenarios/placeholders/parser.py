@@ -11,12 +11,12 @@
 """
 
 import re
-from difflib import get_close_matches
 from functools import lru_cache
 
 from scenarios.placeholders.modifiers import MODIFIERS, Modifier, ModifierError
 from scenarios.placeholders.syntax import INSIDE, OUTSIDE, RegexSyntax, Syntax
 from scenarios.placeholders.template import Literal, Placeholder, Problem, Step, Template
+from scenarios.suggestion import did_you_mean
 
 DEEPEST = 50
 """Placeholders in placeholders, from here on, are not parsed; they stay as written."""
@@ -182,6 +182,6 @@ def _parsed(modifier: Modifier, literal: str) -> object:
 def unknown(name: str, source: str) -> str:
     """The message about a modifier that does not exist. `source`: the placeholder."""
     message = f"there is no modifier {name!r}"
-    if close := get_close_matches(name, MODIFIERS, 1):
-        return f"{message}; did you mean {close[0]!r}?"
+    if suggestion := did_you_mean(name, filter(str.isidentifier, MODIFIERS)):
+        return message + suggestion
     return f"{message}; a bar in a regular expression stands in parentheses: (a|b)" if "|regex:" in source else message

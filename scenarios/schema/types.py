@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from scenarios.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
+from scenarios.suggestion import did_you_mean
 
 Complaint = tuple[Node, str]
 """The node that is wrong, and what is wrong with it."""
@@ -51,7 +52,14 @@ def scalar_type(name: str, schema: dict[str, Any], accepts: Callable[[Scalar], b
 
 def choice(*words: str) -> Type:
     """One of several words."""
-    return scalar_type(f"one of {', '.join(words)}", {"enum": list(words)}, lambda node: node.text in words)
+    name = f"one of {', '.join(words)}"
+
+    def complaints(node: Node) -> Iterator[Complaint]:
+        if not isinstance(node, Scalar) or node.text not in words:
+            suggestion = did_you_mean(node.text, words) if isinstance(node, Scalar) else ""
+            yield node, f"must be {name}, but is {describe(node)}{suggestion}"
+
+    return Type(name, {"enum": list(words)}, complaints)
 
 
 def is_whole(node: Scalar) -> bool:
@@ -78,9 +86,16 @@ def is_date(node: Scalar) -> bool:
 
 def text_complaints(node: Node) -> Iterator[Complaint]:
     if not isinstance(node, Scalar):
-        yield node, f"must be a text, but is {describe(node)}"
+        yield node, f"must be a text, but is {describe(node)}{_unquoted(node)}"
     elif isinstance(node.value, bool):
         yield node, f"{node.text} means {str(node.value).lower()} in YAML; put it in quotes: '{node.text}'"
+
+
+def _unquoted(node: Node) -> str:
+    """The hint for `text: {name}`, which YAML reads as a mapping."""
+    if isinstance(node, MapNode) and len(node.pairs) == 1 and is_empty(node.pairs[0][1]):
+        return f'; write it in quotes: "{{{node.pairs[0][0].text}}}"'
+    return ""
 
 
 def texts_complaints(node: Node) -> Iterator[Complaint]:

@@ -18,7 +18,7 @@ GOOD = "start: {actions: [{type: send, text: hello}]}\n"
 @pytest.mark.parametrize(
     ("text", "line", "column", "code"),
     [
-        ("a: [1\nb: 2\n", 2, 2, "YAML_INVALID"),
+        ("a: [1\nb: 2\n", 1, 4, "YAML_INVALID"),
         ("a:\n\t- b\n", 2, 1, "YAML_INVALID"),
         ("a: \x00\n", 1, 4, "YAML_INVALID"),
         ("a: {actions: []}\nb: {}\na: {}\n", 3, 1, "DUPLICATE_KEY"),

@@ -223,6 +223,6 @@ def test_mistakes_are_found_without_values() -> None:
     assert [(one.code, one.offset) for one in found] == [
         ("MODIFIER_UNKNOWN", 3), ("MODIFIER_PARAMETER", 17), ("MODIFIER_PARAMETER", 44), ("MODIFIER_UNKNOWN", 72),
     ]  # fmt: skip
-    assert "did you mean 'truncate'?" in found[0].message
+    assert "did you mean truncate?" in found[0].message
     assert "parentheses" in found[3].message
     assert problems("no braces") == ()

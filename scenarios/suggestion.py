@@ -1,17 +1,41 @@
 """“Did you mean …?” for names that are not known. Pure."""
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
 MAX_KNOWN = 5000
 """With more known names there is no suggestion: the search would take longer than loading."""
 
+_LOOK_ALIKE = str.maketrans(
+    "аеорсухіјѕкАВЕКМНОРСТУХІЈЅαορνκιΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aeopcyxijskABEKMHOPCTYXIJSaopvkiABEZHIKMNOPTYX"
+)
+"""Letters of the Cyrillic and Greek alphabets → the Latin ones that look the same."""
+
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of a message; empty if no known name is similar."""
     meant = closest(name, tuple(known))
-    return f"; did you mean {meant}?" if meant else ""
+    return f"; did you mean {meant}?{other_alphabet(name, meant)}" if meant else ""
+
+
+def other_alphabet(name: str, meant: str) -> str:
+    """Which letter of the name only looks like the one that is meant; empty if none does."""
+    pairs = enumerate(zip(name, meant, strict=False), 1)
+    if looks(name) != looks(meant) or name == meant:
+        return ""
+    place, (written, wanted) = next((place, pair) for place, pair in pairs if pair[0] != pair[1])
+    return f" Letter {place} is the {_alphabet(written)} {written}, not the {_alphabet(wanted)} {wanted}."
+
+
+def _alphabet(letter: str) -> str:
+    return unicodedata.name(letter, "other").split()[0].capitalize()
+
+
+def looks(name: str) -> str:
+    """The name with Latin letters in place of those that look like them."""
+    return name.translate(_LOOK_ALIKE)
 
 
 @lru_cache(maxsize=10_000)
@@ -24,12 +48,16 @@ def closest(name: str, known: tuple[str, ...]) -> str | None:
 
 @lru_cache(maxsize=10_000)
 def slip_of(name: str, known: tuple[str, ...]) -> str | None:
-    """The known name of which this is a slip of the keyboard: one wrong letter, in long names two."""
-    return next((one for one in known if is_slip(name, one)), None)
+    """The known name of which this is a slip of the keyboard: it looks the same, or has one wrong letter, in long names
+    two, in names of one or two letters none.
+    """
+    alike = (one for one in known if looks(one) == looks(name))
+    return next(alike, None) or next((one for one in known if is_slip(name, one)), None)
 
 
 def is_slip(name: str, known: str) -> bool:
-    allowed = 1 if len(known) <= 5 else 2
+    allowed = (len(known) > 2) + (len(known) > 5)
+    name, known = looks(name), looks(known)
     return abs(len(name) - len(known)) <= allowed and distance(name.lower(), known.lower()) <= allowed
 
 
