@@ -11,10 +11,14 @@ from urllib.parse import quote, urlencode
 from cli.client.format_history import format_event, format_history
 from cli.client.http_client import HttpClient, JsonObject, open_client
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
+from cli.read_input import STDIN, read_text_input
 from cli.settings.settings import load
 from core.model.history_key import HistoryKey
 
 Verb = Callable[[HttpClient, Namespace], Awaitable[int]]
+
+_MOST_TEXT_BYTES = 2**16
+"""Of standard input; the API refuses a text of 4,096 characters more precisely."""
 
 FILTERS = ("sender", "user", "lane", "kind-prefix", "tag")
 
@@ -86,7 +90,7 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
     """The request body, without the options that were not given."""
     body = {
         "sender": {"id": parse_id(arguments.sender)},
-        "text": sys.stdin.read() if arguments.text == "-" else arguments.text,
+        "text": read_text_input(STDIN, _MOST_TEXT_BYTES) if arguments.text == STDIN else arguments.text,
         "recipients": arguments.to,
         "origin": "cli",
         "channels": arguments.channel,

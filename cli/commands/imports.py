@@ -9,14 +9,15 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import aiohttp
 
 from cli.client.http_client import HttpClient, JsonObject, Upload
-from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
+from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.deliveries import over_http, print_result
+from cli.read_input import read_input
 from core.redis.cancel_and_wait import cancel_and_wait
+from delivery.http.options import Options
 
 KINDS = ("users", "contacts", "groups", "members", "supergroups", "ownerships")
 
@@ -26,14 +27,16 @@ _TIMEOUT = aiohttp.ClientTimeout(total=600)
 
 def declare(parser: ArgumentParser) -> None:
     parser.add_argument("kind", choices=KINDS, help="what the rows are (docs/import.md shows the columns of each)")
-    parser.add_argument("file", metavar="FILE", help="a CSV file in UTF-8 with a header; - reads standard input")
+    parser.add_argument(
+        "file", metavar="FILE", help="a CSV file with a header, as Excel saves it; - reads standard input"
+    )
     parser.add_argument("--dry-run", action="store_true", help="only check the file; write nothing")
 
 
 async def run(api: HttpClient, arguments: Namespace) -> int:
     """Exit code 1 if the file has errors: then nothing was imported."""
     query = {"kind": arguments.kind, **({"dry_run": "1"} if arguments.dry_run else {})}
-    upload = Upload(read_file(arguments.file), "text/csv")
+    upload = Upload(read_input(arguments.file, Options().import_limit), "text/csv")
     async with shown_progress(api, sys.stderr.isatty() and not arguments.json):
         result = await api.upload("/v1/import", upload, query, _TIMEOUT)
     if "errors" in result:
@@ -41,14 +44,6 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
         return FAILURE
     print_result(result, arguments.json, summary(result))
     return SUCCESS
-
-
-def read_file(name: str) -> bytes:
-    """The content. Raises CommandFailed."""
-    try:
-        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        raise CommandFailed(f"cannot read {name}: {error.strerror}", WRONG_USAGE) from error
 
 
 def print_errors(problem: JsonObject, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
+from cli.read_input import MiB, read_text_input
 from scenarios.bot import Bot, Scenario
 from scenarios.dry_run import Result, Row, dry_run
 from scenarios.graph import as_dot, as_text, graph_of
@@ -68,9 +69,7 @@ def load_bot(folder: Path) -> Bot:
 
 def read_event(file: Path) -> Mapping[str, Any]:
     try:
-        event = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CommandFailed(f"{file} cannot be read: {error.strerror}", WRONG_USAGE) from None
+        event = json.loads(read_text_input(str(file), MiB))
     except (ValueError, RecursionError) as error:
         raise CommandFailed(f"{file} is not JSON: {error}", WRONG_USAGE) from None
     if not isinstance(event, dict):

@@ -178,7 +178,8 @@ CODES = {
     "ROWS_INVALID": ProblemType(422, "The file has errors; nothing was imported"),
     "IMPORT_RUNNING": ProblemType(409, "A file is being imported into the directory"),
     "CSV_EMPTY": ProblemType(422, "The file is empty"),
-    "CSV_NOT_UTF8": ProblemType(422, "The file is not UTF-8"),
+    "CSV_NOT_UTF8": ProblemType(422, "The encoding of the file is not known"),
+    "CSV_NOT_TEXT": ProblemType(422, "The file is not text"),
     "CSV_QUOTE_UNCLOSED": ProblemType(422, "A quotation mark is not closed"),
     "CSV_MALFORMED": ProblemType(422, "A row is not CSV"),
     "CELL_TOO_LONG": ProblemType(422, "A cell is too long"),
@@ -187,6 +188,7 @@ CODES = {
     "COLUMN_UNKNOWN": ProblemType(422, "A column is unknown"),
     "COLUMN_REPEATED": ProblemType(422, "A column occurs more than once"),
     "WRONG_NUMBER_OF_CELLS": ProblemType(422, "A row has more or fewer cells than the header"),
+    "COLUMN_WITHOUT_NAME": ProblemType(422, "A column with texts has no name"),
     "DUPLICATE_ROW": ProblemType(422, "Two rows are about the same"),
     "GROUP_LEAVING": ProblemType(409, "The group is being deleted"),
     # keys
@@ -233,7 +235,7 @@ BEYOND_SCHEMA = frozenset(
         *("EMAIL_MALFORMED", "ADDRESS_MALFORMED", "MARKS_BROKEN", "REPORT_MALFORMED", "WAIT_OUT_OF_RANGE"),
         *("USER_NOT_FOUND", "NOBODY_ADDRESSED", "ROWS_INVALID", "TOO_LONG"),
         *("JOB_KIND_UNKNOWN", "PARAMETERS_TOO_LARGE", "TIMEZONE_UNKNOWN"),
-        *("CSV_EMPTY", "CSV_NOT_UTF8", "CSV_QUOTE_UNCLOSED", "CSV_MALFORMED", "TOO_MANY_ROWS"),
+        *("CSV_EMPTY", "CSV_NOT_UTF8", "CSV_NOT_TEXT", "CSV_QUOTE_UNCLOSED", "CSV_MALFORMED", "TOO_MANY_ROWS"),
         *("WEBHOOK_URL_MALFORMED", "WEBHOOK_HOST_UNKNOWN", "WEBHOOK_TARGET_FORBIDDEN"),
     }
 )

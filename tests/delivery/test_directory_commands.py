@@ -1,7 +1,9 @@
 """The commands for the directory, through a running API: output, `--json`, exit codes."""
 
 import asyncio
+import io
 import json
+import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -113,6 +115,26 @@ async def test_a_file_is_checked_imported_and_its_errors_are_shown_by_row(ada: A
     code, out, err = await ada("import", "users", "bad.csv", "--json")
     assert (code, err) == (1, "")
     assert json.loads(out)["errors"][0]["row"] == 2
+
+
+@pytest.mark.row("D-27")
+@pytest.mark.parametrize(
+    ("args", "end"),
+    [
+        (("import", "users", "/dev/zero"), "/dev/zero has more than 32 MiB"),
+        (("import", "users", "-"), "standard input has more than 32 MiB"),
+        (("send", "--to", "1=sms:+79991112233", "--text", "-"), "standard input has more than 64 KiB"),
+    ],
+)
+async def test_a_file_without_an_end_is_refused_in_one_sentence(
+    ada: Ada, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], end: str
+) -> None:
+    with subprocess.Popen(["yes", "1;Анна"], stdout=subprocess.PIPE) as endless:
+        assert endless.stdout is not None
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(endless.stdout))
+        code, out, err = await ada(*args)
+        endless.kill()
+    assert (code, out, err) == (2, "", f"ada: {end}, and no more is accepted\n")
 
 
 async def test_a_running_import_is_named_and_ends_with_exit_code_one(ada: Ada, api: Api, tmp_path: Path) -> None:

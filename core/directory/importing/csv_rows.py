@@ -1,120 +1,127 @@
-"""Reads a CSV file (RFC 4180, UTF-8, with a header) into rows of named cells. Pure.
+"""Reads a CSV file (RFC 4180, and as Excel writes it) into rows of named cells. Pure.
 
-Every error has its own code, with the row as a spreadsheet shows it: the header is row 1. A byte order mark is skipped;
-a file whose header has semicolons and no comma is separated by semicolons, as spreadsheets in Russian write it.
+Cells are separated by commas, semicolons, tabs or |: by what its first line `sep=;` says, else by what makes the header
+one of known columns. Every error has its own code, with the row as a spreadsheet shows it: the first row is 1, a line
+`sep=;` is none.
 """
 
 import csv
-import difflib
-from collections import Counter
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, zip_longest
 from typing import IO
 
 from msgspec import Struct
 
+from core.directory.csv_cells import plain
+from core.directory.importing.encodings import decoded
 from core.directory.importing.errors import ImportRefused, RowError
+from core.directory.importing.headers import Columns, Header, read_header
 from core.model.characters import with_plain_spaces
 from core.model.plurals import counted
 
 MOST_ROWS = 250_000
-MOST_ERRORS = 100
-"""Errors that are reported at once."""
 LONGEST_CELL = 131_072
 """Characters; the limit of Python's csv module."""
 
-_BOM = b"\xef\xbb\xbf"
-_LISTED_BY = ";"
+_SEPARATORS = ",;\t|"
+_SEPARATOR_LINE = re.compile(rf'"?sep=([{_SEPARATORS}])"?[{_SEPARATORS}\s]*', re.IGNORECASE)
+_BLANK = re.compile(rf"[{_SEPARATORS}\s]*")
+
+Record = tuple[int, list[str]]
+"""A row with its number."""
 
 
 class Row(Struct, frozen=True, gc=False):  # 100,000 of them would make each garbage collection a pause of 40 ms
-    """One row. `number`: as a spreadsheet shows it; `cells`: column → text without outer spaces."""
+    """One row. `number`: as a spreadsheet shows it; `cells`: column → text without outer spaces; `written`: column →
+    how the file names it.
+    """
 
     number: int
     cells: Mapping[str, str]
+    written: Mapping[str, str]
 
     def error(self, column: str, code: str, message: str) -> RowError:
-        return RowError(self.number, column, code, message)
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The columns that a kind of file has. `families`: prefixes, such as "contacts." in contacts.telegram."""
-
-    required: Sequence[str]
-    optional: Sequence[str] = ()
-    families: Sequence[str] = field(default=())
-
-    def knows(self, name: str) -> bool:
-        return name in (*self.required, *self.optional) or any(
-            name.startswith(family) and len(name) > len(family) for family in self.families
-        )
-
-
-def listed(cell: str) -> list[str]:
-    """The items of a cell that holds several, separated by semicolons."""
-    return [item for part in cell.split(_LISTED_BY) if (item := part.strip())]
+        return RowError(self.number, self.written.get(column, column), code, message)
 
 
 def read_rows(file: IO[bytes], columns: Columns) -> list[Row]:
     """All rows of a file. Raises ImportRefused with the errors of its form."""
-    records = _records(_lines(file))
-    header = _header(next(records, (1, []))[1])
-    _check_header(header, columns)
-    rows, errors = [], []
-    for number, cells in records:
-        if len(cells) == len(header):
-            rows.append(Row(number, dict(zip(header, cells, strict=True))))
-        else:
-            errors.append(_wrong_length(number, len(cells), len(header)))
-        if len(rows) + len(errors) > MOST_ROWS:
-            raise ImportRefused([RowError(number, "", "TOO_MANY_ROWS", f"A file has at most {MOST_ROWS} rows.")])
+    with decoded(file) as text:
+        source = _Source(text)
+        records = _records(source, columns)
+        header = read_header(*next(records, (1, [])), columns)
+        rows, errors = _named(records, header, source)
     if errors:
         raise ImportRefused(errors)
     return rows
 
 
-def _wrong_length(number: int, found: int, expected: int) -> RowError:
-    return RowError(
-        number, "", "WRONG_NUMBER_OF_CELLS", f"The row has {counted(found, 'cell')}, the header {expected}."
-    )
+# rows
 
 
-# text
+def _named(records: Iterator[Record], header: Header, source: "_Source") -> tuple[list[Row], list[RowError]]:
+    """The rows, and the errors of those that do not fit the header."""
+    rows: list[Row] = []
+    errors: list[RowError] = []
+    for number, cells in records:
+        if error := _misplaced(number, cells, header) or _cut_off(number, cells, header, source):
+            errors.append(error)
+        else:
+            rows.append(_row(number, cells, header))
+        if len(rows) + len(errors) > MOST_ROWS:
+            raise ImportRefused([RowError(number, "", "TOO_MANY_ROWS", f"A file has at most {MOST_ROWS} rows.")])
+    return rows, errors
 
 
-def _lines(file: IO[bytes]) -> Iterator[str]:
-    """The file's lines as text. Raises ImportRefused CSV_NOT_UTF8."""
-    for number, raw in enumerate(file, 1):
-        try:
-            yield raw.removeprefix(_BOM if number == 1 else b"").decode()
-        except UnicodeDecodeError:
-            raise ImportRefused([_not_utf8(number, raw)]) from None
+def _row(number: int, cells: Sequence[str], header: Header) -> Row:
+    """Excel leaves out empty cells at the end of a row."""
+    named = zip_longest(header.columns, cells[: len(header.columns)], fillvalue="")
+    return Row(number, {name: cell for name, cell in named if name}, header.written)
 
 
-def _not_utf8(number: int, raw: bytes) -> RowError:
-    if number == 1 and raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        encoding = "UTF-16"
-    else:
-        encoding = "Windows-1251" if _looks_russian(raw) else "another encoding"
-    message = f"Line {number} is not UTF-8; it looks like {encoding}. Save the file as CSV in UTF-8."
-    return RowError(number, "", "CSV_NOT_UTF8", message)
+def _misplaced(number: int, cells: Sequence[str], header: Header) -> RowError | None:
+    """The error of a row with a text beyond the header, or in a column without a name. Empty cells may be there."""
+    expected = len(header.columns)
+    if any(cells[expected:]):
+        message = f"The row has {counted(len(cells), 'cell')}, the header {expected}."
+        return RowError(number, "", "WRONG_NUMBER_OF_CELLS", message)
+    for place, (name, cell) in enumerate(zip(header.columns, cells, strict=False), 1):
+        if cell and not name:
+            message = f"Column {place} has a text here, but no name in the header."
+            return RowError(number, "", "COLUMN_WITHOUT_NAME", message)
+    return None
 
 
-def _looks_russian(raw: bytes) -> bool:
-    """Whether most bytes beyond ASCII are letters of the Russian alphabet in Windows-1251."""
-    foreign = [byte for byte in raw if byte >= 0x80]
-    return sum(byte >= 0xC0 or byte in (0xA8, 0xB8) for byte in foreign) * 2 > len(foreign)
+def _cut_off(number: int, cells: Sequence[str], header: Header, source: "_Source") -> RowError | None:
+    """The error of a row within which the file ends."""
+    if len(cells) >= len(header.columns) or source.is_complete:
+        return None
+    message = f"The file ends within this row: it has {counted(len(cells), 'cell')}, the header {len(header.columns)}."
+    return RowError(number, "", "WRONG_NUMBER_OF_CELLS", message)
 
 
 # records
 
 
-def _records(lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+class _Source:
+    """The lines of a file. `is_complete`: whether the last one that was read has a line break."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = iter(lines)
+        self.is_complete = True
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self.is_complete = line.endswith(("\n", "\r"))
+            yield line
+
+
+def _records(source: _Source, columns: Columns) -> Iterator[Record]:
     """The records with their numbers, without empty ones. Raises ImportRefused CSV_…"""
-    first = next(lines, "")
-    reader = csv.reader(_chained(first, lines), delimiter=_separator(first), strict=True)
+    lines = iter(source)
+    blank, first, separator = _opening(lines, columns)
+    reader = csv.reader(chain(blank, [first], lines), delimiter=separator, strict=True)
     number, line = 0, 0
     while True:
         number, line = number + 1, reader.line_num
@@ -124,17 +131,31 @@ def _records(lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
             return
         except csv.Error as fault:
             raise ImportRefused([_malformed(number, reader.line_num - line, str(fault))]) from None
-        if any(cells):
-            yield number, [with_plain_spaces(cell).strip(" \t") for cell in cells]
+        if any(cells) and any(texts := [plain(with_plain_spaces(cell)) for cell in cells]):
+            yield number, texts
 
 
-def _chained(first: str, rest: Iterable[str]) -> Iterator[str]:
-    yield first
-    yield from rest
+def _opening(lines: Iterator[str], columns: Columns) -> tuple[list[str], str, str]:
+    """The blank lines at the start, the first other line, and the separator. A line `sep=;` is left out."""
+    blank, named = [], ""
+    for line in lines:
+        if found := None if named else _SEPARATOR_LINE.fullmatch(line):
+            named = found[1]
+        elif _BLANK.fullmatch(line):
+            blank.append(line)
+        else:
+            return blank, line, named or _separator(line, columns)
+    return blank, "", ","
 
 
-def _separator(header: str) -> str:
-    return ";" if ";" in header and "," not in header else ","
+def _separator(header: str, columns: Columns) -> str:
+    """What separates the cells of a header: of most known columns, then of most cells."""
+
+    def rank(separator: str) -> tuple[int, int]:
+        cells = next(csv.reader([header], delimiter=separator))
+        return sum(columns.column(cell) is not None for cell in cells), len(cells)
+
+    return max(_SEPARATORS, key=rank)
 
 
 def _malformed(number: int, lines: int, fault: str) -> RowError:
@@ -145,42 +166,3 @@ def _malformed(number: int, lines: int, fault: str) -> RowError:
         return RowError(number, "", "CELL_TOO_LONG", f"A cell has at most {LONGEST_CELL} characters.")
     message = 'After a closing quotation mark a separator must follow; a quotation mark inside a cell is written "".'
     return RowError(number, "", "CSV_MALFORMED", message)
-
-
-# the header
-
-
-def _header(cells: Sequence[str]) -> list[str]:
-    return [cell.lower() if not _is_family(cell) else cell for cell in cells]
-
-
-def _is_family(cell: str) -> bool:
-    return "." in cell
-
-
-def _check_header(header: Sequence[str], columns: Columns) -> None:
-    """Raises ImportRefused CSV_EMPTY, COLUMN_UNKNOWN, COLUMN_MISSING, COLUMN_REPEATED."""
-    if not header:
-        raise ImportRefused([RowError(1, "", "CSV_EMPTY", "The file is empty: its first row must name the columns.")])
-    errors = [
-        *(_unknown(name, columns) for name in header if not columns.knows(name)),
-        *(
-            RowError(1, name, "COLUMN_MISSING", f"The file has no column {name!r}.")
-            for name in columns.required
-            if name not in header
-        ),
-        *(
-            RowError(1, name, "COLUMN_REPEATED", f"The column {name!r} occurs {count} times.")
-            for name, count in Counter(header).items()
-            if count > 1
-        ),
-    ]
-    if errors:
-        raise ImportRefused(list(islice(errors, MOST_ERRORS)))
-
-
-def _unknown(name: str, columns: Columns) -> RowError:
-    known = [*columns.required, *columns.optional, *(f"{family}CHANNEL" for family in columns.families)]
-    close = difflib.get_close_matches(name, known, 1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return RowError(1, name[:64], "COLUMN_UNKNOWN", f"The columns are {', '.join(known)}.{hint}")

@@ -7,9 +7,14 @@ from msgspec import Struct
 from core.errors import Invalid
 from core.model.plurals import counted
 
+MOST_ERRORS = 100
+"""Errors that are reported at once."""
+
 
 class RowError(Struct, frozen=True):
-    """One error of a file. `row`: as a spreadsheet shows it, the header is row 1; `column`: its name, or ""."""
+    """One error of a file. `row`: as a spreadsheet shows it, the header is row 1; `column`: as the file names it, or
+    "".
+    """
 
     row: int
     column: str

@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from core.directory.directory import Directory
 from core.directory.importing import journal
-from core.directory.importing.csv_rows import MOST_ERRORS, Row, read_rows
-from core.directory.importing.errors import ImportRefused, RowError
+from core.directory.importing.csv_rows import Row, read_rows
+from core.directory.importing.errors import MOST_ERRORS, ImportRefused, RowError
 from core.directory.importing.groups import check_groups, check_members
 from core.directory.importing.journal import ImportLost, Journal, Step
 from core.directory.importing.kinds import COLUMNS, KEY_COLUMNS, Kind, form_errors, row_key

@@ -4,18 +4,21 @@ A column that a file does not have leaves what exists as it is; an empty cell cl
 items separates them by semicolons.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
-from core.directory.importing.csv_rows import Columns, Row, listed
+from core.directory.csv_cells import CONTACTS, listed
+from core.directory.importing import russian
+from core.directory.importing.csv_rows import Row
 from core.directory.importing.errors import RowError
+from core.directory.importing.headers import Columns
 from core.errors import Invalid
 from core.model.addresses import canonical
 from core.model.history_key import Id
-from core.model.people import DEFAULT_LOCALE, OBJECT_KINDS, faults_of_id, id_text
+from core.model.people import DEFAULT_LOCALE, LOCALES, OBJECT_KINDS, ROLES, faults_of_id, id_text
 
-_CONTACTS = "contacts."
 _YES = frozenset({"true", "yes", "1", "да"})
 _NO = frozenset({"false", "no", "0", "нет", ""})
 
@@ -36,14 +39,15 @@ class Kind(StrEnum):
         return {"users": "person"}.get(self.value, self.value.removesuffix("s"))
 
 
-COLUMNS: Mapping[Kind, Columns] = {
-    Kind.USERS: Columns(("id",), ("name", "email", "role", "locale", "opt_out"), (_CONTACTS,)),
+_SHAPES: Mapping[Kind, Columns] = {
+    Kind.USERS: Columns(("id",), ("name", "email", "role", "locale", "opt_out"), (CONTACTS,)),
     Kind.CONTACTS: Columns(("user", "channel", "address")),
     Kind.GROUPS: Columns(("id",), ("title", "virtual")),
     Kind.MEMBERS: Columns(("group", "user")),
     Kind.SUPERGROUPS: Columns(("id",), ("title", "groups")),
     Kind.OWNERSHIPS: Columns(("user", "kind", "id")),
 }
+COLUMNS: Mapping[Kind, Columns] = {kind: replace(shape, names=russian.COLUMNS[kind]) for kind, shape in _SHAPES.items()}
 
 KEY_COLUMNS: Mapping[Kind, tuple[str, ...]] = {
     Kind.USERS: ("id",),
@@ -73,7 +77,7 @@ def form_errors(kind: Kind, row: Row) -> Iterator[RowError]:
             yield from as_row_errors(row, faults_of_id(parse_id(row.cells[column]), column))
     if "virtual" in row.cells and row.cells["virtual"].lower() not in _YES | _NO:
         yield row.error("virtual", "WRONG_VALUE", "Allowed values: true, false, or an empty cell.")
-    if kind is Kind.OWNERSHIPS and row.cells["kind"] not in OBJECT_KINDS:
+    if kind is Kind.OWNERSHIPS and object_kind(row) not in OBJECT_KINDS:
         yield row.error("kind", "WRONG_VALUE", f"Allowed values: {', '.join(OBJECT_KINDS)}.")
 
 
@@ -90,6 +94,8 @@ def row_key(kind: Kind, row: Row) -> tuple[str, ...]:
     if kind is Kind.CONTACTS:
         user, channel, address = key
         return user, channel, canonical(channel, address)
+    if kind is Kind.OWNERSHIPS:
+        return row.cells["user"], object_kind(row), row.cells["id"]
     return key
 
 
@@ -98,19 +104,30 @@ def row_key(kind: Kind, row: Row) -> tuple[str, ...]:
 
 def user_fields(row: Row) -> dict[str, Any]:
     """The fields of a person that the file has, without contacts."""
-    found: dict[str, Any] = {name: row.cells[name] or None for name in ("name", "email", "role") if name in row.cells}
+    found: dict[str, Any] = {name: row.cells[name] or None for name in ("name", "email") if name in row.cells}
+    if "role" in row.cells:
+        found["role"] = _translated(row.cells["role"], russian.ROLES, ROLES) or None
     if "locale" in row.cells:
-        found["locale"] = row.cells["locale"] or DEFAULT_LOCALE
+        found["locale"] = _translated(row.cells["locale"], russian.LOCALES, LOCALES) or DEFAULT_LOCALE
     if "opt_out" in row.cells:
         found["opt_out"] = listed(row.cells["opt_out"])
     return found
 
 
+def _translated(cell: str, names: Mapping[str, str], values: Collection[str]) -> str:
+    """The value that a cell names in Russian or in any case of letters; the cell itself if it names none."""
+    name = cell.casefold()
+    return names.get(name, name if name in values else cell)
+
+
+def object_kind(row: Row) -> str:
+    """The kind of an ownership: "group", "supergroup", or a text that is neither."""
+    return _translated(row.cells["kind"], russian.OBJECT_KINDS, OBJECT_KINDS)
+
+
 def contact_cells(row: Row) -> dict[str, list[str]]:
     """Channel → addresses, for the channels that the file has."""
-    return {
-        name.removeprefix(_CONTACTS): listed(cell) for name, cell in row.cells.items() if name.startswith(_CONTACTS)
-    }
+    return {name.removeprefix(CONTACTS): listed(cell) for name, cell in row.cells.items() if name.startswith(CONTACTS)}
 
 
 def group_fields(row: Row) -> dict[str, Any]:

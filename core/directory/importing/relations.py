@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from msgspec.structs import replace
 
 from core.directory.importing.csv_rows import Row
-from core.directory.importing.kinds import as_row_errors, group_fields, group_ids, parse_id
+from core.directory.importing.kinds import as_row_errors, group_fields, group_ids, object_kind, parse_id
 from core.directory.importing.page import Page
 from core.directory.importing.reader import Reader, in_pages
 from core.directory.records import encode_record
@@ -97,19 +97,19 @@ async def check_ownerships(reader: Reader, rows: Sequence[Row]) -> AsyncIterator
 
 
 def _object(row: Row) -> str:
-    return f"{row.cells['kind']}:{row.cells['id']}"
+    return f"{object_kind(row)}:{row.cells['id']}"
 
 
 async def _check_objects(reader: Reader, rows: Sequence[Row], page: Page) -> None:
     users = await reader.known_users({row.cells["user"] for row in rows})
-    groups = await reader.known_groups({row.cells["id"] for row in rows if row.cells["kind"] == "group"})
-    supergroups = await reader.known_supergroups({row.cells["id"] for row in rows if row.cells["kind"] != "group"})
+    groups = await reader.known_groups({row.cells["id"] for row in rows if object_kind(row) == "group"})
+    supergroups = await reader.known_supergroups({row.cells["id"] for row in rows if object_kind(row) != "group"})
     for row in rows:
         if row.cells["user"] not in users:
             page.errors.append(row.error("user", "USER_NOT_FOUND", "There is no person with this id."))
-        if row.cells["kind"] == "group" and row.cells["id"] not in groups:
+        if object_kind(row) == "group" and row.cells["id"] not in groups:
             page.errors.append(row.error("id", "GROUP_NOT_FOUND", "There is no group with this id."))
-        if row.cells["kind"] != "group" and row.cells["id"] not in supergroups:
+        if object_kind(row) != "group" and row.cells["id"] not in supergroups:
             page.errors.append(row.error("id", "SUPERGROUP_NOT_FOUND", "There is no supergroup with this id."))
 
 
@@ -123,7 +123,7 @@ async def _check_owner(reader: Reader, user: str, rows: Sequence[Row], owners: C
         page.errors.append(new[-1].error("user", "LIMIT_REACHED", f"A person owns at most {RELATIONS} objects."))
     for row in new:
         await _check_owners(reader, row, owners, page)
-        if row.cells["kind"] == "supergroup":
+        if object_kind(row) == "supergroup":
             await _check_groups_owned(reader, row, owned, page)
         page.steps.append(("own", user, _object(row)))
 

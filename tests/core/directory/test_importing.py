@@ -140,10 +140,62 @@ async def test_contacts_are_added_to_those_that_people_have(importing: Importing
     assert (await directory.user_by_contact(TENANT, "sms", "+79991112244")) == await directory.find_user(TENANT, "u2")
 
 
-async def test_a_byte_order_mark_and_semicolons_are_accepted(importing: Importing, directory: Directory) -> None:
-    saved_by_a_spreadsheet = b"\xef\xbb\xbf" + "ID;Name\r\n7;Анна\r\n\r\n8;Пётр\r\n".encode()
-    assert await load(importing, "users", saved_by_a_spreadsheet) == Imported(2, 0)
-    assert (await directory.find_user(TENANT, 7)).name == "Анна"
+_SHEET = [
+    ["ИД", "ФИО", "Телефон", "Роль"],
+    ["7", "Ёлкина, Анна", "8 999 111-22-33", "Преподаватель"],
+    ["8", "Пётр", "", ""],
+]
+
+
+def sheet(separator: str = ";", *, end: str = "") -> str:
+    """A sheet of two people as Excel writes it; `end` stands at the end of each row."""
+    rows = (separator.join(f'"{cell}"' if separator in cell else cell for cell in row) for row in _SHEET)
+    return "".join(f"{row}{end}\r\n" for row in rows)
+
+
+@pytest.mark.row("D-31")
+@pytest.mark.parametrize(
+    "content",
+    [
+        sheet().encode("cp1251"),
+        sheet().encode("utf-8-sig"),
+        sheet("\t").encode("utf-16"),
+        b"\xfe\xff" + sheet("\t").encode("utf-16-be"),
+        f"sep=;\r\n{sheet()}".encode("cp1251"),
+        f"sep=,\r\n{sheet(',')}".encode("utf-8-sig"),
+        sheet(",").encode(),
+        sheet("|").encode(),
+        sheet(end=";;").encode(),
+        f";;;\r\n{sheet()};;;\r\n;;;\r\n".encode(),
+        sheet().replace(";;\r\n", "\r\n").encode(),
+        sheet().replace("ИД;ФИО", " ид ; ф.и.о.:").encode(),
+        sheet().replace("ФИО;Телефон", "NAME;Contacts.SMS").encode(),
+        sheet().replace("\r\n", "\r").encode(),
+        sheet().strip().encode("cp1251"),
+    ],
+)
+async def test_a_sheet_is_read_however_a_spreadsheet_saves_it(
+    importing: Importing, directory: Directory, content: bytes
+) -> None:
+    assert await load(importing, "users", content) == Imported(2, 0)
+    anna = User(7, "Ёлкина, Анна", None, "trainer", "ru", {"sms": ["+79991112233"]})
+    assert (await directory.users(TENANT)).items == [anna, User(8, "Пётр")]
+
+
+async def test_several_addresses_of_a_cell_stand_on_lines_or_between_semicolons(
+    importing: Importing, directory: Directory
+) -> None:
+    await load(importing, "users", 'id,contacts.telegram\n1,"100001\n100002; ""@anna"""\n')
+    assert (await directory.find_user(TENANT, 1)).contacts == {"telegram": ["100001", "100002", "@anna"]}
+
+
+async def test_ownerships_may_be_written_in_russian(importing: Importing, directory: Directory) -> None:
+    await load(importing, "users", PEOPLE)
+    await load(importing, "groups", "Группа;Название\nИВТ-21;Первая\n")
+    await load(importing, "members", "Группа;Участник\nИВТ-21;u2\n")
+    assert await load(importing, "ownerships", "Владелец;Вид;Группа\n1;Группа;ИВТ-21\n") == Imported(1, 0)
+    assert await directory.ownerships(TENANT, 1) == [Ownership(1, "group", "ИВТ-21")]
+    assert [user.id for user in (await directory.members(TENANT, "ИВТ-21")).items] == ["u2"]
 
 
 async def test_the_non_breaking_spaces_of_a_spreadsheet_are_spaces_in_every_cell(
@@ -165,8 +217,12 @@ async def test_the_non_breaking_spaces_of_a_spreadsheet_are_spaces_in_every_cell
     ("text", "errors"),
     [
         ("", [(1, "", "CSV_EMPTY")]),
-        ("id,name\n1,Анна\n".encode("cp1251"), [(2, "", "CSV_NOT_UTF8")]),
-        ("id,name\n1,Анна\n".encode("utf-16"), [(1, "", "CSV_NOT_UTF8")]),
+        ("id,name\n1,Анна\n2,Пётр".encode()[:-1] + b"\n", [(3, "", "CSV_NOT_UTF8")]),
+        ("id,name\n1,Анна\n".encode("cp866"), [(2, "", "CSV_NOT_UTF8")]),
+        ("id,name\n1,Анна\n".encode("utf-16")[:-1], [(1, "", "CSV_NOT_UTF8")]),
+        ("id,name\n1,Анна\n".encode("utf-16-le"), [(1, "", "CSV_NOT_TEXT")]),
+        (b"PK\x03\x04 a workbook", [(1, "", "CSV_NOT_TEXT")]),
+        (bytes(1000), [(1, "", "CSV_NOT_TEXT")]),
         ('id,name\n1,ok\n2,"never closed\n3,x\n', [(3, "", "CSV_QUOTE_UNCLOSED")]),
         ('id,name\n1,"closed"too late\n', [(2, "", "CSV_MALFORMED")]),
         ('id,name\n2,"' + "x,\n" * 100_000, [(2, "", "CSV_QUOTE_UNCLOSED")]),
@@ -174,7 +230,10 @@ async def test_the_non_breaking_spaces_of_a_spreadsheet_are_spaces_in_every_cell
         ("name\nАнна\n", [(1, "id", "COLUMN_MISSING")]),
         ("id,nmae\n1,Анна\n", [(1, "nmae", "COLUMN_UNKNOWN")]),
         ("id,name,name\n1,a,b\n", [(1, "name", "COLUMN_REPEATED")]),
-        ("id,name\n1\n2,b,c\n", [(2, "", "WRONG_NUMBER_OF_CELLS"), (3, "", "WRONG_NUMBER_OF_CELLS")]),
+        ("id,name\n1,a,b\n2,b\n3", [(2, "", "WRONG_NUMBER_OF_CELLS"), (4, "", "WRONG_NUMBER_OF_CELLS")]),
+        ("id;name;;\n1;a;;b\n", [(2, "", "COLUMN_WITHOUT_NAME")]),
+        ("sep=;\nИД;ФИО;Почта\n1;Анна;nonsense\n", [(2, "Почта", "EMAIL_MALFORMED")]),
+        ("Имя;ФИО\nАнна;Анна\n", [(1, "id", "COLUMN_MISSING"), (1, "name", "COLUMN_REPEATED")]),
         ("id,name\n,Анна\n", [(2, "id", "REQUIRED")]),
         ("id\n1\n2\n1\n", [(4, "id", "DUPLICATE_ROW")]),
         ("id,name\n1,a\0b\n", [(2, "name", "NOT_PRINTABLE")]),

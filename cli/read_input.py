@@ -1,0 +1,40 @@
+"""Reads a file or the standard input of a command, up to a limit: a device or a pipe may have no end."""
+
+import sys
+from pathlib import Path
+
+from cli.command import WRONG_USAGE, CommandFailed
+
+MiB = 2**20
+STDIN = "-"
+
+
+def read_input(name: str, most_bytes: int) -> bytes:
+    """The content of the file, of standard input for "-". Raises CommandFailed if it has more than `most_bytes`."""
+    try:
+        if name == STDIN:
+            content = sys.stdin.buffer.read(most_bytes + 1)
+        else:
+            with Path(name).open("rb") as file:
+                content = file.read(most_bytes + 1)
+    except OSError as error:
+        raise CommandFailed(f"cannot read {name}: {error.strerror}", WRONG_USAGE) from error
+    if len(content) > most_bytes:
+        raise CommandFailed(f"{_shown(name)} has more than {_size(most_bytes)}, and no more is accepted", WRONG_USAGE)
+    return content
+
+
+def read_text_input(name: str, most_bytes: int) -> str:
+    """The content as text in UTF-8. Raises CommandFailed."""
+    try:
+        return read_input(name, most_bytes).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise CommandFailed(f"{_shown(name)} is not text in UTF-8", WRONG_USAGE) from None
+
+
+def _shown(name: str) -> str:
+    return "standard input" if name == STDIN else name
+
+
+def _size(size: int) -> str:
+    return f"{size // MiB} MiB" if size >= MiB else f"{size // 1024} KiB"

@@ -1,0 +1,70 @@
+"""The texts of CSV cells: how the export writes values, how the import reads them, what a dry run compares. Pure.
+
+A spreadsheet takes a cell that begins with = + - @ for a formula, and makes 79991112233 of +79991112233. So the export
+writes an apostrophe in front of such a cell, and of one with blanks at its ends; the import takes it away again
+(docs/decisions/0088). `plain(escaped(text))` is the text, whatever it is.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from core.model.history_key import Id
+from core.model.people import Group, Supergroup, User
+
+Cells = Mapping[str, str]
+"""Column → text."""
+
+CONTACTS = "contacts."
+_APOSTROPHE = "'"
+_BLANKS = " \t"
+_SEPARATOR = ";"
+_RISKY = re.compile(r"'*[=+\-@\s]")
+
+
+def escaped(text: str) -> str:
+    """The text as a cell that no spreadsheet takes for a formula or a number with a sign."""
+    return f"{_APOSTROPHE}{text}" if _RISKY.match(text) or text.endswith(tuple(_BLANKS)) else text
+
+
+def plain(cell: str) -> str:
+    """The text of a cell, without blanks at its ends unless it is escaped."""
+    if cell.startswith(_APOSTROPHE) and (_RISKY.match(cell, 1) or cell.endswith(tuple(_BLANKS))):
+        return cell.removeprefix(_APOSTROPHE)
+    return cell.strip(_BLANKS)
+
+
+def listed(cell: str) -> list[str]:
+    """The items of a cell that has several: separated by semicolons or line breaks, in quotation marks if they have one
+    of these themselves.
+    """
+    lines = csv.reader(cell.splitlines(), delimiter=_SEPARATOR, skipinitialspace=True)
+    return [item for line in lines for part in line if (item := part.strip())]
+
+
+def joined(items: Iterable[Id]) -> str:
+    """The cell of several items."""
+    cell = io.StringIO()
+    csv.writer(cell, delimiter=_SEPARATOR, lineterminator="").writerow(items)
+    return cell.getvalue()
+
+
+def user_cells(user: User) -> Cells:
+    """The cells of a person, without its id; a channel without addresses has none."""
+    return {
+        "name": user.name or "",
+        "email": user.email or "",
+        "role": user.role or "",
+        "locale": user.locale,
+        "opt_out": joined(user.opt_out),
+        **{f"{CONTACTS}{channel}": joined(addresses) for channel, addresses in user.contacts.items()},
+    }
+
+
+def group_cells(group: Group) -> Cells:
+    return {"title": group.title or "", "virtual": "true" if group.virtual else "false"}
+
+
+def supergroup_cells(supergroup: Supergroup, groups: Sequence[Id]) -> Cells:
+    return {"title": supergroup.title or "", "groups": joined(groups)}

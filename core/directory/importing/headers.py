@@ -1,0 +1,80 @@
+"""Reads the header of a CSV file: which column of the import each cell names, in any case and in Russian. Pure."""
+
+import difflib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from core.directory.importing.errors import MOST_ERRORS, ImportRefused, RowError
+from core.model.characters import with_plain_spaces
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns that a kind of file has. `families`: prefixes, such as "contacts." in contacts.telegram. `names`:
+    other names of columns, as `normal` returns them.
+    """
+
+    required: Sequence[str]
+    optional: Sequence[str] = ()
+    families: Sequence[str] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def column(self, written: str) -> str | None:
+        """The column that a cell of a header names; None if there is none."""
+        name = normal(written)
+        name = self.names.get(name, name)
+        return name if name in (*self.required, *self.optional) or self._is_in_family(name) else None
+
+    def _is_in_family(self, name: str) -> bool:
+        return any(name.startswith(family) and len(name) > len(family) for family in self.families)
+
+    @property
+    def shown(self) -> list[str]:
+        return [*self.required, *self.optional, *(f"{family}CHANNEL" for family in self.families)]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """`columns`: the column at each place; "" for a place without a name. `written`: column → how the file names it."""
+
+    number: int
+    columns: Sequence[str]
+    written: Mapping[str, str]
+
+
+def normal(written: str) -> str:
+    """A name in the form in which names are compared: "Эл.почта:" is "эл почта"."""
+    text = with_plain_spaces(written).casefold().replace("ё", "е").strip(" \t:*")
+    return " ".join(text.replace(".", " ").split()) if not text.isascii() else " ".join(text.split())
+
+
+def read_header(number: int, cells: Sequence[str], columns: Columns) -> Header:
+    """Raises ImportRefused CSV_EMPTY, COLUMN_UNKNOWN, COLUMN_MISSING, COLUMN_REPEATED."""
+    if not cells:
+        raise ImportRefused([RowError(1, "", "CSV_EMPTY", "The file is empty: its first row must name the columns.")])
+    found = [columns.column(cell) if cell else "" for cell in cells]
+    errors = [RowError(number, *error) for error in _errors(cells, found, columns)]
+    if errors:
+        raise ImportRefused(list(islice(errors, MOST_ERRORS)))
+    names = [name or "" for name in found]
+    return Header(number, names, {name: cell for name, cell in zip(names, cells, strict=True) if name})
+
+
+def _errors(cells: Sequence[str], found: Sequence[str | None], columns: Columns) -> Iterator[tuple[str, str, str]]:
+    """Column, code and message of each error."""
+    for cell, name in zip(cells, found, strict=True):
+        if name is None:
+            yield cell[:64], "COLUMN_UNKNOWN", f"The columns are {', '.join(columns.shown)}.{_hint(cell, columns)}"
+    for name in columns.required:
+        if name not in found:
+            yield name, "COLUMN_MISSING", f"The file has no column {name!r}."
+    for name, count in Counter(filter(None, found)).items():
+        if count > 1:
+            yield name, "COLUMN_REPEATED", f"The column {name!r} occurs {count} times."
+
+
+def _hint(cell: str, columns: Columns) -> str:
+    close = difflib.get_close_matches(normal(cell), [*columns.shown, *columns.names], 1)
+    return f" Did you mean {close[0]!r}?" if close else ""

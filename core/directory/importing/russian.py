@@ -1,0 +1,46 @@
+"""The names of columns and values as spreadsheets in Russia have them, in the form of `headers.normal`. docs/import.md
+lists them. Pure.
+"""
+
+from collections.abc import Mapping
+
+_PERSON = ("ид", "человек", "участник", "пользователь")
+_TITLE = ("название", "наименование")
+
+
+def _names(columns: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    return {name: column for column, names in columns.items() for name in names}
+
+
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "users": _names(
+        {
+            "id": ("ид", "идентификатор", "код", "табельный номер"),
+            "name": ("фио", "ф и о", "имя", "фамилия имя отчество", "фамилия и имя", "фамилия имя"),
+            "email": ("почта", "электронная почта", "эл почта", "e-mail"),
+            "role": ("роль",),
+            "locale": ("язык",),
+            "opt_out": ("отказ", "не писать"),
+            "contacts.sms": ("телефон", "номер телефона", "мобильный телефон", "мобильный", "тел", "phone"),
+            "contacts.telegram": ("telegram", "телеграм", "телеграмм"),
+            "contacts.vk": ("vk", "вк", "вконтакте"),
+        }
+    ),
+    "contacts": _names({"user": _PERSON, "channel": ("канал",), "address": ("адрес", "контакт")}),
+    "groups": _names({"id": ("ид", "группа", "код"), "title": _TITLE, "virtual": ("виртуальная",)}),
+    "members": _names({"group": ("группа",), "user": _PERSON}),
+    "supergroups": _names({"id": ("ид", "супергруппа", "код"), "title": _TITLE, "groups": ("группы",)}),
+    "ownerships": _names({"user": ("владелец", *_PERSON), "kind": ("вид",), "id": ("группа", "код")}),
+}
+
+ROLES: Mapping[str, str] = {
+    "студент": "student",
+    "ученик": "student",
+    "преподаватель": "trainer",
+    "учитель": "trainer",
+    "тренер": "trainer",
+    "сотрудник": "staff",
+    "администратор": "admin",
+}
+LOCALES: Mapping[str, str] = {"русский": "ru", "рус": "ru", "английский": "en", "англ": "en"}
+OBJECT_KINDS: Mapping[str, str] = {"группа": "group", "супергруппа": "supergroup"}
