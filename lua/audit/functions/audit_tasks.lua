@@ -6,7 +6,7 @@
 -- EVENTS  none
 
 local function add_missing(row, id, task)
-  if not task.state or task.history or task.ended then return end
+  if not task.state or not Kinds.of(task).INDEXED or task.ended then return end
   local function check(field, value)
     if not redis_call('ZSCORE', Key.by(field, value), id) then row[#row + 1] = field .. ' ' .. value end
   end

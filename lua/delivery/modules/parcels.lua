@@ -168,11 +168,6 @@ function Parcels.close_skipped(id, task)
   Parcels.close_items(id, task, items)
 end
 
--- Ends a task that was cancelled while it was taken.
-function Parcels.cancel_task(id, task)
-  if task.history then Parcels.close_parcel(id, task, 'cancelled') else Task.finish(id, task, 'cancelled') end
-end
-
 -- The number of unclear entries that one call may close.
 function Parcels.begin()
   Parcels.closable = 500

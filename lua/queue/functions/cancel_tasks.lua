@@ -9,7 +9,7 @@ return function(ids)
   Record.learn(ids, true)
   WriteBuffer.gather()
   for n, id in ipairs(ids) do
-    if not Parcels.may_close() then
+    if not Kinds.may_end() then
       left = #ids - n + 1
       break
     end
@@ -18,12 +18,7 @@ return function(ids)
       redis_call('HSET', Key.progress(id), 'cancel', 1)
       flagged = flagged + 1
     elseif task then
-      if task.history then
-        redis_call('HSET', Key.history(task.history), 'withdrawn', 1)
-        Parcels.close_parcel(id, task, 'cancelled')
-      else
-        Task.finish(id, task, 'cancelled')
-      end
+      Kinds.of(task).withdraw(id, task)
       ended = ended + 1
     end
   end

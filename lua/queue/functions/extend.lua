@@ -12,6 +12,6 @@ return function(id, token, lease_ms, checkpoint, outcomes)
   local fields = Damaged.read_hash(Key.progress(id), 'cancel', 'skip')
   redis_call('ZADD', Key.lease(), now + lease_ms, id)
   if checkpoint ~= '' then redis_call('HSET', Key.progress(id), 'checkpoint', checkpoint) end
-  if task.history and #outcomes > 0 then Parcels.close_items(id, task, outcomes) end
+  Kinds.of(task).record(id, task, outcomes)
   return { 'ok', fields[1] and 1 or 0, fields[2] or '' }
 end

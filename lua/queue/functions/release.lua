@@ -9,11 +9,10 @@ return function(id, token, due, body)
   local task = Record.read(id)
   if not task or task.token ~= token or task.state ~= 'taken' then return 'stale' end
   if redis_call('HEXISTS', Key.progress(id), 'cancel') == 1 then
-    Parcels.cancel_task(id, task)
+    Kinds.of(task).cancel(id, task)
     return 'cancelled'
   end
-  if task.history then Parcels.close_skipped(id, task) end
-  if task.history and task.left == 0 then
+  if Kinds.of(task).release(id, task) then
     Task.finish(id, task, 'cancelled')
     return 'cancelled'
   end
@@ -23,11 +22,5 @@ return function(id, token, due, body)
   if redis_call('EXISTS', Key.progress(id)) == 1 then task.tried = true end
   if body ~= '' then task.body = body end
   Counts.count(task.tube, 'released')
-  if due <= now then
-    Task.give_back(id, task)
-    return 'ready'
-  end
-  Timers.new_moment(due)
-  Task.put_off(id, task, due)
-  return 'waiting'
+  return Task.return_at(id, task, due)
 end

@@ -58,20 +58,12 @@ local function tasks_behind(tube, members)
   return ids
 end
 
-local function attach_parcel(reply, id, suffix, place)
-  local channel, n = string.match(id, '%.([^.]+)%.(%d+)$')
-  local fields = Damaged.read_hash(Key.history(suffix), 'parcel:' .. channel .. ':' .. n, 'text', 'closed', 'content')
-  reply[13], reply[14], reply[15], reply[16] = suffix, fields[1] or '', fields[2] or '', fields[3] or ''
-  reply[17] = place and string.format('%.0f', place) or ''
-  reply[18] = fields[4] or nil
-end
-
 -- The tasks that a claim has taken so far. What many tasks write to the same keys is written once, after the last.
 local function new_page() return { tasks = {}, entries = 0, expired = 0, token = 0, held = {}, leases = {}, disarmed = {} } end
 
 -- Returns what earlier attempts have left behind: checkpoint, open entries, ms of the first claim after which the worker was lost.
 local function progress_of(id, task)
-  if not task.tried and not task.history then return { false, false, false } end
+  if not Kinds.of(task).has_progress(task) then return { false, false, false } end
   return Damaged.read_hash(Key.progress(id), 'checkpoint', 'left', 'started')
 end
 
@@ -92,8 +84,7 @@ local function take(by, page, id)
   if task.expires then
     if task.expires <= now then
       Due.work_off({}, { id }, {})
-      -- A ready parcel that was started lost its worker: to end it may be much work.
-      return nil, task.history and progress[3] and Due.PAGE or 1
+      return nil, Kinds.of(task).end_work(progress[3])
     end
     page.disarmed[#page.disarmed + 1] = id
   end
@@ -103,7 +94,7 @@ local function take(by, page, id)
     id, page.token, (task.attempts or 0) + 1, started, task.body, progress[1] or '', progress[2] or '', task.kind or '', task.lane or '',
     task.expires or '', task.user or '', task.tenant,
   }
-  if task.history then attach_parcel(row, id, task.history, task.place) end
+  Kinds.of(task).attach(row, id, task)
   return row
 end
 

@@ -1,7 +1,6 @@
 -- due: does what is due by now, in bounded pages: promotes, expires, reclaims, drops
 
 Due.PAGE = 100
-local DROPS = 10
 -- A delivery becomes as many tasks as it has parcels: after this many tasks the tick ends and the caller ticks again.
 local PARCELS = 300
 
@@ -14,11 +13,12 @@ local function note_lag(tube, due)
 end
 
 local function promote(member)
-  local ns, sender = string.match(member, '^order:(%d+):(.*)$')
-  local task = not ns and Record.read(member)
-  if task and task.place and task.place > 1 then return NextChannel.decide_next(member, task) end
+  local released = Kinds.release(member)
+  if released then return released end
+  local task = Record.read(member)
+  local work = task and Kinds.of(task).promote(member, task)
+  if work then return work end
   WriteBuffer.write('ZREM', Key.due(), member)
-  if ns then return Parcels.release_delivery(sender .. ':' .. ns) end
   if not task then return 0 end
   note_lag(task.tube, task.due)
   -- A deferred task enters its lane now, behind the tasks already there; a task that backed off never left its place.
@@ -60,17 +60,15 @@ local function reclaim(id)
     redis_call('ZREM', Key.lease(), id)
     return
   end
-  if not Parcels.may_close() then return true end
+  if not Kinds.may_end() then return true end
   Counts.count(task.tube, 'lost')
-  if task.history then
-    Unclear.mark_lost(id)
-    Parcels.close_skipped(id, task)
-  end
+  local kind = Kinds.of(task)
+  local is_over = kind.lose(id, task)
   local started, most = task.started, Task.most_attempts(task.tube, task.max)
   Task.stop_attempt(id, task)
   if redis_call('HEXISTS', Key.progress(id), 'cancel') == 1 then
-    Parcels.cancel_task(id, task)
-  elseif task.history and task.left == 0 then
+    kind.cancel(id, task)
+  elseif is_over then
     Task.finish(id, task, 'done')
   elseif task.attempts >= most then
     Task.bury(id, task)
@@ -88,32 +86,14 @@ local function expire(id)
     redis_call('ZREM', Key.expires(), id)
     return
   end
-  if not Parcels.may_close() then return true end
-  if task.history then
-    redis_call('HSET', Key.history(task.history), 'lapsed', 1)
-    Parcels.close_parcel(id, task, 'expired')
-  else
-    Task.finish(id, task, 'expired')
-  end
-end
-
-local function drop_history(member)
-  local tenant, suffix = string.match(member, '^([^|]*)|(.*)$')
-  redis_call('ZREM', Key.retained(), member)
-  redis_call('ZREM', Key.listed(tenant), suffix)
-  redis_call('DEL', Key.history(suffix), Key.outcomes(suffix), Key.reached(suffix))
-end
-
--- Drops an ended task that was kept for a while (K-34).
-local function drop_finished(id)
-  redis_call('ZREM', Key.finished(), id)
-  redis_call('DEL', Key.task(id), Key.progress(id))
+  if not Kinds.may_end() then return true end
+  Kinds.of(task).expire(id, task)
 end
 
 -- Works off lost leases, expired tasks and due members. Returns whether something due is left.
 function Due.work_off(late, stale, ripe)
   Due.begin()
-  Parcels.begin()
+  Kinds.begin()
   WriteBuffer.gather()
   local is_left = false
   for _, id in ipairs(late) do is_left = attempt(reclaim, Key.lease(), id) or is_left end
@@ -133,8 +113,7 @@ end
 function Due.tick()
   local late, stale, ripe = Due.overdue(Key.lease(), Due.PAGE), Due.overdue(Key.expires(), Due.PAGE), Due.overdue(Key.due(), Due.PAGE)
   local more = (#late > 0 or #stale > 0 or #ripe > 0) and Due.work_off(late, stale, ripe)
-  for _, id in ipairs(Due.overdue(Key.finished(), Due.PAGE)) do drop_finished(id) end
-  for _, member in ipairs(Due.overdue(Key.retained(), DROPS)) do drop_history(member) end
+  Kinds.drop_ended()
   return more or #late == Due.PAGE or #stale == Due.PAGE
 end
 

@@ -13,7 +13,7 @@ end
 -- A task that stands in its lane is found there. A task that does not, or once did not, is in an index by lane until its end. A search
 -- that reads the locked tasks, then the first, then this index therefore misses no task, whatever moves meanwhile. Save the task after it.
 function Index.note_aside(id, task)
-  if not task.lane or task.history then return end
+  if not task.lane or not Kinds.of(task).INDEXED then return end
   task.aside = true
   redis_call('ZADD', Key.by('lane', task.lane), 'NX', task.order, id)
 end

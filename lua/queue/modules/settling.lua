@@ -2,50 +2,26 @@
 
 local WIDTH = 9
 
-local function settle_parcel(id, task, outcomes)
-  Parcels.close_items(id, task, outcomes)
-  if task.left > 0 then Parcels.close_skipped(id, task) end
-end
-
--- Returns whether a task has had all its attempts. A parcel has no limit of its own: each of its entries has one.
+-- Returns whether a task has had all its attempts.
 local function spent(id, task)
-  local allowed = task.history and task.attempts + 1 or Task.most_attempts(task.tube, task.max)
+  local allowed = Kinds.of(task).most_attempts(task)
   if task.attempts >= allowed then return true end
   Task.allow(id, allowed)
   return false
 end
 
 local function put_back(id, task, attempt)
-  local key = Key.progress(id)
-  if task.history or attempt.checkpoint ~= '' then redis_call('HSET', key, 'checkpoint', attempt.checkpoint) end
   if attempt.body ~= '' then task.body = attempt.body end
-  redis_call('HDEL', key, 'started')
-  if attempt.unclear == '' then redis_call('HDEL', key, 'unclear') end
-  if task.history then task.attempts = nil end
+  redis_call('HDEL', Key.progress(id), 'started')
+  if attempt.unclear == '' then redis_call('HDEL', Key.progress(id), 'unclear') end
   Counts.count(task.tube, 'retried')
-  -- Some of its entries may wait for earlier channels: the next tick decides when the next of them are attempted (next_channel.lua).
-  if task.place and task.place > 1 then
-    Timers.new_moment(now)
-    Task.put_off(id, task, now)
-    return 'waiting'
-  end
-  if attempt.due > now then Timers.new_moment(attempt.due) end
-  if not task.history and Task.option(task.tube, 'retry') == 'park' then
-    Task.park(id, task, attempt.due)
-  elseif attempt.due > now then
-    Task.put_off(id, task, attempt.due)
-  else
-    Task.give_back(id, task)
-  end
-  return attempt.due > now and 'waiting' or 'ready'
+  return Kinds.of(task).put_back(id, task, attempt)
 end
 
 local function retry_or_bury(id, task, attempt)
-  -- What a lost worker may have sent is among the unclear entries of this attempt.
-  if task.history then redis_call('HDEL', Key.progress(id), 'lost') end
   Task.stop_attempt(id, task)
   if redis_call('HEXISTS', Key.progress(id), 'cancel') == 1 then
-    Parcels.cancel_task(id, task)
+    Kinds.of(task).cancel(id, task)
     return 'cancelled'
   end
   if attempt.result == 'bury' or spent(id, task) then
@@ -60,10 +36,7 @@ local function settle_one(attempt)
   local id, task = attempt.id, Record.read(attempt.id)
   if not task or task.token ~= attempt.token or task.state ~= 'taken' then return 'stale' end
   if attempt.unclear ~= '' then redis_call('HSET', Key.progress(id), 'unclear', attempt.unclear) end
-  if task.history then settle_parcel(id, task, attempt.outcomes) end
-  local open = task.left > 0
-  if not task.history then open = attempt.result == 'retry' or attempt.result == 'bury' end
-  if open then return retry_or_bury(id, task, attempt) end
+  if Kinds.of(task).settle(id, task, attempt) then return retry_or_bury(id, task, attempt) end
   local final = attempt.result == 'failed' and 'failed' or 'done'
   Task.finish(id, task, final, attempt.answer)
   return final

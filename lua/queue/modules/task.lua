@@ -73,7 +73,7 @@ function Task.finish(id, task, final, answer)
   Counts.count(task.tube, final)
   if task.reply then reply_end(id, task, final, answer) end
   local keep = false
-  if not task.history then
+  if Kinds.of(task).INDEXED then
     Index.unindex(id, task)
     keep = Task.option(task.tube, 'keep_ms')
   end
@@ -106,6 +106,17 @@ function Task.give_back(id, task)
   else
     Lane.make_takeable(id, task)
   end
+end
+
+-- Puts a task off until `due` ms, or makes it takeable at once. Returns "waiting" or "ready".
+function Task.return_at(id, task, due)
+  if due <= now then
+    Task.give_back(id, task)
+    return 'ready'
+  end
+  Timers.new_moment(due)
+  Task.put_off(id, task, due)
+  return 'waiting'
 end
 
 -- Puts a task behind all that are there now: its lane goes on without it (the tube's choice, K-25 `park`).

@@ -89,7 +89,7 @@ return function(id)
   local function has_place()
     if state ~= 'waiting' then return state ~= 'buried' end
     if task.place and task.place > 1 then return false end
-    return task.history or not redis_call('ZSCORE', aside, id)
+    return not Kinds.of(task).INDEXED or not redis_call('ZSCORE', aside, id)
   end
 
   local function repair_place()
@@ -108,7 +108,7 @@ return function(id)
   end
 
   local function repair_searches()
-    if task.history then return end
+    if not Kinds.of(task).INDEXED then return end
     local function index(field, value)
       if redis_call('ZADD', Key.by(field, value), 'NX', task.order, id) == 1 then Repair.note('added to the index by ' .. field) end
     end

@@ -102,7 +102,7 @@ end
 function Record.read(id)
   local task = Record.stored(id)
   if not task or TASK_ENDS[task.state] then return nil end
-  if task.history then task.left = tonumber(redis_call('HGET', Key.progress(id), 'left') or '0') end
+  Kinds.of(task).load(id, task)
   return task
 end
 

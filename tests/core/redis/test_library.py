@@ -62,12 +62,22 @@ def blocks_of(file: str) -> dict[str, str]:
     return found
 
 
+KINDS = ("PlainTask", "ParcelTask")
+STEP = r"(?:Kinds\.of\(\w+\)|\bkind)\.(\w+)"
+"""A function of a kind of task is called through the kind."""
+
+
+def steps_of_kinds(text: str) -> set[tuple[str, str]]:
+    """The functions of all kinds that a text may call."""
+    return {(kind, step) for kind in KINDS for step in re.findall(STEP, text)}
+
+
 def reached_from(name: str) -> str:
     """The text of everything that a function may run."""
     files = {module: file for file, module in library.modules().items()}
     text, done = body_of(LUA / library.file_of(name)), set[tuple[str, str]]()
     while True:
-        called = set(re.findall(rf"\b({'|'.join(files)})\.(\w+)", text)) - done
+        called = (set(re.findall(rf"\b({'|'.join(files)})\.(\w+)", text)) | steps_of_kinds(text)) - done
         if not called:
             return text
         done |= called
@@ -107,7 +117,24 @@ def test_a_function_reads_no_other_clock_than_the_preludes_and_no_random_numbers
 def test_another_file_uses_each_function_of_a_module(file: str) -> None:
     others = "".join(body_of(path) for path in FILES if path != LUA / file)
     functions = set(re.findall(r"^function (\w+\.\w+)", body_of(LUA / file), re.MULTILINE))
-    assert {one for one in functions if not re.search(rf"\b{one}\b", others)} <= {f"{library.modules()[file]}.begin"}
+    steps = {f"{kind}.{step}" for kind, step in steps_of_kinds(others)}
+    unused = {one for one in functions - steps if not re.search(rf"\b{one}\b", others)}
+    assert unused <= {f"{library.modules()[file]}.begin"}
+
+
+def test_all_kinds_of_tasks_have_the_same_functions() -> None:
+    files = {module: file for file, module in library.modules().items()}
+    steps = [set(re.findall(rf"^function {kind}\.(\w+)", body_of(LUA / files[kind]), re.MULTILINE)) for kind in KINDS]
+    own = {step for _, step in steps_of_kinds(library.current().text)}
+    assert own <= steps[0] & steps[1] | {"INDEXED"}
+
+
+@pytest.mark.parametrize("file", sorted(LUA.glob("queue/*/*.lua")), ids=lambda path: path.stem)
+def test_the_queue_knows_no_deliveries(file: Path) -> None:
+    modules = "|".join(module for name, module in library.modules().items() if name.startswith("delivery/"))
+    assert not re.search(
+        rf"\b(?:{modules})\.|Key\.(?:history|outcomes|reached|order)\(|\btask\.(?:history|place)\b", body_of(file)
+    )
 
 
 def test_every_name_in_drains_is_a_function() -> None:
