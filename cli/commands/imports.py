@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 
+from cli.client.format_import import format_import
 from cli.client.http_client import HttpClient, JsonObject, Upload
 from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.deliveries import over_http, print_result
@@ -30,7 +31,9 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE", help="a CSV file with a header, as Excel saves it; - reads standard input"
     )
-    parser.add_argument("--dry-run", action="store_true", help="only check the file; write nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only check the file and show what it would change; write nothing"
+    )
 
 
 async def run(api: HttpClient, arguments: Namespace) -> int:
@@ -42,7 +45,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
     if "errors" in result:
         print_errors(result, arguments.json)
         return FAILURE
-    print_result(result, arguments.json, summary(result))
+    print_result(result, arguments.json, format_import(result))
     return SUCCESS
 
 
@@ -55,11 +58,6 @@ def print_errors(problem: JsonObject, as_json: bool) -> None:
         column = f", {error['column']}" if error["column"] else ""
         print(f"row {error['row']}{column}: {error['message']} ({error['code']})", file=sys.stderr)
     print(f"ada: {problem['detail']}", file=sys.stderr)
-
-
-def summary(result: JsonObject) -> str:
-    note = " (only checked: nothing was written)" if result["dry_run"] else ""
-    return f"{result['created']} created, {result['updated']} updated{note}"
 
 
 @asynccontextmanager

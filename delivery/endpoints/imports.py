@@ -60,7 +60,7 @@ async def _import(request: ImportRequest, file: IO[bytes]) -> Response:
     result = await request.services.importing.run(
         request.tenant, kind, file, dry_run=only_checks, channels=register.names
     )
-    return Response(imports.Imported(result.created, result.updated, only_checks))
+    return Response(imports.Imported.of(result, dry_run=only_checks))
 
 
 async def show_progress(request: Request[None, NoParameters]) -> Response:

@@ -2,8 +2,10 @@
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from core.directory import importing
 from delivery.schemas.requests import RequestModel
 
 KindName = Literal["users", "contacts", "groups", "members", "supergroups", "ownerships"]
@@ -23,12 +25,40 @@ class ImportQuery(RequestModel, frozen=True):
         return self.dry_run in ("", "1", "true")
 
 
+class FieldChange(Struct):
+    """A field that a row changes, its values as cells; "" for none."""
+
+    field: str
+    old: str
+    new: str
+
+
+class RowChange(Struct):
+    """What a row changes. `id`: of the person, group or supergroup; `created`: whether that is new."""
+
+    row: int
+    id: str
+    created: bool
+    fields: list[FieldChange]
+
+
 class Imported(Struct):
-    """How many rows of the file were new, and how many changed something that existed. `dry_run`: they would have."""
+    """How many rows were about something new, changed what existed, or changed nothing. `dry_run`: they would have, and
+    `changes` are the first of them; `more_changes`: how many others there are.
+    """
 
     created: int
     updated: int
+    unchanged: int
     dry_run: bool
+    changes: list[RowChange]
+    more_changes: int
+
+    @classmethod
+    def of(cls, result: importing.Imported, *, dry_run: bool) -> "Imported":
+        changes = msgspec.convert(msgspec.to_builtins(result.changes), list[RowChange])
+        more = result.created + result.updated - len(changes) if dry_run else 0
+        return cls(result.created, result.updated, result.unchanged, dry_run, changes, more)
 
 
 class ImportProgress(Struct):

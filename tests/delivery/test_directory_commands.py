@@ -95,7 +95,7 @@ async def test_groups_supergroups_and_owners_are_managed(ada: Ada) -> None:
 
 async def test_a_long_list_is_read_to_its_end(ada: Ada, tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("id\n" + "".join(f"{n}\n" for n in range(1200)))
-    assert (await ada("import", "users", "p.csv"))[1] == "1200 created, 0 updated\n"
+    assert (await ada("import", "users", "p.csv"))[1] == "1200 created, 0 updated, 0 unchanged\n"
     assert len(await result(ada, "user", "list")) == 1200
 
 
@@ -104,9 +104,24 @@ async def test_a_file_is_checked_imported_and_its_errors_are_shown_by_row(ada: A
     (tmp_path / "good.csv").write_text("id,name\n1,Анна\n2,Пётр\n")
     (tmp_path / "bad.csv").write_text("id,email\n1,nonsense\n")
     checked = (await ada("import", "users", "good.csv", "--dry-run"))[1]
-    assert checked == "2 created, 0 updated (only checked: nothing was written)\n"
+    assert checked.splitlines() == [
+        "row 2: 1 is new",
+        "    name Анна",
+        "row 3: 2 is new",
+        "    name Пётр",
+        "2 created, 0 updated, 0 unchanged (only checked: nothing was written)",
+    ]
     assert await result(ada, "user", "list") == []
-    assert await result(ada, "import", "users", "good.csv") == [{"created": 2, "updated": 0, "dry_run": False}]
+    assert await result(ada, "import", "users", "good.csv") == [
+        {"created": 2, "updated": 0, "unchanged": 0, "dry_run": False, "changes": [], "more_changes": 0}
+    ]
+    (tmp_path / "new.csv").write_text("id,name\n1,\n2,Пётр\n")
+    checked = (await ada("import", "users", "new.csv", "--dry-run"))[1]
+    assert checked.splitlines() == [
+        "row 2: 1",
+        "    name: Анна → (none)",
+        "0 created, 1 updated, 1 unchanged (only checked: nothing was written)",
+    ]
     code, out, err = await ada("import", "users", "bad.csv")
     assert (code, out) == (1, "")
     assert err.startswith("row 2, email: ")

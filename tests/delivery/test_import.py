@@ -11,6 +11,17 @@ from tests.delivery.conftest import Api, ApiResponse
 
 CSV = "id,name,email\n1,Анна,anna@example.org\n2,Пётр,\n"
 TENANT = "default"
+DONE = {"created": 2, "updated": 0, "unchanged": 0, "dry_run": False, "changes": [], "more_changes": 0}
+ANNA = {
+    "row": 2,
+    "id": "1",
+    "created": True,
+    "fields": [
+        {"field": "name", "old": "", "new": "Анна"},
+        {"field": "email", "old": "", "new": "anna@example.org"},
+    ],
+}
+PETR = {"row": 3, "id": "2", "created": True, "fields": [{"field": "name", "old": "", "new": "Пётр"}]}
 
 
 async def post(api: Api, kind: str, text: str | bytes, query: str = "", **headers: str) -> ApiResponse:
@@ -24,7 +35,7 @@ async def post(api: Api, kind: str, text: str | bytes, query: str = "", **header
 @pytest.mark.row("D-31")
 async def test_a_file_is_imported_and_its_people_are_found(api: Api) -> None:
     made = await post(api, "users", CSV)
-    assert (made.status, made.json) == (200, {"created": 2, "updated": 0, "dry_run": False})
+    assert (made.status, made.json) == (200, DONE)
     found = await api.call("GET", "/v1/users?email=anna@example.org")
     assert [user["name"] for user in found.json["users"]] == ["Анна"]
 
@@ -32,8 +43,29 @@ async def test_a_file_is_imported_and_its_people_are_found(api: Api) -> None:
 @pytest.mark.parametrize("query", ["&dry_run", "&dry_run=1", "&dry_run=true"])
 async def test_a_dry_run_writes_nothing(api: Api, query: str) -> None:
     made = await post(api, "users", CSV, query)
-    assert (made.status, made.json) == (200, {"created": 2, "updated": 0, "dry_run": True})
+    assert (made.status, made.json) == (200, {**DONE, "dry_run": True, "changes": [ANNA, PETR]})
     assert (await api.call("GET", "/v1/users")).json["users"] == []
+
+
+@pytest.mark.row("D-31")
+async def test_a_dry_run_shows_for_each_person_what_would_change(api: Api) -> None:
+    await post(api, "users", CSV)
+    changed = await post(api, "users", "id;ФИО;почта\n1;Анна;new@example.org\n2;;\n3;Вера;\n", "&dry_run")
+    assert {name: changed.json[name] for name in ("created", "updated", "unchanged")} == {
+        "created": 1,
+        "updated": 2,
+        "unchanged": 0,
+    }
+    rows = {one["row"]: (one["id"], one["created"], one["fields"]) for one in changed.json["changes"]}
+    assert rows[2] == ("1", False, [{"field": "email", "old": "anna@example.org", "new": "new@example.org"}])
+    assert rows[3] == ("2", False, [{"field": "name", "old": "Пётр", "new": ""}])
+    assert rows[4][:2] == ("3", True)
+
+
+@pytest.mark.row("D-31")
+async def test_a_dry_run_of_a_large_file_shows_the_first_hundred_changes(api: Api) -> None:
+    found = await post(api, "users", "id\n" + "".join(f"{n}\n" for n in range(250)), "&dry_run")
+    assert (len(found.json["changes"]), found.json["more_changes"]) == (100, 150)
 
 
 @pytest.mark.row("D-27")

@@ -2,17 +2,21 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 
 from msgspec.structs import replace
 
+from core.directory.csv_cells import group_cells
 from core.directory.importing.csv_rows import Row
+from core.directory.importing.journal import Step
 from core.directory.importing.kinds import as_row_errors, group_fields, parse_id
 from core.directory.importing.page import Page
 from core.directory.importing.reader import Reader, in_pages
 from core.directory.records import encode_record
 from core.model.people import Group, canonical_group, faults_of_group, id_text
 from core.redis.constants import RELATIONS
+
+_BLANK = group_cells(Group(0))
 
 
 async def check_groups(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Page]:
@@ -28,10 +32,11 @@ async def check_groups(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Pag
 
 
 def _check_group(row: Row, old: Group | None, page: Page) -> None:
-    new = replace(old or Group(parse_id(row.cells["id"])), **group_fields(row))
+    new = canonical_group(replace(old or Group(parse_id(row.cells["id"])), **group_fields(row)))
     page.errors += as_row_errors(row, faults_of_group(new))
-    page.steps.append(("group", id_text(new.id), encode_record(canonical_group(new))))
-    page.count(old is None)
+    before = group_cells(old) if old else None
+    if page.note(row, id_text(new.id), before, group_cells(new), blank=_BLANK):
+        page.steps.append(("group", id_text(new.id), encode_record(new)))
 
 
 # members
@@ -39,42 +44,63 @@ def _check_group(row: Row, old: Group | None, page: Page) -> None:
 
 async def check_members(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Page]:
     """Each row adds a person to a group."""
-    memberships = Counter[str]()  # person → groups it is in, with those of the file
+    memberships = Memberships(reader)
     for some in in_pages(rows):
         page = Page(len(some))
-        await _check_existence(reader, some, page)
-        await _check_memberships(reader, some, memberships, page)
-        page.steps += [("member", row.cells["group"], row.cells["user"]) for row in some]
+        users = await reader.known_users({row.cells["user"] for row in some})
+        page.errors += [
+            row.error("user", "USER_NOT_FOUND", "There is no person with this id.")
+            for row in some
+            if row.cells["user"] not in users
+        ]
+        joining = await memberships.add(some, page)
+        page.steps += member_steps(joining)
+        new = {row.number for row in joining}
+        for row in some:
+            joined = {"user": row.cells["user"]}
+            page.note(row, row.cells["group"], {} if row.number in new else joined, joined, relates=True)
         yield page
 
 
-async def _check_existence(reader: Reader, rows: Sequence[Row], page: Page) -> None:
-    groups = await reader.known_groups({row.cells["group"] for row in rows})
-    users = await reader.known_users({row.cells["user"] for row in rows})
-    for row in rows:
-        if row.cells["group"] not in groups:
-            page.errors.append(row.error("group", "GROUP_NOT_FOUND", "There is no group with this id."))
-        if row.cells["user"] not in users:
-            page.errors.append(row.error("user", "USER_NOT_FOUND", "There is no person with this id."))
+def member_steps(rows: Iterable[Row]) -> list[Step]:
+    return [("member", row.cells["group"], row.cells["user"]) for row in rows]
 
 
-async def _check_memberships(reader: Reader, rows: Sequence[Row], memberships: Counter[str], page: Page) -> None:
-    """Count the rows; an error for each that would put a person into too many groups."""
-    by_group: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        by_group[row.cells["group"]].append(row)
-    joining: list[Row] = []
-    for group, some in by_group.items():
-        members = await reader.among("members", group, [row.cells["user"] for row in some])
-        joining += [row for row in some if row.cells["user"] not in members]
-    page.created, page.updated = len(joining), len(rows) - len(joining)
-    await _count_memberships(reader, {row.cells["user"] for row in joining} - memberships.keys(), memberships)
-    for row in joining:
-        memberships[row.cells["user"]] += 1
-        if memberships[row.cells["user"]] > RELATIONS:
-            page.errors.append(row.error("user", "LIMIT_REACHED", f"A person is in at most {RELATIONS} groups."))
+class Memberships:
+    """Brings people into groups. Counts the groups of each, with those of the file."""
 
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._counts = Counter[str]()
 
-async def _count_memberships(reader: Reader, users: set[str], memberships: Counter[str]) -> None:
-    counts = await asyncio.gather(*(reader.count("memberships", user) for user in users))
-    memberships.update(dict(zip(users, counts, strict=True)))
+    async def add(self, rows: Sequence[Row], page: Page) -> list[Row]:
+        """The rows, with the columns group and user, whose person is not in the group yet. Their errors are added to
+        the page.
+        """
+        groups = await self._reader.known_groups({row.cells["group"] for row in rows})
+        page.errors += [
+            row.error("group", "GROUP_NOT_FOUND", f"There is no group {row.cells['group']!r}.")
+            for row in rows
+            if row.cells["group"] not in groups
+        ]
+        joining = await self._joining(rows)
+        await self._count({row.cells["user"] for row in joining} - self._counts.keys())
+        for row in joining:
+            self._counts[row.cells["user"]] += 1
+            if self._counts[row.cells["user"]] > RELATIONS:
+                page.errors.append(row.error("user", "LIMIT_REACHED", f"A person is in at most {RELATIONS} groups."))
+        return joining
+
+    async def _joining(self, rows: Sequence[Row]) -> list[Row]:
+        by_group: defaultdict[str, list[Row]] = defaultdict(list)
+        for row in rows:
+            by_group[row.cells["group"]].append(row)
+        joining: list[Row] = []
+        for group, some in by_group.items():
+            members = await self._reader.among("members", group, [row.cells["user"] for row in some])
+            joining += [row for row in some if row.cells["user"] not in members]
+        return joining
+
+    async def _count(self, users: set[str]) -> None:
+        counts = await asyncio.gather(*(self._reader.count("memberships", user) for user in users))
+        self._counts.update(dict(zip(users, counts, strict=True)))

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import IO
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from core.directory.directory import Directory
 from core.directory.importing import journal
@@ -21,7 +22,7 @@ from core.directory.importing.errors import MOST_ERRORS, ImportRefused, RowError
 from core.directory.importing.groups import check_groups, check_members
 from core.directory.importing.journal import ImportLost, Journal, Step
 from core.directory.importing.kinds import COLUMNS, KEY_COLUMNS, Kind, form_errors, row_key
-from core.directory.importing.page import Check, Page
+from core.directory.importing.page import Check, Page, RowChange
 from core.directory.importing.people import check_contacts, check_users
 from core.directory.importing.reader import Reader
 from core.directory.importing.relations import check_ownerships, check_supergroups
@@ -46,11 +47,19 @@ CHECKS: Mapping[Kind, Check] = {
 }
 
 
+MOST_CHANGES = 100
+"""Changes that a dry run reports."""
+
+
 class Imported(Struct, frozen=True):
-    """How many rows were new, and how many named something that existed."""
+    """How many rows were about something new, how many changed what existed, and how many are as it was. `changes`: the
+    first ones, of a dry run.
+    """
 
     created: int
     updated: int
+    unchanged: int = 0
+    changes: Sequence[RowChange] = ()
 
 
 class Importing:
@@ -80,7 +89,7 @@ class Importing:
         if dry_run or errors:
             await checking.run(None)
             _refuse(errors + checking.errors)
-            return checking.result
+            return replace(checking.result, changes=checking.changes)
         return await self._write(tenant, checking)
 
     async def _write(self, tenant: str, checking: "_Checking") -> Imported:
@@ -150,12 +159,13 @@ class _Checking:
         self.kind = kind
         self.rows = rows
         self.errors: list[RowError] = []
+        self.changes: list[RowChange] = []
         self._reader = reader
         self._total = Page()
 
     @property
     def result(self) -> Imported:
-        return Imported(self._total.created, self._total.updated)
+        return Imported(self._total.created, self._total.updated, self._total.unchanged)
 
     async def run(self, pages: Journal | None) -> None:
         """Check all rows. `pages` is aborted at the first error: what follows is checked for the report only."""
@@ -169,9 +179,11 @@ class _Checking:
 
     def _add(self, page: Page) -> None:
         self.errors += page.errors
+        self.changes += page.changes[: MOST_CHANGES - len(self.changes)]
         self._total.rows += page.rows
         self._total.created += page.created
         self._total.updated += page.updated
+        self._total.unchanged += page.unchanged
 
     async def _journal(self, pages: Journal, page: Page) -> None:
         for steps in _parts(page.steps):

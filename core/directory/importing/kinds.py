@@ -40,7 +40,7 @@ class Kind(StrEnum):
 
 
 _SHAPES: Mapping[Kind, Columns] = {
-    Kind.USERS: Columns(("id",), ("name", "email", "role", "locale", "opt_out"), (CONTACTS,)),
+    Kind.USERS: Columns(("id",), ("name", "email", "role", "locale", "opt_out", "groups"), (CONTACTS,)),
     Kind.CONTACTS: Columns(("user", "channel", "address")),
     Kind.GROUPS: Columns(("id",), ("title", "virtual")),
     Kind.MEMBERS: Columns(("group", "user")),

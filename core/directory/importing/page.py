@@ -3,10 +3,30 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
+from core.directory.csv_cells import Cells
 from core.directory.importing.csv_rows import Row
 from core.directory.importing.errors import RowError
 from core.directory.importing.journal import Step
 from core.directory.importing.reader import Reader
+
+
+class FieldChange(Struct, frozen=True):
+    """One field that a row changes, its values as cells."""
+
+    field: str
+    old: str
+    new: str
+
+
+class RowChange(Struct, frozen=True):
+    """What a row changes. `id`: of the person, group or supergroup; `created`: whether it is new."""
+
+    row: int
+    id: str
+    created: bool
+    fields: Sequence[FieldChange]
 
 
 @dataclass(slots=True)
@@ -16,13 +36,41 @@ class Page:
     rows: int = 0
     steps: list[Step] = field(default_factory=list)
     errors: list[RowError] = field(default_factory=list)
+    changes: list[RowChange] = field(default_factory=list)
     created: int = 0
     updated: int = 0
+    unchanged: int = 0
 
-    def count(self, is_new: bool) -> None:
-        """Count one valid row."""
-        self.created += is_new
-        self.updated += not is_new
+    def note(
+        self,
+        row: Row,
+        subject: str,
+        old: Cells | None,
+        new: Cells,
+        *,
+        blank: Cells | None = None,
+        relates: bool = False,
+    ) -> bool:
+        """Count a valid row, and keep what it changes. Returns whether it changes anything. `old`: None of what is new,
+        which is compared with `blank`. `relates`: the row is about a relation, so a change is one that is new.
+        """
+        fields = _changed((blank or {}) if old is None else old, new)
+        if old is not None and not fields:
+            self.unchanged += 1
+            return False
+        self.created += relates or old is None
+        self.updated += not relates and old is not None
+        self.changes.append(RowChange(row.number, subject, old is None, fields))
+        return True
+
+
+def _changed(old: Cells, new: Cells) -> list[FieldChange]:
+    names = dict.fromkeys((*old, *new))
+    return [
+        FieldChange(name, old.get(name, ""), new.get(name, ""))
+        for name in names
+        if old.get(name, "") != new.get(name, "")
+    ]
 
 
 Check = Callable[[Reader, Sequence[Row]], AsyncIterator[Page]]

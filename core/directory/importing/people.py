@@ -5,8 +5,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from core.directory.csv_cells import CONTACTS, joined, listed, user_cells
 from core.directory.importing.csv_rows import Row
 from core.directory.importing.errors import RowError
+from core.directory.importing.groups import Memberships, member_steps
 from core.directory.importing.kinds import as_row_errors, contact_cells, parse_id, user_fields
 from core.directory.importing.page import Page
 from core.directory.importing.reader import Reader, in_pages
@@ -25,6 +27,9 @@ from core.model.people import (
 
 Candidate = tuple[Row, User | None, User]
 """A row, the person as it is stored, and as it will be."""
+
+
+_BLANK = user_cells(User(0))
 
 
 class Claims:
@@ -60,7 +65,7 @@ class Claimed:
 
 async def check_users(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Page]:
     """Each row creates a person or changes the fields that the file has."""
-    claimed = Claimed()
+    claimed, memberships = Claimed(), Memberships(reader)
     for some in in_pages(rows):
         page = Page(len(some))
         found = await reader.users([row.cells["id"] for row in some])
@@ -69,10 +74,25 @@ async def check_users(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Page
         ]
         await _check_emails(reader, candidates, claimed.emails, page)
         await _check_contacts(reader, candidates, claimed.contacts, page)
-        for _, old, new in candidates:
-            page.steps.append(("user", id_text(new.id), encode_record(new)))
-            page.count(old is None)
+        joining = await memberships.add(_membership_rows(candidates), page)
+        groups = defaultdict[int, list[str]](list)
+        for one in joining:
+            groups[one.number].append(one.cells["group"])
+        for row, old, new in candidates:
+            after = {**user_cells(new), "groups": joined(groups[row.number])}
+            if page.note(row, id_text(new.id), user_cells(old) if old else None, after, blank=_BLANK):
+                page.steps.append(("user", id_text(new.id), encode_record(new)))
+        page.steps += member_steps(joining)
         yield page
+
+
+def _membership_rows(candidates: Sequence[Candidate]) -> list[Row]:
+    """A row with the columns group and user for each group that the rows name."""
+    return [
+        Row(row.number, {"group": group, "user": id_text(new.id)}, {"group": row.written["groups"]})
+        for row, _, new in candidates
+        for group in dict.fromkeys(listed(row.cells.get("groups", "")))
+    ]
 
 
 def _candidate(row: Row, old: User | None, reader: Reader, page: Page) -> Candidate | None:
@@ -150,11 +170,14 @@ def _add_contacts(rows: Sequence[Row], user: User | None, reader: Reader, page: 
     for row in rows:
         channel, address = row.cells["channel"], canonical(row.cells["channel"], row.cells["address"])
         known = contacts.setdefault(channel, [])
-        page.count(address not in known)
+        before = {f"{CONTACTS}{channel}": joined(known)}
         if address not in known:
             known.append(address)
             page.errors += [_contact_error(row, fault) for fault in _faults_of_last(channel, known, reader)]
-    page.steps.append(("user", id_text(user.id), encode_record(canonical_user(replace(user, contacts=contacts)))))
+        page.note(row, id_text(user.id), before, {f"{CONTACTS}{channel}": joined(known)}, relates=True)
+    new = canonical_user(replace(user, contacts=contacts))
+    if user_cells(user) != user_cells(new):
+        page.steps.append(("user", id_text(user.id), encode_record(new)))
 
 
 def _faults_of_last(channel: str, addresses: Sequence[str], reader: Reader) -> list[Invalid]:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 
 from msgspec.structs import replace
 
+from core.directory.csv_cells import supergroup_cells
 from core.directory.importing.csv_rows import Row
 from core.directory.importing.kinds import as_row_errors, group_fields, group_ids, object_kind, parse_id
 from core.directory.importing.page import Page
@@ -29,26 +30,41 @@ async def check_supergroups(reader: Reader, rows: Sequence[Row]) -> AsyncIterato
         page = Page(len(some))
         found = await reader.supergroups([row.cells["id"] for row in some])
         for row, old in zip(some, found, strict=True):
-            new = replace(old or Supergroup(parse_id(row.cells["id"])), **group_fields(row), groups=())
-            page.errors += as_row_errors(row, faults_of_group(new))
-            page.steps.append(("supergroup", id_text(new.id), encode_record(canonical_group(new))))
-            page.count(old is None)
-            await _check_parts(reader, row, known, wholes, page)
+            await _check_supergroup(reader, row, old, known, wholes, page)
         yield page
 
 
-async def _check_parts(reader: Reader, row: Row, known: set[str], wholes: Counter[str], page: Page) -> None:
+async def _check_supergroup(
+    reader: Reader, row: Row, old: Supergroup | None, known: set[str], wholes: Counter[str], page: Page
+) -> None:
+    new = canonical_group(replace(old or Supergroup(parse_id(row.cells["id"])), **group_fields(row), groups=()))
+    page.errors += as_row_errors(row, faults_of_group(new))
+    parts = sorted(await reader.related("parts", row.cells["id"]))
     given = group_ids(row)
-    if given is None:
-        return
-    wanted, supergroup = [id_text(one) for one in given], row.cells["id"]
-    unknown = [one for one in wanted if one not in known]
+    wanted = parts if given is None else sorted(map(id_text, given))
+    before, after = supergroup_cells(old, parts) if old else None, supergroup_cells(new, wanted)
+    page.note(row, id_text(new.id), before, after)
+    if before is None or before["title"] != after["title"]:
+        page.steps.append(("supergroup", id_text(new.id), encode_record(new)))
+    await _check_parts(reader, row, parts, wanted, known, wholes, page)
+
+
+async def _check_parts(
+    reader: Reader,
+    row: Row,
+    parts: Sequence[str],
+    wanted: Sequence[str],
+    known: set[str],
+    wholes: Counter[str],
+    page: Page,
+) -> None:
+    supergroup = row.cells["id"]
+    unknown = [one for one in wanted if one not in known and one not in parts]
     page.errors += [row.error("groups", "GROUP_NOT_FOUND", f"There is no group {one!r}.") for one in unknown]
-    parts = set(await reader.related("parts", supergroup))
     added = [one for one in wanted if one not in parts and one in known]
     await _check_limits(reader, row, wanted, added, wholes, page)
     await _check_part_owners(reader, row, added, page)
-    page.steps += [("unpart", supergroup, one) for one in sorted(parts.difference(wanted))]
+    page.steps += [("unpart", supergroup, one) for one in parts if one not in wanted]
     page.steps += [("part", supergroup, one) for one in added]
 
 
@@ -117,7 +133,9 @@ async def _check_owner(reader: Reader, user: str, rows: Sequence[Row], owners: C
     """The rows of one person."""
     owned = set(await reader.related("owned", user))
     new = [row for row in rows if _object(row) not in owned]
-    page.created, page.updated = page.created + len(new), page.updated + len(rows) - len(new)
+    for row in rows:
+        now_owned = {row.cells["kind"]: row.cells["id"]}
+        page.note(row, user, now_owned if _object(row) in owned else {}, now_owned, relates=True)
     owned |= {_object(row) for row in rows}
     if new and len(owned) > RELATIONS:
         page.errors.append(new[-1].error("user", "LIMIT_REACHED", f"A person owns at most {RELATIONS} objects."))

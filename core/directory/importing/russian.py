@@ -21,6 +21,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
             "role": ("роль",),
             "locale": ("язык",),
             "opt_out": ("отказ", "не писать"),
+            "groups": ("группа", "группы"),
             "contacts.sms": ("телефон", "номер телефона", "мобильный телефон", "мобильный", "тел", "phone"),
             "contacts.telegram": ("telegram", "телеграм", "телеграмм"),
             "contacts.vk": ("vk", "вк", "вконтакте"),

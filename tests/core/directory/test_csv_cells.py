@@ -1,13 +1,12 @@
 """Texts of CSV cells: what the export writes is what the import reads, and no spreadsheet takes it for a formula."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.directory.csv_cells import escaped, joined, listed, plain
 from core.directory.importing import russian
+from tests.support.paths import ROOT
 
 _TEXTS = st.text(st.sampled_from("'=+-@ \tа1;\""), max_size=6)
 
@@ -45,7 +44,7 @@ def test_the_items_of_a_cell_are_read_as_they_were(items: list[str]) -> None:
 
 
 def test_the_guide_lists_all_russian_names_of_columns() -> None:
-    listed_rows = set(Path("docs/import.md").read_text().splitlines())
+    listed_rows = set((ROOT / "docs" / "import.md").read_text().splitlines())
     for kind, names in russian.COLUMNS.items():
         for column in names.values():
             also_called = ", ".join(name for name, of in names.items() if of == column)

@@ -4,6 +4,7 @@ import asyncio
 from io import BytesIO
 
 import pytest
+from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from core.directory import Directory
@@ -117,8 +118,8 @@ async def test_groups_members_supergroups_and_ownerships_are_imported(
     assert [user.id for user in (await directory.members(TENANT, "ИВТ-21")).items] == [1, "u2"]
     assert set((await directory.find_supergroup(TENANT, "1 курс")).groups) == {"ИВТ-21", 22}
     assert Ownership(1, "supergroup", "1 курс") in await directory.ownerships(TENANT, 1)
-    assert await load(importing, "ownerships", owned) == Imported(0, 3)
-    assert await load(importing, "members", "group,user\nИВТ-21,1\n") == Imported(0, 1)
+    assert await load(importing, "ownerships", owned) == Imported(0, 0, 3)
+    assert await load(importing, "members", "group,user\nИВТ-21,1\n") == Imported(0, 0, 1)
 
 
 @pytest.mark.row("D-31")
@@ -135,7 +136,7 @@ async def test_the_groups_of_a_supergroup_are_replaced_as_a_whole(importing: Imp
 async def test_contacts_are_added_to_those_that_people_have(importing: Importing, directory: Directory) -> None:
     await load(importing, "users", PEOPLE)
     added = "user,channel,address\n1,vk,200001\nu2,sms,9991112244\n1,telegram,100001\n"
-    assert await load(importing, "contacts", added) == Imported(2, 1)
+    assert await load(importing, "contacts", added) == Imported(2, 0, 1)
     assert (await directory.find_user(TENANT, 1)).contacts["vk"] == ["200001"]
     assert (await directory.user_by_contact(TENANT, "sms", "+79991112244")) == await directory.find_user(TENANT, "u2")
 
@@ -322,8 +323,60 @@ async def test_all_errors_are_reported_at_once_the_first_hundred_by_row(importin
 
 
 async def test_a_dry_run_reports_what_would_be_done_and_writes_nothing(importing: Importing, server: Server) -> None:
-    assert await load(importing, "users", PEOPLE, dry_run=True) == Imported(2, 0)
+    checked = await load(importing, "users", PEOPLE, dry_run=True)
+    assert (checked.created, checked.updated, [change.id for change in checked.changes]) == (2, 0, ["1", "u2"])
     assert directory_keys(server) == []
+
+
+SCHOOL = {
+    "users": PEOPLE,
+    "groups": "id,title\ng,Группа\nh,\n",
+    "members": "group,user\ng,1\n",
+    "supergroups": "id,title,groups\ns,Курс,g\n",
+    "ownerships": "user,kind,id\n1,group,g\n",
+}
+
+
+@pytest.mark.row("D-31")
+@pytest.mark.parametrize(
+    ("kind", "text", "changes"),
+    [
+        ("users", PEOPLE, []),
+        ("users", "id,role,contacts.telegram\n1,,100001;100009\nu2,student,100002;@petr\n",
+         [("1", False, [("role", "trainer", ""), ("contacts.telegram", "100001", "100001;100009")])]),
+        ("users", "id,opt_out,groups\n1,,g;h\n", [("1", False, [("opt_out", "vk", ""), ("groups", "", "h")])]),
+        ("users", "ИД;Группа\n5;h\n", [("5", True, [("groups", "", "h")])]),
+        ("contacts", "user,channel,address\n1,telegram,100001\n1,telegram,@anna\n",
+         [("1", False, [("contacts.telegram", "100001", "100001;@anna")])]),
+        ("groups", "id,title,virtual\ng,,да\nh,,\n",
+         [("g", False, [("title", "Группа", ""), ("virtual", "false", "true")])]),
+        ("members", "group,user\ng,1\ng,u2\n", [("g", False, [("user", "", "u2")])]),
+        ("supergroups", "id,groups\ns,h\n", [("s", False, [("groups", "g", "h")])]),
+        ("ownerships", "user,kind,id\n1,group,h\n1,group,g\n", [("1", False, [("group", "", "h")])]),
+    ],
+)  # fmt: skip
+async def test_a_dry_run_shows_the_old_and_the_new_value_of_each_field_that_changes(
+    importing: Importing, kind: str, text: str, changes: list[tuple[str, bool, list[tuple[str, str, str]]]]
+) -> None:
+    for school_kind, content in SCHOOL.items():
+        await load(importing, school_kind, content)
+    checked = await load(importing, kind, text, dry_run=True)
+    found = [
+        (one.id, one.created, [(each.field, each.old, each.new) for each in one.fields]) for one in checked.changes
+    ]
+    assert found == changes
+    assert len(found) == checked.created + checked.updated
+    assert await load(importing, kind, text) == replace(checked, changes=())
+    assert (await load(importing, kind, text, dry_run=True)).changes == []
+
+
+@pytest.mark.row("D-31")
+async def test_people_are_imported_with_their_groups(importing: Importing, directory: Directory) -> None:
+    await load(importing, "groups", "id\ng\nh\n")
+    assert await load(importing, "users", 'ИД;ФИО;Группа\n1;Анна;g;\n2;Пётр;"g; h"\n') == Imported(2, 0)
+    members = {group: [one.id for one in (await directory.members(TENANT, group)).items] for group in ("g", "h")}
+    assert members == {"g": [1, 2], "h": [2]}
+    assert await errors_of(importing, "users", "ИД;Группа\n1;h\n2;i\n") == [(3, "Группа", "GROUP_NOT_FOUND")]
 
 
 # all or nothing
@@ -365,7 +418,7 @@ async def test_twenty_imports_at_once_are_done_one_at_a_time(store: Store, direc
     results = await asyncio.gather(*(load(one, "users", people(600)) for one in importers), return_exceptions=True)
     done = [one for one in results if isinstance(one, Imported)]
     assert Imported(600, 0) in done
-    assert all(one == Imported(0, 600) for one in done if one != Imported(600, 0))
+    assert all(one == Imported(0, 0, 600) for one in done if one != Imported(600, 0))
     assert all(isinstance(one, Imported | ImportRunning) for one in results)
 
 
@@ -450,5 +503,5 @@ async def test_a_group_in_as_many_supergroups_as_allowed_may_be_imported_with_th
     await load(importing, "groups", "id\na\n")
     full = "id,groups\ns1,a\ns2,a\n"
     assert await load(importing, "supergroups", full) == Imported(2, 0)
-    assert await load(importing, "supergroups", full) == Imported(0, 2)
+    assert await load(importing, "supergroups", full) == Imported(0, 0, 2)
     assert await errors_of(importing, "supergroups", "id,groups\ns3,a\n") == [(2, "groups", "LIMIT_REACHED")]
