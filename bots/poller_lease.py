@@ -6,11 +6,15 @@ others try to get it twice a second. If two processes poll for a moment, nothing
 """
 
 import asyncio
+import logging
 import secrets
+import time
 from datetime import timedelta
 
 from core.redis.keys import KEYS
 from core.redis.store import Store
+
+log = logging.getLogger(__name__)
 
 LIFETIME = timedelta(seconds=4)
 RENEW_EVERY = 1.0
@@ -23,14 +27,27 @@ class PollerLease:
     def __init__(self, store: Store, bot: str) -> None:
         self._store = store
         self._key = KEYS["poller"].at(0, bot)
+        self._bot = bot
         self._token = secrets.token_hex(8)
 
     async def acquire(self) -> None:
-        """Wait until this process has the right. Raises StoreError."""
-        milliseconds = LIFETIME // timedelta(milliseconds=1)
+        """Wait until this process has the right. Raises StoreError.
+
+        It is logged only if another process lives: the lease of a dead one ends first.
+        """
+        began, stands_by = time.monotonic(), False
         while not await self._is_held():
-            if not await self._store.command("SET", self._key, self._token, "NX", "PX", milliseconds):
+            if not await self._try():
+                if not stands_by and time.monotonic() - began > 2 * LIFETIME.total_seconds():
+                    stands_by = True
+                    log.info("another process gets the updates of %s; this one stands by", self._bot)
                 await asyncio.sleep(TRY_EVERY)
+        if stands_by:
+            log.info("this process gets the updates of %s from now on", self._bot)
+
+    async def _try(self) -> bool:
+        milliseconds = LIFETIME // timedelta(milliseconds=1)
+        return bool(await self._store.command("SET", self._key, self._token, "NX", "PX", milliseconds))
 
     async def hold(self) -> None:
         """Renew the lease until it is lost. Raises StoreError."""

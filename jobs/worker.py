@@ -88,12 +88,9 @@ class JobWorker:
         for tube in self._workers:
             await self._client.tubes.create(Tube(tube, attempts=_ATTEMPTS))
         found = await count_interrupted(self._store, self.jobs, self._registry.kinds)
-        log.info(
-            "jobs that go on where they were interrupted: %s; that are due: %s; that another process has: %s",
-            found[Standing.INTERRUPTED],
-            found[Standing.DUE],
-            found[Standing.TAKEN],
-        )
+        if any(found.values()):
+            counts = (found[Standing.INTERRUPTED], found[Standing.DUE], found[Standing.TAKEN])
+            log.info("jobs that were interrupted and go on: %s; due: %s; with another process: %s", *counts)
         watchdog = asyncio.create_task(self.watchdog.run())
         try:
             await asyncio.gather(self._stop_requested.wait(), *(worker.run() for worker in self._workers.values()))

@@ -83,7 +83,7 @@ class Menus:
         for scope, commands in menus.items():
             await self._try(scope, self._telegram.set_my_commands(commands, scope=telegram_scope(scope)))
         await self._store.command("SET", self._key, json.encode(list(menus)).decode())
-        log.info("the menus of commands are those of version %s: %d", self._bot.version, len(menus))
+        log.debug("the menus of commands are those of version %s: %d", self._bot.version, len(menus))
 
     async def _try(self, scope: Scope, call: Awaitable[bool]) -> None:
         """Report what Telegram refuses for good, for example a chat in which the bot is no member."""

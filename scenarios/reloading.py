@@ -89,7 +89,7 @@ class ActiveBot:
             log.error("%s has mistakes; the last good version %s stays active", self.folder, self.version)
             return
         self._use(checked)
-        log.info("version %s of %s is active", self.version, self.folder)
+        log.info("%s has changed; version %s is active", self.folder, self.version)
         for listener in self._listeners:
             listener()
 

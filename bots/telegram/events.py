@@ -46,8 +46,8 @@ class Acknowledging:
         try:
             await call(self._bot.answer_callback_query(press.id))
         except (TelegramBadRequest, SendLater) as refusal:
-            log.info("the press %s was not acknowledged: %s", press.id, refusal)
+            log.debug("the press %s was not acknowledged: %s", press.id, refusal)
         except NotSent as fault:
-            log.info("the press %s is acknowledged later: %s", press.id, fault)
+            log.debug("the press %s is acknowledged later: %s", press.id, fault)
             return False
         return True

@@ -80,7 +80,6 @@ class Polling:
 
     async def _poll_while_held(self) -> None:
         """Return when the lease is lost. Raises what ends the polling."""
-        log.info("this process gets the updates")
         self._offset = None
         self._caught_up.clear()
         parts = [asyncio.create_task(part) for part in (self._poll(), self._lease.hold(), self._gather())]
@@ -88,7 +87,7 @@ class Polling:
             done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
             for ended in done:
                 ended.result()
-            log.warning("another process gets the updates")
+            log.warning("another process gets the updates now")
         finally:
             await cancel_and_wait(*parts)
 

@@ -109,9 +109,9 @@ class VkAccount:
                 "messages.sendMessageEventAnswer", event_id=press.id, user_id=press.user_id, peer_id=press.chat_id
             )
         except CallRefused as refusal:
-            log.info("the press %s was not acknowledged: %s", press.id, refusal)
+            log.debug("the press %s was not acknowledged: %s", press.id, refusal)
         except VkUnavailable as fault:
-            log.info("the press %s is acknowledged later: %s", press.id, fault)
+            log.debug("the press %s is acknowledged later: %s", press.id, fault)
             return False
         return True
 

@@ -58,7 +58,6 @@ class VkPoller:
 
     async def _poll_while_held(self, lease: PollerLease) -> None:
         """Return when the lease is lost. Raises VkUnavailable, TokenRefused, StoreError."""
-        log.info("this process gets the events of club%d", self._community)
         self._server = None
         polling, holding = asyncio.create_task(self._poll_on()), asyncio.create_task(lease.hold())
         try:

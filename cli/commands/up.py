@@ -24,6 +24,7 @@ from cli.processes import embedded_valkey
 from cli.processes.aof_fsync import fsync_periodically
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey, free_port
+from cli.processes.event_lines import EventLines
 from cli.processes.ports import check_is_free
 from cli.processes.startup import stop_requested
 from cli.processes.supervisor import Announcement, ChildFailed, ChildSpec, PrintLine, Supervisor
@@ -237,23 +238,25 @@ def run(arguments: Namespace) -> int:
 
 
 async def up(configuration: Configuration, arguments: Namespace) -> int:
-    print_line = print_json_line if arguments.json else print_text_line
+    print_line = EventLines(arguments.json)
+    print_line("up", "starting")
     work = run_forever(configuration, print_line, arguments)
     code = await run_until(stop_requested(), work, lambda: print_line("up", STOPPING))
     print_line("up", "stopped")
     return code
 
 
-async def run_forever(configuration: Configuration, print_line: PrintLine, arguments: Namespace) -> int:
+async def run_forever(configuration: Configuration, print_line: EventLines, arguments: Namespace) -> int:
     async with start_everything(configuration, print_line) as installation:
         print_summary(installation, place_of_key(configuration.settings, shown=arguments.show_key), arguments.json)
+        print_line.is_up = True
         await asyncio.Event().wait()
     return SUCCESS
 
 
 QUIET_HOURS_ARE_OFF = "quiet hours are off, because the providers are simulated; ADA_QUIET_HOURS sets them"
 
-STOPPING = "stopping: couriers finish what they are sending, then the API and the server end; all data are kept"
+STOPPING = "stopping; couriers finish what they are sending"
 
 
 async def run_until(
@@ -270,14 +273,6 @@ async def run_until(
     with suppress(asyncio.CancelledError):
         await working
     return SUCCESS
-
-
-def print_text_line(process: str, line: str) -> None:
-    print(f"{process:>12} | {line}", flush=True)
-
-
-def print_json_line(process: str, line: str) -> None:
-    print(json.dumps({"part": process, "line": line}, ensure_ascii=False), flush=True)
 
 
 def place_of_key(settings: Settings, *, shown: bool) -> dict[str, str | None]:

@@ -21,11 +21,29 @@ RETRY_OPEN = 1.0
 """Seconds between two attempts to reach the server."""
 
 
+FULL = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+"""The format with ADA_LOG_LEVEL=debug."""
+
+
+class ShortFormat(logging.Formatter):
+    """Time and message, and the level of what is not ordinary: people read these lines."""
+
+    def __init__(self) -> None:
+        super().__init__(datefmt="%Y-%m-%d %H:%M:%S")
+
+    def usesTime(self) -> bool:  # noqa: N802 - the name is logging's
+        return True
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
+        level = "" if record.levelno <= logging.INFO else f"{record.levelname.lower()}: "
+        return f"{record.asctime} {level}{record.message}"
+
+
 def configure_logging(settings: Settings) -> None:
     """Logs to stderr, one line per event. The supervisor adds the process name in front."""
-    logging.basicConfig(
-        stream=sys.stderr, level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter(FULL) if settings.log_level == "debug" else ShortFormat())
+    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
     if settings.log_level != "debug":
         logging.getLogger("telethon").setLevel(logging.WARNING)  # at info it logs every connection
 

@@ -127,7 +127,7 @@ class OutcomeWriter:
         )
         if state is Settled.STALE:
             await self._record_late()
-        log.info("parcel %s: %d closed, %d left, %s", self._task.id, len(self._items), postponed, state)
+        log.debug("parcel %s: %d closed, %d left, %s", self._task.id, len(self._items), postponed, state)
 
     async def _record_late(self) -> None:
         """Another worker has taken the parcel over, or an earlier call has settled it and its reply was lost."""

@@ -111,7 +111,7 @@ class Runtime:
         if self.halted:
             return
         self.halted = detail
-        log.error("%s stopped, an operator is needed: %s", self.courier.channel, detail)
+        log.error("stopped until you repair it: %s", detail)
         self.stop()
         await self._register(ChannelFacts(self.courier.parcel, halted=detail))
 

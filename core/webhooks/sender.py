@@ -80,10 +80,11 @@ class Sender:
         now, succeeded, replayed = await self._webhooks.record(webhook, record)
         if record.succeeded:
             return Done()
-        log.info("webhook %s: %s not sent, attempt %s: %s %s", webhook.id, message.id, record.attempt, record.error,
-                 record.status or "")  # fmt: skip
+        log.debug("webhook %s: %s not sent, attempt %s: %s %s", webhook.id, message.id, record.attempt, record.error,
+                  record.status or "")  # fmt: skip
         if record.status == _GONE:
             await self._webhooks.disable(webhook)
+            log.warning("webhook %s is disabled: its receiver answered 410", webhook.id)
             return Bury()
         first = int(attempt.checkpoint or 0)
         first = first if first > replayed else now

@@ -222,7 +222,7 @@ def test_ctrl_c_stops_everything_in_seconds_the_data_is_kept_and_a_kill_ends_eve
     assert time.monotonic() - began < 20, "about 2 s on an idle machine"
     lines = installation.log.read_text().splitlines()
     assert len(lines) == len(set(lines)), "each line is printed once"
-    assert "stopping: couriers finish what they are sending" in lines[-2]
+    assert "stopping; couriers finish what they are sending" in lines[-2]
     assert "stopped" in lines[-1]
     await_sync(lambda: have_ended(pids), within=30, what="the end of all processes")
     again = installation.up()

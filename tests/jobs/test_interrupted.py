@@ -14,10 +14,7 @@ from tests.support.waiting import until
 
 
 def line(interrupted: int, due: int, taken: int) -> str:
-    return (
-        f"jobs that go on where they were interrupted: {interrupted}; that are due: {due};"
-        f" that another process has: {taken}"
-    )
+    return f"jobs that were interrupted and go on: {interrupted}; due: {due}; with another process: {taken}"
 
 
 def users(first: int, count: int) -> list[JobId]:

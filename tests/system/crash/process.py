@@ -75,7 +75,7 @@ class AdaProcess:
         return self._process.poll() or 0
 
     def settled_parcels(self) -> int:
-        """The number of parcels that this courier has settled, from its log."""
+        """The number of parcels that this courier has settled, from its log (ADA_LOG_LEVEL=debug)."""
         return len(re.findall(r"parcel \S+: \d+ closed", self.output))
 
 

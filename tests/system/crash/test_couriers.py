@@ -180,7 +180,7 @@ async def test_a_courier_that_crashes_at_every_message_does_not_stop_other_chann
 async def test_two_processes_share_a_large_delivery_and_no_recipient_gets_it_twice(
     installation: Installation, channel: Channel
 ) -> None:
-    couriers = [await installation.courier(channel, ADA_LEASE="30s") for _ in range(2)]
+    couriers = [await installation.courier(channel, ADA_LEASE="30s", ADA_LOG_LEVEL="debug") for _ in range(2)]
     accepted = await installation.deliver(*(person(number, channel) for number in range(MANY)))
     assert await installation.finished(accepted, within=40) == {(channel.name, Status.SENT): MANY}
     assert set(installation.copies(channel).values()) == {1}
