@@ -87,7 +87,7 @@ class Polling:
             done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
             for ended in done:
                 ended.result()
-            log.warning("another process gets the updates now")
+            log.warning("the right to poll was lost; this process or another gets it")
         finally:
             await cancel_and_wait(*parts)
 

@@ -29,4 +29,4 @@ def print_text_line(process: str, line: str) -> None:
     """Prints the time in front of every line, without the date that a child's line has."""
     logged = LOGGED.match(line)
     moment = logged[1] if logged else time.strftime("%H:%M:%S")
-    print(f"{moment} {process:>12} | {line.removeprefix(logged[0] if logged else '')}", flush=True)
+    print(f"{moment} {process:>12} | {line.removeprefix(logged[0] if logged else 'ada: ')}", flush=True)

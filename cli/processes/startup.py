@@ -45,7 +45,7 @@ def configure_logging(settings: Settings) -> None:
     handler.setFormatter(logging.Formatter(FULL) if settings.log_level == "debug" else ShortFormat())
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
     if settings.log_level != "debug":
-        logging.getLogger("telethon").setLevel(logging.WARNING)  # at info it logs every connection
+        logging.getLogger("telethon").setLevel(logging.CRITICAL)  # it logs every connection; the courier reports faults
 
 
 def stop_requested() -> asyncio.Event:

@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 
 from core.redis.connection import Connection, Reply, encoded
 from core.redis.notifications import ensure_notifications
+from core.redis.outage_log import OutageLog
 from core.redis.refusals import is_about_rights, missing_rights
 from core.redis.store import Store
 
@@ -37,24 +38,21 @@ class KeyspaceEvents:
         self._listeners = {f"__keyspace@{store.address.database}__:{key}": call for key, call in listeners.items()}
         self._unconfirmed = len(self._listeners)
         self._connection: Connection | None = None
+        self._outage = OutageLog(log, "no keyspace events, so work is looked for every few seconds")
 
     async def run(self) -> None:
         """Listen until cancelled."""
-        pause, logged = _FIRST_PAUSE, ""
+        pause, refused = _FIRST_PAUSE, ""
         while True:
             self._unconfirmed = len(self._listeners)
             reason = await self._listen()
             pause = min(pause * 2, _LONGEST_PAUSE) if self._unconfirmed else _FIRST_PAUSE
-            text = self._explained(reason)
-            if text != logged or not self._unconfirmed:
-                log.warning("no keyspace events, retrying every %.2f s at most: %s", _LONGEST_PAUSE, text)
-            logged = text
+            if not is_about_rights(reason):
+                self._outage.failed(reason)
+            elif str(reason) != refused:
+                refused = str(reason)
+                log.warning("no keyspace events: %s", missing_rights(refused, self._address))
             await asyncio.sleep(pause)
-
-    def _explained(self, reason: Exception) -> str:
-        if is_about_rights(reason):
-            return str(missing_rights(str(reason), self._address))
-        return str(reason) or type(reason).__name__
 
     async def _listen(self) -> Exception:
         """Listen on one connection; returns the reason of its end."""
@@ -81,6 +79,7 @@ class KeyspaceEvents:
         if kind == "subscribe":
             self._unconfirmed -= 1
             if not self._unconfirmed:
+                self._outage.ended()
                 self._wake_all()
         elif event in _EVENTS:
             self._listeners[channel]()

@@ -19,6 +19,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from core.errors import StoreUnavailable
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import Connection, Reply, ServerAddress, Word, encoded
+from core.redis.outage_log import OutageLog
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ class Pipeline:
         self._flushing = False
         self._task: asyncio.Task[None] | None = None
         self._answered = 0
+        self._outage = OutageLog(log, "Redis does not answer")
         self.commands = 0
 
     def call(self, *command: Word) -> "asyncio.Future[Reply]":
@@ -96,11 +98,14 @@ class Pipeline:
 
     async def _connect(self) -> Connection | None:
         try:
-            return await Connection.open(self._address, self._take, on_resume=self._write)
+            connection = await Connection.open(self._address, self._take, on_resume=self._write)
         except (AuthenticationError, ResponseError) as fault:
             self._fail_all(StoreUnavailable(f"Redis refused the login: {fault}"))
         except (RedisError, OSError, TimeoutError) as fault:
-            log.warning("redis unreachable: %s", str(fault) or type(fault).__name__)
+            self._outage.failed(fault)
+        else:
+            self._outage.ended()
+            return connection
         return None
 
     async def _serve(self, connection: Connection) -> None:
@@ -109,7 +114,7 @@ class Pipeline:
         watching = asyncio.create_task(self._watch(connection), name="redis silence")
         try:
             self._write()
-            log.warning("redis connection lost: %s", await connection.lost)
+            self._outage.failed(await connection.lost)
         finally:
             watching.cancel()
             self._connection = None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from redis.exceptions import RedisError
 
 from core.redis.connection import Connection
+from core.redis.outage_log import OutageLog
 from core.redis.store import Store
 
 log = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ class StreamReader:
         self._last = last
         self._on_entry = on_entry
         self._on_gap = on_gap
+        self._outage = OutageLog(log, f"{key} cannot be read")
 
     async def run(self) -> None:
         """Read until cancelled."""
@@ -53,7 +55,7 @@ class StreamReader:
                     self._on_gap()
                 await self._read(connection)
             except (RedisError, OSError, TimeoutError) as fault:
-                log.warning("%s not read, again in %s s: %s", self._key, _PAUSE, str(fault) or type(fault).__name__)
+                self._outage.failed(fault)
             is_first = False
             await asyncio.sleep(_PAUSE)
 
@@ -64,6 +66,7 @@ class StreamReader:
                 options = ("COUNT", _COUNT, "BLOCK", _BLOCK_MS, "STREAMS", self._key, self._last)
                 async with asyncio.timeout(_SILENCE):
                     found = await connection.request("XREAD", *options)
+                self._outage.ended()
                 for entry_id, fields in found[self._key] if found else ():
                     self._last = entry_id
                     self._on_entry(entry_id, entry_fields(fields))

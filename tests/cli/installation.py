@@ -30,12 +30,18 @@ class Installation:
 
     def up(self) -> dict[str, Any]:
         """Starts `./ada up`; returns what it prints when it is ready."""
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [*ADA, "up", "--json"], cwd=self.directory, env=self.environment, stdout=log
-            )
+        self.start("up", "--json")
         await_sync(lambda: self.facts() is not None, within=150, what=f"the start ({self.log})")
         return self.facts() or {}
+
+    def up_for_people(self) -> None:
+        """Starts `./ada up` as people read it; returns when it is ready."""
+        self.start("up")
+        await_sync(lambda: "Ada is up" in self.log.read_text(), within=150, what=f"the start ({self.log})")
+
+    def start(self, *args: str) -> None:
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen([*ADA, *args], cwd=self.directory, env=self.environment, stdout=log)
 
     def facts(self) -> dict[str, Any] | None:
         assert self.process is not None

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -233,6 +234,24 @@ def test_ctrl_c_stops_everything_in_seconds_the_data_is_kept_and_a_kill_ends_eve
     assert len(pids) > 6
     installation.end(signal.SIGKILL)
     await_sync(lambda: have_ended(pids), within=30, what="the end of all processes")
+
+
+def test_what_up_prints_is_one_line_for_each_event_that_a_person_needs(installation: Installation) -> None:
+    """None for each message."""
+    installation.up_for_people()
+    os.kill(installation.child("cli courier vk"), signal.SIGKILL)
+    await_sync(lambda: "vk | ready" in installation.log.read_text(), within=60, what="the courier")
+    assert installation.ada("send", *PEOPLE, "--text", "x", "--wait").returncode == 0
+    installation.end(signal.SIGINT)
+    start, _, events = installation.log.read_text().partition("Ada is up")
+    assert [line[9:].strip() for line in start.splitlines()] == ["up | starting", ""]
+    timed = [line for line in events.splitlines() if re.match(r"\d\d:\d\d:\d\d ", line)]
+    assert [line[9:].strip() for line in timed] == [
+        "vk | ended (signal SIGKILL), restarts in 0.5 s",
+        "vk | ready",
+        "up | stopping; couriers finish what they are sending",
+        "up | stopped",
+    ]
 
 
 def test_a_second_up_on_the_same_data_is_refused_with_a_clear_message(running: Installation) -> None:
