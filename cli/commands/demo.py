@@ -24,8 +24,8 @@ from cli.commands.deliveries import print_result
 from cli.commands.demo_delivery import STORIES
 from cli.commands.demo_stage import Stage
 from cli.commands.up import run_until, start_everything
-from cli.processes.startup import stop_requested
 from cli.processes.event_lines import print_text_line
+from cli.processes.startup import stop_requested
 from cli.processes.supervisor import READY_LINE, PrintLine
 from cli.settings.settings import Configuration, load
 from cli.settings.sources import PREFIX
