@@ -8,6 +8,7 @@ from typing import Any
 from scenarios.bot import Action
 from scenarios.durations import SECONDS, with_seconds
 from scenarios.engine import Values
+from scenarios.event_fields import MARKED_UP
 from scenarios.placeholders import HTML, MARKDOWN_V2, PLAIN, Escaping, Rendered, Scope, render_all
 
 CONTROL_FIELDS = frozenset(
@@ -92,7 +93,15 @@ def _rendered(
     others = {other: written for other, written in own.items() if other != name}
     escaping = escaping_of(own) if name in _MARKED_UP else PLAIN
     authors = people_in(others, values, event) | (people - {name})
-    return render_all(value, Scope(values.seen_with(others, event), authors, escaping))
+    marked_up = _marked_up(escaping, others, values, event)
+    return render_all(value, Scope(values.seen_with(others, event), authors, escaping, marked_up=marked_up))
+
+
+def _marked_up(escaping: Escaping, own: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> frozenset[str]:
+    """The names of what is ready for the parse mode: a field of the event or a result, and of no author."""
+    names = frozenset(name for name, mode in MARKED_UP.items() if mode is escaping.mode)
+    of_event = (names & event.keys()) - own.keys() - values.variables.keys()
+    return of_event | (names & values.results.keys())
 
 
 def people_in(own: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> frozenset[str]:

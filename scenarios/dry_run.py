@@ -15,6 +15,7 @@ from scenarios.attributes import Prepared, prepare
 from scenarios.bot import Bot
 from scenarios.endings import completed, failed, unknown
 from scenarios.engine import Effects, Ending, Path, Run, Step, begin, end
+from scenarios.event_fields import with_derived
 from scenarios.explanation import explain
 from scenarios.message import message
 from scenarios.schema import ActionType
@@ -66,7 +67,7 @@ def dry_run(bot: Bot, event: Mapping[str, Any], fail: Collection[str] = (), uncl
 class _DryRun:
     def __init__(self, bot: Bot, event: Mapping[str, Any], fail: Collection[str], unclear: Collection[str]) -> None:
         self._bot = bot
-        self._event = event
+        self._event = with_derived(event)
         self._fail = fail
         self._unclear = unclear
         self._types = installed_actions().types

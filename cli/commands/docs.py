@@ -1,4 +1,5 @@
-"""`./ada docs`: the pages that are made from the code: keys, scripts, states, jobs, actions, modifiers.
+"""`./ada docs`: the pages that are made from the code: keys, scripts, states, jobs, actions, modifiers, fields of
+events.
 
 A test compares them with those here.
 """
@@ -16,6 +17,7 @@ from core.redis import library
 from core.redis.keys import KEYS
 from scenarios.actions import own_actions
 from scenarios.engine import states as actions
+from scenarios.event_fields import FIELDS
 from scenarios.placeholders import MODIFIERS
 from scenarios.schema.reference import reference
 
@@ -174,7 +176,20 @@ def actions_page() -> str:
     return _MADE.format(source="scenarios/actions") + reference(own_actions().values())
 
 
+def event_fields_page() -> str:
+    """Every field of an event."""
+    rows = [(f"`{name}`", meaning) for name, meaning in FIELDS.items()]
+    return _MADE.format(source="scenarios/event_fields.py") + _EVENT_FIELDS + _table(("field", "meaning"), rows)
+
+
+_EVENT_FIELDS = """# Fields of events
+
+What an event is, and where it comes from: [events.md](events.md). A field without a meaning here is what its name says.
+
+"""
+
 PAGES: dict[str, Callable[[], str]] = {
+    "events-fields.md": event_fields_page,
     "jobs-states.md": job_states_page,
     "keys.md": keys_page,
     "scenarios-actions.md": actions_page,

@@ -3,19 +3,35 @@
 Source: core.telegram.org/bots/api#update.
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from core.updates.arrival import Arrival
 from core.updates.events import Event
-from core.updates.telegram_updates import CHANNEL
+from core.updates.telegram_fields import (
+    FILES,
+    MARKED,
+    Json,
+    at,
+    attachments_of,
+    date_of,
+    entity_of,
+    forward_of,
+    head_of,
+    link_of,
+    marks_of,
+    person_of,
+    reply_of,
+)
 
-ALLOWED = ("message", "callback_query", "chat_member")
-"""The kinds of updates that the bot asks for. `chat_member` comes only to administrators of a group."""
+ALLOWED = ("message", "edited_message", "callback_query", "inline_query", "chat_member", "chat_join_request")
+"""The kinds of updates that the bot asks for. The last two come only to administrators of a group; inline queries only
+if they are switched on for the bot.
+"""
 
-_FILES = ("photo", "video", "animation", "audio", "voice", "document", "video_note", "sticker")
-_CONTENTS = ("text", "caption", *_FILES, "contact", "location", "venue", "poll", "dice")
+_CONTENTS = ("text", "caption", *FILES, "contact", "location", "venue", "poll", "dice")
+
 _MEMBER = ("creator", "administrator", "member")
 _LISTS = {
     "user_id": "joined_user_ids",
@@ -25,8 +41,6 @@ _LISTS = {
     "is_bot": "joined_is_bots",
 }
 """Field of a person → the list of it for all who joined together."""
-
-Json = Mapping[str, Any]
 
 
 def read_arrival(update: Json, now: datetime) -> Arrival | None:
@@ -48,22 +62,42 @@ def read_arrival(update: Json, now: datetime) -> Arrival | None:
 
 def _message(update_id: str, message: Json, now: datetime) -> Arrival | None:
     if members := message.get("new_chat_members"):
-        base = {"message_id": int(message["message_id"]), **_at(message["date"])}
+        base = {"message_id": int(message["message_id"]), **at(message["date"])}
         return _joined(message["chat"], message["from"], members, f"m{message['message_id']}", base)
+    if "left_chat_member" in message:
+        base = {"message_id": int(message["message_id"]), **at(message["date"])}
+        return _left(message["chat"], message["from"], message["left_chat_member"], base)
     if "from" not in message or not any(name in message for name in _CONTENTS):
         return None  # without a person, or only a notice, for example of a new title
+    event = _written(update_id, "text", message)
+    album = message.get("media_group_id")
+    return Arrival({**event, "media_group_id": album}, f"album.{album}") if album else Arrival(event)
+
+
+def _edit(update_id: str, message: Json, now: datetime) -> Arrival | None:
+    """An edit of an album's photo is an event of its own. Telegram also reports edits that no person has made, without
+    a date: for example that a poll was answered.
+    """
+    if "from" not in message or "edit_date" not in message or not any(name in message for name in _CONTENTS):
+        return None
+    dates = {"event_date": date_of(message["edit_date"]), "edit_date": date_of(message["edit_date"])}
+    return Arrival({**_written(update_id, "edited", message), **dates})
+
+
+def _written(update_id: str, kind: str, message: Json) -> dict[str, Any]:
+    """What a person has written, or edited."""
     text = message.get("text") or message.get("caption") or ""
-    event = {
-        **_head(update_id, "text", message["from"], message["chat"]),
+    return {
+        **head_of(update_id, kind, message["from"], message["chat"]),
+        **entity_of("", message.get("sender_chat")),
         "message_id": int(message["message_id"]),
         "event_text": text,
-        **_at(message["date"]),
-        "attachments": _attachments(message),
-        **_reply(message.get("reply_to_message")),
-        **({"is_forward": True} if _is_forward(message) else {}),
+        **marks_of(text, message.get("entities") or message.get("caption_entities") or ()),
+        **at(message["date"]),
+        "attachments": attachments_of(message),
+        **reply_of(message.get("reply_to_message")),
+        **forward_of(message),
     }
-    album = message.get("media_group_id")
-    return Arrival(event, f"album.{album}") if album else Arrival(event)
 
 
 def _press(update_id: str, query: Json, now: datetime) -> Arrival | None:
@@ -72,7 +106,7 @@ def _press(update_id: str, query: Json, now: datetime) -> Arrival | None:
         return None  # a message in another chat, or a game
     return Arrival(
         {
-            **_head(update_id, "callback", query["from"], message["chat"]),
+            **head_of(update_id, "callback", query["from"], message["chat"]),
             "message_id": message["message_id"],
             "callback_id": query["id"],
             "callback_data": query["data"],
@@ -81,107 +115,87 @@ def _press(update_id: str, query: Json, now: datetime) -> Arrival | None:
     )
 
 
+def _query(update_id: str, query: Json, now: datetime) -> Arrival | None:
+    """What a person writes after the bot's name in any chat; the chat of the event is the one with the bot."""
+    private = {"id": query["from"]["id"], "type": "private"}
+    event = {
+        **head_of(update_id, "inline_query", query["from"], private),
+        "inline_query_id": str(query["id"]),
+        "event_text": str(query["query"]),
+        "event_date": now.isoformat(),
+        "inline_query_offset": str(query.get("offset") or ""),
+    }
+    return Arrival(event)
+
+
 def _member(update_id: str, change: Json, now: datetime) -> Arrival | None:
-    new = change["new_chat_member"]
-    if _is_member(change["old_chat_member"]) or not _is_member(new):
+    new, was = change["new_chat_member"], _is_member(change["old_chat_member"])
+    if was == _is_member(new):
         return None
-    base = {**_link(change.get("invite_link")), **_at(change["date"])}
+    if was:
+        return _left(change["chat"], change["from"], new["user"], at(change["date"]))
+    base = {**link_of(change.get("invite_link")), **at(change["date"])}
     return _joined(change["chat"], change["from"], [new["user"]], f"u{new['user']['id']}", base)
 
 
-_READERS = {"message": _message, "callback_query": _press, "chat_member": _member}
+def _request(update_id: str, request: Json, now: datetime) -> Arrival | None:
+    event = {
+        **head_of(update_id, "join_request", request["from"], request["chat"]),
+        **link_of(request.get("invite_link")),
+        **at(request["date"]),
+        **({"bio": str(request["bio"])} if request.get("bio") else {}),
+    }
+    return Arrival(event)
 
 
 def _joined(chat: Json, initiator: Json, members: Sequence[Json], part: str, base: Json) -> Arrival:
     """One event for those who joined a chat together. Telegram may report it twice, in different updates."""
     event = {
-        **_head(part, "new_member", members[0], chat),
+        **head_of(part, "new_member", members[0], chat),
         **base,
-        "members": [_person(member) for member in members],
-        **{f"initiator_{name}": value for name, value in _person(initiator).items() if name != "is_bot"},
+        "members": [person_of(member) for member in members],
+        **{f"initiator_{name}": value for name, value in person_of(initiator).items() if name != "is_bot"},
     }
     return Arrival(event, f"join.{chat['id']}.{initiator['id']}")
 
 
-def _head(part: str, kind: str, sender: Json, chat: Json) -> dict[str, Any]:
-    about = {"chat_id": chat["id"], "chat_type": chat["type"]}
-    for name in ("title", "username"):
-        if chat["type"] != "private" and chat.get(name):
-            about[f"chat_{name}"] = chat[name]
-    return {"id": part, "channel": CHANNEL, "kind": kind, **_person(sender), **about}
-
-
-def _person(user: Json) -> dict[str, Any]:
-    names = ("username", "first_name", "last_name", "language_code")
-    known = {name: user[name] for name in names if user.get(name)}
-    return {"user_id": int(user["id"]), "is_bot": bool(user.get("is_bot")), **known}
-
-
-def _at(seconds: int) -> dict[str, str]:
-    return {"event_date": datetime.fromtimestamp(seconds, UTC).isoformat()}
-
-
-def _reply(message: Any) -> dict[str, Any]:
-    if not isinstance(message, dict):
-        return {}
-    text = message.get("text") or message.get("caption") or ""
-    sender = _person(message["from"]) if "from" in message else {}
-    author = {f"reply_{name}": value for name, value in sender.items() if name not in ("is_bot", "language_code")}
-    return {"reply_message_id": message["message_id"], "reply_message_text": text, **author}
-
-
-def _is_forward(message: Json) -> bool:
-    return "forward_origin" in message or "forward_date" in message
-
-
-def _attachments(message: Json) -> list[dict[str, Any]]:
-    found = [name for name in _FILES if message.get(name)]
-    if "animation" in found:
-        found = ["animation"]  # it comes as a document, too
-    return [_attachment(name, message[name]) for name in found]
-
-
-def _attachment(kind: str, file: Any) -> dict[str, Any]:
-    """Of the sizes of a photo the largest one (C-15)."""
-    chosen = max(file, key=lambda size: size["width"] * size["height"]) if kind == "photo" else file
-    known = {name: chosen[name] for name in ("mime_type", "file_name") if chosen.get(name)}
-    return {"type": kind, "file_id": chosen["file_id"], **known}
+def _left(chat: Json, initiator: Json, member: Json, base: Json) -> Arrival:
+    """One event for a person who left a chat or was removed. Telegram may report it twice, as it reports joins."""
+    event = {
+        **head_of(f"{'m' if 'message_id' in base else 'u'}{member['id']}", "left_member", member, chat),
+        **base,
+        **{f"initiator_{name}": value for name, value in person_of(initiator).items() if name != "is_bot"},
+    }
+    return Arrival(event, f"left.{chat['id']}.{member['id']}")
 
 
 def _is_member(member: Json) -> bool:
     return member["status"] in _MEMBER or (member["status"] == "restricted" and bool(member.get("is_member")))
 
 
-def _link(link: Any) -> dict[str, Any]:
-    if not isinstance(link, dict):
-        return {}
-    creator = link["creator"]
-    names = {name: creator[name] for name in ("id", "username", "first_name") if name in creator}
-    return {
-        "invite_link": link["invite_link"],
-        "invite_link_creates_join_request": bool(link.get("creates_join_request")),
-        **{f"invite_link_creator_{name}": value for name, value in names.items()},
-    }
-
-
 def merge(gathered_as: str, parts: Sequence[Event]) -> Event:
-    """One event of its parts, in whatever order they came: an album, or a join. The same parts give the same id."""
+    """One event of its parts, in whatever order they came: an album, a join, a departure. The same parts give the same
+    id.
+    """
     ordered = sorted(parts, key=lambda part: int(part.get("message_id") or 2**62))
-    merged = _merged_joins(ordered) if ordered[0]["kind"] == "new_member" else _merged_album(ordered)
+    merged = _MERGES[ordered[0]["kind"]](ordered)
     return {**merged, "id": f"{gathered_as}.{_mark(ordered)}"}
 
 
 def _mark(parts: Sequence[Event]) -> str:
     """A join is named by its time, because its parts have different numbers and may come in different windows."""
-    if parts[0]["kind"] != "new_member":
+    if parts[0]["kind"] == "text":
         return str(parts[0]["message_id"])
     return str(min(int(datetime.fromisoformat(part["event_date"]).timestamp()) for part in parts))
 
 
 def _merged_album(parts: Sequence[Event]) -> Event:
+    """The text is that of the first part with one."""
     attachments = [one for part in parts for one in part["attachments"]]
-    text = next((part["event_text"] for part in parts if part["event_text"]), "")
-    return {**parts[0], "event_text": text, "attachments": attachments}
+    named = next((part for part in parts if part["event_text"]), parts[0])
+    texts = {name: named[name] for name in ("event_text", *MARKED) if name in named}
+    first = {name: value for name, value in parts[0].items() if name not in MARKED}
+    return {**first, **texts, "attachments": attachments}
 
 
 def _merged_joins(parts: Sequence[Event]) -> Event:
@@ -196,3 +210,19 @@ def _merged_joins(parts: Sequence[Event]) -> Event:
     lists = {name: [member[field] for member in members if field in member] for field, name in _LISTS.items()}
     first = {f"joined_{field}": members[0][field] for field in _LISTS if field in members[0]}
     return {**merged, **lists, **first}
+
+
+def _merged_departures(parts: Sequence[Event]) -> Event:
+    """Only one of the parts has the number of the message."""
+    return {name: value for part in reversed(parts) for name, value in part.items()}
+
+
+_READERS = {
+    "message": _message,
+    "edited_message": _edit,
+    "callback_query": _press,
+    "inline_query": _query,
+    "chat_member": _member,
+    "chat_join_request": _request,
+}
+_MERGES = {"text": _merged_album, "new_member": _merged_joins, "left_member": _merged_departures}

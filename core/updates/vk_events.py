@@ -65,10 +65,10 @@ def _message(event_id: str, message: Json) -> Arrival | None:
         **_head(event_id, "text", message["from_id"], message["peer_id"]),
         "message_id": _number(message),
         "event_text": message.get("text") or "",
-        "event_date": datetime.fromtimestamp(message["date"], UTC).isoformat(),
+        "event_date": _date(message["date"]),
         "attachments": [_attachment(one) for one in message.get("attachments", []) if one["type"] in _FILES],
         **_reply(message.get("reply_message")),
-        **({"is_forward": True} if message.get("fwd_messages") else {}),
+        **_forward(message.get("fwd_messages")),
     }
     payload = _payload(message.get("payload"))
     if payload.get("command") == "start":
@@ -145,4 +145,18 @@ def _reply(message: Any) -> dict[str, Any]:
         "reply_message_id": _number(message),
         "reply_message_text": message.get("text") or "",
         "reply_user_id": message["from_id"],
+        **({"reply_date": _date(message["date"])} if message.get("date") else {}),
     }
+
+
+def _forward(messages: Any) -> dict[str, Any]:
+    """Who wrote the first of the forwarded messages: a person, or a community, whose number is negative."""
+    if not isinstance(messages, list) or not messages:
+        return {}
+    author, seconds = (messages[0].get(name) for name in ("from_id", "date"))
+    about = {"forward_entity_id": author, "forward_entity_type": "user" if author > 0 else "channel"} if author else {}
+    return {"is_forward": True, **about, **({"forward_date": _date(seconds)} if seconds else {})}
+
+
+def _date(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()

@@ -18,6 +18,7 @@ _TAGS = {
 }  # fmt: skip
 _TAG = re.compile(r"<(/?)([a-zA-Z-]+)([^<>]*)>")
 _HREF = re.compile(r"""href\s*=\s*["']([^"']*)["']""")
+_TARGET = re.compile(r"\]\(((?:\\.|[^)\\])*)\)", re.DOTALL)
 _MARKS = {"*": "bold", "_": "italic", "__": "underline", "~": "strikethrough", "||": "spoiler"}
 _OLD_MARKS = {"*": "bold", "_": "italic"}
 _RESERVED = frozenset("_*[]()~`>#+-=|{}.!")
@@ -146,9 +147,11 @@ class _MarkdownReader:
             self._keep(self._text[self._position + 1], 2)
         elif character == "`" or self._is_in_code():
             self._read_code(character)
-        elif character == "[":
-            self._parser.start("[", "text_link")
-            self._position += 1
+        elif character == "\r":
+            self._position += 1  # ignored; it keeps marks apart
+        elif character == "[" or self._text.startswith("![", self._position):
+            self._parser.start("[", "text_link" if character == "[" else "custom_emoji")
+            self._position += 1 if character == "[" else 2
         elif character == "]" and self._parser.is_inside("["):
             self._read_url()
         else:
@@ -176,11 +179,11 @@ class _MarkdownReader:
         self._position += len(mark)
 
     def _read_url(self) -> None:
-        end = self._text.find(")", self._position)
-        if not self._text.startswith("](", self._position) or end < 0:
+        found = _TARGET.match(self._text, self._position)
+        if found is None:
             raise _malformed(f"Can't find end of a URL at byte offset {self._position}")
-        self._parser.end(url=self._text[self._position + 2 : end])
-        self._position = end + 1
+        self._parser.end(url=re.sub(r"\\(.)", r"\1", found[1]))
+        self._position = found.end()
 
     def _read_mark(self, character: str) -> None:
         double = self._text[self._position : self._position + 2]

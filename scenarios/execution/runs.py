@@ -20,6 +20,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios import engine
 from scenarios.engine import Effects, Ending, Path, Run
+from scenarios.event_fields import with_derived
 from scenarios.execution import entries, waits
 from scenarios.execution.versions import Version, Versions
 from scenarios.execution.waits import Waits
@@ -99,7 +100,7 @@ class Runs:
         began = int(reply[0])
         engine_run, effects = engine.begin(entries.found(scenarios, version.bot), at=began)
         _report(run, effects)
-        return StoredRun(run, task, self._tenant, event, version, scenarios, began, engine_run, 0)
+        return StoredRun(run, task, self._tenant, with_derived(event), version, scenarios, began, engine_run, 0)
 
     async def load(self, run: str) -> StoredRun:
         """The run as it is now. Raises RunGone."""
@@ -119,7 +120,7 @@ class Runs:
             run,
             fields["task"],
             fields["tenant"],
-            msgspec.json.decode(fields["event"], type=dict[str, Any]),
+            with_derived(msgspec.json.decode(fields["event"], type=dict[str, Any])),
             version,
             scenarios,
             began,

@@ -1,13 +1,11 @@
 """How a value is written into a text of a parse mode, so that it shows as it is and never as markup. Pure."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-_MARKDOWN_V2 = re.compile(r"([_*\[\]()~`>#+\-=|{}.!\\])")
-"""The characters that Telegram's Bot API names (MarkdownV2 style)."""
-
-_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
+from core.model.content import ParseMode
+from core.model.text_entities import escaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +15,16 @@ class Escaping:
     """
 
     escape: Callable[[str], str]
-    keeps_backslashes: bool = False
+    mode: ParseMode = ParseMode.PLAIN
+
+    @property
+    def keeps_backslashes(self) -> bool:
+        return self.mode is ParseMode.MARKDOWN_V2
 
 
 PLAIN = Escaping(str)
 """No markup: conditions, ids, addresses, other actions than `send`."""
 
-HTML = Escaping(lambda text: text.translate(_HTML))
+HTML = Escaping(partial(escaped, mode=ParseMode.HTML), ParseMode.HTML)
 
-MARKDOWN_V2 = Escaping(lambda text: _MARKDOWN_V2.sub(r"\\\1", text), keeps_backslashes=True)
+MARKDOWN_V2 = Escaping(partial(escaped, mode=ParseMode.MARKDOWN_V2), ParseMode.MARKDOWN_V2)

@@ -160,15 +160,18 @@ class _Rendering:
     def start(self, part: Placeholder, path: Template, depth: int, markup: bool) -> _Value:
         """What the modifiers begin with. Words of people in a quoted text are escaped after the modifiers."""
         if not part.is_quoted:
-            return self.field(path, depth, markup)
+            keeps_text = all(step.modifier and step.modifier.chooses for step in part.steps)
+            return self.field(path, depth, markup, keeps_text=keeps_text)
         return self.template(path, depth, markup and not part.steps)
 
-    def field(self, path: Template, depth: int, markup: bool) -> _Value:
-        """The value of a field; placeholders in it are evaluated, unless a person has written it."""
+    def field(self, path: Template, depth: int, markup: bool, *, keeps_text: bool) -> _Value:
+        """The value of a field; placeholders in it are evaluated, unless a person has written it. `keeps_text`: no
+        modifier changes it.
+        """
         name = path.literal if path.literal is not None else as_text(self.mixed(path, depth, markup=False).data)
         data = find(self.scope.values, name.strip())
         if data is not MISSING and starts_in(name.strip(), self.scope.from_person):
-            return _Value(data, from_person=True)
+            return _Value(data, from_person=True, markup=keeps_text and name.strip() in self.scope.marked_up)
         if not isinstance(data, str) or "{" not in data:
             return _Value(data)
         value = self.template(parse(data), depth, markup)

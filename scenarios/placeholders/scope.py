@@ -15,6 +15,7 @@ MAX_DEPTH = 10
 class Scope:
     """`values`: the fields that the text can name. `from_person`: the fields whose values a person has written; these
     are escaped and never parsed for placeholders. A field in a mapping counts with the mapping.
+    `marked_up`: those of them that are ready for the parse mode, and not escaped if no modifier changes them.
     `escaping`: that of the text's parse mode. `zone`: for dates; None shows them as they are, and seconds in UTC.
     """
 
@@ -23,6 +24,7 @@ class Scope:
     escaping: Escaping = PLAIN
     zone: tzinfo | None = None
     max_depth: int = MAX_DEPTH
+    marked_up: Container[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,8 @@ async def test_the_limit_of_4096_applies_after_parsing(bot_api: BotApi) -> None:
         ("*a* _b_ __c__ ~d~ ||e|| `f_g` \\.", "MarkdownV2", "a b c d e f_g .",
          ["bold", "italic", "underline", "strikethrough", "spoiler", "code"]),
         ("[имя](tg://user?id=1)", "MarkdownV2", "имя", ["text_link"]),
+        (r"[a](http://x.y/(b\)?c=1)", "MarkdownV2", "a", ["text_link"]),
+        ("*a _\r__\rb__\r_\r*", "MarkdownV2", "a b", ["bold", "underline", "italic"]),
         ("```\na*b_\n```", "MarkdownV2", "\na*b_\n", ["pre"]),
         ("*a* 1.5 - (b)", "Markdown", "a 1.5 - (b)", ["bold"]),
         ("<b>not</b> *parsed*", None, "<b>not</b> *parsed*", []),

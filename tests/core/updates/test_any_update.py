@@ -19,6 +19,8 @@ NAMES = re.findall(
     title username first_name is_bot data new_chat_members old_chat_member new_chat_member status user invite_link
     creator media_group_id reply_to_message forward_origin file_id width height from_id peer_id user_id payload
     attachments fwd_messages action event_id conversation_message_id reply_message
+    edited_message edit_date entities offset length url inline_query query chat_join_request bio left_chat_member
+    sender_chat sender_user
     """,
 )
 VALUES = st.recursive(
@@ -30,10 +32,13 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=6),
     max_leaves=20,
 )
+NEWER = ("edit_date", "entities", "left_chat_member", "sender_chat", "forward_origin", "query", "bio")
 ABOUT = st.fixed_dictionaries({"id": VALUES, "type": st.sampled_from(["private", "group"])})
 MESSAGE = st.fixed_dictionaries(
     {"message_id": VALUES, "date": VALUES, "chat": ABOUT, "from": ABOUT | VALUES, "text": VALUES},
-    optional=dict.fromkeys(("photo", "document", "new_chat_members", "media_group_id", "reply_to_message"), VALUES),
+    optional=dict.fromkeys(
+        ("photo", "document", "new_chat_members", "media_group_id", "reply_to_message", *NEWER), VALUES
+    ),
 )
 VK_MESSAGE = st.fixed_dictionaries(
     dict.fromkeys(("from_id", "peer_id", "date", "text"), VALUES),
@@ -50,7 +55,7 @@ def can_be_put(event: Any) -> None:
         pass  # a clear complaint
 
 
-@given(st.sampled_from(["message", "callback_query", "chat_member"]), MESSAGE | VALUES)
+@given(st.sampled_from(telegram_events.ALLOWED), MESSAGE | VALUES)
 def test_any_update_of_telegram_can_be_read(kind: str, content: Any) -> None:
     arrival = telegram_events.read_arrival({"update_id": 1, kind: content}, NOW)
     if arrival is None:

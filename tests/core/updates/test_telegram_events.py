@@ -93,6 +93,7 @@ def test_a_reply_has_the_message_and_its_author() -> None:
         "reply_message_text": "придёте?",
         "reply_user_id": 6,
         "reply_first_name": "Борис",
+        "reply_date": "2025-11-21T08:00:00+00:00",
     }
 
 
@@ -194,7 +195,7 @@ def test_a_join_that_telegram_reports_twice_is_one_event_with_the_link() -> None
         {"channel_post": {"message_id": 1, "date": 1, "chat": {"id": -100, "type": "channel"}, "text": "news"}},
         {"message": {"message_id": 1, "date": 1, "chat": PRIVATE, "text": "nobody"}},
         {"message": message(new_chat_title="Новое название")},
-        {"edited_message": message(text="исправлено")},
+        {"edited_message": message(text="edited by nobody")},
         {"some_new_kind": {"id": 1}},
     ],
 )
@@ -202,8 +203,46 @@ def test_an_update_that_is_no_event_of_a_person_is_ignored(content: Json) -> Non
     assert read(**content) is None
 
 
+def arrived(**content: Any) -> Json:
+    arrival = read(**content)
+    assert arrival is not None
+    return dict(arrival.event)
+
+
+def test_an_edited_message_is_an_event_of_its_own_kind() -> None:
+    event = arrived(edited_message=message(text="исправлено", edit_date=1_763_712_060))
+    dates = dict.fromkeys(("event_date", "edit_date"), "2025-11-21T08:01:00+00:00")
+    assert {"id": "77", "kind": "edited", "event_text": "исправлено", "message_id": 3, **dates}.items() <= event.items()
+
+
+def test_who_leaves_or_is_removed_is_one_event_of_two_notices() -> None:
+    notice = read(message=message(chat=GROUP, left_chat_member=ANNA, **{"from": BORIS}))
+    removed = change(ANNA, "member", "kicked", **{"from": BORIS})
+    assert notice is not None
+    assert removed is not None
+    assert notice.gathered_as == removed.gathered_as == "left.-1001.5"
+    event = merge(notice.gathered_as, [removed.event, notice.event])
+    assert event == merge(notice.gathered_as, [notice.event, removed.event])
+    wanted = {"kind": "left_member", "user_id": 5, "initiator_user_id": 6, "message_id": 3, "chat_title": "ИВТ-101"}
+    assert wanted.items() <= event.items()
+
+
+def test_a_request_to_join_names_the_link_and_what_the_person_says_of_itself() -> None:
+    link = {"invite_link": "https://t.me/+abc", "creator": BORIS, "creates_join_request": True, "is_primary": False}
+    request = {"chat": GROUP, "from": ANNA, "user_chat_id": 5, "date": 1_763_712_000, "bio": "Учусь"}
+    event = arrived(chat_join_request={**request, "invite_link": {**link, "is_revoked": False}})
+    about = {"kind": "join_request", "user_id": 5, "chat_id": -1001, "bio": "Учусь"}
+    assert {**about, "invite_link": "https://t.me/+abc", "invite_link_creator_id": 6}.items() <= event.items()
+
+
+def test_an_inline_query_is_of_the_person_in_private() -> None:
+    event = arrived(inline_query={"id": "99", "from": ANNA, "query": "рыбы", "offset": "20", "chat_type": "group"})
+    about = {"kind": "inline_query", "user_id": 5, "chat_id": 5, "chat_type": "private", "event_text": "рыбы"}
+    assert {**about, "inline_query_id": "99", "inline_query_offset": "20"}.items() <= event.items()
+
+
 def test_who_leaves_or_changes_a_right_has_not_joined() -> None:
-    assert change(ANNA, "member", "left") is None
+    assert change(ANNA, "left", "kicked") is None
     assert change(ANNA, "member", "administrator") is None
     assert change(ANNA, "administrator", "member") is None
 

@@ -1,0 +1,119 @@
+"""The fields of events: what scenarios may name in placeholders, and those that follow from others. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.model.content import ParseMode
+from core.model.text_entities import escaped
+
+Event = Mapping[str, Any]
+
+_TEXTS = {"event_text_html": ParseMode.HTML, "event_text_markdown": ParseMode.MARKDOWN_V2}
+
+MARKED_UP = {**_TEXTS, "response_text_md2": ParseMode.MARKDOWN_V2}
+"""The fields of events, and the results of actions, that are ready for a text of this parse mode: words of people and
+models are escaped in them already.
+"""
+
+FIELDS: Mapping[str, str] = {
+    "channel": "the channel of the answer",
+    "kind": "`text`, `callback`, `new_member`, `left_member`, `join_request`, `edited` or `inline_query`",
+    "id": "what a repeat has in common with the first",
+    "user_id": "the person; of those who join together the first one",
+    "username": "its @name, without @",
+    "first_name": "",
+    "last_name": "",
+    "language_code": "for example `ru`",
+    "is_bot": "whether a bot has done it",
+    "user_state": "only in a dry run: the person's state",
+    "entity_id": "who has written: the person, or the chat or channel in whose name; of a join the group",
+    "entity_type": "`user`, `chat` or `channel`",
+    "chat_id": "the chat",
+    "chat_type": "`private`, `group`, `supergroup` or `channel`",
+    "chat_title": "the title of a group",
+    "chat_username": "the @name of a group, without @",
+    "message_id": "the message; of a pressed button the message with it",
+    "event_text": "the text or caption; of an inline query the words after the bot's name",
+    "event_text_html": "the same with its marks, for texts in HTML",
+    "event_text_markdown": "the same with its marks, for texts with `parse_mode: MarkdownV2`",
+    "event_date": "when it happened, ISO 8601 with a zone",
+    "edit_date": "when the message was edited",
+    "media_group_id": "what the photos of an album have in common",
+    "attachments": "files: `type`, `file_id`, `mime_type`, `file_name`; of a photo only the largest size",
+    "callback_id": "the press of a button",
+    "callback_data": "the text of the button, or its goal",
+    "is_reply": "whether the message replies to another one",
+    "reply_message_id": "the message to which it replies",
+    "reply_message_text": "its text or caption",
+    "reply_date": "when it was written",
+    "reply_attachments": "its files",
+    "reply_user_id": "its author",
+    "reply_username": "",
+    "reply_first_name": "",
+    "reply_last_name": "",
+    "reply_entity_id": "as `entity_id`, of the message to which it replies",
+    "reply_entity_type": "",
+    "is_forward": "whether the message was forwarded",
+    "forward_entity_id": "who wrote it first: a person, chat or channel; missing if the person hides that",
+    "forward_entity_type": "`user`, `chat` or `channel`",
+    "forward_date": "when it was written",
+    "forward_message_id": "its number in a channel",
+    "forward_from_user_username": "",
+    "forward_from_user_first_name": "also of a person that hides its account",
+    "forward_from_user_last_name": "",
+    "forward_from_chat_title": "",
+    "forward_from_chat_type": "",
+    "forward_from_chat_username": "",
+    "joined_user_ids": "everybody who joined together, as a list",
+    "joined_usernames": "",
+    "joined_first_names": "",
+    "joined_last_names": "",
+    "joined_is_bots": "",
+    "joined_user_id": "the first one who joined",
+    "joined_username": "",
+    "joined_first_name": "",
+    "joined_last_name": "",
+    "joined_is_bot": "",
+    "initiator_user_id": "who added or removed the person; a person who came by a link or left is its own initiator",
+    "initiator_username": "",
+    "initiator_first_name": "",
+    "initiator_last_name": "",
+    "initiator_language_code": "",
+    "invite_link": "the link by which a person came or asks to come, if the bot administers the group",
+    "invite_link_creates_join_request": "whether an administrator approves who comes by it",
+    "invite_link_creator_id": "who made the link",
+    "invite_link_creator_username": "",
+    "invite_link_creator_first_name": "",
+    "bio": "what the person who asks to join says of itself",
+    "inline_query_id": "the inline query, for `answer_inline`",
+    "inline_query_offset": "where the next page of its results begins",
+    "source": "the bot, gateway or client in which `id` is unique",
+    "origin": "`api`: the event came from `POST /v1/updates`",
+    "key_scopes": "the scopes of the key with which it came",
+}
+"""Name → meaning; "" where the name says it."""
+
+
+def with_derived(event: Event) -> dict[str, Any]:
+    """The event with the fields that follow from the others, as far as it has none of its own."""
+    text = event.get("event_text")
+    marked_up = {} if text is None else {name: escaped(str(text), mode) for name, mode in _TEXTS.items()}
+    return {
+        **marked_up,
+        "is_reply": event.get("reply_message_id") is not None,
+        "is_forward": False,
+        **_entity(event),
+        **_person("reply_", event.get("reply_user_id")),
+        **event,
+    }
+
+
+def _entity(event: Event) -> dict[str, Any]:
+    if event.get("kind") == "new_member":
+        kind = "channel" if event.get("chat_type") == "channel" else "chat"
+        return {"entity_id": event.get("chat_id"), "entity_type": kind}
+    return _person("", event.get("user_id"))
+
+
+def _person(prefix: str, person: Any) -> dict[str, Any]:
+    return {} if person is None else {f"{prefix}entity_id": person, f"{prefix}entity_type": "user"}
