@@ -116,10 +116,11 @@ def test_a_function_reads_no_other_clock_than_the_preludes_and_no_random_numbers
 @pytest.mark.parametrize("file", library.modules())
 def test_another_file_uses_each_function_of_a_module(file: str) -> None:
     others = "".join(body_of(path) for path in FILES if path != LUA / file)
-    functions = set(re.findall(r"^function (\w+\.\w+)", body_of(LUA / file), re.MULTILINE))
+    module = library.modules()[file]
+    functions = set(re.findall(rf"^function ({module}\.\w+)", body_of(LUA / file), re.MULTILINE))
     steps = {f"{kind}.{step}" for kind, step in steps_of_kinds(others)}
     unused = {one for one in functions - steps if not re.search(rf"\b{one}\b", others)}
-    assert unused <= {f"{library.modules()[file]}.begin"}
+    assert unused <= {f"{module}.begin"}
 
 
 def test_all_kinds_of_tasks_have_the_same_functions() -> None:
