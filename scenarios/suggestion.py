@@ -41,9 +41,7 @@ def looks(name: str) -> str:
 @lru_cache(maxsize=10_000)
 def closest(name: str, known: tuple[str, ...]) -> str | None:
     """The most similar known name; a name that differs only by a slip comes first."""
-    if len(known) > MAX_KNOWN:
-        return None
-    return slip_of(name, known) or next(iter(difflib.get_close_matches(name, known, n=1)), None)
+    return slip_of(name, known) or next(iter(difflib.get_close_matches(name, known[:MAX_KNOWN], n=1)), None)
 
 
 @lru_cache(maxsize=10_000)
@@ -51,6 +49,8 @@ def slip_of(name: str, known: tuple[str, ...]) -> str | None:
     """The known name of which this is a slip of the keyboard: it looks the same, or has one wrong letter, in long names
     two, in names of one or two letters none.
     """
+    if len(known) > MAX_KNOWN:
+        return None
     alike = (one for one in known if looks(one) == looks(name))
     return next(alike, None) or next((one for one in known if is_slip(name, one)), None)
 

@@ -23,7 +23,7 @@ JUMP = ":"
 LONGEST_DATA = 64
 """Bytes of callback data, by Telegram's Bot API."""
 
-_ALWAYS = ("*", "default")
+ALWAYS = ("*", "default")
 _ADDRESSED = re.compile(r"\A(/\w+)@\w+", re.ASCII)
 """In groups Telegram adds the bot's name to a command of the menu: /help@school_bot."""
 
@@ -115,8 +115,8 @@ class Triggers:
         targets = tuple(_target(target, chats) for target in trigger.targets)
         if kind == "regex":
             return self._pattern_entry(trigger.key, targets, where)
-        wanted = _compared(source, kind, trigger.key)
-        if not wanted and kind not in (*_ALWAYS, "exact"):
+        wanted = compared(source, kind, trigger.key)
+        if not wanted and kind not in (*ALWAYS, "exact"):
             self.complaints.append(f"{where}: {trigger.key!r} is empty when compared, so it would match everything")
             return None
         return Entry(kind, wanted, targets, where)
@@ -198,7 +198,7 @@ class _Search:
     def _matches(self, entry: Entry) -> bool:
         if entry.pattern is not None:
             return self._matches_pattern(entry, entry.pattern)
-        return entry.kind in _ALWAYS or _COMPARISONS[entry.kind](self, entry.wanted)
+        return entry.kind in ALWAYS or _COMPARISONS[entry.kind](self, entry.wanted)
 
     def _matches_pattern(self, entry: Entry, pattern: Pattern) -> bool:
         try:
@@ -255,7 +255,7 @@ def _target(target: bot.Target, chats: str) -> Target:
     )
 
 
-def _compared(source: str, kind: str, wanted: str) -> str:
+def compared(source: str, kind: str, wanted: str) -> str:
     """The form in which an author's text is compared."""
     if source == "callback" and kind != "state":
         return normalise(wanted)

@@ -10,10 +10,15 @@ from scenarios.bot import Bot
 from scenarios.check.action_fields import check_action, check_settings
 from scenarios.check.attachments import check_attachments
 from scenarios.check.loops import check_loops, check_sizes
+from scenarios.check.messages import check_message
+from scenarios.check.names import check_names
 from scenarios.check.reachability import check_reachability
 from scenarios.check.references import References
+from scenarios.check.starts import check_starts
 from scenarios.check.step import Step
 from scenarios.check.texts import check_texts
+from scenarios.check.trigger_order import check_triggers
+from scenarios.check.visible import Visible
 from scenarios.loader import Loaded, Problem, load
 from scenarios.loader.files import SETTINGS
 from scenarios.loader.problem import Problems
@@ -37,21 +42,27 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
     problems = Problems(loaded.problems, loaded.unread)
     actions = actions or installed_actions()
     references = References(loaded.bot, problems)
-    for step in steps_of(loaded):
+    visible = Visible(loaded.bot, actions.types)
+    for step in steps_of(loaded, visible):
         check_action(step, actions, problems)
         references.check(step)
         if kind := actions.types.get(step.action.type):
             check_attachments(step, kind, folder, problems)
-            check_texts(step, kind, problems)
+            check_texts(step, kind, loaded.bot.settings, problems)
+            check_names(step, kind, loaded.bot.settings, problems)
+        if step.action.type == "send":
+            check_message(step, loaded.bot.settings, problems)
     check_settings(Reader(SETTINGS, problems), loaded.settings, actions)
+    check_triggers(loaded.bot, problems)
     check_reachability(loaded.bot, actions.types, problems)
     check_sizes(loaded.bot, problems)
+    check_starts(loaded.bot, actions.types, problems)
     check_loops(loaded.bot, references.splices, problems)
     return Checked(loaded.bot, tuple(problems.in_order()))
 
 
-def steps_of(loaded: Loaded) -> Iterator[Step]:
+def steps_of(loaded: Loaded, visible: Visible) -> Iterator[Step]:
     for name, nodes in loaded.actions.items():
         scenario = loaded.bot.scenarios[name]
-        for action, node in zip(scenario.actions, nodes, strict=True):
-            yield Step(scenario, action, node)
+        for action, node, seen in zip(scenario.actions, nodes, visible.seen(scenario), strict=True):
+            yield Step(scenario, action, node, seen)

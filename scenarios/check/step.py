@@ -1,8 +1,9 @@
-"""An action together with its nodes, which know the places."""
+"""An action together with its nodes, which know the places, and the names that it sees."""
 
 from msgspec import Struct
 
 from scenarios.bot import Action, Scenario
+from scenarios.check.visible import Seen
 from scenarios.nodes import MapNode
 
 
@@ -12,3 +13,4 @@ class Step(Struct, frozen=True):
     scenario: Scenario
     action: Action
     node: MapNode
+    seen: Seen

@@ -1,33 +1,65 @@
-"""Placeholders in the texts of an action: unknown modifiers, and parameters that they refuse (C-51, C-56)."""
+"""Placeholders in the texts of an action: unknown modifiers, refused parameters, missing braces (C-51, C-56)."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from scenarios.check.step import Step
+from scenarios.check.visible import Names
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.nodes import ListNode, MapNode, Node, Scalar
 from scenarios.placeholders import problems as problems_of_text
+from scenarios.placeholders.fields import names_in, starts_in
+from scenarios.placeholders.mentions import outline
 from scenarios.schema import ActionType
+from scenarios.suggestion import slip_of
+
+_UNOPENED = re.compile(r"(?<![\w{])([^\W\d]\w*)\}")
 
 WITHOUT_TEXTS = ("type", "chain", "chain_drop", "rules")
 
 
-def check_texts(step: Step, kind: ActionType, problems: Problems) -> None:
-    """Reports mistakes in placeholders as warnings: when the bot runs, such a placeholder stays as it is written."""
-    active = kind.placeholder if step.action.placeholder is None else step.action.placeholder
-    if not active:
-        return
+def check_texts(step: Step, kind: ActionType, settings: Mapping[str, Any], problems: Problems) -> None:
+    """Reports mistakes in placeholders as warnings: when the bot runs, such a placeholder stays as it is written. A
+    missing brace is an error if the action sees the name; otherwise a single brace may be meant.
+    """
     reader = Reader(step.action.place.file, problems)
-    for key, value in step.node.pairs:
-        for text in texts_in(value) if key.text not in WITHOUT_TEXTS else ():
-            for problem in problems_of_text(str(text.value)):
-                reader.warning(text, problem.code, f"{problem.placeholder}: {problem.message}")
+    for field, text in placed_texts(step, kind, settings):
+        known = step.seen.names(field)
+        for problem in problems_of_text(str(text.value)):
+            is_certain = problem.code == "BRACE_UNCLOSED" and is_meant(problem.placeholder.strip("{ "), known)
+            report = reader.error if is_certain else reader.warning
+            report(text, problem.code, f"{problem.placeholder}: {problem.message}")
+        for name in names_before_braces(str(text.value)):
+            if is_meant(name, known):
+                message = f"{name}}}: this brace is never opened; write {{ before the name"
+                reader.error(text, "BRACE_UNOPENED", message)
+
+
+def is_meant(name: str, known: Names) -> bool:
+    """Whether a name is one of those that the action sees, or a slip of one."""
+    return starts_in(name, known) or slip_of(names_in(name)[0], tuple(sorted(known))) is not None
+
+
+def names_before_braces(text: str) -> list[str]:
+    """The names before closing braces that belong to no placeholder."""
+    return _UNOPENED.findall(outline(text, "{")) if "}" in text else []
+
+
+def placed_texts(step: Step, kind: ActionType, settings: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
+    """The texts in which placeholders are replaced, each with its field (C-57)."""
+    section = settings.get(kind.name)
+    default = section.get("placeholder", kind.placeholder) if isinstance(section, Mapping) else kind.placeholder
+    if (default is True) if step.action.placeholder is None else step.action.placeholder:
+        for key, value in step.node.pairs:
+            yield from ((key.text, text) for text in texts_in(value) if key.text not in WITHOUT_TEXTS)
 
 
 def texts_in(node: Node) -> Iterator[Scalar]:
     """All texts with braces, also those of the keys: the texts of buttons."""
     if isinstance(node, Scalar):
-        if isinstance(node.value, str) and "{" in node.value:
+        if isinstance(node.value, str) and ("{" in node.value or "}" in node.value):
             yield node
     elif isinstance(node, ListNode):
         for item in node.items:

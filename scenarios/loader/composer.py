@@ -165,7 +165,7 @@ class _Composer:
                 "UNKNOWN_TAG",
                 f"the tag {short_tag(tag)} has no meaning here; a text with ! in front is written in quotes",
             )
-            return text
+            return f"{short_tag(tag)} {text}".strip()
         return self._constructed(event, tag, text)
 
     def _constructed(self, event: Any, tag: str, text: str) -> Value:

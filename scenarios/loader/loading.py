@@ -11,6 +11,7 @@ from core.errors import SetupError
 from scenarios.bot import Bot, Place
 from scenarios.loader.bot_files import read_bot_file, read_settings_file
 from scenarios.loader.files import BOT, GROUP_TRIGGERS, SETTINGS, TRIGGERS, Folder
+from scenarios.loader.later_dialect import report_later
 from scenarios.loader.problem import Problem, Problems
 from scenarios.loader.reading import Reader
 from scenarios.loader.scenario_files import ScenarioFiles
@@ -59,6 +60,7 @@ def read_scenarios(folder: Folder, problems: Problems) -> ScenarioFiles:
     scenarios = ScenarioFiles(problems)
     for file in folder.scenario_files():
         scenarios.add(file, folder.read(file))
+    report_later(scenarios.later, problems)
     if not scenarios.scenarios and not problems.unread:
         problems.warning(Place("scenarios"), "NO_SCENARIOS", "this bot has no scenarios; it answers nothing")
     return scenarios

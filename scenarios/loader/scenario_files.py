@@ -3,6 +3,7 @@
 from pathlib import PurePosixPath
 
 from scenarios.bot import ANY, NAMED, OUTCOMES, Action, Place, Scenario
+from scenarios.loader.later_dialect import is_later
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.nodes import MapNode, Node, Scalar, is_empty, plain
@@ -12,11 +13,14 @@ _CHAIN_WORDS = (*OUTCOMES, "any", "true", "false")
 
 
 class ScenarioFiles:
-    """The scenarios of all files. `nodes`: full name → the nodes of its actions, one for each of its actions."""
+    """The scenarios of all files. `nodes`: full name → the nodes of its actions, one for each of its actions. `later`:
+    the places of scenarios of Coreness 1.x.
+    """
 
     def __init__(self, problems: Problems) -> None:
         self.scenarios: dict[str, Scenario] = {}
         self.nodes: dict[str, tuple[MapNode, ...]] = {}
+        self.later: list[Place] = []
         self._problems = problems
 
     def add(self, file: str, root: Node | None) -> None:
@@ -36,6 +40,9 @@ class ScenarioFiles:
         if name in self.scenarios:
             place = self.scenarios[name].place
             reader.error(key, "DUPLICATE_SCENARIO", f"{name} is already in {place.file}, line {place.line}")
+            return
+        if is_later(node):
+            self.later.append(reader.place(key))
             return
         nodes = [one for one in action_nodes(reader, key, node) if is_action(reader, one)]
         self.nodes[name] = tuple(one for one in nodes if isinstance(one, MapNode))

@@ -26,6 +26,7 @@ MOST_UNCLOSED = 30
 
 _STEP = re.compile(r"\s*(?:(?P<sign>[-+*/%])|(?P<name>[^\W\d]\w*)\s*(?::|(?=[|}])))")
 _QUOTED = re.compile(r"""\s*(?P<quote>['"])(?P<text>(?:\\.|(?!(?P=quote)).)*+)(?P=quote)\s*(?=[|}])""", re.DOTALL)
+_BEGUN = re.compile(r"\{\s?[^\W\d][\w.]*")
 _BRACE = re.compile(r"(?P<backslashes>\\*)(?P<brace>[{}])")
 
 
@@ -40,12 +41,15 @@ def parse(text: str) -> Template:
 
 
 def problems(text: str) -> tuple[Problem, ...]:
-    """The mistakes that show without values, by offset: unknown modifiers, and parameters that they refuse."""
+    """The mistakes that show without values, by offset: unknown modifiers, parameters that they refuse, and braces that
+    stand before a name and are not closed.
+    """
     if "{" not in text:
         return ()
     parser = _Parser(text)
     parser.template()
-    return tuple(parser.problems[offset] for offset in sorted(parser.problems))
+    found = {**parser.unclosed(), **parser.problems}
+    return tuple(found[offset] for offset in sorted(found))
 
 
 def step_of(text: str) -> Step:
@@ -67,6 +71,12 @@ class _Parser:
     def template(self) -> Template:
         """The whole text."""
         return self._parts(OUTSIDE, depth=0)
+
+    def unclosed(self) -> dict[int, Problem]:
+        """The braces that are not closed and begin a placeholder."""
+        begun = {start: found[0] for start in self._unclosed if (found := _BEGUN.match(self._text, start))}
+        message = "this brace is never closed; write } behind the name"
+        return {start: Problem("BRACE_UNCLOSED", message, source, start) for start, source in begun.items()}
 
     def _parts(self, syntax: Syntax, depth: int) -> Template:
         """Up to the end of the text; in a placeholder, up to its next bar or its closing brace."""

@@ -14,6 +14,7 @@ BAD = "start:\n  actions:\n    - {type: sned, text: x}\n    - {type: send, text:
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "bot" / "scenarios").mkdir(parents=True)
     (tmp_path / "bot" / "scenarios" / "menu.yaml").write_text(BAD)
+    (tmp_path / "bot" / "triggers.yaml").write_text('text: {"*": start}')
     return tmp_path / "bot"
 
 
@@ -65,7 +66,7 @@ def test_new_writes_a_bot_that_passes_the_check(tmp_path: Path, capsys: pytest.C
 def test_new_writes_nothing_into_a_folder_with_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["scenarios", "new", str(folder)]) == 1
     assert "is not empty" in capsys.readouterr().err
-    assert [path.name for path in folder.iterdir()] == ["scenarios"]
+    assert {path.name for path in folder.iterdir()} == {"scenarios", "triggers.yaml"}
 
 
 def test_schema_prints_a_json_schema_with_every_action(capsys: pytest.CaptureFixture[str]) -> None:

@@ -222,6 +222,7 @@ def test_mistakes_are_found_without_values() -> None:
     found = problems("ok {x|truncte:5} {x|truncate:a} {a|fallback:{b|regex:(}} {x|format:{f}} {x|regex:a|b} {open")
     assert [(one.code, one.offset) for one in found] == [
         ("MODIFIER_UNKNOWN", 3), ("MODIFIER_PARAMETER", 17), ("MODIFIER_PARAMETER", 44), ("MODIFIER_UNKNOWN", 72),
+        ("BRACE_UNCLOSED", 86),
     ]  # fmt: skip
     assert "did you mean truncate?" in found[0].message
     assert "parentheses" in found[3].message

@@ -1,0 +1,100 @@
+"""Checks what a `send` says, as far as it is written: whether there is anything, its marks, its length, its buttons.
+
+Marks and buttons have the rules by which a delivery is accepted.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.errors import Invalid
+from core.model.broken_marks import broken_mark
+from core.model.content import ParseMode
+from core.model.delivery import NewDelivery, Sender
+from core.model.text_marks import shown_length
+from core.orders.content_rules import check_content
+from core.updates.event_fields import EVENT_FIELDS
+from scenarios.check.step import Step
+from scenarios.loader.problem import Problems
+from scenarios.loader.reading import Reader
+from scenarios.message import LONGEST_CAPTION, LONGEST_TEXT, message, parse_mode
+from scenarios.nodes import MapNode, Node, Scalar, is_empty, plain
+from scenarios.placeholders.mentions import may_bring_marks, outline
+from scenarios.schema.types import has_placeholder
+from scenarios.sending.content import content_of
+
+CONTENTS = ("text", "additional_text", "attachment")
+LINE_END = "\n"
+
+
+def check_message(step: Step, settings: Mapping[str, Any], problems: Problems) -> None:
+    """`settings`: those of the bot, which may have defaults for messages."""
+    reader = Reader(step.action.place.file, problems)
+    section = settings.get("send")
+    defaults: Mapping[str, Any] = section if isinstance(section, Mapping) else {}
+    check_anything(reader, step, defaults)
+    check_buttons(reader, step.node)
+    mode = step.node.get("parse_mode")
+    if mode is None or not has_placeholder(mode):
+        written = plain(mode) if mode else defaults.get("parse_mode")
+        check_shown(reader, step.node, parse_mode(written))
+
+
+def check_anything(reader: Reader, step: Step, defaults: Mapping[str, Any]) -> None:
+    """A message without a text and a file always fails, unless an action before has returned one (C-32, C-47)."""
+    has_content = any(not is_blank(step.node.get(name)) or defaults.get(name) for name in CONTENTS)
+    if has_content or not step.seen.is_known or not step.seen.chain.isdisjoint(CONTENTS):
+        return
+    if step.seen.unchained.isdisjoint(CONTENTS):
+        message = "this message has neither a text nor a file, so it always fails; write text: …"
+    else:
+        message = "this message has no text; write chain: completed, so that it gets that of the actions before"
+    reader.warning(step.node, "EMPTY_SEND", message)
+
+
+def is_blank(node: Node | None) -> bool:
+    return is_empty(node) or (isinstance(node, Scalar) and not str(node.value).strip())
+
+
+def check_buttons(reader: Reader, node: MapNode) -> None:
+    """Reports keyboards that no delivery may have."""
+    for name in ("inline", "reply"):
+        keyboard = node.get(name)
+        said = message({"text": "x", name: plain(keyboard)}) if keyboard else None
+        if keyboard is None or said is None:
+            continue
+        content = content_of(said, (), {}, same_chat=False)
+        try:
+            check_content(NewDelivery("", Sender("bot"), "x", (), (), content=content))
+        except Invalid as refusal:
+            reader.error(
+                keyboard, refusal.code, f"{name}: {refusal.detail[:1].lower()}{refusal.detail[1:].rstrip('.')}"
+            )
+
+
+def check_shown(reader: Reader, node: MapNode, mode: ParseMode) -> None:
+    """Checks the text and the additional text, which are one message."""
+    texts = [text for name in CONTENTS[:2] if isinstance(text := node.get(name), Scalar) and not is_blank(text)]
+    written = "".join(str(text.value) for text in texts)
+    length = shown_length(outline(written, ""), mode)
+    check_length(reader, texts, length, is_caption=not is_blank(node.get("attachment")))
+    if broken := broken_mark(outline(written, "x"), mode):
+        at = texts[0] if broken.position <= len(str(texts[0].value)) else texts[-1]
+        report = reader.warning if may_bring_marks(written, EVENT_FIELDS) else reader.error
+        where = place_in(written, broken.position)
+        report(at, "MARKS_BROKEN", f"the text cannot be read as {mode}: {where}: {broken.reason}")
+
+
+def place_in(text: str, position: int) -> str:
+    """A character of a text, counted from 1, as people find it."""
+    before = text[: position - 1]
+    line = f"line {before.count(LINE_END) + 1}, " if LINE_END in text.rstrip() else ""
+    return f"{line}character {len(before) - before.rfind(LINE_END)}"
+
+
+def check_length(reader: Reader, texts: list[Scalar], length: int, *, is_caption: bool) -> None:
+    """Warns of a text of which people will not see the end (C-46)."""
+    longest = LONGEST_CAPTION if is_caption else LONGEST_TEXT
+    if length > longest:
+        beside = " beside a file" if is_caption else ""
+        message = f"the text has {length} characters, but a message{beside} shows {longest}; the end is cut off"
+        reader.warning(texts[0], "TEXT_TOO_LONG", message)

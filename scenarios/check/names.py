@@ -1,0 +1,72 @@
+"""Checks that what placeholders and the validator's rules name can be there.
+
+A slip of a known name is an error, and so is a name that the action would see if it had a `chain`. Any other unknown
+name is a warning: braces may be meant as they are written.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.updates.event_fields import EVENT_FIELDS
+from scenarios.check.step import Step
+from scenarios.check.texts import placed_texts
+from scenarios.check.visible import Names, Seen
+from scenarios.loader.problem import Problems
+from scenarios.loader.reading import Reader
+from scenarios.nodes import ListNode, MapNode, Node, Scalar
+from scenarios.placeholders.fields import names_in, starts_in
+from scenarios.placeholders.mentions import Mention, mentions
+from scenarios.schema import ActionType
+from scenarios.suggestion import did_you_mean, slip_of
+
+
+def check_names(step: Step, kind: ActionType, settings: Mapping[str, Any], problems: Problems) -> None:
+    """`settings`: those of the bot. Nothing is said where an action before may have returned any name."""
+    reader, seen = Reader(step.action.place.file, problems), step.seen
+    if not seen.is_known:
+        return
+    for field, text in placed_texts(step, kind, settings):
+        for mention in mentions(str(text.value)):
+            check_mention(reader, text, mention, seen, field)
+    for key in fields_with_rules(step.node.get("rules")) if kind.name == "validator" else ():
+        if not starts_in(key.text, known := seen.names()):
+            report(reader, key, key.text, seen, known, ("UNKNOWN_RULE_FIELD", "rules"))
+
+
+def check_mention(reader: Reader, text: Scalar, mention: Mention, seen: Seen, field: str) -> None:
+    known = seen.names(field)
+    if mention.is_doubled and starts_in(mention.path, EVENT_FIELDS):
+        message = (
+            f"{mention.source} is the field that {mention.path} names; write {{{mention.path}}} with single braces"
+        )
+        reader.warning(text, "DOUBLE_BRACES", message)
+    elif not starts_in(mention.path, known):
+        is_slip = slip_of(names_in(mention.path)[0], tuple(sorted(known)))
+        if not mention.is_optional or is_slip or starts_in(mention.path, seen.unchained):
+            report(reader, text, mention.path, seen, known, ("UNKNOWN_PLACEHOLDER", mention.source))
+
+
+def report(reader: Reader, node: Scalar, path: str, seen: Seen, known: Names, what: tuple[str, str]) -> None:
+    """Reports a path that starts in no known name. `what`: the code, and what has the name."""
+    (code, source), name = what, names_in(path)[0]
+    names = tuple(sorted(known))
+    if starts_in(path, seen.unchained):
+        chain = "failed" if name == "error" else "completed"
+        message = f"{source}: only an action with a chain sees what those before it return; write chain: {chain}"
+        reader.error(node, code, message)
+    elif slip_of(name, names):
+        reader.error(node, code, f"{source}: there is no field {name!r}{did_you_mean(name, names)}")
+    else:
+        message = f"{source}: neither the event nor an action before has {name!r}{did_you_mean(name, names)}"
+        reader.warning(node, code, message)
+
+
+def fields_with_rules(rules: Node | None) -> list[Scalar]:
+    """The fields that rules are about; `is_member` is about the person instead."""
+    return [key for key, listed in rules.pairs if not asks_for_member(listed)] if isinstance(rules, MapNode) else []
+
+
+def asks_for_member(rules: Node) -> bool:
+    listed = rules.items if isinstance(rules, ListNode) else (rules,)
+    names = [rule.get("rule") for rule in listed if isinstance(rule, MapNode)]
+    return any(isinstance(name, Scalar) and name.text == "is_member" for name in names)

@@ -1,0 +1,143 @@
+"""What each action of a bot can see: the fields of the event, the values of the chain before it, its own (C-31, C-32).
+
+All ways into a scenario count together, as one of them may bring a name. A name that is not here is never there.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from core.updates.event_fields import EVENT_FIELDS
+from scenarios.attributes import CONTROL_FIELDS
+from scenarios.bot import Action, Bot, Scenario
+from scenarios.durations import NAMES, SECONDS
+from scenarios.graph import is_parallel, spliced_names
+from scenarios.schema import ActionType
+
+Names = frozenset[str]
+
+ANYTHING = "*"
+"""Stands among the names if an action before is not known, so that any name may be there."""
+
+_NOTHING: Names = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one action sees. `own`: its attributes, `chain`: what the chain before it gives, `unchained`: what it would
+    see besides if it had a `chain`.
+    """
+
+    own: Names
+    chain: Names
+    unchained: Names
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the names are all that it can see."""
+        return ANYTHING not in self.chain
+
+    def names(self, field: str = "") -> Names:
+        """All names; in the text of a field without that field, which does not see itself."""
+        return EVENT_FIELDS | self.chain | (self.own - {field})
+
+
+class Visible:
+    """The names that actions see. `types`: the action types by name."""
+
+    def __init__(self, bot: Bot, types: Mapping[str, ActionType]) -> None:
+        self._bot = bot
+        self._types = types
+        self._brought: dict[str, Names] = dict.fromkeys(bot.scenarios, _NOTHING)
+        self._chained: dict[str, Names] = dict.fromkeys(bot.scenarios, _NOTHING)
+        self._left: dict[str, Names] = dict.fromkeys(bot.scenarios, _NOTHING)
+        self._follow_splices()
+
+    def seen(self, scenario: Scenario) -> list[Seen]:
+        """What each action of a scenario sees."""
+        return [Seen(self._own(action), chain, before) for action, chain, before in self._walk(scenario)]
+
+    def _own(self, action: Action) -> Names:
+        section = self._bot.settings.get(action.type)
+        return _with_seconds({*action.fields, *(section if isinstance(section, Mapping) else ())})
+
+    def _walk(self, scenario: Scenario) -> Iterator[tuple[Action, Names, Names]]:
+        """The actions with the names that the chain gives, and those that it would give with a `chain`. Without one an
+        action sees only what the `scenario` action saw that has brought it into the run.
+        """
+        brought, before = self._brought[scenario.name], self._chained[scenario.name]
+        for action in scenario.actions:
+            names = brought if action.chain is None else before
+            yield action, names, before
+            goes_on = before if action.type == "scenario" else names  # what is spliced in follows the action before
+            before = _joined(goes_on, self._given_by(action, scenario))
+        self._left[scenario.name] = before
+
+    def _given_by(self, action: Action, scenario: Scenario) -> Names:
+        """What an action adds to the chain."""
+        kind = self._types.get(action.type)
+        if kind is None:
+            return frozenset({ANYTHING})
+        own = _NOTHING
+        if kind.other_fields or action.placeholder:
+            own = _with_seconds({*action.fields} - {"rules"})
+        returned = frozenset(name for name in kind.returns if name.isidentifier())
+        return own | returned | {"error"} | self._left_by(action, scenario)
+
+    def _left_by(self, action: Action, scenario: Scenario) -> Names:
+        """What the scenarios leave that an action splices in; nothing of those that run side by side (C-34)."""
+        if action.type != "scenario" or is_parallel(action):
+            return _NOTHING
+        if any("{" in name for name in spliced_names(action)):
+            return frozenset({ANYTHING})
+        return _NOTHING.union(*(self._left[target.name] for target in self._targets(action, scenario)))
+
+    def _follow_splices(self) -> None:
+        """Hands the names on into spliced scenarios and back, until nothing changes."""
+        callers = self._callers()
+        waiting = deque(self._bot.scenarios.values())
+        while waiting:
+            scenario = waiting.popleft()
+            before = self._left[scenario.name]
+            for action, names, chained in self._walk(scenario):
+                waiting += self._bring(scenario, action, names, chained)
+            if self._left[scenario.name] != before:
+                waiting += callers.get(scenario.name, ())
+
+    def _bring(self, scenario: Scenario, action: Action, names: Names, chained: Names) -> list[Scenario]:
+        """The spliced scenarios that see more than before. Their first action follows the one before the splice."""
+        variables = _with_seconds({*action.fields}) if action.placeholder else _NOTHING
+        found = []
+        for target in self._targets(action, scenario):
+            grown = _joined(self._brought[target.name], names | variables)
+            grown_chained = _joined(self._chained[target.name], chained | variables)
+            if (grown, grown_chained) != (self._brought[target.name], self._chained[target.name]):
+                self._brought[target.name], self._chained[target.name] = grown, grown_chained
+                found.append(target)
+        return found
+
+    def _targets(self, action: Action, scenario: Scenario) -> Iterator[Scenario]:
+        """The scenarios that an action splices in; all, if a placeholder says which."""
+        for name in spliced_names(action):
+            if "{" in name:
+                yield from self._bot.scenarios.values()
+            elif target := self._bot.find(name, scenario):
+                yield target
+
+    def _callers(self) -> dict[str, list[Scenario]]:
+        callers: dict[str, list[Scenario]] = {}
+        for scenario in self._bot.scenarios.values():
+            for action in scenario.actions:
+                for target in self._targets(action, scenario):
+                    callers.setdefault(target.name, []).append(scenario)
+        return callers
+
+
+def _joined(names: Names, more: Names) -> Names:
+    return names if more <= names else names | more
+
+
+def _with_seconds(fields: set[str]) -> Names:
+    """The fields that are values, and those in seconds that the durations among them give."""
+    values = fields - CONTROL_FIELDS
+    return frozenset(values | {f"{name}{SECONDS}" for name in values & {*NAMES}})

@@ -1,0 +1,239 @@
+"""Mistakes that YAML and the types of fields do not show: each is one message that says what to write instead."""
+
+from pathlib import Path
+
+import pytest
+
+from scenarios import new_bot
+from scenarios.actions import Actions, own_actions
+from scenarios.check import check
+from scenarios.loader import Problem
+from tests.scenarios.loader.folder import Files, write
+from tests.support.paths import ROOT
+
+FILE = "scenarios/menu.yaml"
+TRIGGERS = 'text: {"*": start}\n'
+LINK = "{type: invite_link, member_limit: 1}"
+
+
+def problems_of(folder: Path, files: Files) -> tuple[Problem, ...]:
+    return check(write(folder, {"triggers.yaml": TRIGGERS, **files}), {}, Actions(own_actions())).problems
+
+
+def of_actions(folder: Path, *actions: str) -> tuple[Problem, ...]:
+    """The problems of a scenario with these actions, each in a line of its own from line 3 on."""
+    return problems_of(folder, {FILE: "start:\n  actions:\n" + "".join(f"    - {one}\n" for one in actions)})
+
+
+@pytest.mark.row("C-88")
+@pytest.mark.parametrize(
+    ("actions", "line", "code", "words"),
+    [
+        (["{type: send, text: 'Hi {usr_name}'}"], 3, "error UNKNOWN_PLACEHOLDER", "did you mean username?"),
+        (["{type: send, text: 'Hi {usеrname}'}"], 3, "error UNKNOWN_PLACEHOLDER", "Letter 3 is the Cyrillic"),
+        (["{type: send, text: '{frist_name|fallback:x}'}"], 3, "error UNKNOWN_PLACEHOLDER", "did you mean first_name?"),
+        (["{type: send, text: '{x|fallback:{evnt_text}}', x: 1}"], 3, "error UNKNOWN_PLACEHOLDER", "mean event_text?"),
+        (["{type: send, text: x, inline: [['{usr_name}']]}"], 3, "error UNKNOWN_PLACEHOLDER", "did you mean username?"),
+        (["{type: send, text: '{atachments[0].type}'}"], 3, "error UNKNOWN_PLACEHOLDER", "did you mean attachments?"),
+        (["{type: send, text: 'Hi {colour}'}"], 3, "warning UNKNOWN_PLACEHOLDER", "neither the event nor an action"),
+        ([LINK, "{type: send, text: '{invite_lnk}', chain: any}"], 4, "error UNKNOWN_PLACEHOLDER", "mean invite_link?"),
+        (["{type: request}", "{type: send, text: '{request_id}'}"], 4, "error UNKNOWN_PLACEHOLDER", "write chain:"),
+        ([LINK, "{type: send, text: '{error|fallback:}'}"], 4, "error UNKNOWN_PLACEHOLDER", "write chain: failed"),
+        (["{type: send, text: 'Hi {{first_name}}'}"], 3, "warning DOUBLE_BRACES", "write {first_name} with single"),
+        (["{type: send, text: 'Hi {first_name, welcome'}"], 3, "error BRACE_UNCLOSED", "write } behind the name"),
+        (["{type: send, text: 'Hi {frist_name'}"], 3, "error BRACE_UNCLOSED", "{frist_name: this brace"),
+        (["{type: send, text: 'a {colour'}"], 3, "warning BRACE_UNCLOSED", "never closed"),
+        (["{type: send, text: 'Hi first_name}!'}"], 3, "error BRACE_UNOPENED", "write { before the name"),
+        (["{type: validator, rules: {usr_name: [{rule: empty}]}}"], 3, "error UNKNOWN_RULE_FIELD", "mean username?"),
+        (["{type: validator, rules: {phone: [{rule: empty}]}}"], 3, "warning UNKNOWN_RULE_FIELD", "'phone'"),
+        (["{type: send}"], 3, "warning EMPTY_SEND", "neither a text nor a file, so it always fails"),
+        (["{type: send, text: ' ', inline: [[{Back: start}]]}"], 3, "warning EMPTY_SEND", "write text: …"),
+        (["{type: request_management}", "{type: send}"], 4, "warning EMPTY_SEND", "write chain: completed"),
+        (["{type: send, text: '<b>Hi'}"], 3, "error MARKS_BROKEN", "as HTML: character 1: <b> is never closed"),
+        (["{type: send, text: 'Hi <b>{first_name}'}"], 3, "error MARKS_BROKEN", "character 4: <b> is never closed"),
+        (["{type: send, text: '1 < 2'}"], 3, "error MARKS_BROKEN", "a < that begins no mark is written &lt;"),
+        (["{type: send, text: a.b, parse_mode: MarkdownV2}"], 3, "error MARKS_BROKEN", "as MarkdownV2: character 2"),
+        (["{type: send, text: x, additional_text: '</i>'}"], 3, "error MARKS_BROKEN", "</i> closes no mark"),
+        (['{type: send, text: "a\\n\\nb <i>"}'], 3, "error MARKS_BROKEN", "line 3, character 3: <i> is never closed"),
+        ([LINK, "{type: send, text: '<i>{error}', chain: any}"], 4, "warning MARKS_BROKEN", "<i> is never closed"),
+        (["{type: send, text: " + "x" * 4097 + "}"], 3, "warning TEXT_TOO_LONG", "4097 characters, but a"),
+        (["{type: send, attachment: A, text: " + "x" * 1025 + "}"], 3, "warning TEXT_TOO_LONG", "a file shows 1024"),
+        (["{type: send, text: x, inline: [[{'': start}]]}"], 3, "error BUTTON_MALFORMED", "a button has a text"),
+        (["{type: send, text: x, reply: [" + "[a]," * 101 + "]}"], 3, "error TOO_MANY_BUTTONS", "at most 100 buttons"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_what_an_action_says_is_one_message(
+    tmp_path: Path, actions: list[str], line: int, code: str, words: str
+) -> None:
+    (problem,) = of_actions(tmp_path, *actions)
+    assert (problem.file, problem.line, f"{problem.severity} {problem.code}") == (FILE, line, code)
+    assert words in problem.message
+
+
+VARIABLE = "{type: user, placeholder: true, user_state: '', greeting: 'Hi {first_name}'}"
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        ["{type: send, text: '{colour|fallback:red} {colour|exists}'}"],
+        ["{type: send, text: '{attachments.0.type} {attachments[-1].file_id} {joined_usernames|tags}'}"],
+        ['{type: send, text: \'JSON {"user": {"id": 1}} \\{colour} {lang_{language_code}}\'}'],
+        ["{type: send, text: '{colour}', placeholder: false}"],
+        ["{type: user, user_state: '{colour}'}"],
+        ["{type: validator, expire: 1d, note: x}", "{type: send, text: '{note} {expire_seconds}', chain: any}"],
+        [LINK, "{type: send, text: '{invite_link}', chain: completed}"],
+        [LINK, "{type: send, text: x, chain: any}", "{type: send, text: '{error}', chain: failed}"],
+        [VARIABLE, "{type: send, text: '{greeting}', chain: completed}"],
+        ["{type: validator, phone: x}", "{type: validator, rules: {phone: [{rule: empty}]}, chain: any}"],
+        ["{type: request_management}", "{type: send, chain: any, inline: [[{Back: start}]]}"],
+        ["{type: send, attachment: AgACAgIAAxkBAAI}"],
+        ["{type: send, text: '<b>{first_name}</b> <a href=\"{event_text}\">x</a> 1 &lt; 2'}"],
+        ["{type: send, text: '<b>Hi', additional_text: '</b>'}"],
+        ["{type: send, text: '" + "{event_text}" * 1000 + "'}"],
+    ],
+)
+def test_what_the_event_the_chain_and_the_action_itself_have_is_no_mistake(tmp_path: Path, actions: list[str]) -> None:
+    assert of_actions(tmp_path, *actions) == ()
+
+
+SPLICED = """
+start:
+  actions:
+    - {type: validator, code: '{event_text}', placeholder: true}
+    - {type: scenario, value: part}
+    - {type: send, text: '{code} {request_id} {invite_link}', chain: completed}
+    - {type: scenario, value: [part, '{event_text}'], chain: completed}
+part:
+  actions:
+    - {type: send, text: '{code}', chain: true}
+    - {type: request, chain: true}
+    - {type: send, text: '{code} {request_id}', chain: true}
+"""
+
+
+def test_what_a_scenario_sees_comes_from_those_that_splice_it_in_and_goes_back_to_them(tmp_path: Path) -> None:
+    assert problems_of(tmp_path, {FILE: SPLICED}) == ()
+
+
+def test_an_action_without_a_chain_sees_nothing_of_a_scenario_spliced_in_before(tmp_path: Path) -> None:
+    files = {FILE: SPLICED.replace("{invite_link}', chain: completed", "{invite_link}'")}
+    assert [(problem.line, problem.code) for problem in problems_of(tmp_path, files)] == [
+        (6, "UNKNOWN_PLACEHOLDER")
+    ] * 2
+
+
+def test_after_an_action_that_is_not_known_any_name_may_be_there(tmp_path: Path) -> None:
+    found = of_actions(tmp_path, "{type: card}", "{type: send, text: '{usr_name}', chain: any}")
+    assert [problem.code for problem in found] == ["UNKNOWN_ACTION"]
+
+
+ENTRIES = "one: {actions: [{type: send, text: x}]}\ntwo: {actions: [{type: send, text: x}]}\n"
+
+
+@pytest.mark.row("C-06")
+@pytest.mark.parametrize(
+    ("triggers", "line", "column", "words"),
+    [
+        ("text:\n  exact: {/start: one, /START: two}\n", 2, 24, "'/START' is the same as '/start' in line 2, for"),
+        ("text:\n  exact: {'/start ': one, /start: two}\n", 2, 27, "write one entry for both"),
+        ("callback:\n  exact: {🏠 Меню: one, меню: two}\n", 2, 24, "only letters and digits count"),
+        ("text:\n  state: {asked: one, Asked: two}\n", 2, 23, "'Asked' is the same as 'asked'"),
+        ("text:\n  starts_with: {/st: one, /start: two}\n", 2, 27, "'/start' begins with '/st' in line 2"),
+        ("text:\n  contains:\n    help: one\n    Helpful: two\n", 4, 5, "'Helpful' contains 'help' in line 3"),
+        ("new_member:\n  creator: {anna: one, '@Anna': two}\n", 2, 24, "'@Anna' is the same as 'anna'"),
+        ("text:\n  exact: {a: {scenario: one, from_chat: all}, A: two}\n", 2, 47, "'A' is the same as 'a'"),
+    ],
+)  # fmt: skip
+def test_an_entry_that_never_fires_is_an_error(
+    tmp_path: Path, triggers: str, line: int, column: int, words: str
+) -> None:
+    (problem,) = problems_of(tmp_path, {FILE: ENTRIES, "triggers.yaml": triggers})
+    assert (problem.file, problem.line, problem.column, problem.code) == (
+        *("triggers.yaml", line, column),
+        "TRIGGER_NEVER_FIRES",
+    )
+    assert words in problem.message
+
+
+@pytest.mark.parametrize(
+    "triggers",
+    [
+        "text: {exact: {a: {scenario: one, from_chat: 5}, A: two}}\n",
+        "text: {exact: {a: one, A: {scenario: two, forward_enabled: true}}}\n",
+        "text: {starts_with: {/start: one, /st: two}}\n",
+        "text: {exact: {a: one}, contains: {a: two}}\n",
+        "text: {regex: {a: one, A: two}}\n",
+    ],
+)
+def test_an_entry_that_may_fire_is_no_mistake(tmp_path: Path, triggers: str) -> None:
+    assert problems_of(tmp_path, {FILE: ENTRIES, "triggers.yaml": triggers}) == ()
+
+
+def test_a_button_trigger_without_letters_is_an_error(tmp_path: Path) -> None:
+    triggers = "text: {exact: {a: [one, two]}}\ncallback: {contains: {🏠: one}}\n"
+    (problem,) = problems_of(tmp_path, {FILE: ENTRIES, "triggers.yaml": triggers})
+    assert (problem.line, problem.code) == (2, "EMPTY_TRIGGER")
+
+
+LOST = """
+start: {actions: [{type: send, text: x, inline: [[{Next: pressed}]]}, {type: scenario, value: spliced}]}
+pressed: {}
+spliced: {}
+lost: {actions: [{type: send, text: x, inline: [[{Other: island}]]}]}
+island: {actions: [{type: scenario, name: [lost]}]}
+"""
+
+
+def test_a_scenario_to_which_no_trigger_leads_is_a_warning(tmp_path: Path) -> None:
+    found = problems_of(tmp_path, {FILE: LOST})
+    assert [(one.severity, one.line, one.code) for one in found] == [
+        ("warning", line, "NEVER_STARTED") for line in (5, 6)
+    ]
+    assert "nothing starts menu.lost" in found[0].message
+
+
+@pytest.mark.parametrize(
+    ("files", "codes"),
+    [
+        ({FILE: LOST.replace("Next: pressed", "Next: '{event_text}'")}, []),
+        ({FILE: LOST, "settings.yaml": "send: {inline: [[{Lost: lost}]]}\n"}, []),
+        ({FILE: LOST, "triggers.yaml": "txt: {a: start}\n"}, ["UNKNOWN_SECTION"]),
+        ({FILE: LOST, "triggers.yaml": "text: {exact: {a: strat, b: start}}\n"}, ["UNKNOWN_SCENARIO"]),
+        ({FILE: LOST, "triggers.yaml": ""}, ["NEVER_STARTED"]),
+    ],
+)
+def test_nothing_is_called_lost_that_may_start(tmp_path: Path, files: Files, codes: list[str]) -> None:
+    """One mistake in triggers.yaml brings no warnings about the scenarios that it would start."""
+    assert [problem.code for problem in problems_of(tmp_path, files)] == codes
+
+
+LATER = """
+start:
+  description: Hello
+  trigger: [{event_type: message, event_text: /start}]
+  step: [{action: send_message, params: {text: Hello}, transition: [{action_result: any, transition_action: stop}]}]
+nightly: {schedule: 0 4 * * *, step: [{action: delete_storage, params: {group_key: a}}]}
+"""
+
+
+def test_the_dialect_of_coreness_1_is_named_once_with_what_to_do(tmp_path: Path) -> None:
+    """68 scenarios were called a bot with 0 actions and 0 errors."""
+    files = {"scenarios/a.yaml": LATER, "scenarios/b/c.yaml": LATER, "triggers.yaml": "text: {exact: {/go: a.start}}\n"}
+    (problem,) = problems_of(tmp_path, files)
+    assert (problem.file, problem.line, problem.column) == ("scenarios/a.yaml", 2, 1)
+    assert (problem.severity, problem.code) == ("error", "LATER_DIALECT")
+    assert problem.message.startswith(
+        "4 scenarios in the dialect of Coreness 1.x (trigger, step), which Ada does not read"
+    )
+    assert "## From Coreness 1.x" in (ROOT / "docs" / "scenarios.md").read_text()
+
+
+@pytest.mark.parametrize("example", ["examples/school-bot", "examples/job-hunter/bot"])
+def test_the_examples_have_no_mistakes(example: str) -> None:
+    assert check(ROOT / example, {}).problems == ()
+
+
+def test_the_first_bot_of_the_guide_has_no_mistakes(tmp_path: Path) -> None:
+    new_bot.write(tmp_path / "bot")
+    assert check(tmp_path / "bot", {}).problems == ()
