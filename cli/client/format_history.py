@@ -36,7 +36,7 @@ def header_lines(history: History) -> Iterator[str]:
     for name in ("created_at", "deliver_at", "moved_from", "released_at", "finished_at", "expires_at"):
         if history.get(name):
             yield f"{name.replace('_', ' '):<12} {history[name]}"
-    yield "  ".join(f"{name} {count}" for name, count in history["counts"].items() if count)
+    yield "  ".join(f"{name} {count}" for name, count in history["counts"].items() if count and name != NO_CONTACT)
 
 
 def recipient_lines(history: History) -> Iterator[str]:

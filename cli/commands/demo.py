@@ -9,10 +9,12 @@ say that all recipients were reached and the sandbox's inbox contains exactly th
 
 import asyncio
 import os
+import shutil
 import tempfile
+import textwrap
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,7 +26,7 @@ from cli.commands.deliveries import print_result
 from cli.commands.demo_delivery import STORIES
 from cli.commands.demo_stage import Stage
 from cli.commands.up import run_until, start_everything
-from cli.processes.event_lines import print_text_line
+from cli.processes.event_lines import LOGGED
 from cli.processes.startup import stop_requested
 from cli.processes.supervisor import READY_LINE, PrintLine
 from cli.settings.settings import Configuration, load
@@ -90,9 +92,17 @@ def chosen_lines(as_json: bool, verbose: bool) -> PrintLine:
 
     def print_line(process: str, line: str) -> None:
         if not as_json and (verbose or line != READY_LINE):
-            print_text_line(process, line)
+            print("\n".join(folded(process, LOGGED.sub("", line))), flush=True)
 
     return print_line
+
+
+def folded(process: str, line: str) -> Iterable[str]:
+    """The line in the width of the terminal: what is longer goes on below its own beginning."""
+    width = shutil.get_terminal_size().columns
+    return textwrap.wrap(line, width, initial_indent=f"{process:>12} | ", subsequent_indent=" " * 15) or [
+        f"{process:>12} |"
+    ]
 
 
 def terminal_language() -> str:

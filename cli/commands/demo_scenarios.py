@@ -9,6 +9,7 @@ Every step waits for what the bot shows, and fails if it does not come.
 import asyncio
 import re
 import time
+from datetime import datetime
 from typing import Any
 
 from cli.client.http_client import HttpClient, JsonObject
@@ -62,7 +63,7 @@ async def fill_in_form(stage: Stage, student: SandboxChat) -> JsonObject:
     await student.press("Join a club")
     await student.read("Step 1 of 3")
     reminder = await scheduled_reminder(stage.api)
-    stage.show("demo", f"a reminder is scheduled for {reminder['deliver_at']}")
+    stage.show("demo", f"a reminder is scheduled for {time_for_people(reminder['deliver_at'])}")
     for written, answer in (
         ("B", "A name has 2 to 60 letters"),
         ("Boris Petrov", "Step 2 of 3"),
@@ -85,6 +86,11 @@ async def scheduled_reminder(api: HttpClient) -> JsonObject:
         raise CommandFailed(f"{len(found)} reminders are scheduled, not one")
     reminder: JsonObject = found[0]
     return reminder
+
+
+def time_for_people(moment: str) -> str:
+    """In UTC, to a minute."""
+    return f"{datetime.fromisoformat(moment):%Y-%m-%d %H:%M} UTC"
 
 
 async def delivery_in_state(api: HttpClient, delivery: str, state: str) -> JsonObject:
@@ -112,7 +118,7 @@ async def write_to_group(stage: Stage, student: SandboxChat, teacher: SandboxCha
     await teacher.write("/write")
     await teacher.read("What shall I write")
     await teacher.write(TEXT)
-    await teacher.read("Sent to IVT-21: all_reached, people reached: 2")
+    await teacher.read("Sent to IVT-21. People reached: 2.")
     messages = (await stage.sandbox.call("GET", "/inbox.json"))["messages"]
     received = sorted((one["channel"], one["address"]) for one in messages if one["text"] == TEXT)
     for channel, address in received:
@@ -134,6 +140,7 @@ async def invite(stage: Stage, teacher: SandboxChat) -> bool:
     found = _LINK.search(await teacher.read("One person may join by"))
     if found is None:
         raise CommandFailed("the bot sent no invite link")
+    await stage.chat(NEWCOMER, "Leo").write("/start")
     joined = await stage.sandbox.call("POST", "/join/telegram-bot", {"address": NEWCOMER, "link": found[0]})
     await in_group.read("Welcome, ")
     return bool(joined["joined"])

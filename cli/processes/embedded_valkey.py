@@ -38,9 +38,12 @@ SETTINGS: Mapping[str, str] = {
 MAX_SOCKET_PATH_BYTES = 100
 """All supported systems accept socket paths of this length. With a longer path the server has only the port."""
 
-ENVIRONMENT: Mapping[str, str] = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=20000:glibc.malloc.tcache_max=4000"}
+ENVIRONMENT: Mapping[str, str] = {
+    "GLIBC_TUNABLES": "glibc.malloc.tcache_count=20000:glibc.malloc.tcache_max=4000",
+    "LC_ALL": "C",
+}
 """Environment of the server process: keeps freed memory in the thread cache, where scripts reuse it
-(docs/decisions/0022). Other C libraries ignore the variable.
+(docs/decisions/0022; other C libraries ignore the variable), and asks for no locale that the machine may not have.
 """
 
 

@@ -63,6 +63,7 @@ def test_demo_plays_its_story_in_the_language_of_the_terminal_and_shows_one_line
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith("  Вера")]
     assert rows == [["Вера", "–", "отправлено", "–", "–", "–"]] * 2
     assert "no_contact" not in done.stdout
+    assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
 
 
 @pytest.mark.row("C-82")
