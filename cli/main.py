@@ -32,6 +32,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "supergroup": ("cli.commands.supergroups", "list, show, add, change and remove sets of groups"),
     "owner": ("cli.commands.owners", "show and change who may write to which groups"),
     "import": ("cli.commands.imports", "read people, groups and their relations from a CSV file: all of it or nothing"),
+    "export": ("cli.commands.exports", "write people, groups, or who received a message, to a CSV file"),
     "key": ("cli.commands.api_keys", "create, list and revoke API keys"),
     "queue": (
         "cli.commands.queue",
@@ -79,7 +80,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
 GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("demo", "up", "doctor"),
     "Send and follow messages": ("send", "track", "show", "cancel", "reschedule"),
-    "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import"),
+    "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import", "export"),
     "Write bots": ("scenarios",),
     "Look after an installation": ("key", "webhook", "queue", "jobs", "sign-in", "audit"),
     "Run one part by itself": ("serve", "courier", "bot", "sandbox"),

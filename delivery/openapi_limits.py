@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct, inspect
 
+from core.directory.exporting import EXPORTED
 from delivery.schemas import requests
 
 Schema = dict[str, Any]
@@ -20,6 +21,7 @@ PATH_PATTERNS = {
     "/v1/deliveries/{id}": requests.DELIVERY_ID,
     "/v1/queue/tasks/{task_id}": r"^[0-9]{1,5}\..+$",
     "/v1/ownerships/{user}/{kind}": "^(group|supergroup)$",
+    "/v1/export/{kind}": f"^({'|'.join(EXPORTED)})$",
 }
 """Patterns of path parameters, by the path up to and with the parameter."""
 

@@ -19,6 +19,9 @@ from cli.settings.settings import Settings
 
 JsonObject = dict[str, Any]
 
+_SILENCE = 60.0
+"""Seconds without a byte after which a download has failed."""
+
 
 @dataclass(frozen=True)
 class Event:
@@ -74,6 +77,18 @@ class HttpClient:
                     return await read_response(response)
                 problem: JsonObject = json.loads(await response.text())
                 return problem
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError) as error:
+            raise unreachable(self._base_url, error) from error
+
+    async def download(self, path: str, query: Mapping[str, str]) -> AsyncIterator[bytes]:
+        """The body as it arrives. Raises CommandFailed, and SetupError if it breaks off."""
+        timeout = aiohttp.ClientTimeout(total=None, sock_read=_SILENCE)
+        try:
+            async with self._session.get(self._base_url + path, params=query, timeout=timeout) as response:
+                if response.status >= 400:
+                    await read_response(response)
+                async for chunk in response.content.iter_any():
+                    yield chunk
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError) as error:
             raise unreachable(self._base_url, error) from error
 

@@ -115,6 +115,7 @@ NEEDED = {
     "supergroup": ("list",),
     "owner": ("list", "7"),
     "import": ("users", "people.csv"),
+    "export": ("users",),
     "courier": ("vk",),
     "bot": ("sms",),
     "bench": ("lag",),

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import stat
 import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -150,6 +151,24 @@ async def test_a_file_without_an_end_is_refused_in_one_sentence(
         code, out, err = await ada(*args)
         endless.kill()
     assert (code, out, err) == (2, "", f"ada: {end}, and no more is accepted\n")
+
+
+@pytest.mark.row("D-31")
+async def test_the_directory_is_exported_to_a_file_that_imports_again(ada: Ada, tmp_path: Path) -> None:
+    await ada("user", "add", "1", "--name", "Анна", "--contact", "sms:+79991112233")
+    assert (await ada("export", "users", "people.csv"))[:2] == (0, "wrote 1 row to people.csv\n")
+    assert (await ada("import", "users", "people.csv", "--dry-run"))[1].startswith("0 created, 0 updated, 1 unchanged")
+    assert stat.S_IMODE((tmp_path / "people.csv").stat().st_mode) == 0o600
+    assert await result(ada, "export", "users", "people.csv", "--excel") == [{"file": "people.csv", "rows": 1}]
+    assert (tmp_path / "people.csv").read_bytes().startswith("\ufeffid;".encode())
+
+
+async def test_an_export_that_fails_leaves_the_file_as_it_was(ada: Ada, tmp_path: Path) -> None:
+    (tmp_path / "outcomes.csv").write_text("before")
+    code, out, err = await ada("export", "outcomes", f"0.1.{'1' * 19}", "outcomes.csv")
+    assert (code, out, "HISTORY_NOT_FOUND" in err) == (1, "", True)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("outcomes.csv", "before")]
+    assert (await ada("export", "groups", str(tmp_path)))[0] == 2
 
 
 async def test_a_running_import_is_named_and_ends_with_exit_code_one(ada: Ada, api: Api, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ async def test_a_dry_run_of_a_large_file_shows_the_first_hundred_changes(api: Ap
 
 @pytest.mark.row("D-27")
 async def test_errors_name_row_column_and_code_and_nothing_is_written(api: Api) -> None:
-    refused = await post(api, "users", "id,email,contacts.pigeon\n1,a@example.org,\n2,nonsense,x\n")
+    refused = await post(api, "users", "id,email,contacts.pigeon\n1,a@example.org,y\n2,nonsense,x\n")
     assert (refused.status, refused.code) == (422, "ROWS_INVALID")
     assert [(one["row"], one["column"], one["code"]) for one in refused.json["errors"]] == [
         (2, "contacts.pigeon", "UNKNOWN_CHANNEL"),

@@ -1,7 +1,7 @@
 """Checks the rows of people and of contacts against the directory."""
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -100,9 +100,19 @@ def _candidate(row: Row, old: User | None, reader: Reader, page: Page) -> Candid
     base, fields, given = old or User(parse_id(row.cells["id"])), user_fields(row), contact_cells(row)
     contacts = {channel: some for channel, some in {**base.contacts, **given}.items() if some}
     new = replace(base, **fields, contacts=contacts)
-    errors = list(as_row_errors(row, faults_of_user(User(base.id, **fields, contacts=given), reader.channels)))
+    written = {channel: some for channel, some in given.items() if some}
+    errors = list(
+        as_row_errors(row, faults_of_user(User(base.id, **fields, contacts=written), _channels(reader, base)))
+    )
     page.errors += errors
     return None if errors else (row, old, canonical_user(new))
+
+
+def _channels(reader: Reader, user: User) -> Collection[str] | None:
+    """The known channels, and those that the person has already: an exported file imports again also when a channel has
+    gone.
+    """
+    return None if reader.channels is None else {*reader.channels, *user.contacts, *user.opt_out}
 
 
 async def _check_emails(reader: Reader, candidates: Sequence[Candidate], claims: Claims, page: Page) -> None:

@@ -1,0 +1,49 @@
+"""A response of CSV, sent row by row as it is made, in the form of `core.directory.csv_cells`."""
+
+import csv
+import io
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from aiohttp import hdrs, web
+
+from core.directory.csv_cells import escaped
+from delivery.http.context import Request
+
+CONTENT_TYPE = "text/csv"
+_BYTE_ORDER_MARK = "\ufeff"
+Rows = Sequence[Sequence[str]]
+
+
+async def respond_csv(
+    request: Request[Any, Any], name: str, pages: AsyncIterator[Rows], *, for_excel: bool
+) -> web.StreamResponse:
+    """Send the pages, of which the first one is there before the response begins: until then a refusal has a status.
+    `name`: of the file. A fault in the middle breaks the response off, which a client notices.
+    """
+    first = await anext(pages)
+    response = web.StreamResponse(headers=_headers(name))
+    await response.prepare(request.http)
+    start = _BYTE_ORDER_MARK if for_excel else ""
+    await response.write((start + csv_text(first, for_excel=for_excel)).encode())
+    async for rows in pages:
+        await response.write(csv_text(rows, for_excel=for_excel).encode())
+    await response.write_eof()
+    return response
+
+
+def _headers(name: str) -> dict[str, str]:
+    return {
+        hdrs.CONTENT_TYPE: f"{CONTENT_TYPE}; charset=utf-8; header=present",
+        hdrs.CONTENT_DISPOSITION: f"attachment; filename*=UTF-8''{quote(name)}",
+        hdrs.CACHE_CONTROL: "no-store",
+    }
+
+
+def csv_text(rows: Rows, *, for_excel: bool) -> str:
+    """Rows of RFC 4180. `for_excel`: separated by semicolons, as Excel in Russia opens them by a double click."""
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=";" if for_excel else ",")
+    writer.writerows([escaped(cell) for cell in row] for row in rows)
+    return text.getvalue()
