@@ -12,8 +12,8 @@ from core.model.content import ParseMode
 from core.model.delivery import NewDelivery, Sender
 from core.model.text_marks import shown_length
 from core.orders.content_rules import check_content
-from core.updates.event_fields import EVENT_FIELDS
 from scenarios.check.step import Step
+from scenarios.event_fields import FIELDS
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.message import LONGEST_CAPTION, LONGEST_TEXT, message, parse_mode
@@ -79,7 +79,7 @@ def check_shown(reader: Reader, node: MapNode, mode: ParseMode) -> None:
     check_length(reader, texts, length, is_caption=not is_blank(node.get("attachment")))
     if broken := broken_mark(outline(written, "x"), mode):
         at = texts[0] if broken.position <= len(str(texts[0].value)) else texts[-1]
-        report = reader.warning if may_bring_marks(written, EVENT_FIELDS) else reader.error
+        report = reader.warning if may_bring_marks(written, FIELDS) else reader.error
         where = place_in(written, broken.position)
         report(at, "MARKS_BROKEN", f"the text cannot be read as {mode}: {where}: {broken.reason}")
 

@@ -7,10 +7,10 @@ name is a warning: braces may be meant as they are written.
 from collections.abc import Mapping
 from typing import Any
 
-from core.updates.event_fields import EVENT_FIELDS
 from scenarios.check.step import Step
 from scenarios.check.texts import placed_texts
 from scenarios.check.visible import Names, Seen
+from scenarios.event_fields import FIELDS
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.nodes import ListNode, MapNode, Node, Scalar
@@ -35,7 +35,7 @@ def check_names(step: Step, kind: ActionType, settings: Mapping[str, Any], probl
 
 def check_mention(reader: Reader, text: Scalar, mention: Mention, seen: Seen, field: str) -> None:
     known = seen.names(field)
-    if mention.is_doubled and starts_in(mention.path, EVENT_FIELDS):
+    if mention.is_doubled and starts_in(mention.path, FIELDS):
         message = (
             f"{mention.source} is the field that {mention.path} names; write {{{mention.path}}} with single braces"
         )

@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from core.updates.event_fields import EVENT_FIELDS
 from scenarios.attributes import CONTROL_FIELDS
 from scenarios.bot import Action, Bot, Scenario
 from scenarios.durations import NAMES, SECONDS
+from scenarios.event_fields import FIELDS
 from scenarios.graph import is_parallel, spliced_names
 from scenarios.schema import ActionType
 
@@ -19,6 +19,7 @@ Names = frozenset[str]
 ANYTHING = "*"
 """Stands among the names if an action before is not known, so that any name may be there."""
 
+_EVENT: Names = frozenset(FIELDS)
 _NOTHING: Names = frozenset()
 
 
@@ -39,7 +40,7 @@ class Seen:
 
     def names(self, field: str = "") -> Names:
         """All names; in the text of a field without that field, which does not see itself."""
-        return EVENT_FIELDS | self.chain | (self.own - {field})
+        return _EVENT | self.chain | (self.own - {field})
 
 
 class Visible:
