@@ -10,7 +10,7 @@ Event = Mapping[str, Any]
 
 _TEXTS = {"event_text_html": ParseMode.HTML, "event_text_markdown": ParseMode.MARKDOWN_V2}
 
-MARKED_UP = {**_TEXTS, "response_text_md2": ParseMode.MARKDOWN_V2}
+MARKED_UP = {**_TEXTS, "response_text_html": ParseMode.HTML, "response_text_md2": ParseMode.MARKDOWN_V2}
 """The fields of events, and the results of actions, that are ready for a text of this parse mode: words of people and
 models are escaped in them already.
 """

@@ -135,11 +135,11 @@ class _Writer:
         return "".join(self._parts)
 
     def _is_out_of_place(self, one: _Range) -> bool:
-        """Whether a range is where Telegram reports none: in code, or a quotation within a line or another mark."""
+        """Whether a range is where Telegram reports none: in code, in one of its kind, or a quotation within a line."""
         before = self._units[one.start * 2 - 2 : one.start * 2] if one.start else b"\n\0"
         if one.kind in _QUOTES and (self._open or before != b"\n\0"):
             return True
-        return any(outer.kind in ("code", "pre") for outer in self._open)
+        return any(outer.kind in ("code", "pre", one.kind) for outer in self._open)
 
     def _close_until(self, position: int) -> None:
         """Closes the ranges that end before a position."""

@@ -418,6 +418,8 @@ _TABLE = [
     ),
     Key("promos", "promos:{s}:codes:<tenant>", "hash", Lifetime.FOREVER, "promo code in capitals → its record as JSON"),
     Key("promolist", "promos:{s}:list:<tenant>", "zset", Lifetime.FOREVER, "promo codes by creation ms"),
+    Key("promonumber", "promos:{s}:number:<tenant>", "string", Lifetime.FOREVER, "id of the newest promo"),
+    Key("promoids", "promos:{s}:ids:<tenant>", "zset", Lifetime.FOREVER, "promo codes by id"),
     Key("promoends", "promos:{s}:ends:<tenant>", "zset", Lifetime.FOREVER, "promo codes that expire, by ms"),
     Key("polled", "dialog:{s}:polled:<bot>", "string", Lifetime.TTL, "the number of the next event of VK to read"),
     Key("poller", "dialog:{s}:poller:<bot>", "string", Lifetime.TTL, "the process that gets the updates of a bot"),

@@ -1,6 +1,9 @@
 """Asks a language model (C-78)."""
 
 from core.errors import Invalid
+from core.model.content import ParseMode
+from core.model.markdown import read_markdown
+from core.model.text_entities import marked
 from providers.models import Prompt
 from scenarios.arguments import Seen, count_of, duration_of, number_of, text_of
 from scenarios.context import Context
@@ -16,8 +19,14 @@ async def execute(context: Context) -> Ending:
     """
     seen = context.prepared.seen
     answer = await context.services.models.complete(_prompt(seen), duration_of(seen, "cache_max_age"))
-    results = {"response_text": answer.text, "model_used": answer.model, "tokens_used": answer.tokens}
-    return completed(results, from_person=["response_text"])
+    text, entities = read_markdown(answer.text)
+    texts = {
+        "response_text": answer.text,
+        "response_text_html": marked(text, entities, ParseMode.HTML),
+        "response_text_md2": marked(text, entities, ParseMode.MARKDOWN_V2),
+    }
+    results = {**texts, "model_used": answer.model, "tokens_used": answer.tokens}
+    return completed(results, from_person=texts)
 
 
 def _prompt(seen: Seen) -> Prompt:
@@ -45,7 +54,9 @@ ACTION = ActionType(
         Field("cache_max_age", types.DURATION, "How old an answer to the same may be; `0s`: always a new one."),
     ),
     returns={
-        "response_text": "the answer",
+        "response_text": "the answer, in Markdown as models write it",
+        "response_text_html": "the same for a text in HTML",
+        "response_text_md2": "the same for a text with `parse_mode: MarkdownV2`",
         "model_used": "the name of the model",
         "tokens_used": "how many tokens it took",
     },

@@ -1,32 +1,29 @@
 """Makes a promo code (C-87)."""
 
-import re
-from datetime import MAXYEAR, UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from core.errors import Invalid
 from core.model.clock import to_ms
-from scenarios.arguments import duration_of, flag_of, moment_of, text_of, whole_of
+from scenarios.arguments import flag_of, text_of, whole_of
 from scenarios.context import Context
 from scenarios.endings import completed
 from scenarios.engine import Ending
-from scenarios.promo import LENGTH, Promo, Promos, end_of, new_code, salted_code
+from scenarios.promo import DIGITS, LENGTH, LETTERS, Promo, Promos, new_code, results_of, salted_code
+from scenarios.promo_fields import ends_of, name_of, starts_of, user_of
 from scenarios.schema import ActionType, Field, types
-from scenarios.schema.promo import CODE, EVERYBODY, NAME, TARGET, USER
+from scenarios.schema.promo import CODE, EXPIRE, EXPIRED, NAME, PERMANENT, RETURNS, STARTED, TARGET, USER
 
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}|\d{2}\.\d{2}\.\d{4}", re.ASCII)
 _SHORTEST, _LONGEST = 4, 32
 
 
 async def execute(context: Context) -> Ending:
     """Makes one code, however often it is executed. Raises Refused."""
-    seen, name = context.prepared.seen, text_of(context.prepared.seen, "promo_name")
-    user = text_of(seen, "target_user_id" if "target_user_id" in seen else "user_id")
-    user = "" if user.lower() in EVERYBODY else user
-    starts = moment_of(seen, "started_at", context.services.timezone) or datetime.now(UTC)
-    ends = _ends(context, starts)
+    name, user = name_of(context), user_of(context)
+    starts = starts_of(context) or datetime.now(UTC)
+    ends = ends_of(context, starts)
     promo = Promo(_code(context, name, user), name, user, to_ms(starts), to_ms(ends) if ends else 0, context.identity)
     stored = await Promos(context.services.store, context.services.tenant).store(promo)
-    return completed({"promo_code": stored.code, **end_of(stored, context.services.timezone)})
+    return completed(results_of(stored, context.services.timezone), from_person=["promo_name"])
 
 
 def _code(context: Context, name: str, user: str) -> str:
@@ -37,22 +34,21 @@ def _code(context: Context, name: str, user: str) -> str:
     own, seen = context.prepared.own, context.prepared.seen
     if written := text_of(own, "promo_code"):
         return written
-    length, salt = whole_of(seen, "length") or LENGTH, text_of(seen, "salt")
+    length, salt, alphabet = whole_of(seen, "length") or LENGTH, text_of(seen, "salt"), _alphabet(context)
     if not _SHORTEST <= length <= _LONGEST:
         raise Invalid("FIELD_INVALID", f"length: a code has {_SHORTEST} to {_LONGEST} characters", "length")
     if flag_of(seen, "use_random", default=not salt):
-        return new_code(length)
-    return salted_code(name, user, salt, length)
+        return new_code(length, alphabet)
+    return salted_code(name, user, salt, length, alphabet)
 
 
-def _ends(context: Context, starts: datetime) -> datetime | None:
-    """When the code stops being valid: a day counts to its end. None: never."""
-    own, zone = context.prepared.own, context.services.timezone
-    if (lifetime := duration_of(own, "expire")) is not None:
-        return starts + lifetime
-    ends = moment_of(own, "expired_at", zone)
-    is_day = _DAY.fullmatch(text_of(own, "expired_at")) is not None
-    return ends.astimezone(zone) + timedelta(days=1) if ends and is_day and ends.year < MAXYEAR else ends
+def _alphabet(context: Context) -> str:
+    own = context.prepared.own
+    chosen = {"use_letters": LETTERS, "use_digits": DIGITS}
+    alphabet = "".join(characters for name, characters in chosen.items() if flag_of(own, name, default=True))
+    if not alphabet:
+        raise Invalid("FIELD_INVALID", "use_digits: a code has letters or digits, or both", "use_digits")
+    return alphabet
 
 
 ACTION = ActionType(
@@ -63,13 +59,16 @@ ACTION = ActionType(
         CODE,
         USER,
         TARGET,
-        Field("started_at", types.DATE, "When it begins to be valid; without it, now."),
-        Field("expired_at", types.DATE, "When it stops being valid; a day counts to its end. Without it, never."),
-        Field("expire", types.DURATION, "How long it is valid, instead of `expired_at`."),
+        STARTED,
+        EXPIRED,
+        EXPIRE,
+        PERMANENT,
         Field("salt", types.TEXT, "With it the same name, person and salt always give the same code."),
         Field("use_random", types.FLAG, "Whether the code is random; without it, if there is no salt."),
         Field("length", types.WHOLE, f"Characters of a code, {_SHORTEST} to {_LONGEST}.", default=LENGTH),
+        Field("use_digits", types.FLAG, "Whether a made code has digits.", default=True),
+        Field("use_letters", types.FLAG, "Whether a made code has letters.", default=True),
     ),
-    returns={"promo_code": "the code", "expired_at": "when it stops being valid, if it ever does"},
+    returns=RETURNS,
     execute=execute,
 )

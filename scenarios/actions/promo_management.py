@@ -1,6 +1,10 @@
 """Lists promo codes (C-87)."""
 
-from scenarios.arguments import text_of, whole_of
+import re
+from collections.abc import Callable
+
+from core.model.clock import to_ms
+from scenarios.arguments import moment_of, text_of, whole_of
 from scenarios.context import Context
 from scenarios.endings import completed, failed
 from scenarios.engine import Ending
@@ -10,6 +14,7 @@ from scenarios.schema.promo import CODE, NAME
 
 NOTHING = "—"
 MOST_LISTED = 50
+_NUMBER = re.compile(r"\d{1,15}", re.ASCII)
 
 
 async def execute(context: Context) -> Ending:
@@ -21,19 +26,42 @@ async def execute(context: Context) -> Ending:
     if operation == "details" and not found:
         return failed("there is no such promo code")
     text = listed(found, context.services.timezone) or str(context.prepared.seen.get("empty_text", NOTHING) or "")
-    return completed({"text": text} if text else {})
+    return completed(dict.fromkeys(("text", "response_text"), text) if text else {})
 
 
 async def _list(context: Context) -> list[Promo]:
-    own = context.prepared.own
-    limit = whole_of(own, "limit") or MOST_LISTED
-    promos, user = _promos(context), text_of(own, "user_id") or text_of(own, "user_filter")
-    return await promos.newest(text_of(own, "promo_name"), user, min(max(limit, 1), MOST_LISTED))
+    limit = whole_of(context.prepared.own, "limit") or MOST_LISTED
+    return await _promos(context).newest(min(max(limit, 1), MOST_LISTED), _filter(context))
+
+
+def _filter(context: Context) -> Callable[[Promo], bool]:
+    """Whether a promo is one of those that the author wants. Raises Invalid."""
+    own, zone = context.prepared.own, context.services.timezone
+    name, user = text_of(own, "promo_name"), text_of(own, "user_id") or text_of(own, "user_filter")
+    part, code = text_of(own, "name_pattern").casefold(), text_of(own, "promo_code").upper()
+    before, after = (moment_of(own, field, zone) for field in ("expired_before", "expired_after"))
+
+    def matches(promo: Promo) -> bool:
+        return (
+            name in ("", promo.name)
+            and user in ("", promo.user_id)
+            and part in promo.name.casefold()
+            and code in ("", promo.code.upper())
+            and (before is None or 0 < promo.ends < to_ms(before))
+            and (after is None or not promo.ends or promo.ends > to_ms(after))
+        )
+
+    return matches
 
 
 async def _details(context: Context) -> list[Promo]:
-    seen = context.prepared.seen
-    promo = await _promos(context).find(text_of(seen, "promo_code") or text_of(seen, "event_text"))
+    """By `promo_id`, otherwise by the code or number that the author or the person has written."""
+    own, seen, promos = context.prepared.own, context.prepared.seen, _promos(context)
+    code = text_of(seen, "promo_code") or text_of(seen, "event_text")
+    if (number := whole_of(own, "promo_id")) is not None:
+        promo = await promos.with_id(number)
+    else:
+        promo = await promos.find(code) or (await promos.with_id(int(code)) if _NUMBER.fullmatch(code) else None)
     return [promo] if promo else []
 
 
@@ -50,12 +78,19 @@ ACTION = ActionType(
     fields=(
         Field("operation", types.choice("list", "details"), "What to do.", default="list"),
         NAME,
+        Field("name_pattern", types.TEXT, "Only codes whose name has this part."),
         CODE,
+        Field("promo_id", types.WHOLE, "`details`: the number of the promo, instead of its code."),
         Field("user_id", types.TEXT, "Only codes of this person."),
         Field("user_filter", types.TEXT, "The same as `user_id`."),
+        Field("expired_before", types.DATE, "Only codes that expire before this date."),
+        Field("expired_after", types.DATE, "Only codes that are valid beyond this date."),
         Field("limit", types.WHOLE, f"At most so many codes, up to {MOST_LISTED}.", default=MOST_LISTED),
         Field("empty_text", types.TEXT, 'What an empty list returns as `text`; `""` for none.', default=NOTHING),
     ),
-    returns={"text": "what was found, in HTML; it replaces the text of the next `send`"},
+    returns={
+        "text": "what was found, in HTML; it replaces the text of the next `send`",
+        "response_text": "the same as `text`",
+    },
     execute=execute,
 )

@@ -28,7 +28,7 @@ async def _list(context: Context) -> Ending:
     names, limit = texts_of(seen, "request_name"), whole_of(seen, "limit") or 0
     found = await _requests(context).newest(names, _since(context), limit)
     text = listed(found, context.services.timezone) if found else str(seen.get("empty_text", NOTHING) or "")
-    return completed({"text": text} if text else {})
+    return _found(text)
 
 
 def _since(context: Context) -> datetime | None:
@@ -45,7 +45,11 @@ async def _details(context: Context) -> Ending:
     request = await _requests(context).find(int(number[1])) if number else None
     if request is None:
         return failed(f"there is no request {written[:50]!r}")
-    return completed({"text": shown(request, context.services.timezone)})
+    return _found(shown(request, context.services.timezone))
+
+
+def _found(text: str) -> Ending:
+    return completed(dict.fromkeys(("text", "response_text"), text) if text else {})
 
 
 def _requests(context: Context) -> Requests:
@@ -67,6 +71,9 @@ ACTION = ActionType(
         Field("event_text", types.TEXT, "The id of the request to show, instead of the text of the event."),
         Field("empty_text", types.TEXT, 'What an empty list returns as `text`; `""` for none.', default=NOTHING),
     ),
-    returns={"text": "what was found, in HTML; it replaces the text of the next `send`"},
+    returns={
+        "text": "what was found, in HTML; it replaces the text of the next `send`",
+        "response_text": "the same as `text`",
+    },
     execute=execute,
 )

@@ -19,7 +19,7 @@ Complaint = tuple[Node, str]
 
 Complaints = Callable[[Node], Iterator[Complaint]]
 
-_PLACEHOLDER = re.compile(r"\{\s*[^\W\d]")
+_PLACEHOLDER = re.compile(r"""\{\s*(?:[^\W\d]|['"|])""")
 _DURATION = re.compile(r"\s*(\d+\s*[wdhms]\s*)+")
 
 

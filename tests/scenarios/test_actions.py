@@ -28,7 +28,7 @@ def point(name: str, value: str) -> EntryPoint:
 def test_every_action_of_the_dialect_has_a_file() -> None:
     dialect = (
         "send remove user scenario validator request request_management restrict invite_link to_speech from_speech "
-        "completion create_promo check_promo promo_management"
+        "completion gigachat create_promo modify_promo check_promo promo_management"
     )
     assert set(own_actions()) == {*dialect.split(), "cancel", "job"}
 

@@ -130,3 +130,16 @@ def test_a_variable_with_the_name_of_a_field_with_marks_is_escaped_like_any_othe
     values = Values(variables={"event_text_html": "<i>"}, from_person=frozenset({"event_text_html"}))
     action = Action("send", {"text": "{event_text_html}"}, Place("s.yaml"))
     assert prepare(action, {"placeholder": True}, values, of(entities=BOLD)).own["text"] == "&lt;i&gt;"
+
+
+def test_the_answer_of_a_model_is_shown_with_its_marks_only_in_the_parse_mode_for_which_it_is_ready() -> None:
+    results = {"response_text_md2": "*1\\.5* {user_id}", "response_text_html": "<b>1.5</b> {user_id}"}
+    values = Values(results, from_person=frozenset(results))
+
+    def sent(text: str, mode: str) -> Any:
+        action = Action("send", {"text": text, "parse_mode": mode}, Place("s.yaml"))
+        return prepare(action, {"placeholder": True}, values, of()).own["text"]
+
+    assert sent("{response_text_md2}", "MarkdownV2") == "*1\\.5* {user_id}"
+    assert sent("{response_text_html}", "HTML") == "<b>1.5</b> {user_id}"
+    assert sent("{response_text_html}", "MarkdownV2") == "<b\\>1\\.5</b\\> \\{user\\_id\\}"

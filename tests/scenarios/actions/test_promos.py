@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from msgspec import structs
 
+from core.errors import Conflict
 from core.redis.store import Store
-from scenarios.promo import Promos
+from scenarios.promo import DIGITS, LETTERS, Promos
 from tests.sandbox.bot_api_clients import ANNA, BORIS
 from tests.scenarios.actions.conftest import IN_GROUP, PRIVATE, TENANT, Bench
 
@@ -15,7 +18,7 @@ CREATE = {"type": "create_promo", "promo_name": "autumn"}
 CHECK = {"type": "check_promo"}
 
 
-async def code(bench: Bench, run: str = "1", **fields: object) -> str:
+async def code(bench: Bench, run: str = "1", **fields: Any) -> str:
     return str((await bench.results({**CREATE, **fields}, PRIVATE, run=run))["promo_code"])
 
 
@@ -86,10 +89,11 @@ async def test_an_author_may_choose_the_code_once(bench: Bench) -> None:
 
 
 async def test_a_second_code_of_a_chain_is_not_the_first_one_again(bench: Bench) -> None:
-    first = await bench.results({**CREATE, "expire": "1h"}, PRIVATE, run="a")
+    first = await bench.results({**CREATE, "expire": "1h", "target_user_id": BORIS}, PRIVATE, run="a")
     second = await bench.results({**CREATE, "promo_name": "winter"}, PRIVATE, run="b", results=first)
     assert second["promo_code"] != first["promo_code"]
     assert "expired_at" not in second
+    assert (second["promo_name"], second["target_user_id"]) == ("winter", str(ANNA))
 
 
 @pytest.mark.row("C-87")
@@ -108,18 +112,116 @@ async def test_codes_are_listed_by_name_and_person_newest_first(bench: Bench) ->
     assert await listed(limit=1) == [third]
     assert await listed(promo_name="none") == ["—"]
     assert await listed(operation="details", promo_code=second) == [second]
-    text = (await bench.results({"type": "promo_management", "promo_name": "<winter>"}, PRIVATE))["text"]
+    assert await listed(name_pattern="WIN") == [second]
+    assert await listed(promo_code=first.lower()) == [first]
+    number = (await bench.results({**CHECK, "promo_code": second}, PRIVATE))["promo_id"]
+    assert await listed(operation="details", promo_id=number) == [second]
+    assert await listed(operation="details", event_text=f" {number} ") == [second]
+    text = (await bench.results({"type": "promo_management", "promo_name": "<winter>"}, PRIVATE))["response_text"]
     assert "&lt;winter&gt;" in text
     assert "no such promo code" in await bench.error(
         {"type": "promo_management", "operation": "details", "promo_code": "x"}, PRIVATE
     )
 
 
+MAKING = [
+    ({"permanent": True}, {"started_at": "2000-01-01T03:00:00+03:00", "expired_at": "3000-01-01T02:59:59+03:00"}),
+    ({"permanent": True, "expire": "1h"}, {"permanent": True}),
+    ({}, {"promo_name": "autumn", "target_user_id": str(ANNA), "permanent": False}),
+    ({"target_user_id": "Any"}, {"target_user_id": None}),
+]
+
+
+@pytest.mark.row("C-87")
+@pytest.mark.parametrize(("fields", "wanted"), MAKING)
+async def test_a_made_code_returns_all_about_it_and_the_check_returns_the_same(
+    bench: Bench, fields: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    made = await bench.results({**CREATE, **fields}, PRIVATE)
+    assert wanted.items() <= made.items()
+    checked = await bench.results({**CHECK, "promo_code": made["promo_code"]}, PRIVATE)
+    data = {**made, "user_id": made["target_user_id"]}
+    assert checked == {**made, "promo_available": True, "promo_data": data}
+
+
+@pytest.mark.row("C-87")
+async def test_a_refused_code_has_its_reason_as_a_result(bench: Bench) -> None:
+    ending = await bench.play({**CHECK, "promo_code": "nothing"}, PRIVATE)
+    reason = "there is no such promo code"
+    assert (ending.error, ending.returned.results) == (reason, {"promo_available": False, "reason": reason})
+
+
+@pytest.mark.row("C-87")
+@pytest.mark.parametrize(("fields", "characters"), [({"use_letters": False}, DIGITS), ({"use_digits": False}, LETTERS)])
+@pytest.mark.parametrize("salt", ["", "2026"])
+async def test_a_code_is_made_of_the_wanted_characters(
+    bench: Bench, fields: dict[str, Any], characters: str, salt: str
+) -> None:
+    assert set(await code(bench, length=32, salt=salt, **fields)) <= set(characters)
+
+
+async def test_a_code_without_letters_and_digits_is_refused(bench: Bench) -> None:
+    fields = {**CREATE, "use_letters": False, "use_digits": "false"}
+    assert "letters or digits" in await bench.error(fields, PRIVATE)
+
+
+CHANGES = [
+    ({"promo_code": "Новый"}, {"promo_code": "Новый"}),
+    ({"promo_name": "winter"}, {"promo_name": "winter"}),
+    ({"target_user_id": BORIS}, {"target_user_id": str(BORIS)}),
+    ({"user_id": "any"}, {"target_user_id": None}),
+    ({"expired_at": "31.12.2099"}, {"expired_at": "2100-01-01T00:00:00+03:00"}),
+    ({"permanent": True}, {"permanent": True}),
+]
+
+
+@pytest.mark.row("C-87")
+@pytest.mark.parametrize(("fields", "wanted"), CHANGES)
+async def test_what_is_written_changes_and_the_rest_stays(
+    bench: Bench, fields: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    other = await bench.results({**CREATE, "promo_name": "other"}, PRIVATE, run="0")
+    made = await bench.results({**CREATE, "expire": "2d"}, PRIVATE)
+    changed = await bench.results({"type": "modify_promo", **fields}, PRIVATE, results=made, run="2")
+    stays = {"promo_id", "promo_code", "promo_name", "target_user_id"} - wanted.keys()
+    assert wanted.items() <= changed.items()
+    assert {name: changed[name] for name in stays} == {name: made[name] for name in stays}
+    found = await bench.results({"type": "promo_management"}, PRIVATE)
+    assert [line.split("</code>")[0][6:] for line in found["text"].split("\n")] == [
+        changed["promo_code"], other["promo_code"],
+    ]  # fmt: skip
+    if changed["promo_code"] != made["promo_code"]:
+        assert "no such" in await bench.error({**CHECK, "promo_code": made["promo_code"]}, PRIVATE)
+
+
+@pytest.mark.row("C-87", "C-92")
+async def test_a_repeated_change_happens_once_and_a_code_of_another_promo_is_refused(bench: Bench) -> None:
+    first, second = [await bench.results(CREATE, PRIVATE, run=run) for run in "ab"]
+    change = {"type": "modify_promo", "promo_id": first["promo_id"], "expire": "1h"}
+    changed = await bench.results(change, PRIVATE)
+    assert await bench.results(change, PRIVATE) == changed
+    taken = {**change, "promo_code": second["promo_code"].lower()}
+    assert "belongs to another promo" in await bench.error(taken, PRIVATE, run="3")
+    assert "no promo with the id 99" in await bench.error({**change, "promo_id": 99}, PRIVATE, run="4")
+    assert "promo_id is missing" in await bench.error({"type": "modify_promo"}, PRIVATE, run="5")
+
+
+@pytest.mark.row("C-87")
+async def test_of_two_changes_at_the_same_moment_one_is_refused(bench: Bench, store: Store) -> None:
+    await code(bench)
+    promos = Promos(store, TENANT)
+    (promo,) = await promos.newest(1)
+    await promos.change(promo, structs.replace(promo, name="winter"))
+    with pytest.raises(Conflict, match="at the same moment"):
+        await promos.change(promo, structs.replace(promo, name="spring"))
+
+
 async def test_an_expired_code_is_dropped_after_30_days(bench: Bench, store: Store) -> None:
     over = await code(bench, "a", started_at="2020-01-01", expired_at="2020-02-01")
     kept = await code(bench, "b")
-    assert [one.code for one in await Promos(store, TENANT).newest("", "", 10)] == [kept]
+    assert [one.code for one in await Promos(store, TENANT).newest(10)] == [kept]
     assert await Promos(store, TENANT).find(over) is None
+    assert await Promos(store, TENANT).with_id(1) is None
 
 
 @pytest.mark.row("C-87")
