@@ -1,29 +1,17 @@
-"""What the bots of one process use of core."""
+"""What the bots of one process use."""
 
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
-from core.deliveries.channels import Channels
-from core.deliveries.deliveries import Deliveries
-from core.deliveries.tracker import Tracker
-from core.directory import Directory
 from core.directory.linking import Linking
-from core.orders import Sending
-from core.queue import QueueClient
-from core.redis.store import Store
+from core.services import Services
 
 
-@dataclass(frozen=True)
-class Services:
+@dataclass(frozen=True, slots=True)
+class BotServices:
     """A bot belongs to one `tenant`; `timezone`: the tenant's, in which people read and write times."""
 
-    store: Store
-    queue: QueueClient
-    directory: Directory
+    core: Services
     linking: Linking
-    sending: Sending
-    deliveries: Deliveries
-    channels: Channels
-    tracker: Tracker
     tenant: str = "default"
     timezone: tzinfo = UTC

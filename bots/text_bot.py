@@ -9,21 +9,21 @@ from bots.conversation.written import WrittenConversation
 from bots.delivered_replies import DeliveredReplies
 from bots.dialogs import Answering, Dialogs
 from bots.following import Follower, Following
-from bots.services import Services
+from bots.services import BotServices
 from bots.updates import update_worker
 
 
 class TextBot:
     """To `run()` and to `stop()`. Any number of processes may have one."""
 
-    def __init__(self, services: Services, channel: str) -> None:
-        self._following = Following(services.queue, services.tenant, channel)
-        replies = DeliveredReplies(services.store, services.sending, services.tenant)
+    def __init__(self, services: BotServices, channel: str) -> None:
+        self._following = Following(services.core.client, services.tenant, channel)
+        replies = DeliveredReplies(services.core.store, services.core.sending, services.tenant)
         conversation = WrittenConversation(services, self._following)
-        answering = Answering(Dialogs(services.store, services.tenant), conversation.converse, replies.send)
-        follower = Follower(services.tracker, services.tenant, result, replies.send_result)
+        answering = Answering(Dialogs(services.core.store, services.tenant), conversation.converse, replies.send)
+        follower = Follower(services.core.tracker, services.tenant, result, replies.send_result)
         self._workers = (
-            update_worker(services.queue, channel, answering.handle),
+            update_worker(services.core.client, channel, answering.handle),
             self._following.worker(follower),
         )
 

@@ -14,10 +14,10 @@ from delivery.http.metrics import Metrics
 from delivery.http.options import Options
 from delivery.http.rate_limit import RateLimiter
 from delivery.routes import OPEN_ROUTES, ROUTES
-from delivery.services import Services
+from delivery.services import ApiServices
 
 
-def build(services: Services, options: Options | None = None) -> web.Application:
+def build(services: ApiServices, options: Options | None = None) -> web.Application:
     """The application. When it is shut down, open streams end at once."""
     options = options or Options()
     document = openapi.encode((*ROUTES, *OPEN_ROUTES), options.version)

@@ -1,4 +1,4 @@
-"""The services of core that the API calls. `cli` creates them, one set per process."""
+"""The services that the API calls. `cli` opens them, one set per process."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,16 +6,9 @@ from typing import Any, Protocol
 
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
-from core.deliveries.channels import Channels
-from core.deliveries.deliveries import Deliveries
-from core.deliveries.tracker import Tracker
-from core.directory import Directory
 from core.directory.importing import Importing
 from core.directory.linking import Linking
-from core.jobs import Jobs
-from core.orders import Sending
-from core.queue import Queue
-from core.redis.store import Store
+from core.services import Services
 from core.updates.events import Events
 from core.updates.ingress import Ingress
 from core.webhooks.registry import Webhooks
@@ -35,23 +28,19 @@ class RunReader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
-    """All services of one process. Their methods raise `core.errors`."""
+class ApiServices:
+    """What one process of the API uses: the services of core, and those that only the API has. They raise
+    `core.errors`. `ingress`: what gateways post, by channel; `events`: by tenant, those that have a bot with scenarios;
+    `sign_in`: None without ADA_SIGN_IN.
+    """
 
-    deliveries: Deliveries
-    sending: Sending
-    tracker: Tracker
+    core: Services
     api_keys: ApiKeys
     idempotency: Idempotency
-    queue: Queue
-    channels: Channels
-    directory: Directory
     importing: Importing
     linking: Linking
-    store: Store
     webhooks: Webhooks
-    jobs: Jobs
-    ingress: Mapping[str, Ingress]  # by channel: what gateways post
-    events: Mapping[str, Events] = field(default_factory=dict)  # by tenant: those that have a bot with scenarios
+    ingress: Mapping[str, Ingress]
+    events: Mapping[str, Events] = field(default_factory=dict)
     runs: RunReader | None = None
     sign_in: SignIn | None = None

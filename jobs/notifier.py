@@ -13,18 +13,15 @@ from hashlib import blake2b
 
 import msgspec
 
-from core.deliveries.channels import Channels
-from core.deliveries.deliveries import Deliveries
-from core.directory import Directory
 from core.errors import Refused
 from core.jobs.notices import Notice, NoticeEvent
 from core.jobs.record import zone_of
 from core.model.clock import from_ms
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.people import User
-from core.orders import Caller, Order, Rules, Sending
-from core.queue import Attempt, Queue, Result
-from core.redis.store import Store
+from core.orders import Caller, Order
+from core.queue import Attempt, Result
+from core.services import Services
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.put_message import put_message
 from core.webhooks.registry import Webhooks
@@ -57,10 +54,9 @@ class _Person:
 class Notifier:
     """One per process that runs jobs. `sign_in`: None without ADA_SIGN_IN."""
 
-    def __init__(self, store: Store, rules: Rules | None = None, sign_in: SignIn | None = None) -> None:
-        self._channels, self._directory, self._queue = Channels(store), Directory(store), Queue(store)
-        self._sending = Sending(store, Deliveries(store, self._channels), self._directory, rules)
-        self._webhooks = Webhooks(store, self._queue, WebhookClient(allow_private=False))
+    def __init__(self, core: Services, sign_in: SignIn | None = None) -> None:
+        self._core = core
+        self._webhooks = Webhooks(core.store, core.queue, WebhookClient(allow_private=False))
         self._sign_in = sign_in
 
     async def handle(self, attempt: Attempt) -> Result:
@@ -82,13 +78,13 @@ class Notifier:
     async def _tell_webhooks(self, notice: Notice) -> None:
         name = f"{notice.tenant}/{notice.job} {notice.version}"
         await put_message(
-            self._webhooks, self._queue, notice.tenant, EventType.JOB, name, from_ms(notice.at), _data_of(notice)
+            self._webhooks, self._core.queue, notice.tenant, EventType.JOB, name, from_ms(notice.at), _data_of(notice)
         )
 
     async def _person(self, notice: Notice) -> _Person | None:
         """None if the user has no contact. A user that the directory does not know is CHANNEL:ADDRESS."""
-        known = set((await self._channels.current()).names)
-        (user,) = await self._directory.lookup(notice.tenant, [notice.user])
+        known = set((await self._core.channels.current()).names)
+        (user,) = await self._core.directory.lookup(notice.tenant, [notice.user])
         if user:
             return _person_of(user, known)
         channel, _, address = notice.user.partition(":")
@@ -110,7 +106,7 @@ class Notifier:
             strategy=Strategy.FIRST,
         )
         caller = Caller(notice.tenant, is_admin=True)
-        await self._sending.send(Order(delivery, [person.recipient]), caller, _repeat_of(notice))
+        await self._core.sending.send(Order(delivery, [person.recipient]), caller, _repeat_of(notice))
 
     async def _address(self, notice: Notice, person: _Person) -> str:
         """Where the user signs in; "" if that is not needed, or the service is not known."""

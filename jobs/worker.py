@@ -23,6 +23,7 @@ from core.model.clock import from_ms, to_ms
 from core.queue import Attempt, Done, QueueClient, Result, Retry, Tube, Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
+from core.services import Services
 from jobs.guard import Guard
 from jobs.interrupted import Standing, count_interrupted
 from jobs.iteration import Iteration
@@ -70,7 +71,7 @@ class JobWorker:
         self._storage = self.jobs.storage
         self._losses = Losses(self.jobs)
         self._workers = {tube_of(kind.name): self._worker(kind, concurrency, lease) for kind in registry.kinds.values()}
-        told = (notifier or Notifier(store)).handle
+        told = (notifier or Notifier(Services.on(store))).handle
         self._workers[NOTICES] = client.worker(NOTICES, told, _NOTICES_AT_ONCE, lease=lease)
         self._stop_requested = asyncio.Event()
 

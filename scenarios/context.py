@@ -12,16 +12,9 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.deliveries.channels import Channels
-from core.deliveries.deliveries import Deliveries
-from core.deliveries.tracker import Tracker
-from core.directory import Directory
 from core.errors import Forbidden
-from core.jobs import Jobs
 from core.model.history_key import HistoryKey
-from core.orders import Sending
-from core.queue import QueueClient
-from core.redis.store import Store
+from core.services import Services
 from core.updates import rights
 from providers.models import Models
 from providers.sign_in import SignIn
@@ -36,22 +29,15 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
-    """One per process. `telegram`: the client of the Bot API, None without ADA_BOT_TOKEN. `models`: language models and
-    speech services. `plugins`: what plugins have opened, by their names. `sign_in`: None without ADA_SIGN_IN.
+class ScenarioServices:
+    """One set per process. `telegram`: the client of the Bot API, None without ADA_BOT_TOKEN. `models`: language models
+    and speech services. `plugins`: what plugins have opened, by their names. `sign_in`: None without ADA_SIGN_IN.
     """
 
-    store: Store
-    queue: QueueClient
-    directory: Directory
-    sending: Sending
-    deliveries: Deliveries
-    channels: Channels
-    tracker: Tracker
+    core: Services
     telegram: "aiogram.Bot | None"
     tenant: str
     timezone: tzinfo
-    jobs: Jobs
     sign_in: SignIn | None = None
     models: Models = field(default_factory=Models.not_set_up)
     plugins: Mapping[str, Any] = field(default_factory=dict)
@@ -64,7 +50,7 @@ class Context:
     `bot`: the version with which the run began. `prepared`: the step's attributes, with placeholders replaced.
     """
 
-    services: Services
+    services: ScenarioServices
     bot: Bot
     folder: Path
     run: str

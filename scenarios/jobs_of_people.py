@@ -35,7 +35,7 @@ async def own_user(context: Context) -> str:
     if not context.person:
         raise Invalid("FIELD_INVALID", "the event has no person", "user")
     services = context.services
-    user = await services.directory.user_by_contact(services.tenant, context.channel, context.person)
+    user = await services.core.directory.user_by_contact(services.tenant, context.channel, context.person)
     return id_text(user.id) if user else f"{context.channel}:{context.person}"
 
 
@@ -68,7 +68,7 @@ async def job_of(context: Context) -> tuple[JobId, Actor]:
 
 async def unless_done(context: Context, job_id: JobId, refusal: Conflict, wanted: JobState) -> StoredJob:
     """The job if it has the wanted state already, as after a repeat of the same step. Otherwise raises the refusal."""
-    job = await context.services.jobs.storage.read(job_id)
+    job = await context.services.core.jobs.storage.read(job_id)
     if job is None or job.record.state is not wanted:
         raise refusal
     return job
@@ -81,7 +81,7 @@ async def jobs_in_state(
     found: list[StoredJob] = []
     cursor = ""
     for _ in range(_MOST_PAGES):
-        page, cursor = await context.services.jobs.list(context.services.tenant, state, kind, cursor, _PAGE)
+        page, cursor = await context.services.core.jobs.list(context.services.tenant, state, kind, cursor, _PAGE)
         found += page
         if len(found) > limit or not cursor:
             break
@@ -94,7 +94,7 @@ async def sign_in_address(context: Context, service: str) -> str:
     """
     sign_in, tenant, user = _sign_in(context), context.services.tenant, await own_user(context)
     signed_in = await sign_in.is_signed_in(tenant, service, user)
-    if signed_in and not await context.services.jobs.waits_for_sign_in(tenant, user, service):
+    if signed_in and not await context.services.core.jobs.waits_for_sign_in(tenant, user, service):
         return ""
     return await sign_in.begin(tenant, service, user, await _name(context))
 
@@ -102,7 +102,7 @@ async def sign_in_address(context: Context, service: str) -> str:
 async def sign_out(context: Context, service: str) -> bool:
     """Sign the user of the action out of a service. Returns whether it was signed in. Raises as `control`."""
     found = await control(context)
-    return await forget(context.services.store, context.services.tenant, service, found.user)
+    return await forget(context.services.core.store, context.services.tenant, service, found.user)
 
 
 def _sign_in(context: Context) -> SignIn:
@@ -115,6 +115,6 @@ def _sign_in(context: Context) -> SignIn:
 async def _name(context: Context) -> str:
     """The person's name in the directory, otherwise in its chat."""
     services = context.services
-    user = await services.directory.user_by_contact(services.tenant, context.channel, context.person)
+    user = await services.core.directory.user_by_contact(services.tenant, context.channel, context.person)
     of_event = [str(context.event.get(part) or "") for part in ("first_name", "last_name")]
     return (user.name if user else None) or " ".join(filter(None, of_event))

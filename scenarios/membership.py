@@ -106,7 +106,7 @@ async def find_person(context: Context, named: str) -> int:
     """The id of a person, given by id or @name. Raises TelegramRefused if the name is unknown."""
     if named.isdecimal():
         return int(named)
-    found = await People(context.services.store, context.services.tenant).named(context.channel, named)
+    found = await People(context.services.core.store, context.services.tenant).named(context.channel, named)
     if found is None:
         raise TelegramRefused(f"{named[:50]!r} is unknown: the bot has not met a person of this name")
     return int(found)

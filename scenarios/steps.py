@@ -19,7 +19,7 @@ async def recall(context: Context) -> str | None:
     """What an earlier execution of this step has remembered."""
     services = context.services
     key = KEYS["stepresult"].at(SHARD, services.tenant, context.identity)
-    found: str | None = await services.store.command("GET", key)
+    found: str | None = await services.core.store.command("GET", key)
     return found
 
 
@@ -27,5 +27,5 @@ async def remember(context: Context, result: str) -> str:
     """Keep a result, unless this step has one already; return the one that was kept first."""
     services = context.services
     arguments = (services.tenant, context.identity, result, KEPT_MS)
-    kept: str = await services.store.run("remember_step", SHARD, *arguments)
+    kept: str = await services.core.store.run("remember_step", SHARD, *arguments)
     return kept

@@ -11,7 +11,7 @@ from bots.conversation.state import State, Turn, say
 from bots.conversation.status import StatusConversation, StatusView
 from bots.following import Following
 from bots.replies import Reply
-from bots.services import Services
+from bots.services import BotServices
 from bots.updates import Update
 from core.model.people import User
 
@@ -19,11 +19,11 @@ from core.model.people import User
 class Conversation:
     """One per process and tenant."""
 
-    def __init__(self, services: Services, button_data: ButtonData, view: StatusView, following: Following) -> None:
-        self._directory = services.directory
+    def __init__(self, services: BotServices, button_data: ButtonData, view: StatusView, following: Following) -> None:
+        self._directory = services.core.directory
         self._tenant = services.tenant
         self._button_data = button_data
-        self._linking = LinkingConversation(services.linking, services.directory, services.tenant)
+        self._linking = LinkingConversation(services.linking, services.core.directory, services.tenant)
         self._selection = SelectionConversation(services, button_data, Ordering(services, following))
         self._status = StatusConversation(services, view, following)
 

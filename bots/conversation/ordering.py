@@ -17,7 +17,7 @@ from bots.conversation.state import CONFIRM, SELECT, SENT, State, Turn
 from bots.conversation.times import TypedTime
 from bots.following import Followed, Following
 from bots.replies import Reply
-from bots.services import Services
+from bots.services import BotServices
 from bots.updates import Update
 from bots.wording import duration, moment
 from core.errors import Refused
@@ -50,7 +50,7 @@ class Talk(Struct, frozen=True):
 class Ordering:
     """One per process and tenant."""
 
-    def __init__(self, services: Services, following: Following) -> None:
+    def __init__(self, services: BotServices, following: Following) -> None:
         self._services = services
         self._following = following
 
@@ -59,7 +59,7 @@ class Ordering:
         found = [addressee(ref) for ref in chosen]
         groups = [one.id for one in found if isinstance(one, GroupRef)]
         supergroups = [one.id for one in found if isinstance(one, SupergroupRef)]
-        return (await self._services.directory.expand(self._services.tenant, groups, supergroups)).members
+        return (await self._services.core.directory.expand(self._services.tenant, groups, supergroups)).members
 
     async def confirm(self, talk: Talk, time: TypedTime | None) -> Turn:
         """Ask for the confirmation; back to the selection if a chosen group is gone. `time`: None for now."""
@@ -93,7 +93,7 @@ class Ordering:
         order = Order(await self._delivery(talk), [addressee(ref) for ref in talk.state.chosen])
         services = self._services
         try:
-            accepted = await services.sending.send(order, Caller(services.tenant), _repeat(talk))
+            accepted = await services.core.sending.send(order, Caller(services.tenant), _repeat(talk))
         except Refused as refusal:
             return self._refused(talk, refusal)
         update = talk.update
@@ -103,7 +103,7 @@ class Ordering:
 
     async def _delivery(self, talk: Talk) -> NewDelivery:
         user, state = talk.user, talk.state
-        channels = (await self._services.channels.current()).names
+        channels = (await self._services.core.channels.current()).names
         sender = Sender(user.id, user.name, user.role)
         return NewDelivery(
             self._services.tenant,

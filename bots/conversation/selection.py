@@ -19,7 +19,7 @@ from bots.conversation.ordering import Ordering, Talk
 from bots.conversation.state import CONFIRM, IDLE_STATE, SELECT, SENT, TEXT, TIME, State, Turn, say
 from bots.conversation.times import TimePassed, TypedTime, read_time, tomorrow_morning
 from bots.replies import Reply
-from bots.services import Services
+from bots.services import BotServices
 from bots.updates import Update
 from core.model.people import User
 
@@ -31,12 +31,12 @@ class SelectionConversation:
 
     def __init__(
         self,
-        services: Services,
+        services: BotServices,
         button_data: ButtonData,
         ordering: Ordering,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._addressees = Addressees(services.directory, services.tenant)
+        self._addressees = Addressees(services.core.directory, services.tenant)
         self._timezone = services.timezone
         self._button_data = button_data
         self._ordering = ordering

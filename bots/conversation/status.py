@@ -13,7 +13,7 @@ from bots.catalogue import text
 from bots.conversation.state import State, Turn
 from bots.following import Followed, Following
 from bots.replies import Button, Buttons, Reply
-from bots.services import Services
+from bots.services import BotServices
 from bots.updates import Update
 from bots.wording import moment, verdict_name
 from core.errors import Refused
@@ -89,7 +89,7 @@ def _channel_line(channel: str, counts: Mapping[Status, int], locale: str) -> st
 class StatusConversation:
     """Answers the buttons of a status. One per process and tenant."""
 
-    def __init__(self, services: Services, view: StatusView, following: Following) -> None:
+    def __init__(self, services: BotServices, view: StatusView, following: Following) -> None:
         self._services = services
         self._view = view
         self._following = following
@@ -108,7 +108,7 @@ class StatusConversation:
             return Turn([Reply(notice=text(f"status_{refusal.code.lower()}", user.locale))], state)
 
     async def _cancel(self, key: HistoryKey, followed: Followed, update: Update) -> Reply:
-        deliveries, tenant = self._services.deliveries, self._services.tenant
+        deliveries, tenant = self._services.core.deliveries, self._services.tenant
         before = await deliveries.read(key, tenant, limit=1)
         if before.state is not DeliveryState.SCHEDULED:
             is_cancelled = before.state is DeliveryState.CANCELLED
@@ -120,7 +120,7 @@ class StatusConversation:
     async def _retry(self, key: HistoryKey, followed: Followed, update: Update) -> Reply:
         """Retry the failed recipients; a second press finds none. The follower shows the status."""
         services, locale = self._services, followed.locale
-        count = await services.sending.retry(key, Caller(services.tenant), [Status.FAILED])
+        count = await services.core.sending.retry(key, Caller(services.tenant), [Status.FAILED])
         if not count:
             return Reply(notice=text("retry_nothing", locale))
         await self._following.begin(followed, update.id)
@@ -137,7 +137,7 @@ class StatusConversation:
     async def _missed_people(self, key: HistoryKey) -> Sequence[RecipientRecord]:
         cursor, missed = None, list[RecipientRecord]()
         while True:
-            page = await self._services.deliveries.read(key, self._services.tenant, cursor, _PAGE)
+            page = await self._services.core.deliveries.read(key, self._services.tenant, cursor, _PAGE)
             missed += [one for one in page.recipients if not one.received_in]
             cursor = page.next
             if cursor is None:

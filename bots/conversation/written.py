@@ -20,7 +20,7 @@ from bots.conversation.recognition import Recognised, Unclear, recognise
 from bots.conversation.result import FIRST_LOOK
 from bots.conversation.state import State, Turn, say
 from bots.following import Followed, Following
-from bots.services import Services
+from bots.services import BotServices
 from bots.updates import Update
 from bots.wording import duration, moment
 from core.errors import QuotaExceeded, Refused
@@ -53,17 +53,17 @@ def help_of_written(user: User | None) -> str:
 class WrittenConversation:
     """One per process."""
 
-    def __init__(self, services: Services, following: Following) -> None:
+    def __init__(self, services: BotServices, following: Following) -> None:
         self._services = services
         self._following = following
-        self._addressees = Addressees(services.directory, services.tenant)
-        self._linking = LinkingConversation(services.linking, services.directory, services.tenant, help_of_written)
+        self._addressees = Addressees(services.core.directory, services.tenant)
+        self._linking = LinkingConversation(services.linking, services.core.directory, services.tenant, help_of_written)
 
     async def converse(self, update: Update, state: State) -> Turn:
         """Answer one update. Raises StoreError."""
         if update.text.strip().casefold() in _HELP:
             update = replace(update, text="/help")
-        directory, tenant = self._services.directory, self._services.tenant
+        directory, tenant = self._services.core.directory, self._services.tenant
         user = await directory.user_by_contact(tenant, update.channel, update.address)
         turn = await self._linking.answer(update, user, state)
         if turn is not None or user is None:
@@ -106,12 +106,12 @@ class WrittenConversation:
             sender=Sender(user.id, user.name, user.role),
             text=found.text,
             recipients=(),
-            channels=(await services.channels.current()).names,
+            channels=(await services.core.channels.current()).names,
             origin=update.channel,
         )
         order = Order(delivery, [addressee(found.choice.ref)])
         repeat = Repeat(f"update.{update.channel}.{update.id}", found.choice.ref)
-        return await services.sending.send(order, Caller(services.tenant), repeat)
+        return await services.core.sending.send(order, Caller(services.tenant), repeat)
 
     def _accepted(self, accepted: Accepted, title: str, user: User) -> str:
         people = accepted.recipients

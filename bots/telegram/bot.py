@@ -11,7 +11,7 @@ from aiogram.exceptions import TelegramNotFound, TelegramUnauthorizedError
 from aiogram.utils.token import TokenValidationError
 
 from bots.poller_lease import PollerLease
-from bots.services import Services
+from bots.services import BotServices
 from bots.telegram.dialogs import DIALOGS
 from bots.telegram.mode import Mode
 from bots.telegram.polling import TOKEN_REFUSED, Polling
@@ -28,7 +28,7 @@ _GRACE = timedelta(seconds=5)
 class TelegramBot:
     """To `run()` and to `stop()`."""
 
-    def __init__(self, bot: Bot, account: str, services: Services, webhook: Webhook | None, mode: Mode) -> None:
+    def __init__(self, bot: Bot, account: str, services: BotServices, webhook: Webhook | None, mode: Mode) -> None:
         self._bot = bot
         self._webhook = webhook
         self._mode = mode
@@ -39,7 +39,7 @@ class TelegramBot:
     async def run(self, on_ready: Callable[[], None]) -> None:
         """Work until `stop()`. Raises TokenRefused."""
         work = await self._mode.open(self._bot, self._services)
-        lease = PollerLease(self._services.store, self.account)
+        lease = PollerLease(self._services.core.store, self.account)
         polling = Polling(self._bot, work.ingress, lease, self._mode.allowed, work.gatherer)
         workers = [*work.workers, *([work.gatherer()] if self._webhook and work.gatherer else [])]
         parts = [asyncio.create_task(worker.run()) for worker in workers]
@@ -67,7 +67,7 @@ class TelegramBot:
 
 
 async def open_bot(
-    token: str, api_url: str, services: Services, webhook: Webhook | None = None, mode: Mode = DIALOGS
+    token: str, api_url: str, services: BotServices, webhook: Webhook | None = None, mode: Mode = DIALOGS
 ) -> TelegramBot:
     """Check the token; set the `webhook`, or end one, beside which Telegram refuses polling. Raises SetupError."""
     bot = _client(token, api_url)

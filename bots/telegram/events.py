@@ -7,7 +7,7 @@ from aiogram import Bot
 from aiogram.exceptions import TelegramBadRequest
 
 from bots.send_faults import NotSent, SendLater
-from bots.services import Services
+from bots.services import BotServices
 from bots.telegram.mode import Mode, Work
 from bots.telegram.sending import call
 from core.updates.channels import events_ingress, telegram_gathering
@@ -22,9 +22,9 @@ log = logging.getLogger(__name__)
 def events_mode(max_age: timedelta = MAX_AGE) -> Mode:
     """What happened more than `max_age` before the start of the process is ignored."""
 
-    async def open_events(bot: Bot, services: Services) -> Work:
+    async def open_events(bot: Bot, services: BotServices) -> Work:
         """Raises StoreError."""
-        store, queue, tenant = services.store, services.queue, services.tenant
+        store, queue, tenant = services.core.store, services.core.client, services.tenant
         ingress = events_ingress(store, queue, tenant, max_age)[CHANNEL]
         await ingress.open()
         acknowledging = Presses(queue, tenant, CHANNEL).worker(Acknowledging(bot).acknowledge)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from aiogram import Bot
 
-from bots.services import Services
+from bots.services import BotServices
 from core.queue import Worker
 from core.updates.ingress import Ingress
 
@@ -26,4 +26,4 @@ class Mode:
     """`allowed`: the kinds of updates that the bot asks for. `open`: creates the tubes and returns the work."""
 
     allowed: Sequence[str]
-    open: Callable[[Bot, Services], Awaitable[Work]]
+    open: Callable[[Bot, BotServices], Awaitable[Work]]

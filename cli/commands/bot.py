@@ -11,7 +11,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from bots.services import Services
+from bots.services import BotServices
 from bots.text_bot import TextBot
 from bots.vk.long_poll import TokenRefused as VkTokenRefused
 from bots.vk.long_poll import VkAccount
@@ -31,7 +31,7 @@ from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates import sms, vk_events
 from core.updates.presses import Presses
 
-Run = Callable[[Configuration, Services, asyncio.Event], Awaitable[None]]
+Run = Callable[[Configuration, BotServices, asyncio.Event], Awaitable[None]]
 """Runs a bot until a stop is requested."""
 
 
@@ -66,7 +66,7 @@ async def run_bot(configuration: Configuration, channel: str, health_file: Path)
     return SUCCESS
 
 
-async def run_telegram(configuration: Configuration, services: Services, stop: asyncio.Event) -> None:
+async def run_telegram(configuration: Configuration, services: BotServices, stop: asyncio.Event) -> None:
     """The bot of ADA_BOT_TOKEN. Raises SetupError, CommandFailed."""
     # aiogram takes a second of processor time to import; the other bots do not need it.
     from bots.telegram.bot import TELEGRAM, open_bot
@@ -96,9 +96,9 @@ async def run_telegram(configuration: Configuration, services: Services, stop: a
         await bot.close()
 
 
-async def run_sms(configuration: Configuration, services: Services, stop: asyncio.Event) -> None:
+async def run_sms(configuration: Configuration, services: BotServices, stop: asyncio.Event) -> None:
     """Answers the SMS that a gateway has posted to `serve`. With ADA_SCENARIOS `./ada scenarios` does that."""
-    await open_ingress(services.store, services.queue, configuration.settings)[sms.CHANNEL].open()
+    await open_ingress(services.core.store, services.core.client, configuration.settings)[sms.CHANNEL].open()
     announce(bot="sms")
     if configuration.settings.scenarios:
         await stop.wait()
@@ -106,15 +106,17 @@ async def run_sms(configuration: Configuration, services: Services, stop: asynci
         await work(TextBot(services, sms.CHANNEL), stop)
 
 
-async def run_vk(configuration: Configuration, services: Services, stop: asyncio.Event) -> None:
+async def run_vk(configuration: Configuration, services: BotServices, stop: asyncio.Event) -> None:
     """Answers what people write to the VK community; with ADA_SCENARIOS it only acknowledges presses of buttons. With
     ADA_VK_LONG_POLL it polls; callbacks go to `serve`.
     """
-    ingress = open_ingress(services.store, services.queue, configuration.settings)[vk_events.CHANNEL]
+    ingress = open_ingress(services.core.store, services.core.client, configuration.settings)[vk_events.CHANNEL]
     await ingress.open()
     settings = configuration.channel("vk")
     async with VkAccount.open(settings.token, settings.api_url) as account:
-        polls = [asyncio.create_task(VkPoller(services.store, account, ingress).run())] if settings.long_poll else []
+        polls = (
+            [asyncio.create_task(VkPoller(services.core.store, account, ingress).run())] if settings.long_poll else []
+        )
         announce(bot="vk")
         try:
             await work(vk_work(configuration, services, account), stop, *polls)
@@ -122,10 +124,10 @@ async def run_vk(configuration: Configuration, services: Services, stop: asyncio
             raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
 
 
-def vk_work(configuration: Configuration, services: Services, account: VkAccount) -> TextBot | Worker:
+def vk_work(configuration: Configuration, services: BotServices, account: VkAccount) -> TextBot | Worker:
     if configuration.settings.scenarios is None:
         return TextBot(services, vk_events.CHANNEL)
-    return Presses(services.queue, services.tenant, vk_events.CHANNEL).worker(account.acknowledge)
+    return Presses(services.core.client, services.tenant, vk_events.CHANNEL).worker(account.acknowledge)
 
 
 async def work(bot: TextBot | Worker, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:

@@ -29,8 +29,8 @@ from core.jobs import Actor, JobId, Jobs, JobState, StoredJob
 from core.jobs.job_log import BEGIN
 from core.jobs.units import Outcome, UnitStatus
 from core.jobs.views import view_of
-from core.queue import QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.services import open_services
 
 log = logging.getLogger(__name__)
 
@@ -116,14 +116,18 @@ async def run_process(configuration: Configuration, health_file: Path) -> int:
 
     settings = configuration.settings
     registry = installed((settings.jobs or "").replace(",", " ").split())
-    async with open_store(configuration, waits=True) as store, open_models(settings) as models:
+    async with (
+        open_store(configuration, waits=True) as store,
+        open_services(store, sending_rules(settings)) as core,
+        open_models(settings) as models,
+    ):
         stop = stop_requested()
         collect_garbage_less_often()
-        client, sign_in = QueueClient(store), await open_sign_in(store, settings)
+        sign_in = await open_sign_in(store, settings)
         outside = Outside(store, sign_in.tokens if sign_in else None, models, settings.model_budget)
-        notifier = Notifier(store, sending_rules(settings), sign_in)
+        notifier = Notifier(core, sign_in)
         lease = min(settings.lease, LEASE)
-        worker = JobWorker(store, client, registry, lease=lease, outside=outside, notifier=notifier)
+        worker = JobWorker(store, core.client, registry, lease=lease, outside=outside, notifier=notifier)
         running = asyncio.create_task(worker.run())
         beside = [asyncio.create_task(one) for one in (report_health(store, health_file), watch_loop())]
         announce(jobs=sorted(registry.kinds))
@@ -132,7 +136,6 @@ async def run_process(configuration: Configuration, health_file: Path) -> int:
         worker.stop(_GRACE)
         await running
         await cancel_and_wait(requested, *beside)
-        await client.close()
     return SUCCESS
 
 

@@ -33,17 +33,11 @@ from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
-from core.deliveries.channels import Channels
 from core.deliveries.choices import Choices
-from core.deliveries.deliveries import Deliveries
-from core.deliveries.tracker import Tracker
-from core.directory import Directory
 from core.directory.importing import Importing
-from core.jobs import Jobs
-from core.orders import Sending
-from core.queue import Queue, QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
+from core.services import Services, open_services
 from core.updates.events import Events
 from core.updates.ingress import Ingress
 from core.webhooks.http_client import WebhookClient
@@ -52,7 +46,7 @@ from core.webhooks.runtime import WebhookRuntime
 from delivery.app import build
 from delivery.http.options import Inbound, Options
 from delivery.http.server import listening
-from delivery.services import Services
+from delivery.services import ApiServices
 from scenarios.execution.reading import RunReader
 
 log = logging.getLogger(__name__)
@@ -86,7 +80,7 @@ def run(arguments: Namespace) -> int:
 async def serve(configuration: Configuration, share_port: bool) -> int:
     settings = configuration.settings
     address, options = settings.http, options_of(settings)
-    async with open_store(configuration, waits=True) as store, open_services(store, settings) as services:
+    async with open_store(configuration, waits=True) as store, open_api_services(store, settings) as services:
         stop = stop_requested()  # before, a signal simply ends the process
         app = build(services, options)
         collect_garbage_less_often()
@@ -100,45 +94,56 @@ async def serve(configuration: Configuration, share_port: bool) -> int:
 
 
 @asynccontextmanager
-async def open_services(store: Store, settings: Settings) -> AsyncIterator[Services]:
+async def open_api_services(store: Store, settings: Settings) -> AsyncIterator[ApiServices]:
     """The services of one process. Creates the API key that is set."""
-    api_keys, channels, tracker = ApiKeys(store), Channels(store), Tracker(store)
+    api_keys = ApiKeys(store)
     if settings.api_key:
         await api_keys.ensure(settings.api_key)
-    deliveries, directory = Deliveries(store, channels), Directory(store)
-    queue, client = Queue(store), WebhookClient(allow_private=settings.webhook_allow_private)
-    webhooks, importing = Webhooks(store, queue, client), Importing(store, directory)
-    async with open_linking(store, directory, settings) as linking:
-        runtime = WebhookRuntime(store, webhooks, client)
-        webhook_task = asyncio.create_task(send_webhooks(runtime), name="webhooks")
-        recovering = asyncio.create_task(importing.keep_recovering(), name="import recovery")
-        try:
-            yield Services(
-                deliveries=deliveries,
-                sending=Sending(store, deliveries, directory, sending_rules(settings)),
-                tracker=tracker,
-                api_keys=api_keys,
-                idempotency=Idempotency(store),
-                queue=queue,
-                channels=channels,
-                directory=directory,
-                importing=importing,
-                linking=linking,
-                store=store,
-                webhooks=webhooks,
-                ingress=await opened_ingress(store, settings),
-                events=events_of(store, settings),
-                runs=RunReader(store),
-                jobs=Jobs(store),
-                sign_in=await open_sign_in(store, settings),
-            )
-        finally:
-            runtime.stop()
-            await asyncio.wait([webhook_task], timeout=SHUTDOWN_TIMEOUT)
-            await cancel_and_wait(webhook_task)
-            await cancel_and_wait(recovering)
-            await client.close()
-            await tracker.close()
+    async with (
+        open_services(store, sending_rules(settings)) as core,
+        open_linking(store, core.directory, settings) as linking,
+        sending_webhooks(core, settings) as webhooks,
+        recovering_imports(core) as importing,
+    ):
+        yield ApiServices(
+            core=core,
+            api_keys=api_keys,
+            idempotency=Idempotency(store),
+            importing=importing,
+            linking=linking,
+            webhooks=webhooks,
+            ingress=await opened_ingress(core, settings),
+            events=events_of(core, settings),
+            runs=RunReader(store),
+            sign_in=await open_sign_in(store, settings),
+        )
+
+
+@asynccontextmanager
+async def sending_webhooks(core: Services, settings: Settings) -> AsyncIterator[Webhooks]:
+    """The registry of webhooks, and their sending beside the API."""
+    client = WebhookClient(allow_private=settings.webhook_allow_private)
+    webhooks = Webhooks(core.store, core.queue, client)
+    runtime = WebhookRuntime(core.store, webhooks, client)
+    sending = asyncio.create_task(send_webhooks(runtime), name="webhooks")
+    try:
+        yield webhooks
+    finally:
+        runtime.stop()
+        await asyncio.wait([sending], timeout=SHUTDOWN_TIMEOUT)
+        await cancel_and_wait(sending)
+        await client.close()
+
+
+@asynccontextmanager
+async def recovering_imports(core: Services) -> AsyncIterator[Importing]:
+    """The import of files, and beside the API the recovery of imports whose process has ended."""
+    importing = Importing(core.store, core.directory)
+    recovering = asyncio.create_task(importing.keep_recovering(), name="import recovery")
+    try:
+        yield importing
+    finally:
+        await cancel_and_wait(recovering)
 
 
 def options_of(settings: Settings) -> Options:
@@ -158,18 +163,18 @@ def options_of(settings: Settings) -> Options:
     )
 
 
-async def opened_ingress(store: Store, settings: Settings) -> Mapping[str, Ingress]:
+async def opened_ingress(core: Services, settings: Settings) -> Mapping[str, Ingress]:
     """The ways of what gateways post into the queue, by channel."""
-    ingress = open_ingress(store, QueueClient(store), settings)
+    ingress = open_ingress(core.store, core.client, settings)
     for one in ingress.values():
         await one.open()
     return ingress
 
 
-def events_of(store: Store, settings: Settings) -> Mapping[str, Events]:
+def events_of(core: Services, settings: Settings) -> Mapping[str, Events]:
     """The tenant with a bot in ADA_SCENARIOS."""
     tenant = settings.bot_tenant
-    return {tenant: Events(QueueClient(store), tenant, Choices(store))} if settings.scenarios else {}
+    return {tenant: Events(core.client, tenant, Choices(core.store))} if settings.scenarios else {}
 
 
 async def send_webhooks(runtime: WebhookRuntime) -> None:

@@ -162,7 +162,7 @@ class BulkWork:
 
     async def _enqueue(self, orders: Sequence[tuple[Order, Repeat | None]]) -> Sequence[Result]:
         try:
-            results = await self.request.services.sending.send_many(orders, self.request.caller)
+            results = await self.request.services.core.sending.send_many(orders, self.request.caller)
         except StoreUnavailable as error:
             return [error] * len(orders)
         self.request.context.metrics.accepted.inc(sum(isinstance(one, Accepted) for one in results))

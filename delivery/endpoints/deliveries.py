@@ -19,7 +19,7 @@ from delivery.schemas import requests, responses
 async def reserve(request: Request[requests.HistoryKeyRequest, NoParameters]) -> Response:
     """A history key for a later delivery."""
     check_sender(request.body.sender)
-    key = await request.services.deliveries.reserve(request.tenant, request.body.sender.id)
+    key = await request.services.core.deliveries.reserve(request.tenant, request.body.sender.id)
     return Response(responses.HistoryKeyResponse.of(key), 201)
 
 
@@ -32,7 +32,7 @@ def check_sender(sender: requests.Sender) -> None:
 async def enqueue(request: Request[requests.DeliveryRequest, NoParameters]) -> Response:
     """Accept one delivery."""
     order = make_order(request.body, await Rules.of(request))
-    accepted = await request.services.sending.send(order, request.caller, request.repeat)
+    accepted = await request.services.core.sending.send(order, request.caller, request.repeat)
     request.context.metrics.accepted.inc()
     body = responses.Accepted.of(accepted)
     replayed = REPLAYED_HEADERS if accepted.repeated else {}
@@ -43,7 +43,7 @@ async def enqueue(request: Request[requests.DeliveryRequest, NoParameters]) -> R
 async def show(request: Request[None, requests.HistoryQuery]) -> Response:
     """The history, with one page of its recipients."""
     query = request.query
-    history = await request.services.deliveries.read(
+    history = await request.services.core.deliveries.read(
         request.history_key, request.tenant, query.cursor or None, query.limit or 100
     )
     return Response(responses.HistoryResponse.of(history), headers=next_page_link(request.http, history.next))
@@ -52,7 +52,7 @@ async def show(request: Request[None, requests.HistoryQuery]) -> Response:
 async def list_page(request: Request[None, requests.DeliveryQuery]) -> Response:
     """One page of deliveries, newest first."""
     query = request.query
-    histories, cursor = await request.services.deliveries.list(
+    histories, cursor = await request.services.core.deliveries.list(
         request.tenant,
         sender=query.sender or None,
         tag=query.tag or None,
@@ -72,7 +72,7 @@ def _since(request: Request[None, requests.DeliveryQuery]) -> datetime | None:
 async def reschedule(request: Request[requests.RescheduleRequest, NoParameters]) -> Response:
     """Move a scheduled delivery to another time."""
     deliver_at = read_time(request.body.deliver_at, "deliver_at", request.options.max_days_ahead)
-    accepted = await request.services.sending.reschedule(
+    accepted = await request.services.core.sending.reschedule(
         request.history_key, request.caller, deliver_at, urgent=request.body.urgent is True
     )
     return Response(responses.Accepted.of(accepted))
@@ -81,14 +81,14 @@ async def reschedule(request: Request[requests.RescheduleRequest, NoParameters])
 async def cancel(request: Request[None, requests.CancelQuery]) -> Response:
     """Cancel a delivery, for all recipients or the given ones."""
     recipients = request.query.recipient or ()
-    cancelled = await request.services.deliveries.cancel(request.history_key, request.tenant, recipients)
+    cancelled = await request.services.core.deliveries.cancel(request.history_key, request.tenant, recipients)
     return Response(responses.Cancelled.of(cancelled))
 
 
 async def cancel_by(request: Request[requests.CancellationRequest, NoParameters]) -> Response:
     """Cancel all deliveries that have something in common."""
     field, value = _single_field(request.body)
-    cancelled = await request.services.deliveries.cancel_by(request.tenant, field, value)
+    cancelled = await request.services.core.deliveries.cancel_by(request.tenant, field, value)
     return Response(responses.CancelledMany(cancelled))
 
 
@@ -105,7 +105,7 @@ async def retry(request: Request[requests.RetryRequest | None, NoParameters]) ->
     """Retry failed or unknown outcomes, in the same history."""
     given = request.body.statuses if request.body else UNSET
     statuses = [Status.FAILED, Status.UNKNOWN] if isinstance(given, UnsetType) else [Status(one) for one in given]
-    queued = await request.services.sending.retry(
+    queued = await request.services.core.sending.retry(
         request.history_key,
         request.caller,
         list(dict.fromkeys(statuses)),
@@ -119,6 +119,6 @@ async def show_quota(request: Request[None, requests.QuotaQuery]) -> Response:
     query = request.query
     return Response(
         responses.QuotaResponse.of(
-            await request.services.sending.quota(request.tenant, query.sender, query.role or None)
+            await request.services.core.sending.quota(request.tenant, query.sender, query.role or None)
         )
     )

@@ -37,7 +37,7 @@ def receive_sms(context: Context) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         report = _query.read(await _pairs(request, context.options))
         status = status_of(report.status)
-        changed = await context.services.deliveries.record_report(report.token, status, report.id or "")
+        changed = await context.services.core.deliveries.record_report(report.token, status, report.id or "")
         return Response(responses.DeliveryReportResponse(changed)).encode()
 
     return handle

@@ -37,7 +37,7 @@ async def export_directory(request: ExportRequest) -> web.StreamResponse:
     name = part(request, "kind")
     if name not in EXPORTED:
         raise invalid_field("kind", "WRONG_VALUE", f"Allowed values: {', '.join(EXPORTED)}.")
-    pages = Exporting(request.services.directory).pages(request.tenant, Kind(name))
+    pages = Exporting(request.services.core.directory).pages(request.tenant, Kind(name))
     return await respond_csv(request, f"{name}.csv", pages, for_excel=request.query.for_excel)
 
 
@@ -52,7 +52,7 @@ async def _outcome_pages(request: ExportRequest) -> AsyncIterator[Rows]:
     rows: list[tuple[str, ...]] = [_OUTCOME_COLUMNS]
     cursor: str | None = None
     while True:
-        history = await request.services.deliveries.read(request.history_key, request.tenant, cursor, _PAGE)
+        history = await request.services.core.deliveries.read(request.history_key, request.tenant, cursor, _PAGE)
         yield rows + [row for recipient in history.recipients for row in _outcome_rows(recipient)]
         rows, cursor = [], history.next
         if cursor is None:

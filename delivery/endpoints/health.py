@@ -38,9 +38,9 @@ def ready(context: Context) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         if context.closing.is_set():
             return respond(problem("SHUTTING_DOWN", "Use another process."))
-        if not await context.services.store.ping():
+        if not await context.services.core.store.ping():
             return respond(problem("STORE_UNAVAILABLE", "The store does not answer."), {hdrs.RETRY_AFTER: "1"})
-        return _readiness(await ensure_notifications(context.services.store.command)).encode()
+        return _readiness(await ensure_notifications(context.services.core.store.command)).encode()
 
     return handle
 

@@ -56,7 +56,7 @@ async def _receive(request: ImportRequest, file: IO[bytes]) -> str:
 async def _import(request: ImportRequest, file: IO[bytes]) -> Response:
     file.seek(0)
     kind, only_checks = Kind(request.query.kind), request.query.only_checks
-    register = await request.services.channels.current()
+    register = await request.services.core.channels.current()
     result = await request.services.importing.run(
         request.tenant, kind, file, dry_run=only_checks, channels=register.names
     )

@@ -31,20 +31,20 @@ async def start(request: Request[schemas.JobRequest, NoParameters]) -> Response:
     body = request.body
     job_id = JobId(request.tenant, body.kind, str(body.user))
     given, zone = optional(body.parameters), optional(body.timezone)
-    job = await request.services.jobs.start(job_id, given, zone, _actor(request, body.by))
+    job = await request.services.core.jobs.start(job_id, given, zone, _actor(request, body.by))
     return Response(view_of(job), 201, {"Location": f"/v1/jobs/{job.id.name}"})
 
 
 async def change(request: Request[schemas.JobParameters, NoParameters]) -> Response:
     """Change parameters of a job."""
     body = request.body
-    job = await request.services.jobs.change(_id(request), body.parameters, _actor(request, body.by))
+    job = await request.services.core.jobs.change(_id(request), body.parameters, _actor(request, body.by))
     return Response(view_of(job))
 
 
 async def list_page(request: Request[None, schemas.JobQuery]) -> Response:
     """One page of jobs."""
-    query, jobs = request.query, request.services.jobs
+    query, jobs = request.query, request.services.core.jobs
     state, kind = optional(query.state), optional(query.kind) or ""
     found, cursor = await jobs.list(request.tenant, state, kind, optional(query.cursor) or "", query.limit or _PAGE)
     counts = await jobs.storage.counts(request.tenant)
@@ -54,28 +54,28 @@ async def list_page(request: Request[None, schemas.JobQuery]) -> Response:
 
 async def show(request: PlainRequest) -> Response:
     """Show one job."""
-    return Response(view_of(await request.services.jobs.find(_id(request))))
+    return Response(view_of(await request.services.core.jobs.find(_id(request))))
 
 
 async def pause(request: ChangeRequest) -> Response:
     """Pause a job; the unit in hand is finished."""
     reason = request.body.reason if request.body else ""
-    return Response(view_of(await request.services.jobs.pause(_id(request), _actor_of(request), reason)))
+    return Response(view_of(await request.services.core.jobs.pause(_id(request), _actor_of(request), reason)))
 
 
 async def resume(request: ChangeRequest) -> Response:
     """Let a paused job go on where it was."""
-    return Response(view_of(await request.services.jobs.resume(_id(request), _actor_of(request))))
+    return Response(view_of(await request.services.core.jobs.resume(_id(request), _actor_of(request))))
 
 
 async def stop(request: ChangeRequest) -> Response:
     """End a job; it can be started again."""
-    return Response(view_of(await request.services.jobs.stop(_id(request), _actor_of(request))))
+    return Response(view_of(await request.services.core.jobs.stop(_id(request), _actor_of(request))))
 
 
 async def list_units(request: Request[None, schemas.UnitQuery]) -> Response:
     """One page of what is recorded of a job's items and effects."""
-    query, jobs = request.query, request.services.jobs
+    query, jobs = request.query, request.services.core.jobs
     job = await jobs.find(_id(request))
     units, cursor = await jobs.units.page(
         job.id, optional(query.status), optional(query.cursor) or "", query.limit or _PAGE
@@ -86,7 +86,7 @@ async def list_units(request: Request[None, schemas.UnitQuery]) -> Response:
 
 async def resolve_unit(request: Request[schemas.UnitResolution, NoParameters]) -> Response:
     """Record what became of something unknown; the job goes on with that."""
-    body, jobs = request.body, request.services.jobs
+    body, jobs = request.body, request.services.core.jobs
     job = await jobs.find(_id(request))
     await jobs.units.resolve(job.id, body.unit, body.outcome, body.result, _actor(request, body.by))
     return Response(None, 204)
@@ -94,7 +94,7 @@ async def resolve_unit(request: Request[schemas.UnitResolution, NoParameters]) -
 
 async def reset_unit(request: Request[schemas.UnitReset, NoParameters]) -> Response:
     """Forget a unit or an effect, so that it is done again."""
-    jobs = request.services.jobs
+    jobs = request.services.core.jobs
     job = await jobs.find(_id(request))
     await jobs.units.reset(job.id, request.body.unit, _actor(request, request.body.by))
     return Response(None, 204)
@@ -102,10 +102,10 @@ async def reset_unit(request: Request[schemas.UnitReset, NoParameters]) -> Respo
 
 async def follow_log(request: Request[None, schemas.LogQuery]) -> web.StreamResponse:
     """Stream the log after the line that the client has seen, and every new line, until the client leaves."""
-    job, after = await request.services.jobs.find(_id(request)), _after(request)
+    job, after = await request.services.core.jobs.find(_id(request)), _after(request)
     response = web.StreamResponse(headers=sse.HEADERS)
     await response.prepare(request.http)
-    lines: AsyncGenerator[LogLine, None] = request.services.jobs.log.follow(job.id, after)
+    lines: AsyncGenerator[LogLine, None] = request.services.core.jobs.log.follow(job.id, after)
     with request.context.metrics.streams.track_inprogress():
         async for line in sse.with_heartbeats(lines, request.options.heartbeat, forced_end(request)):
             await response.write(sse.HEARTBEAT if line is None else _event(line))

@@ -10,7 +10,7 @@ from delivery.schemas import links
 async def request_link(request: Request[links.LinkBody, NoParameters]) -> Response:
     """Mail a code to the person with this e-mail address."""
     body = request.body
-    register = await request.services.channels.current()
+    register = await request.services.core.channels.current()
     check([*faults_of_email(body.email), *faults_of_contacts({body.channel: [body.address]}, register.names)])
     link = await request.services.linking.request(request.tenant, body.channel, body.address, body.email)
     return Response(links.LinkRequested(link.id, link.expires_at), 202)

@@ -38,7 +38,7 @@ class Rules(Struct, frozen=True):
 
     @classmethod
     async def of(cls, request: Request[Any, Any]) -> "Rules":
-        register = await request.services.channels.current()
+        register = await request.services.core.channels.current()
         return cls(request.tenant, register.names, request.options)
 
 

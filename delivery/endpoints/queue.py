@@ -19,7 +19,7 @@ PlainRequest = Request[None, NoParameters]
 
 async def stats(request: PlainRequest) -> Response:
     """Numbers of tasks by tube and state."""
-    return Response(await request.services.queue.stats())
+    return Response(await request.services.core.queue.stats())
 
 
 async def list_tasks(request: Request[None, requests.TaskQuery]) -> Response:
@@ -39,7 +39,7 @@ async def list_tasks(request: Request[None, requests.TaskQuery]) -> Response:
 async def _page(
     request: Request[None, requests.TaskQuery], selected: TaskFilter, cursor: str | None, limit: int
 ) -> TaskPage:
-    queue = request.services.queue
+    queue = request.services.core.queue
     if selected.user or selected.lane or selected.kind or selected.tag:
         return await queue.page(selected, cursor, limit)
     tube, state, tenant = selected.tube or None, selected.state or None, selected.tenant or None
@@ -53,23 +53,23 @@ async def peek(request: PlainRequest) -> Response:
 
 async def bury(request: PlainRequest) -> Response:
     """Set a task aside until it is kicked."""
-    return Response(await request.services.queue.bury((await _task(request)).id))
+    return Response(await request.services.core.queue.bury((await _task(request)).id))
 
 
 async def kick(request: PlainRequest) -> Response:
     """Make a buried task ready again."""
-    return Response(await request.services.queue.kick((await _task(request)).id))
+    return Response(await request.services.core.queue.kick((await _task(request)).id))
 
 
 async def cancel(request: PlainRequest) -> Response:
     """Cancel a task."""
-    return Response(await request.services.queue.cancel((await _task(request)).id))
+    return Response(await request.services.core.queue.cancel((await _task(request)).id))
 
 
 async def cancel_by(request: Request[requests.TaskCancellationRequest, NoParameters]) -> Response:
     """Cancel all tasks that have something in common."""
     _chosen(request.body, request.body.tenant or "").index()  # the tenant of the key alone is no selection
-    return Response(await request.services.queue.cancel_by(_filter(request.body, request.key)))
+    return Response(await request.services.core.queue.cancel_by(_filter(request.body, request.key)))
 
 
 def _filter(given: requests.TaskQuery | requests.TaskCancellationRequest, key: ApiKey) -> TaskFilter:
@@ -95,7 +95,7 @@ def _chosen(given: requests.TaskQuery | requests.TaskCancellationRequest, tenant
 
 async def _task(request: PlainRequest) -> TaskView:
     """The task that the address names. Raises `NotFound` TASK_NOT_FOUND, also for a task of another tenant."""
-    task = await request.services.queue.peek(request.http.match_info["task_id"])
+    task = await request.services.core.queue.peek(request.http.match_info["task_id"])
     if task.tenant != request.key.tenant and not request.key.is_operator:
         raise NotFound("TASK_NOT_FOUND", "There is no such task.")
     return task

@@ -18,7 +18,7 @@ from delivery.http.problems import problem_of_refusal
 from delivery.http.receiving import receive
 from delivery.http.route import NoParameters
 from delivery.schemas import jobs as schemas
-from delivery.services import Services
+from delivery.services import ApiServices
 from providers.sign_in import SignIn
 from providers.sign_in.sign_in import LIFETIME
 from providers.sign_in.stored import forget, services_of
@@ -43,21 +43,21 @@ _HEADERS = {
 async def begin(request: Request[schemas.SignInRequest, NoParameters]) -> Response:
     """Begin a sign-in."""
     sign_in, service, user = _sign_in(request.services), request.body.service, str(request.body.user)
-    (person,) = await request.services.directory.lookup(request.tenant, [user])
+    (person,) = await request.services.core.directory.lookup(request.tenant, [user])
     url = await sign_in.begin(request.tenant, service, user, (person.name if person else None) or "")
     return Response(schemas.SignInBegun(url, datetime.now(UTC) + LIFETIME), 201)
 
 
 async def list_all(request: PlainRequest) -> Response:
     """List the services that a user has signed in to."""
-    found = await services_of(request.services.store, request.tenant, part(request, "user"))
+    found = await services_of(request.services.core.store, request.tenant, part(request, "user"))
     return Response(schemas.SignedInList(found))
 
 
 async def sign_out(request: PlainRequest) -> Response:
     """Sign a user out of a service. A job that needs it is paused when it next asks for its token."""
     service, user = part(request, "service"), part(request, "user")
-    if not await forget(request.services.store, request.tenant, service, user):
+    if not await forget(request.services.core.store, request.tenant, service, user):
         raise NotFound("NOT_SIGNED_IN", "The user has not signed in to this service.")
     return no_content()
 
@@ -71,7 +71,7 @@ def ask(context: Context) -> Handler:
         sign_in, link = _sign_in(context.services), request.match_info["link"]
         invitation = await sign_in.find(link)
         signed_in, browser = invitation.signed_in, _browser(request) or secrets.token_urlsafe(32)
-        jobs = await context.services.jobs.of_user(signed_in.tenant, signed_in.user)
+        jobs = await context.services.core.jobs.of_user(signed_in.tenant, signed_in.user)
         page = page_that_asks(invitation, [job.id.name for job in jobs], confirmation(link, browser))
         response = web.Response(text=page, headers=_HEADERS)
         response.set_cookie(COOKIE, browser, path=_COOKIE_PATH, httponly=True, samesite="Lax", secure=sign_in.is_secure)
@@ -101,7 +101,7 @@ def finish(context: Context) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         query, browser = request.rel_url.raw_query_string, _browser(request)
         signed_in = await _sign_in(context.services).finish(query, browser)
-        await context.services.jobs.resume_after_sign_in(signed_in.tenant, signed_in.user, signed_in.service)
+        await context.services.core.jobs.resume_after_sign_in(signed_in.tenant, signed_in.user, signed_in.service)
         return web.Response(text=signed_in_page(), headers=_HEADERS)
 
     return _with_pages(handle)
@@ -128,7 +128,7 @@ def _browser(request: web.Request) -> str:
     return secret if _SECRET.fullmatch(secret) else ""
 
 
-def _sign_in(services: Services) -> SignIn:
+def _sign_in(services: ApiServices) -> SignIn:
     """Raises NotFound SIGN_IN_NOT_SET_UP."""
     if services.sign_in is None:
         raise NotFound("SIGN_IN_NOT_SET_UP", "There is no service to sign in to: ADA_SIGN_IN is not set.")

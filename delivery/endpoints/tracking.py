@@ -33,7 +33,7 @@ async def track(request: Request[requests.TrackRequest, NoParameters]) -> Respon
     body = request.body
     key = parse_history_key(body.history_key)
     timeout = 10.0 if isinstance(body.timeout, UnsetType) else body.timeout
-    waiting = request.services.tracker.wait(key, request.tenant, body.touch_count or 1, timeout)
+    waiting = request.services.core.tracker.wait(key, request.tenant, body.touch_count or 1, timeout)
     history, timed_out = await _unless_closing(waiting, request.context)
     return Response(responses.TrackResponse(responses.HistoryResponse.of(history) if history else None, timed_out))
 
@@ -53,7 +53,9 @@ async def _unless_closing(waiting: Coroutine[Any, Any, T], context: Context) -> 
 async def follow(request: EventsRequest) -> web.StreamResponse:
     """Stream every change after the one that the client has seen; end after the last."""
     key, after = request.history_key, last_event_id(request)
-    await request.services.tracker.wait(key, request.tenant, 0, 0)  # refuses an unknown key before the stream begins
+    await request.services.core.tracker.wait(
+        key, request.tenant, 0, 0
+    )  # refuses an unknown key before the stream begins
     response = web.StreamResponse(headers=sse.HEADERS)
     await response.prepare(request.http)
     with request.context.metrics.streams.track_inprogress():
@@ -75,7 +77,7 @@ def last_event_id(request: EventsRequest) -> int:
 
 async def _changes(request: EventsRequest, key: HistoryKey, after: int) -> AsyncGenerator[Change, None]:
     """Every change. The delivery need not exist yet: its key is enough to follow it (D-16)."""
-    tracker = request.services.tracker
+    tracker = request.services.core.tracker
     while (await tracker.wait(key, request.tenant, 0, _POLL))[0] is None:
         pass
     async for change in tracker.follow(key, request.tenant, after):

@@ -18,7 +18,7 @@ from delivery.http.metrics import Metrics
 from delivery.http.options import Options
 from delivery.http.rate_limit import RateLimiter
 from delivery.schemas.responses import encode
-from delivery.services import Services
+from delivery.services import ApiServices
 
 B = TypeVar("B")
 Q = TypeVar("Q")
@@ -31,7 +31,7 @@ JSON_HEADERS = {"Content-Type": "application/json"}
 class Context:
     """What all requests of one process share."""
 
-    services: Services
+    services: ApiServices
     options: Options
     metrics: Metrics
     rate_limiter: RateLimiter
@@ -50,7 +50,7 @@ class Request(Struct, Generic[B, Q]):
     repeat: Repeat | None = None  # set if there is an Idempotency-Key and the route handles it itself
 
     @property
-    def services(self) -> Services:
+    def services(self) -> ApiServices:
         return self.context.services
 
     @property

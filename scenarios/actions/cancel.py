@@ -13,7 +13,7 @@ async def execute(context: Context) -> Ending:
     if tag in (None, ""):
         return failed("no tag is given")
     services = context.services
-    found = await services.deliveries.cancel_by(services.tenant, "tag", personal_tag(context.event, tag))
+    found = await services.core.deliveries.cancel_by(services.tenant, "tag", personal_tag(context.event, tag))
     return completed({"cancelled": found})
 
 

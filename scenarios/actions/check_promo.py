@@ -15,7 +15,7 @@ from scenarios.schema.promo import CODE, NAME, RETURNS, USER
 async def execute(context: Context) -> Ending:
     seen, own, zone = context.prepared.seen, context.prepared.own, context.services.timezone
     code = text_of(seen, "promo_code") or text_of(seen, "event_text")
-    promo = await Promos(context.services.store, context.services.tenant).find(code)
+    promo = await Promos(context.services.core.store, context.services.tenant).find(code)
     name, user = text_of(own, "promo_name"), text_of(seen, "user_id")
     fault = fault_of(promo, name, user, to_ms(datetime.now(UTC))) if promo else "there is no such promo code"
     if promo is None or fault:

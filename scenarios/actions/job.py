@@ -36,7 +36,7 @@ async def _start(context: Context) -> Ending:
     parameters = _parameters(own)
     timezone = text_of(own, "timezone") or str(services.timezone)
     try:
-        return _shown(await services.jobs.start(job_id, parameters, timezone, actor))
+        return _shown(await services.core.jobs.start(job_id, parameters, timezone, actor))
     except Conflict as refusal:
         job = await unless_done(context, job_id, refusal, JobState.RUNNING)
         if job.record.parameters != parameters:
@@ -48,18 +48,18 @@ async def _change(context: Context) -> Ending:
     """Parameters that are empty are removed: a placeholder of YAML has no null."""
     job_id, actor = await job_of(context)
     changes = {name: None if value == "" else value for name, value in _parameters(context.prepared.own).items()}
-    return _shown(await context.services.jobs.change(job_id, changes, actor))
+    return _shown(await context.services.core.jobs.change(job_id, changes, actor))
 
 
 async def _pause(context: Context) -> Ending:
     job_id, actor = await job_of(context)
-    return _shown(await context.services.jobs.pause(job_id, actor, text_of(context.prepared.own, "reason")))
+    return _shown(await context.services.core.jobs.pause(job_id, actor, text_of(context.prepared.own, "reason")))
 
 
 async def _resume(context: Context) -> Ending:
     job_id, actor = await job_of(context)
     try:
-        return _shown(await context.services.jobs.resume(job_id, actor))
+        return _shown(await context.services.core.jobs.resume(job_id, actor))
     except Conflict as refusal:
         return _shown(await unless_done(context, job_id, refusal, JobState.RUNNING))
 
@@ -67,20 +67,20 @@ async def _resume(context: Context) -> Ending:
 async def _stop(context: Context) -> Ending:
     job_id, actor = await job_of(context)
     try:
-        return _shown(await context.services.jobs.stop(job_id, actor))
+        return _shown(await context.services.core.jobs.stop(job_id, actor))
     except Conflict as refusal:
         return _shown(await unless_done(context, job_id, refusal, JobState.STOPPED))
 
 
 async def _status(context: Context) -> Ending:
     job_id, _ = await job_of(context)
-    return _shown(await context.services.jobs.find(job_id))
+    return _shown(await context.services.core.jobs.find(job_id))
 
 
 async def _log(context: Context) -> Ending:
     """The last lines of today."""
     job_id, _ = await job_of(context)
-    jobs = context.services.jobs
+    jobs = context.services.core.jobs
     job = await jobs.find(job_id)
     text = job_texts.today(job, await jobs.log.last(job_id, _limit(context)), jobs.now())
     return completed({**_results(job), "text": text}, from_person=["job_reason"])
@@ -95,7 +95,7 @@ async def _list(context: Context) -> Ending:
 
 async def _statistics(context: Context) -> Ending:
     await check_admin(context)
-    counts = await context.services.jobs.storage.counts(context.services.tenant)
+    counts = await context.services.core.jobs.storage.counts(context.services.tenant)
     numbers = {f"jobs_{state}": count for state, count in counts.items()}
     return completed({"text": job_texts.statistics(counts), **numbers})
 

@@ -19,7 +19,7 @@ from scenarios.schema.promo import EXPIRE, EXPIRED, PERMANENT, RETURNS, STARTED,
 
 async def execute(context: Context) -> Ending:
     """Changes what is written, once however often it is executed. Raises Refused."""
-    promos = Promos(context.services.store, context.services.tenant)
+    promos = Promos(context.services.core.store, context.services.tenant)
     number = whole_of(context.prepared.own, "promo_id") or whole_of(context.prepared.seen, "promo_id")
     if number is None:
         raise Invalid("FIELD_INVALID", "promo_id is missing: create_promo and check_promo return it", "promo_id")

@@ -66,7 +66,7 @@ async def _details(context: Context) -> list[Promo]:
 
 
 def _promos(context: Context) -> Promos:
-    return Promos(context.services.store, context.services.tenant)
+    return Promos(context.services.core.store, context.services.tenant)
 
 
 _OPERATIONS = {"list": _list, "details": _details}

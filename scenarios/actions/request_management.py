@@ -53,7 +53,7 @@ def _found(text: str) -> Ending:
 
 
 def _requests(context: Context) -> Requests:
-    return Requests(context.services.store, context.services.tenant)
+    return Requests(context.services.core.store, context.services.tenant)
 
 
 _OPERATIONS = {"list": _list, "details": _details}

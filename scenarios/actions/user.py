@@ -20,7 +20,7 @@ async def execute(context: Context) -> Ending:
         return failed("there is no user_state")
     lifetime = duration_of(seen, "expire")
     lifetime = _DEFAULT if lifetime is None else lifetime
-    people = People(context.services.store, context.services.tenant)
+    people = People(context.services.core.store, context.services.tenant)
     await people.set_state(context.channel, text_of(seen, "user_id"), text_of(seen, "user_state"), lifetime)
     return completed()
 

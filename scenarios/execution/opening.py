@@ -6,17 +6,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
-from core.deliveries.channels import Channels
-from core.deliveries.deliveries import Deliveries
-from core.deliveries.tracker import Tracker
-from core.directory import Directory
-from core.jobs import Jobs
-from core.orders import Rules, Sending
-from core.queue import QueueClient
+from core.orders import Rules
 from core.redis.store import Store
+from core.services import open_services as open_core
 from providers.models import Models
 from providers.sign_in import SignIn
-from scenarios.context import Services
+from scenarios.context import ScenarioServices
 
 if TYPE_CHECKING:  # it is imported only by a process that has a token
     import aiogram
@@ -41,30 +36,20 @@ class Options:
 
 
 @asynccontextmanager
-async def open_services(store: Store, options: Options) -> AsyncIterator[Services]:
+async def open_services(store: Store, options: Options) -> AsyncIterator[ScenarioServices]:
     """The services, until the end of the block."""
-    channels, directory, tracker, queue = Channels(store), Directory(store), Tracker(store), QueueClient(store)
-    deliveries = Deliveries(store, channels)
     telegram = _telegram(options) if options.bot_token else None
     try:
-        yield Services(
-            store=store,
-            queue=queue,
-            directory=directory,
-            sending=Sending(store, deliveries, directory, options.rules),
-            deliveries=deliveries,
-            channels=channels,
-            tracker=tracker,
-            telegram=telegram,
-            tenant=options.tenant,
-            timezone=options.timezone,
-            jobs=Jobs(store),
-            sign_in=options.sign_in,
-            models=options.models,
-        )
+        async with open_core(store, options.rules) as core:
+            yield ScenarioServices(
+                core=core,
+                telegram=telegram,
+                tenant=options.tenant,
+                timezone=options.timezone,
+                sign_in=options.sign_in,
+                models=options.models,
+            )
     finally:
-        await tracker.close()
-        await queue.close()
         if telegram:
             await telegram.session.close()
 

@@ -11,7 +11,7 @@ from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates import events
 from scenarios.actions import installed_actions
-from scenarios.context import Services
+from scenarios.context import ScenarioServices
 from scenarios.execution.delivery_ends import DeliveryEnds
 from scenarios.execution.driver import PATIENCE, Driver
 from scenarios.execution.handlers import Handlers
@@ -48,13 +48,13 @@ class Process:
 
     def __init__(
         self,
-        services: Services,
+        services: ScenarioServices,
         bot: ActiveBot,
         types: Mapping[str, ActionType] | None = None,
         options: ProcessOptions = ProcessOptions(),
     ) -> None:
         types = installed_actions().types if types is None else types
-        store, tenant = services.store, services.tenant
+        store, tenant = services.core.store, services.tenant
         self._services = services
         self._bot = bot
         self._options = options
@@ -62,10 +62,10 @@ class Process:
         self._ends = DeliveryEnds(store)
         self._runs = Runs(store, self._versions, tenant)
         executor = StepExecutor(services, types, bot.folder)
-        self._parking = Parking(store, services.queue, self._runs, self._ends, options.adopt_every)
-        self._slow = SlowSteps(services.queue, self._runs, executor, self._parking, types)
+        self._parking = Parking(store, services.core.client, self._runs, self._ends, options.adopt_every)
+        self._slow = SlowSteps(services.core.client, self._runs, executor, self._parking, types)
         driver = Driver(
-            self._runs, executor, services.deliveries, self._ends, self._parking, self._slow, options.patience
+            self._runs, executor, services.core.deliveries, self._ends, self._parking, self._slow, options.patience
         )
         self._handlers = Handlers(bot, People(store, tenant), self._versions, self._runs, driver, store.shards)
         self._stopping = asyncio.Event()
@@ -96,12 +96,12 @@ class Process:
         self._stopping.set()
 
     async def _open(self) -> None:
-        await events.Events(self._services.queue, self._services.tenant).open()
+        await events.Events(self._services.core.client, self._services.tenant).open()
         await self._slow.open()
         await self._versions.publish(self._bot.version, self._bot.bot)
 
     def _workers(self) -> Sequence[Worker]:
-        queue, options = self._services.queue, self._options
+        queue, options = self._services.core.client, self._options
         handle = self._handlers.handle_event
         return [
             queue.worker(events.TUBE, handle, options.concurrency, lease=options.lease),
@@ -115,7 +115,7 @@ class Process:
         else:
             from scenarios.menus import Menus  # it imports aiogram, see scenarios/context.py
 
-            await Menus(self._services.telegram, self._services.store, self._bot).keep()
+            await Menus(self._services.telegram, self._services.core.store, self._bot).keep()
 
     async def _maintain(self) -> None:
         """Purges old runs, and keeps the version of the bot, every hour."""

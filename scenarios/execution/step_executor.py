@@ -14,7 +14,7 @@ from core.errors import Refused, StoreError
 from providers.models import AiError
 from scenarios.attributes import prepare
 from scenarios.authorisation import denial
-from scenarios.context import Context, Services, Waiting
+from scenarios.context import Context, ScenarioServices, Waiting
 from scenarios.endings import failed
 from scenarios.engine import Ending, State, Step
 from scenarios.execution.runs import StoredRun
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 class StepExecutor:
     """One per process. `types`: the action types by name. `folder`: that of the bot's files."""
 
-    def __init__(self, services: Services, types: Mapping[str, ActionType], folder: FolderPath) -> None:
+    def __init__(self, services: ScenarioServices, types: Mapping[str, ActionType], folder: FolderPath) -> None:
         self._services = services
         self._types = types
         self._folder = folder

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from scenarios.context import Services
+from scenarios.context import ScenarioServices
 from scenarios.packages import found_in_packages
 
 GROUP = "ada.plugins"
@@ -15,11 +15,11 @@ GROUP = "ada.plugins"
 
 class Plugin(Struct, frozen=True):
     """Something that actions use: a connection, a client. `open`: opens it for the time of the process; its value is
-    `Services.plugins[name]`. `needs`: names of other plugins, and `telegram`; they are open before.
+    `ScenarioServices.plugins[name]`. `needs`: names of other plugins, and `telegram`; they are open before.
     """
 
     name: str
-    open: Callable[[Services], AbstractAsyncContextManager[Any]]
+    open: Callable[[ScenarioServices], AbstractAsyncContextManager[Any]]
     needs: tuple[str, ...] = ()
 
 

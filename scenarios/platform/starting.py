@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import structs
 
 from scenarios.actions import Actions, installed_actions
-from scenarios.context import Context, Services
+from scenarios.context import Context, ScenarioServices
 from scenarios.endings import failed
 from scenarios.engine import Ending
 from scenarios.platform.plan import missing, plan
@@ -23,14 +23,14 @@ log = logging.getLogger(__name__)
 class Platform:
     """What a process works with. `types`: an action that is off fails, with the reason. `off`: name → why."""
 
-    services: Services
+    services: ScenarioServices
     types: Mapping[str, ActionType]
     off: Mapping[str, str]
 
 
 @asynccontextmanager
 async def started(
-    services: Services,
+    services: ScenarioServices,
     settings: Mapping[str, Any],
     actions: Actions | None = None,
     plugins: Iterable[Plugin] | None = None,
@@ -52,7 +52,7 @@ def _beside(actions: Actions) -> dict[str, str]:
 
 
 class _Starter:
-    def __init__(self, services: Services, plugins: Mapping[str, Plugin], actions: Actions) -> None:
+    def __init__(self, services: ScenarioServices, plugins: Mapping[str, Plugin], actions: Actions) -> None:
         self._services = services
         self._plugins = plugins
         self._actions = actions.types
@@ -90,7 +90,7 @@ class _Starter:
         return {}
 
 
-def _present(services: Services) -> set[str]:
+def _present(services: ScenarioServices) -> set[str]:
     """What the process offers itself."""
     return {"telegram"} if services.telegram is not None else set()
 

@@ -53,4 +53,4 @@ async def _keyboard(context: Context, own: Mapping[str, Any]) -> tuple[str, Any]
 
 
 def _people(context: Context) -> People:
-    return People(context.services.store, context.services.tenant)
+    return People(context.services.core.store, context.services.tenant)

@@ -61,7 +61,7 @@ async def broadcast(context: Context, text: str, content: Content, to: Any) -> t
         sender=await _sender(context),
         text=text,
         recipients=(),
-        channels=_texts(written) or (await services.channels.current()).names,
+        channels=_texts(written) or (await services.core.channels.current()).names,
         origin=origin_of(context.event),
         deliver_at=due(context),
         tags=tags(context),
@@ -74,7 +74,7 @@ async def _sender(context: Context) -> Sender:
     """The person of the event as the directory knows it, with the quota and the groups of its role; or the bot."""
     services = context.services
     address = str(context.event.get("user_id") or "")
-    user = await services.directory.user_by_contact(services.tenant, context.channel, address) if address else None
+    user = await services.core.directory.user_by_contact(services.tenant, context.channel, address) if address else None
     return Sender(user.id, user.name) if user else _BOT
 
 

@@ -19,7 +19,7 @@ async def may_reply(context: Context, address: str) -> bool:
     """Counts a message to an address. One that is tried again counts again, which only makes the limit stricter."""
     if context.channel not in CHANNELS:
         return True
-    store = context.services.store
+    store = context.services.core.store
     key = KEYS["replies"].at(0, context.services.tenant, context.channel, address)
     await store.command("SET", key, 0, "EX", _DAY, "NX")
     return int(await store.command("INCR", key)) <= MOST_REPLIES

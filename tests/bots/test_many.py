@@ -47,8 +47,8 @@ async def test_of_hundreds_who_were_not_reached_thirty_five_are_named_and_all_ar
     services, stack = idle_school.services, idle_school.stack
     people = [Recipient(number, name=f"P{number}") for number in range(1000, 1510)]
     accepted = await stack.deliver(*people, channels=["sms"], sender=Sender(1))
-    view = StatusView(await ButtonData.open(services.store, TENANT), services.timezone)
-    status = StatusConversation(services, view, Following(services.queue, TENANT, "telegram-bot"))
+    view = StatusView(await ButtonData.open(services.core.store, TENANT), services.timezone)
+    status = StatusConversation(services, view, Following(services.core.client, TENANT, "telegram-bot"))
     press = Update("1", "telegram-bot", "100001", button="b", message="5", callback="c")
     content = f"d.missed.{accepted.key.shard}.{accepted.key.ns}"
     turn = await status.pressed(press, User(1, "Anna", None, "trainer", "en"), State(), content)

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from itertools import count
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
-from msgspec.structs import replace
 
 from bots.catalogue import text
 from bots.conversation.result import result
@@ -17,7 +17,7 @@ from bots.conversation.written import WrittenConversation
 from bots.delivered_replies import MOST_REPLIES, DeliveredReplies
 from bots.following import Followed, Following
 from bots.replies import Reply
-from bots.services import Services
+from bots.services import BotServices
 from bots.text_bot import TextBot
 from bots.updates import Update, Updates
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
@@ -30,6 +30,7 @@ from core.model.quota import Quota
 from core.model.states import Reason
 from core.orders import Rules, Sending
 from core.queue import QueueClient
+from core.services import Services
 from providers.mail import LinkCodeMailer
 from tests.support.outbox import Outbox
 from tests.support.stack import TENANT, FakeCourier, Stack, people
@@ -59,7 +60,7 @@ class Network:
     directory: Directory
     outbox: Outbox
     clock: Clock
-    services: Services
+    services: BotServices
     numbers: "count[int]" = field(default_factory=lambda: count(1))
     bots: dict[TextBot, asyncio.Task[None]] = field(default_factory=dict)
 
@@ -109,7 +110,7 @@ async def network(stack: Stack, request: pytest.FixtureRequest) -> AsyncIterator
     directory, client, outbox = Directory(stack.store), QueueClient(stack.store), Outbox()
     for user in (ANNA, BORIS):
         addresses = [one.removeprefix("+") if channel == "vk" else one for one in user.contacts["sms"]]
-        await directory.create_user(TENANT, replace(user, contacts={channel: addresses}))
+        await directory.create_user(TENANT, msgspec.structs.replace(user, contacts={channel: addresses}))
     await directory.create_user(TENANT, User("bot", role="trainer"))  # its quota is not that of the answers
     for group in ("ИВТ-101", "ИВТ-102", "ФИЗ-1"):
         await directory.create_group(TENANT, Group(group, f"Group {group}"), [2] if group != "ИВТ-102" else [])
@@ -120,18 +121,17 @@ async def network(stack: Stack, request: pytest.FixtureRequest) -> AsyncIterator
     courier = FakeCourier(channel)
     await stack.courier(courier)
     sending = Sending(stack.store, stack.deliveries, directory, RULES, clock=lambda: clock.now)
-    services = Services(
-        store=stack.store,
-        queue=client,
+    core = replace(
+        Services.on(stack.store),
+        client=client,
         directory=directory,
-        linking=Linking(stack.store, directory, LinkCodeMailer(outbox)),
         sending=sending,
         deliveries=stack.deliveries,
         channels=Channels(stack.store, ()),
         tracker=stack.tracker,
-        tenant=TENANT,
-        timezone=MOSCOW,
     )
+    linking = Linking(stack.store, directory, LinkCodeMailer(outbox))
+    services = BotServices(core, linking, TENANT, MOSCOW)
     updates = Updates(client, TENANT, channel, "gateway")
     await updates.open()
     opened = Network(updates, courier, directory, outbox, clock, services)
@@ -165,9 +165,9 @@ async def test_an_sms_that_arrives_twice_is_sent_and_answered_once(network: Netw
 
 @pytest.mark.row("D-24")
 async def test_an_update_that_is_processed_again_after_a_crash_sends_nothing_twice(network: Network) -> None:
-    following = Following(network.services.queue, TENANT, network.courier.channel)
+    following = Following(network.services.core.client, TENANT, network.courier.channel)
     conversation = WrittenConversation(network.services, following)
-    replies = DeliveredReplies(network.services.store, network.services.sending, TENANT)
+    replies = DeliveredReplies(network.services.core.store, network.services.core.sending, TENANT)
     update = Update("again", network.courier.channel, network.teacher, text="ИВТ-101 Пары не будет")
     for _ in range(2):
         (reply,) = (await conversation.converse(update, State())).replies
@@ -342,7 +342,7 @@ async def test_another_process_sends_the_result_if_the_first_one_is_killed_meanw
 async def test_a_result_that_is_sent_again_after_a_crash_arrives_once(network: Network) -> None:
     """Between the two attempts a delivery report has changed the counts."""
     followed = Followed("history:{0}:1:1", network.courier.channel, network.teacher, "", "en")
-    replies = DeliveredReplies(network.services.store, network.services.sending, TENANT)
+    replies = DeliveredReplies(network.services.core.store, network.services.core.sending, TENANT)
     assert not await replies.send_result(followed, Reply("Result. first"))
     assert not await replies.send_result(followed, Reply("Result. second"))
     await network.answer("/help")
@@ -354,15 +354,15 @@ async def test_a_result_in_quiet_hours_waits_until_they_are_over(network: Networ
     night = (datetime.now(MOSCOW) + timedelta(days=1)).replace(hour=1)
     network.clock.now = night.astimezone(UTC)
     followed = Followed("history:{0}:1:1", network.courier.channel, network.teacher, "", "en")
-    replies = DeliveredReplies(network.services.store, network.services.sending, TENANT)
+    replies = DeliveredReplies(network.services.core.store, network.services.core.sending, TENANT)
     await replies.send_result(followed, Reply("Result. text"))
-    (sent,), _ = await network.services.deliveries.list(TENANT, sender="bot")
+    (sent,), _ = await network.services.core.deliveries.list(TENANT, sender="bot")
     morning = night.replace(hour=7, minute=0, second=0, microsecond=0)
     assert morning <= sent.deliver_at < morning + timedelta(minutes=6)
 
 
 async def test_results_count_within_the_daily_limit_of_answers(network: Network) -> None:
-    replies = DeliveredReplies(network.services.store, network.services.sending, TENANT)
+    replies = DeliveredReplies(network.services.core.store, network.services.core.sending, TENANT)
     for number in range(MOST_REPLIES + 3):
         followed = Followed(f"history:{{0}}:1:{number}", network.courier.channel, network.teacher, "", "en")
         await replies.send_result(followed, Reply("Result. text"))
@@ -382,7 +382,7 @@ async def test_of_many_groups_the_first_ten_are_named(network: Network) -> None:
 
 
 async def test_two_replies_to_one_update_are_both_sent_and_each_once(network: Network) -> None:
-    replies = DeliveredReplies(network.services.store, network.services.sending, TENANT)
+    replies = DeliveredReplies(network.services.core.store, network.services.core.sending, TENANT)
     update = Update("9", network.courier.channel, network.teacher)
     for reply in (Reply("one"), Reply("two"), Reply("one"), Reply("two")):
         await replies.send(update, reply)
@@ -392,7 +392,9 @@ async def test_two_replies_to_one_update_are_both_sent_and_each_once(network: Ne
 
 async def test_the_limit_of_answers_of_one_tenant_is_not_that_of_another(network: Network) -> None:
     services, channel = network.services, network.courier.channel
-    ours, theirs = (DeliveredReplies(services.store, services.sending, tenant) for tenant in (TENANT, "another"))
+    ours, theirs = (
+        DeliveredReplies(services.core.store, services.core.sending, tenant) for tenant in (TENANT, "another")
+    )
     for number in range(MOST_REPLIES):
         await theirs.send(Update(str(number), channel, network.address(STUDENT)), Reply(f"theirs {number}"))
     await ours.send(Update("9", channel, network.address(STUDENT)), Reply("ours"))

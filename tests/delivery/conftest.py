@@ -13,16 +13,10 @@ from aiohttp import ClientResponse, ClientSession
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
 from core.courier.runtime import Runtime
-from core.deliveries.channels import Channels
-from core.deliveries.deliveries import Deliveries
-from core.deliveries.tracker import Tracker
-from core.directory import Directory
 from core.directory.importing import Importing
 from core.directory.linking import Linking
-from core.jobs import Jobs
-from core.orders import Sending
-from core.queue import Queue, QueueClient
 from core.redis.store import Store
+from core.services import open_services
 from core.updates.channels import dialogs_ingress
 from core.updates.events import Events
 from core.webhooks.http_client import WebhookClient
@@ -30,7 +24,7 @@ from core.webhooks.registry import Webhooks
 from delivery.app import build
 from delivery.http.options import Options
 from delivery.http.server import listening
-from delivery.services import Services
+from delivery.services import ApiServices
 from providers.mail import LinkCodeMailer
 from tests.support.outbox import Outbox
 from tests.support.servers import Server
@@ -65,7 +59,7 @@ class Api:
     url: str
     session: ClientSession
     store: Store
-    services: Services
+    services: ApiServices
     close: Callable[[], Awaitable[None]]
     secret: str = ADMIN
 
@@ -125,30 +119,21 @@ def outbox() -> Outbox:
 
 
 @pytest.fixture
-async def services(store: Store, outbox: Outbox) -> AsyncIterator[Services]:
-    channels, tracker, api_keys = Channels(store), Tracker(store), ApiKeys(store)
+async def services(store: Store, outbox: Outbox) -> AsyncIterator[ApiServices]:
+    api_keys, client = ApiKeys(store), WebhookClient(allow_private=True)
     await api_keys.ensure(ADMIN)
-    deliveries, directory = Deliveries(store, channels), Directory(store)
-    queue, client = Queue(store), WebhookClient(allow_private=True)
-    yield Services(
-        deliveries=deliveries,
-        sending=Sending(store, deliveries, directory),
-        tracker=tracker,
-        api_keys=api_keys,
-        idempotency=Idempotency(store),
-        queue=queue,
-        channels=channels,
-        directory=directory,
-        importing=Importing(store, directory),
-        linking=Linking(store, directory, LinkCodeMailer(outbox)),
-        store=store,
-        webhooks=Webhooks(store, queue, client),
-        jobs=Jobs(store),
-        ingress=dialogs_ingress(QueueClient(store), "default"),
-        events={"default": Events(QueueClient(store), "default")},
-    )
+    async with open_services(store) as core:
+        yield ApiServices(
+            core=core,
+            api_keys=api_keys,
+            idempotency=Idempotency(store),
+            importing=Importing(store, core.directory),
+            linking=Linking(store, core.directory, LinkCodeMailer(outbox)),
+            webhooks=Webhooks(store, core.queue, client),
+            ingress=dialogs_ingress(core.client, "default"),
+            events={"default": Events(core.client, "default")},
+        )
     await client.close()
-    await tracker.close()
 
 
 @pytest.fixture
@@ -158,7 +143,7 @@ def options() -> Options:
 
 
 @pytest.fixture
-async def api(services: Services, store: Store, options: Options) -> AsyncIterator[Api]:
+async def api(services: ApiServices, store: Store, options: Options) -> AsyncIterator[Api]:
     async with ClientSession() as session, AsyncExitStack() as server:
         host, port = await server.enter_async_context(listening(build(services, options), "127.0.0.1", 0))
         yield Api(f"http://{host}:{port}", session, store, services, server.aclose)

@@ -14,7 +14,7 @@ from core.orders import Sending
 from delivery.endpoints.bulk import BATCH
 from delivery.http.ndjson import LineSplitter, ResponseBuffer, read_lines
 from delivery.http.options import Options
-from delivery.services import Services
+from delivery.services import ApiServices
 from tests.delivery.conftest import Api, BrokenService, Couriers, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import until
@@ -237,8 +237,8 @@ async def test_on_a_full_store_every_line_reports_that_nothing_was_written(api: 
 
 class TestFault:
     @pytest.fixture
-    def services(self, services: Services) -> Services:
-        return replace(services, sending=cast(Sending, BrokenService()))
+    def services(self, services: ApiServices) -> ApiServices:
+        return replace(services, core=replace(services.core, sending=cast(Sending, BrokenService())))
 
     async def test_an_internal_error_breaks_off_a_response_that_has_begun(self, api: Api) -> None:
         host, port = api.url.removeprefix("http://").split(":")

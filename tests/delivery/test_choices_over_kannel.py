@@ -17,7 +17,7 @@ from core.redis.store import Store
 from core.updates.channels import events_ingress
 from core.updates.events import TUBE
 from couriers import sms
-from delivery.services import Services
+from delivery.services import ApiServices
 from tests.delivery.conftest import Api
 from tests.delivery.test_inbound_kannel import gateway, options
 from tests.support.kannel import Kannel
@@ -31,7 +31,7 @@ DAYS = Content(inline=[[Button("Today", "today"), Button("Tomorrow", "tomorrow")
 
 
 @pytest.fixture
-async def services(services: Services, store: Store) -> Services:
+async def services(services: ApiServices, store: Store) -> ApiServices:
     """What is written goes to the scenarios of a bot."""
     ingress = events_ingress(store, QueueClient(store), "default")
     await ingress["sms"].open()
@@ -61,7 +61,7 @@ async def test_a_person_who_answers_an_sms_with_a_number_presses_a_button(
 ) -> None:
     recipient = Recipient(1, contacts={"sms": [PHONE]})
     question = NewDelivery("default", Sender(1), "When?", [recipient], ["sms"], content=DAYS)
-    await api.services.deliveries.enqueue(question)
+    await api.services.core.deliveries.enqueue(question)
     await until(lambda: len(gateway.delivered) == 3, within=30)
     first, *others = gateway.delivered  # the fake network writes a line for each line of the text
     assert [first.split(" ", 3)[3], *others] == ["When?", "1. Today", "2. Tomorrow"]

@@ -13,7 +13,7 @@ import pytest
 from delivery.app import build
 from delivery.http.connection import ConnectionLimits
 from delivery.http.server import listening
-from delivery.services import Services
+from delivery.services import ApiServices
 from tests.delivery.conftest import Api, delivery_body
 from tests.support.waiting import until
 
@@ -110,7 +110,7 @@ async def test_a_client_that_does_not_read_gets_no_more_responses(api: Api) -> N
         await until(lambda: _all_are_answered(api, asked))
 
 
-async def test_a_connection_whose_client_reads_nothing_is_closed_after_a_time(services: Services) -> None:
+async def test_a_connection_whose_client_reads_nothing_is_closed_after_a_time(services: ApiServices) -> None:
     """Otherwise its responses would wait for ever, and the file stays open."""
     asked = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n"
     async with listening(build(services), "127.0.0.1", 0, limits=ConnectionLimits(unread=0.3)) as (host, port):

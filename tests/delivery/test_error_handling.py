@@ -14,7 +14,7 @@ from core.directory import Directory
 from core.orders import Sending
 from core.redis.store import Store
 from delivery.http.options import Options
-from delivery.services import Services
+from delivery.services import ApiServices
 from tests.delivery.conftest import Api, BrokenService, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import until
@@ -164,8 +164,8 @@ class TestFault:
     """The client learns that there was an internal error, and nothing else."""
 
     @pytest.fixture
-    def services(self, services: Services) -> Services:
-        return replace(services, deliveries=cast(Deliveries, BrokenService()))
+    def services(self, services: ApiServices) -> ApiServices:
+        return replace(services, core=replace(services.core, deliveries=cast(Deliveries, BrokenService())))
 
     async def test_an_internal_error_is_logged_and_its_cause_stays_hidden(
         self, api: Api, caplog: pytest.LogCaptureFixture
@@ -250,9 +250,10 @@ async def test_on_a_full_store_a_write_reports_that_nothing_was_written(api: Api
 
 class TestLimits:
     @pytest.fixture
-    def services(self, services: Services) -> Services:
-        store, deliveries = services.store, services.deliveries
-        return replace(services, sending=Sending(store, deliveries, Directory(store), max_recipients=2))
+    def services(self, services: ApiServices) -> ApiServices:
+        store, deliveries = services.core.store, services.core.deliveries
+        sending = Sending(store, deliveries, Directory(store), max_recipients=2)
+        return replace(services, core=replace(services.core, sending=sending))
 
     @pytest.mark.row("D-27")
     async def test_the_number_of_recipients_can_be_limited(self, api: Api) -> None:

@@ -27,7 +27,7 @@ GROUPS = [Group("ИВТ-21", "Первая", True), Group("a;b", "-1+1"), Group(
 @pytest.fixture
 async def school(api: Api) -> None:
     """People and groups whose texts a spreadsheet would take for formulas, and CSV for separators."""
-    directory = api.services.directory
+    directory = api.services.core.directory
     for user in PEOPLE:
         await directory.create_user(TENANT, user)
     for group in GROUPS:
@@ -61,14 +61,14 @@ async def test_an_exported_file_imports_again_without_a_change(api: Api, school:
 async def test_an_exported_directory_is_the_same_in_another_tenant(api: Api, school: None, form: str) -> None:
     _, secret = await api.services.api_keys.create("other", ["manage"], OTHER)
     other = api.as_key(secret)
-    await api.services.channels.register("email", ChannelFacts(1))
-    await api.services.channels.read()
+    await api.services.core.channels.register("email", ChannelFacts(1))
+    await api.services.core.channels.read()
     for kind in EXPORTED:
         exported = await api.call("GET", f"/v1/export/{kind}{form}")
         made = await other.call("POST", f"/v1/import?kind={kind}", exported.body, headers={"Content-Type": "text/csv"})
         assert made.status == 200, made.json
         assert (await other.call("GET", f"/v1/export/{kind}{form}")).body == exported.body
-    directory = api.services.directory
+    directory = api.services.core.directory
     assert (await directory.users(OTHER)).items == (await directory.users(TENANT)).items
     assert (await directory.groups(OTHER)).items == (await directory.groups(TENANT)).items
 

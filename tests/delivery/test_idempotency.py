@@ -13,7 +13,7 @@ from core.deliveries.deliveries import Deliveries
 from core.model.history_key import HistoryKey, Id
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
-from delivery.services import Services
+from delivery.services import ApiServices
 from tests.delivery.conftest import Api, ApiResponse, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import stays, until
@@ -130,18 +130,19 @@ class SlowDeliveries(Deliveries):
 
 class TestInProgress:
     @pytest.fixture
-    def services(self, services: Services) -> Services:
-        idempotency = Idempotency(services.store, in_progress=timedelta(seconds=1.5))
-        return replace(services, deliveries=SlowDeliveries(services.store), idempotency=idempotency)
+    def services(self, services: ApiServices) -> ApiServices:
+        idempotency = Idempotency(services.core.store, in_progress=timedelta(seconds=1.5))
+        core = replace(services.core, deliveries=SlowDeliveries(services.core.store))
+        return replace(services, core=core, idempotency=idempotency)
 
     @pytest.fixture
-    def slow(self, services: Services) -> SlowDeliveries:
-        assert isinstance(services.deliveries, SlowDeliveries)
-        return services.deliveries
+    def slow(self, services: ApiServices) -> SlowDeliveries:
+        assert isinstance(services.core.deliveries, SlowDeliveries)
+        return services.core.deliveries
 
     @pytest.mark.row("D-39")
     async def test_a_repeat_while_the_first_request_is_in_progress_is_refused(self, api: Api) -> None:
-        slow = api.services.deliveries
+        slow = api.services.core.deliveries
         assert isinstance(slow, SlowDeliveries)
         body = {"sender": {"id": 1}}
         first = asyncio.create_task(api.call("POST", "/v1/history-keys", body, headers=KEY))
@@ -179,7 +180,7 @@ class TestInProgress:
         assert slow.calls == 1
 
     async def test_a_write_succeeds_although_a_full_store_cannot_keep_its_response(self, api: Api) -> None:
-        slow = api.services.deliveries
+        slow = api.services.core.deliveries
         assert isinstance(slow, SlowDeliveries)
         first = asyncio.create_task(api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}, headers=KEY))
         await slow.reserved.wait()

@@ -14,7 +14,7 @@ from core.redis.store import Store
 from core.updates.channels import events_ingress
 from core.updates.events import TUBE, decode
 from core.updates.telegram_updates import CHANNEL
-from delivery.services import Services
+from delivery.services import ApiServices
 from tests.delivery.conftest import Api
 from tests.delivery.test_inbound import EVENT, SMS, WITHOUT_KEY, options
 
@@ -37,7 +37,7 @@ PRESS = {
 
 
 @pytest.fixture
-async def services(services: Services, store: Store) -> Services:
+async def services(services: ApiServices, store: Store) -> ApiServices:
     return replace(services, ingress=events_ingress(store, QueueClient(store), "default"))
 
 

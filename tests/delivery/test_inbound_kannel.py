@@ -10,11 +10,10 @@ from urllib.parse import unquote_plus
 import msgspec
 import pytest
 
-from bots.services import Services
+from bots.services import BotServices
 from bots.text_bot import TextBot
 from core.courier.runtime import Runtime
 from core.model.people import Group, User
-from core.queue import QueueClient
 from core.updates import Update, tube_of
 from couriers import sms
 from delivery.http.options import Inbound, Options
@@ -83,7 +82,7 @@ async def test_an_sms_in_ucs_2_arrives_letter_for_letter(api: Api, gateway: Kann
 async def test_a_teacher_with_a_telephone_writes_to_a_group_and_gets_the_result_over_a_real_kannel(
     api: Api, gateway: Kannel, tmp_path: Path
 ) -> None:
-    directory = api.services.directory
+    directory = api.services.core.directory
     await directory.create_user("default", User(1, "Анна", None, "trainer", "en", {"sms": ["+79990000001"]}))
     await directory.create_user("default", User(2, contacts={"sms": ["+79990000002"]}))
     await directory.create_group("default", Group("g1", "IVT-101"), [2])
@@ -106,13 +105,9 @@ async def test_a_teacher_with_a_telephone_writes_to_a_group_and_gets_the_result_
     ]
 
 
-def bot_services(api: Api) -> Services:
+def bot_services(api: Api) -> BotServices:
     """What the bot's process would have."""
-    ours = api.services
-    client = QueueClient(api.store)
-    return Services(
-        api.store, client, ours.directory, ours.linking, ours.sending, ours.deliveries, ours.channels, ours.tracker
-    )
+    return BotServices(api.services.core, api.services.linking)
 
 
 async def _has(api: Api, count: int) -> bool:

@@ -16,7 +16,7 @@ ANNA = {"kind": "hunt", "user": 42, "parameters": {"query": "teacher"}, "timezon
 @pytest.fixture
 async def hunting(api: Api) -> Api:
     """An installation in which a process runs jobs of the kind `hunt`."""
-    await api.services.jobs.kinds.publish({"hunt": HOURLY})
+    await api.services.core.jobs.kinds.publish({"hunt": HOURLY})
     return api
 
 
@@ -86,7 +86,7 @@ async def test_jobs_are_listed_with_their_numbers_by_state(hunting: Api) -> None
 
 
 async def test_a_job_of_another_tenant_does_not_exist(hunting: Api) -> None:
-    await hunting.services.jobs.start(JobId("another", "hunt", "42"))
+    await hunting.services.core.jobs.start(JobId("another", "hunt", "42"))
     for call in (("GET", "/v1/jobs/hunt.42"), ("POST", "/v1/jobs/hunt.42:stop"), ("GET", "/v1/jobs/hunt.42/log")):
         assert (await hunting.call(*call)).code == "JOB_NOT_FOUND"
     assert (await hunting.call("GET", "/v1/jobs")).json["jobs"] == []
@@ -109,8 +109,8 @@ async def test_a_job_that_cannot_be_started_is_refused(hunting: Api, body: dict[
 
 async def test_what_is_not_known_is_listed_resolved_and_reset(hunting: Api) -> None:
     where = (await hunting.call("POST", "/v1/jobs", ANNA)).headers["Location"]
-    storage, job_id = hunting.services.jobs.storage, JobId("default", "hunt", "42")
-    job = await hunting.services.jobs.find(job_id)
+    storage, job_id = hunting.services.core.jobs.storage, JobId("default", "hunt", "42")
+    job = await hunting.services.core.jobs.find(job_id)
     assert await storage.save(job, holder="1 attempt")
     for name in ("effect:apply 7", "effect:apply 8"):
         await storage.write(job_id, "1 attempt", "unit", name, '{"status":"unknown","iteration":3}')
@@ -145,7 +145,7 @@ async def test_a_job_that_is_started_again_keeps_what_is_not_given(hunting: Api)
 async def test_an_iteration_waits_for_the_window_of_the_user(hunting: Api) -> None:
     hour = datetime.now(UTC).hour
     window = DailyWindow(time((hour + 2) % 24), time((hour + 3) % 24))
-    await hunting.services.jobs.kinds.publish({"night": Schedule(timedelta(hours=1), window)})
+    await hunting.services.core.jobs.kinds.publish({"night": Schedule(timedelta(hours=1), window)})
     job = (await hunting.call("POST", "/v1/jobs", {"kind": "night", "user": 1})).json
     due = datetime.fromisoformat(job["next_run"])
     assert due.time() == window.begin

@@ -15,7 +15,7 @@ from delivery.app import build
 from delivery.endpoints.pages import content_security_policy
 from delivery.http.options import Options
 from delivery.http.server import listening
-from delivery.services import Services
+from delivery.services import ApiServices
 from tests.delivery.conftest import ADMIN, Api, ApiResponse, Couriers, delivery_body
 from tests.support.servers import Server
 from tests.support.waiting import until
@@ -141,7 +141,9 @@ async def test_unusual_methods_share_one_series(api: Api) -> None:
 
 
 @pytest.mark.parametrize("metrics_key", ["", "of-prometheus"])
-async def test_metrics_need_the_key_of_prometheus_or_that_of_an_operator(services: Services, metrics_key: str) -> None:
+async def test_metrics_need_the_key_of_prometheus_or_that_of_an_operator(
+    services: ApiServices, metrics_key: str
+) -> None:
     _, of_tenant = await services.api_keys.create("test", ["admin"])
     wanted = {ADMIN: 200, "of-prometheus": 200 if metrics_key else 401, "wrong": 401, of_tenant: 403}
     async with AsyncExitStack() as stack:

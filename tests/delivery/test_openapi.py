@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from delivery.app import build
 from delivery.http import problems
 from delivery.routes import OPEN_ROUTES, ROUTES
-from delivery.services import Services
+from delivery.services import ApiServices
 from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body
 from tests.support.waiting import until
 
@@ -23,7 +23,7 @@ async def document(api: Api) -> dict[str, Any]:
     return result
 
 
-async def test_exactly_the_registered_operations_are_described(services: Services, document: dict[str, Any]) -> None:
+async def test_exactly_the_registered_operations_are_described(services: ApiServices, document: dict[str, Any]) -> None:
     registered = {
         (route.method.lower(), route.resource.canonical)
         for route in build(services).router.routes()

@@ -75,7 +75,7 @@ async def test_a_message_to_a_group_shows_each_member_and_the_requested_time(
     api: Api, courier: Couriers, browser: Browser
 ) -> None:
     await courier("sms")
-    directory = api.services.directory
+    directory = api.services.core.directory
     for number in (1, 2):
         await directory.create_user("default", User(number, contacts={"sms": [f"+7999000000{number}"]}))
     await directory.create_group("default", Group("ИВТ-21"), [1, 2])

@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import NotFound
 from core.model.clock import from_ms
-from delivery.services import Services
+from delivery.services import ApiServices
 from scenarios.execution.reading import ActionView, RunView
 from tests.delivery.conftest import Api
 
@@ -29,7 +29,7 @@ class Runs:
 
 
 @pytest.fixture
-async def services(services: Services) -> Services:
+async def services(services: ApiServices) -> ApiServices:
     return replace(services, runs=Runs())
 
 

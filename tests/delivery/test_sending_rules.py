@@ -10,7 +10,7 @@ from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.model.people import Group, Supergroup, User, UserChange
 from core.model.quota import Quota
 from core.orders import Rules, Sending
-from delivery.services import Services
+from delivery.services import ApiServices
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.delivery.test_bulk import BULK, LINES, ndjson
 from tests.support.waiting import until
@@ -28,9 +28,11 @@ async def limited(api: Api) -> Api:
 
 class TestQuota:
     @pytest.fixture
-    def services(self, services: Services) -> Services:
+    def services(self, services: ApiServices) -> ApiServices:
         rules = Rules({"trainer": Quota(4, DAY)})
-        return replace(services, sending=Sending(services.store, services.deliveries, services.directory, rules))
+        core = services.core
+        sending = Sending(core.store, core.deliveries, core.directory, rules)
+        return replace(services, core=replace(core, sending=sending))
 
     @pytest.mark.row("D-09", "D-10", "D-27")
     async def test_the_fifth_delivery_is_refused_with_the_time_to_wait(self, api: Api) -> None:
@@ -63,7 +65,7 @@ class TestQuota:
 
     @pytest.mark.row("D-10", "D-27")
     async def test_the_quota_of_a_role_is_known_before_the_first_delivery(self, api: Api) -> None:
-        await api.services.directory.create_user("default", User(42, role="trainer"))
+        await api.services.core.directory.create_user("default", User(42, role="trainer"))
         expected = {"used": 0, "limit": 4, "resets_in": 0}
         assert (await api.call("GET", "/v1/quota?sender=42")).json == expected
         assert (await api.call("GET", "/v1/quota?sender=7&role=trainer")).json == expected
@@ -72,12 +74,14 @@ class TestQuota:
 
 class TestQuietHours:
     @pytest.fixture
-    def services(self, services: Services) -> Services:
+    def services(self, services: ApiServices) -> ApiServices:
         """It is always within quiet hours: they begin an hour ago and end in an hour."""
         now = datetime.now(UTC)
         begin, end = ((now + timedelta(hours=hours)).time().replace(microsecond=0) for hours in (-1, 1))
         rules = Rules(quiet_hours=TenantQuietHours(QuietHours(begin, end)))
-        return replace(services, sending=Sending(services.store, services.deliveries, services.directory, rules))
+        core = services.core
+        sending = Sending(core.store, core.deliveries, core.directory, rules)
+        return replace(services, core=replace(core, sending=sending))
 
     @pytest.mark.row("D-08")
     async def test_the_answer_has_the_new_and_the_requested_time(self, api: Api) -> None:
@@ -123,8 +127,8 @@ class TestQuietHours:
 
 class TestGroups:
     @pytest.fixture(autouse=True)
-    async def groups(self, services: Services) -> None:
-        directory = services.directory
+    async def groups(self, services: ApiServices) -> None:
+        directory = services.core.directory
         for number in (1, 2):
             contacts = {"telegram": [f"10000{number}"], "sms": [f"+7999000000{number}"]}
             await directory.create_user("default", User(number, contacts=contacts))

@@ -11,7 +11,7 @@ from aiohttp import ClientSession, CookieJar, web
 from core.jobs import Actor, JobId, JobState, Schedule
 from core.model.people import User
 from core.redis.store import Store
-from delivery.services import Services
+from delivery.services import ApiServices
 from providers.sign_in import Service, SignIn, Tokens, Vault
 from providers.sign_in.services import checked
 from providers.sign_in.vault import new_key
@@ -33,7 +33,7 @@ async def oauth() -> AsyncIterator[OAuthServer]:
 
 
 @pytest.fixture
-def services(services: Services, store: Store, oauth: OAuthServer) -> Services:
+def services(services: ApiServices, store: Store, oauth: OAuthServer) -> ApiServices:
     known = checked({"vacancies": Service(f"{oauth.url}/authorize", f"{oauth.url}/token", "ada", SECRET)})
     vault = Vault([new_key()])
     sign_in = SignIn(store, vault, Tokens(store, vault, known), known, "http://ada.example")
@@ -79,7 +79,7 @@ async def is_signed_in(api: Api, user: int = 42) -> bool:
 
 @pytest.mark.row("U-21")
 async def test_after_a_sign_in_the_jobs_that_waited_for_it_go_on(api: Api, browser: ClientSession) -> None:
-    jobs = api.services.jobs
+    jobs = api.services.core.jobs
     await jobs.kinds.publish({"hunt": Schedule(timedelta(hours=1)), "other": Schedule(timedelta(hours=1))})
     for kind, by in (("hunt", Actor.SIGN_IN), ("other", Actor.USER)):
         await jobs.start(JobId("default", kind, "42"))
@@ -92,9 +92,9 @@ async def test_after_a_sign_in_the_jobs_that_waited_for_it_go_on(api: Api, brows
 
 
 async def test_the_page_names_the_person_and_its_jobs_before_it_connects(api: Api, browser: ClientSession) -> None:
-    await api.services.directory.create_user("default", User(42, "Anna <Petrova>"))
-    await api.services.jobs.kinds.publish({"hunt": Schedule(timedelta(hours=1))})
-    await api.services.jobs.start(JOB)
+    await api.services.core.directory.create_user("default", User(42, "Anna <Petrova>"))
+    await api.services.core.jobs.kinds.publish({"hunt": Schedule(timedelta(hours=1))})
+    await api.services.core.jobs.start(JOB)
     status, text = await opened(browser, await begun(api))
     assert status == 200
     for wanted in ("Anna &lt;Petrova&gt; (42)", "vacancies", "hunt.42", '<form method="post">'):
@@ -175,7 +175,7 @@ async def test_an_odd_answer_of_the_service_is_a_page_and_no_fault_of_the_api(
 
 
 async def test_a_sign_in_is_complete_also_if_a_job_cannot_go_on(api: Api, browser: ClientSession) -> None:
-    jobs = api.services.jobs
+    jobs = api.services.core.jobs
     await jobs.kinds.publish({"hunt": Schedule(timedelta(hours=1))})
     await jobs.start(JOB)
     await jobs.pause(JOB, Actor.SIGN_IN)
@@ -200,7 +200,7 @@ async def test_an_unknown_service_is_refused(api: Api) -> None:
 
 class TestWithoutServices:
     @pytest.fixture
-    def services(self, services: Services) -> Services:
+    def services(self, services: ApiServices) -> ApiServices:
         return replace(services, sign_in=None)
 
     async def test_a_sign_in_is_refused(self, api: Api) -> None:

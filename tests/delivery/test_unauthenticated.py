@@ -21,7 +21,7 @@ from delivery.http.connection import ConnectionLimits
 from delivery.http.log_limit import LogLimit
 from delivery.http.options import Options
 from delivery.http.server import listening
-from delivery.services import Services
+from delivery.services import ApiServices
 from tests.delivery.conftest import Api, delivery_body
 from tests.support.waiting import until
 
@@ -35,7 +35,7 @@ def options() -> Options:
 
 
 @pytest.fixture
-async def api(services: Services, store: Store, options: Options) -> AsyncIterator[Api]:
+async def api(services: ApiServices, store: Store, options: Options) -> AsyncIterator[Api]:
     """The API with short times and few connections."""
     async with ClientSession() as session, AsyncExitStack() as server:
         listener = listening(build(services, options), "127.0.0.1", 0, limits=LIMITS)
@@ -121,7 +121,7 @@ async def test_a_head_that_arrives_byte_by_byte_does_not_extend_its_time(api: Ap
 
 
 @pytest.mark.row("D-27")
-async def test_a_slow_head_is_cut_although_connections_may_be_idle_for_longer(services: Services) -> None:
+async def test_a_slow_head_is_cut_although_connections_may_be_idle_for_longer(services: ApiServices) -> None:
     limits = ConnectionLimits(head=0.3, idle=60)
     async with listening(build(services), "127.0.0.1", 0, limits=limits) as (host, port):
         reader, writer = await asyncio.open_connection(host, port)
@@ -132,7 +132,7 @@ async def test_a_slow_head_is_cut_although_connections_may_be_idle_for_longer(se
 
 
 @pytest.mark.row("D-27")
-async def test_a_slow_head_is_cut_also_after_another_request(services: Services) -> None:
+async def test_a_slow_head_is_cut_also_after_another_request(services: ApiServices) -> None:
     limits = ConnectionLimits(head=0.3, idle=60)
     async with listening(build(services), "127.0.0.1", 0, limits=limits) as (host, port):
         reader, writer = await asyncio.open_connection(host, port)
@@ -145,7 +145,7 @@ async def test_a_slow_head_is_cut_also_after_another_request(services: Services)
 
 
 @pytest.mark.row("D-27")
-async def test_of_the_connections_that_wait_the_one_that_has_waited_longest_is_closed(services: Services) -> None:
+async def test_of_the_connections_that_wait_the_one_that_has_waited_longest_is_closed(services: ApiServices) -> None:
     """A connection that was used meanwhile waits from then on."""
     limits = ConnectionLimits(idle=60, connections=2)
     async with listening(build(services), "127.0.0.1", 0, limits=limits) as (host, port):

@@ -11,6 +11,7 @@ from core.jobs import Actor, JobId, JobState
 from core.jobs.notices import Notice, NoticeEvent
 from core.model.people import User
 from core.queue import QueueClient
+from core.services import Services
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import EventType
@@ -47,7 +48,7 @@ class Scene:
 
     def start_worker(self) -> None:
         store = self.playground.stack.store
-        outside, notifier = Outside(store, self.sign_in.tokens), Notifier(store, sign_in=self.sign_in)
+        outside, notifier = Outside(store, self.sign_in.tokens), Notifier(Services.on(store), sign_in=self.sign_in)
         client, registry = QueueClient(store), self.playground.registry
         self.playground.run_worker(JobWorker(store, client, registry, outside=outside, notifier=notifier))
 

@@ -6,23 +6,23 @@ after it: what was begun in between ends, too. A repeat after a crash does the r
 
 from core.jobs import Actor
 from core.model.people import User, id_text
-from delivery.services import Services
+from delivery.services import ApiServices
 from providers.sign_in.stored import forget_all
 
 _REASON = "the person was deleted"
 
 
-async def delete_person(services: Services, tenant: str, user: User) -> None:
+async def delete_person(services: ApiServices, tenant: str, user: User) -> None:
     """Raises NotFound USER_NOT_FOUND if another was faster."""
     await _end_all(services, tenant, user)
-    await services.directory.delete_user(tenant, user.id)
+    await services.core.directory.delete_user(tenant, user.id)
     await _end_all(services, tenant, user)
 
 
-async def _end_all(services: Services, tenant: str, user: User) -> None:
+async def _end_all(services: ApiServices, tenant: str, user: User) -> None:
     for name in _names(user):
-        await services.jobs.stop_all(tenant, name, Actor.ADMIN, _REASON)
-        await forget_all(services.store, tenant, name)
+        await services.core.jobs.stop_all(tenant, name, Actor.ADMIN, _REASON)
+        await forget_all(services.core.store, tenant, name)
 
 
 def _names(user: User) -> list[str]:

@@ -14,19 +14,23 @@ PlainRequest = Request[None, NoParameters]
 
 async def add(request: PlainRequest) -> Response:
     """Make a person an owner of a group or supergroup."""
-    await request.services.directory.own(request.tenant, part(request, "user"), _kind(request), part(request, "id"))
+    await request.services.core.directory.own(
+        request.tenant, part(request, "user"), _kind(request), part(request, "id")
+    )
     return no_content()
 
 
 async def remove(request: PlainRequest) -> Response:
     """Withdraw an ownership; for a group also the person's supergroups that contain it."""
-    await request.services.directory.disown(request.tenant, part(request, "user"), _kind(request), part(request, "id"))
+    await request.services.core.directory.disown(
+        request.tenant, part(request, "user"), _kind(request), part(request, "id")
+    )
     return no_content()
 
 
 async def list_all(request: Request[None, schemas.OfUserQuery]) -> Response:
     """What a person owns."""
-    found = await request.services.directory.ownerships(request.tenant, request.query.user)
+    found = await request.services.core.directory.ownerships(request.tenant, request.query.user)
     return Response(schemas.OwnershipList([schemas.OwnershipResponse(one.user, one.kind, one.id) for one in found]))
 
 

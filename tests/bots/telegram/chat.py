@@ -6,12 +6,12 @@ The group "ИВТ-101" has three students: Боря and Вера can be reached 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bots.catalogue import text
-from bots.services import Services
+from bots.services import BotServices
 from bots.telegram import TelegramBot, open_bot
 from core.admission.quiet_hours import TenantQuietHours
 from core.deliveries.channels import Channels
@@ -20,7 +20,7 @@ from core.directory.linking import Linking
 from core.model.people import Group, Supergroup, User
 from core.model.quota import Quota
 from core.orders import Rules, Sending
-from core.queue import QueueClient
+from core.services import Services
 from providers.mail import LinkCodeMailer
 from tests.sandbox.bot_api_clients import BotApi
 from tests.support.outbox import Outbox
@@ -43,11 +43,11 @@ class School:
     bot_api: BotApi
     outbox: Outbox
     sms: FakeCourier
-    services: Services
+    services: BotServices
 
     @property
     def directory(self) -> Directory:
-        return self.services.directory
+        return self.services.core.directory
 
     # what a person does
 
@@ -155,17 +155,15 @@ async def open_school(
     store, directory, outbox = stack.store, Directory(stack.store), Outbox()
     rules = Rules(quotas or {"trainer": Quota(4, timedelta(days=1))}, quiet_hours or TenantQuietHours())
     sending = Sending(store, stack.deliveries, directory, rules, clock=clock or (lambda: datetime.now(UTC)))
-    services = Services(
-        store,
-        QueueClient(store),
-        directory,
-        Linking(store, directory, LinkCodeMailer(outbox)),
-        sending,
-        stack.deliveries,
-        Channels(store, ("sms",)),
-        stack.tracker,
-        TENANT,
+    core = replace(
+        Services.on(store),
+        directory=directory,
+        sending=sending,
+        deliveries=stack.deliveries,
+        channels=Channels(store, ("sms",)),
+        tracker=stack.tracker,
     )
+    services = BotServices(core, Linking(store, directory, LinkCodeMailer(outbox)), TENANT)
     for user in (ANNA, BORIS, VERA, GLEB):
         await directory.create_user(TENANT, user)
     for group, members in ((Group(101, "ИВТ-101"), [2, 3, 4]), (Group(102, "ИВТ-102"), [2]), (Group(103, "Пусто"), [])):

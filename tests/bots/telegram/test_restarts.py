@@ -82,7 +82,8 @@ class SlowReads(Deliveries):
 async def test_a_status_that_has_ended_is_not_replaced_by_an_earlier_one(idle_school: School) -> None:
     store, may_send = idle_school.stack.store, asyncio.Event()
     reads = SlowReads(store, Channels(store, ("sms",)))
-    school = replace(idle_school, services=replace(idle_school.services, deliveries=reads))
+    core = replace(idle_school.services.core, deliveries=reads)
+    school = replace(idle_school, services=replace(idle_school.services, core=core))
     ended = english("status_all_reached")
 
     async def respond(message: Message) -> Outcome:
@@ -104,8 +105,8 @@ async def test_a_status_that_has_ended_is_not_replaced_by_an_earlier_one(idle_sc
 
 async def conversation_of(school: School) -> tuple[Conversation, ButtonData]:
     services = school.services
-    button_data = await ButtonData.open(services.store, TENANT)
-    following = Following(services.queue, TENANT, CHANNEL)
+    button_data = await ButtonData.open(services.core.store, TENANT)
+    following = Following(services.core.client, TENANT, CHANNEL)
     await following.open()
     view = StatusView(button_data, services.timezone)
     return Conversation(services, button_data, view, following), button_data
@@ -127,8 +128,8 @@ async def test_a_press_that_is_processed_again_sends_once(idle_school: School) -
     first, again = [await conversation.converse(press, CONFIRMED) for _ in range(2)]
     assert again.state == first.state == State(SENT, "d1")
     await until(lambda: len(idle_school.sms.attempted) == 2)
-    await idle_school.stack.finished((await services.deliveries.list(TENANT))[0][0].key)
-    assert len((await services.deliveries.list(TENANT))[0]) == 1
+    await idle_school.stack.finished((await services.core.deliveries.list(TENANT))[0][0].key)
+    assert len((await services.core.deliveries.list(TENANT))[0]) == 1
     assert len(idle_school.sms.attempted) == 2
 
 
@@ -137,7 +138,7 @@ async def test_dialogs_of_two_people_with_equal_ids_are_two_deliveries(idle_scho
     await idle_school.directory.update_user(TENANT, 2, UserChange(role="admin"))
     for person in (TEACHER, STUDENT):
         await conversation.converse(press_of(person, button_data), CONFIRMED)
-    assert len((await idle_school.services.deliveries.list(TENANT))[0]) == 2
+    assert len((await idle_school.services.core.deliveries.list(TENANT))[0]) == 2
 
 
 # processes

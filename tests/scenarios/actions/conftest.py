@@ -13,7 +13,7 @@ from core.redis.store import Store
 from scenarios.actions import own_actions
 from scenarios.attributes import prepare
 from scenarios.bot import Action, Bot, Place
-from scenarios.context import Context, Services
+from scenarios.context import Context, ScenarioServices
 from scenarios.endings import failed
 from scenarios.engine import Ending, State, Step, Values
 from scenarios.execution.opening import Options, open_services
@@ -34,13 +34,13 @@ IN_GROUP = {"channel": "telegram-bot", "user_id": BORIS, "chat_id": GROUP, "chat
 class Bench:
     """Executes single actions. `bot`: has the roles."""
 
-    services: Services
+    services: ScenarioServices
     bot_api: BotApi
     bot: Bot = field(default_factory=Bot)
 
     @property
     def people(self) -> People:
-        return People(self.services.store, TENANT)
+        return People(self.services.core.store, TENANT)
 
     def context(
         self, fields: Mapping[str, Any], event: Mapping[str, Any], results: Mapping[str, Any], run: str

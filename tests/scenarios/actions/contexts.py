@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from providers.models import Models
 from scenarios.attributes import prepare
 from scenarios.bot import Action, Bot, Place
-from scenarios.context import Context, Services
+from scenarios.context import Context, ScenarioServices
 from scenarios.engine import State, Step, Values
 
 if TYPE_CHECKING:
@@ -31,5 +31,5 @@ def context_of(
     action = Action("x", fields, Place("x.yaml"), placeholder=fields.get("placeholder"))
     values = Values(results or {})
     step = Step((0, 0), "x.start", action, State.PENDING, values=values)
-    services = cast(Services, SimpleNamespace(models=models, telegram=telegram))
+    services = cast(ScenarioServices, SimpleNamespace(models=models, telegram=telegram))
     return Context(services, Bot(), folder, "run", step, event, prepare(action, {}, values, event))

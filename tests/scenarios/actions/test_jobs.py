@@ -37,7 +37,7 @@ def job(operation: str, **fields: Any) -> dict[str, Any]:
 
 @pytest.fixture
 async def hunting(bench: Bench) -> AsyncIterator[Bench]:
-    jobs = bench.services.jobs
+    jobs = bench.services.core.jobs
     await jobs.kinds.publish({"hunt": Hunt.schedule})
     yield bench
     for one in (await jobs.list(TENANT))[0]:
@@ -48,8 +48,8 @@ async def hunting(bench: Bench) -> AsyncIterator[Bench]:
 
 async def carry_out_tasks(bench: Bench) -> None:
     """The tasks of jobs that were stopped do nothing."""
-    store = bench.services.store
-    worker = JobWorker(store, bench.services.queue, Registry([Hunt]))
+    store = bench.services.core.store
+    worker = JobWorker(store, bench.services.core.client, Registry([Hunt]))
     working = asyncio.create_task(worker.run())
     await until(lambda: has_no_tasks(store))
     worker.stop(timedelta(seconds=20))
@@ -67,27 +67,27 @@ async def test_a_repeat_of_a_step_whose_effect_is_there_completes(hunting: Bench
         for _ in range(2):
             results = await hunting.results(fields, PRIVATE)
             assert (results["job_state"], results["job_user"]) == (state, OWN.user)
-    assert (await hunting.services.jobs.find(OWN)).record.timezone == "Europe/Moscow"
+    assert (await hunting.services.core.jobs.find(OWN)).record.timezone == "Europe/Moscow"
 
 
 async def test_a_start_with_other_parameters_does_not_change_a_job_that_runs(hunting: Bench) -> None:
     await hunting.results(job("start", parameters={"query": "teacher"}), PRIVATE)
     assert "was started before" in await hunting.error(job("start", parameters={"query": "cook"}), PRIVATE)
-    assert (await hunting.services.jobs.find(OWN)).record.parameters == {"query": "teacher"}
+    assert (await hunting.services.core.jobs.find(OWN)).record.parameters == {"query": "teacher"}
 
 
 @pytest.mark.row("U-19")
 async def test_an_address_that_looks_like_an_id_of_the_directory_is_not_that_user(hunting: Bench) -> None:
     """The Telegram id of Anna is the id of somebody else in the directory."""
     other = JobId(TENANT, "hunt", str(ANNA))
-    await hunting.services.jobs.start(other)
+    await hunting.services.core.jobs.start(other)
     assert await hunting.error(job("stop"), PRIVATE) == "This job was not started yet."
     assert await hunting.error(job("stop", user=ANNA), PRIVATE) == "Only administrators do this."
-    assert (await hunting.services.jobs.find(other)).record.state is JobState.RUNNING
+    assert (await hunting.services.core.jobs.find(other)).record.state is JobState.RUNNING
 
 
 async def test_a_person_signs_out_itself_and_nobody_else(hunting: Bench) -> None:
-    store = hunting.services.store
+    store = hunting.services.core.store
     tokens = Tokens(store, Vault([new_key()]), {})
     for user in (OWN.user, "42"):
         await tokens.write(TENANT, "vacancies", user, {"access_token": "x"})

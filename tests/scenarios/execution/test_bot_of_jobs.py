@@ -16,6 +16,7 @@ from aiogram.types import ReplyKeyboardRemove
 from core.jobs import Actor, JobId, Jobs, JobState
 from core.model.people import User, UserChange
 from core.queue import QueueClient
+from core.services import Services
 from couriers import telegram_bot
 from examples import JOB_HUNTER, JOB_HUNTER_BOT
 from jobs.notifier import Notifier
@@ -245,7 +246,7 @@ async def test_a_user_whose_tokens_the_store_has_forgotten_is_told_signs_in_agai
     await redis.delete(*[key async for key in redis.scan_iter("sign-in:*")])
     cache = FileCache(tmp_path / "texts", 10_000_000, timedelta(0))
     outside = Outside(store, hunters.tokens, Models(Writer(), NONE, NONE, cache, cache, timedelta(0)))
-    notifier, registry = Notifier(store, sign_in=hunters.sign_in), installed([str(JOB_HUNTER)])
+    notifier, registry = Notifier(Services.on(store), sign_in=hunters.sign_in), installed([str(JOB_HUNTER)])
     worker = JobWorker(store, QueueClient(store), registry, outside=outside, notifier=notifier)
     working = asyncio.create_task(worker.run())
     await until(lambda: "ждёт вас: sign in to vacancies again" in hunters.last(ANNA).get("text", ""), within=WITHIN)

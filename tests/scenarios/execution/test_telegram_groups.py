@@ -4,21 +4,18 @@ real ones, each talks to the sandbox's Bot API.
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bots import services as of_bots
+from bots.services import BotServices
 from bots.telegram import TelegramBot, open_bot
 from bots.telegram.events import events_mode
-from core.deliveries.channels import Channels
-from core.directory import Directory
 from core.directory.linking import Linking
-from core.orders import Sending
-from core.queue import QueueClient
+from core.services import Services
 from couriers import telegram_bot
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
 from tests.scenarios.execution.conftest import WITHIN, Installation
@@ -80,18 +77,8 @@ class Town:
 
 async def bot_of(installation: Installation, api: BotApi) -> TelegramBot:
     stack = installation.stack
-    directory = Directory(stack.store)
-    services = of_bots.Services(
-        stack.store,
-        QueueClient(stack.store),
-        directory,
-        Linking(stack.store, directory, None),
-        Sending(stack.store, stack.deliveries, directory),
-        stack.deliveries,
-        Channels(stack.store),
-        stack.tracker,
-        TENANT,
-    )
+    core = replace(Services.on(stack.store), deliveries=stack.deliveries, tracker=stack.tracker)
+    services = BotServices(core, Linking(stack.store, core.directory, None), TENANT)
     return await open_bot(api.server.token, api.server.url, services, mode=events_mode())
 
 

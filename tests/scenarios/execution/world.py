@@ -143,9 +143,9 @@ class World:
         versions = Versions(self.store)
         runs = Runs(self.store, versions, TENANT)
         executor = StepExecutor(self.services, types_of(plan), bot.folder)
-        parking = Parking(self.store, self.services.queue, runs, self.ends)
-        slow = SlowSteps(self.services.queue, runs, executor, parking, {})
-        driver = Driver(runs, executor, self.services.deliveries, self.ends, parking, slow, self._patience)
+        parking = Parking(self.store, self.services.core.client, runs, self.ends)
+        slow = SlowSteps(self.services.core.client, runs, executor, parking, {})
+        driver = Driver(runs, executor, self.services.core.deliveries, self.ends, parking, slow, self._patience)
         return Handlers(bot, People(self.store, TENANT), versions, runs, driver, 1)  # type: ignore[arg-type]
 
 

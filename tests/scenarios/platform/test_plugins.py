@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scenarios.actions import Actions, installed_actions
-from scenarios.context import Context, Services
+from scenarios.context import Context, ScenarioServices
 from scenarios.endings import completed, failed
 from scenarios.engine import Ending, State
 from scenarios.execution.opening import Options, open_services
@@ -24,9 +24,9 @@ PACKAGE = "tests.scenarios.platform.test_plugins"
 events: list[str] = []
 
 
-def opening(name: str, fault: str = "") -> Callable[[Services], AbstractAsyncContextManager[str]]:
+def opening(name: str, fault: str = "") -> Callable[[ScenarioServices], AbstractAsyncContextManager[str]]:
     @asynccontextmanager
-    async def opened(services: Services) -> AsyncIterator[str]:
+    async def opened(services: ScenarioServices) -> AsyncIterator[str]:
         if fault:
             raise ConnectionError(fault)
         events.append(f"open {name} beside {sorted(services.plugins)}")
@@ -55,7 +55,7 @@ def no_events() -> None:
 
 
 @pytest.fixture
-async def services(stack: Stack) -> AsyncIterator[Services]:
+async def services(stack: Stack) -> AsyncIterator[ScenarioServices]:
     async with open_services(stack.store, Options()) as services:
         yield services
 
@@ -66,7 +66,7 @@ def actions(*more: ActionType) -> Actions:
 
 @asynccontextmanager
 async def platform_of(
-    services: Services, *plugins: Plugin, settings: Mapping[str, Any] | None = None
+    services: ScenarioServices, *plugins: Plugin, settings: Mapping[str, Any] | None = None
 ) -> AsyncIterator[Platform]:
     async with started(services, settings or {}, actions(FORECAST, DEPENDENT), plugins) as platform:
         yield platform
@@ -83,7 +83,7 @@ async def ending_of(platform: Platform, name: str, stack: Stack) -> Ending:
 
 @pytest.mark.row("C-79")
 async def test_plugins_open_in_the_order_of_their_needs_and_close_in_the_opposite_one(
-    services: Services, stack: Stack
+    services: ScenarioServices, stack: Stack
 ) -> None:
     async with platform_of(services, WEATHER, CACHE) as platform:
         assert await ending_of(platform, "forecast", stack) == completed({"text": "the weather"})
@@ -92,7 +92,7 @@ async def test_plugins_open_in_the_order_of_their_needs_and_close_in_the_opposit
 
 @pytest.mark.row("C-79")
 async def test_a_missing_need_switches_off_what_depends_on_it_and_the_rest_runs(
-    services: Services, stack: Stack, caplog: pytest.LogCaptureFixture
+    services: ScenarioServices, stack: Stack, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with platform_of(services, WEATHER) as platform:
         ending = await ending_of(platform, "forecast", stack)
@@ -103,7 +103,7 @@ async def test_a_missing_need_switches_off_what_depends_on_it_and_the_rest_runs(
 
 @pytest.mark.row("C-86")
 async def test_a_plugin_that_does_not_start_switches_off_its_actions_and_not_the_process(
-    services: Services, stack: Stack, caplog: pytest.LogCaptureFixture
+    services: ScenarioServices, stack: Stack, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with platform_of(services, BROKEN, WEATHER, CACHE) as platform:
         assert (await ending_of(platform, "dependent", stack)).error.endswith("it needs broken, which is off")
@@ -112,7 +112,7 @@ async def test_a_plugin_that_does_not_start_switches_off_its_actions_and_not_the
 
 
 @pytest.mark.row("C-86")
-async def test_without_a_token_of_telegram_only_its_actions_are_off(services: Services, stack: Stack) -> None:
+async def test_without_a_token_of_telegram_only_its_actions_are_off(services: ScenarioServices, stack: Stack) -> None:
     async with platform_of(services, WEATHER, CACHE) as platform:
         ending = await ending_of(platform, "restrict", stack)
     assert ending == failed("the action restrict is off: it needs telegram, which is not there")
@@ -121,7 +121,7 @@ async def test_without_a_token_of_telegram_only_its_actions_are_off(services: Se
 
 
 @pytest.mark.row("C-81")
-async def test_settings_switch_a_plugin_off_with_what_depends_on_it(services: Services, stack: Stack) -> None:
+async def test_settings_switch_a_plugin_off_with_what_depends_on_it(services: ScenarioServices, stack: Stack) -> None:
     async with platform_of(services, WEATHER, CACHE, settings={"cache": {"enabled": False}}) as platform:
         assert platform.off["cache"] == "settings.yaml switches it off"
         assert platform.off["weather"] == "it needs cache, which is off"
@@ -148,7 +148,9 @@ def test_plugins_are_found_by_entry_points_and_broken_ones_are_named() -> None:
     assert "ModuleNotFoundError" in broken["gone"]
 
 
-async def test_a_second_action_with_a_name_does_not_switch_off_the_first(services: Services, stack: Stack) -> None:
+async def test_a_second_action_with_a_name_does_not_switch_off_the_first(
+    services: ScenarioServices, stack: Stack
+) -> None:
     broken = {"send": "there is already an action send", "dice": "dice:ACTION cannot be imported"}
     async with started(services, {}, Actions(actions().types, broken), ()) as platform:
         assert platform.types["send"] is actions().types["send"]

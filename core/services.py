@@ -1,0 +1,64 @@
+"""The services of core, one of each on one store: the composition root of every process.
+
+The API, the bots, the scenarios and the jobs take these and add what only they use. What core needs from outside (mail,
+tokens of sign-ins) is not here: `cli` opens the provider and hands it in.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
+from core.deliveries.tracker import Tracker
+from core.directory import Directory
+from core.jobs import Jobs
+from core.orders import Rules, Sending
+from core.queue import Queue, QueueClient
+from core.redis.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """One of each service. Their methods raise `core.errors`. `client` is the queue as an application uses it."""
+
+    store: Store
+    queue: Queue
+    client: QueueClient
+    channels: Channels
+    deliveries: Deliveries
+    directory: Directory
+    sending: Sending
+    tracker: Tracker
+    jobs: Jobs
+
+    @classmethod
+    def on(cls, store: Store, rules: Rules | None = None) -> "Services":
+        """Return the services on an open store. `rules`: quotas and quiet hours; None: there are none.
+
+        The caller closes `tracker` and `client`, as `open_services` does.
+        """
+        channels, directory, client = Channels(store), Directory(store), QueueClient(store)
+        deliveries = Deliveries(store, channels)
+        return cls(
+            store=store,
+            queue=client.queue,
+            client=client,
+            channels=channels,
+            deliveries=deliveries,
+            directory=directory,
+            sending=Sending(store, deliveries, directory, rules),
+            tracker=Tracker(store),
+            jobs=Jobs(store),
+        )
+
+
+@asynccontextmanager
+async def open_services(store: Store, rules: Rules | None = None) -> AsyncIterator[Services]:
+    """The services on an open store, until the end of the block."""
+    services = Services.on(store, rules)
+    try:
+        yield services
+    finally:
+        await services.tracker.close()
+        await services.client.close()
