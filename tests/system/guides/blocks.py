@@ -1,0 +1,77 @@
+"""The code blocks of a guide in their order, each with its mark.
+
+A mark is an HTML comment, which readers do not see, in front of a block:
+
+    <!-- file: PATH -->          the block is written to this file
+    <!-- add to: PATH -->        it is added to this file
+    <!-- printed -->             the commands before it have printed it: … stands for anything, a number for any
+    <!-- printed: A | B -->      they have printed these texts of it
+    <!-- until: TEXT -->         its commands are repeated until they print this
+    <!-- not run: REASON -->     it is not run
+    <!-- run by: tests/… -->     a test of its own runs it
+
+Unmarked are commands, in the language `sh` or none. Two marks stand without a block:
+
+    <!-- prints: A | B -->       the commands before it have printed these texts
+    <!-- do: COMMANDS -->        what the text tells the reader to do by hand, as commands
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+WITH_BLOCK = ("file", "add to", "printed", "until", "not run", "run by")
+ALONE = ("prints", "do")
+RUN = "run"
+"""The mark of an unmarked block of commands."""
+
+_MARK = re.compile(rf"<!-- ({'|'.join((*WITH_BLOCK, *ALONE))})(?:: (.*?))? -->", re.DOTALL)
+_SHELL = ("", "sh")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A code block, or a mark without one. `mark` is its name, `about` what stands behind the name."""
+
+    line: int
+    language: str
+    text: str
+    mark: str
+    about: str = ""
+
+
+class Unmarked(Exception):
+    """A block is no commands and has no mark, or a mark stands at the wrong place."""
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """Raises Unmarked."""
+    return list(_blocks(page.name, MarkdownIt().parse(page.read_text(encoding="utf-8"))))
+
+
+def _blocks(name: str, tokens: list[Token]) -> Iterator[Block]:
+    waiting: tuple[str, str] | None = None
+    for token in (one for one in tokens if one.map is not None):
+        line = token.map[0] + 1 if token.map else 0
+        if waiting is not None and token.type not in ("fence", "code_block"):
+            raise Unmarked(f"{name}:{line}: the mark “{waiting[0]}” has no block behind it")
+        if token.type == "html_block":
+            for mark, about in _MARK.findall(token.content):
+                if mark in ALONE:
+                    yield Block(line, "", "", mark, about)
+                else:
+                    waiting = mark, about
+        elif token.type in ("fence", "code_block"):
+            yield _block(name, token, line, waiting)
+            waiting = None
+
+
+def _block(name: str, token: Token, line: int, mark: tuple[str, str] | None) -> Block:
+    language = token.info.strip()
+    if mark is None and language not in _SHELL:
+        raise Unmarked(f"{name}:{line}: a block of {language} without a mark")
+    return Block(line, language, token.content, *(mark or (RUN,)))
