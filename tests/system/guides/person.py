@@ -1,9 +1,9 @@
 """What a guide tells its reader to do at the inbox page, as a command: `person WHAT CHANNEL ADDRESS TEXT`.
 
-    write    the person writes it
-    press    the person presses the newest button with this text
-    sees     waits until the person has got it; prints it
-    code     waits for a new code in the mailbox TEXT; writes it in the channel
+write    the person writes it
+press    the person presses the newest button with this text
+sees     waits until the person has got it; prints it
+code     waits for a new code in the mailbox TEXT; writes it in the channel
 """
 
 import json
