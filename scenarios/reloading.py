@@ -1,9 +1,9 @@
 """The active version of a bot's files in one process: loads the folder, watches it, and swaps in each good version.
 
 Guarantees: a changed file is in force within about two seconds, without a restart (C-13). A version with mistakes is
-reported, one log line for each with file, line and column, and the last good version stays active. A bot that has
-mistakes when the process starts runs as far as it can be read, until a good version follows. Reading and checking
-happen in a thread, so events go on.
+reported, one log line for each with file, line and column, and the last good version stays active, also over a restart
+(`scenarios.execution.last_good`). A bot that never had a good version runs as far as it can be read, until one follows.
+Reading and checking happen in a thread, so events go on.
 """
 
 import asyncio
@@ -32,7 +32,9 @@ Fingerprint = tuple[tuple[str, int, int], ...]
 
 
 class ActiveBot:
-    """One per process. `bot` and `version` belong together as long as no other coroutine runs in between."""
+    """One per process. `bot` and `version` belong together as long as no other coroutine runs in between. `is_good`:
+    whether this version has no mistakes.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Load the folder. Raises SetupError if there is none."""
@@ -46,7 +48,12 @@ class ActiveBot:
     def _use(self, checked: Checked) -> None:
         self.bot = checked.bot
         self.version = version_of(self.folder, checked.bot)
-        self._is_good = not checked.has_errors
+        self.is_good = not checked.has_errors
+
+    def use(self, version: str, bot: Bot) -> None:
+        """Puts a good version of earlier in force in place of the files, which have mistakes."""
+        self.version, self.bot, self.is_good = version, bot, True
+        log.error("%s has mistakes; the last good version %s stays active", self.folder, version)
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call this after each swap."""
@@ -85,7 +92,7 @@ class ActiveBot:
 
     def _swap(self, checked: Checked) -> None:
         report(self.folder, checked)
-        if checked.has_errors and self._is_good:
+        if checked.has_errors and self.is_good:
             log.error("%s has mistakes; the last good version %s stays active", self.folder, self.version)
             return
         self._use(checked)

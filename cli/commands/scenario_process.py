@@ -5,7 +5,9 @@ Exit codes: 0 after a request to stop, 2 for wrong settings.
 
 import asyncio
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from cli.command import FAILURE, SUCCESS
 from cli.processes.data_directory import prepare_data_directory, private_directory
@@ -21,8 +23,11 @@ from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
 from providers.models import Models
 from providers.sign_in import SignIn
+from scenarios.context import Services
+from scenarios.execution.last_good import LastGood
 from scenarios.execution.opening import Options, open_services
 from scenarios.execution.process import Process, ProcessOptions
+from scenarios.execution.versions import Versions
 from scenarios.platform import started
 from scenarios.reloading import ActiveBot
 
@@ -52,7 +57,7 @@ async def run_scenarios(configuration: Configuration, folder: Path, health_file:
         open_store(configuration, waits=True) as store,
         open_models(settings) as models,
         open_services(store, options_of(settings, models, await open_sign_in(store, settings))) as services,
-        started(services, bot.bot.settings) as platform,
+        started(services, await _settings_in_force(services, bot)) as platform,
     ):
         process = Process(
             platform.services,
@@ -69,6 +74,12 @@ async def run_scenarios(configuration: Configuration, folder: Path, health_file:
         finally:
             await cancel_and_wait(stopping, reporting)
     return SUCCESS
+
+
+async def _settings_in_force(services: Services, bot: ActiveBot) -> Mapping[str, Any]:
+    """The settings of the bot's files, or of its last good version if they have mistakes. Raises StoreError."""
+    await LastGood(services.store, Versions(services.store), services.tenant, bot).restore()
+    return bot.bot.settings
 
 
 def options_of(settings: Settings, models: Models, sign_in: SignIn | None) -> Options:

@@ -560,6 +560,13 @@ _TABLE = [
     ),
     Key("version", "scenarios:{s}:version:<name>", "string", Lifetime.TTL, "a version of a bot's scenarios as JSON"),
     Key(
+        "goodversion",
+        "scenarios:{s}:good:<tenant>:<folder>",
+        "string",
+        Lifetime.TTL,
+        "the last version without mistakes of the bot in this folder; `folder`: a digest of its path",
+    ),
+    Key(
         "secret", "secret:{s}:<purpose>", "string", Lifetime.FOREVER, "a secret of this installation, made at first use"
     ),
 ]

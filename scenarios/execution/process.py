@@ -15,6 +15,7 @@ from scenarios.context import ScenarioServices
 from scenarios.execution.delivery_ends import DeliveryEnds
 from scenarios.execution.driver import PATIENCE, Driver
 from scenarios.execution.handlers import Handlers
+from scenarios.execution.last_good import LastGood
 from scenarios.execution.parking import Parking
 from scenarios.execution.runs import Runs
 from scenarios.execution.slow_steps import SlowSteps
@@ -59,6 +60,7 @@ class Process:
         self._bot = bot
         self._options = options
         self._versions = Versions(store)
+        self._last_good = LastGood(store, self._versions, tenant, bot)
         self._ends = DeliveryEnds(store)
         self._runs = Runs(store, self._versions, tenant)
         executor = StepExecutor(services, types, bot.folder)
@@ -76,7 +78,10 @@ class Process:
         ends = asyncio.create_task(self._ends.run(), name="ends of deliveries")
         ready = asyncio.create_task(self._ends.ready.wait())
         await asyncio.wait({ends, ready}, return_when=asyncio.FIRST_COMPLETED)
-        parts = (self._parking.run(), self._bot.watch(), self._maintain(), self._keep_menus())
+        parts = (
+            *(self._parking.run(), self._bot.watch(), self._last_good.keep()),
+            *(self._maintain(), self._keep_menus()),
+        )
         beside = [asyncio.create_task(part) for part in parts]
         workers = self._workers()
         working = [asyncio.create_task(worker.run()) for worker in workers]
@@ -98,7 +103,7 @@ class Process:
     async def _open(self) -> None:
         await events.Events(self._services.core.client, self._services.tenant).open()
         await self._slow.open()
-        await self._versions.publish(self._bot.version, self._bot.bot)
+        await self._last_good.restore()
 
     def _workers(self) -> Sequence[Worker]:
         queue, options = self._services.core.client, self._options
@@ -123,6 +128,6 @@ class Process:
             await asyncio.sleep(_MAINTAIN_EVERY)
             try:
                 await self._runs.drop_ended()
-                await self._versions.publish(self._bot.version, self._bot.bot)
+                await self._last_good.store()
             except StoreError as fault:
                 log.warning("old runs not dropped: %s", fault)

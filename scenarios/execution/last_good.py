@@ -1,0 +1,69 @@
+"""The last version of a bot without mistakes, also after a restart (C-13).
+
+A process stores each good version, and its name under the bot's folder. One that starts while the folder has mistakes
+takes the version from there. A folder at another place is another bot.
+"""
+
+import asyncio
+import logging
+from hashlib import blake2b
+
+import msgspec
+
+from core.errors import StoreError
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from scenarios.execution.versions import LIFETIME, Versions
+from scenarios.reloading import ActiveBot
+
+log = logging.getLogger(__name__)
+
+_RETRY = 1.0
+
+
+class LastGood:
+    """One per process."""
+
+    def __init__(self, store: Store, versions: Versions, tenant: str, bot: ActiveBot) -> None:
+        self._store = store
+        self._versions = versions
+        self._bot = bot
+        folder = blake2b(str(bot.folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
+        self._key = KEYS["goodversion"].at(0, tenant, folder)
+        self._changed = asyncio.Event()
+        bot.on_change(self._changed.set)
+
+    async def restore(self) -> None:
+        """Puts the last good version in force if the folder has mistakes; otherwise stores that of the folder. Raises
+        StoreError.
+        """
+        if not self._bot.is_good and (name := await self._store.command("GET", self._key)):
+            await self._take(name)
+        await self.store()
+
+    async def store(self) -> None:
+        """Stores the version in force, and that it is good if it is. Raises StoreError."""
+        await self._versions.publish(self._bot.version, self._bot.bot)
+        if self._bot.is_good:
+            await self._store.command("SET", self._key, self._bot.version, "EX", int(LIFETIME.total_seconds()))
+
+    async def keep(self) -> None:
+        """Stores each version that comes into force, until cancelled."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            try:
+                await self.store()
+            except StoreError as fault:
+                log.warning("the version %s is not stored, again in %.0f s: %s", self._bot.version, _RETRY, fault)
+                await asyncio.sleep(_RETRY)
+                self._changed.set()
+
+    async def _take(self, name: str) -> None:
+        try:
+            version = await self._versions.get(name)
+        except msgspec.DecodeError as error:  # stored by another version of Ada
+            log.warning("the last good version %s of %s cannot be read: %s", name, self._bot.folder, error)
+            return
+        if version is not None:
+            self._bot.use(version.name, version.bot)
