@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import UTC, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,7 @@ class Installation:
         self.models = Models.not_set_up()
         self.bot_api: dict[str, Any] = {}
         self.timezone: tzinfo = UTC
+        self.plugins: dict[str, Any] = {}
         self._events = 0
         self._running: list[Running] = []
         self._reader = RunReader(stack.store)
@@ -102,7 +104,7 @@ class Installation:
         store = await kind.open(self.stack.server.url, self.stack.store.shards)
         resources.push_async_callback(store.close)
         opened = open_services(store, Options(TENANT, self.timezone, self.rules, models=self.models, **self.bot_api))
-        services = await resources.enter_async_context(opened)
+        services = replace(await resources.enter_async_context(opened), plugins=self.plugins)
         process = Process(services, ActiveBot(self.folder), self.types, ProcessOptions(**options))
         self._running.append(running := Running(process, store, resources))
         return await running.ready()
