@@ -23,7 +23,7 @@ from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
 from providers.models import Models
 from providers.sign_in import SignIn
-from scenarios.context import Services
+from scenarios.context import ScenarioServices
 from scenarios.execution.last_good import LastGood
 from scenarios.execution.opening import Options, open_services
 from scenarios.execution.process import Process, ProcessOptions
@@ -76,9 +76,9 @@ async def run_scenarios(configuration: Configuration, folder: Path, health_file:
     return SUCCESS
 
 
-async def _settings_in_force(services: Services, bot: ActiveBot) -> Mapping[str, Any]:
+async def _settings_in_force(services: ScenarioServices, bot: ActiveBot) -> Mapping[str, Any]:
     """The settings of the bot's files, or of its last good version if they have mistakes. Raises StoreError."""
-    await LastGood(services.store, Versions(services.store), services.tenant, bot).restore()
+    await LastGood(services.core.store, Versions(services.core.store), services.tenant, bot).restore()
     return bot.bot.settings
 
 
