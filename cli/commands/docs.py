@@ -16,8 +16,8 @@ from core.model.states import NEXT, RANK, VERDICT_MEANINGS, DeliveryState, Reaso
 from core.redis import library
 from core.redis.keys import KEYS
 from scenarios.actions import own_actions
+from scenarios.bot.event_fields import FIELDS
 from scenarios.engine import states as actions
-from scenarios.event_fields import FIELDS
 from scenarios.placeholders import MODIFIERS
 from scenarios.schema.reference import reference
 
@@ -179,7 +179,7 @@ def actions_page() -> str:
 def event_fields_page() -> str:
     """Every field of an event."""
     rows = [(f"`{name}`", meaning) for name, meaning in FIELDS.items()]
-    return _MADE.format(source="scenarios/event_fields.py") + _EVENT_FIELDS + _table(("field", "meaning"), rows)
+    return _MADE.format(source="scenarios/bot/event_fields.py") + _EVENT_FIELDS + _table(("field", "meaning"), rows)
 
 
 _EVENT_FIELDS = """# Fields of events

@@ -11,8 +11,8 @@ from typing import Any
 from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
 from cli.read_input import MiB, read_text_input
 from scenarios.bot import Bot, Scenario
-from scenarios.dry_run import Result, Row, dry_run
-from scenarios.graph import as_dot, as_text, graph_of
+from scenarios.check.dry_run import Result, Row, dry_run
+from scenarios.engine.graph import as_dot, as_text, graph_of
 from scenarios.loader import load
 
 _LONGEST_TEXT = 70

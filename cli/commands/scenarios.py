@@ -13,8 +13,8 @@ from cli.commands.scenario_process import declare_process, run_process
 from cli.commands.scenario_runs import declare_graph, declare_run, print_graph, run_update
 from cli.commands.scenario_show import declare_show, show_run
 from core.model.plurals import counted
-from scenarios import new_bot
 from scenarios.actions import installed_actions
+from scenarios.bot import new_bot
 from scenarios.check import Checked, check
 from scenarios.schema.json_schema import scenario_schema
 

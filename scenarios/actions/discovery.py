@@ -1,15 +1,15 @@
-"""Finds the action types: the files of this package, and the entry points `ada.actions` of installed packages."""
+"""Finds the action types: the files below this folder, and the entry points `ada.actions` of installed packages."""
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 from msgspec import Struct
 
 import scenarios.actions as package
-from scenarios.packages import found_in_packages
 from scenarios.schema import ActionType
+from scenarios.schema.entry_points import found_in_packages
 
 GROUP = "ada.actions"
 
@@ -23,7 +23,8 @@ class Actions(Struct, frozen=True):
 
 def own_actions() -> Mapping[str, ActionType]:
     """The action types of this package, by name."""
-    modules = [import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__)]
+    found = walk_packages(package.__path__, f"{package.__name__}.")
+    modules = [import_module(module.name) for module in found if not module.ispkg]
     types = [module.ACTION for module in modules if hasattr(module, "ACTION")]
     return {one.name: one for one in sorted(types, key=lambda one: one.name)}
 

@@ -4,15 +4,15 @@ import re
 
 from scenarios.actions import Actions
 from scenarios.bot import Action
+from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty
+from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.check.step import Step
 from scenarios.loader.bot_files import COMMANDS_SECTION, ROLES_SECTION
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
-from scenarios.nodes import MapNode, Node, Scalar, is_empty
-from scenarios.platform.plugin import installed_plugins
+from scenarios.plugins.plugin import installed_plugins
 from scenarios.schema import ActionType, Field
 from scenarios.schema.types import FLAG
-from scenarios.suggestion import did_you_mean, slip_of
 
 EVENTS_SECTION = "event_manager"
 """A section of other versions, of which `./ada bot` and `./ada serve` use one setting."""

@@ -12,15 +12,15 @@ from core.model.content import ParseMode
 from core.model.delivery import NewDelivery, Sender
 from core.model.text_marks import shown_length
 from core.orders.content_rules import check_content
+from scenarios.bot.event_fields import FIELDS
+from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain
 from scenarios.check.step import Step
-from scenarios.event_fields import FIELDS
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
-from scenarios.message import LONGEST_CAPTION, LONGEST_TEXT, message, parse_mode
-from scenarios.nodes import MapNode, Node, Scalar, is_empty, plain
 from scenarios.placeholders.mentions import may_bring_marks, outline
 from scenarios.schema.types import has_placeholder
 from scenarios.sending.content import content_of
+from scenarios.sending.message import LONGEST_CAPTION, LONGEST_TEXT, message, parse_mode
 
 CONTENTS = ("text", "additional_text", "attachment")
 LINE_END = "\n"

@@ -7,17 +7,17 @@ name is a warning: braces may be meant as they are written.
 from collections.abc import Mapping
 from typing import Any
 
+from scenarios.bot.event_fields import FIELDS
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar
+from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.check.step import Step
 from scenarios.check.texts import placed_texts
 from scenarios.check.visible import Names, Seen
-from scenarios.event_fields import FIELDS
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
-from scenarios.nodes import ListNode, MapNode, Node, Scalar
 from scenarios.placeholders.fields import names_in, starts_in
 from scenarios.placeholders.mentions import Mention, mentions
 from scenarios.schema import ActionType
-from scenarios.suggestion import did_you_mean, slip_of
 
 
 def check_names(step: Step, kind: ActionType, settings: Mapping[str, Any], problems: Problems) -> None:

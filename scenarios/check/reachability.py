@@ -6,7 +6,7 @@ A state is the outcome of the previous action, and whether a `chain_drop` has bl
 from collections.abc import Mapping
 
 from scenarios.bot import OUTCOMES, Action, Bot, Scenario
-from scenarios.graph import words
+from scenarios.engine.graph import words
 from scenarios.loader.problem import Problems
 from scenarios.schema import ActionType
 

@@ -3,15 +3,15 @@
 from collections.abc import Collection, Iterator
 
 from scenarios.bot import SECTIONS, Bot, Place
-from scenarios.button_text import normalise
+from scenarios.bot.button_text import normalise
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, is_empty
+from scenarios.bot.suggestion import did_you_mean
 from scenarios.check.step import Step
 from scenarios.loader.files import BOT, GROUP_TRIGGERS, SETTINGS, TRIGGERS
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.loader.trigger_files import find_scenario
-from scenarios.nodes import ListNode, MapNode, Node, Scalar, is_empty
 from scenarios.schema.types import has_placeholder
-from scenarios.suggestion import did_you_mean
 
 Splices = dict[str, list[tuple[str, Place]]]
 """Full name of a scenario → those that it splices in, each with the place where it does."""

@@ -3,8 +3,8 @@
 from msgspec import Struct
 
 from scenarios.bot import Action, Scenario
+from scenarios.bot.nodes import MapNode
 from scenarios.check.visible import Seen
-from scenarios.nodes import MapNode
 
 
 class Step(Struct, frozen=True):

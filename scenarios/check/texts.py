@@ -4,16 +4,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar
+from scenarios.bot.suggestion import slip_of
 from scenarios.check.step import Step
 from scenarios.check.visible import Names
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
-from scenarios.nodes import ListNode, MapNode, Node, Scalar
 from scenarios.placeholders import problems as problems_of_text
 from scenarios.placeholders.fields import names_in, starts_in
 from scenarios.placeholders.mentions import outline
 from scenarios.schema import ActionType
-from scenarios.suggestion import slip_of
 
 _UNOPENED = re.compile(r"(?<![\w{])([^\W\d]\w*)\}")
 

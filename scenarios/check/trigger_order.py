@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from itertools import islice
 
 from scenarios.bot import SECTIONS, Bot, Target, Trigger
+from scenarios.engine.triggers import ALWAYS, compared
 from scenarios.loader.problem import Problems
-from scenarios.triggers import ALWAYS, compared
 
 _INCLUDES = {
     "starts_with": ("begins with", str.startswith),

@@ -7,11 +7,11 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from scenarios.attributes import CONTROL_FIELDS
 from scenarios.bot import Action, Bot, Scenario
-from scenarios.durations import NAMES, SECONDS
-from scenarios.event_fields import FIELDS
-from scenarios.graph import is_parallel, spliced_names
+from scenarios.bot.durations import NAMES, SECONDS
+from scenarios.bot.event_fields import FIELDS
+from scenarios.engine.graph import is_parallel, spliced_names
+from scenarios.placeholders.attributes import CONTROL_FIELDS
 from scenarios.schema import ActionType
 
 Names = frozenset[str]

@@ -16,8 +16,8 @@ from core.errors import NotFound
 from core.model.history_key import HistoryKey
 from core.model.states import REACHED
 from scenarios.context import Waiting
-from scenarios.endings import failed
 from scenarios.engine import Ending, Path, State, Step
+from scenarios.engine.results import failed
 from scenarios.execution.delivery_ends import DeliveryEnds
 from scenarios.execution.parking import Parking
 from scenarios.execution.runs import Runs, StoredRun

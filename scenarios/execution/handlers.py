@@ -13,13 +13,13 @@ from typing import Any
 from core.queue import Attempt, Result
 from core.queue.task_ids import put_ms
 from core.updates import events
+from scenarios.check.reloading import ActiveBot
+from scenarios.engine.splicing import unknown_scenario
 from scenarios.execution.driver import Driver
 from scenarios.execution.runs import RunGone, Runs, StoredRun, run_id
 from scenarios.execution.turns import suspension
 from scenarios.execution.versions import Version, Versions
-from scenarios.people import People
-from scenarios.reloading import ActiveBot
-from scenarios.splicing import unknown_scenario
+from scenarios.stores.people import People
 
 log = logging.getLogger(__name__)
 

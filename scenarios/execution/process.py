@@ -11,6 +11,7 @@ from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates import events
 from scenarios.actions import installed_actions
+from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
 from scenarios.execution.delivery_ends import DeliveryEnds
 from scenarios.execution.driver import PATIENCE, Driver
@@ -21,9 +22,8 @@ from scenarios.execution.runs import Runs
 from scenarios.execution.slow_steps import SlowSteps
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.versions import Versions
-from scenarios.people import People
-from scenarios.reloading import ActiveBot
 from scenarios.schema import ActionType
+from scenarios.stores.people import People
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class Process:
         if self._services.telegram is None:
             await asyncio.Event().wait()
         else:
-            from scenarios.menus import Menus  # it imports aiogram, see scenarios/context.py
+            from scenarios.execution.menus import Menus  # it imports aiogram, see scenarios/context/context.py
 
             await Menus(self._services.telegram, self._services.core.store, self._bot).keep()
 

@@ -12,10 +12,10 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.updates import events
 from scenarios.engine import Path, Step
+from scenarios.engine.reasons import explain
 from scenarios.execution.runs import RunGone, Runs, StoredRun, shard_of_person
 from scenarios.execution.versions import Versions
 from scenarios.execution.waits import SLOW
-from scenarios.explanation import explain
 
 PAGE = 100
 

@@ -19,8 +19,8 @@ from core.model.compact_json import compact_json
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios import engine
+from scenarios.bot.event_fields import with_derived
 from scenarios.engine import Effects, Ending, Path, Run
-from scenarios.event_fields import with_derived
 from scenarios.execution import entries, waits
 from scenarios.execution.versions import Version, Versions
 from scenarios.execution.waits import Waits

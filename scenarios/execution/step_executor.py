@@ -12,13 +12,13 @@ from typing import Any
 
 from core.errors import Refused, StoreError
 from providers.models import AiError
-from scenarios.attributes import prepare
-from scenarios.authorisation import denial
 from scenarios.context import Context, ScenarioServices, Waiting
-from scenarios.endings import failed
 from scenarios.engine import Ending, State, Step
+from scenarios.engine.results import failed
 from scenarios.execution.runs import StoredRun
+from scenarios.placeholders.attributes import prepare
 from scenarios.schema import ActionType
+from scenarios.telegram.authorisation import denial
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ import msgspec
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.bot import Bot
-from scenarios.triggers import Triggers
+from scenarios.engine.triggers import Triggers
 
 LIFETIME = timedelta(days=180)
 """After it was last published; longer than any run."""
@@ -21,8 +21,8 @@ _CACHED = 20
 
 
 class Version:
-    """One version of a bot; `name` is that of `scenarios.reloading`. The triggers are compiled when they are first
-    used.
+    """One version of a bot; `name` is that of `scenarios.check.reloading`. The triggers are compiled when they are
+    first used.
     """
 
     def __init__(self, name: str, bot: Bot) -> None:

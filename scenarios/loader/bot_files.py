@@ -3,8 +3,8 @@
 import re
 
 from scenarios.bot import Command, Role
+from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty
 from scenarios.loader.reading import Reader, as_int
-from scenarios.nodes import MapNode, Node, Scalar, is_empty
 
 SCOPES = (
     "default",

@@ -14,9 +14,9 @@ from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
 from scenarios.bot import Place
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, Value
 from scenarios.loader.problem import Problems
 from scenarios.loader.syntax_faults import fault_in
-from scenarios.nodes import ListNode, MapNode, Node, Scalar, Value
 
 MAX_DEPTH = 50
 MAX_SIZE = 1_000_000

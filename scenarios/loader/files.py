@@ -9,10 +9,10 @@ from pathlib import Path
 
 from core.model.inner_files import inner_path
 from scenarios.bot import Place
+from scenarios.bot.nodes import MapNode, Node, is_empty
+from scenarios.bot.suggestion import did_you_mean
 from scenarios.loader.composer import Substitute, compose
 from scenarios.loader.problem import Problems
-from scenarios.nodes import MapNode, Node, is_empty
-from scenarios.suggestion import did_you_mean
 
 MAX_BYTES = 10_000_000
 TRIGGERS, GROUP_TRIGGERS, BOT, SETTINGS = "triggers.yaml", "group_triggers.yaml", "bot.yaml", "settings.yaml"

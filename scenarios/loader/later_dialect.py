@@ -5,8 +5,8 @@ Ada reads the dialect of Coreness 0.x. Without this, each scenario would be one 
 
 from core.model.plurals import counted
 from scenarios.bot import Place
+from scenarios.bot.nodes import ListNode, MapNode, Node
 from scenarios.loader.problem import Problems
-from scenarios.nodes import ListNode, MapNode, Node
 
 _MARKS = (("step", "action"), ("trigger", "event_type"))
 """A field of a scenario, and what each entry of its list has."""

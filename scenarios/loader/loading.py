@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from core.errors import SetupError
 from scenarios.bot import Bot, Place
+from scenarios.bot.nodes import MapNode, Node, plain
 from scenarios.loader.bot_files import read_bot_file, read_settings_file
 from scenarios.loader.files import BOT, GROUP_TRIGGERS, SETTINGS, TRIGGERS, Folder
 from scenarios.loader.later_dialect import report_later
@@ -16,7 +17,6 @@ from scenarios.loader.problem import Problem, Problems
 from scenarios.loader.reading import Reader
 from scenarios.loader.scenario_files import ScenarioFiles
 from scenarios.loader.trigger_files import read_triggers
-from scenarios.nodes import MapNode, Node, plain
 
 
 class Loaded(Struct, frozen=True):
@@ -48,12 +48,12 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> Loaded:
         raise SetupError(f"{path} cannot be read; give this user the right to read the folder")
     problems = Problems()
     folder = Folder(path, os.environ if environment is None else environment, problems)
-    scenarios = read_scenarios(folder, problems)
+    read = read_scenarios(folder, problems)
     settings = folder.read(SETTINGS)
-    bot = read_bot(folder, scenarios, settings, problems)
+    bot = read_bot(folder, read, settings, problems)
     folder.report_unknown_files()
     found = tuple(problems.in_order())
-    return Loaded(path, bot, found, scenarios.nodes, settings, frozenset(problems.unread))
+    return Loaded(path, bot, found, read.nodes, settings, frozenset(problems.unread))
 
 
 def read_scenarios(folder: Folder, problems: Problems) -> ScenarioFiles:

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from scenarios.bot import Place
-from scenarios.nodes import Node
+from scenarios.bot.nodes import Node
 
 Severity = Literal["error", "warning"]
 

@@ -6,9 +6,9 @@ An empty value (null, {}, [], "") is legal wherever a mapping or a list is expec
 
 from collections.abc import Collection
 
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
+from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.loader.problem import Reporter
-from scenarios.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
-from scenarios.suggestion import did_you_mean, slip_of
 
 
 class Reader(Reporter):

@@ -3,11 +3,11 @@
 from pathlib import PurePosixPath
 
 from scenarios.bot import ANY, NAMED, OUTCOMES, Action, Place, Scenario
+from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain
+from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.loader.later_dialect import is_later
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
-from scenarios.nodes import MapNode, Node, Scalar, is_empty, plain
-from scenarios.suggestion import did_you_mean, slip_of
 
 _CHAIN_WORDS = (*OUTCOMES, "any", "true", "false")
 

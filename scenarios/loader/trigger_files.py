@@ -5,11 +5,11 @@ reported and left out.
 from collections.abc import Sequence
 
 from scenarios.bot import SECTIONS, Bot, Scenario, Target, Trigger, Triggers
+from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty
+from scenarios.bot.suggestion import did_you_mean
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader, as_int
-from scenarios.nodes import MapNode, Node, Scalar, is_empty
 from scenarios.schema.rules import pattern_problem
-from scenarios.suggestion import did_you_mean
 
 TARGET_FIELDS = ("scenario", "from_chat", "continue", "forward_enabled", "bot_enabled")
 CHAT_WORDS = ("private", "group", "all")

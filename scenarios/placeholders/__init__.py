@@ -5,7 +5,7 @@ Guarantees: nothing raises; what cannot be done is left as written or as it was,
 parsed once. What a person has written is escaped for the parse mode and never parsed for placeholders.
 
 `render` takes one text, `render_all` everything in an action's attributes; `problems` finds mistakes before a bot runs.
-Guide and reference: docs/scenarios-placeholders.md. Neighbours: `scenarios.patterns` below; the engine above.
+Guide and reference: docs/scenarios-placeholders.md. Neighbours: `scenarios.bot.patterns` below; the engine above.
 """
 
 from scenarios.placeholders.escaping import HTML, MARKDOWN_V2, PLAIN, Escaping

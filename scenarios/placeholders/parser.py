@@ -13,10 +13,10 @@
 import re
 from functools import lru_cache
 
+from scenarios.bot.suggestion import did_you_mean
 from scenarios.placeholders.modifiers import MODIFIERS, Modifier, ModifierError
 from scenarios.placeholders.syntax import INSIDE, OUTSIDE, RegexSyntax, Syntax
 from scenarios.placeholders.template import Literal, Placeholder, Problem, Step, Template
-from scenarios.suggestion import did_you_mean
 
 DEEPEST = 50
 """Placeholders in placeholders, from here on, are not parsed; they stay as written."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from scenarios.nodes import ListNode, MapNode, Node, describe
+from scenarios.bot.nodes import ListNode, MapNode, Node, describe
 from scenarios.schema.types import TEXT, Complaint, Type
 
 _NAMES = ("id", "group", "supergroup")

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from scenarios.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
-from scenarios.patterns import PatternRefused, compile_pattern
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
+from scenarios.bot.patterns import PatternRefused, compile_pattern
 from scenarios.schema import types
 from scenarios.schema.types import Complaint, Type
 

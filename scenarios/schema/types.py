@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from scenarios.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
-from scenarios.suggestion import did_you_mean
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
+from scenarios.bot.suggestion import did_you_mean
 
 Complaint = tuple[Node, str]
 """The node that is wrong, and what is wrong with it."""

@@ -1,5 +1,5 @@
 """What a `send` orders: the text and the content of a message, to whom it goes and when, and what became of it.
 
-Neighbours: `scenarios.message` decides what is said; `core.orders` stores the delivery; `scenarios.actions.send` and
-`scenarios.execution` use this package.
+Neighbours: `scenarios.sending.message` decides what is said; `core.orders` stores the delivery;
+`scenarios.actions.messages.send` and `scenarios.execution` use this package.
 """

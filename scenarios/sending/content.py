@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.model.content import Attachment, Button, Content, ParseMode
-from scenarios.message import Message, parse_mode
+from scenarios.engine.triggers import chat_kind, source_of
 from scenarios.placeholders.values import is_true
-from scenarios.triggers import chat_kind, source_of
+from scenarios.sending.message import Message, parse_mode
 
 Event = Mapping[str, Any]
 

@@ -11,12 +11,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from core.model.content import Content
-from scenarios.arguments import text_of
-from scenarios.authorisation import denial
 from scenarios.context import Context
-from scenarios.keyboards import reply_rows
-from scenarios.people import People
-from scenarios.triggers import chat_kind
+from scenarios.context.arguments import text_of
+from scenarios.engine.triggers import chat_kind
+from scenarios.sending.keyboards import reply_rows
+from scenarios.stores.people import People
+from scenarios.telegram.authorisation import denial
 
 
 async def with_keyboard(context: Context, content: Content) -> tuple[Content, str]:

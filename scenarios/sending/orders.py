@@ -15,8 +15,8 @@ from core.model.content import Content
 from core.model.delivery import NewDelivery, Recipient, Sender
 from core.orders import Caller, Order
 from core.updates.rights import origin_of
+from scenarios.bot.durations import read_duration
 from scenarios.context import Context
-from scenarios.durations import read_duration
 from scenarios.placeholders.values import as_moment, in_utc
 from scenarios.sending.addressees import addressees
 from scenarios.sending.content import needed

@@ -5,8 +5,8 @@ from typing import Any
 from core.model.history import History, OutcomeRecord
 from core.model.history_key import HistoryKey
 from core.model.states import Status, Verdict
-from scenarios.endings import completed, unknown
 from scenarios.engine import Ending, State, Values
+from scenarios.engine.results import completed, unknown
 
 
 def stored(key: HistoryKey) -> Ending:

@@ -7,13 +7,13 @@ import jsonschema
 import pytest
 import yaml
 
-from scenarios import new_bot
 from scenarios.actions import installed_actions, own_actions
+from scenarios.bot import new_bot
 from scenarios.check import check
 from scenarios.schema import ActionType
 from scenarios.schema.json_schema import scenario_schema
 from scenarios.schema.rules import RULES
-from scenarios.validator import CHECKS
+from scenarios.schema.validator import CHECKS
 
 PACKAGE = "tests.scenarios.test_actions"
 

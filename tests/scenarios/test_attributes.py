@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from scenarios.attributes import Prepared, prepare
 from scenarios.bot import Action, Place
 from scenarios.engine import Values
+from scenarios.placeholders.attributes import Prepared, prepare
 
 EVENT = {"event_text": "<b>hi", "user_id": 7, "first_name": "Anna"}
 NOTHING = Values()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from scenarios.actions import own_actions
 from scenarios.bot import ANY, Action, Bot, Place, Role, Scenario, Target, Trigger, Triggers, no_triggers
-from scenarios.dry_run import dry_run
+from scenarios.check.dry_run import dry_run
 from scenarios.engine import OUTCOMES
 from tests.support.hypothesis_settings import SETTINGS
 

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from scenarios.attributes import prepare
 from scenarios.bot import Action, Place
-from scenarios.durations import read_duration
+from scenarios.bot.durations import read_duration
 from scenarios.engine import Values
+from scenarios.placeholders.attributes import prepare
 
 DAY = timedelta(days=1)
 

@@ -9,10 +9,10 @@ from aiogram import types
 from core.updates import vk_events
 from core.updates.telegram_events import read_arrival
 from delivery.schemas.events import EventRequest
-from scenarios.attributes import prepare
 from scenarios.bot import Action, Place
+from scenarios.bot.event_fields import FIELDS, with_derived
 from scenarios.engine import Values
-from scenarios.event_fields import FIELDS, with_derived
+from scenarios.placeholders.attributes import prepare
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 ANNA = {"id": 5, "is_bot": False, "first_name": "Анна", "username": "anna"}

@@ -9,8 +9,8 @@ from aiogram import types
 
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
-from scenarios.menus import Menus
-from scenarios.reloading import ActiveBot
+from scenarios.check.reloading import ActiveBot
+from scenarios.execution.menus import Menus
 from tests.sandbox.bot_api_clients import BotApi, bot_api
 from tests.support.stack import Stack
 from tests.support.waiting import until

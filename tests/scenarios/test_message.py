@@ -2,7 +2,7 @@
 
 import pytest
 
-from scenarios.message import message
+from scenarios.sending.message import message
 
 
 @pytest.mark.row("C-46")

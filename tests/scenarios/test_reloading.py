@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
-from scenarios.reloading import ActiveBot
+from scenarios.check.reloading import ActiveBot
 from tests.support.waiting import until
 
 HELLO = "start: {actions: [{type: send, text: hello}]}\n"

@@ -6,7 +6,7 @@ import pytest
 
 from examples import SCHOOL_BOT
 from scenarios.check import check
-from scenarios.dry_run import dry_run
+from scenarios.check.dry_run import dry_run
 
 TEACHER = 100_001
 

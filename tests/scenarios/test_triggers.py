@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from scenarios.bot import Bot, Place, Scenario
-from scenarios.button_text import normalise
-from scenarios.keyboards import inline_rows
+from scenarios.bot.button_text import normalise
+from scenarios.engine.triggers import Selection, Triggers
 from scenarios.loader import load
-from scenarios.triggers import Selection, Triggers
+from scenarios.sending.keyboards import inline_rows
 
 SCENARIOS = "\n".join(
     f"{name}: {{actions: [{{type: send, text: x}}]}}" for name in ("a", "b", "c", "d", "e", "f", "star", "feedback")

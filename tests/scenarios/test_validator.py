@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.validator import Verdict, validate
+from scenarios.schema.validator import Verdict, validate
 
 EMPTY: list[Any] = [None, "", "  ", [], {}]
 

@@ -36,12 +36,12 @@ from providers.sign_in.stored import forget_all
 from providers.sign_in.vault import new_key
 from scenarios.bot import Action, Bot, Place, Scenario
 from scenarios.context import Waiting
-from scenarios.endings import completed
+from scenarios.engine.results import completed
 from scenarios.execution.runs import Runs, run_id
 from scenarios.execution.versions import Versions
-from scenarios.people import People
-from scenarios.promo import Promo, Promos
-from scenarios.requests import NewRequest, Requests
+from scenarios.stores.people import People
+from scenarios.stores.promo import Promo, Promos
+from scenarios.stores.requests import NewRequest, Requests
 from tests.support.outbox import Outbox
 from tests.support.servers import Server
 from tests.support.stack import HOUR, SENDER, TENANT, FakeCourier, Stack, person

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
-from scenarios.durations import read_duration
+from scenarios.bot.durations import read_duration
 from scenarios.placeholders.modifiers.table import ModifierError, modifier
 from scenarios.placeholders.values import as_moment, as_text
 

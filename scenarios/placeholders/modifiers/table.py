@@ -6,7 +6,7 @@ from datetime import tzinfo
 from decimal import Decimal
 from typing import Any, Final, final
 
-from scenarios.patterns import Pattern, PatternRefused, compile_pattern
+from scenarios.bot.patterns import Pattern, PatternRefused, compile_pattern
 from scenarios.placeholders.values import as_number, as_text, is_list
 
 Apply = Callable[[Any, Any, tzinfo | None], Any]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from scenarios.patterns import Pattern, PatternTimeout
+from scenarios.bot.patterns import Pattern, PatternTimeout
 from scenarios.placeholders.modifiers.table import ModifierError, count_from, modifier, one_of, pattern_from
 from scenarios.placeholders.values import as_text, is_empty, is_list
 

@@ -11,13 +11,13 @@ import pytest
 from core.errors import Refused
 from core.redis.store import Store
 from scenarios.actions import own_actions
-from scenarios.attributes import prepare
 from scenarios.bot import Action, Bot, Place
 from scenarios.context import Context, ScenarioServices
-from scenarios.endings import failed
 from scenarios.engine import Ending, State, Step, Values
+from scenarios.engine.results import failed
 from scenarios.execution.opening import Options, open_services
-from scenarios.people import People
+from scenarios.placeholders.attributes import prepare
+from scenarios.stores.people import People
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
 from tests.support.audited import violations_in
 from tests.support.servers import Server

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from providers.models import Models
-from scenarios.attributes import prepare
 from scenarios.bot import Action, Bot, Place
 from scenarios.context import Context, ScenarioServices
 from scenarios.engine import State, Step, Values
+from scenarios.placeholders.attributes import prepare
 
 if TYPE_CHECKING:
     import aiogram

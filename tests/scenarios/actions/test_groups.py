@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from core.model.people import User
-from scenarios.authorisation import denial
 from scenarios.bot import Bot, Role
-from scenarios.membership import ANONYMOUS_ADMINISTRATOR
+from scenarios.telegram.authorisation import denial
+from scenarios.telegram.membership import ANONYMOUS_ADMINISTRATOR
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP
 from tests.scenarios.actions.conftest import IN_GROUP, PRIVATE, TENANT, Bench
 

@@ -6,7 +6,7 @@ import pytest
 
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from scenarios.people import KEPT, People
+from scenarios.stores.people import KEPT, People
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP
 from tests.scenarios.actions.conftest import IN_GROUP, PRIVATE, TENANT, Bench
 

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from core.errors import Conflict
 from core.redis.store import Store
-from scenarios.promo import DIGITS, LETTERS, Promos
+from scenarios.stores.promo import DIGITS, LETTERS, Promos
 from tests.sandbox.bot_api_clients import ANNA, BORIS
 from tests.scenarios.actions.conftest import IN_GROUP, PRIVATE, TENANT, Bench
 

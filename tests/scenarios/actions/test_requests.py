@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from core.redis.store import Store
-from scenarios.actions.request import request_of
-from scenarios.requests import Requests
+from scenarios.actions.people.request import request_of
+from scenarios.stores.requests import Requests
 from tests.scenarios.actions.conftest import PRIVATE, TENANT, Bench
 
 DAY_MS = 24 * 3600 * 1000

@@ -18,9 +18,10 @@ from sandbox.bot_api import BotApiServer
 from sandbox.models import MODEL
 from sandbox.models.sounds import TONES, UNDERSTOOD
 from sandbox.state import Fault, Rule, SandboxState
-from scenarios import recordings
-from scenarios.actions import completion, from_speech, own_actions, to_speech
+from scenarios.actions import own_actions
+from scenarios.actions.speech import completion, from_speech, to_speech
 from scenarios.engine import Ending, State
+from scenarios.telegram import recordings
 from tests.providers.models.conftest import MINUTE, client, models_in, openai, probe, programs, salute, service, state
 from tests.scenarios.actions.contexts import EVENT, context_of
 

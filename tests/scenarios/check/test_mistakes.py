@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios import new_bot
 from scenarios.actions import Actions, own_actions
+from scenarios.bot import new_bot
 from scenarios.check import check
 from scenarios.loader import Problem
 from tests.scenarios.loader.folder import Files, write

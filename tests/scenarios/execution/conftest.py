@@ -19,11 +19,11 @@ from core.redis.store import Store
 from core.updates.events import Events, identity, person_of
 from providers.models import Models
 from scenarios.actions import installed_actions
+from scenarios.check.reloading import ActiveBot
 from scenarios.execution.opening import Options, open_services
 from scenarios.execution.process import Process, ProcessOptions
 from scenarios.execution.reading import RunReader, RunView
 from scenarios.execution.runs import run_id
-from scenarios.reloading import ActiveBot
 from scenarios.schema import ActionType
 from tests.support.servers import Server
 from tests.support.stack import TENANT, FakeCourier, Respond, Stack

@@ -30,7 +30,7 @@ from providers.sign_in.vault import new_key
 from sandbox.state import SandboxState
 from sandbox.vacancies import VacanciesServer
 from scenarios.check import check
-from scenarios.people import People
+from scenarios.stores.people import People
 from tests.jobs.test_job_hunter import NONE, Writer
 from tests.providers.sign_in.oauth_server import sign_in_at
 from tests.sandbox.bot_api_clients import ANNA, BORIS, BotApi, bot_api

@@ -8,12 +8,12 @@ import pytest
 from core.errors import StoreUnavailable
 from core.redis.store import Store
 from core.updates.events import identity, person_of
+from scenarios.check.reloading import ActiveBot
 from scenarios.context import Context
-from scenarios.endings import completed
 from scenarios.engine import Ending
+from scenarios.engine.results import completed
 from scenarios.execution.runs import RunGone, Runs, run_id
 from scenarios.execution.versions import Versions
-from scenarios.reloading import ActiveBot
 from scenarios.schema import ActionType
 from tests.scenarios.execution.conftest import PERSON, WITHIN, Installation, states
 from tests.support.stack import HOUR, TENANT

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from scenarios.context import Context
-from scenarios.endings import completed
 from scenarios.engine import Ending
-from scenarios.people import People
-from scenarios.requests import Requests
+from scenarios.engine.results import completed
 from scenarios.schema import ActionType
+from scenarios.stores.people import People
+from scenarios.stores.requests import Requests
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
 from tests.scenarios.execution.conftest import PERSON, WITHIN, Installation, states
 from tests.support.stack import TENANT, FakeCourier

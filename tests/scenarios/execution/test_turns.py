@@ -11,8 +11,8 @@ from core.model.people import Group, User
 from core.queue import Suspend
 from core.redis.store import Store
 from scenarios.context import Context, Waiting
-from scenarios.endings import completed
 from scenarios.engine import Ending
+from scenarios.engine.results import completed
 from scenarios.execution import waits
 from scenarios.execution.turns import suspension
 from scenarios.schema import ActionType

@@ -8,8 +8,8 @@ import pytest
 from core.courier.interface import Message, Outcome, Sent
 from core.redis.store import Store
 from scenarios.context import Context
-from scenarios.endings import completed, failed
 from scenarios.engine import Ending
+from scenarios.engine.results import completed, failed
 from scenarios.schema import ActionType
 from tests.scenarios.execution.conftest import WITHIN, Installation, states
 from tests.support.waiting import stays, until

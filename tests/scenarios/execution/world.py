@@ -17,7 +17,7 @@ import msgspec
 
 from core.queue import Attempt, Suspend, Task
 from core.redis.store import Argument, Store
-from scenarios.actions import send
+from scenarios.actions.messages import send
 from scenarios.bot import Bot, Scenario, Target, Trigger, Triggers, no_triggers
 from scenarios.context import Context, Waiting
 from scenarios.engine import Ending
@@ -30,8 +30,8 @@ from scenarios.execution.runs import Runs, run_id
 from scenarios.execution.slow_steps import SlowSteps
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.versions import Versions
-from scenarios.people import People
 from scenarios.schema import ActionType
+from scenarios.stores.people import People
 from tests.scenarios.engine.play import PLACE
 from tests.scenarios.engine.reference import Expected, Planned
 from tests.scenarios.engine.test_model import ending_of

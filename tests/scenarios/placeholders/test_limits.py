@@ -5,7 +5,7 @@ from time import perf_counter
 
 import pytest
 
-from scenarios.patterns import PatternRefused, compile_pattern, size_of
+from scenarios.bot.patterns import PatternRefused, compile_pattern, size_of
 from scenarios.placeholders import Rendered, Scope, render
 
 HOSTILE = [("(?:a|aa)+$", "a" * 60 + "!"), ("(a|a)*$", "a" * 60 + "!"), (r"^(\w|\w\w)+$", "я" * 60 + "?")]

@@ -14,38 +14,38 @@ ALLOWED = {
     "jobs/soak/blows.py": 4,
     "jobs/soak/people.py": 5,
     "jobs/soak/soak.py": 2,
-    "soak/nemesis.py": 3,
-    "soak/putter.py": 1,
-    "soak/soak.py": 1,
-    "soak/worker.py": 1,
+    "system/soak/nemesis.py": 3,
+    "system/soak/putter.py": 1,
+    "system/soak/soak.py": 1,
+    "system/soak/worker.py": 1,
     # Load at a pace: puts, calls, flushes of the functions.
-    "audit/test_live.py": 3,
+    "core/audit/test_live.py": 3,
     "delivery/test_bulk.py": 1,
     "jobs/test_processes.py": 1,
-    "queue/process.py": 1,
+    "core/queue/process.py": 1,
     # Jobs that block their process or take long: that is what the tests are about.
     "jobs/harmful.py": 3,
     "jobs/test_harmful_jobs.py": 1,
     "jobs/test_losses.py": 2,
-    "queue/test_leases.py": 1,
-    "queue/test_workers.py": 2,  # one blocks the event loop: that is what the test is about
-    "redis/test_store.py": 1,
+    "core/queue/test_leases.py": 1,
+    "core/queue/test_workers.py": 2,  # one blocks the event loop: that is what the test is about
+    "core/redis/test_store.py": 1,
     # The time that a provider, a network or a receiver takes.
-    "courier/test_interrupted_parcels.py": 1,
-    "courier/test_throttles.py": 1,
+    "core/courier/test_interrupted_parcels.py": 1,
+    "core/courier/test_throttles.py": 1,
     "couriers/relay.py": 1,
-    "crash/cuttable_link.py": 1,
-    "history/test_tracker.py": 1,
+    "system/crash/cuttable_link.py": 1,
+    "core/deliveries/test_tracker.py": 1,
     "jobs/service.py": 1,
-    "sign_in/oauth_server.py": 1,
+    "providers/sign_in/oauth_server.py": 1,
     "jobs/test_effects.py": 1,
     "support/delivery_progress.py": 1,
-    "webhooks/test_processes.py": 1,
+    "core/webhooks/test_processes.py": 1,
     # A client that reads nothing for some time, or sends slowly.
     "delivery/test_connections.py": 3,
     # The register of channels is read once a second; so is the clock of a webhook's creation.
     "bots/telegram/test_status.py": 1,
-    "webhooks/test_event_reader.py": 1,
+    "core/webhooks/test_event_reader.py": 1,
 }
 """File → how many sleeps it may have. The groups give the reason."""
 

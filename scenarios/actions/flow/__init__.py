@@ -1,0 +1,1 @@
+"""Actions that decide which scenario goes on."""

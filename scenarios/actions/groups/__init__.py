@@ -1,0 +1,1 @@
+"""Actions about members of groups."""

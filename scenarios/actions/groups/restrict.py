@@ -1,0 +1,83 @@
+"""Mutes and unmutes a member of a group (C-71)."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from core.errors import Invalid
+from core.model.clock import from_ms, to_ms
+from scenarios.context import Context
+from scenarios.context.arguments import duration_of, flag_of, text_of, whole_of, written_or_seen
+from scenarios.engine import Ending
+from scenarios.engine.results import completed
+from scenarios.schema import ActionType, Field, types
+from scenarios.stores import step_results
+from scenarios.telegram.calls import call, required_bot, required_group
+from scenarios.telegram.membership import find_person
+
+SHORTEST = timedelta(seconds=30)
+"""Telegram takes a shorter restriction for one without end."""
+
+
+async def execute(context: Context) -> Ending:
+    """A repeat ends the restriction at the same moment. Raises Refused."""
+    context.require("manage")
+    required_bot(context)
+    chat, may_write = required_group(context), flag_of(context.prepared.seen, "can_send_messages")
+    person, name = await _target(context)
+    duration = None if may_write else _duration(context)
+    until = await _until(context, duration) if duration else None
+    from aiogram.types import ChatPermissions  # see scenarios/context/context.py
+
+    permissions = ChatPermissions(**dict.fromkeys(ChatPermissions.model_fields, may_write))
+    await call(context, lambda bot: bot.restrict_chat_member(chat, person, permissions, until_date=until))
+    lasting = {"duration_seconds": int(duration.total_seconds())} if duration else {}
+    return completed({"restrict_user_id": person, "restrict_username": name, **lasting})
+
+
+async def _target(context: Context) -> tuple[int, str]:
+    """The id of the person and how it is called. The id wins over the name, both over the person replied to."""
+    seen = context.prepared.seen
+    given = written_or_seen(context.prepared, context.step.action.fields, "restrict_user_id", "restrict_username")
+    person, name = whole_of(given, "restrict_user_id"), text_of(given, "restrict_username")
+    if person is not None:
+        return person, name
+    if name:
+        return await find_person(context, name), name
+    if (replied := whole_of(seen, "reply_user_id")) is None:
+        raise Invalid("NOBODY_NAMED", "nobody is named: there is no restrict_user_id, restrict_username or reply")
+    return replied, text_of(seen, "reply_username")
+
+
+def _duration(context: Context) -> timedelta | None:
+    """How long it lasts, at least 30 seconds; None: without end."""
+    fields = context.step.action.fields
+    given: Mapping[str, Any] = written_or_seen(context.prepared, fields, "duration", "duration_seconds")
+    duration = duration_of(given, "duration") or duration_of(given, "duration_seconds")
+    return max(duration, SHORTEST) if duration else None
+
+
+async def _until(context: Context, duration: timedelta) -> datetime:
+    """The end of the restriction, the same one for each execution of this step."""
+    return from_ms(await step_results.remember(context, str(to_ms(datetime.now(UTC) + duration))))
+
+
+ACTION = ActionType(
+    name="restrict",
+    needs=("telegram",),
+    help="Forbids or allows a member of the group to write.",
+    fields=(
+        Field("can_send_messages", types.FLAG, "Whether the person may write.", default=False),
+        Field("duration", types.DURATION, "How long it lasts, at least 30 s. Without it: until it is allowed again."),
+        Field("duration_seconds", types.WHOLE, "The same in seconds."),
+        Field("restrict_user_id", types.WHOLE, "The person's id. Without it: `restrict_username`."),
+        Field("restrict_username", types.TEXT, "The person's @name. Without it: the person replied to."),
+        Field("chat_id", types.TEXT, "The id or @name of the group, instead of that of the event."),
+    ),
+    returns={
+        "restrict_user_id": "the person's id",
+        "restrict_username": "the person's name",
+        "duration_seconds": "how long it lasts",
+    },
+    execute=execute,
+)

@@ -1,0 +1,1 @@
+"""Actions about the jobs of users."""

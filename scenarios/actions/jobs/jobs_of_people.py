@@ -1,0 +1,120 @@
+"""The long-running jobs that the person of an event may control (U-19).
+
+A person controls its own jobs as the user, and those of others only with the role `admin`, as an administrator; the
+author of a bot cannot allow more. A person's own jobs are those of its id in the directory. A person that the directory
+does not know has `CHANNEL:ADDRESS`, for example `telegram-bot:100001`, which is no id of somebody else there.
+"""
+
+from dataclasses import dataclass
+
+from core.errors import Conflict, Forbidden, Invalid, NotFound
+from core.jobs import Actor, JobId, JobState, StoredJob
+from core.model.people import id_text
+from providers.sign_in import SignIn
+from providers.sign_in.stored import forget
+from scenarios.context import Context
+from scenarios.context.arguments import text_of
+from scenarios.telegram.authorisation import denial
+
+ADMIN = "admin"
+
+_MOST_PAGES = 20
+_PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """Whose jobs an action controls, and as what."""
+
+    user: str
+    actor: Actor
+
+
+async def own_user(context: Context) -> str:
+    """The user whose jobs are those of the event's person. Raises Invalid FIELD_INVALID for an event of nobody."""
+    if not context.person:
+        raise Invalid("FIELD_INVALID", "the event has no person", "user")
+    services = context.services
+    user = await services.core.directory.user_by_contact(services.tenant, context.channel, context.person)
+    return id_text(user.id) if user else f"{context.channel}:{context.person}"
+
+
+async def control(context: Context) -> Control:
+    """By the field `user`, or of the person itself. Raises Forbidden ADMIN_NEEDED, Invalid FIELD_INVALID."""
+    own = await own_user(context)
+    wanted = text_of(context.prepared.own, "user") if "user" in context.prepared.own else own
+    if not wanted:
+        raise Invalid("FIELD_INVALID", "user: it is empty", "user")
+    if wanted == own:
+        return Control(own, Actor.USER)
+    await check_admin(context)
+    return Control(wanted, Actor.ADMIN)
+
+
+async def check_admin(context: Context) -> None:
+    """Raises Forbidden ADMIN_NEEDED."""
+    if await denial(context, {"required_role": ADMIN}):
+        raise Forbidden("ADMIN_NEEDED", "Only administrators do this.")
+
+
+async def job_of(context: Context) -> tuple[JobId, Actor]:
+    """The job that the action controls. Raises as `control`."""
+    kind = text_of(context.prepared.own, "kind")
+    if not kind:
+        raise Invalid("FIELD_INVALID", "kind: it is missing", "kind")
+    found = await control(context)
+    return JobId(context.services.tenant, kind, found.user), found.actor
+
+
+async def unless_done(context: Context, job_id: JobId, refusal: Conflict, wanted: JobState) -> StoredJob:
+    """The job if it has the wanted state already, as after a repeat of the same step. Otherwise raises the refusal."""
+    job = await context.services.core.jobs.storage.read(job_id)
+    if job is None or job.record.state is not wanted:
+        raise refusal
+    return job
+
+
+async def jobs_in_state(
+    context: Context, state: JobState | None, kind: str, limit: int
+) -> tuple[list[StoredJob], bool]:
+    """The first `limit` jobs of all users, and whether there may be more."""
+    found: list[StoredJob] = []
+    cursor = ""
+    for _ in range(_MOST_PAGES):
+        page, cursor = await context.services.core.jobs.list(context.services.tenant, state, kind, cursor, _PAGE)
+        found += page
+        if len(found) > limit or not cursor:
+            break
+    return found[:limit], len(found) > limit or bool(cursor)
+
+
+async def sign_in_address(context: Context, service: str) -> str:
+    """The address at which the person signs in to a service; "" if it is signed in, and no job waits for it to sign in
+    again. Raises NotFound SIGN_IN_NOT_SET_UP, Invalid SERVICE_UNKNOWN.
+    """
+    sign_in, tenant, user = _sign_in(context), context.services.tenant, await own_user(context)
+    signed_in = await sign_in.is_signed_in(tenant, service, user)
+    if signed_in and not await context.services.core.jobs.waits_for_sign_in(tenant, user, service):
+        return ""
+    return await sign_in.begin(tenant, service, user, await _name(context))
+
+
+async def sign_out(context: Context, service: str) -> bool:
+    """Sign the user of the action out of a service. Returns whether it was signed in. Raises as `control`."""
+    found = await control(context)
+    return await forget(context.services.core.store, context.services.tenant, service, found.user)
+
+
+def _sign_in(context: Context) -> SignIn:
+    """Raises NotFound SIGN_IN_NOT_SET_UP."""
+    if context.services.sign_in is None:
+        raise NotFound("SIGN_IN_NOT_SET_UP", "There is no service to sign in to: ADA_SIGN_IN is not set.")
+    return context.services.sign_in
+
+
+async def _name(context: Context) -> str:
+    """The person's name in the directory, otherwise in its chat."""
+    services = context.services
+    user = await services.core.directory.user_by_contact(services.tenant, context.channel, context.person)
+    of_event = [str(context.event.get(part) or "") for part in ("first_name", "last_name")]
+    return (user.name if user else None) or " ".join(filter(None, of_event))

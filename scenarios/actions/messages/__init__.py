@@ -1,0 +1,1 @@
+"""Actions that send, copy, remove and read messages."""

@@ -1,0 +1,1 @@
+"""Actions about people: their record, promo codes and requests."""

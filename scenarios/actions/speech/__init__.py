@@ -1,0 +1,1 @@
+"""Actions that use speech services and language models."""

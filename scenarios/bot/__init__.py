@@ -1,0 +1,37 @@
+"""A bot as its author wrote it, and the small parts of its language."""
+
+from scenarios.bot.model import (
+    ANY,
+    NAMED,
+    OF_GROUPS,
+    OUTCOMES,
+    SECTIONS,
+    Action,
+    Bot,
+    Command,
+    Place,
+    Role,
+    Scenario,
+    Target,
+    Trigger,
+    Triggers,
+    no_triggers,
+)
+
+__all__ = [
+    "ANY",
+    "NAMED",
+    "OF_GROUPS",
+    "OUTCOMES",
+    "SECTIONS",
+    "Action",
+    "Bot",
+    "Command",
+    "Place",
+    "Role",
+    "Scenario",
+    "Target",
+    "Trigger",
+    "Triggers",
+    "no_triggers",
+]

@@ -1,0 +1,29 @@
+"""Who may run an action, by the roles of the bot (C-68). Pure."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from scenarios.bot.model import Role
+
+
+def refusal(
+    roles: Mapping[str, Role], fields: Mapping[str, Any], user: object, *, ids: Collection[str] = (), role: str = ""
+) -> str:
+    """Why this person may not run an action with these fields; empty if it may. `user`: the id by which roles list the
+    person; `ids`: further ones. `role`: one that the person has besides.
+
+    `required_permission` needs all of its permissions and wins over `required_role`, which needs one of its roles.
+    """
+    known = {str(user), *ids}
+    own = {name: one for name, one in roles.items() if name == role or not known.isdisjoint(map(str, one.users))}
+    if permissions := _words(fields.get("required_permission")):
+        missing = permissions - {permission for one in own.values() for permission in one.permissions}
+        return f"the person lacks the permission {', '.join(sorted(missing))}" if missing else ""
+    allowed = _words(fields.get("required_role"))
+    if allowed and allowed.isdisjoint({*own, role}):
+        return f"the person has none of the roles {', '.join(sorted(allowed))}"
+    return ""
+
+
+def _words(value: Any) -> set[str]:
+    return {str(one) for one in (value if isinstance(value, list | tuple) else [value]) if one not in (None, "")}

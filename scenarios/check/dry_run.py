@@ -1,0 +1,174 @@
+"""Runs a bot's scenarios for one recorded event, without Redis and providers: nothing is sent or written (C-89).
+
+Triggers, chains, placeholders, roles and the validator work as they do on the server. Calls to providers are answered
+as if they succeeded; `fail` names types of actions that fail instead, `unclear` those whose outcome is unknown.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from scenarios.actions import installed_actions
+from scenarios.bot import Bot
+from scenarios.bot.access import refusal
+from scenarios.bot.event_fields import with_derived
+from scenarios.engine import Effects, Ending, Path, Run, Step, begin, end
+from scenarios.engine.reasons import explain
+from scenarios.engine.results import completed, failed, unknown
+from scenarios.engine.splicing import splice, unknown_scenario
+from scenarios.engine.triggers import Triggers
+from scenarios.placeholders.attributes import Prepared, prepare
+from scenarios.schema import ActionType, validator
+from scenarios.sending.message import message
+
+SAMPLES: Mapping[str, Any] = {
+    "last_message_id": 1,
+    "duration_seconds": 60,
+    "restrict_user_id": 1,
+    "request_id": 1,
+    "promo_available": True,
+    "promo_id": 1,
+    "promo_data": {"promo_id": 1, "promo_code": "[promo_code]", "promo_name": "[promo_name]"},
+    "reason": "",
+    "target_user_id": 1,
+    "permanent": False,
+    "started_at": "2026-01-01T00:00:00+00:00",
+    "expired_at": "2030-01-01T00:00:00+00:00",
+    "invite_links_deleted": ["[invite_link]"],
+    "invite_links_failed": [],
+    "tokens_used": 0,
+}
+"""What providers return here. Every other result is the name of the field in brackets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One action of the run. `n` counts from 1 in the author's order; `why`: what released or dropped it, and an error.
+
+    `send`: the message, if the action sent one.
+    """
+
+    n: int
+    scenario: str
+    type: str
+    outcome: str
+    why: str
+    send: Mapping[str, Any] | None
+
+
+@dataclass(slots=True)
+class Result:
+    """The rows of the actions, and warnings: no trigger, broken patterns, placeholders, the loop guard."""
+
+    rows: list[Row] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def dry_run(bot: Bot, event: Mapping[str, Any], fail: Collection[str] = (), unclear: Collection[str] = ()) -> Result:
+    """The actions that this event starts, each with its outcome. The person's state is `user_state` of the event."""
+    return _DryRun(bot, event, fail, unclear).result()
+
+
+class _DryRun:
+    def __init__(self, bot: Bot, event: Mapping[str, Any], fail: Collection[str], unclear: Collection[str]) -> None:
+        self._bot = bot
+        self._event = with_derived(event)
+        self._fail = fail
+        self._unclear = unclear
+        self._types = installed_actions().types
+        self._sent: dict[Path, Mapping[str, Any]] = {}
+        self._warnings: list[str] = []
+
+    def result(self) -> Result:
+        run, effects = begin([scenario for name in self._chosen() if (scenario := self._bot.find(name))])
+        ready = self._noted(effects)
+        while ready:
+            path = ready.pop(0)
+            run, effects = end(run, path, self._execute(run.steps[path]))
+            ready = sorted([*ready, *self._noted(effects)])
+        return Result(list(self._rows(run)), self._warnings)
+
+    def _chosen(self) -> Iterable[str]:
+        """The scenarios of the triggers. One that does not exist is a warning (C-35)."""
+        triggers = Triggers(self._bot)
+        selection = triggers.select(self._event, str(self._event.get("user_state") or ""))
+        self._warnings += [*triggers.complaints, *selection.warnings]
+        self._warnings += [
+            unknown_scenario(self._bot, name) for name in selection.scenarios if self._bot.find(name) is None
+        ]
+        return selection.scenarios
+
+    def _noted(self, effects: Effects) -> list[Path]:
+        self._warnings += effects.complaints
+        return list(effects.released)
+
+    def _execute(self, step: Step) -> Ending:
+        kind = self._types.get(step.action.type)
+        if kind is None:
+            return failed(f"there is no action {step.action.type!r}")
+        section = self._bot.settings.get(kind.name)
+        settings = section if isinstance(section, Mapping) else {}
+        prepared = prepare(step.action, {"placeholder": kind.placeholder, **settings}, step.values, self._event)
+        self._warnings += [f"{step.scenario}: {warning}" for warning in prepared.warnings]
+        if error := self._obstacle(step, settings):
+            return failed(error)
+        if kind.name in self._unclear:
+            return unknown("its outcome is unknown because of --unknown")
+        ending = EXECUTORS.get(kind.name, _succeed)(self, step, prepared, kind)
+        return replace(ending, returned=prepared.returned.and_then(ending.returned))
+
+    def _obstacle(self, step: Step, settings: Mapping[str, Any]) -> str:
+        """Why the action cannot run; empty if it can."""
+        if step.action.type in self._fail:
+            return "it fails because of --fail"
+        if settings.get("enabled") is False:
+            return f"settings.yaml switches the action {step.action.type} off"
+        return refusal(self._bot.roles, {**settings, **step.action.fields}, self._event.get("user_id"))
+
+    def send(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
+        content = message(prepared.seen)
+        if content is None:
+            return failed("there is nothing to send: no text and no attachment")
+        self._sent[step.path] = content
+        return completed(samples(kind))
+
+    def validator(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
+        return validator.ending(prepared, lambda rule: True)
+
+    def scenario(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
+        ending = splice(self._bot, step, prepared.own)
+        self._warnings += [ending.error] if ending.error else []
+        return ending
+
+    def request(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
+        """The text that would be stored."""
+        return completed(
+            {"request_text": prepared.seen.get("event_text", ""), "request_id": SAMPLES["request_id"]},
+            from_person=["request_text"],
+        )
+
+    def _rows(self, run: Run) -> Iterable[Row]:
+        numbers = {step.path: n for n, step in enumerate(run.in_order, 1)}
+        for step in run.in_order:
+            why = explain(step, numbers, run)
+            outcome = str(step.state)
+            yield Row(numbers[step.path], step.scenario, step.action.type, outcome, why, self._sent.get(step.path))
+
+
+def _succeed(run: _DryRun, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
+    return completed(samples(kind))
+
+
+EXECUTORS: Mapping[str, Callable[[_DryRun, Step, Prepared, ActionType], Ending]] = {
+    "send": _DryRun.send,
+    "validator": _DryRun.validator,
+    "scenario": _DryRun.scenario,
+    "request": _DryRun.request,
+}
+"""What runs for real, by type; every other action completes with samples."""
+
+
+def samples(kind: ActionType) -> Mapping[str, Any]:
+    """Results as a provider would return them. `text` is left out: it would replace the text of the next message."""
+    names = [name for name in kind.returns if name.isidentifier() and name != "text"]
+    return {name: SAMPLES.get(name, f"[{name}]") for name in names}

@@ -1,0 +1,113 @@
+"""What an action gets when it is executed: its attributes, the event, and what the process offers.
+
+An action's file has `ACTION`, its declaration, and `async def execute(context: Context) -> Ending | Waiting`, which the
+declaration names. An execution may be repeated after a crash: what it does outside must then happen once, so it uses
+`Context.identity`, which is the same for each repetition of the same step of the same event (C-92).
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.errors import Forbidden
+from core.model.history_key import HistoryKey
+from core.services import Services
+from core.updates import rights
+from providers.models import Models
+from providers.sign_in import SignIn
+from scenarios.bot.model import Bot
+from scenarios.engine import Step
+from scenarios.placeholders.attributes import Prepared
+
+if TYPE_CHECKING:  # aiogram takes a second of processor time to import; checking a bot does not need it
+    import aiogram
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioServices:
+    """One set per process. `telegram`: the client of the Bot API, None without ADA_BOT_TOKEN. `models`: language models
+    and speech services. `plugins`: what plugins have opened, by their names. `sign_in`: None without ADA_SIGN_IN.
+    """
+
+    core: Services
+    telegram: "aiogram.Bot | None"
+    tenant: str
+    timezone: tzinfo
+    sign_in: SignIn | None = None
+    models: Models = field(default_factory=Models.not_set_up)
+    plugins: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One execution of one step. `folder`: that of the bot's files. `run`: the id of the run, in which the step is.
+
+    `bot`: the version with which the run began. `prepared`: the step's attributes, with placeholders replaced.
+    """
+
+    services: ScenarioServices
+    bot: Bot
+    folder: Path
+    run: str
+    step: Step
+    event: Mapping[str, Any]
+    prepared: Prepared
+
+    @property
+    def identity(self) -> str:
+        """Names this step of this event: the same in each repetition, and in no other step."""
+        return f"{self.run}:{'.'.join(map(str, self.step.path))}"
+
+    @property
+    def channel(self) -> str:
+        """The channel in which the person is, as in a contact."""
+        return str(self.event["channel"])
+
+    @property
+    def chat(self) -> str:
+        """The address of the event's chat in the channel."""
+        return str(self.event.get("chat_id") or self.person)
+
+    @property
+    def person(self) -> str:
+        """The address of the event's person in the channel."""
+        return str(self.event.get("user_id") or "")
+
+    def missing_scope(self, scope: str) -> str:
+        """Why what needs this scope over HTTP may not be done for the event; empty if it may, as for every event of a
+        provider.
+        """
+        if rights.permits(self.event, scope):
+            return ""
+        return f"the API key with which the event was handed in lacks the scope {scope}"
+
+    def require(self, scope: str) -> None:
+        """Raises Forbidden SCOPE_MISSING."""
+        if reason := self.missing_scope(scope):
+            raise Forbidden("SCOPE_MISSING", reason)
+
+    @property
+    def folders(self) -> Sequence[Path]:
+        """The folders whose files may be sent: the bot's and that of speech. Names are relative to the first one."""
+        return (self.folder, self.services.models.sound_folder)
+
+    def warn(self, message: str) -> None:
+        """Reports something to the author that does not make the action fail."""
+        place = self.step.action.place
+        log.warning("%s, line %d, run %s: %s", place.file, place.line, self.run, message)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The step has ordered a delivery and ends when that delivery does. `one`: it has one recipient with one contact.
+    `is_new`: it was not ordered before.
+    """
+
+    delivery: HistoryKey
+    one: bool = False
+    is_new: bool = False

@@ -1,0 +1,279 @@
+"""Triggers: which scenarios an event starts. Pure; compiled once per version of a bot.
+
+Guarantees: kinds are tried in the order exact, state, regex, starts_with, contains, `"*"`, and within a kind the order
+of the file decides; case is ignored. A broken pattern is reported and skipped, the others work. Authors' patterns run
+with a time limit. The first entry that matches ends the search, unless one of its scenarios says `continue`.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from scenarios import bot
+from scenarios.bot.button_text import normalise
+from scenarios.bot.patterns import Pattern, PatternRefused, PatternTimeout, compile_pattern
+
+Event = Mapping[str, Any]
+
+JUMP = ":"
+"""Callback data that begins so names a scenario; no trigger is needed (C-08)."""
+
+LONGEST_DATA = 64
+"""Bytes of callback data, by Telegram's Bot API."""
+
+ALWAYS = ("*", "default")
+_ADDRESSED = re.compile(r"\A(/\w+)@\w+", re.ASCII)
+"""In groups Telegram adds the bot's name to a command of the menu: /help@school_bot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The scenarios to run, in order, each once; and warnings for the log."""
+
+    scenarios: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A scenario, and the chats in which an entry starts it: ids, `private`, `group` or `all`. `forwards`, `bots`:
+    whether forwarded messages and bots start it, too (C-17).
+    """
+
+    scenario: str
+    chats: frozenset[str]
+    continues: bool
+    forwards: bool = False
+    bots: bool = False
+
+    def allows(self, chat: frozenset[str], event: Event) -> bool:
+        if (event.get("is_forward") and not self.forwards) or (event.get("is_bot") and not self.bots):
+            return False
+        return not self.chats.isdisjoint(chat)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a trigger file: what is compared, and the scenarios. `where` is its place, for warnings."""
+
+    kind: str
+    wanted: str
+    targets: tuple[Target, ...]
+    where: str
+    pattern: Pattern | None = None
+
+
+class Triggers:
+    """The compiled triggers of a bot. `complaints`: the entries that were skipped, and why."""
+
+    def __init__(self, source: bot.Bot) -> None:
+        self.complaints: list[str] = []
+        names = {jump_data(name): name for name in (*source.scenarios, *source.short_names)}
+        self._shortened = {data: name for data, name in names.items() if data != JUMP + name}
+        private = self._compiled(source.triggers, "private")
+        group = self._compiled(source.group_triggers, "group")
+        self._entries = {
+            "private": {name: _merged(name, private[name], group[name]) for name in bot.SECTIONS},
+            "group": {name: _merged(name, group[name], private[name]) for name in bot.SECTIONS},
+        }
+
+    def select(self, event: Event, state: str = "") -> Selection:
+        """The scenarios for an event of a person in this state. No match is a warning (C-12).
+
+        `triggers.yaml` serves private chats, `group_triggers.yaml` all others, unless `from_chat` says otherwise. A
+        button that names its scenario needs no trigger (C-08).
+        """
+        source = source_of(event)
+        if source == "callback" and (name := self._goal(_text(event.get("callback_data")))):
+            return Selection((name,))
+        search = _Search(event, source, state)
+        chosen = dict.fromkeys(_select(self._entries[chat_kind(event)].get(source, ()), search))
+        if not chosen:
+            search.warnings.append(f"no trigger matches this event ({source}): {search.shown}")
+        return Selection(tuple(chosen), tuple(search.warnings))
+
+    def _goal(self, callback_data: str) -> str:
+        """The scenario that a button names; empty if it names none."""
+        return self._shortened.get(callback_data) or jump(callback_data)
+
+    def _compiled(self, triggers: bot.Triggers, chats: str) -> dict[str, list[Entry]]:
+        """The entries by source, in order. What happens only in groups fires there, whichever file has the entry."""
+        return {
+            source: [
+                entry
+                for kind in kinds
+                for trigger in triggers.section(source).get(kind, ())
+                if (entry := self._entry(source, kind, trigger, "group" if source in bot.OF_GROUPS else chats))
+            ]
+            for source, kinds in bot.SECTIONS.items()
+        }
+
+    def _entry(self, source: str, kind: str, trigger: bot.Trigger, chats: str) -> Entry | None:
+        where = f"{trigger.place.file}:{trigger.place.line}"
+        targets = tuple(_target(target, chats) for target in trigger.targets)
+        if kind == "regex":
+            return self._pattern_entry(trigger.key, targets, where)
+        wanted = compared(source, kind, trigger.key)
+        if not wanted and kind not in (*ALWAYS, "exact"):
+            self.complaints.append(f"{where}: {trigger.key!r} is empty when compared, so it would match everything")
+            return None
+        return Entry(kind, wanted, targets, where)
+
+    def _pattern_entry(self, pattern: str, targets: tuple[Target, ...], where: str) -> Entry | None:
+        try:
+            return Entry("regex", pattern, targets, where, compile_pattern(pattern, ignore_case=True))
+        except PatternRefused as error:
+            self.complaints.append(f"{where}: {error}")
+            return None
+
+
+def source_of(event: Event) -> str:
+    """The section of a trigger file that serves an event: its `kind`, or what its fields show."""
+    if event.get("kind"):
+        return str(event["kind"])
+    if event.get("callback_data") is not None:
+        return "callback"
+    return "new_member" if any(name.startswith("joined_") for name in event) else "text"
+
+
+def chat_kind(event: Event) -> str:
+    """`private` or `group`. An event without a chat type came from a person directly."""
+    return "private" if _text(event.get("chat_type")) in ("", "private") else "group"
+
+
+def jump_data(scenario: str) -> str:
+    """The callback data of a button that leads to a scenario. A name that is too long is replaced by its hash."""
+    data = JUMP + scenario
+    if len(data.encode()) <= LONGEST_DATA:
+        return data
+    return f"{JUMP}#{blake2b(scenario.encode(), digest_size=16).hexdigest()}"
+
+
+def jump(callback_data: str) -> str:
+    """The scenario that a button names; empty if it names none."""
+    return callback_data.removeprefix(JUMP) if callback_data.startswith(JUMP) else ""
+
+
+def _select(entries: tuple[Entry, ...], search: "_Search") -> Iterator[str]:
+    """The scenarios of the first entry that matches; after `continue` also of lower kinds."""
+    tried = ""
+    for entry in entries:
+        if entry.kind == tried or not (targets := search.targets(entry)):
+            continue
+        yield from (target.scenario for target in targets)
+        if not any(target.continues for target in targets):
+            return
+        tried = entry.kind
+
+
+def _merged(source: str, own: list[Entry], other: list[Entry]) -> tuple[Entry, ...]:
+    """The entries of both files by kind; within a kind those of the chat's own file come first."""
+    return tuple(entry for kind in bot.SECTIONS[source] for entry in (*own, *other) if entry.kind == kind)
+
+
+class _Search:
+    """What entries are compared with, prepared once per event."""
+
+    def __init__(self, event: Event, source: str, state: str) -> None:
+        self.warnings: list[str] = []
+        self._event = event
+        self._chat = frozenset({"all", chat_kind(event), _text(event.get("chat_id"))})
+        written = _text(event.get("callback_data" if source == "callback" else "event_text"))
+        self._written = _ADDRESSED.sub(r"\1", written)
+        self._compared = normalise(self._written) if source == "callback" else _folded(self._written)
+        self._state = _folded(state)
+
+    @property
+    def shown(self) -> str:
+        """The event in a warning."""
+        return repr(self._written[:60])
+
+    def targets(self, entry: Entry) -> list[Target]:
+        """The targets of an entry that matches, as far as the chat is theirs."""
+        targets = [target for target in entry.targets if target.allows(self._chat, self._event)]
+        return targets if targets and self._matches(entry) else []
+
+    def _matches(self, entry: Entry) -> bool:
+        if entry.pattern is not None:
+            return self._matches_pattern(entry, entry.pattern)
+        return entry.kind in ALWAYS or _COMPARISONS[entry.kind](self, entry.wanted)
+
+    def _matches_pattern(self, entry: Entry, pattern: Pattern) -> bool:
+        try:
+            return pattern.search(self._written) is not None
+        except PatternTimeout as error:
+            self.warnings.append(f"{entry.where}: {error}; the entry is skipped")
+            return False
+
+    def is_equal(self, wanted: str) -> bool:
+        return self._compared == wanted
+
+    def is_state(self, wanted: str) -> bool:
+        return self._state == wanted
+
+    def starts(self, wanted: str) -> bool:
+        return self._compared.startswith(wanted)
+
+    def contains(self, wanted: str) -> bool:
+        return wanted in self._compared
+
+    def is_group(self, wanted: str) -> bool:
+        return wanted in _names(self._event, "chat_title", "chat_id", "chat_username")
+
+    def is_link(self, wanted: str) -> bool:
+        return wanted in _folded(_text(self._event.get("invite_link")))
+
+    def is_creator(self, wanted: str) -> bool:
+        return wanted in _names(self._event, *_person("creator"), *_person("invite_link_creator"))
+
+    def is_initiator(self, wanted: str) -> bool:
+        return wanted in _names(self._event, *_person("initiator"))
+
+
+_COMPARISONS: Mapping[str, Callable[[_Search, str], bool]] = {
+    "exact": _Search.is_equal,
+    "state": _Search.is_state,
+    "starts_with": _Search.starts,
+    "contains": _Search.contains,
+    "group": _Search.is_group,
+    "link": _Search.is_link,
+    "creator": _Search.is_creator,
+    "initiator": _Search.is_initiator,
+}
+
+
+def _target(target: bot.Target, chats: str) -> Target:
+    allowed = (chats,) if target.from_chat is None else target.from_chat
+    return Target(
+        target.scenario,
+        frozenset(_text(chat) for chat in allowed),
+        target.continue_,
+        bool(target.forward_enabled),
+        bool(target.bot_enabled),
+    )
+
+
+def compared(source: str, kind: str, wanted: str) -> str:
+    """The form in which an author's text is compared."""
+    if source == "callback" and kind != "state":
+        return normalise(wanted)
+    return _folded(wanted).removeprefix("@") if source in bot.OF_GROUPS else _folded(wanted)
+
+
+def _person(role: str) -> tuple[str, ...]:
+    return f"{role}_username", f"{role}_id", f"{role}_user_id"
+
+
+def _names(event: Event, *fields: str) -> set[str]:
+    """The values of these fields as names are compared: without case, `@name` as `name`."""
+    return {_folded(event[field]).removeprefix("@") for field in fields if event.get(field) not in (None, "")}
+
+
+def _folded(value: Any) -> str:
+    return _text(value).strip().casefold()
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,140 @@
+"""Registers the commands of bot.yaml with Telegram, by scope, and clears menus that the bot no longer has (C-73).
+
+Guarantees: the menus are those of the active version, after the start and after each reload. What this bot registered
+before in another scope is deleted. A scope that Telegram refuses is reported, the others are registered; an outage is
+waited out.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from itertools import groupby
+
+from aiogram import Bot, types
+from aiogram.exceptions import (
+    AiogramError,
+    TelegramAPIError,
+    TelegramBadRequest,
+    TelegramForbiddenError,
+    TelegramNetworkError,
+)
+from msgspec import Struct, json
+from msgspec.structs import asdict
+
+from core.errors import StoreError
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from scenarios.bot import Command
+from scenarios.check.reloading import ActiveBot
+
+log = logging.getLogger(__name__)
+
+_FAULTS = (AiogramError, OSError, ValueError, TypeError, StoreError)
+_FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
+
+
+class Scope(Struct, frozen=True, omit_defaults=True, order=True):
+    """Where a menu is shown."""
+
+    type: str
+    chat_id: str = ""
+    user_id: int = 0
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.type, self.chat_id, str(self.user_id or ""))))
+
+
+_GENERAL = tuple(Scope(one) for one in ("default", "all_private_chats", "all_group_chats", "all_chat_administrators"))
+"""Cleared unless the bot has them: what registered them before may be another program."""
+
+
+class Menus:
+    """The menus of one bot of Telegram."""
+
+    def __init__(self, telegram: Bot, store: Store, bot: ActiveBot) -> None:
+        self._telegram = telegram
+        self._store = store
+        self._bot = bot
+        self._changed = asyncio.Event()
+        bot.on_change(self._changed.set)
+
+    async def keep(self) -> None:
+        """Register now and after each change of the bot, until cancelled."""
+        while True:
+            self._changed.clear()
+            await self._register_in_the_end()
+            await self._changed.wait()
+
+    async def _register_in_the_end(self) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                return await self.register()
+            except _FAULTS as fault:
+                log.warning("the bot's commands are not registered (%s), again in %.0f s", _words(fault), pause)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def register(self) -> None:
+        """Register all menus once. Raises StoreError and what aiogram raises for an outage."""
+        menus = menus_of(self._bot.bot.commands)
+        for scope in sorted({*_GENERAL, *await self._registered()} - menus.keys()):
+            await self._try(scope, self._telegram.delete_my_commands(scope=telegram_scope(scope)))
+        for scope, commands in menus.items():
+            await self._try(scope, self._telegram.set_my_commands(commands, scope=telegram_scope(scope)))
+        await self._store.command("SET", self._key, json.encode(list(menus)).decode())
+        log.debug("the menus of commands are those of version %s: %d", self._bot.version, len(menus))
+
+    async def _try(self, scope: Scope, call: Awaitable[bool]) -> None:
+        """Report what Telegram refuses for good, for example a chat in which the bot is no member."""
+        try:
+            await call
+        except (TelegramBadRequest, TelegramForbiddenError) as refusal:
+            log.warning("Telegram refuses the menu for %s: %s", scope, refusal.message)
+
+    async def _registered(self) -> list[Scope]:
+        stored = await self._store.command("GET", self._key)
+        return json.decode(stored, type=list[Scope]) if stored else []
+
+    @property
+    def _key(self) -> str:
+        return KEYS["menus"].at(0, str(self._telegram.id))
+
+
+def _words(fault: Exception) -> str:
+    """What went wrong. The text of a connection error may have the token in it."""
+    if isinstance(fault, TelegramAPIError) and not isinstance(fault, TelegramNetworkError):
+        return fault.message[:200]
+    return type(fault).__name__
+
+
+def menus_of(commands: Iterable[Command]) -> dict[Scope, list[types.BotCommand]]:
+    """The commands by scope, in the order of the file."""
+    ordered = sorted(commands, key=_scope)  # stable, so the order within a scope stays
+    return {
+        scope: [types.BotCommand(command=one.command, description=one.description) for one in found]
+        for scope, found in groupby(ordered, key=_scope)
+    }
+
+
+def _scope(command: Command) -> Scope:
+    if not command.scope.startswith("chat"):
+        return Scope(command.scope)
+    return Scope(command.scope, str(command.chat_id), command.user_id or 0 if command.scope == "chat_member" else 0)
+
+
+def telegram_scope(scope: Scope) -> types.BotCommandScopeUnion:
+    """The scope as aiogram takes it."""
+    fields = {name: value for name, value in asdict(scope).items() if value}
+    return _SCOPES[scope.type](**fields)
+
+
+_SCOPES: Mapping[str, Callable[..., types.BotCommandScopeUnion]] = {
+    "default": types.BotCommandScopeDefault,
+    "all_private_chats": types.BotCommandScopeAllPrivateChats,
+    "all_group_chats": types.BotCommandScopeAllGroupChats,
+    "all_chat_administrators": types.BotCommandScopeAllChatAdministrators,
+    "chat": types.BotCommandScopeChat,
+    "chat_administrators": types.BotCommandScopeChatAdministrators,
+    "chat_member": types.BotCommandScopeChatMember,
+}

@@ -1,0 +1,116 @@
+"""The attributes of an action when it runs: defaults, placeholders, and what later actions get of them. Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scenarios.bot import Action
+from scenarios.bot.durations import SECONDS, with_seconds
+from scenarios.bot.event_fields import MARKED_UP
+from scenarios.engine import Values
+from scenarios.placeholders import HTML, MARKDOWN_V2, PLAIN, Escaping, Rendered, Scope, render_all
+
+CONTROL_FIELDS = frozenset(
+    {"type", "chain", "chain_drop", "placeholder", "placeholders", "enabled"}
+    | {"required_role", "required_permission", "group_admin"}
+)
+"""The fields of an action, or of its section in settings.yaml, that are instructions and no values."""
+
+_MARKED_UP = ("text", "additional_text")
+"""The fields of a message that are written in its parse mode. Labels of buttons, ids and names of files are plain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What an action runs with.
+
+    `own`: its attributes with placeholders replaced. `seen`: the flat mapping of C-32. `returned`: the attributes that
+    become variables of later actions (C-58). `warnings`: of placeholders.
+    """
+
+    own: Mapping[str, Any]
+    seen: Mapping[str, Any]
+    returned: Values
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def from_person(self) -> frozenset[str]:
+        return self.returned.from_person
+
+
+def prepare(action: Action, defaults: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> Prepared:
+    """The attributes of an action, over the `defaults` of its type.
+
+    Placeholders are replaced if the action says so, or else the defaults (C-57). What the event has was written by a
+    person, so it is escaped in texts.
+    """
+    written = {**defaults, **action.fields}
+    own = with_seconds({name: value for name, value in written.items() if name not in CONTROL_FIELDS})
+    replaces = defaults.get("placeholder") is True if action.placeholder is None else action.placeholder
+    if not replaces:
+        return Prepared(own, values.seen_with(own, event), Values())
+    rendered, from_person, warnings = _render(own, values, event)
+    rendered = with_seconds(rendered)
+    variables = {name: value for name, value in rendered.items() if name.removesuffix(SECONDS) in action.fields}
+    returned = Values(variables=variables, from_person=from_person) if action.placeholder else Values()
+    return Prepared(rendered, values.seen_with(rendered, event), returned, warnings)
+
+
+def _render(
+    own: Mapping[str, Any], values: Values, event: Mapping[str, Any]
+) -> tuple[dict[str, Any], frozenset[str], tuple[str, ...]]:
+    """The attributes, the names of those with words of a person, and warnings."""
+    rendered, from_person, warnings = {}, set(), []
+    passed_on = _passed_on(own, values, event)
+    seen = {**own, **{name: one.value for name, one in passed_on.items()}}
+    people = {name for name, one in passed_on.items() if one.from_person} - values.results.keys()
+    for name, value in own.items():
+        one = passed_on.get(name) or _rendered(name, value, seen, people, values, event)
+        rendered[name] = one.value
+        warnings += [f"{name}: {warning.placeholder}: {warning.message}" for warning in one.warnings]
+        from_person |= {name} if one.from_person else set()
+    return rendered, frozenset(from_person), tuple(warnings)
+
+
+def _passed_on(own: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> dict[str, Rendered]:
+    """The attributes with the name of something that the action sees anyway, and made of that:
+    `event_text: "{event_text}"`. The other attributes see what becomes of them.
+    """
+    names = [name for name in own if (name in event or name in values.variables) and _names_itself(name, own[name])]
+    others = {name: value for name, value in own.items() if name not in names}
+    return {name: _rendered(name, own[name], others, set(), values, event) for name in names}
+
+
+def _names_itself(name: str, value: Any) -> bool:
+    return re.search(rf"\{{\s*{re.escape(name)}\b", repr(value)) is not None
+
+
+def _rendered(
+    name: str, value: Any, own: Mapping[str, Any], people: set[str], values: Values, event: Mapping[str, Any]
+) -> Rendered:
+    """One attribute, which sees the others. `people`: those of them that a person has written."""
+    others = {other: written for other, written in own.items() if other != name}
+    escaping = escaping_of(own) if name in _MARKED_UP else PLAIN
+    authors = people_in(others, values, event) | (people - {name})
+    marked_up = _marked_up(escaping, others, values, event)
+    return render_all(value, Scope(values.seen_with(others, event), authors, escaping, marked_up=marked_up))
+
+
+def _marked_up(escaping: Escaping, own: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> frozenset[str]:
+    """The names of what is ready for the parse mode: a field of the event or a result, and of no author."""
+    names = frozenset(name for name, mode in MARKED_UP.items() if mode is escaping.mode)
+    of_event = (names & event.keys()) - own.keys() - values.variables.keys()
+    return of_event | (names & values.results.keys())
+
+
+def people_in(own: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> frozenset[str]:
+    """The names that a person has written, in what an action with these attributes sees."""
+    authors = own.keys() - values.results.keys()
+    of_event = event.keys() - values.results.keys() - values.variables.keys()
+    return frozenset(of_event | values.from_person) - authors
+
+
+def escaping_of(fields: Mapping[str, Any]) -> Escaping:
+    """How words of a person are escaped in a text of this action. Only messages have a parse mode."""
+    return MARKDOWN_V2 if str(fields.get("parse_mode", "")).casefold() == "markdownv2" else HTML

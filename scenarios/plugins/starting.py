@@ -1,0 +1,107 @@
+"""Starts plugins, and switches off what cannot work without them."""
+
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from msgspec import structs
+
+from scenarios.actions import Actions, installed_actions
+from scenarios.context import Context, ScenarioServices
+from scenarios.engine import Ending
+from scenarios.engine.results import failed
+from scenarios.plugins.plan import missing, plan
+from scenarios.plugins.plugin import Plugin, installed_plugins
+from scenarios.schema import ActionType
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """What a process works with. `types`: an action that is off fails, with the reason. `off`: name → why."""
+
+    services: ScenarioServices
+    types: Mapping[str, ActionType]
+    off: Mapping[str, str]
+
+
+@asynccontextmanager
+async def started(
+    services: ScenarioServices,
+    settings: Mapping[str, Any],
+    actions: Actions | None = None,
+    plugins: Iterable[Plugin] | None = None,
+) -> AsyncIterator[Platform]:
+    """The platform until the end of the block, by default with what is installed. `settings`: the bot's settings.yaml,
+    which may switch plugins off (C-81).
+    """
+    actions = actions or installed_actions()
+    found, broken = installed_plugins() if plugins is None else (plugins, {})
+    starter = _Starter(services, {plugin.name: plugin for plugin in found}, actions)
+    off = {**_beside(actions), **broken, **starter.switched_off(settings)}
+    async with AsyncExitStack() as stack:
+        yield await starter.start(off, stack)
+
+
+def _beside(actions: Actions) -> dict[str, str]:
+    """What could not be used, under names that are not those of actions that can."""
+    return {name if name not in actions.types else f"a second {name}": why for name, why in actions.broken.items()}
+
+
+class _Starter:
+    def __init__(self, services: ScenarioServices, plugins: Mapping[str, Plugin], actions: Actions) -> None:
+        self._services = services
+        self._plugins = plugins
+        self._actions = actions.types
+
+    def switched_off(self, settings: Mapping[str, Any]) -> dict[str, str]:
+        """Also a plugin with the name of an action is off, because needs could not tell them apart."""
+        taken = {name: "there is an action with this name" for name in self._plugins if name in self._actions}
+        sections = {name: settings.get(name) for name in self._plugins}
+        disabled = [name for name, one in sections.items() if isinstance(one, Mapping) and one.get("enabled") is False]
+        return taken | dict.fromkeys(disabled, "settings.yaml switches it off")
+
+    async def start(self, off: Mapping[str, str], stack: AsyncExitStack) -> Platform:
+        """Open the plugins in their order."""
+        needs = {plugin.name: plugin.needs for plugin in self._plugins.values()}
+        needs |= {kind.name: kind.needs for kind in self._actions.values()}
+        planned = plan(needs, _present(self._services), off)
+        off = dict(planned.off)
+        for name in planned.order:
+            if lost := next((need for need in needs[name] if need in off), None):
+                off[name] = missing(lost, off)
+            elif name in self._plugins:
+                off |= await self._open(self._plugins[name], stack)
+        for name, why in off.items():
+            log.warning("%s is off: %s", name, why)
+        return Platform(self._services, {name: _usable(one, off) for name, one in self._actions.items()}, off)
+
+    async def _open(self, plugin: Plugin, stack: AsyncExitStack) -> dict[str, str]:
+        """Open one; its name with the reason if it does not start."""
+        try:
+            opened = await stack.enter_async_context(plugin.open(self._services))
+        except Exception as error:
+            log.warning("the plugin %s does not start", plugin.name, exc_info=error)
+            return {plugin.name: f"it does not start: {type(error).__name__}: {error}"}
+        self._services = replace(self._services, plugins={**self._services.plugins, plugin.name: opened})
+        return {}
+
+
+def _present(services: ScenarioServices) -> set[str]:
+    """What the process offers itself."""
+    return {"telegram"} if services.telegram is not None else set()
+
+
+def _usable(kind: ActionType, off: Mapping[str, str]) -> ActionType:
+    """The action; in place of one that is off, one that fails."""
+    if kind.name not in off:
+        return kind
+    reason = f"the action {kind.name} is off: {off[kind.name]}"
+
+    async def execute(context: Context) -> Ending:
+        return failed(reason)
+
+    return structs.replace(kind, execute=execute, tube="")

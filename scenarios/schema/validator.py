@@ -1,0 +1,148 @@
+"""The rules of the action `validator` (C-59 to C-61). Pure, apart from the membership question, which is passed in.
+
+Rules are read field by field, in the author's order; the first one that does not hold decides, by its `on_error`:
+`fail` (without one) and `drop` end the validation, `pass` goes on as if it held, `skip` leaves out the other rules of
+the field. No rules: completed.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scenarios.bot.patterns import PatternRefused, PatternTimeout, compile_pattern
+from scenarios.engine import Ending, State, Values
+from scenarios.placeholders.attributes import Prepared
+from scenarios.placeholders.fields import MISSING, find
+
+Rule = Mapping[str, Any]
+IsMember = Callable[[Rule], bool]
+"""Answers a rule `is_member` (C-62)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """completed, failed or drop; `error` names the field and the rule that decided."""
+
+    state: State
+    error: str = ""
+
+
+class RuleUnusable(Exception):
+    """The rule itself is wrong: it does not hold, for this reason."""
+
+
+def ending(prepared: Prepared, is_member: IsMember) -> Ending:
+    """What becomes of the action: the verdict, and its other fields as results."""
+    verdict = validate(prepared.own.get("rules"), prepared.seen, is_member)
+    fields = {name: value for name, value in prepared.own.items() if name != "rules"}
+    return Ending(verdict.state, Values(fields, from_person=prepared.from_person & fields.keys()), verdict.error)
+
+
+def validate(rules: Any, values: Mapping[str, Any], is_member: IsMember) -> Verdict:
+    """The outcome of all rules. `values`: the flat mapping that the action sees; fields may be dotted."""
+    for field, listed in rules.items() if isinstance(rules, Mapping) else ():
+        verdict = _validate_field(str(field), _as_list(listed), values, is_member)
+        if verdict.state is not State.COMPLETED:
+            return verdict
+    return Verdict(State.COMPLETED)
+
+
+def _validate_field(field: str, rules: list[Any], values: Mapping[str, Any], is_member: IsMember) -> Verdict:
+    found = find(values, field)
+    value = None if found is MISSING else found
+    for rule in rules:
+        if not (error := complaint(rule, value, is_member)):
+            continue
+        on_error = rule.get("on_error") or "fail" if isinstance(rule, Mapping) else "fail"
+        if on_error == "skip":
+            break
+        if on_error != "pass":
+            return Verdict(State.DROP if on_error == "drop" else State.FAILED, f"{field}: {error}")
+    return Verdict(State.COMPLETED)
+
+
+def complaint(rule: Any, value: Any, is_member: IsMember) -> str:
+    """Why a rule does not hold; empty if it does."""
+    name = str(rule.get("rule")) if isinstance(rule, Mapping) else str(rule)
+    try:
+        holds = is_member(rule) if name == "is_member" else _check(name)(value, _wanted(rule))
+    except (RuleUnusable, PatternRefused, PatternTimeout) as error:
+        return f"{name}: {error}"
+    return "" if holds else f"{name} does not hold"
+
+
+def _check(name: str) -> Callable[[Any, Any], bool]:
+    if name not in CHECKS:
+        raise RuleUnusable("there is no such rule")
+    return CHECKS[name]
+
+
+def _wanted(rule: Any) -> Any:
+    return rule.get("value") if isinstance(rule, Mapping) else None
+
+
+def is_empty(value: Any) -> bool:
+    """Missing, null, a text without visible characters, or a list or mapping without elements. Zero is a value."""
+    return value is None or (isinstance(value, str) and not value.strip()) or value in ([], {}, ())
+
+
+def _equals(value: Any, wanted: Any) -> bool:
+    return _text(value) == _text(wanted)
+
+
+def _contains(value: Any, wanted: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return _folded(wanted) in [_folded(one) for one in value]
+    return _folded(wanted) in _folded(value)
+
+
+def _matches(value: Any, wanted: Any) -> bool:
+    return compile_pattern(_text(wanted)).search(_text(value)) is not None
+
+
+def _in_list(value: Any, wanted: Any) -> bool:
+    listed = wanted.split(",") if isinstance(wanted, str) else _as_list(wanted)
+    return _text(value).strip() in [_text(one).strip() for one in listed]
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, list | tuple | Mapping) else len(_text(value))
+
+
+def _limit(wanted: Any) -> int:
+    try:
+        return int(wanted)
+    except (TypeError, ValueError):
+        raise RuleUnusable(f"{wanted!r} is not a whole number") from None
+
+
+CHECKS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "equals": _equals,
+    "not_equals": lambda value, wanted: not _equals(value, wanted),
+    "not_empty": lambda value, _: not is_empty(value),
+    "empty": lambda value, _: is_empty(value),
+    "contains": _contains,
+    "starts_with": lambda value, wanted: _folded(value).startswith(_folded(wanted)),
+    "regex": _matches,
+    "length_min": lambda value, wanted: _length(value) >= _limit(wanted),
+    "length_max": lambda value, wanted: _length(value) <= _limit(wanted),
+    "in_list": _in_list,
+    "not_in_list": lambda value, wanted: not _in_list(value, wanted),
+}
+"""Rule → whether it holds for a value and the rule's own value. `contains` and `starts_with` ignore case."""
+
+
+def _as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)
+
+
+def _folded(value: Any) -> str:
+    return _text(value).casefold()

@@ -1,0 +1,1 @@
+"""What scenarios store of people, promo codes, requests, and the results of steps."""

@@ -1,0 +1,1 @@
+"""What actions do through the Bot API of Telegram: members, rights, recordings."""

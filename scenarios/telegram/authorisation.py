@@ -1,0 +1,51 @@
+"""Whether a person may run an action, on the server: roles (C-68) and administrators of the group (C-69).
+
+Who the person is must be known: of an event that was handed in with an API key, only a key with the scope admin may
+say so (I21).
+
+The roles of bot.yaml list Telegram ids. A person who writes elsewhere has those of its Telegram contacts in the
+directory. The role that a person has in the directory counts, too, as a role of the bot with that name.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.errors import Refused
+from scenarios.bot.access import refusal
+from scenarios.context import Context
+from scenarios.context.arguments import flag_of
+from scenarios.telegram.membership import is_group_admin
+
+_TELEGRAM = ("telegram", "telegram-bot")
+
+
+async def denial(context: Context, fields: Mapping[str, Any]) -> str:
+    """Why the event's person may not run an action with these fields; empty if it may."""
+    needs_role = bool(fields.get("required_role") or fields.get("required_permission"))
+    needs_group_admin = flag_of(fields, "group_admin")
+    if not needs_role and not needs_group_admin:
+        return ""
+    if reason := context.missing_scope("admin"):
+        return reason
+    if needs_role:
+        ids, role = await _identity(context)
+        if error := refusal(context.bot.roles, fields, None, ids=ids, role=role):
+            return error
+    return await _group_denial(context) if needs_group_admin else ""
+
+
+async def _identity(context: Context) -> tuple[set[str], str]:
+    """The person's Telegram ids, and its role in the directory."""
+    services, own = context.services, {context.person} if context.channel in _TELEGRAM else set()
+    user = await services.core.directory.user_by_contact(services.tenant, context.channel, context.person)
+    if user is None:
+        return own, ""
+    known = {address for channel in _TELEGRAM for address in user.contacts.get(channel, ())}
+    return own | known, user.role or ""
+
+
+async def _group_denial(context: Context) -> str:
+    try:
+        return "" if await is_group_admin(context) else "the person is no administrator of the group"
+    except Refused as error:
+        return str(error)

@@ -1,0 +1,79 @@
+"""Calls of Telegram's Bot API by actions about groups: what they need, its refusals and its waits, in one place.
+
+A short wait (429) is waited out, a longer one fails the action. No text of an error contains the token.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeVar
+
+from core.errors import Conflict, Refused
+from scenarios.context import Context
+
+if TYPE_CHECKING:  # see scenarios/context/context.py
+    import aiogram
+
+CHANNEL = "telegram-bot"
+LONGEST_WAIT = 5
+"""Seconds of one call in which it waits for Telegram; meanwhile the person's next events wait."""
+
+T = TypeVar("T")
+
+
+class TelegramRefused(Refused):
+    """Telegram did not do it; the text is that of Telegram. `retry_after`: when it asks for a repeat."""
+
+    def __init__(self, detail: str, seconds: int | None = None) -> None:
+        super().__init__("TELEGRAM_REFUSED", detail)
+        self.retry_after = None if seconds is None else timedelta(seconds=seconds)
+
+
+async def call(context: Context, method: "Callable[[aiogram.Bot], Awaitable[T]]") -> T:
+    """Call a method of the Bot API for the chat of the event. Raises Conflict NOT_TELEGRAM, NO_BOT; TelegramRefused."""
+    bot = required_bot(context)
+    from aiogram.exceptions import AiogramError, TelegramRetryAfter
+
+    waited = 0
+    while True:
+        try:
+            return await method(bot)
+        except TelegramRetryAfter as error:
+            waited += error.retry_after
+            if waited > LONGEST_WAIT:
+                text = f"Telegram asks to repeat this in {error.retry_after} s"
+                raise TelegramRefused(text, error.retry_after) from None
+            await asyncio.sleep(error.retry_after)
+        except (AiogramError, OSError, ValueError, TypeError) as error:
+            raise TelegramRefused(_words(error, bot.token)) from None
+
+
+def required_bot(context: Context) -> "aiogram.Bot":
+    """The client of the Bot API. Raises Conflict NOT_TELEGRAM or NO_BOT."""
+    action = context.step.action.type
+    if context.channel != CHANNEL:
+        raise Conflict(
+            "NOT_TELEGRAM", f"{action} works only in Telegram; this chat is in the channel {context.channel}"
+        )
+    if context.services.telegram is None:
+        raise Conflict("NO_BOT", f"{action} needs a bot of Telegram: ADA_BOT_TOKEN is not set")
+    return context.services.telegram
+
+
+def required_group(context: Context) -> int | str:
+    """The group: `chat_id`, by default that of the event. Raises Conflict NOT_A_GROUP."""
+    chat = str(context.prepared.seen.get("chat_id") or "")
+    if chat.startswith("@"):
+        return chat
+    if not chat.removeprefix("-").isdecimal() or not chat.startswith("-"):
+        raise Conflict("NOT_A_GROUP", f"{context.step.action.type} works only in a group")
+    return int(chat)
+
+
+def _words(error: Exception, token: str) -> str:
+    """What went wrong. Texts of connection errors may contain the URL, and with it the token."""
+    from aiogram.exceptions import TelegramAPIError, TelegramNetworkError
+
+    if isinstance(error, TelegramAPIError) and not isinstance(error, TelegramNetworkError):
+        return error.message.replace(token, "…")
+    return f"Telegram could not be reached ({type(error.__cause__ or error).__name__})"

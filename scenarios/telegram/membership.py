@@ -1,0 +1,121 @@
+"""Who is in a group, and who administers it, as Telegram's Bot API knows it (C-62, C-69)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import Conflict, Refused
+from scenarios.context import Context
+from scenarios.context.arguments import texts_of
+from scenarios.schema.validator import IsMember, Rule, RuleUnusable
+from scenarios.stores.people import People
+from scenarios.telegram.calls import TelegramRefused, call, required_group
+
+ANONYMOUS_ADMINISTRATOR = 1087968824
+"""The user that Telegram names as the sender when an administrator writes in the name of the group."""
+
+_ADMINISTRATORS = ("creator", "administrator")
+_STRANGERS = ("user not found", "member not found", "PARTICIPANT_ID_INVALID", "USER_ID_INVALID", "USER_NOT_PARTICIPANT")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Whether a person is in `chats`: in each of them, or in one. None: in that of the event. `person`: an id or @name,
+    "" for the event's.
+    """
+
+    chats: tuple[str, ...]
+    in_each: bool
+    person: str
+
+    @classmethod
+    def of(cls, rule: Rule) -> "Question":
+        """A rule `{rule: is_member, chat: chats, mode: any | all, target_user: person}`; `value` is another name of
+        `chat`, and `target_user_id` of `target_user`.
+        """
+        in_each = str(rule.get("mode") or "any").casefold() == "all"
+        chats = texts_of(rule, "chat") or texts_of(rule, "value")
+        person = rule.get("target_user") or rule.get("target_user_id") or ""
+        return cls(tuple(_chat(chat) for chat in chats), in_each, str(person).strip())
+
+
+def _chat(named: str) -> str:
+    """The Bot API knows a chat by its id or by @name; authors may leave out the @."""
+    return named if named.startswith("@") or named.removeprefix("-").isdecimal() else f"@{named}"
+
+
+async def is_member(context: Context) -> IsMember:
+    """Ask Telegram what the rules `is_member` of the action ask; return what answers them."""
+    questions = {Question.of(rule) for rule in _rules(context.prepared.own.get("rules"))}
+    answers = {question: await _answer(context, question) for question in questions}
+
+    def answered(rule: Rule) -> bool:
+        answer = answers[Question.of(rule)]
+        if isinstance(answer, str):
+            raise RuleUnusable(answer)
+        return answer
+
+    return answered
+
+
+def _rules(rules: Any) -> list[Rule]:
+    """The rules `is_member` of all fields."""
+    fields = rules.values() if isinstance(rules, Mapping) else ()
+    listed = [rule for field in fields for rule in (field if isinstance(field, list | tuple) else [field])]
+    return [rule for rule in listed if isinstance(rule, Mapping) and str(rule.get("rule")) == "is_member"]
+
+
+async def _answer(context: Context, question: Question) -> bool | str:
+    """Whether the person is a member, or why that is unknown."""
+    if not question.person and (reason := context.missing_scope("admin")):
+        return reason
+    try:
+        person = await find_person(context, question.person or context.person)
+        chats = question.chats or (_own_group(context),)
+        found = [await _is_in(context, chat, person) for chat in chats]
+    except Refused as error:
+        return str(error)
+    return all(found) if question.in_each else any(found)
+
+
+def _own_group(context: Context) -> int | str:
+    """The group of the event. Raises Conflict NO_CHAT."""
+    try:
+        return required_group(context)
+    except Conflict:
+        raise Conflict("NO_CHAT", "it names no chat, and the event is not of a group") from None
+
+
+async def _is_in(context: Context, chat: int | str, person: int) -> bool:
+    status, is_restricted_member = await _status(context, chat, person)
+    return status in (*_ADMINISTRATORS, "member") or is_restricted_member
+
+
+async def _status(context: Context, chat: int | str, person: int) -> tuple[str, bool]:
+    """What the person is in the chat, and whether it is a restricted member. Raises Refused."""
+    try:
+        member = await call(context, lambda bot: bot.get_chat_member(chat, person))
+    except TelegramRefused as error:
+        if any(text in error.detail for text in _STRANGERS):
+            return "left", False
+        raise
+    return str(member.status), bool(getattr(member, "is_member", False))
+
+
+async def find_person(context: Context, named: str) -> int:
+    """The id of a person, given by id or @name. Raises TelegramRefused if the name is unknown."""
+    if named.isdecimal():
+        return int(named)
+    found = await People(context.services.core.store, context.services.tenant).named(context.channel, named)
+    if found is None:
+        raise TelegramRefused(f"{named[:50]!r} is unknown: the bot has not met a person of this name")
+    return int(found)
+
+
+async def is_group_admin(context: Context) -> bool:
+    """Whether the event's person administers the group of the event. Raises Refused."""
+    person = await find_person(context, context.person)
+    if person == ANONYMOUS_ADMINISTRATOR:
+        return True
+    status, _ = await _status(context, required_group(context), person)
+    return status in _ADMINISTRATORS

@@ -1,0 +1,86 @@
+"""The sound file of a `from_speech`: one of the bot's folder, one of Telegram by its id, or that of the event.
+
+A file of Telegram is downloaded to a temporary folder, at most 20 MB, which is Telegram's own limit for bots.
+"""
+
+import io
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from core.errors import Invalid, NotFound
+from core.model.inner_files import inner_path
+from providers.models import AiUnavailable
+from scenarios.context import Context
+from scenarios.context.arguments import text_of
+
+MOST_BYTES = 20 * 2**20
+_SPOKEN = ("voice", "audio", "video_note")
+
+
+@asynccontextmanager
+async def recording(context: Context) -> AsyncIterator[Path]:
+    """The file, until the end of the block. Raises Invalid, NotFound, AiUnavailable."""
+    seen = context.prepared.seen
+    if name := text_of(seen, "audio_file"):
+        yield _local(context, name)
+        return
+    file_id = text_of(seen, "audio_file_id") or _id_in(seen.get("attachments"))
+    with tempfile.TemporaryDirectory(prefix="ada-speech-") as directory:
+        file = Path(directory) / "recording"
+        await _download(context, file_id, file)
+        yield file
+
+
+def _local(context: Context, name: str) -> Path:
+    path = inner_path(context.folders[0] / name, *context.folders)
+    if path is None:
+        raise Invalid("AUDIO_FILE_OUTSIDE", f"{name!r} is outside the bot's folder", "audio_file")
+    if not path.is_file():
+        raise NotFound("AUDIO_FILE_NOT_FOUND", f"there is no file {name!r} in the bot's folder", "audio_file")
+    if path.stat().st_size > MOST_BYTES:
+        raise _too_large()
+    return path
+
+
+def _id_in(attachments: Any) -> str:
+    """The id of the first attachment that is a voice message or another sound."""
+    found = [one for one in attachments if isinstance(one, Mapping)] if isinstance(attachments, list) else []
+    spoken = [one for one in found if one.get("type") in _SPOKEN or str(one.get("mime_type")).startswith("audio/")]
+    if not spoken or not spoken[0].get("file_id"):
+        raise Invalid("AUDIO_MISSING", "there is no audio_file, no audio_file_id, and no voice message in the event")
+    return str(spoken[0]["file_id"])
+
+
+async def _download(context: Context, file_id: str, target: Path) -> None:
+    telegram = context.services.telegram
+    if telegram is None or not context.channel.startswith("telegram"):
+        raise Invalid("AUDIO_NOT_FETCHABLE", f"files of the channel {context.channel} cannot be fetched")
+    import aiohttp
+    from aiogram.exceptions import AiogramError, TelegramBadRequest
+
+    try:
+        found = await telegram.get_file(file_id)
+        if (found.file_size or 0) > MOST_BYTES or not found.file_path:
+            raise _too_large()
+        with _Bounded(target, "w") as file:
+            await telegram.download_file(found.file_path, file)
+    except TelegramBadRequest:
+        raise NotFound("AUDIO_FILE_NOT_FOUND", "Telegram has no file with this id", "audio_file_id") from None
+    except (AiogramError, aiohttp.ClientError, OSError, ValueError, TypeError):  # the text may contain the token
+        raise AiUnavailable("AUDIO_UNAVAILABLE", "Telegram did not send the file") from None
+
+
+class _Bounded(io.FileIO):
+    """A file that does not grow beyond the limit."""
+
+    def write(self, data: Any) -> int:
+        if self.tell() + len(data) > MOST_BYTES:
+            raise _too_large()
+        return super().write(data)
+
+
+def _too_large() -> Invalid:
+    return Invalid("AUDIO_TOO_LARGE", f"the sound file is larger than {MOST_BYTES // 2**20} MB")
