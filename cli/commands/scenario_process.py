@@ -23,13 +23,13 @@ from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
 from providers.models import Models
 from providers.sign_in import SignIn
+from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
 from scenarios.execution.last_good import LastGood
 from scenarios.execution.opening import Options, open_services
 from scenarios.execution.process import Process, ProcessOptions
 from scenarios.execution.versions import Versions
-from scenarios.platform import started
-from scenarios.reloading import ActiveBot
+from scenarios.plugins import started
 
 
 def declare_process(parser: ArgumentParser) -> None:

@@ -13,8 +13,8 @@ import msgspec
 from core.errors import StoreError
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from scenarios.check.reloading import ActiveBot
 from scenarios.execution.versions import LIFETIME, Versions
-from scenarios.reloading import ActiveBot
 
 log = logging.getLogger(__name__)
 
