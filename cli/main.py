@@ -14,67 +14,76 @@ from cli.suggestion import closest
 from core.errors import AdaError, Invalid, SetupError
 
 VERBS: Mapping[str, tuple[str, str]] = {
-    # verb: (module, help)
-    "demo": ("cli.commands.demo", "try it: send one message over every simulated channel and show who received it"),
-    "up": ("cli.commands.up", "start everything and keep it running until Ctrl-C"),
-    "doctor": ("cli.commands.doctor", "check the installation: settings, server, clock, accounts; says what to change"),
-    "send": ("cli.commands.deliveries", "send a message to people or groups, now or at a given time"),
-    "track": ("cli.commands.deliveries", "watch a message being delivered, until it is finished"),
-    "show": ("cli.commands.deliveries", "show a message: who received it over which channel, and who did not"),
+    # verb: (module of cli.commands, help)
+    "demo": (
+        "start.demo",
+        "try it: send one message over every simulated channel and show who received it",
+    ),
+    "up": ("start.up", "start everything and keep it running until Ctrl-C"),
+    "doctor": (
+        "start.doctor",
+        "check the installation: settings, server, clock, accounts; says what to change",
+    ),
+    "send": ("messages.deliveries", "send a message to people or groups, now or at a given time"),
+    "track": ("messages.deliveries", "watch a message being delivered, until it is finished"),
+    "show": ("messages.deliveries", "show a message: who received it over which channel, and who did not"),
     "cancel": (
-        "cli.commands.deliveries",
+        "messages.deliveries",
         "cancel a message, for all or some of its recipients, or many messages at once",
     ),
-    "reschedule": ("cli.commands.deliveries", "change the time of a message that is not due yet"),
-    "user": ("cli.commands.users", "list, show, add, change and remove the people of the directory"),
-    "contact": ("cli.commands.contacts", "list, add and remove the contacts of a person"),
-    "group": ("cli.commands.groups", "list, show, add, change and remove groups and their members"),
-    "supergroup": ("cli.commands.supergroups", "list, show, add, change and remove sets of groups"),
-    "owner": ("cli.commands.owners", "show and change who may write to which groups"),
-    "import": ("cli.commands.imports", "read people, groups and their relations from a CSV file: all of it or nothing"),
-    "export": ("cli.commands.exports", "write people, groups, or who received a message, to a CSV file"),
-    "key": ("cli.commands.api_keys", "create, list and revoke API keys"),
+    "reschedule": ("messages.deliveries", "change the time of a message that is not due yet"),
+    "user": ("directory.users", "list, show, add, change and remove the people of the directory"),
+    "contact": ("directory.contacts", "list, add and remove the contacts of a person"),
+    "group": ("directory.groups", "list, show, add, change and remove groups and their members"),
+    "supergroup": ("directory.supergroups", "list, show, add, change and remove sets of groups"),
+    "owner": ("directory.owners", "show and change who may write to which groups"),
+    "import": (
+        "directory.imports",
+        "read people, groups and their relations from a CSV file: all of it or nothing",
+    ),
+    "export": ("directory.exports", "write people, groups, or who received a message, to a CSV file"),
+    "key": ("installation.api_keys", "create, list and revoke API keys"),
     "queue": (
-        "cli.commands.queue",
+        "installation.queue",
         "show what waits to be sent, and change it: stats, list, peek, kick, bury, purge, cancel",
     ),
     "webhook": (
-        "cli.commands.webhooks",
+        "installation.webhooks",
         "notify HTTP addresses of outcomes and ends: add, list, remove, test, attempts, replay",
     ),
     "audit": (
-        "cli.commands.audit",
+        "installation.audit",
         "check that no message is lost, stuck or miscounted; --repair repairs what is safe",
     ),
     "scenarios": (
-        "cli.commands.scenarios",
+        "bots.scenarios",
         "bots written in YAML: check and try one, write a new one, print the schema for editors",
     ),
     "jobs": (
-        "cli.commands.jobs",
+        "installation.jobs",
         "run the long-running jobs of users; list, show, start, pause, resume, stop them, show their log",
     ),
     "sign-in": (
-        "cli.commands.sign_in",
+        "installation.sign_in",
         "sign users in to outside services, list and end their sign-ins, look after the key of their tokens",
     ),
-    "serve": ("cli.commands.serve", "run only the HTTP API and the web page"),
-    "bot": ("cli.commands.bot", "run only the bot of one channel, which answers what people write"),
-    "courier": ("cli.commands.courier", "run only one channel, for example `courier telegram`"),
+    "serve": ("parts.serve", "run only the HTTP API and the web page"),
+    "bot": ("parts.bot", "run only the bot of one channel, which answers what people write"),
+    "courier": ("parts.courier", "run only one channel, for example `courier telegram`"),
     "sandbox": (
-        "cli.commands.sandbox",
+        "parts.sandbox",
         "run only the simulated Telegram, VK, SMS and e-mail, with a page of received messages",
     ),
     "test": (
-        "cli.commands.development",
+        "development.checks",
         "run the tests; further options go to pytest; --rows lists what each test shows",
     ),
-    "check": ("cli.commands.development", "run everything that CI runs: format, lint, types, layers, tests"),
-    "bench": ("cli.commands.bench", "measure speed, delay, cost and memory, each on its own server"),
-    "prove": ("cli.commands.prove", "run the long forms of the tests; names of parts select some"),
-    "soak": ("cli.commands.development", "run the queue for minutes, kill its processes, and count lost tasks"),
-    "docs": ("cli.commands.docs", "write the pages of docs/ that come from the code"),
-    "lock": ("cli.commands.development", "choose the versions of all libraries again and write the lock files"),
+    "check": ("development.checks", "run everything that CI runs: format, lint, types, layers, tests"),
+    "bench": ("development.bench", "measure speed, delay, cost and memory, each on its own server"),
+    "prove": ("development.prove", "run the long forms of the tests; names of parts select some"),
+    "soak": ("development.checks", "run the queue for minutes, kill its processes, and count lost tasks"),
+    "docs": ("development.docs", "write the pages of docs/ that come from the code"),
+    "lock": ("development.checks", "choose the versions of all libraries again and write the lock files"),
 }
 
 GROUPS: Mapping[str, Sequence[str]] = {
@@ -123,7 +132,7 @@ def run(args: list[str]) -> int:
 
 
 def command_of(verb: str) -> Command:
-    module = import_module(VERBS[verb][0])
+    module = import_module(f"cli.commands.{VERBS[verb][0]}")
     commands: Mapping[str, Command] = module.COMMANDS
     return commands[verb]
 

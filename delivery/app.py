@@ -9,10 +9,16 @@ from aiohttp.typedefs import Handler
 from delivery import openapi
 from delivery.http.context import Context
 from delivery.http.endpoint import make_handler
-from delivery.http.error_handling import count_requests, handle_expect, no_route, refuse_method, respond_to_errors
 from delivery.http.metrics import Metrics
 from delivery.http.options import Options
 from delivery.http.rate_limit import RateLimiter
+from delivery.http.responses.error_handling import (
+    count_requests,
+    handle_expect,
+    no_route,
+    refuse_method,
+    respond_to_errors,
+)
 from delivery.routes import OPEN_ROUTES, ROUTES
 from delivery.services import ApiServices
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct, inspect
 
-from delivery.http import ndjson, problems, sse
 from delivery.http.context import NO_CONTENT
+from delivery.http.responses import ndjson, problems, sse
 from delivery.http.route import OpenRoute, Repeats, Route
 from delivery.openapi_limits import HEADER_PATTERNS, PATH_PATTERNS, state_limits
 from delivery.schemas import responses

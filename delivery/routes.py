@@ -2,9 +2,6 @@
 
 from core.jobs.views import JobView
 from delivery.endpoints import (
-    bulk,
-    deliveries,
-    delivery_reports,
     exports,
     health,
     imports,
@@ -15,12 +12,13 @@ from delivery.endpoints import (
     queue,
     runs,
     sign_in,
-    tracking,
     updates,
     webhooks,
 )
 from delivery.endpoints.directory import contacts, groups, ownerships, supergroups, users
-from delivery.http import csv_response, metrics, ndjson, sse
+from delivery.endpoints.sending import bulk, deliveries, delivery_reports, tracking
+from delivery.http import metrics
+from delivery.http.responses import csv, ndjson, sse
 from delivery.http.route import OpenRoute, Repeats, Route
 from delivery.schemas import directory, events, requests, responses
 from delivery.schemas import exports as export_schemas
@@ -71,7 +69,7 @@ ROUTES = (
     Route("GET", Delivery + "/events", "A live stream of every change; Last-Event-ID resumes it", "read",
           tracking.follow, 200, sse.CONTENT_TYPE, query=requests.EventsQuery),
     Route("GET", Delivery + "/recipients.csv", "Export the outcomes of a delivery as CSV",
-          "read", exports.export_recipients, 200, csv_response.CONTENT_TYPE, query=export_schemas.ExportQuery),
+          "read", exports.export_recipients, 200, csv.CONTENT_TYPE, query=export_schemas.ExportQuery),
     Route("POST", "/v1/cancellations", "Cancel all deliveries that have something in common", "send",
           deliveries.cancel_by, 200, responses.CancelledMany, body=requests.CancellationRequest,
           repeats=Repeats.STORED),
@@ -85,7 +83,7 @@ ROUTES = (
     Route("GET", "/v1/import", "How far the running import is", "manage", imports.show_progress,
           200, import_schemas.ImportProgress),
     Route("GET", "/v1/export/{kind}", "Export a part of the directory as CSV, which the import reads again", "manage",
-          exports.export_directory, 200, csv_response.CONTENT_TYPE, query=export_schemas.ExportQuery),
+          exports.export_directory, 200, csv.CONTENT_TYPE, query=export_schemas.ExportQuery),
     Route("POST", "/v1/links", "Mail a code that links a contact to the person with this e-mail address", "manage",
           links.request_link, 202, link_schemas.LinkRequested, body=link_schemas.LinkBody, repeats=Repeats.STORED),
     Route("POST", "/v1/links/{link_id}/confirm", "Link the contact, if the code is right", "manage",

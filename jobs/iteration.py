@@ -14,9 +14,9 @@ import msgspec
 from core.jobs.units import UnitRecord, UnitStatus
 from core.model.clock import to_ms
 from jobs.effects import UNIT, Call, Effect, Effects, Exists
+from jobs.external_services import Outside
 from jobs.guard import Guard
 from jobs.names import Names
-from jobs.outside import Outside
 from jobs.results import returned_form, stored_form
 from jobs.signals import Unclear, UnitFailed
 from providers.models import Prompt

@@ -24,18 +24,18 @@ from core.queue import Attempt, Done, QueueClient, Result, Retry, Tube, Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from core.services import Services
+from jobs.external_services import Outside
 from jobs.guard import Guard
-from jobs.interrupted import Standing, count_interrupted
 from jobs.iteration import Iteration
 from jobs.job import Job
-from jobs.losses import BACKOFF, Losses
-from jobs.notifier import Notifier
-from jobs.outside import Outside
+from jobs.notices.notifier import Notifier
 from jobs.reasons import reason_for_operator, reason_for_user
+from jobs.recovery.interrupted import Standing, count_interrupted
+from jobs.recovery.losses import BACKOFF, Losses
+from jobs.recovery.watchdog import Watchdog
 from jobs.registry import Registry
 from jobs.run_job import run_job
 from jobs.signals import Finished, Interrupted, Lost, Pause
-from jobs.watchdog import Watchdog
 
 log = logging.getLogger(__name__)
 

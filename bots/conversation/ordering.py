@@ -23,7 +23,7 @@ from bots.wording import duration, moment
 from core.errors import Refused
 from core.model.delivery import NewDelivery, Repeat, Sender
 from core.model.people import Member, User
-from core.model.sms_parts import sms_parts
+from core.model.text.sms_parts import sms_parts
 from core.orders import Caller, GroupRef, Order, SupergroupRef
 
 _PREVIEW = 1000

@@ -28,7 +28,7 @@ from core.audit.lane_invariants import (
     tenant_violations,
 )
 from core.audit.orphans import orphan_steps
-from core.audit.seen import PAGE, Seen, pages
+from core.audit.scan_record import PAGE, Seen, pages
 from core.audit.task_invariants import Numbers, task_snapshot, task_violations
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store

@@ -12,7 +12,7 @@ Neighbours: `core.queue` (claims), `core.deliveries` (outcomes, delivery reports
 (starts the processes).
 """
 
-from core.courier.files import FileNotLoaded, Files, LoadedFile, file_name, label_of
+from core.courier.content.files import FileNotLoaded, Files, LoadedFile, file_name, label_of
 from core.courier.grouping import File, find_files, media_groups
 from core.courier.interface import (
     FOREVER,
@@ -31,13 +31,13 @@ from core.courier.interface import (
     Unknown,
 )
 from core.errors import SetupError
-from core.model.addresses import malformed
+from core.model.contacts.addresses import malformed
+from core.model.contacts.phone_numbers import e164
 from core.model.content import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode
-from core.model.phone_numbers import e164
-from core.model.sms_parts import coding_of, sms_parts
 from core.model.states import Reason
-from core.model.text_marks import Span, cut_text, plain_text, spans
-from core.model.text_parts import split_text
+from core.model.text.sms_parts import coding_of, sms_parts
+from core.model.text.text_marks import Span, cut_text, plain_text, spans
+from core.model.text.text_parts import split_text
 
 __all__ = [
     "EVERY_FEATURE",

@@ -1,11 +1,11 @@
 """When the account of a courier may make its next call, in all its processes.
 
 A refusal for the whole account stops all attempts at once: in this process when its response arrives, in the others by
-the event of `lua/queue/functions/throttle.lua`, or, without events, when they next ask. After the wait the calls are
-spaced at the rate that the refusals have shown (D-22): `lua/queue/functions/learn_rate.lua` lowers it, each call raises
-it a little. Until the first refusal no rate is known and calls are not spaced (docs/decisions/0030).
+the event of `lua/throttling/functions/throttle.lua`, or, without events, when they next ask. After the wait the calls
+are spaced at the rate that the refusals have shown (D-22): `lua/throttling/functions/learn_rate.lua` lowers it, each
+call raises it a little. Until the first refusal no rate is known and calls are not spaced (docs/decisions/0030).
 
-Used by `core.courier.parcel_executor`, before and after each attempt.
+Used by `core.courier.parcels.parcel_executor`, before and after each attempt.
 """
 
 import asyncio

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from core.courier.files import label_of
+from core.courier.content.files import label_of
 from core.model.content import Attachment, AttachmentType
 from core.model.inner_files import has_no_link
 

@@ -1,14 +1,14 @@
 """Makes the messages of a parcel: what the channel shows of the delivery, for each entry.
 
-Called by `core.courier.parcel_executor`.
+Called by `core.courier.parcels.parcel_executor`.
 """
 
 from collections.abc import Sequence
 
+from core.courier.content.content_for_channel import present
 from core.courier.interface import Message, WritesAsText
-from core.courier.parcel import Parcel
-from core.courier.parcel_services import ParcelServices
-from core.courier.presentation import present
+from core.courier.parcels.parcel import Parcel
+from core.courier.parcels.parcel_services import ParcelServices
 from core.deliveries.parcels import Entry
 
 

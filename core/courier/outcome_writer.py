@@ -3,8 +3,8 @@
 Invariant I22: what is known of an attempt is recorded, also if the store failed meanwhile or the lease was lost. Tests:
 tests/core/courier/test_late_outcomes.py, tests/system/crash/test_frozen_couriers.py.
 
-Called by `core.courier.parcel_executor`; calls `lua/queue/functions/extend.lua`, and `lua/queue/functions/settle.lua`
-for the last outcomes; after the lease `lua/delivery/functions/record_late.lua`.
+Called by `core.courier.parcels.parcel_executor`; calls `lua/queue/functions/extend.lua`, and
+`lua/queue/functions/settle.lua` for the last outcomes; after the lease `lua/delivery/functions/record_late.lua`.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from core.courier.parcel import Parcel
-from core.courier.parcel_services import ParcelServices
+from core.courier.parcels.parcel import Parcel
+from core.courier.parcels.parcel_services import ParcelServices
 from core.errors import ScriptFault, StoreError
 from core.queue import Settled, Settlement, Task
 

@@ -3,7 +3,7 @@
 A courier that implements `core.courier.interface.ReadMarkSource` names the dialog of each message it sends and emits
 the marks that its provider reports. This module keeps both apart from the attempts: a fault here delays no message.
 
-Used by `core.courier.runtime` (marks) and `core.courier.parcel_executor` (messages sent).
+Used by `core.courier.runtime` (marks) and `core.courier.parcels.parcel_executor` (messages sent).
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 
 from core.courier.interface import Courier, ReadMark, ReadMarkSource, Sent
-from core.courier.parcel import Parcel
+from core.courier.parcels.parcel import Parcel
 from core.deliveries.delivery_reports import DeliveryReports, EntryName
 from core.deliveries.parcels import Entry
 from core.deliveries.references import Reference, References

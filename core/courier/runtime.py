@@ -7,7 +7,7 @@ A courier receives messages and returns outcomes (`core.courier.interface`). Ret
 stopping and the history are here. All recipients who can be served now are served first (D-23); a throttle applies only
 to its scope.
 
-`lua/queue/functions/claim.lua` gives a parcel; `core.courier.parcel_executor` attempts it;
+`lua/queue/functions/claim.lua` gives a parcel; `core.courier.parcels.parcel_executor` attempts it;
 `lua/queue/functions/settle.lua` writes the end.
 """
 
@@ -19,8 +19,8 @@ from core.courier.account_throttle import AccountThrottle
 from core.courier.attempt_pool import AttemptPool
 from core.courier.interface import NEVER, Courier
 from core.courier.options import CourierOptions
-from core.courier.parcel_executor import ParcelExecutor
-from core.courier.parcel_services import ParcelServices
+from core.courier.parcels.parcel_executor import ParcelExecutor
+from core.courier.parcels.parcel_services import ParcelServices
 from core.courier.read_marks import ReadMarks
 from core.deliveries.channels import ChannelFacts, Channels
 from core.deliveries.choices import Choices

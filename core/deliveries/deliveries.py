@@ -17,7 +17,7 @@ from core.deliveries.cancel import Canceller
 from core.deliveries.channels import Channels
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.encoding import history_fields
-from core.deliveries.first_results import read_first_result, repeat_hash
+from core.deliveries.idempotent_results import read_first_result, repeat_hash
 from core.deliveries.listing import ListFilter, Listing
 from core.deliveries.reader import HistoryReader
 from core.deliveries.retry import Retrier

@@ -3,8 +3,8 @@
 The token names one entry of one delivery and is signed with a secret of this installation, so that no one else can mark
 a message as delivered. Reports may come early, late, twice and in any order (`core.model.states.supersedes`).
 
-`core.courier.parcel_executor` puts the token into the message's report address; `delivery/` passes the provider's
-report to `record`, and a courier that has lost its lease its outcomes to `record_late`.
+`core.courier.parcels.parcel_executor` puts the token into the message's report address; `delivery/` passes the
+provider's report to `record`, and a courier that has lost its lease its outcomes to `record_late`.
 """
 
 import base64

@@ -29,11 +29,11 @@ from core.directory.records import (
     version_of,
 )
 from core.errors import Conflict, Forbidden, NotFound, Refused, TooMany
-from core.model.addresses import canonical
 from core.model.clock import from_ms
+from core.model.contacts.addresses import canonical
 from core.model.history_key import Id
 from core.model.people import User, canonical_email, faults_of_contacts
-from core.model.plurals import counted
+from core.model.text.plurals import counted
 from core.redis.keys import KEYS
 from core.redis.store import Store
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from core.directory.paging import Page, pages_of_ids, read_cursor, write_cursor
 from core.directory.records import PAGE, SHARD, Records, decode_record, encode_record, raise_first, version_of
 from core.errors import Conflict, NotFound, Refused
-from core.model.addresses import canonical
+from core.model.contacts.addresses import canonical
 from core.model.history_key import Id
 from core.model.people import (
     MAX_ADDRESSES,

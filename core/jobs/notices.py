@@ -1,5 +1,5 @@
 """What the user of a job, and the webhooks of its tenant, are told of it: put as a task in the step that changes the
-job, so that no crash loses it. `jobs.notifier` handles the tasks.
+job, so that no crash loses it. `jobs.notices.notifier` handles the tasks.
 """
 
 from enum import StrEnum

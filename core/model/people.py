@@ -12,10 +12,10 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from core.errors import Invalid
-from core.model.addresses import canonical as canonical_address
-from core.model.addresses import malformed, without_duplicates
-from core.model.characters import refusal, with_plain_spaces
+from core.model.contacts.addresses import canonical as canonical_address
+from core.model.contacts.addresses import malformed, without_duplicates
 from core.model.history_key import Id
+from core.model.text.characters import refusal, with_plain_spaces
 
 Role = Literal["student", "trainer", "staff", "admin"]
 Locale = Literal["ru", "en"]

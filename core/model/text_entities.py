@@ -1,7 +1,7 @@
 """Writes a text with its entities, as the Bot API reports them, in HTML or MarkdownV2. Pure.
 
-The opposite of `core.model.text_marks`. Entities that need no mark, such as a hashtag, are left out. What is written is
-well-formed whatever the entities are; what they do not mark is escaped.
+The opposite of `core.model.text.text_marks`. Entities that need no mark, such as a hashtag, are left out. What is
+written is well-formed whatever the entities are; what they do not mark is escaped.
 
 Source: core.telegram.org/bots/api#messageentity.
 """

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from itertools import chain
 
 from core.errors import Invalid
-from core.model.broken_marks import broken_mark
 from core.model.compact_json import compact_json
 from core.model.content import Attachment, Button, Content
 from core.model.delivery import NewDelivery
+from core.model.text.broken_marks import broken_mark
 
 MAX_SIZE = 32_768
 """Bytes of the content as JSON; the files themselves do not count."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from core.model.addresses import without_duplicates
+from core.model.contacts.addresses import without_duplicates
 from core.model.delivery import Recipient
 
 

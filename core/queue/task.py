@@ -55,7 +55,7 @@ class Task(msgspec.Struct, frozen=True):
     returned properly, so it is earlier than `claimed` after a crash.
 
     `left`: entries still to do, 0 for a task without entries. `attachment`: empty for ordinary tasks; for parcels
-    `core.courier.parcel` decodes it.
+    `core.courier.parcels.parcel` decodes it.
     """
 
     shard: int

@@ -9,8 +9,8 @@ from core.directory.importing import Kind
 from core.model.history import OutcomeRecord, RecipientRecord
 from delivery.endpoints.directory.reading import part
 from delivery.http.context import Request
-from delivery.http.csv_response import Rows, respond_csv
-from delivery.http.problems import invalid_field
+from delivery.http.responses.csv import Rows, respond_csv
+from delivery.http.responses.problems import invalid_field
 from delivery.schemas.exports import ExportQuery
 from delivery.schemas.timestamps import write_optional_time
 

@@ -13,7 +13,7 @@ from delivery.http import metrics
 from delivery.http.authentication import authenticate, bearer_token
 from delivery.http.context import Context, Response
 from delivery.http.decoding import QueryReader
-from delivery.http.problems import problem, respond
+from delivery.http.responses.problems import problem, respond
 from delivery.schemas import requests, responses
 
 _nonce = QueryReader(requests.ProofQuery)

@@ -16,13 +16,13 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from core.errors import Forbidden, NotFound
-from core.model.phone_numbers import e164
+from core.model.contacts.phone_numbers import e164
 from core.updates import sms, telegram_updates, vk_events
 from delivery.http.context import Context
 from delivery.http.decoding import QueryReader, parse
 from delivery.http.options import Options
-from delivery.http.problems import invalid_field
 from delivery.http.receiving import receive
+from delivery.http.responses.problems import invalid_field
 from delivery.schemas.requests import InboundSmsQuery
 
 log = logging.getLogger(__name__)

@@ -11,10 +11,10 @@ from core.jobs import Actor, JobId
 from core.jobs.job_log import BEGIN, LogLine
 from core.jobs.views import view_of
 from delivery.endpoints.directory.reading import optional
-from delivery.endpoints.tracking import forced_end
-from delivery.http import sse
+from delivery.endpoints.sending.tracking import forced_end
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.problems import invalid_field
+from delivery.http.responses import sse
+from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters
 from delivery.schemas import jobs as schemas
 from delivery.schemas import responses

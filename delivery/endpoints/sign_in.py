@@ -14,8 +14,8 @@ from delivery.endpoints.directory.reading import part
 from delivery.endpoints.pages import HTML
 from delivery.endpoints.sign_in_pages import confirmation, page_that_asks, refused_page, signed_in_page
 from delivery.http.context import Context, Request, Response, no_content
-from delivery.http.problems import problem_of_refusal
 from delivery.http.receiving import receive
+from delivery.http.responses.problems import problem_of_refusal
 from delivery.http.route import NoParameters
 from delivery.schemas import jobs as schemas
 from delivery.services import ApiServices

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from delivery.http.problems import problem_of_status, respond
+from delivery.http.responses.problems import problem_of_status, respond
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ import msgspec
 from aiohttp import hdrs, web
 
 from core.errors import Refused
-from delivery.http.problems import InvalidFields, invalid_field
+from delivery.http.responses.problems import InvalidFields, invalid_field
 from delivery.http.validation import field_errors
 
 T = TypeVar("T", bound=msgspec.Struct)

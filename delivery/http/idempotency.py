@@ -9,7 +9,7 @@ from aiohttp import web
 from core.errors import StoreFull, StoreRefuses
 from core.model.delivery import Repeat
 from delivery.http.context import Request, Response
-from delivery.http.problems import invalid_field
+from delivery.http.responses.problems import invalid_field
 from delivery.http.route import Endpoint
 
 log = logging.getLogger(__name__)

@@ -10,9 +10,10 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from delivery.http import connection, error_handling
+from delivery.http import connection
 from delivery.http.connection import Connection, ConnectionLimits, OpenConnections, track_requests
 from delivery.http.log_limit import limited_logs
+from delivery.http.responses import error_handling
 
 _LOGGERS = ("asyncio", "aiohttp.server", connection.__name__, error_handling.__name__)
 """Loggers that clients without a key can make write."""

@@ -4,7 +4,7 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 
-from delivery.http.problems import invalid_field
+from delivery.http.responses.problems import invalid_field
 
 _RFC3339 = re.compile(
     r"\d{4}-\d\d-\d\d [Tt\ ] \d\d:\d\d (:((?P<leap>60)|\d\d) (\.\d+)?)? (?P<zone> [Zz] | [+-]\d\d:?\d\d)?",

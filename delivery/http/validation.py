@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import inspect
 
-from core.model.characters import refusal
+from core.model.text.characters import refusal
 from delivery.schemas.responses import FieldError
 
 MAX_ERRORS = 20

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from core.model.text_marks import Span
+from core.model.text.text_marks import Span
 
 _LINK = re.compile(r"(https?://[^\s<>\"'«»“”]*[^\s<>\"'«»“”.,;:!?)\]}…])")
 _PAGE = '<!doctype html>\n<html><head><meta charset="utf-8"></head><body><div>{}</div></body></html>\n'

@@ -15,7 +15,7 @@ from email.utils import format_datetime, make_msgid, parseaddr
 from typing import Any
 
 from core.errors import Invalid
-from core.model.addresses import ascii_email
+from core.model.contacts.addresses import ascii_email
 from providers.mail.headers import ASCII_HEADERS, UTF8_HEADERS
 
 _NO_HEADER_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")

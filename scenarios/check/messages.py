@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.errors import Invalid
-from core.model.broken_marks import broken_mark
 from core.model.content import ParseMode
 from core.model.delivery import NewDelivery, Sender
-from core.model.text_marks import shown_length
+from core.model.text.broken_marks import broken_mark
+from core.model.text.text_marks import shown_length
 from core.orders.content_rules import check_content
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain

@@ -3,7 +3,7 @@
 Ada reads the dialect of Coreness 0.x. Without this, each scenario would be one without actions.
 """
 
-from core.model.plurals import counted
+from core.model.text.plurals import counted
 from scenarios.bot import Place
 from scenarios.bot.nodes import ListNode, MapNode, Node
 from scenarios.loader.problem import Problems

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.model.content import ParseMode
-from core.model.text_marks import cut_text
+from core.model.text.text_marks import cut_text
 from scenarios.sending.keyboards import inline_rows, reply_rows
 
 LONGEST_TEXT = 4096

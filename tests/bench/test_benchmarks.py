@@ -15,7 +15,7 @@ from bench import MODULES
 from bench.harness.process_cost import cpu_seconds, process_tree, process_usage
 from bench.harness.report import Rows, percentile
 from cli.command import WRONG_USAGE
-from cli.commands.bench import BENCHMARKS
+from cli.commands.development.bench import BENCHMARKS
 from cli.main import main
 
 Row = dict[str, Any]

@@ -8,7 +8,7 @@ import sys
 import pytest
 from redis import Redis
 
-from cli.commands.audit import shown_progress
+from cli.commands.installation.audit import shown_progress
 from core.audit import Audit
 from core.redis.store import Store
 from tests.support.paths import ROOT

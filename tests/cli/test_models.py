@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands.doctor import check_models
-from cli.commands.up import simulated
-from cli.processes.models import language_model, open_models, synthesis, transcription
+from cli.commands.start.doctor import check_models
+from cli.commands.start.up import simulated
+from cli.services.models import language_model, open_models, synthesis, transcription
 from cli.settings.settings import Settings, load
 from core.errors import SetupError
 from providers.models import AiNotSetUp, NotSetUp, Prompt

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands import prove
+from cli.commands.development import prove
 from cli.main import main
 from tests.support.paths import ROOT
 

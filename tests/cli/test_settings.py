@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from cli.commands.courier import courier_options
+from cli.commands.parts.courier import courier_options
 from cli.settings.parsing import Address
 from cli.settings.settings import Configuration, channels, load, section_prefix, setting_names
 from core.admission.quiet_hours import QuietHours

@@ -29,8 +29,8 @@ from core.courier import (
     Sent,
     Unknown,
 )
+from core.courier.content.content_for_channel import present
 from core.courier.interface import WritesAsText
-from core.courier.presentation import present
 from tests.support.waiting import until
 
 UNUSUAL_TEXTS = [

@@ -16,9 +16,9 @@ import pytest
 from aiohttp import web
 
 from core.courier import Courier, Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
-from core.model.sms_parts import Coding, coding_of, sms_parts
+from core.model.text.sms_parts import Coding, coding_of, sms_parts
 from couriers import sms
-from delivery.endpoints.delivery_reports import STATUS_BITS
+from delivery.endpoints.sending.delivery_reports import STATUS_BITS
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.sms import SmsServer
 from sandbox.state import SandboxState

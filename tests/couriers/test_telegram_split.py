@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.model.text_parts import split_text, utf16_length
+from core.model.text.text_parts import split_text, utf16_length
 
 FAMILY = "👩‍👩‍👧‍👦"
 TEXTS = st.text(

@@ -11,9 +11,9 @@ from typing import Any, cast
 import pytest
 
 from core.orders import Sending
-from delivery.endpoints.bulk import BATCH
-from delivery.http.ndjson import LineSplitter, ResponseBuffer, read_lines
+from delivery.endpoints.sending.bulk import BATCH
 from delivery.http.options import Options
+from delivery.http.responses.ndjson import LineSplitter, ResponseBuffer, read_lines
 from delivery.services import ApiServices
 from tests.delivery.conftest import Api, BrokenService, Couriers, delivery_body
 from tests.support.servers import Server

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from core.model.addresses import without_duplicates
+from core.model.contacts.addresses import without_duplicates
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.support.waiting import until
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from delivery.http import problems
+from delivery.http.responses import problems
 from tests.delivery.conftest import Api, delivery_body
 from tests.support.paths import ROOT
 from tests.support.servers import Server

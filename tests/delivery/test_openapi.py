@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from delivery.app import build
-from delivery.http import problems
+from delivery.http.responses import problems
 from delivery.routes import OPEN_ROUTES, ROUTES
 from delivery.services import ApiServices
 from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body

@@ -12,7 +12,7 @@ from core.model.history_key import HistoryKey
 from core.model.people import Group, User
 from core.model.states import DeliveryState, Reason, Status, Verdict
 from delivery.endpoints import pages
-from delivery.http.problems import CODES
+from delivery.http.responses.problems import CODES
 from tests.delivery.conftest import ADMIN, Api, Couriers
 from tests.support.browser import Browser
 

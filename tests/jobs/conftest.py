@@ -10,7 +10,7 @@ import pytest
 from core.jobs import Actor, DailyWindow, JobId, Jobs, JobState, Schedule, StoredJob
 from core.queue import QueueClient
 from jobs import Iteration, Job, JobWorker, Registry
-from jobs.outside import Outside
+from jobs.external_services import Outside
 from tests.support.stack import Stack
 from tests.support.waiting import until
 

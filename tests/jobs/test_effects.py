@@ -11,8 +11,8 @@ import pytest
 from core.jobs import Actor, JobState
 from core.jobs.units import UnitRecord
 from jobs import Found, Iteration, NotDone
+from jobs.external_services import Outside
 from jobs.guard import Guard
-from jobs.outside import Outside
 from jobs.signals import Interrupted, Lost
 from tests.jobs.conftest import ANNA, Playground
 from tests.support.waiting import until

@@ -10,7 +10,7 @@ import pytest
 from core.jobs import Actor, JobId, Jobs, JobState, StoredJob
 from core.queue import QueueClient
 from examples import JOB_HUNTER
-from jobs.outside import Outside
+from jobs.external_services import Outside
 from jobs.registry import installed
 from jobs.worker import JobWorker
 from providers.models import FileCache, Models, NotSetUp

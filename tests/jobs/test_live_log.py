@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from cli.commands.jobs import show_log
+from cli.commands.installation.jobs import show_log
 from core.jobs import Actor
 from core.jobs.job_log import JobLog, LogLine
 from core.redis.cancel_and_wait import cancel_and_wait

@@ -8,7 +8,7 @@ from core.errors import Forbidden
 from core.jobs import Actor, JobState
 from core.model.clock import to_ms
 from jobs import Iteration, Pause
-from jobs.outside import Outside
+from jobs.external_services import Outside
 from providers.sign_in import Tokens, Vault
 from providers.sign_in.vault import new_key
 from tests.jobs.conftest import ANNA, HOUR, Playground

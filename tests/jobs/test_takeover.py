@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from core.jobs import Actor, JobId, JobState, StoredJob
 from jobs import Finished, Iteration, Pause
+from jobs.recovery.watchdog import Watchdog
 from jobs.signals import Lost
-from jobs.watchdog import Watchdog
 from tests.jobs.conftest import ANNA, Playground
 from tests.jobs.fake_service import FakeService
 from tests.support.waiting import until

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cli.command import add_json_option
-from cli.commands.jobs import ACTIONS, declare
+from cli.commands.installation.jobs import ACTIONS, declare
 from core.errors import Conflict, Invalid, NotFound
 from core.jobs import Actor, JobId, JobState
 from core.jobs.units import Outcome, UnitStatus

@@ -5,6 +5,8 @@ from contextlib import suppress
 from datetime import timedelta
 from io import BytesIO
 
+from msgspec.structs import replace
+
 from bots.conversation.state import State
 from bots.dialogs import Dialogs
 from bots.updates import Update
@@ -257,7 +259,9 @@ async def _call_action_verbs(stack: Stack) -> None:
     await people.met({"channel": "echo", "user_id": 1, "chat_id": 1, "username": "anna"})
     await people.set_state("echo", "1", "feedback", HOUR)
     await Requests(stack.store, TENANT).store("run:1", NewRequest("feedback", "echo", "1"))
-    await Promos(stack.store, TENANT).store(Promo("AUTUMN", "autumn", "", 0, 1, "run:2"))
+    promos = Promos(stack.store, TENANT)
+    autumn = await promos.store(Promo("AUTUMN", "autumn", "", 0, 1, "run:2"))
+    await promos.change(autumn, replace(autumn, code="WINTER"))
     await stack.store.run("remember_step", 0, TENANT, "run:3", "https://t.me/+1", 1000)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands import development
-from cli.commands.development import ROOT
+from cli.commands.development import checks
+from cli.commands.development.checks import ROOT
 from cli.main import main
 from tools import lua_linter, luacheck
 
@@ -84,9 +84,9 @@ def test_a_check_without_luacheck_names_the_skipped_step_at_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(development, "STEPS", [step for step in development.STEPS if step[0] == "lua"])
-    monkeypatch.setattr(development, "further_pythons", dict)
-    monkeypatch.setattr(development, "suite_passes", lambda *_: True)
+    monkeypatch.setattr(checks, "STEPS", [step for step in checks.STEPS if step[0] == "lua"])
+    monkeypatch.setattr(checks, "further_pythons", dict)
+    monkeypatch.setattr(checks, "suite_passes", lambda *_: True)
     assert main(["check"]) == 1
     assert capfd.readouterr().out.splitlines()[-2:] == [
         f"== lua skipped: {luacheck.MISSING}",

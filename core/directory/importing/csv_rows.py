@@ -17,8 +17,8 @@ from core.directory.csv_cells import plain
 from core.directory.importing.encodings import decoded
 from core.directory.importing.errors import ImportRefused, RowError
 from core.directory.importing.headers import Columns, Header, read_header
-from core.model.characters import with_plain_spaces
-from core.model.plurals import counted
+from core.model.text.characters import with_plain_spaces
+from core.model.text.plurals import counted
 
 MOST_ROWS = 250_000
 LONGEST_CELL = 131_072

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from core.directory.importing.errors import MOST_ERRORS, ImportRefused, RowError
-from core.model.characters import with_plain_spaces
+from core.model.text.characters import with_plain_spaces
 
 
 @dataclass(frozen=True, slots=True)

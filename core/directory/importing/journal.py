@@ -25,7 +25,7 @@ IDLE_MS = 3_000
 """An import that is being written is continued by another process if no page was written for this long."""
 
 Step = tuple[str, ...]
-"""One write, for example ("user", id, record); see lua/directory/functions/write_import.lua."""
+"""One write, for example ("user", id, record); see lua/imports/functions/write_import.lua."""
 
 _pack = msgspec.msgpack.Encoder().encode
 

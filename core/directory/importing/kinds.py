@@ -15,7 +15,7 @@ from core.directory.importing.csv_rows import Row
 from core.directory.importing.errors import RowError
 from core.directory.importing.headers import Columns
 from core.errors import Invalid
-from core.model.addresses import canonical
+from core.model.contacts.addresses import canonical
 from core.model.history_key import Id
 from core.model.people import DEFAULT_LOCALE, LOCALES, OBJECT_KINDS, ROLES, faults_of_id, id_text
 

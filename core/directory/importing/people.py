@@ -14,7 +14,7 @@ from core.directory.importing.page import Page
 from core.directory.importing.reader import Reader, in_pages
 from core.directory.records import encode_record
 from core.errors import Invalid
-from core.model.addresses import canonical
+from core.model.contacts.addresses import canonical
 from core.model.people import (
     MAX_ADDRESSES,
     User,

@@ -1,6 +1,6 @@
 """The contacts of a person one by one: add, list, remove."""
 
-from core.model.addresses import canonical
+from core.model.contacts.addresses import canonical
 from core.model.people import faults_of_contacts
 from delivery.endpoints.directory.reading import check, part
 from delivery.http.context import Request, Response, no_content

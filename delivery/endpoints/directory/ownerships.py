@@ -5,7 +5,7 @@ from typing import cast
 from core.model.people import OBJECT_KINDS, ObjectKind
 from delivery.endpoints.directory.reading import part
 from delivery.http.context import Request, Response, no_content
-from delivery.http.problems import invalid_field
+from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters
 from delivery.schemas import directory as schemas
 

@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from core.errors import Invalid
 from core.model.history_key import Id
 from delivery.http.context import Request
-from delivery.http.problems import InvalidFields
+from delivery.http.responses.problems import InvalidFields
 from delivery.http.validation import MAX_ERRORS
 from delivery.schemas.responses import FieldError
 

@@ -6,7 +6,7 @@ from core.model.people import User, UserChange, faults_of_user
 from delivery.endpoints.directory.departure import delete_person
 from delivery.endpoints.directory.reading import PAGE, check, given, lists_of, location, optional, part
 from delivery.http.context import Request, Response, next_page_link, no_content
-from delivery.http.problems import invalid_field
+from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters
 from delivery.schemas import directory as schemas
 

@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from core.audit.audit import Audit
-from core.audit.seen import PAGE
+from core.audit.scan_record import PAGE
 from core.model.states import Status
 from core.queue import Claim, NewTask, SettleResult, Task, Tube, Tubes, Worker, WorkerOptions
 from core.redis.store import Argument, Store

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.courier import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode, plain_text
-from core.courier.presentation import present
+from core.courier.content.content_for_channel import present
 from core.model.choices import chosen, encode_choices, may_be_answer
 
 BUTTONS = ((Button("Сегодня", "today"), Button("Сайт", url="https://x.org")), (Button("Завтра", "tomorrow"),))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.courier.interface import FOREVER, NEVER, Deferred, Message, Outcome, Unknown
-from core.courier.parcel import Parcel
+from core.courier.parcels.parcel import Parcel
 from core.deliveries.parcels import Entry
 from core.model.backoff import Backoff
 from core.model.compact_json import compact_json

@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from core.courier.parcel import Parcel
+from core.courier.parcels.parcel import Parcel
 from core.deliveries.encoding import ChannelPlan, load_plan
 from core.deliveries.reader import HistoryReader
 from core.model.clock import from_ms

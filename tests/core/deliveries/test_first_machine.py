@@ -16,10 +16,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from core.courier.earlier_channels import reached_earlier
 from core.courier.interface import NEVER
-from core.courier.parcel import Parcel
-from core.courier.pending_entries import PendingEntries, PendingEntry, checkpoint_of
+from core.courier.parcels.parcel import Parcel
+from core.courier.parcels.pending_entries import PendingEntries, PendingEntry, checkpoint_of
+from core.courier.parcels.reached_earlier import reached_earlier
 from core.deliveries.channels import ChannelFacts, Channels
 from core.deliveries.reader import HistoryReader
 from core.model.delivery import Recipient, Strategy

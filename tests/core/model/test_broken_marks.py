@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.model.broken_marks import broken_mark
 from core.model.content import ParseMode
+from core.model.text.broken_marks import broken_mark
 from sandbox.bot_api.errors import ApiError
 from sandbox.bot_api.formatting import parse_text
 

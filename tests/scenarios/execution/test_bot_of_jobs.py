@@ -19,8 +19,8 @@ from core.queue import QueueClient
 from core.services import Services
 from couriers import telegram_bot
 from examples import JOB_HUNTER, JOB_HUNTER_BOT
-from jobs.notifier import Notifier
-from jobs.outside import Outside
+from jobs.external_services import Outside
+from jobs.notices.notifier import Notifier
 from jobs.registry import installed
 from jobs.worker import JobWorker
 from providers.models import FileCache, Models

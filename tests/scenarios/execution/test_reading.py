@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from cli.commands.scenario_show import lines
+from cli.commands.bots.scenario_show import lines
 from core.errors import NotFound
 from delivery.schemas.runs import Run
 from scenarios.execution.reading import RunReader

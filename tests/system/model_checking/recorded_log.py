@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from core.courier.parcel import Parcel
+from core.courier.parcels.parcel import Parcel
 from core.model.history_key import HistoryKey
 from core.model.states import Status
 from core.queue import NewTask, Settlement, SettleResult, Task, Tube, Tubes

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.courier.parcel import Parcel
+from core.courier.parcels.parcel import Parcel
 from core.deliveries.channels import ChannelFacts, Channels
 from core.model.compact_json import compact_json
 from core.model.states import DeliveryState, Status

@@ -12,7 +12,7 @@ import asyncio
 import pytest
 
 from core.courier.interface import Message, Outcome, Rejected
-from core.courier.parcel import Parcel
+from core.courier.parcels.parcel import Parcel
 from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey
 from core.model.states import Reason, Status

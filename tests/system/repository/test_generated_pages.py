@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.commands.docs import PAGES, PLACE
+from cli.commands.development.docs import PAGES, PLACE
 
 
 @pytest.mark.parametrize("name", PAGES)

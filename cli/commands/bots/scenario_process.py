@@ -1,0 +1,95 @@
+"""The process of the verb scenarios: runs the bot of ADA_SCENARIOS until it is asked to stop.
+
+Exit codes: 0 after a request to stop, 2 for wrong settings.
+"""
+
+import asyncio
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cli.command import FAILURE, SUCCESS
+from cli.processes.data_directory import prepare_data_directory, private_directory
+from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, report_health
+from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
+from cli.processes.supervisor import announce
+from cli.services.models import open_models
+from cli.services.rules import sending_rules
+from cli.services.sign_in import open_sign_in
+from cli.settings.secrets import receiver
+from cli.settings.settings import Configuration, Settings, load
+from core.errors import SetupError
+from core.redis.cancel_and_wait import cancel_and_wait
+from providers.models import Models
+from providers.sign_in import SignIn
+from scenarios.check.reloading import ActiveBot
+from scenarios.context import ScenarioServices
+from scenarios.execution.last_good import LastGood
+from scenarios.execution.opening import Options, open_services
+from scenarios.execution.process import Process, ProcessOptions
+from scenarios.execution.versions import Versions
+from scenarios.plugins import started
+
+
+def declare_process(parser: ArgumentParser) -> None:
+    add_healthy_option(parser, "process")
+
+
+def run_process(arguments: Namespace) -> int:
+    configuration = load(may_receive=receiver("scenarios"))
+    directory = configuration.settings.data.absolute() / "scenarios"
+    if arguments.healthy:
+        return SUCCESS if is_healthy(directory / HEALTH_FILE) else FAILURE
+    folder = configuration.settings.scenarios
+    if folder is None:
+        raise SetupError("ADA_SCENARIOS must be set: the folder of a bot, for example one of `./ada scenarios new DIR`")
+    configure_logging(configuration.settings)
+    prepare_data_directory(configuration.settings.data)
+    private_directory(directory)
+    return asyncio.run(run_scenarios(configuration, folder, directory / HEALTH_FILE))
+
+
+async def run_scenarios(configuration: Configuration, folder: Path, health_file: Path) -> int:
+    settings = configuration.settings
+    bot = ActiveBot(folder)
+    async with (
+        open_store(configuration, waits=True) as store,
+        open_models(settings) as models,
+        open_services(store, options_of(settings, models, await open_sign_in(store, settings))) as services,
+        started(services, await _settings_in_force(services, bot)) as platform,
+    ):
+        process = Process(
+            platform.services,
+            bot,
+            platform.types,
+            options=ProcessOptions(lease=min(settings.lease, ProcessOptions().lease)),
+        )
+        stopping = asyncio.create_task(stop_requested().wait())
+        stopping.add_done_callback(lambda _: process.stop())
+        collect_garbage_less_often()
+        reporting = asyncio.create_task(report_health(store, health_file))
+        try:
+            await process.run(lambda: announce(scenarios=str(folder), version=bot.version))
+        finally:
+            await cancel_and_wait(stopping, reporting)
+    return SUCCESS
+
+
+async def _settings_in_force(services: ScenarioServices, bot: ActiveBot) -> Mapping[str, Any]:
+    """The settings of the bot's files, or of its last good version if they have mistakes. Raises StoreError."""
+    await LastGood(services.core.store, Versions(services.core.store), services.tenant, bot).restore()
+    return bot.bot.settings
+
+
+def options_of(settings: Settings, models: Models, sign_in: SignIn | None) -> Options:
+    """What the settings say to the actions."""
+    return Options(
+        tenant=settings.bot_tenant,
+        timezone=settings.tenant_timezones.get(settings.bot_tenant, settings.timezone),
+        rules=sending_rules(settings),
+        bot_token=settings.bot_token or "",
+        bot_api_url=settings.bot_api_url or "",
+        models=models,
+        sign_in=sign_in,
+    )

@@ -1,0 +1,95 @@
+"""The verb scenarios: runs a bot written in YAML; checks and tries it, writes a new one, prints the schema for editors.
+
+Without an action it is the process that runs the scenarios of ADA_SCENARIOS.
+"""
+
+import json
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from cli.command import FAILURE, SUCCESS, Command, CommandFailed, add_json_option
+from cli.commands.bots.scenario_process import declare_process, run_process
+from cli.commands.bots.scenario_runs import declare_graph, declare_run, print_graph, run_update
+from cli.commands.bots.scenario_show import declare_show, show_run
+from core.model.text.plurals import counted
+from scenarios.actions import installed_actions
+from scenarios.bot import new_bot
+from scenarios.check import Checked, check
+from scenarios.schema.json_schema import scenario_schema
+
+
+def declare(parser: ArgumentParser) -> None:
+    declare_process(parser)
+    verbs = parser.add_subparsers(dest="action", metavar="|".join(ACTIONS))
+    check_parser = verbs.add_parser("check", help="find mistakes in a bot's files before it runs")
+    new_parser = verbs.add_parser("new", help="write a small working bot into a new folder")
+    run_parser = verbs.add_parser("run", help="show what the bot does with a recorded event; nothing is sent")
+    graph_parser = verbs.add_parser("graph", help="show what follows what in a scenario")
+    for subparser in (check_parser, new_parser, run_parser, graph_parser):
+        subparser.add_argument("folder", type=Path, metavar="DIR", help="the bot's folder")
+    declare_run(run_parser)
+    declare_graph(graph_parser)
+    schema_parser = verbs.add_parser("schema", help="print the JSON Schema of scenario files, for editors")
+    show_parser = verbs.add_parser("show", help="show what became of each action of a run, and why")
+    declare_show(show_parser)
+    for subparser in (check_parser, new_parser, run_parser, graph_parser, schema_parser, show_parser):
+        add_json_option(subparser, default=SUPPRESS)
+
+
+def run(arguments: Namespace) -> int:
+    return ACTIONS[arguments.action](arguments) if arguments.action else run_process(arguments)
+
+
+def check_folder(arguments: Namespace) -> int:
+    """Prints one row per problem; fails if one of them is an error."""
+    checked = check(arguments.folder)
+    for problem in checked.problems:
+        place = f"{arguments.folder / problem.file}:{problem.line}:{problem.column}"
+        text = f"{place}: {problem.severity} {problem.code}: {problem.message}"
+        print(json.dumps(problem.as_json(), ensure_ascii=False) if arguments.json else text)
+    if not arguments.json:
+        print(summary(checked))
+    return FAILURE if checked.has_errors else SUCCESS
+
+
+def summary(checked: Checked) -> str:
+    errors = sum(problem.is_error for problem in checked.problems)
+    actions = sum(len(scenario.actions) for scenario in checked.bot.scenarios.values())
+    return (
+        f"{counted(len(checked.bot.scenarios), 'scenario')} with {counted(actions, 'action')}: "
+        f"{counted(errors, 'error')}, {counted(len(checked.problems) - errors, 'warning')}"
+    )
+
+
+def write_new(arguments: Namespace) -> int:
+    try:
+        written = new_bot.write(arguments.folder)
+    except FileExistsError:
+        raise CommandFailed(f"{arguments.folder} is not empty; nothing was written") from None
+    except OSError as error:
+        raise CommandFailed(f"{arguments.folder} cannot be written: {error.strerror}") from None
+    if arguments.json:
+        print(json.dumps({"folder": str(arguments.folder), "files": written}, ensure_ascii=False))
+    else:
+        print("\n".join(str(arguments.folder / name) for name in written))
+        print(f"\nCheck it after each change: ada scenarios check {arguments.folder}")
+        print(f"Start it: ADA_SCENARIOS={arguments.folder} ada up")
+    return SUCCESS
+
+
+def print_schema(_: Namespace) -> int:
+    print(json.dumps(scenario_schema(installed_actions().types.values()), ensure_ascii=False, indent=2))
+    return SUCCESS
+
+
+ACTIONS: Mapping[str, Callable[[Namespace], int]] = {
+    "check": check_folder,
+    "graph": print_graph,
+    "new": write_new,
+    "run": run_update,
+    "schema": print_schema,
+    "show": show_run,
+}
+
+COMMANDS: Mapping[str, Command] = {"scenarios": Command(declare, run)}

@@ -1,0 +1,199 @@
+"""The verbs of development: test, check, soak, lock (`prove` is in `cli.commands.development.prove`). They need a
+clone."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+from xml.etree import ElementTree
+
+from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, no_arguments
+from tools import luacheck
+from tools.python_versions import environment_of, further_pythons
+from tools.second_run import run_twice
+
+ROOT = Path(__file__).resolve().parents[3]
+WORKERS = ("-n", "4", "--dist", "worksteal")
+"""Two for each core of a small machine: most tests wait for something half of their time."""
+
+RESOLVER = "uv==0.13.8"
+"""Resolves for all systems and Python versions at once; pip-compile omits what its own machine does not need."""
+
+STEPS: Sequence[tuple[str, Sequence[str]]] = (
+    ("format", ("-m", "ruff", "format", "--check", ".")),
+    ("lint", ("-m", "ruff", "check", ".")),
+    ("types", ("-m", "mypy", ".")),
+    ("layers", ("-c", "from importlinter.cli import import_linter as run; run()", "lint")),
+    ("lua", ("-m", "tools.lua_linter")),
+)
+
+FURTHER_TESTS = ("tests/core/courier", "tests/couriers", "tests/core/deliveries", "tests/core/queue", "-k", "not redis")
+"""Run also on the newest further Python. The whole suite, with the tests on Debian's Redis, runs on one."""
+
+
+def declare_test(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--rows", action="store_true", help="list the rows of the specification and their tests; run none"
+    )
+
+
+def test(arguments: Namespace) -> int:
+    """Runs pytest on several workers. Returns 0 or 1."""
+    need_clone()
+    if arguments.rows:
+        return show_rows(arguments)
+    return run_tests(arguments.rest, arguments.json)
+
+
+def show_rows(arguments: Namespace) -> int:
+    form = "json" if arguments.json else "text"
+    words = ["-m", "pytest", "-qq", "--no-header", f"--rows={form}", *arguments.rest]
+    return SUCCESS if run_python(words) == 0 else FAILURE
+
+
+def run_tests(words: Sequence[str], as_json: bool) -> int:
+    """With JSON, the output of pytest goes to stderr and one object with its totals to stdout."""
+    pytest = ["-m", "pytest", *WORKERS, *words]
+    if not as_json:
+        return SUCCESS if run_python(pytest) == 0 else FAILURE
+    with tempfile.TemporaryDirectory() as directory:
+        report = Path(directory) / "report.xml"
+        code = run_python([*pytest, f"--junitxml={report}"], output=sys.stderr)
+        print(json.dumps({"step": "test", "passed": code == 0, **totals(report)}), flush=True)
+    return SUCCESS if code == 0 else FAILURE
+
+
+def totals(report: Path) -> dict[str, float]:
+    """The totals of pytest; empty if it ended before it wrote a report."""
+    if not report.exists():
+        return {}
+    suite = ElementTree.parse(report).find("testsuite")
+    found = suite.attrib if suite is not None else {}
+    return {name: float(found.get(name, 0)) for name in ("tests", "failures", "errors", "skipped", "time")}
+
+
+def run_python(words: Sequence[str], output: TextIO | None = None, python: str | Path = sys.executable) -> int:
+    """Runs Python in the directory of the clone. Returns its exit code."""
+    sys.stdout.flush()
+    return subprocess.run([python, *words], cwd=ROOT, stdout=output, check=False).returncode
+
+
+def check(arguments: Namespace) -> int:
+    """Runs every step, also after a failure, and some tests on the newest further Python of this machine. The whole
+    suite is last. Tests that failed run once more, alone (docs/decisions/0060).
+    """
+    need_clone()
+    failed = [name for name, words in STEPS if not passes(name, words, arguments.json)]
+    for version, program in list(further_pythons().items())[-1:]:
+        python, name = environment_of(version, program, ROOT), f"tests on Python {version}"
+        if not python or not suite_passes(name, ["-q", *FURTHER_TESTS], arguments.json, python):
+            failed.append(name)
+    if not suite_passes("test", ["--no-skips", "--durations=20"], arguments.json):
+        failed.append("test")
+    if failed and not arguments.json:
+        print_failures(failed)
+    return FAILURE if failed else SUCCESS
+
+
+def print_failures(failed: Sequence[str]) -> None:
+    """The last lines of a check. As a skipped test is a failure here, so is a step without its program."""
+    if not luacheck.is_installed():
+        print_step(f"lua skipped: {luacheck.MISSING}")
+    print(f"ada: check failed: {', '.join(failed)}", flush=True)
+
+
+def passes(name: str, words: Sequence[str], as_json: bool) -> bool:
+    began = time.monotonic()
+    good = run_python(words, sys.stderr if as_json else None) == 0
+    report(name, good, began, as_json)
+    return good
+
+
+def suite_passes(name: str, chosen: Sequence[str], as_json: bool, python: str | Path = sys.executable) -> bool:
+    """Runs these tests; the names of those that passed only alone are in the report."""
+
+    def run(words: Sequence[str]) -> bool:
+        return run_python(["-m", "pytest", *words], sys.stderr if as_json else None, python) == 0
+
+    if not as_json:
+        print_step(f"{name} …")
+    began = time.monotonic()
+    good, unstable = run_twice(run, WORKERS, chosen)
+    report(name, good, began, as_json, unstable)
+    return good
+
+
+def report(name: str, good: bool, began: float, as_json: bool, unstable: Sequence[str] = ()) -> None:
+    took = round(time.monotonic() - began, 1)
+    if as_json:
+        print(json.dumps({"step": name, "passed": good, "time": took, "unstable": unstable}), flush=True)
+        return
+    for test in unstable:
+        print_step(f"unstable: {test} failed beside other tests and passed alone")
+    print_step(f"{name} {'passed' if good else 'FAILED'} in {took} s")
+
+
+def print_step(line: str) -> None:
+    print(f"== {line}", flush=True)
+
+
+def declare_soak(parser: ArgumentParser) -> None:
+    parser.add_argument("--minutes", type=float, default=1.0, help="how long the faults last (1)")
+    parser.add_argument("--seed", type=int, help="repeat the faults of an earlier run; its first line shows the seed")
+    parser.add_argument("--rate", type=float, default=60.0, metavar="N", help="tasks put per second (60)")
+    parser.add_argument("--appendfsync", choices=["always", "everysec", "no"], default="no")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep journals, logs and the server's files here")
+
+
+def soak(arguments: Namespace) -> int:
+    """Runs in a child process: it belongs to the tests, which are not installed."""
+    need_clone()
+    given = ((name, getattr(arguments, name)) for name in ("minutes", "seed", "rate", "appendfsync", "keep"))
+    words = [word for name, value in given if value is not None for word in (f"--{name}", str(value))]
+    words += ["--json"] if arguments.json else []
+    return SUCCESS if run_python(["-m", "tests.system.soak", *words]) == 0 else FAILURE
+
+
+def lock(arguments: Namespace) -> int:
+    """Writes both lock files, for Python 3.11 and newer on any system. Development uses the versions of the runtime."""
+    need_clone()
+    if run_python(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", RESOLVER]) != 0:
+        raise CommandFailed(f"cannot install {RESOLVER}, which resolves the dependencies")
+    resolve("requirements.lock", [])
+    resolve("requirements-dev.lock", ["--constraint", "requirements.lock", "--group", "dev"])
+    print("wrote requirements.lock and requirements-dev.lock")
+    return SUCCESS
+
+
+def resolve(target: str, further: Sequence[str]) -> None:
+    """Writes versions and hashes, but no index and no path: the file must work on every machine."""
+    fixed = [
+        "--universal",
+        "--python-version",
+        "3.11",
+        "--generate-hashes",
+        "--no-emit-index-url",
+        "--no-header",
+        "--quiet",
+    ]
+    if run_python(["-m", "uv", "pip", "compile", *fixed, *further, "pyproject.toml", "--output-file", target]) != 0:
+        raise CommandFailed(f"the dependencies of pyproject.toml could not be resolved into {target}")
+
+
+def need_clone() -> None:
+    if not (ROOT / "tests").is_dir() or not os.access(ROOT / "pyproject.toml", os.R_OK):
+        raise CommandFailed(f"this verb needs a clone of the repository; {ROOT} is an installed copy", WRONG_USAGE)
+
+
+COMMANDS = {
+    "test": Command(declare_test, test, takes_rest=True),
+    "check": Command(no_arguments, check),
+    "soak": Command(declare_soak, soak),
+    "lock": Command(no_arguments, lock),
+}

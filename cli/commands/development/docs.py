@@ -1,0 +1,220 @@
+"""`./ada docs`: the pages that are made from the code: keys, scripts, states, jobs, actions, modifiers, fields of
+events.
+
+A test compares them with those here.
+"""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Mapping
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+from cli.command import FAILURE, SUCCESS, Command
+from core.jobs import states as jobs
+from core.model.states import NEXT, RANK, VERDICT_MEANINGS, DeliveryState, Reason, Status, TaskState
+from core.redis import library
+from core.redis.keys import KEYS
+from scenarios.actions import own_actions
+from scenarios.bot.event_fields import FIELDS
+from scenarios.engine import states as actions
+from scenarios.placeholders import MODIFIERS
+from scenarios.schema.reference import reference
+
+PLACE = Path(__file__).resolve().parents[3] / "docs"
+_MADE = "<!-- Made by `./ada docs` from {source}. Do not edit. -->\n\n"
+
+
+def keys_page() -> str:
+    """Every Redis key: name, type, what removes it, content."""
+    rows = [(f"`{key.pattern}`", key.type, str(key.lifetime), key.what) for key in KEYS.values()]
+    return (
+        _MADE.format(source="core/redis/keys.py")
+        + "# Keys\n\n`{s}` is the shard tag, `{0}` by default; `<…>` are parts.\n\n"
+        + _table(("key", "type", "removed by", "what"), rows)
+        + _CONTRACT
+    )
+
+
+_CONTRACT = """
+## For couriers in other languages
+
+Subscribe to `__keyspace@0__:delivery:*` for `del` and `expired`; the suffix names the history:
+`delivery:{0}:42:1763…` vanished, `history:{0}:42:1763…` holds what to deliver. Events are only a wake-up signal: they
+are lost at every disconnect. Guaranteed work distribution goes through the functions (scripts.md): `claim` on tube =
+channel, then `settle` with the token it returned.
+"""
+
+
+def scripts_page() -> str:
+    """Every Lua function with its header."""
+    parts = [_MADE.format(source="lua/*/functions/*.lua"), "# Functions\n\n", _FUNCTIONS]
+    for name in library.names():
+        text = (PLACE.parent / "lua" / library.file_of(name)).read_text()
+        header = [line.removeprefix("-- ") for line in takewhile(lambda line: line.startswith("--"), text.splitlines())]
+        parts.append(f"## {name}\n\n{library.function(name).purpose}\n\n```\n" + "\n".join(header[1:]) + "\n```\n\n")
+    return "".join(parts).rstrip() + "\n"
+
+
+_FUNCTIONS = """They are one library of the server. Its name, `ada_<version>`, is in the key `library`, and a call is
+`FCALL ada_<version>_put 1 queue:{0}:counters {0} 0 …`. Every function has one key, `queue:{s}:counters` (it routes the
+call to the shard), and begins with two arguments that the headers leave out: the shard tag (`{0}`) and an offset to the
+server's clock in ms (0). `int` is a decimal number, `json` a JSON text, `rest` all remaining arguments; `packed`
+arguments are one word, a MessagePack array. Every function is safe to repeat.
+
+A process of Ada loads its library at its start, and again when the server has lost it. Two versions run side by side. A
+version that no process was started with for 30 days is removed.
+
+"""
+
+
+def states_page() -> str:
+    """States and their transitions; statuses, reasons, verdicts."""
+    rows = [
+        (verb, str(before or "–"), ", ".join(after)) for verb, steps in NEXT.items() for before, after in steps.items()
+    ]
+    return (
+        _MADE.format(source="core/model/states.py")
+        + "# States\n\n## A task\n\n"
+        + _diagram(NEXT, (TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED, TaskState.EXPIRED))
+        + "\n"
+        + _table(("verb", "from", "to"), rows)
+        + _LOCKED
+        + "\n## A delivery\n\n"
+        + _words(DeliveryState)
+        + "\n## The outcome of one recipient in one channel\n\n"
+        + _table(("status", "rank"), [(str(status), str(RANK[status])) for status in Status])
+        + "\nAn outcome replaces another one if its rank is higher; delivery reports may come in any order.\n"
+        + "\n## Reasons\n\n"
+        + _words(Reason)
+        + "\n## Verdicts\n\n"
+        + _table(("verdict", "meaning"), [(str(verdict), meaning) for verdict, meaning in VERDICT_MEANINGS.items()])
+    )
+
+
+def scenario_states_page() -> str:
+    """States of an action of a scenario, their transitions, and what causes them."""
+    rows = [
+        (verb, str(before or "–"), ", ".join(after), actions.VERB_MEANINGS[verb])
+        for verb, steps in actions.NEXT.items()
+        for before, after in steps.items()
+    ]
+    causes = [(str(cause), meaning) for cause, meaning in actions.CAUSE_MEANINGS.items()]
+    return (
+        _MADE.format(source="scenarios/engine/states.py")
+        + "# States of an action\n\n"
+        + _diagram(actions.NEXT, sorted(actions.OUTCOMES))
+        + "\n"
+        + _table(("verb", "from", "to", "when"), rows)
+        + "\n`completed`, `failed`, `unknown` and `drop` are final: the outcome that the next `chain` names."
+        + " There `failed` names `unknown`, too.\n"
+        + "\n## What released or dropped an action\n\n"
+        + _table(("cause", "meaning"), causes)
+    )
+
+
+def job_states_page() -> str:
+    """States of a job, their transitions, and who may end a pause."""
+    rows = [
+        (verb, str(before or "–"), str(after), jobs.VERB_MEANINGS[verb])
+        for verb, steps in jobs.NEXT.items()
+        for before, after in steps.items()
+    ]
+    diagram: dict[str, dict[Any, tuple[str, ...]]] = {
+        verb: {before: (after,) for before, after in steps.items()} for verb, steps in jobs.NEXT.items()
+    }
+    order = ", ".join(f"`{actor}`" for actor in jobs.Actor)
+    return (
+        _MADE.format(source="core/jobs/states.py")
+        + "# States of a job\n\n"
+        + _diagram(diagram, ())
+        + "\n"
+        + _table(("verb", "from", "to", "when"), rows)
+        + f"\nA pause is ended or replaced only by the actor that made it, or a later one of: {order}.\n"
+        + "A shutdown, a deploy or a crash changes no state.\n"
+    )
+
+
+_LOCKED = """
+`locked` is not stored: it is a `ready` task that is not the head of its lane.
+A `taken` task that is cancelled is flagged and ends when its worker settles or releases it, or when its lease ends.
+"""
+
+
+def modifiers_page() -> str:
+    """Every modifier of placeholders."""
+    rows = [(f"`{modifier.written}`", modifier.explanation) for modifier in MODIFIERS.values()]
+    return (
+        _MADE.format(source="scenarios/placeholders/modifiers/*.py")
+        + "# Modifiers of placeholders\n\nThe guide is in [scenarios-placeholders.md](scenarios-placeholders.md).\n\n"
+        + _table(("modifier", "result"), rows)
+    )
+
+
+def _words(values: Iterable[str]) -> str:
+    return ", ".join(f"`{value}`" for value in values) + "\n"
+
+
+def _diagram(table: Mapping[str, Mapping[Any, Iterable[str]]], final: Iterable[str]) -> str:
+    arrows = [
+        f"    {before or '[*]'} --> {after}: {verb}"
+        for verb, steps in table.items()
+        for before, afters in steps.items()
+        for after in afters
+    ]
+    ends = [f"    {end} --> [*]" for end in final]
+    return "\n".join(["```mermaid", "stateDiagram-v2", *arrows, *ends, "```", ""])
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def actions_page() -> str:
+    """Every action of scenarios with its fields."""
+    return _MADE.format(source="scenarios/actions") + reference(own_actions().values())
+
+
+def event_fields_page() -> str:
+    """Every field of an event."""
+    rows = [(f"`{name}`", meaning) for name, meaning in FIELDS.items()]
+    return _MADE.format(source="scenarios/bot/event_fields.py") + _EVENT_FIELDS + _table(("field", "meaning"), rows)
+
+
+_EVENT_FIELDS = """# Fields of events
+
+What an event is, and where it comes from: [events.md](events.md). A field without a meaning here is what its name says.
+
+"""
+
+PAGES: dict[str, Callable[[], str]] = {
+    "events-fields.md": event_fields_page,
+    "jobs-states.md": job_states_page,
+    "keys.md": keys_page,
+    "scenarios-actions.md": actions_page,
+    "scenarios-modifiers.md": modifiers_page,
+    "scenarios-states.md": scenario_states_page,
+    "scripts.md": scripts_page,
+    "states.md": states_page,
+}
+
+
+def declare(parser: ArgumentParser) -> None:
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is stale")
+
+
+def write(arguments: Namespace) -> int:
+    stale = [name for name, page in PAGES.items() if not _is_current(name, page())]
+    for name in stale:
+        print(f"docs/{name} {'is stale' if arguments.check else 'written'}")
+        if not arguments.check:
+            (PLACE / name).write_text(PAGES[name]())
+    return FAILURE if stale and arguments.check else SUCCESS
+
+
+def _is_current(name: str, text: str) -> bool:
+    return (PLACE / name).exists() and (PLACE / name).read_text() == text
+
+
+COMMANDS = {"docs": Command(declare, write)}

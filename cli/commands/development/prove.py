@@ -1,0 +1,102 @@
+"""`./ada prove [PART …]`: the long forms of the tests that prove by volume (docs/proof.md).
+
+`./ada test` runs a short form of each part. Needs a clone of the repository.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
+
+from cli.command import FAILURE, SUCCESS, Command
+from cli.commands.development.checks import ROOT, WORKERS, need_clone
+
+HISTORY_MACHINES = ("tests/core/deliveries/test_delivery_machine.py", "tests/core/deliveries/test_first_machine.py")
+PYTEST = ("-m", "pytest", *WORKERS, "-q", "--long", "--no-skips")
+PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
+    # part: (what it proves, the arguments of Python)
+    "interleavings": (
+        "three scripts in any order leave nothing stuck",
+        (*PYTEST, "tests/system/model_checking/test_interleavings.py"),
+    ),
+    "cuts": (
+        "an append-only file cut at any of its last 4,000 bytes loads as after a whole script",
+        (*PYTEST, "tests/system/model_checking/test_cuts.py"),
+    ),
+    "histories": (
+        "random operations on queue and deliveries do what the models do",
+        (*PYTEST, "tests/core/queue/test_machine.py", *HISTORY_MACHINES),
+    ),
+    "fuzz": (
+        "random requests get a documented response",
+        (*PYTEST, "tests/delivery/test_schemathesis.py", "tests/delivery/test_fuzz.py"),
+    ),
+    "university": (
+        "ten thousand people are served while all processes are killed",
+        (*PYTEST, "tests/system/end_to_end"),
+    ),
+    "soak": (
+        "minutes of faults lose, double and reorder nothing",
+        (*PYTEST, "tests/system/soak", "tests/core/audit/test_live.py"),
+    ),
+    "jobs": (
+        "300 jobs of users lose and double nothing under two minutes of blows",
+        ("-m", "tests.jobs.soak"),
+    ),
+    "benchmarks": ("every benchmark runs and counts what it should", (*PYTEST, "tests/bench")),
+    "functions": (
+        "every call of the functions of the server is needed by a test",
+        ("-m", "tests.system.model_checking.mutate"),
+    ),
+    "mutation": (
+        "near-by tests notice 85 of 100 small changes to the Python code of each package",
+        ("-m", "tests.system.mutation"),
+    ),
+}
+
+
+def declare(parser: ArgumentParser) -> None:
+    parts = ", ".join(f"{name}: {meaning}" for name, (meaning, _) in PARTS.items())
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], metavar="PART", help=f"all by default; {parts}")
+    parser.add_argument("--package", action="append", metavar="FOLDER", help="of mutation: core/queue, …; repeatable")
+    parser.add_argument("--seed", type=int, help="of mutation: which changes (1)")
+    parser.add_argument("--count", type=int, help="of mutation: how many of each package (100)")
+
+
+def prove(arguments: Namespace) -> int:
+    """Runs the parts one after another, also after a failure; prints one line per part."""
+    need_clone()
+    options = {"mutation": options_of_mutation(arguments)}
+    results = [passes(part, arguments.json, options.get(part, ())) for part in arguments.parts or PARTS]
+    return SUCCESS if all(results) else FAILURE
+
+
+def options_of_mutation(arguments: Namespace) -> list[str]:
+    found = [(name, getattr(arguments, name)) for name in ("seed", "count")]
+    found += [("package", package) for package in arguments.package or ()]
+    return [f"--{name}={value}" for name, value in found if value is not None]
+
+
+def passes(part: str, as_json: bool, options: Sequence[str] = ()) -> bool:
+    """Runs one part. Its output is shown on stderr if it fails."""
+    meaning, words = PARTS[part]
+    began = time.monotonic()
+    with tempfile.TemporaryFile() as output:
+        ended = subprocess.run([sys.executable, *words, *options], cwd=ROOT, stdout=output, stderr=output, check=False)
+        output.seek(0)
+        lines = output.read().decode(errors="replace").splitlines()
+    passed, seconds = ended.returncode == 0, round(time.monotonic() - began)
+    if not passed:
+        print("\n".join(lines), file=sys.stderr)
+    summary = next((line.strip("= ") for line in reversed(lines) if line.strip()), "no output")
+    if as_json:
+        print(json.dumps({"part": part, "passed": passed, "time": seconds, "summary": summary}), flush=True)
+    else:
+        print(f"{part}: {'passed' if passed else 'FAILED'} in {seconds} s: {meaning} ({summary})", flush=True)
+    return passed
+
+
+COMMANDS = {"prove": Command(declare, prove)}

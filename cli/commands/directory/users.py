@@ -1,0 +1,129 @@
+"""The verb user: shows and changes the people of the directory, over HTTP."""
+
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Mapping
+from typing import Any
+
+from cli.client.format_directory import format_user, format_user_line
+from cli.client.http_client import HttpClient
+from cli.client.pages import items, quoted
+from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
+from cli.commands.messages.deliveries import over_http, parse_id, print_result
+
+_FILTERS = ("email", "contact", "group", "role")
+_FIELDS = ("name", "email", "role", "locale")
+
+
+def declare(parser: ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="action", required=True, metavar="list|show|add|change|remove")
+    list_parser = verbs.add_parser("list", help="list people: all, or those with something in common")
+    list_parser.add_argument("--email", help="the person with this e-mail address")
+    list_parser.add_argument("--contact", metavar="CHANNEL:ADDRESS", help="the person with this contact")
+    list_parser.add_argument("--group", metavar="ID", help="the members of this group")
+    list_parser.add_argument("--role", help="those with this role: student, trainer, staff or admin")
+    show_parser = verbs.add_parser("show", help="show one person with all contacts")
+    add_parser = verbs.add_parser("add", help="add a person")
+    change_parser = verbs.add_parser("change", help="change a person; what is not given stays")
+    remove_parser = verbs.add_parser("remove", help="delete a person with its contacts, memberships and ownerships")
+    for subparser in (show_parser, add_parser, change_parser, remove_parser):
+        subparser.add_argument("id", metavar="ID")
+    for subparser in (add_parser, change_parser):
+        declare_fields(subparser)
+    for subparser in verbs.choices.values():
+        add_json_option(subparser, default=SUPPRESS)
+
+
+def declare_fields(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--name", help='the name, "" for none')
+    add("--email", metavar="ADDRESS", help='the e-mail address, "" for none')
+    add("--role", help='student, trainer, staff or admin, "" for none')
+    add("--locale", help="the language of mails and of the bot: ru or en")
+    add(
+        "--contact",
+        action="append",
+        metavar="CHANNEL:ADDRESS",
+        help="a contact, for example telegram:100001; repeat for several. They replace all that the person has "
+        "(`ada contact` adds and removes single ones)",
+    )
+    add(
+        "--opt-out",
+        action="append",
+        metavar="CHANNEL",
+        help='a channel in which the person wants no messages, "" for none; repeat for several',
+    )
+
+
+async def run(api: HttpClient, arguments: Namespace) -> int:
+    actions = {"list": list_all, "show": show, "add": add, "change": change, "remove": remove}
+    return await actions[arguments.action](api, arguments)
+
+
+async def list_all(api: HttpClient, arguments: Namespace) -> int:
+    """One line per person, also with `--json`."""
+    query = {name: value for name in _FILTERS if (value := getattr(arguments, name)) is not None}
+    async for user in items(api, "/v1/users", "users", query):
+        print_result(user, arguments.json, format_user_line(user))
+    return SUCCESS
+
+
+async def show(api: HttpClient, arguments: Namespace) -> int:
+    user = await api.call("GET", path_of(arguments))
+    print_result(user, arguments.json, format_user(user))
+    return SUCCESS
+
+
+async def add(api: HttpClient, arguments: Namespace) -> int:
+    user = await api.call("POST", "/v1/users", {"id": parse_id(arguments.id), **given_fields(arguments)})
+    print_result(user, arguments.json, f"added {format_user_line(user)}")
+    return SUCCESS
+
+
+async def change(api: HttpClient, arguments: Namespace) -> int:
+    fields = given_fields(arguments)
+    if not fields:
+        raise CommandFailed("change what? Give at least one option, for example --name", WRONG_USAGE)
+    user = await api.call("PATCH", path_of(arguments), fields)
+    print_result(user, arguments.json, f"changed {format_user_line(user)}")
+    return SUCCESS
+
+
+async def remove(api: HttpClient, arguments: Namespace) -> int:
+    await api.call("DELETE", path_of(arguments))
+    print_result({"removed": parse_id(arguments.id)}, arguments.json, f"removed {arguments.id}")
+    return SUCCESS
+
+
+def path_of(arguments: Namespace) -> str:
+    return f"/v1/users/{quoted(arguments.id)}"
+
+
+def given_fields(arguments: Namespace) -> dict[str, Any]:
+    """The fields that were given; an empty text clears a field."""
+    fields: dict[str, Any] = {
+        name: value or None for name in _FIELDS if (value := getattr(arguments, name)) is not None
+    }
+    if arguments.contact is not None:
+        fields["contacts"] = contacts_of(arguments.contact)
+    if arguments.opt_out is not None:
+        fields["opt_out"] = [channel for channel in arguments.opt_out if channel]
+    return fields
+
+
+def contacts_of(given: list[str]) -> dict[str, list[str]]:
+    contacts: dict[str, list[str]] = {}
+    for one in given:
+        channel, address = split_contact(one)
+        contacts.setdefault(channel, []).append(address)
+    return contacts
+
+
+def split_contact(given: str) -> tuple[str, str]:
+    """Channel and address of `telegram:100001`. Raises CommandFailed."""
+    channel, _, address = given.partition(":")
+    if not channel or not address:
+        raise CommandFailed(f"{given!r} is not CHANNEL:ADDRESS, for example telegram:100001", WRONG_USAGE)
+    return channel, address
+
+
+COMMANDS: Mapping[str, Command] = {"user": Command(declare, over_http(run))}

@@ -1,0 +1,259 @@
+"""The verb jobs: without an action one process that runs the jobs of users; the actions show and control them.
+
+The process: exit code 0 after a request to stop; units in hand are finished first. The actions work on the store.
+"""
+
+import asyncio
+import logging
+import sys
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cli.client.format_jobs import format_job, format_job_line, format_log_line, format_unit
+from cli.command import FAILURE, SUCCESS, Command, add_json_option
+from cli.commands.installation.queue import print_result
+from cli.processes.data_directory import prepare_data_directory, private_directory
+from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, report_health
+from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
+from cli.processes.supervisor import announce
+from cli.services.rules import sending_rules
+from cli.services.sign_in import open_sign_in
+from cli.settings.settings import Configuration, load
+from core.errors import Invalid
+from core.jobs import Actor, JobId, Jobs, JobState, StoredJob
+from core.jobs.job_log import BEGIN
+from core.jobs.units import Outcome, UnitStatus
+from core.jobs.views import view_of
+from core.redis.cancel_and_wait import cancel_and_wait
+from core.services import open_services
+
+log = logging.getLogger(__name__)
+
+_GRACE = timedelta(seconds=20)
+_LIMIT = 100
+
+
+def declare(parser: ArgumentParser) -> None:
+    add_healthy_option(parser, "process that runs jobs")
+    actions = parser.add_subparsers(
+        dest="action",
+        metavar="list|show|start|change|pause|resume|stop|log|units|resolve|reset",
+        title="without one, run jobs until Ctrl-C",
+    )
+    list_parser = actions.add_parser("list", help="list jobs, and how many have each state")
+    list_parser.add_argument("--state", choices=list(JobState), help="only jobs in this state")
+    list_parser.add_argument("--kind", default="", help="only jobs of this kind")
+    list_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of jobs ({_LIMIT})")
+    start_parser = actions.add_parser("start", help="start a job, or one that was stopped or has failed")
+    start_parser.add_argument("--parameters", metavar="JSON", help="what the job works with (as before, or {})")
+    start_parser.add_argument("--timezone", help="the user's, for example Europe/Moscow (as before, or UTC)")
+    change_parser = actions.add_parser("change", help="change parameters of a job; null removes one")
+    change_parser.add_argument("--parameters", required=True, metavar="JSON", help='for example \'{"query": "cook"}\'')
+    pause_parser = actions.add_parser("pause", help="pause a job; the unit in hand is finished")
+    pause_parser.add_argument("--reason", default="", help="shown to the user")
+    log_parser = actions.add_parser("log", help="show the last lines of a job's log")
+    log_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of lines ({_LIMIT})")
+    log_parser.add_argument("--follow", action="store_true", help="then each new line, until Ctrl-C")
+    show_parser = actions.add_parser("show", help="show one job")
+    resume_parser = actions.add_parser("resume", help="let a paused job go on where it was")
+    stop_parser = actions.add_parser("stop", help="end a job; it can be started again")
+    units_parser = actions.add_parser("units", help="list what became of a job's items and effects")
+    units_parser.add_argument("--status", choices=list(UnitStatus), help="only those with this status")
+    units_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of units ({_LIMIT})")
+    resolve_parser = actions.add_parser("resolve", help="say what became of something unknown")
+    reset_parser = actions.add_parser("reset", help="forget a unit or an effect, so that it is done again")
+    plain = (
+        show_parser,
+        start_parser,
+        change_parser,
+        pause_parser,
+        resume_parser,
+        stop_parser,
+        log_parser,
+        units_parser,
+    )
+    for subparser in (*plain, resolve_parser, reset_parser):
+        subparser.add_argument("job", metavar="KIND.USER", help="the job, for example hunt.42")
+    for subparser in (resolve_parser, reset_parser):
+        subparser.add_argument("unit", help="as `units` shows it, for example 'effect:apply 7'")
+    resolve_parser.add_argument("outcome", choices=("done", "not-done"), help="did it take place?")
+    resolve_parser.add_argument("--result", default="null", metavar="JSON", help="what a done effect returns (null)")
+    for subparser in actions.choices.values():
+        subparser.add_argument("--tenant", default="default", help="whose jobs (default)")
+        add_json_option(subparser, default=SUPPRESS)
+
+
+def run(arguments: Namespace) -> int:
+    configuration = load()
+    if arguments.action:
+        return asyncio.run(run_action(configuration, arguments))
+    directory = configuration.settings.data.absolute() / "jobs"
+    if arguments.healthy:
+        return SUCCESS if is_healthy(directory / HEALTH_FILE) else FAILURE
+    configure_logging(configuration.settings)
+    prepare_data_directory(configuration.settings.data)
+    private_directory(directory)
+    try:
+        return asyncio.run(run_process(configuration, directory / HEALTH_FILE))
+    except (SystemExit, KeyboardInterrupt) as fault:  # of a task that a job has started: no end in order
+        log.error("a job has ended this process: %r", fault)
+        return FAILURE
+
+
+async def run_process(configuration: Configuration, health_file: Path) -> int:
+    """Runs jobs until a request to stop."""
+    from cli.processes.blocked_loop import watch_loop
+    from cli.services.models import open_models
+    from jobs.external_services import Outside
+    from jobs.notices.notifier import Notifier
+    from jobs.registry import installed
+    from jobs.worker import LEASE, JobWorker
+
+    settings = configuration.settings
+    registry = installed((settings.jobs or "").replace(",", " ").split())
+    async with (
+        open_store(configuration, waits=True) as store,
+        open_services(store, sending_rules(settings)) as core,
+        open_models(settings) as models,
+    ):
+        stop = stop_requested()
+        collect_garbage_less_often()
+        sign_in = await open_sign_in(store, settings)
+        outside = Outside(store, sign_in.tokens if sign_in else None, models, settings.model_budget)
+        notifier = Notifier(core, sign_in)
+        lease = min(settings.lease, LEASE)
+        worker = JobWorker(store, core.client, registry, lease=lease, outside=outside, notifier=notifier)
+        running = asyncio.create_task(worker.run())
+        beside = [asyncio.create_task(one) for one in (report_health(store, health_file), watch_loop())]
+        announce(jobs=sorted(registry.kinds))
+        requested = asyncio.create_task(stop.wait())
+        await asyncio.wait({running, requested}, return_when=asyncio.FIRST_COMPLETED)
+        worker.stop(_GRACE)
+        await running
+        await cancel_and_wait(requested, *beside)
+    return SUCCESS
+
+
+async def run_action(configuration: Configuration, arguments: Namespace) -> int:
+    async with open_store(configuration) as store:
+        return await ACTIONS[arguments.action](Jobs(store), arguments)
+
+
+async def list_jobs(jobs: Jobs, arguments: Namespace) -> int:
+    """One line per job, also with `--json`."""
+    state = JobState(arguments.state) if arguments.state else None
+    found: list[StoredJob] = []
+    cursor: str | None = None
+    while cursor != "" and len(found) < arguments.limit:
+        page, cursor = await jobs.list(arguments.tenant, state, arguments.kind, cursor or "", _LIMIT)
+        found += page
+    for job in found[: arguments.limit]:
+        print_result(arguments, view_of(job), format_job_line(job))
+    if not arguments.json:
+        counts = await jobs.storage.counts(arguments.tenant)
+        print(", ".join(f"{count} {name}" for name, count in counts.items()))
+    return SUCCESS
+
+
+async def show(jobs: Jobs, arguments: Namespace) -> int:
+    return shown(arguments, await jobs.find(_job(arguments)))
+
+
+async def start(jobs: Jobs, arguments: Namespace) -> int:
+    given = arguments.parameters
+    parameters = None if given is None else _decoded("--parameters", given, dict[str, Any])
+    return shown(arguments, await jobs.start(_job(arguments), parameters, arguments.timezone, Actor.ADMIN))
+
+
+async def change(jobs: Jobs, arguments: Namespace) -> int:
+    changes = _decoded("--parameters", arguments.parameters, dict[str, Any])
+    return shown(arguments, await jobs.change(_job(arguments), changes, Actor.ADMIN))
+
+
+async def pause(jobs: Jobs, arguments: Namespace) -> int:
+    return shown(arguments, await jobs.pause(_job(arguments), Actor.ADMIN, arguments.reason))
+
+
+async def resume(jobs: Jobs, arguments: Namespace) -> int:
+    return shown(arguments, await jobs.resume(_job(arguments), Actor.ADMIN))
+
+
+async def stop(jobs: Jobs, arguments: Namespace) -> int:
+    return shown(arguments, await jobs.stop(_job(arguments), Actor.ADMIN))
+
+
+async def show_log(jobs: Jobs, arguments: Namespace) -> int:
+    job = await jobs.find(_job(arguments))
+    lines = await jobs.log.last(job.id, arguments.limit)
+    for line in lines:
+        print_result(arguments, line, format_log_line(line))
+    if arguments.follow:
+        async for line in jobs.log.follow(job.id, lines[-1].id if lines else BEGIN):
+            print_result(arguments, line, format_log_line(line))
+            sys.stdout.flush()
+    return SUCCESS
+
+
+async def list_units(jobs: Jobs, arguments: Namespace) -> int:
+    """One line per unit or effect, also with `--json`."""
+    job = await jobs.find(_job(arguments))
+    status = UnitStatus(arguments.status) if arguments.status else None
+    left, cursor = arguments.limit, None
+    while cursor != "" and left > 0:
+        units, cursor = await jobs.units.page(job.id, status, cursor or "", _LIMIT)
+        for unit in units[:left]:
+            print_result(arguments, unit, format_unit(unit))
+        left -= len(units)
+    return SUCCESS
+
+
+async def resolve(jobs: Jobs, arguments: Namespace) -> int:
+    job, outcome = await jobs.find(_job(arguments)), Outcome(arguments.outcome.replace("-", "_"))
+    await jobs.units.resolve(job.id, arguments.unit, outcome, _decoded("--result", arguments.result, Any))
+    return shown(arguments, job)
+
+
+async def reset(jobs: Jobs, arguments: Namespace) -> int:
+    job = await jobs.find(_job(arguments))
+    await jobs.units.reset(job.id, arguments.unit)
+    return shown(arguments, job)
+
+
+def shown(arguments: Namespace, job: StoredJob) -> int:
+    print_result(arguments, view_of(job), format_job(job))
+    return SUCCESS
+
+
+def _decoded(option: str, text: str, type_: Any) -> Any:
+    """Raises Invalid PARAMETERS_MALFORMED."""
+    try:
+        return msgspec.json.decode(text, type=type_)
+    except msgspec.DecodeError as fault:
+        wanted = "JSON" if type_ is Any else "a JSON object"
+        raise Invalid("PARAMETERS_MALFORMED", f"{option} is not {wanted}: {fault}") from None
+
+
+def _job(arguments: Namespace) -> JobId:
+    return JobId.parse(arguments.tenant, arguments.job)
+
+
+ACTIONS: Mapping[str, Callable[[Jobs, Namespace], Awaitable[int]]] = {
+    "list": list_jobs,
+    "show": show,
+    "start": start,
+    "change": change,
+    "pause": pause,
+    "resume": resume,
+    "stop": stop,
+    "log": show_log,
+    "units": list_units,
+    "resolve": resolve,
+    "reset": reset,
+}
+
+COMMANDS = {"jobs": Command(declare, run)}

@@ -1,0 +1,154 @@
+"""The verb queue, for operators: shows what is in the queue and changes it. Works on the store, not over HTTP."""
+
+import asyncio
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from cli.client.format_queue import format_stats, format_task, format_task_line
+from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
+from cli.processes.startup import open_store
+from cli.settings.settings import load
+from core.model.compact_json import compact_json
+from core.model.text.plurals import counted
+from core.queue import Queue, TaskFilter, TaskView
+
+_FIELDS = ("user", "tenant", "lane", "kind", "tag", "tube", "state")
+_LIMIT = 100
+
+
+def declare(parser: ArgumentParser) -> None:
+    verbs = parser.add_subparsers(
+        dest="action", required=True, metavar="stats|list|peek|kick|bury|purge|cancel", title="verbs"
+    )
+    stats_parser = verbs.add_parser("stats", help="show how many tasks each tube has in each state")
+    stats_parser.add_argument("tube", nargs="?", help="only this tube")
+    list_parser = verbs.add_parser("list", help="list the first tasks that match all given options")
+    list_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of tasks ({_LIMIT})")
+    peek_parser = verbs.add_parser("peek", help="show one task; changes nothing")
+    bury_parser = verbs.add_parser("bury", help="set a task aside until it is kicked")
+    kick_parser = verbs.add_parser("kick", help="make a buried task ready again, or the first N of a tube")
+    kick_parser.add_argument("--tube", help="kick tasks of this tube, the first buried ones first")
+    kick_parser.add_argument("--count", type=int, default=1, metavar="N", help="how many tasks of the tube (1)")
+    purge_parser = verbs.add_parser("purge", help="delete ended tasks that are still kept")
+    purge_parser.add_argument("--tube", default="", help="only this tube")
+    cancel_parser = verbs.add_parser("cancel", help="cancel one task, or all tasks that match all given options")
+    for subparser in (peek_parser, bury_parser):
+        subparser.add_argument("id")
+    for subparser in (kick_parser, cancel_parser):
+        subparser.add_argument("id", nargs="?")
+    for subparser in (list_parser, cancel_parser):
+        declare_filter(subparser)
+    for subparser in verbs.choices.values():
+        add_json_option(subparser, default=SUPPRESS)
+
+
+def declare_filter(parser: ArgumentParser) -> None:
+    for field in _FIELDS:
+        parser.add_argument(f"--{field}", default="", help="a prefix of the kind" if field == "kind" else None)
+
+
+def run(arguments: Namespace) -> int:
+    return asyncio.run(run_action(arguments))
+
+
+async def run_action(arguments: Namespace) -> int:
+    async with open_store(load()) as store:
+        return await ACTIONS[arguments.action](Queue(store), arguments)
+
+
+async def stats(queue: Queue, arguments: Namespace) -> int:
+    found = await queue.stats()
+    if arguments.tube is not None:
+        tubes = {name: tube for name, tube in found.tubes.items() if name == arguments.tube}
+        found = msgspec.structs.replace(found, tubes=tubes)
+    print_result(arguments, found, format_stats(found))
+    return SUCCESS
+
+
+async def list_tasks(queue: Queue, arguments: Namespace) -> int:
+    """One line per task, also with `--json`."""
+    for task in await find_tasks(queue, task_filter(arguments), arguments.limit):
+        print_result(arguments, task, format_task_line(task))
+    return SUCCESS
+
+
+async def find_tasks(queue: Queue, chosen: TaskFilter, limit: int) -> list[TaskView]:
+    """Through an index if the filter has one, else by scanning all tasks."""
+    if chosen.is_indexed:
+        return await queue.select(chosen, limit)
+    found: list[TaskView] = []
+    cursor: str | None = None
+    while len(found) < limit:
+        page = await queue.list(
+            tube=chosen.tube or None, state=chosen.state or None, tenant=None, cursor=cursor, limit=_LIMIT
+        )
+        found += page.tasks
+        cursor = page.cursor
+        if cursor is None:
+            break
+    return found[:limit]
+
+
+def task_filter(arguments: Namespace) -> TaskFilter:
+    return TaskFilter(**{field: getattr(arguments, field) for field in _FIELDS})
+
+
+async def peek(queue: Queue, arguments: Namespace) -> int:
+    task = await queue.peek(arguments.id)
+    print_result(arguments, task, format_task(task))
+    return SUCCESS
+
+
+async def bury(queue: Queue, arguments: Namespace) -> int:
+    task = await queue.bury(arguments.id)
+    print_result(arguments, task, format_task_line(task))
+    return SUCCESS
+
+
+async def kick(queue: Queue, arguments: Namespace) -> int:
+    """Exit code 0 if any task was kicked."""
+    if (arguments.id is None) == (arguments.tube is None):
+        raise CommandFailed("kick needs an ID, or --tube", WRONG_USAGE)
+    if arguments.id:
+        await queue.kick(arguments.id)
+        kicked = 1
+    else:
+        kicked = await queue.kick_some(arguments.tube, arguments.count)
+    print_result(arguments, {"kicked": kicked}, f"kicked {kicked}")
+    return SUCCESS if kicked else FAILURE
+
+
+async def purge(queue: Queue, arguments: Namespace) -> int:
+    purged = await queue.purge(arguments.tube)
+    print_result(arguments, {"purged": purged}, f"purged {purged}")
+    return SUCCESS
+
+
+async def cancel(queue: Queue, arguments: Namespace) -> int:
+    """Exit code 0 if any task was cancelled or flagged."""
+    chosen = task_filter(arguments)
+    if (arguments.id is None) == (not chosen.is_indexed):
+        raise CommandFailed("cancel needs an ID, or one of --user, --tenant, --lane, --kind, --tag", WRONG_USAGE)
+    result = await queue.cancel(arguments.id) if arguments.id else await queue.cancel_by(chosen)
+    text = f"cancelled {result.cancelled}; notified the workers of {counted(result.flagged, 'running task')}"
+    print_result(arguments, result, text)
+    return SUCCESS if result.cancelled or result.flagged else FAILURE
+
+
+def print_result(arguments: Namespace, result: Any, text: str) -> None:
+    print(compact_json(result) if arguments.json else text)
+
+
+ACTIONS: Mapping[str, Callable[[Queue, Namespace], Awaitable[int]]] = {
+    "stats": stats,
+    "list": list_tasks,
+    "peek": peek,
+    "kick": kick,
+    "bury": bury,
+    "purge": purge,
+    "cancel": cancel,
+}
+COMMANDS: Mapping[str, Command] = {"queue": Command(declare, run)}

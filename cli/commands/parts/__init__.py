@@ -1,0 +1,1 @@
+"""Commands that run one part of Ada by itself."""

@@ -1,0 +1,146 @@
+"""The verb bot: one process that answers what people write in a channel.
+
+`serve` puts what gateways and callbacks post into the queue; a bot that polls puts its updates there itself. With
+ADA_SCENARIOS they are events, which `./ada scenarios` processes, and the bot only gets them. Exit codes: 0 after a
+request to stop, 1 if the provider could not be reached at the start (a restart may help), 2 for wrong settings, 3 when
+an operator is needed.
+"""
+
+import asyncio
+from argparse import ArgumentParser, Namespace
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from bots.services import BotServices
+from bots.text_bot import TextBot
+from bots.vk.long_poll import TokenRefused as VkTokenRefused
+from bots.vk.long_poll import VkAccount
+from bots.vk.poller import VkPoller
+from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
+from cli.processes.data_directory import prepare_data_directory, private_directory
+from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, report_health
+from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
+from cli.processes.supervisor import announce
+from cli.services.bots import open_bot_services
+from cli.services.scenarios import max_age, open_ingress
+from cli.settings.secrets import receiver
+from cli.settings.settings import Configuration, load
+from core.errors import SetupError
+from core.queue import Worker
+from core.redis.cancel_and_wait import cancel_and_wait
+from core.updates import sms, vk_events
+from core.updates.presses import Presses
+
+Run = Callable[[Configuration, BotServices, asyncio.Event], Awaitable[None]]
+"""Runs a bot until a stop is requested."""
+
+
+def declare(parser: ArgumentParser) -> None:
+    parser.add_argument("channel", choices=sorted(BOTS), help="the channel in which people write")
+    add_healthy_option(parser, "process of this bot")
+
+
+def run(arguments: Namespace) -> int:
+    configuration = load(may_receive=receiver(f"bot {arguments.channel}"))
+    directory = configuration.settings.data.absolute() / "bots" / arguments.channel
+    if arguments.healthy:
+        return SUCCESS if is_healthy(directory / HEALTH_FILE) else FAILURE
+    configure_logging(configuration.settings)
+    prepare_data_directory(configuration.settings.data)
+    private_directory(private_directory(directory.parent) / directory.name)
+    return asyncio.run(run_bot(configuration, arguments.channel, directory / HEALTH_FILE))
+
+
+async def run_bot(configuration: Configuration, channel: str, health_file: Path) -> int:
+    async with (
+        open_store(configuration, waits=True) as store,
+        open_bot_services(store, configuration.settings) as services,
+    ):
+        stop = stop_requested()
+        collect_garbage_less_often()
+        reporting = asyncio.create_task(report_health(store, health_file))
+        try:
+            await BOTS[channel](configuration, services, stop)
+        finally:
+            await cancel_and_wait(reporting)
+    return SUCCESS
+
+
+async def run_telegram(configuration: Configuration, services: BotServices, stop: asyncio.Event) -> None:
+    """The bot of ADA_BOT_TOKEN. Raises SetupError, CommandFailed."""
+    # aiogram takes a second of processor time to import; the other bots do not need it.
+    from bots.telegram.bot import TELEGRAM, open_bot
+    from bots.telegram.dialogs import DIALOGS
+    from bots.telegram.events import events_mode
+    from bots.telegram.polling import TokenRefused
+    from bots.telegram.webhook import Webhook
+
+    settings = configuration.settings
+    if not settings.bot_token:
+        raise SetupError("ADA_BOT_TOKEN must be set")
+    url, secret = settings.bot_webhook_url, settings.inbound_telegram_secret or ""
+    webhook = Webhook(url, secret) if url else None
+    mode = events_mode(max_age(settings)) if settings.scenarios else DIALOGS
+    try:
+        bot = await open_bot(settings.bot_token, settings.bot_api_url or TELEGRAM, services, webhook, mode)
+    except SetupError as error:  # it may be an outage, so the bot is restarted
+        raise CommandFailed(str(error)) from error
+    stopping = asyncio.create_task(stop.wait())
+    stopping.add_done_callback(lambda _: bot.stop())
+    try:
+        await bot.run(lambda: announce(bot="telegram", account=bot.account))
+    except TokenRefused as refusal:
+        raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
+    finally:
+        await cancel_and_wait(stopping)
+        await bot.close()
+
+
+async def run_sms(configuration: Configuration, services: BotServices, stop: asyncio.Event) -> None:
+    """Answers the SMS that a gateway has posted to `serve`. With ADA_SCENARIOS `./ada scenarios` does that."""
+    await open_ingress(services.core.store, services.core.client, configuration.settings)[sms.CHANNEL].open()
+    announce(bot="sms")
+    if configuration.settings.scenarios:
+        await stop.wait()
+    else:
+        await work(TextBot(services, sms.CHANNEL), stop)
+
+
+async def run_vk(configuration: Configuration, services: BotServices, stop: asyncio.Event) -> None:
+    """Answers what people write to the VK community; with ADA_SCENARIOS it only acknowledges presses of buttons. With
+    ADA_VK_LONG_POLL it polls; callbacks go to `serve`.
+    """
+    ingress = open_ingress(services.core.store, services.core.client, configuration.settings)[vk_events.CHANNEL]
+    await ingress.open()
+    settings = configuration.channel("vk")
+    async with VkAccount.open(settings.token, settings.api_url) as account:
+        polls = (
+            [asyncio.create_task(VkPoller(services.core.store, account, ingress).run())] if settings.long_poll else []
+        )
+        announce(bot="vk")
+        try:
+            await work(vk_work(configuration, services, account), stop, *polls)
+        except VkTokenRefused as refusal:
+            raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
+
+
+def vk_work(configuration: Configuration, services: BotServices, account: VkAccount) -> TextBot | Worker:
+    if configuration.settings.scenarios is None:
+        return TextBot(services, vk_events.CHANNEL)
+    return Presses(services.core.client, services.tenant, vk_events.CHANNEL).worker(account.acknowledge)
+
+
+async def work(bot: TextBot | Worker, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:
+    """Runs a bot until a stop is requested, or until a task beside it ends; raises what that task raises."""
+    working, stopping = asyncio.create_task(bot.run()), asyncio.create_task(stop.wait())
+    done, _ = await asyncio.wait({working, stopping, *beside}, return_when=asyncio.FIRST_COMPLETED)
+    await cancel_and_wait(stopping, *beside)
+    bot.stop()
+    await working
+    for ended in done:
+        ended.result()
+
+
+BOTS: Mapping[str, Run] = {"telegram": run_telegram, "sms": run_sms, "vk": run_vk}
+
+COMMANDS: Mapping[str, Command] = {"bot": Command(declare, run)}

@@ -1,0 +1,242 @@
+"""The verb serve: the HTTP API, in one process or in several on one port. Each also sends webhooks.
+
+    serve                     one process
+    serve --processes N       a supervisor and N workers: `serve --share-port`, each with its own store connection and
+                              one subscription to the tracker's events
+
+The workers share the port (SO_REUSEPORT): the kernel gives each new connection to one of them. A worker that dies is
+restarted; its connections break, and clients repeat (safely, with an Idempotency-Key).
+"""
+
+import asyncio
+import logging
+import socket
+import sys
+import tempfile
+from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+
+from cli.client.first_api_key import stored_api_key
+from cli.command import SUCCESS, Command, CommandFailed
+from cli.commands.start.up import ada_child, run_until, start_required
+from cli.processes.ports import bind, cannot_listen
+from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
+from cli.processes.supervisor import ChildSpec, Supervisor, announce
+from cli.services.linking import open_linking
+from cli.services.rules import sending_rules
+from cli.services.scenarios import open_ingress
+from cli.services.sign_in import open_sign_in
+from cli.settings.parsing import Address
+from cli.settings.secrets import receiver
+from cli.settings.settings import Configuration, Settings, load
+from core.admission.api_keys import ApiKeys
+from core.admission.idempotency import Idempotency
+from core.deliveries.choices import Choices
+from core.directory.importing import Importing
+from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.store import Store
+from core.services import Services, open_services
+from core.updates.events import Events
+from core.updates.ingress import Ingress
+from core.webhooks.http_client import WebhookClient
+from core.webhooks.registry import Webhooks
+from core.webhooks.runtime import WebhookRuntime
+from delivery.app import build
+from delivery.http.options import Inbound, Options
+from delivery.http.server import listening
+from delivery.services import ApiServices
+from scenarios.execution.reading import RunReader
+
+log = logging.getLogger(__name__)
+
+RESTART_PAUSE = 1.0
+SHUTDOWN_TIMEOUT = 3.0
+"""Seconds that requests in progress have at the end; streams end at once."""
+
+
+def declare(parser: ArgumentParser) -> None:
+    parser.add_argument("--processes", type=int, default=1, metavar="N", help="processes on one port, default 1")
+    parser.add_argument(
+        "--share-port", action="store_true", help="let other processes listen on the same port (SO_REUSEPORT)"
+    )
+
+
+def run(arguments: Namespace) -> int:
+    if arguments.processes < 1:
+        raise CommandFailed("--processes must be at least 1")
+    configuration = load(may_receive=receiver("serve"))
+    configure_logging(configuration.settings)
+    logging.getLogger("aiohttp.access").setLevel(logging.WARNING)  # a line per request costs as much as the request
+    if arguments.processes == 1:
+        return asyncio.run(serve(configuration, arguments.share_port))
+    return asyncio.run(supervise(configuration, arguments.processes))
+
+
+# one process
+
+
+async def serve(configuration: Configuration, share_port: bool) -> int:
+    settings = configuration.settings
+    address, options = settings.http, options_of(settings)
+    async with open_store(configuration, waits=True) as store, open_api_services(store, settings) as services:
+        stop = stop_requested()  # before, a signal simply ends the process
+        app = build(services, options)
+        collect_garbage_less_often()
+        with cannot_listen(address):
+            async with listening(
+                app, address.host, address.port, share_port=share_port, shutdown_timeout=SHUTDOWN_TIMEOUT
+            ) as (host, port):
+                announce(http=url(Address(address.host or host, port)))
+                await stop.wait()
+    return SUCCESS
+
+
+@asynccontextmanager
+async def open_api_services(store: Store, settings: Settings) -> AsyncIterator[ApiServices]:
+    """The services of one process. Creates the API key that is set."""
+    api_keys = ApiKeys(store)
+    if settings.api_key:
+        await api_keys.ensure(settings.api_key)
+    async with (
+        open_services(store, sending_rules(settings)) as core,
+        open_linking(store, core.directory, settings) as linking,
+        sending_webhooks(core, settings) as webhooks,
+        recovering_imports(core) as importing,
+    ):
+        yield ApiServices(
+            core=core,
+            api_keys=api_keys,
+            idempotency=Idempotency(store),
+            importing=importing,
+            linking=linking,
+            webhooks=webhooks,
+            ingress=await opened_ingress(core, settings),
+            events=events_of(core, settings),
+            runs=RunReader(store),
+            sign_in=await open_sign_in(store, settings),
+        )
+
+
+@asynccontextmanager
+async def sending_webhooks(core: Services, settings: Settings) -> AsyncIterator[Webhooks]:
+    """The registry of webhooks, and their sending beside the API."""
+    client = WebhookClient(allow_private=settings.webhook_allow_private)
+    webhooks = Webhooks(core.store, core.queue, client)
+    runtime = WebhookRuntime(core.store, webhooks, client)
+    sending = asyncio.create_task(send_webhooks(runtime), name="webhooks")
+    try:
+        yield webhooks
+    finally:
+        runtime.stop()
+        await asyncio.wait([sending], timeout=SHUTDOWN_TIMEOUT)
+        await cancel_and_wait(sending)
+        await client.close()
+
+
+@asynccontextmanager
+async def recovering_imports(core: Services) -> AsyncIterator[Importing]:
+    """The import of files, and beside the API the recovery of imports whose process has ended."""
+    importing = Importing(core.store, core.directory)
+    recovering = asyncio.create_task(importing.keep_recovering(), name="import recovery")
+    try:
+        yield importing
+    finally:
+        await cancel_and_wait(recovering)
+
+
+def options_of(settings: Settings) -> Options:
+    """The limits and secrets of the API."""
+    inbound = Inbound(
+        settings.inbound_sms_secret or "",
+        settings.inbound_vk_secret or "",
+        settings.inbound_vk_confirmation or "",
+        settings.inbound_telegram_secret or "",
+    )
+    return Options(
+        rate=settings.http_rate,
+        burst=settings.http_burst,
+        inbound=inbound,
+        metrics_key=settings.metrics_key or "",
+        proof_secret=stored_api_key(settings),
+    )
+
+
+async def opened_ingress(core: Services, settings: Settings) -> Mapping[str, Ingress]:
+    """The ways of what gateways post into the queue, by channel."""
+    ingress = open_ingress(core.store, core.client, settings)
+    for one in ingress.values():
+        await one.open()
+    return ingress
+
+
+def events_of(core: Services, settings: Settings) -> Mapping[str, Events]:
+    """The tenant with a bot in ADA_SCENARIOS."""
+    tenant = settings.bot_tenant
+    return {tenant: Events(core.client, tenant, Choices(core.store))} if settings.scenarios else {}
+
+
+async def send_webhooks(runtime: WebhookRuntime) -> None:
+    """Sends until the runtime is stopped. A fault of it does not end the API."""
+    while True:
+        try:
+            return await runtime.run()
+        except Exception:  # the API goes on, whatever it is
+            log.exception("the sending of webhooks failed, it starts again")
+        await asyncio.sleep(RESTART_PAUSE)
+
+
+def url(address: Address) -> str:
+    return f"http://{address}"
+
+
+# several processes
+
+
+async def supervise(configuration: Configuration, processes: int) -> int:
+    return await run_until(stop_requested(), run_workers(configuration, processes))
+
+
+async def run_workers(configuration: Configuration, processes: int) -> int:
+    """Keeps the workers running until cancelled. Raises CommandFailed if they cannot start."""
+    async with open_store(configuration, waits=True):
+        pass  # a wrong setting or server is reported here once, not by every worker
+    supervisor = Supervisor(print_line)
+    with reserve_port(configuration.settings.http) as address, tempfile.TemporaryDirectory("-ada-metrics") as metrics:
+        environment = {"ADA_HTTP": str(address), "PROMETHEUS_MULTIPROC_DIR": metrics}
+        workers = [worker(number, environment) for number in range(1, processes + 1)]
+        try:
+            await asyncio.gather(*(start_required(supervisor, spec) for spec in workers))
+            announce(http=url(address))
+            await asyncio.Event().wait()
+        finally:
+            await supervisor.stop()
+    return SUCCESS
+
+
+def worker(number: int, environment: Mapping[str, str]) -> ChildSpec:
+    """One worker; it is restarted whatever its exit code."""
+    spec = ada_child(f"serve {number}", 0, environment, "serve", "--share-port")
+    return replace(spec, final_exit_codes=frozenset())
+
+
+@contextmanager
+def reserve_port(address: Address) -> Iterator[Address]:
+    """Holds the port for the workers; yields the address with the number of the port.
+
+    First it binds alone: with SO_REUSEPORT another installation on this port would silently get a part of the requests.
+    """
+    with cannot_listen(address):
+        with bind(address) as alone:
+            bound = replace(address, port=alone.getsockname()[1])
+        held = bind(bound, socket.SO_REUSEPORT)
+    with held:
+        yield bound
+
+
+def print_line(process: str, line: str) -> None:
+    print(f"{process} | {line}", file=sys.stderr, flush=True)
+
+
+COMMANDS: Mapping[str, Command] = {"serve": Command(declare, run)}

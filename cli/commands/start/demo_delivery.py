@@ -1,0 +1,191 @@
+"""The play of `./ada demo`: one message to several people over every channel; then a teacher writes from a chat.
+
+It is played in Russian or English. Both messages have characters that a channel may spoil.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from bots import catalogue
+from cli.client.format_history import align, reachable
+from cli.client.http_client import HttpClient, JsonObject
+from cli.client.sandbox_chat import mailed_code
+from cli.command import CommandFailed
+from cli.commands.messages.deliveries import delivery_path
+from cli.commands.start.demo_stage import Stage
+from cli.commands.start.up import CHANNELS
+
+
+@dataclass(frozen=True)
+class Story:
+    """The names and sentences of one language. `sent`, `chat` and `reached` have {placeholders}."""
+
+    text: str
+    people: tuple[str, ...]
+    teacher: str
+    group: str
+    chat_text: str
+    sent: str
+    chat: str
+    reached: str
+
+
+STORIES = {
+    "en": Story(
+        text='No class today: “Networks”, room 42 {"instead": [1, 2]} 🙂',
+        people=("Anna", "Boris", "Vera", "Gleb", "Daria"),
+        teacher="Ivanov",
+        group="IVT-21",
+        chat_text="We meet tomorrow at 9:00",
+        sent="sent to {people} people: {text}",
+        chat="the teacher {teacher} writes to the group {group} from a chat with the bot",
+        reached="{text}\nreached {reached} of {people} people",
+    ),
+    "ru": Story(
+        text='Моей пары сегодня не будет: «Сети», ауд. 42 {"замена": [1, 2]} 🙂',
+        people=("Анна", "Борис", "Вера", "Глеб", "Дарья"),
+        teacher="Иванов",
+        group="ИВТ-21",
+        chat_text="Завтра собираемся в 9:00",
+        sent="отправлено людям ({people}): {text}",
+        chat="преподаватель {teacher} пишет группе {group} из чата с ботом",
+        reached="{text}\nполучили {reached} из {people}",
+    ),
+}
+
+ENDS = {
+    "en": "each person got the exact text once on every channel",
+    "ru": "каждый получил точный текст один раз в каждом канале",
+}
+
+CONTACTS: tuple[Mapping[str, str], ...] = (
+    {"telegram": "100001", "vk": "200001", "sms": "+79990000001", "email": "anna@example.org"},
+    {"telegram": "100002", "sms": "+79990000002"},
+    {"vk": "200003"},
+    {"sms": "+79990000004", "telegram-bot": "100004"},
+    {"email": "darya@example.org"},
+)
+"""Of the people of the story, whose ids are 1, 2, …"""
+
+MEMBERS = (1, 2, 3)
+"""The ids of those in the group."""
+
+TEACHER, EMAIL, ADDRESS = 42, "ivanov@example.org", 100_042
+"""The teacher's id, the address for the code, and that in the chat with the bot."""
+
+
+async def play(stage: Stage) -> JsonObject:
+    """Plays everything; returns what a program may check. Raises CommandFailed if a recipient did not get the exact
+    text once in each channel.
+    """
+    story = STORIES[stage.language]
+    history = await send_to_people(stage, story)
+    received = await inbox(stage.sandbox)
+    check("the first message", history, received, story.text, CONTACTS)
+    from_chat = await write_from_chat(stage, story)
+    from_chat_received = [message for message in await inbox(stage.sandbox) if message["text"] == story.chat_text]
+    check("the teacher's message", from_chat, from_chat_received, story.chat_text, CONTACTS[: len(MEMBERS)])
+    return {"history": history, "received": received, "chat": from_chat, "language": stage.language}
+
+
+async def send_to_people(stage: Stage, story: Story) -> JsonObject:
+    """Sends to people with their contacts; shows the outcomes as they come; returns the history."""
+    people = [
+        {"id": number, "name": name, "contacts": contacts}
+        for number, (name, contacts) in enumerate(zip(story.people, CONTACTS, strict=True), 1)
+    ]
+    body = {"sender": teacher(story), "text": story.text, "recipients": people, "origin": "demo"}
+    accepted = await stage.api.call("POST", "/v1/deliveries", {**body, "channels": list(CHANNELS)})
+    stage.show("demo", story.sent.format(people=len(people), text=story.text))
+    async for event in stage.api.events(f"{delivery_path(accepted['id'])}/events"):
+        if event.name == "outcome":
+            name, channel = story.people[event.data["recipient"] - 1], event.data["channel"]
+            stage.show(channel, f"{name}: {status(event.data['outcome'], stage.language)}")
+    return await stage.api.call("GET", delivery_path(accepted["id"]))
+
+
+async def write_from_chat(stage: Stage, story: Story) -> JsonObject:
+    """The teacher links a chat with the bot and writes to a group; returns the history."""
+    await fill_directory(stage.api, story, stage.language)
+    stage.show("demo", story.chat.format(teacher=story.teacher, group=story.group))
+    chat = stage.chat(ADDRESS, story.teacher)
+    await chat.write("/start")
+    await chat.write(EMAIL)
+    await chat.write(await mailed_code(stage.sandbox, EMAIL))
+    await chat.write("/select")
+    await chat.press(story.group)
+    await chat.press(label("button_done", stage.language))
+    await chat.write(story.chat_text)
+    await chat.press(label("button_now", stage.language))
+    await chat.press(label("button_send", stage.language))
+    await chat.read(f"email: {label('count_sent', stage.language)} 1")
+    newest = (await stage.api.call("GET", f"/v1/deliveries?sender={TEACHER}"))["deliveries"][0]
+    return await stage.api.call("GET", delivery_path(newest["id"]))
+
+
+async def fill_directory(api: HttpClient, story: Story, language: str) -> None:
+    """The people, a group, and the teacher who may write to it."""
+    for number, (name, contacts) in enumerate(zip(story.people, CONTACTS, strict=True), 1):
+        await api.call("POST", "/v1/users", {"id": number, "name": name, "contacts": contacts})
+    await api.call("POST", "/v1/users", {**teacher(story), "email": EMAIL, "locale": language})
+    await api.call("POST", "/v1/groups", {"id": story.group, "title": story.group, "members": MEMBERS})
+    await api.call("PUT", f"/v1/ownerships/{TEACHER}/group/{quote(story.group)}")
+
+
+def teacher(story: Story) -> dict[str, Any]:
+    return {"id": TEACHER, "name": story.teacher, "role": "trainer"}
+
+
+def label(name: str, language: str) -> str:
+    """What the bot writes on a button, or in a message."""
+    return catalogue.text(name, language)
+
+
+def status(outcome: Mapping[str, Any], language: str) -> str:
+    return label(f"count_{outcome['status']}", language)
+
+
+# the check
+
+
+async def inbox(sandbox: HttpClient) -> list[JsonObject]:
+    """The messages that the sandbox has received."""
+    messages: list[JsonObject] = (await sandbox.call("GET", "/inbox.json"))["messages"]
+    return messages
+
+
+def check(
+    what: str, history: JsonObject, received: list[JsonObject], text: str, people: tuple[Mapping[str, str], ...]
+) -> None:
+    """Raises CommandFailed unless these people, and no others, got the exact text once on each of their channels."""
+    expected = sorted((channel, address, text) for contacts in people for channel, address in contacts.items())
+    arrived = sorted((message["channel"], message["address"], message["text"]) for message in received)
+    if history["state"] != "finished" or history["verdict"] != "all_reached" or arrived != expected:
+        raise CommandFailed(f"{what} did not reach each recipient once on every channel: arrived {arrived}")
+
+
+# the table
+
+
+def text_of(result: JsonObject) -> str:
+    """For each message a table: a line for each person, a column for each channel, which stand below each other."""
+    language = result["language"]
+    histories = [result["history"], result["chat"]]
+    table = list(align([["", *CHANNELS], *(row for history in histories for row in rows(history, language))]))
+    lines, rest = [], table[1:]
+    for history in histories:
+        people = len(history["recipients"])
+        counts = {"text": history["text"], "reached": history["counts"]["reached"], "people": people}
+        lines += ["", STORIES[language].reached.format(**counts), table[0], *rest[:people]]
+        rest = rest[people:]
+    return "\n".join([*lines, ""])
+
+
+def rows(history: JsonObject, language: str) -> list[list[str]]:
+    found = [(recipient["name"], reachable(recipient)) for recipient in history["recipients"]]
+    return [
+        [name, *(status(outcomes[channel], language) if channel in outcomes else "–" for channel in CHANNELS)]
+        for name, outcomes in found
+    ]

@@ -1,0 +1,211 @@
+"""The verb doctor: checks settings, data directory, server, clock and credentials, and prints how to repair each."""
+
+import asyncio
+import json
+import shutil
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cli.command import FAILURE, SUCCESS, Command
+from cli.processes.startup import redis_url
+from cli.services.models import language_model, synthesis, transcription
+from cli.services.sign_in import check_secret_key
+from cli.settings.settings import Configuration, Settings, channels, courier_module, load
+from core.errors import LayoutUnknown, SetupError, StoreRefuses, StoreUnavailable
+from core.redis.keys import LAYOUT
+from core.redis.notifications import SETTING, ensure_notifications
+from core.redis.refusals import grant
+from core.redis.server_checks import check_channels, check_layout, check_settings, check_writes, notification_problem
+from core.redis.store import Store
+from providers.models import AiNotSetUp, LanguageModel, Synthesis, Transcription
+from providers.sign_in.services import read_services
+
+CLOCK_TOLERANCE = 1.0
+"""Seconds between our clock and the server's. The server's clock decides when a delivery is due."""
+
+MIN_FREE_BYTES = 2**30
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check. `is_good` is None if there is nothing to check, for example without credentials."""
+
+    what: str
+    is_good: bool | None
+    detail: str
+    repair: str = ""
+
+    def __str__(self) -> str:
+        mark = {True: "good", False: "BAD ", None: "    "}[self.is_good]
+        return f"{mark}  {self.what:<12} {self.detail}" + (f"\n                   {self.repair}" if self.repair else "")
+
+
+def declare(parser: ArgumentParser) -> None:
+    parser.add_argument("--sign-in", action="store_true", help="also sign in at the providers, as the couriers do")
+
+
+def run(arguments: Namespace) -> int:
+    return asyncio.run(print_findings(load(), arguments))
+
+
+async def print_findings(configuration: Configuration, arguments: Namespace) -> int:
+    all_good = True
+    async for finding in run_checks(configuration, arguments.sign_in):
+        print(json.dumps(asdict(finding), ensure_ascii=False) if arguments.json else finding, flush=True)
+        all_good = all_good and finding.is_good is not False
+    return SUCCESS if all_good else FAILURE
+
+
+async def run_checks(configuration: Configuration, sign_in: bool) -> AsyncIterator[Finding]:
+    yield Finding("settings", True, f"{len(configuration.raw)} set")
+    yield check_data(configuration.settings.data.absolute())
+    async for finding in check_server(configuration):
+        yield finding
+    for channel in channels():
+        yield await check_channel(configuration, channel, sign_in)
+    for finding in check_models(configuration.settings):
+        yield finding
+
+
+def check_data(data: Path) -> Finding:
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(data).free
+    except OSError as error:
+        return Finding("data", False, f"{data} cannot be used: {error}", "make it writable, or set ADA_DATA")
+    if free < MIN_FREE_BYTES:
+        return Finding("data", False, f"{data} has {free / 2**20:.0f} MiB free", "free some space, or set ADA_DATA")
+    return Finding("data", True, f"{data}, {free / 2**30:.0f} GiB free")
+
+
+def check_models(settings: Settings) -> Iterator[Finding]:
+    """Whether scenarios can ask a language model, speak and listen. What is not set up is no fault (C-86)."""
+    opened: Mapping[str, Callable[[Settings], LanguageModel | Synthesis | Transcription]] = {
+        "model": language_model,
+        "to_speech": synthesis,
+        "from_speech": transcription,
+    }
+    for what, open_service in opened.items():
+        try:
+            service = open_service(settings)
+            service.check()
+            yield Finding(what, True, service.identity)
+        except AiNotSetUp as error:
+            yield Finding(what, None, str(error))
+        except SetupError as error:
+            yield Finding(what, False, str(error))
+
+
+async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
+    try:
+        url = redis_url(configuration.settings)
+    except SetupError as error:
+        yield Finding("redis", None, str(error))
+        return
+    try:
+        store = await Store.open(url, configuration.settings.shards)
+    except (SetupError, StoreUnavailable) as error:
+        yield Finding("redis", False, str(error))
+        return
+    try:
+        yield await check_version(store)
+        for problem in await check_settings(store):
+            text = f"{problem.setting} is {problem.found or 'empty'}, not {problem.wanted}: {problem.why}"
+            yield Finding("redis", False if problem.fatal else None, text, problem.correction)
+        yield await check_store_writes(store)
+        yield await check_notifications(store)
+        yield await check_data_layout(store)
+        yield await check_clock(store)
+        yield await check_sign_in(store, configuration.settings)
+    finally:
+        await store.close()
+
+
+async def check_notifications(store: Store) -> Finding:
+    """Whether sleeping couriers are woken. Sets the server's flags if they are missing, and says so."""
+    state = await ensure_notifications(store.command)
+    if problem := notification_problem(state):
+        return Finding(
+            "wake-up", False, f"{problem.setting} is {problem.found or 'empty'}: {problem.why}", problem.correction
+        )
+    try:
+        await check_channels(store)
+    except (SetupError, StoreUnavailable) as error:
+        return Finding("wake-up", False, str(error))
+    if state.found is None:
+        detail = f"{SETTING} is hidden from this user ({state.refusal}); it must contain K, g and x"
+        return Finding("wake-up", None, detail, grant(store.address))
+    if state.changed:
+        return Finding(
+            "wake-up", True, f"CHANGED: {state.changed}", "redis-cli CONFIG REWRITE, so that a restart keeps it"
+        )
+    return Finding("wake-up", True, f"{SETTING} is {state.found}")
+
+
+async def check_version(store: Store) -> Finding:
+    facts = await store.redis.info("server")
+    name = facts.get("server_name", "redis")
+    version = facts.get(f"{name}_version", facts.get("redis_version"))
+    return Finding("redis", True, f"{name} {version}")
+
+
+async def check_store_writes(store: Store) -> Finding:
+    try:
+        await check_writes(store)
+    except StoreRefuses as fault:
+        return Finding("writes", False, f"{fault.code}: {fault}")
+    return Finding("writes", True, "the server takes writes")
+
+
+async def check_data_layout(store: Store) -> Finding:
+    try:
+        await check_layout(store)
+    except LayoutUnknown as error:
+        return Finding("layout", False, str(error))
+    return Finding("layout", True, str(LAYOUT))
+
+
+async def check_clock(store: Store) -> Finding:
+    """The difference between the two clocks, corrected by half of the round trip."""
+    began = time.time()
+    seconds, micros = await store.redis.time()
+    difference = abs(seconds + micros / 1e6 - (began + time.time()) / 2)
+    if difference > CLOCK_TOLERANCE:
+        return Finding(
+            "clock", False, f"the server's clock differs from ours by {difference:.1f} s", "synchronize both with NTP"
+        )
+    return Finding("clock", True, f"differs from the server's by {difference * 1000:.0f} ms")
+
+
+async def check_sign_in(store: Store, settings: Settings) -> Finding:
+    """Whether users can sign in to outside services, and jobs can use it. Makes no key."""
+    if settings.sign_in is None:
+        return Finding("sign-in", None, "not set up (ADA_SIGN_IN)")
+    try:
+        services = ", ".join(sorted(read_services(settings.sign_in)))
+        await check_secret_key(store, settings)
+    except SetupError as error:
+        return Finding("sign-in", False, str(error))
+    return Finding("sign-in", True, services)
+
+
+async def check_channel(configuration: Configuration, channel: str, sign_in: bool) -> Finding:
+    if not configuration.has_channel(channel):
+        return Finding(channel, None, "not set up")
+    try:
+        settings = configuration.channel(channel)
+        if not sign_in:
+            return Finding(channel, True, "settings are complete (use --sign-in to try them)")
+        directory = configuration.settings.data.absolute() / "couriers" / channel
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        courier = await courier_module(channel).open(settings, directory)
+    except SetupError as error:
+        return Finding(channel, False, str(error))
+    await courier.close()
+    return Finding(channel, True, f"signed in as {courier.account}")
+
+
+COMMANDS: Mapping[str, Command] = {"doctor": Command(declare, run)}

@@ -1,0 +1,1 @@
+"""Opens the services of a process with the settings."""

@@ -1,0 +1,75 @@
+"""What a channel shows of a delivery: a courier gets only what it can show, and the rest is recorded (C-91). Pure.
+
+What a courier declares as text is written behind the text: buttons as numbered choices, files as links.
+
+Called by `core.courier.parcels.parcel_executor`, once for each parcel.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from core.courier.content.text_fallback import text_form, with_lines
+from core.model.content import Button, Content, Feature, ParseMode
+from core.model.text.text_marks import has_marks, plain_text
+
+NOTHING = Content()
+
+
+class Presented(NamedTuple):
+    """`content`: None if nothing but the text is left. `not_shown`: the features that the delivery uses and the channel
+    does not have. `choices`: the buttons that the text shows with numbers.
+    """
+
+    text: str
+    content: Content | None = None
+    not_shown: tuple[str, ...] = ()
+    choices: Sequence[Button] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing can be sent: the delivery has only what the channel cannot show."""
+        content = self.content or NOTHING
+        return bool(self.not_shown) and not (self.text.strip() or content.attachments or content.edit)
+
+
+def present(
+    text: str,
+    content: Content | None,
+    shows: Collection[Feature],
+    as_text: Collection[Feature] = (),
+) -> Presented:
+    """What a courier with these features gets. Without PARSE_MODE the text is the plain text."""
+    if content is None:
+        return Presented(text)
+    content, lines, choices = text_form(content, as_text)
+    missing = tuple(dict.fromkeys(feature for feature in _used(text, content) if feature not in shows))
+    if Feature.PARSE_MODE not in shows:
+        text, content = plain_text(text, content.parse_mode), replace(content, parse_mode=ParseMode.PLAIN)
+    text, was_cut = with_lines(text, content.parse_mode, lines)
+    content = replace(content, **dict(_changes(content, missing)))
+    not_shown = (*missing, *((Feature.TEXT_END,) if was_cut else ()))
+    return Presented(text, None if content == NOTHING else content, not_shown, choices)
+
+
+def _used(text: str, content: Content) -> Iterator[Feature]:
+    """The features that a delivery uses; those of the attachments more than once."""
+    if has_marks(text, content.parse_mode):
+        yield Feature.PARSE_MODE
+    for feature in (Feature.INLINE, Feature.REPLY_TO, Feature.EDIT, Feature.REMOVE):
+        if getattr(content, feature):
+            yield feature
+    if content.reply is not None:
+        yield Feature.REPLY
+    for attachment in content.attachments:
+        yield Feature(attachment.type)
+
+
+def _changes(content: Content, missing: Collection[Feature]) -> Iterator[tuple[str, Any]]:
+    """The fields of the content without the missing features."""
+    for feature in missing:
+        if feature in (Feature.INLINE, Feature.REPLY_TO, Feature.EDIT, Feature.REMOVE, Feature.REPLY):
+            yield str(feature), getattr(NOTHING, feature)
+    if content.attachments:
+        yield "attachments", tuple(one for one in content.attachments if Feature(one.type) not in missing)

@@ -1,0 +1,1 @@
+"""One attempt at a parcel: which entries are open, their attempts, their outcomes."""

@@ -1,0 +1,35 @@
+"""What all parcels of a courier process share. `core.courier.runtime` makes it for
+`core.courier.parcels.parcel_executor`."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from core.courier.account_throttle import AccountThrottle
+from core.courier.attempt_pool import AttemptPool
+from core.courier.interface import Courier
+from core.courier.options import CourierOptions
+from core.courier.read_marks import ReadMarks
+from core.deliveries.choices import Choices
+from core.deliveries.delivery_reports import DeliveryReports
+from core.deliveries.reader import HistoryReader
+from core.queue import Queue, Task
+
+
+@dataclass(frozen=True, slots=True)
+class ParcelServices:
+    """One per process. `release_capacity(task, entries)`: the worker may claim more.
+    `halt(detail)`: stop the process until an operator acts.
+    """
+
+    courier: Courier
+    options: CourierOptions
+    queue: Queue
+    reader: HistoryReader
+    delivery_reports: DeliveryReports
+    attempt_pool: AttemptPool
+    account: AccountThrottle
+    is_stopping: Callable[[], bool]
+    release_capacity: Callable[[Task, int], None]
+    halt: Callable[[str], Awaitable[None]]
+    read_marks: ReadMarks
+    choices: Choices

@@ -1,0 +1,1 @@
+"""Addresses in the channels, and phone numbers."""

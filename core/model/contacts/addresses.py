@@ -1,0 +1,90 @@
+"""Addresses of a person in a channel: their forms, and what is none. Pure. The rule is the same wherever one enters.
+
+A channel that is not listed here has only one form of each address, and every printable text is one.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from core.model.contacts.phone_numbers import e164, is_phone_number
+
+_CHAT_ID = re.compile(r"-?[1-9][0-9]{0,15}")
+_USERNAME = re.compile(r"@[A-Za-z][A-Za-z0-9_]{3,31}")
+_PEER = re.compile(r"-?[1-9][0-9]{0,17}")
+_LOCAL_PART = re.compile(r'[^\s()<>\[\]:;@\\,"]{1,64}')
+_DOMAIN = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*", re.IGNORECASE)
+_MOST_OCTETS = 254  # RFC 5321, 4.5.3.1.3
+
+
+class _Form(NamedTuple):
+    """`example` stands behind "An address of this channel is"."""
+
+    accepts: Callable[[str], object]
+    example: str
+
+
+def without_duplicates(channel: str, addresses: Iterable[str]) -> list[str]:
+    """Each address once, as it was written first: two written forms of one address would be two messages."""
+    found: dict[str, str] = {}
+    for address in addresses:
+        found.setdefault(canonical(channel, address), address)
+    return list(found.values())
+
+
+def canonical(channel: str, address: str) -> str:
+    """The one form of all written forms of an address; what is no address stays as it is."""
+    match channel:
+        case "sms":
+            return e164(address) or address
+        case "telegram" | "telegram-bot":
+            return (e164(address) or address) if address.startswith("+") else _username(address)
+        case "email":
+            return address.strip().lower()  # servers that distinguish capitals exist only in theory
+        case _:
+            return address
+
+
+def _username(address: str) -> str:
+    return address.lower() if address.startswith("@") else address
+
+
+def malformed(channel: str, address: str) -> str:
+    """Why a printable text is no address of the channel; "" if it is one."""
+    form = _FORMS.get(channel)
+    return f"An address of {channel} is {form.example}." if form and not form.accepts(address) else ""
+
+
+def ascii_email(written: str) -> str | None:
+    """The e-mail address with its domain in ASCII (IDNA); None for what is no address."""
+    local, _, domain = written.strip().rpartition("@")
+    try:
+        domain = domain.encode("idna").decode() if not domain.isascii() else domain
+    except UnicodeError:
+        return None
+    address = f"{local}@{domain}"
+    is_local_part = _LOCAL_PART.fullmatch(local) and local.isprintable()
+    if not is_local_part or not _DOMAIN.fullmatch(domain) or len(address.encode()) > _MOST_OCTETS:
+        return None
+    return address
+
+
+def _is_bot_chat(address: str) -> bool:
+    return bool(_CHAT_ID.fullmatch(address) or _USERNAME.fullmatch(address))
+
+
+def _is_telegram(address: str) -> bool:
+    return is_phone_number(address) if address.startswith("+") else _is_bot_chat(address)
+
+
+_FORMS: Mapping[str, _Form] = {
+    "sms": _Form(
+        is_phone_number,
+        "one phone number, such as +79991112233. A spreadsheet writes 7,9991E+10 or 79991112233.0 in its place unless"
+        " the column is text",
+    ),
+    "telegram": _Form(_is_telegram, "an id such as 100001, a name such as @anna, or a phone number with its plus"),
+    "telegram-bot": _Form(_is_bot_chat, "the id of a chat, such as 100001, or the @name of a group"),
+    "vk": _Form(_PEER.fullmatch, "a peer id, such as 200001"),
+    "email": _Form(ascii_email, "name@domain, such as anna@example.org"),
+}

@@ -1,0 +1,1 @@
+"""Texts: marks, characters, parts, plurals."""

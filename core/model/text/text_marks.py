@@ -1,0 +1,223 @@
+"""Reads texts with marks: HTML and MarkdownV2 as Telegram's Bot API knows them. Pure.
+
+A text is a sequence of tokens; joined, their sources are the text, and what they show is the text without marks. So the
+plain text, the cut and the marked ranges follow from one reading. Nothing is refused: a mark that is never closed ends
+with the text, and an unknown tag is not shown.
+
+Source: core.telegram.org/bots/api#formatting-options.
+"""
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from core.model.content import ParseMode
+from core.model.text.text_parts import beginning, utf16_length
+
+CUT = "..."
+"""What a text that was cut ends with."""
+
+_CUT_SOURCE = {ParseMode.PLAIN: CUT, ParseMode.HTML: CUT, ParseMode.MARKDOWN_V2: r"\.\.\."}
+
+_KINDS = {
+    **dict.fromkeys(("b", "strong", "*"), "bold"),
+    **dict.fromkeys(("i", "em", "_"), "italic"),
+    **dict.fromkeys(("u", "ins", "__"), "underline"),
+    **dict.fromkeys(("s", "strike", "del", "~"), "strikethrough"),
+    **dict.fromkeys(("tg-spoiler", "span", "||"), "spoiler"),
+    **dict.fromkeys(("code", "`"), "code"),
+    **dict.fromkeys(("pre", "```"), "pre"),
+    **dict.fromkeys(("a", "["), "link"),
+    "blockquote": "blockquote",
+    "tg-emoji": "emoji",
+}
+"""Tag or mark → what it makes of the text."""
+
+_HTML = re.compile(
+    r"<(/?)([A-Za-z][A-Za-z0-9-]*)((?:\s[^<>]*)?)>|(&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z]+);)|[^<&]+|.", re.DOTALL
+)
+_HREF = re.compile(r"""href\s*=\s*(?:"([^"]*)"|'([^']*)'|(\S+))""")
+_MARKDOWN = re.compile(
+    r"\\(?P<escaped>[\x01-\x7e])|(?P<quote>(?:^|(?<=\n))(?:\*\*)?>)|(?P<code>```(?:[A-Za-z0-9_+#-]*\n)?|`)"
+    r"|(?P<mark>\|\||__|[*_~])|(?P<link>!?\[)"
+    r"|(?P<target>\]\((?P<url>(?:\\.|[^)\\])*)\))|[^\\`|_*~!\[\]>]+|.",
+    re.DOTALL,
+)
+_IN_CODE = re.compile(r"\\(?P<escaped>[\x01-\x7e])|(?P<code>```|`)|[^\\`]+|.", re.DOTALL)
+
+
+class Token(NamedTuple):
+    """A piece of a text. `mark`: the tag or mark that begins here, or ends here if `is_end`; "" for text. `target`: the
+    address of a link, or the language of code.
+    """
+
+    source: str
+    shown: str
+    mark: str = ""
+    is_end: bool = False
+    target: str = ""
+
+    @property
+    def length(self) -> int:
+        """Of what it shows, in UTF-16 code units."""
+        return utf16_length(self.shown)
+
+
+class Span(NamedTuple):
+    """A marked range. `kind`: bold, link, …; `offset` and `length` in UTF-16 code units of the plain text."""
+
+    kind: str
+    offset: int
+    length: int
+    target: str = ""
+
+
+def tokens(text: str, mode: ParseMode) -> Iterator[Token]:
+    """The tokens of a text, in order."""
+    match mode:
+        case ParseMode.HTML:
+            return map(_html_token, _HTML.finditer(text))
+        case ParseMode.MARKDOWN_V2:
+            return _markdown_tokens(text)
+        case _:
+            return iter([Token(text, text)] if text else ())
+
+
+def plain_text(text: str, mode: ParseMode) -> str:
+    """The text without marks. The address of a link follows it in parentheses, unless the link shows it."""
+    if mode is ParseMode.PLAIN:
+        return text
+    shown, links = "", []
+    for token in tokens(text, mode):
+        shown += token.shown
+        if _KINDS.get(token.mark) != "link":
+            continue
+        if not token.is_end:
+            links.append((len(shown), token.target))
+        elif links:
+            start, target = links.pop()
+            shown += _address_behind(shown[start:], token.target or target)
+    return shown
+
+
+def _address_behind(label: str, target: str) -> str:
+    is_shown = target.rstrip("/") in (label, f"https://{label}", f"http://{label}")
+    return f" ({target})" if target.startswith(("http://", "https://", "mailto:")) and not is_shown else ""
+
+
+def has_marks(text: str, mode: ParseMode) -> bool:
+    return mode is not ParseMode.PLAIN and any(token.mark for token in tokens(text, mode))
+
+
+def shown_length(text: str, mode: ParseMode) -> int:
+    """The length of the text without marks, in UTF-16 code units, as Telegram counts it."""
+    return sum(token.length for token in tokens(text, mode))
+
+
+def cut_text(text: str, mode: ParseMode, longest: int) -> str:
+    """The text if it shows at most `longest` UTF-16 code units, else a beginning of it with "..." (C-46).
+
+    No tag, entity, escape or visible character is cut in two, and every mark that is open at the cut is closed.
+    """
+    if len(text) * 2 > longest and shown_length(text, mode) > longest:
+        return "".join(_cut(list(tokens(text, mode)), mode, longest - len(CUT)))
+    return text
+
+
+def _cut(found: list[Token], mode: ParseMode, room: int) -> Iterator[str]:
+    is_open: list[str] = []
+    for number, token in enumerate(found):
+        if token.length > room:
+            if token.source == token.shown:
+                yield beginning(token.source, room)
+            yield _CUT_SOURCE[mode]
+            yield from _ends(found[number:], len(is_open))
+            return
+        room -= token.length
+        _follow(token, is_open)
+        yield token.source
+
+
+def _ends(rest: Iterable[Token], depth: int) -> Iterator[str]:
+    """The sources of the ends, in the rest of the text, of the marks that are open before it."""
+    is_open: list[str] = [""] * depth
+    for token in rest:
+        _follow(token, is_open)
+        if token.is_end and len(is_open) < depth:
+            depth -= 1
+            yield token.source
+
+
+def _follow(token: Token, is_open: list[str]) -> None:
+    """Keep the list of the marks that are open."""
+    if token.is_end and is_open:
+        is_open.pop()
+    elif token.mark and not token.is_end:
+        is_open.append(token.mark)
+
+
+def spans(text: str, mode: ParseMode) -> tuple[str, list[Span]]:
+    """The text without marks, and the ranges that were marked, in the order of their ends."""
+    shown, offset, found = [], 0, []
+    is_open: list[tuple[Token, int]] = []
+    for token in tokens(text, mode):
+        shown.append(token.shown)
+        offset += token.length
+        if token.is_end and is_open:
+            begun, start = is_open.pop()
+            found.append(Span(_KINDS[begun.mark], start, offset - start, token.target or begun.target))
+        elif token.mark in _KINDS and not token.is_end:
+            is_open.append((token, offset))
+    return "".join(shown), [span for span in found if span.length]
+
+
+def _html_token(found: re.Match[str]) -> Token:
+    source, (slash, tag, attributes, entity) = found[0], found.groups()
+    if entity:
+        return Token(source, html.unescape(entity))
+    if tag is None:
+        return Token(source, source)
+    name = tag.lower()
+    if name not in _KINDS:
+        return Token(source, "")
+    address = _HREF.search(attributes)
+    return Token(
+        source, "", name, bool(slash), html.unescape("".join(filter(None, address.groups())) if address else "")
+    )
+
+
+def _markdown_tokens(text: str) -> Iterator[Token]:
+    position, is_open = 0, list[str]()
+    while position < len(text):
+        code = is_open[-1] if is_open and is_open[-1].startswith("`") else ""
+        found = (_IN_CODE if code else _MARKDOWN).match(text, position)
+        assert found is not None, "the last alternative matches any character"
+        token = _markdown_token(found, is_open)
+        _follow(token, is_open)
+        yield token
+        position = found.end()
+
+
+def _markdown_token(found: re.Match[str], is_open: list[str]) -> Token:
+    source, parts = found[0], found.groupdict()
+    if parts["escaped"]:
+        return Token(source, parts["escaped"])
+    if parts["code"]:
+        return _code_token(source, is_open)
+    if parts.get("mark"):
+        return Token(source, "", source, source in is_open)
+    if parts.get("link"):
+        return Token(source, "", "[")
+    if parts.get("target") and "[" in is_open:
+        return Token(source, "", "[", True, re.sub(r"\\(.)", r"\1", parts["url"]))
+    return Token(source, "" if parts.get("quote") else source)
+
+
+def _code_token(source: str, is_open: list[str]) -> Token:
+    """A mark of code; within code only the mark that ends it."""
+    mark = "```" if source.startswith("```") else "`"
+    opened = is_open[-1] if is_open else ""
+    if opened.startswith("`") and opened != mark:
+        return Token(source, source)
+    return Token(source, "", mark, opened == mark, source[3:].strip() if opened != mark else "")

@@ -1,0 +1,124 @@
+"""Deliveries: reserve a key, enqueue, show, list, reschedule, cancel, retry."""
+
+from datetime import datetime
+
+from msgspec import UNSET, UnsetType
+
+from core.model.states import Status
+from core.model.text.characters import refusal
+from delivery.endpoints.sending.order_validation import Rules, make_order
+from delivery.http.context import Request, Response, next_page_link
+from delivery.http.idempotency import REPLAYED_HEADERS
+from delivery.http.rate_limit import quota_headers
+from delivery.http.responses.problems import invalid_field
+from delivery.http.route import NoParameters
+from delivery.http.timestamps import read_time
+from delivery.schemas import requests, responses
+
+
+async def reserve(request: Request[requests.HistoryKeyRequest, NoParameters]) -> Response:
+    """A history key for a later delivery."""
+    check_sender(request.body.sender)
+    key = await request.services.core.deliveries.reserve(request.tenant, request.body.sender.id)
+    return Response(responses.HistoryKeyResponse.of(key), 201)
+
+
+def check_sender(sender: requests.Sender) -> None:
+    """Raises `InvalidFields` NOT_PRINTABLE: the id becomes a part of the key."""
+    if isinstance(sender.id, str) and (refused := refusal(sender.id)):
+        raise invalid_field("sender.id", "NOT_PRINTABLE", refused)
+
+
+async def enqueue(request: Request[requests.DeliveryRequest, NoParameters]) -> Response:
+    """Accept one delivery."""
+    order = make_order(request.body, await Rules.of(request))
+    accepted = await request.services.core.sending.send(order, request.caller, request.repeat)
+    request.context.metrics.accepted.inc()
+    body = responses.Accepted.of(accepted)
+    replayed = REPLAYED_HEADERS if accepted.repeated else {}
+    quota = quota_headers(accepted.quota) if accepted.quota else {}
+    return Response(body, 202, {"Location": f"/v1/deliveries/{body.id}", **replayed, **quota})
+
+
+async def show(request: Request[None, requests.HistoryQuery]) -> Response:
+    """The history, with one page of its recipients."""
+    query = request.query
+    history = await request.services.core.deliveries.read(
+        request.history_key, request.tenant, query.cursor or None, query.limit or 100
+    )
+    return Response(responses.HistoryResponse.of(history), headers=next_page_link(request.http, history.next))
+
+
+async def list_page(request: Request[None, requests.DeliveryQuery]) -> Response:
+    """One page of deliveries, newest first."""
+    query = request.query
+    histories, cursor = await request.services.core.deliveries.list(
+        request.tenant,
+        sender=query.sender or None,
+        tag=query.tag or None,
+        state=query.state or None,
+        since=_since(request),
+        cursor=query.cursor or None,
+        limit=query.limit or 100,
+    )
+    return Response(responses.DeliveryPage.of(histories, cursor), headers=next_page_link(request.http, cursor))
+
+
+def _since(request: Request[None, requests.DeliveryQuery]) -> datetime | None:
+    since = request.query.since
+    return read_time(since, "since", request.options.max_days_ahead) if since else None
+
+
+async def reschedule(request: Request[requests.RescheduleRequest, NoParameters]) -> Response:
+    """Move a scheduled delivery to another time."""
+    deliver_at = read_time(request.body.deliver_at, "deliver_at", request.options.max_days_ahead)
+    accepted = await request.services.core.sending.reschedule(
+        request.history_key, request.caller, deliver_at, urgent=request.body.urgent is True
+    )
+    return Response(responses.Accepted.of(accepted))
+
+
+async def cancel(request: Request[None, requests.CancelQuery]) -> Response:
+    """Cancel a delivery, for all recipients or the given ones."""
+    recipients = request.query.recipient or ()
+    cancelled = await request.services.core.deliveries.cancel(request.history_key, request.tenant, recipients)
+    return Response(responses.Cancelled.of(cancelled))
+
+
+async def cancel_by(request: Request[requests.CancellationRequest, NoParameters]) -> Response:
+    """Cancel all deliveries that have something in common."""
+    field, value = _single_field(request.body)
+    cancelled = await request.services.core.deliveries.cancel_by(request.tenant, field, value)
+    return Response(responses.CancelledMany(cancelled))
+
+
+def _single_field(body: requests.CancellationRequest) -> tuple[str, str]:
+    names = body.__struct_fields__
+    given = {name: getattr(body, name) for name in names if getattr(body, name) is not UNSET}
+    if len(given) != 1:
+        raise invalid_field("", "ONE_FIELD_WANTED", f"Exactly one of {', '.join(names)} is required.")
+    name, value = given.popitem()
+    return name, str(value)
+
+
+async def retry(request: Request[requests.RetryRequest | None, NoParameters]) -> Response:
+    """Retry failed or unknown outcomes, in the same history."""
+    given = request.body.statuses if request.body else UNSET
+    statuses = [Status.FAILED, Status.UNKNOWN] if isinstance(given, UnsetType) else [Status(one) for one in given]
+    queued = await request.services.core.sending.retry(
+        request.history_key,
+        request.caller,
+        list(dict.fromkeys(statuses)),
+        urgent=request.body is not None and request.body.urgent is True,
+    )
+    return Response(responses.Retried(queued), 202)
+
+
+async def show_quota(request: Request[None, requests.QuotaQuery]) -> Response:
+    """How much of its quota a sender has used."""
+    query = request.query
+    return Response(
+        responses.QuotaResponse.of(
+            await request.services.core.sending.quota(request.tenant, query.sender, query.role or None)
+        )
+    )

@@ -1,0 +1,1 @@
+"""The forms of a response: problems, CSV, NDJSON, events."""

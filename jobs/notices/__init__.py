@@ -1,0 +1,1 @@
+"""Notices about jobs to their users."""

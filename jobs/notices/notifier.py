@@ -1,0 +1,162 @@
+"""Tells users and webhooks what has happened to jobs by itself: a failure, a sign-in that is needed, a limit, the end.
+
+    the step that changes the job ─▶ tube `job-notices` ─▶ Notifier ─▶ Sending (the user's channels) · webhooks
+
+Guarantees: a notice is in the same step as the change, so no crash loses it; the user gets one message, however often
+the task is repeated; of the same limit one in a day, and none if it ends within an hour.
+"""
+
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+
+import msgspec
+
+from core.errors import Refused
+from core.jobs.notices import Notice, NoticeEvent
+from core.jobs.record import zone_of
+from core.model.clock import from_ms
+from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
+from core.model.people import User
+from core.orders import Caller, Order
+from core.queue import Attempt, Result
+from core.services import Services
+from core.webhooks.http_client import WebhookClient
+from core.webhooks.put_message import put_message
+from core.webhooks.registry import Webhooks
+from core.webhooks.webhook import EventType
+from jobs.notices.notice_texts import DEFAULT_LOCALE, text_of
+from providers.sign_in import SignIn
+
+log = logging.getLogger(__name__)
+
+KIND = "job-notice"
+"""The kind of the deliveries."""
+
+_SENDER = Sender("jobs")
+_DAY = timedelta(days=1)
+_SHORT = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Person:
+    """Whom a notice reaches: `channels` in their order, `locale` as the directory has it."""
+
+    recipient: Recipient
+    locale: str = DEFAULT_LOCALE
+
+    @property
+    def channels(self) -> list[str]:
+        return list(self.recipient.contacts)
+
+
+class Notifier:
+    """One per process that runs jobs. `sign_in`: None without ADA_SIGN_IN."""
+
+    def __init__(self, core: Services, sign_in: SignIn | None = None) -> None:
+        self._core = core
+        self._webhooks = Webhooks(core.store, core.queue, WebhookClient(allow_private=False))
+        self._sign_in = sign_in
+
+    async def handle(self, attempt: Attempt) -> Result:
+        """One notice. An error of the store is tried again by the queue; a refusal is a line in the log."""
+        notice = Notice.decode(attempt.body)
+        await self._tell_webhooks(notice)
+        if notice.event is NoticeEvent.LIMIT_REACHED and _ends_soon(notice):
+            return None
+        person = await self._person(notice)
+        if person is None:
+            log.info("job %s: nobody can be told that it is %s", notice.job, notice.event)
+            return None
+        try:
+            await self._send(notice, person)
+        except Refused as refusal:
+            log.warning("job %s: its user was not told that it is %s: %s", notice.job, notice.event, refusal.code)
+        return None
+
+    async def _tell_webhooks(self, notice: Notice) -> None:
+        name = f"{notice.tenant}/{notice.job} {notice.version}"
+        await put_message(
+            self._webhooks, self._core.queue, notice.tenant, EventType.JOB, name, from_ms(notice.at), _data_of(notice)
+        )
+
+    async def _person(self, notice: Notice) -> _Person | None:
+        """None if the user has no contact. A user that the directory does not know is CHANNEL:ADDRESS."""
+        known = set((await self._core.channels.current()).names)
+        (user,) = await self._core.directory.lookup(notice.tenant, [notice.user])
+        if user:
+            return _person_of(user, known)
+        channel, _, address = notice.user.partition(":")
+        if channel not in known or not address:
+            return None
+        return _Person(Recipient(address, contacts={channel: [address]}))
+
+    async def _send(self, notice: Notice, person: _Person) -> None:
+        address = await self._address(notice, person)
+        delivery = NewDelivery(
+            tenant=notice.tenant,
+            sender=_SENDER,
+            text=text_of(notice, person.locale, address),
+            recipients=(),
+            channels=person.channels,
+            origin="jobs",
+            expires_at=datetime.now(UTC) + _DAY,
+            kind=KIND,
+            strategy=Strategy.FIRST,
+        )
+        caller = Caller(notice.tenant, is_admin=True)
+        await self._core.sending.send(Order(delivery, [person.recipient]), caller, _repeat_of(notice))
+
+    async def _address(self, notice: Notice, person: _Person) -> str:
+        """Where the user signs in; "" if that is not needed, or the service is not known."""
+        if notice.event is not NoticeEvent.SIGN_IN_NEEDED or self._sign_in is None or not notice.service:
+            return ""
+        try:
+            name = person.recipient.name or ""
+            return await self._sign_in.begin(notice.tenant, notice.service, notice.user, name, _DAY)
+        except Refused:
+            return ""
+
+
+def _person_of(user: User, known: set[str]) -> _Person | None:
+    contacts = {
+        channel: addresses
+        for channel, addresses in user.contacts.items()
+        if addresses and channel in known and channel not in user.opt_out
+    }
+    return _Person(Recipient(user.id, user.name, contacts=contacts), user.locale) if contacts else None
+
+
+def _repeat_of(notice: Notice) -> Repeat:
+    """What a message has in common with its repeat: the change of the job; for a limit its reason and the day."""
+    what = str(notice.version)
+    if notice.event is NoticeEvent.LIMIT_REACHED:
+        day = from_ms(notice.at).astimezone(zone_of(notice.timezone)).date()
+        what = f"{day} {notice.reason}"
+    digest = blake2b(f"{notice.tenant}/{notice.job} {what}".encode(), digest_size=16).hexdigest()
+    return Repeat(f"job-notice.{digest}", notice.event)
+
+
+def _ends_soon(notice: Notice) -> bool:
+    pause = timedelta(milliseconds=notice.resumes_at - notice.at)
+    return notice.resumes_at > 0 and pause <= _SHORT
+
+
+class _Data(msgspec.Struct, omit_defaults=True):
+    """The data of a webhook's message."""
+
+    job: str
+    kind: str
+    user: str
+    event: NoticeEvent
+    version: int
+    reason: str
+    resumes_at: datetime | None = None
+    service: str = ""
+
+
+def _data_of(notice: Notice) -> _Data:
+    resumes_at = from_ms(notice.resumes_at) if notice.resumes_at else None
+    facts = (notice.job, notice.kind, notice.user, notice.event, notice.version, notice.reason)
+    return _Data(*facts, resumes_at, notice.service)

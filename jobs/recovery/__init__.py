@@ -1,0 +1,1 @@
+"""What happens to a job whose process was lost, blocked or interrupted."""
