@@ -77,7 +77,7 @@ class Chats:
 
     def with_link(self, link: str) -> Chat | None:
         """Return the group with this invite link."""
-        return next((chat for chat in self._all.values() if link in chat.group.links), None)
+        return next((self.get(chat.id) for chat in self._all.values() if link in chat.group.links), None)
 
     def _public(self, name: str) -> Chat:
         for chat in self._all.values():

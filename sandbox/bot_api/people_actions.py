@@ -1,4 +1,4 @@
-"""What people do: write, press a button, share a contact, block the bot; and what their chat shows."""
+"""What people do: write, edit, press a button, ask inline, share a contact, block the bot; what their chat shows."""
 
 import time
 from secrets import token_hex
@@ -54,6 +54,23 @@ class PeopleActions:
         return self._send(
             user, {kind: {**about, **sizes_of, **lasting, **named, "mime_type": file.content_type}, **more}, chat
         )
+
+    def edit(self, user: int, message_id: int, text: str, chat: int | None = None) -> None:
+        """Edit the text of an own message."""
+        messages = self._chat(chat or user).messages
+        message = messages.get(message_id)
+        if message is None or message["from"]["id"] != user or "text" not in message:
+            raise LookupError(f"{user} has written no text {message_id}")
+        kept = {name: value for name, value in message.items() if name != "entities"}
+        messages[message_id] = {**kept, "text": text, "edit_date": int(time.time())}
+        self._add_update("edited_message", messages[message_id])
+
+    def ask_inline(self, user: int, text: str, offset: str = "") -> str:
+        """Write the bot's name and these words in any chat; return the id of the inline query."""
+        query = self._bot.new_query(user)
+        content = {"id": query.id, "from": self._bot.people.get(user).user(), "query": text, "offset": offset}
+        self._add_update("inline_query", content)
+        return query.id
 
     def reply(self, user: int, message_id: int, text: str, chat: int | None = None) -> int:
         """Reply to a message; return the message id."""
@@ -124,7 +141,9 @@ class PeopleActions:
         return [[button["text"] for button in row] for row in self._chat(chat).keyboard]
 
     def answer(self, query: str) -> Json | None:
-        """Return what the bot answered to a callback query: text, alert, url. None if it has not answered."""
+        """Return what the bot answered to a callback query (text, alert, url) or an inline query (results,
+        next_offset, cache_time, is_personal). None if it has not answered.
+        """
         return self._bot.queries[query].answer
 
     def shown(self, chat: int) -> Json:
@@ -132,7 +151,7 @@ class PeopleActions:
         answers = [
             {"query": query.id, **query.answer}
             for query in self._bot.queries.values()
-            if query.user == chat and query.answer is not None
+            if query.user == chat and query.answer is not None and "results" not in query.answer
         ]
         return {
             "messages": [self._shown(message) for message in self.messages(chat)],

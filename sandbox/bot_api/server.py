@@ -13,6 +13,7 @@ from sandbox.bot_api.editing import EDITING
 from sandbox.bot_api.errors import UNAUTHORIZED, ApiError
 from sandbox.bot_api.faults import CONNECTION, STORED, check_refused, respond
 from sandbox.bot_api.files import FILES
+from sandbox.bot_api.inline import INLINE
 from sandbox.bot_api.invite_links import INVITE_LINKS
 from sandbox.bot_api.joining import Joining
 from sandbox.bot_api.media import MEDIA
@@ -33,7 +34,9 @@ QUERY_LIFETIME = 900.0  # seconds
 # By name in lower case: the names of methods are case-insensitive.
 METHODS = {
     name.lower(): (name, method)
-    for table in (SENDING, MEDIA, FILES, EDITING, CHAT_METHODS, COMMANDS, MEMBERS, INVITE_LINKS, UPDATE_METHODS)
+    for table in (
+        *(SENDING, MEDIA, FILES, EDITING, CHAT_METHODS, COMMANDS, MEMBERS, INVITE_LINKS, INLINE, UPDATE_METHODS),
+    )
     for name, method in table.items()
 }
 

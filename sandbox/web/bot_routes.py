@@ -23,7 +23,10 @@ class BotRoutes:
             web.get("/chat/telegram-bot", self._show),
             web.get("/telegram-bot/files/{attachment}", self._file),
             web.post("/write/telegram-bot", self._write),
+            web.post("/edit/telegram-bot", self._edit),
             web.post("/press/telegram-bot", self._press),
+            web.post("/inline/telegram-bot", self._ask_inline),
+            web.get("/inline/telegram-bot", self._inline_answer),
             web.post("/contact/telegram-bot", self._share_contact),
             web.post("/block/telegram-bot", self._block),
             web.post("/group/telegram-bot", self._set_up_group),
@@ -55,6 +58,23 @@ class BotRoutes:
         button = fields.text("button")
         fields.check()
         return web.json_response({"query": _found(self._people.press, user, message, button, chat)})
+
+    async def _edit(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        user, message, chat = _user(fields), fields.integer("message", 1, 2**31) or 0, _group(fields)
+        text = fields.text("text")
+        fields.check()
+        _found(self._people.edit, user, message, text, chat)
+        return web.Response(status=204)
+
+    async def _ask_inline(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        user, text = _user(fields), fields.text("text") if "text" in fields else ""
+        fields.check()
+        return web.json_response({"query": _found(self._people.ask_inline, user, text)})
+
+    async def _inline_answer(self, request: web.Request) -> web.Response:
+        return web.json_response(_found(self._people.answer, request.query.get("query", "")))
 
     async def _share_contact(self, request: web.Request) -> web.Response:
         fields = await read_body(request)

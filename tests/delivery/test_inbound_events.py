@@ -13,6 +13,7 @@ from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.channels import events_ingress
 from core.updates.events import TUBE, decode
+from core.updates.telegram_events import ALLOWED
 from core.updates.telegram_updates import CHANNEL
 from delivery.services import ApiServices
 from tests.delivery.conftest import Api
@@ -63,6 +64,34 @@ async def test_a_press_that_comes_by_webhook_is_left_to_the_process_with_the_tok
     assert await post_telegram(api, PRESS) == 200
     assert [event["callback_data"] for event in await events(api)] == ["да"]
     assert [press["id"] for press in await events(api, f"presses.{CHANNEL}")] == ["9"]
+
+
+ANNA = UPDATE["message"]["from"]
+GROUP = {"id": -1001, "type": "supergroup", "title": "Клуб"}
+CHANGE = {"chat": GROUP, "from": ANNA, "date": 4_000_000_000, "new_chat_member": {"user": ANNA, "status": "left"}}
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "tube"),
+    [
+        ({"edited_message": {**UPDATE["message"], "edit_date": 4_000_000_001}}, "edited", TUBE),
+        ({"inline_query": {"id": "5", "from": ANNA, "query": "fish", "offset": ""}}, "inline_query", TUBE),
+        ({"chat_join_request": {"chat": GROUP, "from": ANNA, "date": 4_000_000_000}}, "join_request", TUBE),
+        (
+            {"chat_member": {**CHANGE, "old_chat_member": {"user": ANNA, "status": "member"}}},
+            "left_member",
+            "events.parts",
+        ),
+    ],
+)
+async def test_edits_inline_queries_requests_to_join_and_departures_come_by_webhook(
+    api: Api, content: dict[str, Any], kind: str, tube: str
+) -> None:
+    assert next(iter(content)) in ALLOWED
+    assert await post_telegram(api, {"update_id": 9, **content}) == 200
+    (found,) = await events(api, tube)
+    assert tube != TUBE or (found["kind"], found["user_id"]) == (kind, 100001)
+    assert tube == TUBE or found["name"] == "left.-1001.100001"
 
 
 @pytest.mark.row("C-14")

@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 from aiogram import Bot
-from aiogram.types import InlineKeyboardButton, InlineKeyboardMarkup, KeyboardButton, ReplyKeyboardMarkup
+from aiogram.exceptions import TelegramBadRequest
+from aiogram.types import (
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    InlineQueryResultArticle,
+    InputTextMessageContent,
+    KeyboardButton,
+    ReplyKeyboardMarkup,
+)
 
 from sandbox.sandbox import Sandbox
 from tests.sandbox.bot_api_clients import ANNA, session
@@ -66,9 +74,37 @@ async def test_a_contact_and_a_block_reach_the_bot(web_client: WebClient, bot: B
     assert (first.message.contact.phone_number, second.event_type) == ("79991112233", "my_chat_member")
 
 
+async def test_an_edit_and_an_inline_query_reach_the_bot_and_its_results_the_person(
+    web_client: WebClient, bot: Bot
+) -> None:
+    await web_client.call("POST", "write/telegram-bot", {"address": ANNA, "text": "draft"})
+    edit = {"address": ANNA, "message": 1, "text": "done"}
+    assert (await web_client.call("POST", "edit/telegram-bot", edit))[0] == 204
+    _, asked = await web_client.call("POST", "inline/telegram-bot", {"address": ANNA, "text": "fish"})
+    _, edited, inline = await bot.get_updates()
+    assert edited.edited_message is not None
+    assert (edited.edited_message.message_id, edited.edited_message.text) == (1, "done")
+    assert edited.edited_message.edit_date
+    assert inline.inline_query is not None
+    assert (inline.inline_query.id, inline.inline_query.query) == (asked["query"], "fish")
+    assert await web_client.get("inline/telegram-bot", query=asked["query"]) is None
+    content = InputTextMessageContent(message_text="<b>salmon</b>", parse_mode="HTML")
+    result = InlineQueryResultArticle(id="1", title="Fish", input_message_content=content)
+    with pytest.raises(TelegramBadRequest, match="RESULT_ID_DUPLICATE"):
+        await bot.answer_inline_query(asked["query"], [result, result])
+    await bot.answer_inline_query(asked["query"], [result])
+    (shown,) = (await web_client.get("inline/telegram-bot", query=asked["query"]))["results"]
+    assert (shown["title"], shown["text"]) == ("Fish", "salmon")
+    with pytest.raises(TelegramBadRequest, match="query is too old"):
+        await bot.answer_inline_query(asked["query"], [result])
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [
+        ("edit/telegram-bot", {"address": 5, "message": 99, "text": "x"}, 404),
+        ("edit/telegram-bot", {"address": 5, "message": 1, "text": ""}, 422),
+        ("inline/telegram-bot", {"text": "x"}, 422),
         ("write/telegram-bot", {"text": "x"}, 422),
         ("write/telegram-bot", {"address": -5, "text": "x"}, 422),
         ("write/telegram-bot", {"address": 2**50, "text": "x"}, 404),

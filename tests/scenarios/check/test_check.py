@@ -169,7 +169,7 @@ restrict:
     - {type: validator, chain: true}
     - {type: restrict, can_send_messages: false, chain: completed}
     - {type: send, text: "🔒 {restrict_username}", reply: [], attachment: "logo.png", chain: any}
-    - {type: create_promo, promo_name: a, length: 8, use_digits: true, target_user_id: Any}
+    - {type: create_promo, promo_name: a, length: 8, use_digits: true, hash_id: 5, target_user_id: Any}
     - {type: send, text: "", chain: completed}
 admin:
   actions:

@@ -47,6 +47,30 @@ link:
     - {type: invite_link, member_limit: 1, group_admin: true}
     - {type: send, text: "{invite_link}", private_answer: true, chain: completed}
     - {type: send, text: "Нельзя", message_reply: true, chain: drop}
+edited:
+  actions:
+    - {type: send, text: "Теперь: {event_text_html}", message_reply: true}
+left:
+  actions:
+    - {type: send, text: "{first_name} больше не с нами ({initiator_user_id})."}
+asked:
+  actions:
+    - {type: answer_join, chain_drop: failed}
+    - {type: send, text: "Добро пожаловать по {invite_link}", private_answer: true, chain: completed}
+refused:
+  actions:
+    - {type: answer_join, approve: false}
+    - {type: send, text: "Увы", private_answer: true, chain: completed}
+closed:
+  actions:
+    - {type: invite_link, requires_approval: true}
+    - {type: send, text: "{invite_link}", private_answer: true, chain: completed}
+search:
+  actions:
+    - type: answer_inline
+      results:
+        - {title: "Книга {event_text|upper}", text: "Читаю <{event_text}>"}
+        - "Просто текст"
 """
 
 
@@ -89,8 +113,16 @@ async def town(bare: Installation, bot_api: BotApi, tmp_path: Path) -> AsyncIter
     server.joining.set_up(GROUP, title="Клуб", administrators=[BORIS])
     bare.bot_api = {"bot_token": server.token, "bot_api_url": server.url}
     bare.write("bot.yaml", f"roles: {{staff: {{users: [{BORIS}]}}}}").write("scenarios/t.yaml", SCENARIOS)
-    bare.write("triggers.yaml", "text: {exact: {/ask: t.ask, /list: t.list}, state: {question: t.take}}")
-    bare.write("group_triggers.yaml", "text: {exact: {/link: t.link}}\nnew_member: {default: t.welcome}")
+    bare.write(
+        "triggers.yaml",
+        "text: {exact: {/ask: t.ask, /list: t.list}, state: {question: t.take}}\n"
+        'edited: {"*": t.edited}\ninline_query: {starts_with: {книга: t.search}}',
+    )
+    bare.write(
+        "group_triggers.yaml",
+        "text: {exact: {/link: t.link, /closed: t.closed}}\nnew_member: {default: t.welcome}\n"
+        "left_member: {default: t.left}\njoin_request: {group: {Закрытый клуб: t.refused}, default: t.asked}",
+    )
     courier = await telegram_bot.open(telegram_bot.Settings(server.token, server.url, timedelta(seconds=5)), tmp_path)
     await bare.stack.courier(courier, QUICK)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
     bot, ready = await bot_of(bare, bot_api), asyncio.Event()
@@ -123,3 +155,44 @@ async def test_an_administrator_gets_a_link_and_who_joins_by_it_is_welcomed(town
     welcome = await town.next_text(GROUP, lambda: join(ANNA, link=link))
     assert welcome == f"Здравствуйте, @{anna.username}! Вас позвал sandbox4343_bot."
     assert await town.answer(ANNA, "/link", GROUP) == "Нельзя"
+
+
+async def test_an_edited_message_is_answered_and_its_repeat_is_not(town: Town) -> None:
+    people = town.bot_api.server.people
+    number = people.write(ANNA, "черновик")
+    assert await town.next_text(ANNA, lambda: people.edit(ANNA, number, "<готово>")) == "Теперь: <готово>"
+    assert await town.next_text(ANNA, lambda: people.edit(ANNA, number, "совсем")) == "Теперь: совсем"
+
+
+async def test_who_leaves_a_group_is_named_once(town: Town) -> None:
+    joining = town.bot_api.server.joining
+    anna = town.bot_api.server.people.set_person(ANNA, name="Анна")
+    await town.next_text(GROUP, lambda: joining.join(ANNA, GROUP))
+    left = await town.next_text(GROUP, lambda: joining.leave(ANNA, GROUP))
+    assert left == f"{anna.first_name} больше не с нами ({ANNA})."
+    assert (await town.answer(BORIS, "/link", GROUP, shown_in=BORIS)).startswith(
+        "https://"
+    )  # later than a second notice
+    assert len([text for text in town.texts(GROUP) if "больше не с нами" in text]) == 1
+
+
+async def test_a_request_to_join_is_approved_or_declined_by_the_scenario(town: Town) -> None:
+    joining, link = town.bot_api.server.joining, await town.answer(BORIS, "/closed", GROUP, shown_in=BORIS)
+    assert await town.next_text(ANNA, lambda: joining.join(ANNA, link=link)) == f"Добро пожаловать по {link}"
+    assert joining.groups_of(ANNA) == {GROUP: "Клуб"}
+    joining.leave(ANNA, GROUP)
+    joining.set_up(GROUP, title="Закрытый клуб", administrators=[BORIS])
+    assert await town.next_text(ANNA, lambda: joining.join(ANNA, link=link)) == "Увы"
+    assert joining.groups_of(ANNA) == {}
+
+
+async def test_an_inline_query_gets_the_results_of_the_scenario(town: Town) -> None:
+    people = town.bot_api.server.people
+    query = people.ask_inline(ANNA, "книга о <рыбах>")
+    await until(lambda: people.answer(query) is not None, within=WITHIN)
+    answer = people.answer(query)
+    assert answer is not None
+    assert [(one["title"], one["text"]) for one in answer["results"]] == [
+        ("Книга КНИГА О <РЫБАХ>", "Читаю <книга о <рыбах>>"), ("Просто текст", "Просто текст"),
+    ]  # fmt: skip
+    assert (answer["is_personal"], answer["cache_time"]) == (True, 0)
