@@ -17,6 +17,7 @@ from bots.telegram.events import events_mode
 from core.directory.linking import Linking
 from core.services import Services
 from couriers import telegram_bot
+from sandbox.bot_api.parameters import Upload
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
 from tests.scenarios.execution.conftest import WITHIN, Installation
 from tests.support.stack import QUICK, TENANT
@@ -65,6 +66,10 @@ closed:
   actions:
     - {type: invite_link, requires_approval: true}
     - {type: send, text: "{invite_link}", private_answer: true, chain: completed}
+archive:
+  actions:
+    - {type: copy, chat_to: THE_CLUB, chain_drop: failed}
+    - {type: send, text: "{last_message_id}", chain: completed}
 search:
   actions:
     - type: answer_inline
@@ -112,10 +117,13 @@ async def town(bare: Installation, bot_api: BotApi, tmp_path: Path) -> AsyncIter
     server = bot_api.server
     server.joining.set_up(GROUP, title="Клуб", administrators=[BORIS])
     bare.bot_api = {"bot_token": server.token, "bot_api_url": server.url}
-    bare.write("bot.yaml", f"roles: {{staff: {{users: [{BORIS}]}}}}").write("scenarios/t.yaml", SCENARIOS)
+    bare.write("bot.yaml", f"roles: {{staff: {{users: [{BORIS}]}}}}").write(
+        "scenarios/t.yaml", SCENARIOS.replace("THE_CLUB", str(GROUP))
+    )
     bare.write(
         "triggers.yaml",
-        "text: {exact: {/ask: t.ask, /list: t.list}, state: {question: t.take}}\n"
+        "text: {exact: {/ask: t.ask, /list: t.list}, state: {question: t.take}, "
+        '"*": {scenario: t.archive, forward_enabled: true}}\n'
         'edited: {"*": t.edited}\ninline_query: {starts_with: {книга: t.search}}',
     )
     bare.write(
@@ -196,3 +204,30 @@ async def test_an_inline_query_gets_the_results_of_the_scenario(town: Town) -> N
         ("Книга КНИГА О <РЫБАХ>", "Читаю <книга о <рыбах>>"), ("Просто текст", "Просто текст"),
     ]  # fmt: skip
     assert (answer["is_personal"], answer["cache_time"]) == (True, 0)
+
+
+async def test_a_message_is_copied_with_its_author_its_marks_and_its_files(town: Town) -> None:
+    people = town.bot_api.server.people
+    people.set_person(ANNA, name="Анна Ким", username="anna")
+    number = int(await town.answer(ANNA, "a < b"))
+    (copy,) = [one for one in people.messages(GROUP) if one["from"]["is_bot"]]
+    assert copy["message_id"] == number
+    header, text = copy["text"].split("\n")
+    assert (header.split(" • ")[0], header.split(" • ")[2], text) == ("Анна Ким", "@anna", "a < b")
+    photo = Upload("a.jpg", "image/jpeg", b"jpeg")
+    await town.next_text(ANNA, lambda: people.send_file(ANNA, "photo", photo, caption="вот"))
+    with_photo = people.messages(GROUP)[-1]
+    assert with_photo["caption"].endswith("вот")
+    assert people.file(with_photo["photo"][-1]["file_id"])[1] == b"jpeg"
+    await town.next_text(ANNA, lambda: people.forward(ANNA, "новость", BORIS))
+    assert people.messages(GROUP)[-1]["text"].split("\n")[1] == f"↪ {people.set_person(BORIS).first_name}"
+
+
+async def test_a_reply_to_a_copied_message_replies_to_its_copy(town: Town) -> None:
+    people = town.bot_api.server.people
+    await town.answer(ANNA, "вопрос")
+    first = people.messages(GROUP)[-1]
+    await town.next_text(ANNA, lambda: people.reply(ANNA, 1, "ещё вопрос"))
+    assert people.messages(GROUP)[-1]["reply_to_message"]["message_id"] == first["message_id"]
+    await town.next_text(ANNA, lambda: people.reply(ANNA, 2, "о номере"))  # the bot's own answer was not copied
+    assert "↩" in people.messages(GROUP)[-1]["text"]

@@ -1,0 +1,121 @@
+"""Copies a person's message to another chat, with who wrote it and when."""
+
+from collections.abc import Mapping
+from datetime import datetime, tzinfo
+from typing import Any
+
+from core.errors import Invalid, NotFound
+from core.model.content import AttachmentType, Content, ParseMode
+from core.model.delivery import Repeat
+from core.model.history_key import HistoryKey
+from core.model.text_marks import cut_text
+from core.redis.keys import KEYS
+from scenarios import steps
+from scenarios.arguments import text_of
+from scenarios.context import Context, Waiting
+from scenarios.endings import failed
+from scenarios.engine import Ending
+from scenarios.message import LONGEST_CAPTION, LONGEST_TEXT
+from scenarios.placeholders import HTML
+from scenarios.schema import ActionType, Field, types
+from scenarios.sending.attachments import resolve
+from scenarios.sending.orders import to_person
+from scenarios.sending.reply_limit import MOST_REPLIES, may_reply
+from scenarios.sending.results import ending_of
+
+Event = Mapping[str, Any]
+
+_KINDS = ("text", "edited")
+_QUOTED = 100
+"""Characters of the message replied to, if it was not copied."""
+
+
+async def execute(context: Context) -> Ending | Waiting:
+    """Orders the copy once, however often it is executed. Raises Refused."""
+    context.require("send")
+    event, chat = context.event, text_of(context.prepared.own, "chat_to")
+    if not chat:
+        raise Invalid("FIELD_INVALID", "chat_to is missing: the id of the chat to copy to", "chat_to")
+    if event.get("kind", "text") not in _KINDS:
+        raise Invalid("NO_MESSAGE", "there is no message to copy")
+    if not await may_reply(context, chat):
+        return failed(f"this address has got {MOST_REPLIES} messages in a day, and gets no more")
+    replied = await _copy_of(context, chat, event.get("reply_message_id"))
+    files = resolve([one for one in event.get("attachments") or () if one["type"] in tuple(AttachmentType)], ())
+    text = _text(event, context.services.timezone, shows_reply=not replied)
+    text = cut_text(text, ParseMode.HTML, LONGEST_CAPTION if files.attachments else LONGEST_TEXT)
+    content = Content(ParseMode.HTML, attachments=tuple(files.attachments), reply_to=replied)
+    order, caller = to_person(context, text, content, chat)
+    accepted = await context.services.core.sending.send(order, caller, Repeat(context.identity, "scenario"))
+    await _remember(context, chat, accepted.key)
+    return Waiting(accepted.key, one=True, is_new=not accepted.repeated)
+
+
+def _text(event: Event, zone: tzinfo, *, shows_reply: bool) -> str:
+    """The copy in HTML: who and when, what it forwards and answers, and the text with its marks."""
+    lines = [_author(event, zone)]
+    if event.get("is_forward"):
+        lines.append(f"↪ {HTML.escape(_origin(event))}".rstrip())
+    if event.get("is_reply") and shows_reply:
+        lines.append(f"↩ <i>{HTML.escape(str(event.get('reply_message_text') or '…')[:_QUOTED])}</i>")
+    others = [one["type"] for one in event.get("attachments") or () if one["type"] not in tuple(AttachmentType)]
+    lines += [f"[{kind}]" for kind in others]
+    return "\n".join([*lines, str(event.get("event_text_html") or "")]).strip()
+
+
+def _author(event: Event, zone: tzinfo) -> str:
+    """`Name · 21.11.2025 11:00 · @name`."""
+    named = " ".join(str(event[field]) for field in ("first_name", "last_name") if event.get(field))
+    at = datetime.fromisoformat(event["event_date"]).astimezone(zone) if event.get("event_date") else None
+    who = named or event.get("username") or f"ID {event.get('user_id')}"
+    parts = [f"<code>{HTML.escape(str(who))}</code>", f"{at:%d.%m.%Y %H:%M}" if at else ""]
+    return " • ".join(
+        [*filter(None, parts), *([f"@{HTML.escape(event['username'])}"] if event.get("username") else ())]
+    )
+
+
+def _origin(event: Event) -> str:
+    """Who wrote a forwarded message first."""
+    names = ("forward_from_chat_title", "forward_from_user_first_name", "forward_from_user_username")
+    return next((str(event[name]) for name in names if event.get(name)), "")
+
+
+def _key(context: Context, chat: str, message: Any) -> str:
+    name = f"copy:{context.channel}:{context.chat}:{message}:{chat}"
+    return KEYS["stepresult"].at(0, context.services.tenant, name)
+
+
+async def _remember(context: Context, chat: str, delivery: HistoryKey) -> None:
+    """Keeps which delivery copies the message, for replies to it."""
+    if (message := context.event.get("message_id")) is not None:
+        key = _key(context, chat, message)
+        await context.services.core.store.command("SET", key, str(delivery), "PX", steps.KEPT_MS)
+
+
+async def _copy_of(context: Context, chat: str, message: Any) -> str:
+    """The number of the copy of a message in the chat; "" if it was not copied."""
+    stored = await context.services.core.store.command("GET", _key(context, chat, message)) if message else None
+    if not stored:
+        return ""
+    try:
+        history = await context.services.core.deliveries.read(HistoryKey.parse(stored), context.services.tenant)
+    except NotFound:
+        return ""
+    return str(ending_of(history).returned.results.get("last_message_id", ""))
+
+
+ACTION = ActionType(
+    name="copy",
+    help="Copies the message of the event to another chat of the same channel: who wrote it and when, the text with its"
+    " marks, the files. A reply to a message that was copied there within a week replies to its copy.",
+    outcomes=("completed", "failed", "unknown"),
+    fields=(Field("chat_to", types.TEXT, "The id of the chat; in Telegram also the @name of a group."),),
+    one_of=("chat_to",),
+    returns={
+        "last_message_id": "the id of the copy",
+        "delivery_id": "the id of the delivery, by which its history is found",
+        "verdict": "what became of it: `all_reached`, `nothing_worked`, …",
+        "reached": "1 if it was copied",
+    },
+    execute=execute,
+)
