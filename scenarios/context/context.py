@@ -19,6 +19,7 @@ from core.updates import rights
 from providers.models import Models
 from providers.sign_in import SignIn
 from scenarios.bot.model import Bot
+from scenarios.context.conversations import Conversations
 from scenarios.engine import Step
 from scenarios.placeholders.attributes import Prepared
 
@@ -38,6 +39,7 @@ class ScenarioServices:
     telegram: "aiogram.Bot | None"
     tenant: str
     timezone: tzinfo
+    conversations: Conversations
     sign_in: SignIn | None = None
     models: Models = field(default_factory=Models.not_set_up)
     plugins: Mapping[str, Any] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from core.services import open_services as open_core
 from providers.models import Models
 from providers.sign_in import SignIn
 from scenarios.context import ScenarioServices
+from scenarios.execution.conversations import StoredConversations
 
 if TYPE_CHECKING:  # it is imported only by a process that has a token
     import aiogram
@@ -46,6 +47,7 @@ async def open_services(store: Store, options: Options) -> AsyncIterator[Scenari
                 telegram=telegram,
                 tenant=options.tenant,
                 timezone=options.timezone,
+                conversations=StoredConversations(store, options.tenant),
                 sign_in=options.sign_in,
                 models=options.models,
             )

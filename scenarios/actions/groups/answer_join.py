@@ -1,12 +1,12 @@
 """Answers a request to join a group."""
 
 from core.errors import Invalid
-from scenarios.arguments import flag_of, whole_of
 from scenarios.context import Context
-from scenarios.endings import completed
+from scenarios.context.arguments import flag_of, whole_of
 from scenarios.engine import Ending
+from scenarios.engine.results import completed
 from scenarios.schema import ActionType, Field, types
-from scenarios.telegram import TelegramRefused, call, required_bot, required_group
+from scenarios.telegram.calls import TelegramRefused, call, required_bot, required_group
 
 _DONE = ("USER_ALREADY_PARTICIPANT", "HIDE_REQUESTER_MISSING")
 """What Telegram answers if somebody has answered the request before."""

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from core.errors import Invalid
-from scenarios.arguments import duration_of, flag_of, text_of
 from scenarios.context import Context
-from scenarios.endings import completed
+from scenarios.context.arguments import duration_of, flag_of, text_of
 from scenarios.engine import Ending
+from scenarios.engine.results import completed
 from scenarios.placeholders.values import as_text
 from scenarios.schema import ActionType, Field, types
-from scenarios.telegram import call, required_bot
+from scenarios.telegram.calls import call, required_bot
 
 if TYPE_CHECKING:  # see scenarios/context.py
     from aiogram.types import InlineQueryResultUnion

@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from core.updates.events import person_of
-from scenarios.arguments import count_of, duration_of, flag_of, moment_of, text_of
 from scenarios.context import Context
-from scenarios.endings import completed
+from scenarios.context.arguments import count_of, duration_of, flag_of, moment_of, text_of
+from scenarios.context.conversations import Said
 from scenarios.engine import Ending
-from scenarios.execution.conversation import Said, conversation
+from scenarios.engine.results import completed
 from scenarios.schema import ActionType, Field, types
 
 DEFAULT, MOST = 20, 100
@@ -17,9 +17,7 @@ DEFAULT, MOST = 20, 100
 async def execute(context: Context) -> Ending:
     """Later actions escape what it returns, as a person has written it. Raises Refused."""
     own = context.prepared.own
-    said = await conversation(
-        context.services.core.store,
-        context.services.tenant,
+    said = await context.services.conversations.last(
         person_of(context.event),
         text_of(own, "from_chat") or context.chat,
         limit=min(count_of(own, "limit") or DEFAULT, MOST),

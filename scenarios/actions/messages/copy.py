@@ -10,18 +10,18 @@ from core.model.delivery import Repeat
 from core.model.history_key import HistoryKey
 from core.model.text_marks import cut_text
 from core.redis.keys import KEYS
-from scenarios import steps
-from scenarios.arguments import text_of
 from scenarios.context import Context, Waiting
-from scenarios.endings import failed
+from scenarios.context.arguments import text_of
 from scenarios.engine import Ending
-from scenarios.message import LONGEST_CAPTION, LONGEST_TEXT
+from scenarios.engine.results import failed
 from scenarios.placeholders import HTML
 from scenarios.schema import ActionType, Field, types
 from scenarios.sending.attachments import resolve
+from scenarios.sending.message import LONGEST_CAPTION, LONGEST_TEXT
 from scenarios.sending.orders import to_person
 from scenarios.sending.reply_limit import MOST_REPLIES, may_reply
 from scenarios.sending.results import ending_of
+from scenarios.stores import step_results
 
 Event = Mapping[str, Any]
 
@@ -89,7 +89,7 @@ async def _remember(context: Context, chat: str, delivery: HistoryKey) -> None:
     """Keeps which delivery copies the message, for replies to it."""
     if (message := context.event.get("message_id")) is not None:
         key = _key(context, chat, message)
-        await context.services.core.store.command("SET", key, str(delivery), "PX", steps.KEPT_MS)
+        await context.services.core.store.command("SET", key, str(delivery), "PX", step_results.KEPT_MS)
 
 
 async def _copy_of(context: Context, chat: str, message: Any) -> str:
