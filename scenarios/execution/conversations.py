@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from core.model.clock import from_ms
-from core.model.text_marks import plain_text
+from core.model.text.text_marks import plain_text
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.context.conversations import Said

@@ -8,7 +8,7 @@ from core.errors import Invalid, NotFound
 from core.model.content import AttachmentType, Content, ParseMode
 from core.model.delivery import Repeat
 from core.model.history_key import HistoryKey
-from core.model.text_marks import cut_text
+from core.model.text.text_marks import cut_text
 from core.redis.keys import KEYS
 from scenarios.context import Context, Waiting
 from scenarios.context.arguments import text_of
