@@ -22,7 +22,9 @@ class RunQuery(RequestModel, frozen=True):
 
 class Action(Struct):
     """One action of a run. `n` counts from 1. `cause`, `by` and `why`: what released or dropped it, the action that
-    did, and both in words. `waits_for`: the delivery for which a parked run waits, or `slow`.
+    did, and both in words. `given`: its fields with placeholders replaced, `send`: the message of a `send`, `results`:
+    what it returned; secrets are hidden in all of them. `waits_for`: the delivery for which a parked run waits, or
+    `slow`.
     """
 
     n: int
@@ -36,6 +38,8 @@ class Action(Struct):
     moved_at: str | None
     ended_at: str | None
     error: str
+    given: Mapping[str, Any]
+    send: Mapping[str, Any] | None
     results: Mapping[str, Any]
     waits_for: str | None
 
@@ -53,6 +57,8 @@ class Action(Struct):
             write_optional_time(view.moved_at),
             write_optional_time(view.ended_at),
             view.error,
+            view.given,
+            view.send,
             view.results,
             view.waits_for,
         )

@@ -139,6 +139,7 @@ class Bot(Struct, frozen=True):
     """`scenarios`: full name → scenario. `short_names`: bare name → the full names of all scenarios called so.
 
     `triggers` serve private chats, `group_triggers` groups. `settings`: section → name → value, as written.
+    `variables`: those of the environment that stand in the files, name → value; they may be secrets.
     """
 
     scenarios: Mapping[str, Scenario] = {}
@@ -148,6 +149,7 @@ class Bot(Struct, frozen=True):
     commands: tuple[Command, ...] = ()
     roles: Mapping[str, Role] = {}
     settings: Mapping[str, Any] = {}
+    variables: Mapping[str, str] = {}
 
     def find(self, name: str, caller: Scenario | None = None) -> Scenario | None:
         """The scenario called `name`: by its full name; by its bare name in the file of `caller`; by its bare name if

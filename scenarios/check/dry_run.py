@@ -1,7 +1,8 @@
 """Runs a bot's scenarios for one recorded event, without Redis and providers: nothing is sent or written (C-89).
 
-Triggers, chains, placeholders, roles and the validator work as they do on the server. Calls to providers are answered
-as if they succeeded; `fail` names types of actions that fail instead, `unclear` those whose outcome is unknown.
+Triggers, chains, placeholders, roles and the validator work as they do on the server. What providers and the store
+would return are samples (`scenarios.check.samples`). `fail` names types of actions that fail instead, `unclear` those
+whose outcome is unknown.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -12,40 +13,23 @@ from scenarios.actions import installed_actions
 from scenarios.bot import Bot
 from scenarios.bot.access import refusal
 from scenarios.bot.event_fields import with_derived
+from scenarios.check.samples import Sampled, ending_of
 from scenarios.engine import Effects, Ending, Path, Run, Step, begin, end
 from scenarios.engine.reasons import explain
-from scenarios.engine.results import completed, failed, unknown
+from scenarios.engine.results import failed, unknown
 from scenarios.engine.splicing import splice, unknown_scenario
 from scenarios.engine.triggers import Triggers
 from scenarios.placeholders.attributes import Prepared, prepare
 from scenarios.schema import ActionType, validator
+from scenarios.sending.content import refusal_of
 from scenarios.sending.message import message
-
-SAMPLES: Mapping[str, Any] = {
-    "last_message_id": 1,
-    "duration_seconds": 60,
-    "restrict_user_id": 1,
-    "request_id": 1,
-    "promo_available": True,
-    "promo_id": 1,
-    "promo_data": {"promo_id": 1, "promo_code": "[promo_code]", "promo_name": "[promo_name]"},
-    "reason": "",
-    "target_user_id": 1,
-    "permanent": False,
-    "started_at": "2026-01-01T00:00:00+00:00",
-    "expired_at": "2030-01-01T00:00:00+00:00",
-    "invite_links_deleted": ["[invite_link]"],
-    "invite_links_failed": [],
-    "tokens_used": 0,
-}
-"""What providers return here. Every other result is the name of the field in brackets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One action of the run. `n` counts from 1 in the author's order; `why`: what released or dropped it, and an error.
 
-    `send`: the message, if the action sent one.
+    `given`: its fields, with placeholders replaced. `send`: the message, if it sent one. `results`: what it returned.
     """
 
     n: int
@@ -53,7 +37,9 @@ class Row:
     type: str
     outcome: str
     why: str
+    given: Mapping[str, Any]
     send: Mapping[str, Any] | None
+    results: Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -76,6 +62,7 @@ class _DryRun:
         self._fail = fail
         self._unclear = unclear
         self._types = installed_actions().types
+        self._given: dict[Path, Mapping[str, Any]] = {}
         self._sent: dict[Path, Mapping[str, Any]] = {}
         self._warnings: list[str] = []
 
@@ -109,12 +96,13 @@ class _DryRun:
         section = self._bot.settings.get(kind.name)
         settings = section if isinstance(section, Mapping) else {}
         prepared = prepare(step.action, {"placeholder": kind.placeholder, **settings}, step.values, self._event)
+        self._given[step.path] = prepared.own
         self._warnings += [f"{step.scenario}: {warning}" for warning in prepared.warnings]
         if error := self._obstacle(step, settings):
             return failed(error)
         if kind.name in self._unclear:
             return unknown("its outcome is unknown because of --unknown")
-        ending = EXECUTORS.get(kind.name, _succeed)(self, step, prepared, kind)
+        ending = EXECUTORS.get(kind.name, _DryRun.succeed)(self, step, prepared, kind)
         return replace(ending, returned=prepared.returned.and_then(ending.returned))
 
     def _obstacle(self, step: Step, settings: Mapping[str, Any]) -> str:
@@ -129,8 +117,10 @@ class _DryRun:
         content = message(prepared.seen)
         if content is None:
             return failed("there is nothing to send: no text and no attachment")
+        if refused := refusal_of(content):
+            return failed(f"{refused.code}: {refused.detail}")
         self._sent[step.path] = content
-        return completed(samples(kind))
+        return self.succeed(step, prepared, kind)
 
     def validator(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
         return validator.ending(prepared, lambda rule: True)
@@ -140,35 +130,22 @@ class _DryRun:
         self._warnings += [ending.error] if ending.error else []
         return ending
 
-    def request(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
-        """The text that would be stored."""
-        return completed(
-            {"request_text": prepared.seen.get("event_text", ""), "request_id": SAMPLES["request_id"]},
-            from_person=["request_text"],
-        )
+    def succeed(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
+        return ending_of(Sampled(kind, prepared, step.action.fields, self._event))
 
     def _rows(self, run: Run) -> Iterable[Row]:
         numbers = {step.path: n for n, step in enumerate(run.in_order, 1)}
         for step in run.in_order:
             why = explain(step, numbers, run)
-            outcome = str(step.state)
-            yield Row(numbers[step.path], step.scenario, step.action.type, outcome, why, self._sent.get(step.path))
-
-
-def _succeed(run: _DryRun, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
-    return completed(samples(kind))
+            place = numbers[step.path], step.scenario, step.action.type
+            results = step.ending.returned.results if step.ending else {}
+            given, send = self._given.get(step.path, {}), self._sent.get(step.path)
+            yield Row(*place, str(step.state), why, given, send, results)
 
 
 EXECUTORS: Mapping[str, Callable[[_DryRun, Step, Prepared, ActionType], Ending]] = {
     "send": _DryRun.send,
     "validator": _DryRun.validator,
     "scenario": _DryRun.scenario,
-    "request": _DryRun.request,
 }
-"""What runs for real, by type; every other action completes with samples."""
-
-
-def samples(kind: ActionType) -> Mapping[str, Any]:
-    """Results as a provider would return them. `text` is left out: it would replace the text of the next message."""
-    names = [name for name in kind.returns if name.isidentifier() and name != "text"]
-    return {name: SAMPLES.get(name, f"[{name}]") for name in names}
+"""What runs for real, by type."""

@@ -6,12 +6,9 @@ Marks and buttons have the rules by which a delivery is accepted.
 from collections.abc import Mapping
 from typing import Any
 
-from core.errors import Invalid
 from core.model.content import ParseMode
-from core.model.delivery import NewDelivery, Sender
 from core.model.text.broken_marks import broken_mark
 from core.model.text.text_marks import shown_length
-from core.orders.content_rules import check_content
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain
 from scenarios.check.step import Step
@@ -19,7 +16,7 @@ from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.placeholders.mentions import may_bring_marks, outline
 from scenarios.schema.types import has_placeholder
-from scenarios.sending.content import content_of
+from scenarios.sending.content import refusal_of
 from scenarios.sending.message import LONGEST_CAPTION, LONGEST_TEXT, message, parse_mode
 
 CONTENTS = ("text", "additional_text", "attachment")
@@ -60,15 +57,9 @@ def check_buttons(reader: Reader, node: MapNode) -> None:
     for name in ("inline", "reply"):
         keyboard = node.get(name)
         said = message({"text": "x", name: plain(keyboard)}) if keyboard else None
-        if keyboard is None or said is None:
-            continue
-        content = content_of(said, (), {}, same_chat=False)
-        try:
-            check_content(NewDelivery("", Sender("bot"), "x", (), (), content=content))
-        except Invalid as refusal:
-            reader.error(
-                keyboard, refusal.code, f"{name}: {refusal.detail[:1].lower()}{refusal.detail[1:].rstrip('.')}"
-            )
+        if keyboard and said and (refusal := refusal_of(said)):
+            reason = refusal.detail.rstrip(".")
+            reader.error(keyboard, refusal.code, f"{name}: {reason[:1].lower()}{reason[1:]}")
 
 
 def check_shown(reader: Reader, node: MapNode, mode: ParseMode) -> None:

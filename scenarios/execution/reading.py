@@ -11,19 +11,26 @@ from core.model.clock import from_ms
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.updates import events
-from scenarios.engine import Path, Step
+from scenarios.actions import installed_actions
+from scenarios.engine import Path, State, Step
 from scenarios.engine.reasons import explain
 from scenarios.execution.runs import RunGone, Runs, StoredRun, shard_of_person
+from scenarios.execution.secrets import Secrets
+from scenarios.execution.step_executor import prepared_of
 from scenarios.execution.versions import Versions
 from scenarios.execution.waits import SLOW
+from scenarios.schema import ActionType
+from scenarios.sending.message import message
 
 PAGE = 100
 
 
 class ActionView(Struct, frozen=True):
     """One action. `n` counts from 1 in the author's order; `by`: the number of the action that released or dropped it.
-    `moved_at`, `ended_at`: when it was released or dropped, and when it ended. `waits_for`: of a parked
-    run, the delivery, or `slow`.
+    `moved_at`, `ended_at`: when it was released or dropped, and when it ended.
+
+    `given`: its fields as it ran. `send`: the message of a `send`. `results`: what it returned. All without secrets.
+    `waits_for`: of a parked run, the delivery, or `slow`.
     """
 
     n: int
@@ -37,6 +44,8 @@ class ActionView(Struct, frozen=True):
     moved_at: datetime | None
     ended_at: datetime | None
     error: str
+    given: Mapping[str, Any]
+    send: Mapping[str, Any] | None
     results: Mapping[str, Any]
     waits_for: str | None
 
@@ -61,6 +70,7 @@ class RunReader:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._runs = Runs(store, Versions(store), "")
+        self._types = installed_actions().types
 
     async def read(self, tenant: str, run: str) -> RunView:
         """Raises NotFound RUN_NOT_FOUND."""
@@ -70,7 +80,7 @@ class RunReader:
             raise not_found() from None
         if stored.tenant != tenant:
             raise not_found()
-        return _view(stored)
+        return _view(stored, self._types)
 
     async def newest(
         self, tenant: str, person: str, cursor: str | None = None, limit: int = PAGE
@@ -95,9 +105,11 @@ def not_found() -> NotFound:
     return NotFound("RUN_NOT_FOUND", "There is no such run.")
 
 
-def _view(stored: StoredRun) -> RunView:
+def _view(stored: StoredRun, types: Mapping[str, ActionType]) -> RunView:
     steps = stored.run.in_order
     numbers = {step.path: n for n, step in enumerate(steps, 1)}
+    returned = (step.ending.returned.results for step in steps if step.ending)
+    secrets = Secrets(stored.version.bot.variables, returned)
     return RunView(
         id=stored.id,
         person=events.person_of(stored.event),
@@ -107,12 +119,15 @@ def _view(stored: StoredRun) -> RunView:
         began=from_ms(stored.began),
         ended=from_ms(stored.ended) if stored.ended else None,
         event=stored.event,
-        actions=[_action(stored, step, numbers) for step in steps],
+        actions=[_action(stored, step, numbers, types.get(step.action.type), secrets) for step in steps],
     )
 
 
-def _action(stored: StoredRun, step: Step, numbers: Mapping[Path, int]) -> ActionView:
+def _action(
+    stored: StoredRun, step: Step, numbers: Mapping[Path, int], kind: ActionType | None, secrets: Secrets
+) -> ActionView:
     ending = step.ending
+    given, send = _given(stored, step, kind)
     return ActionView(
         n=numbers[step.path],
         scenario=step.scenario,
@@ -121,13 +136,25 @@ def _action(stored: StoredRun, step: Step, numbers: Mapping[Path, int]) -> Actio
         state=str(step.state),
         cause=str(step.cause) if step.cause else None,
         by=numbers[step.caused_by] if step.caused_by else None,
-        why=explain(step, numbers, stored.run) if step.cause else "it waits for the action before it",
+        why=secrets.in_text(explain(step, numbers, stored.run) if step.cause else "it waits for the action before it"),
         moved_at=from_ms(step.moved_at) if step.moved_at else None,
         ended_at=from_ms(step.ended_at) if step.ended_at else None,
-        error=ending.error if ending else "",
-        results=ending.returned.results if ending else {},
+        error=secrets.in_text(ending.error) if ending else "",
+        given=secrets.hidden(given),
+        send=secrets.hidden(send),
+        results=secrets.hidden(ending.returned.results) if ending else {},
         waits_for=_waits_for(stored, step),
     )
+
+
+def _given(
+    stored: StoredRun, step: Step, kind: ActionType | None
+) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+    """The fields with which a step that was released has run, and the message of a `send`."""
+    if kind is None or step.cause is None or (step.state is State.DROP and step.ending is None):
+        return {}, None
+    prepared = prepared_of(stored, step, kind)
+    return prepared.own, message(prepared.seen) if kind.name == "send" else None
 
 
 def _waits_for(stored: StoredRun, step: Step) -> str | None:

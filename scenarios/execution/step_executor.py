@@ -16,7 +16,7 @@ from scenarios.context import Context, ScenarioServices, Waiting
 from scenarios.engine import Ending, State, Step
 from scenarios.engine.results import failed
 from scenarios.execution.runs import StoredRun
-from scenarios.placeholders.attributes import prepare
+from scenarios.placeholders.attributes import Prepared, prepare
 from scenarios.schema import ActionType
 from scenarios.telegram.authorisation import denial
 
@@ -59,9 +59,7 @@ class StepExecutor:
 
     def _context(self, stored: StoredRun, step: Step, *, warns: bool = True) -> Context:
         bot = stored.version.bot
-        kind = self._types[step.action.type]
-        defaults = {"placeholder": kind.placeholder, **_section(bot.settings, kind.name)}
-        prepared = prepare(step.action, defaults, step.values, stored.event)
+        prepared = prepared_of(stored, step, self._types[step.action.type])
         context = Context(self._services, bot, self._folder, stored.id, step, stored.event, prepared)
         for warning in prepared.warnings if warns else ():
             context.warn(warning)
@@ -74,6 +72,12 @@ class StepExecutor:
         if settings.get("enabled") is False:
             return f"settings.yaml switches the action {kind} off"
         return await denial(context, {**settings, **context.step.action.fields})
+
+
+def prepared_of(stored: StoredRun, step: Step, kind: ActionType) -> Prepared:
+    """What a step runs with, or has run with: it depends only on the run."""
+    defaults = {"placeholder": kind.placeholder, **_section(stored.version.bot.settings, kind.name)}
+    return prepare(step.action, defaults, step.values, stored.event)
 
 
 def _section(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:

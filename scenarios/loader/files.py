@@ -21,9 +21,10 @@ _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
 
 
 class Folder:
-    """One bot's folder. Files that are read report into `problems`."""
+    """One bot's folder. Files that are read report into `problems`. `variables`: those that the files have named."""
 
     def __init__(self, path: Path, environment: Mapping[str, str], problems: Problems) -> None:
+        self.variables: dict[str, str] = {}
         self.path = path
         self._environment = environment
         self._problems = problems
@@ -90,6 +91,7 @@ class Folder:
         if name.startswith("ADA_"):
             self._problems.warning(place, "VARIABLE_NOT_SET", f"{name} is the installation's; a bot cannot read it")
         elif name in self._environment:
+            self.variables[name] = self._environment[name]
             return self._environment[name]
         elif must_exist:
             self._problems.warning(place, "VARIABLE_NOT_SET", f"the environment has no variable {name}")

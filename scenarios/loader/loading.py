@@ -78,6 +78,7 @@ def read_bot(folder: Folder, scenarios: ScenarioFiles, settings: Node | None, pr
         commands=(*commands, *later_commands),
         roles={**later_roles, **roles},
         settings=settings_of(settings),
+        variables=folder.variables,  # when all files are read
     )
 
 

@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from core.errors import Invalid
 from core.model.content import Attachment, Button, Content, ParseMode
+from core.model.delivery import NewDelivery, Sender
+from core.orders.content_rules import check_content
 from scenarios.engine.triggers import chat_kind, source_of
 from scenarios.placeholders.values import is_true
 from scenarios.sending.message import Message, parse_mode
@@ -21,6 +24,16 @@ def content_of(message: Message, attachments: Sequence[Attachment], event: Event
         attachments=tuple(attachments),
         **place,
     )
+
+
+def refusal_of(message: Message) -> Invalid | None:
+    """Why no delivery may have this message; None if one may. Files are not looked at."""
+    content = content_of(message, (), {}, same_chat=False)
+    try:
+        check_content(NewDelivery("", Sender("bot"), message["text"] or "x", (), (), content=content))
+    except Invalid as refusal:
+        return refusal
+    return None
 
 
 def needed(content: Content, text: str) -> Content | None:

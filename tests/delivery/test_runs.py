@@ -12,7 +12,23 @@ from scenarios.execution.reading import ActionView, RunView
 from tests.delivery.conftest import Api
 
 AT = from_ms(1_800_000_000_000)
-ACTION = ActionView(1, "s.main", "send", "s.yaml:3", "completed", "unchained", None, "why", AT, AT, "", {"a": 1}, None)
+ACTION = ActionView(
+    1,
+    "s.main",
+    "send",
+    "s.yaml:3",
+    "completed",
+    "unchained",
+    None,
+    "why",
+    AT,
+    AT,
+    "",
+    {"text": "x"},
+    {"text": "x"},
+    {"a": 1},
+    None,
+)
 RUN = RunView("0.abc", "vk:7", "over", "v1", ["s.main"], AT, None, {"event_text": "x"}, [ACTION])
 
 
@@ -38,6 +54,7 @@ async def test_a_run_is_shown_with_its_actions(api: Api) -> None:
     assert response.status == 200
     assert (response.json["state"], response.json["began"]) == ("over", "2027-01-15T08:00:00Z")
     assert response.json["actions"][0]["why"] == "why"
+    assert response.json["actions"][0]["send"] == response.json["actions"][0]["given"] == {"text": "x"}
     assert response.json["actions"][0]["results"] == {"a": 1}
 
 

@@ -92,7 +92,7 @@ def test_the_example_of_the_dialect_gives_what_the_specification_says(
     assert found == rows
     assert [row["n"] for row in played] == [1, 2, 3]
     assert {row["scenario"] for row in played} == {"user.user_validate"}
-    assert set(played[0]) == {"n", "scenario", "type", "outcome", "why", "send"}
+    assert set(played[0]) == {"n", "scenario", "type", "outcome", "why", "given", "send", "results"}
 
 
 @pytest.mark.row("C-39")
@@ -326,6 +326,41 @@ def test_a_send_without_text_and_attachment_fails_with_an_error(bot: Folder) -> 
     assert texts(bot.play()) == ["there is nothing to send: no text and no attachment"]
 
 
+@pytest.mark.row("C-89")
+def test_a_dry_run_echoes_the_arguments_and_shows_them(bot: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """`restrict` showed [restrict_username] and 60, and a list of requests was no text of the next message."""
+    bot.actions("""
+    - {type: restrict, restrict_username: "@ivan", duration: 1h 30m}
+    - {type: send, text: "{restrict_username}: {duration_seconds}", chain: completed}
+    - {type: request_management, request_name: club}
+    - {type: send, chain: completed}
+    - {type: user, user_state: "", placeholder: true, greeting: "Hi {first_name}"}
+""")
+    rows = bot.play(first_name="Anna")
+    assert rows[0]["results"] == {"restrict_user_id": 1, "restrict_username": "@ivan", "duration_seconds": 5400}
+    assert texts(rows)[0] == "@ivan: 5400"
+    assert "· club ·" in texts(rows)[1]
+    assert main(["scenarios", "run", str(bot.path), "--update", bot.event({"first_name": "Anna"}), "--dry"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert "       → restrict_username: @ivan" in printed
+    assert "       greeting: Hi Anna" in printed
+    assert max(map(len, printed)) <= 80
+
+
+@pytest.mark.row("C-89")
+@pytest.mark.parametrize("fields", ["text: '<b>x'", "text: x, inline: [[{'': s.main}]]"])
+def test_a_message_that_a_delivery_refuses_fails_in_a_dry_run_too(bot: Folder, fields: str) -> None:
+    bot.actions(f"    - {{type: send, {fields}}}")
+    (row,) = bot.play()
+    assert (row["outcome"], row["send"]) == ("failed", None)
+    assert "MARKS_BROKEN: " in row["why"] or "BUTTON_MALFORMED: " in row["why"]
+
+
+def test_a_message_of_later_is_scheduled_in_a_dry_run(bot: Folder) -> None:
+    bot.actions("    - {type: send, text: x, delay: 1d}\n    - {type: send, text: '{verdict}', chain: completed}")
+    assert texts(bot.play()) == ["x", "scheduled"]
+
+
 def test_settings_change_defaults_and_switch_actions_off(bot: Folder) -> None:
     bot.write("settings.yaml", "send: {placeholder: false}\nremove: {enabled: false}")
     bot.actions("    - {type: send, text: '{user_id}'}\n    - {type: remove}")
@@ -350,6 +385,10 @@ def test_without_json_the_actions_and_their_messages_are_readable(
     assert capsys.readouterr().out.splitlines() == [
         "  1. completed s.main: send (it has no chain, so it runs at once)",
         "       » Hallo",
+        "       → delivery_id: [delivery_id]",
+        "       → verdict: all_reached",
+        "       → reached: 1",
+        "       → last_message_id: 1",
     ]
 
 

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
+from cli.commands.bots.run_lines import action_lines
 from cli.read_input import MiB, read_text_input
 from scenarios.bot import Bot, Scenario
 from scenarios.check.dry_run import Result, Row, dry_run
 from scenarios.engine.graph import as_dot, as_text, graph_of
 from scenarios.loader import load
-
-_LONGEST_TEXT = 70
-"""Characters of a message in the table."""
 
 
 def declare_run(parser: ArgumentParser) -> None:
@@ -90,17 +88,9 @@ def rows_as_json(rows: Iterable[Row]) -> Iterable[str]:
 
 
 def rows_as_text(result: Result) -> Iterable[str]:
+    """The same as `./ada scenarios show` prints of a run that has happened."""
     for row in result.rows:
-        yield f"{row.n:>3}. {row.outcome:<9} {row.scenario}: {row.type} ({row.why})"
-        if row.send is not None:
-            yield from (f"       {line}" for line in message_lines(row.send))
+        head = f"{row.n:>3}. {row.outcome:<9} {row.scenario}: {row.type} ({row.why})"
+        yield from action_lines(head, row.send, row.given, row.results)
     if not result.rows:
         yield "no action runs"
-
-
-def message_lines(send: Mapping[str, Any]) -> Iterable[str]:
-    text = " ".join(str(send["text"]).split())
-    yield f"» {text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + '…'}"
-    for name, value in send.items():
-        if name != "text":
-            yield f"  {name}: {json.dumps(value, ensure_ascii=False, default=str)}"

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from cli.client.http_client import HttpClient, JsonObject
 from cli.command import SUCCESS
+from cli.commands.bots.run_lines import action_lines, folded, text_lines
 from cli.commands.messages.deliveries import over_http
 
 
@@ -24,11 +25,14 @@ show_run = over_http(show)
 
 
 def lines(run: JsonObject) -> Iterator[str]:
-    """The run as a person reads it: one line for each action, its error or what it waits for behind it."""
+    """The run as a person reads it: for each action what became of it, its message or its fields, and its results."""
     ended = f", over at {run['ended']}" if run["ended"] else ""
-    yield f"{run['id']}  {run['person']}  {run['state']}  began at {run['began']}{ended}"
+    yield from folded(f"{run['id']}  {run['person']}  {run['state']}  began at {run['began']}{ended}", "")
+    if text := run["event"].get("event_text") or run["event"].get("callback_data"):
+        yield from text_lines(str(text), mark="«")
     for action in run["actions"]:
-        at = action["ended_at"] or action["moved_at"] or ""
+        at = (action["ended_at"] or action["moved_at"] or "").removeprefix(run["began"][: len("2026-11-23T")])
         waits = f"; waits for {action['waits_for']}" if action["waits_for"] else ""
         place = f"{action['scenario']}: {action['type']}"
-        yield f"{action['n']:>3}. {action['state']:<9} {place} ({action['why']}{waits}) {at}".rstrip()
+        head = f"{action['n']:>3}. {action['state']:<9} {place} ({action['why']}{waits}) {at}".rstrip()
+        yield from action_lines(head, action["send"], action["given"], action["results"])

@@ -4,11 +4,13 @@ Without an action it is the process that runs the scenarios of ADA_SCENARIOS.
 """
 
 import json
+import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from cli.command import FAILURE, SUCCESS, Command, CommandFailed, add_json_option
+from cli.commands.bots.run_lines import folded
 from cli.commands.bots.scenario_process import declare_process, run_process
 from cli.commands.bots.scenario_runs import declare_graph, declare_run, print_graph, run_update
 from cli.commands.bots.scenario_show import declare_show, show_run
@@ -47,10 +49,15 @@ def check_folder(arguments: Namespace) -> int:
     for problem in checked.problems:
         place = f"{arguments.folder / problem.file}:{problem.line}:{problem.column}"
         text = f"{place}: {problem.severity} {problem.code}: {problem.message}"
-        print(json.dumps(problem.as_json(), ensure_ascii=False) if arguments.json else text)
+        print(json.dumps(problem.as_json(), ensure_ascii=False) if arguments.json else for_people(text))
     if not arguments.json:
         print(summary(checked))
     return FAILURE if checked.has_errors else SUCCESS
+
+
+def for_people(line: str) -> str:
+    """The line, folded only if a terminal shows it: editors and other programs read a problem in one line."""
+    return "\n".join(folded(line, "")) if sys.stdout.isatty() else line
 
 
 def summary(checked: Checked) -> str:

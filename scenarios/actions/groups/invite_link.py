@@ -46,14 +46,18 @@ async def _create(context: Context) -> str:
 async def _cleanup(context: Context) -> Ending:
     """Revoke the links in the event's text. It fails if there is none, or none could be revoked."""
     required_bot(context)
-    found = _LINK.findall(text_of(context.prepared.seen, "event_text"))
-    links = [f"https://t.me/{path}" for path in dict.fromkeys(found)][:_MOST_REVOKED]
+    links = links_in(text_of(context.prepared.seen, "event_text"))
     if not links:
         return failed("there is no invite link in the text")
     errors = {link: error for link in links if (error := await _revoke(context, link))}
     deleted = [link for link in links if link not in errors]
     results = Values({"invite_links_deleted": deleted, "invite_links_failed": list(errors)})
     return Ending(State.COMPLETED if deleted else State.FAILED, results, "; ".join(sorted(set(errors.values()))))
+
+
+def links_in(text: str) -> list[str]:
+    """The invite links of a text, each once."""
+    return [f"https://t.me/{path}" for path in dict.fromkeys(_LINK.findall(text))][:_MOST_REVOKED]
 
 
 async def _revoke(context: Context, link: str) -> str:

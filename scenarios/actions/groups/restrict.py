@@ -10,6 +10,7 @@ from scenarios.context import Context
 from scenarios.context.arguments import duration_of, flag_of, text_of, whole_of, written_or_seen
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
+from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import ActionType, Field, types
 from scenarios.stores import step_results
 from scenarios.telegram.calls import call, required_bot, required_group
@@ -25,7 +26,7 @@ async def execute(context: Context) -> Ending:
     required_bot(context)
     chat, may_write = required_group(context), flag_of(context.prepared.seen, "can_send_messages")
     person, name = await _target(context)
-    duration = None if may_write else _duration(context)
+    duration = None if may_write else restricted_for(context.prepared, context.step.action.fields)
     until = await _until(context, duration) if duration else None
     from aiogram.types import ChatPermissions  # see scenarios/context/context.py
 
@@ -36,23 +37,27 @@ async def execute(context: Context) -> Ending:
 
 
 async def _target(context: Context) -> tuple[int, str]:
-    """The id of the person and how it is called. The id wins over the name, both over the person replied to."""
-    seen = context.prepared.seen
-    given = written_or_seen(context.prepared, context.step.action.fields, "restrict_user_id", "restrict_username")
+    """The id of the person and how it is called."""
+    person, name = named_in(context.prepared, context.step.action.fields)
+    return await find_person(context, name) if person is None else person, name
+
+
+def named_in(prepared: Prepared, written: Mapping[str, Any]) -> tuple[int | None, str]:
+    """The id of the person, None if it has to be found, and its name. The id wins over the name, both over the person
+    replied to. Raises Invalid.
+    """
+    given = written_or_seen(prepared, written, "restrict_user_id", "restrict_username")
     person, name = whole_of(given, "restrict_user_id"), text_of(given, "restrict_username")
-    if person is not None:
+    if person is not None or name:
         return person, name
-    if name:
-        return await find_person(context, name), name
-    if (replied := whole_of(seen, "reply_user_id")) is None:
+    if (replied := whole_of(prepared.seen, "reply_user_id")) is None:
         raise Invalid("NOBODY_NAMED", "nobody is named: there is no restrict_user_id, restrict_username or reply")
-    return replied, text_of(seen, "reply_username")
+    return replied, text_of(prepared.seen, "reply_username")
 
 
-def _duration(context: Context) -> timedelta | None:
-    """How long it lasts, at least 30 seconds; None: without end."""
-    fields = context.step.action.fields
-    given: Mapping[str, Any] = written_or_seen(context.prepared, fields, "duration", "duration_seconds")
+def restricted_for(prepared: Prepared, written: Mapping[str, Any]) -> timedelta | None:
+    """How long it lasts, at least 30 seconds; None: without end. Raises Invalid."""
+    given = written_or_seen(prepared, written, "duration", "duration_seconds")
     duration = duration_of(given, "duration") or duration_of(given, "duration_seconds")
     return max(duration, SHORTEST) if duration else None
 

@@ -203,7 +203,7 @@ ACTION = ActionType(
         "job_paused_by": "`limit`, `sign_in`, `user` or `admin`, if it is paused",
         "job_reason": "why it does not run",
         "job_refusal": "the code of the error, for example `JOB_NOT_FOUND`",
-        "jobs_running": "`statistics`: how many jobs run; also `jobs_paused`, `jobs_stopped`, `jobs_failed`",
+        **{f"jobs_{state}": f"`statistics`: how many jobs are {state}" for state in JobState},
         "jobs_listed": "`list`: how many jobs are listed",
         "sign_in_url": "`sign_in`: the address at which the person signs in, for ten minutes and once",
         "signed_out": "`sign_out`: whether the person was signed in",

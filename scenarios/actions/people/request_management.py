@@ -11,7 +11,7 @@ from scenarios.schema import ActionType, Field, types
 from scenarios.stores.requests import MOST_LISTED, Requests, listed, shown
 
 NOTHING = "—"
-_NUMBER = re.compile(r"[#№]?\s*(\d{1,15})", re.ASCII)
+NUMBER = re.compile(r"[#№]?\s*(\d{1,15})", re.ASCII)
 
 
 async def execute(context: Context) -> Ending:
@@ -41,7 +41,7 @@ def _since(context: Context) -> datetime | None:
 
 async def _details(context: Context) -> Ending:
     written = text_of(context.prepared.seen, "event_text")
-    number = _NUMBER.fullmatch(written)
+    number = NUMBER.fullmatch(written)
     request = await _requests(context).find(int(number[1])) if number else None
     if request is None:
         return failed(f"there is no request {written[:50]!r}")

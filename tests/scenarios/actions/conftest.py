@@ -12,6 +12,7 @@ from core.errors import Refused
 from core.redis.store import Store
 from scenarios.actions import own_actions
 from scenarios.bot import Action, Bot, Place
+from scenarios.check.samples import Sampled, ending_of
 from scenarios.context import Context, ScenarioServices
 from scenarios.engine import Ending, State, Step, Values
 from scenarios.engine.results import failed
@@ -68,6 +69,9 @@ class Bench:
             ending: Ending = await execute(self.context(fields, event, results or {}, run))
         except Refused as refused:
             return failed(refused.detail)
+        assert ending.returned.results.keys() <= own_actions()[fields["type"]].returns.keys(), (
+            "the check knows no others"
+        )
         return ending
 
     async def results(self, fields: Mapping[str, Any], event: Mapping[str, Any], **more: Any) -> Mapping[str, Any]:
@@ -75,6 +79,22 @@ class Bench:
         ending = await self.play(fields, event, **more)
         assert (ending.state, ending.error) == (State.COMPLETED, "")
         return ending.returned.results
+
+    def dry(self, fields: Mapping[str, Any], event: Mapping[str, Any]) -> Ending:
+        """How the action ends in a dry run."""
+        return ending_of(
+            Sampled(own_actions()[fields["type"]], self.context(fields, event, {}, "dry").prepared, fields, event)
+        )
+
+    async def is_as_dry(self, fields: Mapping[str, Any], event: Mapping[str, Any], run: str = "1") -> Mapping[str, Any]:
+        """The results of an action that completes here and in a dry run, with results of the same names and types."""
+        results, dry = await self.results(fields, event, run=run), self.dry(fields, event)
+        assert dry.state is State.COMPLETED, dry.error
+        found = dry.returned.results
+        assert {name: type(value) for name, value in found.items()} == {
+            name: type(value) for name, value in results.items()
+        }
+        return found
 
     async def error(self, fields: Mapping[str, Any], event: Mapping[str, Any], **more: Any) -> str:
         """The error of an action that fails."""

@@ -125,3 +125,14 @@ async def test_what_people_wrote_is_no_markup_in_the_text(hunting: Bench) -> Non
     paused = await hunting.results(job("pause", reason="<b>holiday</b>"), PRIVATE)
     assert "&lt;b&gt;holiday" in paused["text"]
     assert "&lt;b&gt;holiday" in (await hunting.results(job("log"), PRIVATE))["text"]
+
+
+@pytest.mark.row("C-89")
+async def test_a_dry_run_returns_what_each_operation_returns(hunting: Bench) -> None:
+    started = await hunting.is_as_dry(job("start", parameters={"query": "teacher"}), PRIVATE)
+    assert started.items() >= {"job_user": f"telegram-bot:{ANNA}", "job_state": "running"}.items()
+    assert "query: teacher" in started["text"]
+    paused = await hunting.is_as_dry(job("pause", reason="holidays"), PRIVATE, run="2")
+    assert paused.items() >= {"job_state": "paused", "job_paused_by": "user"}.items()
+    for operation in ("status", "log", "resume", "stop"):
+        await hunting.is_as_dry(job(operation), PRIVATE, run=operation)

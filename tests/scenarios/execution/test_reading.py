@@ -1,12 +1,18 @@
 """What became of a run: over HTTP and on the command line."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from cli.commands.bots.scenario_show import lines
 from core.errors import NotFound
 from delivery.schemas.runs import Run
+from scenarios.engine import Ending
+from scenarios.engine.results import completed
 from scenarios.execution.reading import RunReader
+from scenarios.execution.secrets import HIDDEN
+from scenarios.schema import ActionType
 from tests.scenarios.execution.conftest import Installation
 from tests.support.stack import TENANT
 
@@ -48,7 +54,49 @@ async def test_a_run_is_shown_on_the_command_line(installation: Installation) ->
     shown = msgspec.to_builtins(Run.of(await installation.play()))
     printed = list(lines(shown))
     assert "echo:7  over" in printed[0]
-    assert printed[2].startswith("  2. drop      s.main: send (action 1 ended as completed; the chain is failed)")
+    assert "  2. drop      s.main: send (action 1 ended as completed; the chain is failed)" in printed
+
+
+SECRET, LINK = "s3cret-of-the-club", "https://login.example/once/abc"
+VALUES = """
+    - {type: sign, placeholder: true, api_key: "${CLUB_KEY}", user_state: "{event_text}"}
+    - {type: send, text: "Hello {first_name}\\nby ${CLUB_KEY}", inline: [[{Sign in: "{sign_in_url}"}]], chain: true}
+    - {type: user, user_state: "asked {event_text}", placeholder: true, note: "${CLUB_KEY}"}
+    - {type: send, text: "never {first_name}", chain: failed}
+"""
+
+
+@pytest.mark.row("C-39")
+async def test_a_run_shows_texts_and_values_of_each_step_without_secrets(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the names of the steps were shown, and the address at which a person signs in."""
+    monkeypatch.setenv("CLUB_KEY", SECRET)
+    installation.types["sign"] = ActionType("sign", "Signs.", other_fields=True, execute=sign)
+    installation.actions(VALUES)
+    await installation.start()
+    run = await installation.play("hi", first_name="<Anna>")
+    assert installation.texts == [f"Hello &lt;Anna&gt;\nby {SECRET}"]
+    signed, sent, stated, dropped = run.actions
+    assert signed.results == {"sign_in_url": HIDDEN, "access_token": HIDDEN, "tokens_used": 3}
+    assert sent.send == {
+        "text": "Hello &lt;Anna&gt;\nby ${CLUB_KEY}",
+        "inline": [[{"text": "Sign in", "url": HIDDEN}]],
+    }
+    assert (stated.given["user_state"], stated.given["note"]) == ("asked hi", "${CLUB_KEY}")
+    assert (dropped.given, dropped.send) == ({}, None)
+    printed = list(lines(msgspec.to_builtins(Run.of(run))))
+    assert SECRET not in str(run) + str(printed)
+    assert LINK not in str(run) + str(printed)
+    assert {"       « hi", "       » Hello &lt;Anna&gt;", "       » by ${CLUB_KEY}", "       → reached: 1"} <= {
+        *printed
+    }
+    assert "       user_state: asked hi" in printed
+    assert max(map(len, printed)) <= 80
+
+
+async def sign(context: Any) -> Ending:
+    return completed({"sign_in_url": LINK, "access_token": "t0ken-of-anna", "tokens_used": 3})
 
 
 async def test_a_run_of_another_tenant_does_not_exist(installation: Installation) -> None:
