@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from bots.services import BotServices
 from cli.services.linking import open_linking
-from cli.services.rules import sending_rules
+from cli.services.sending_policy import sending_rules
 from cli.settings.settings import Settings
 from core.redis.store import Store
 from core.services import open_services

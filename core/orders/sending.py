@@ -21,7 +21,7 @@ from core.model.quota import NO_QUOTA, QuotaState
 from core.model.states import Status
 from core.orders.order import Caller, Order
 from core.orders.preparation import MAX_RECIPIENTS, Preparation
-from core.orders.rules import Rules
+from core.orders.sending_policy import Rules
 from core.redis.store import Store
 
 Ordered = tuple[Order, Repeat | None]

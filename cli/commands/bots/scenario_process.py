@@ -15,7 +15,7 @@ from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, re
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
 from cli.services.models import open_models
-from cli.services.rules import sending_rules
+from cli.services.sending_policy import sending_rules
 from cli.services.sign_in import open_sign_in
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load

@@ -25,8 +25,8 @@ from cli.processes.ports import bind, cannot_listen
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import ChildSpec, Supervisor, announce
 from cli.services.linking import open_linking
-from cli.services.rules import sending_rules
 from cli.services.scenarios import open_ingress
+from cli.services.sending_policy import sending_rules
 from cli.services.sign_in import open_sign_in
 from cli.settings.parsing import Address
 from cli.settings.secrets import receiver
