@@ -6,7 +6,7 @@ ada=("$GUIDE_PYTHON" -P -m cli)
 
 case "$*" in
     up) ready='Ada is up' ;;
-    sandbox) ready='page  ' ;;
+    sandbox) ready='inbox page' ;;
     "courier "* | "bot "* | jobs | scenarios) ready='ready {' ;;
     *) exec "${ada[@]}" "$@" ;;
 esac

@@ -29,7 +29,9 @@ ALONE = ("prints", "do")
 RUN = "run"
 """The mark of an unmarked block of commands."""
 
-_MARK = re.compile(rf"<!-- ({'|'.join((*WITH_BLOCK, *ALONE))})(?:: (.*?))? -->", re.DOTALL)
+_COMMENT = re.compile(r"<!--\s+(.*?)\s+-->", re.DOTALL)
+_OTHERS = ("magic",)
+"""Comments that are no marks of ours."""
 _SHELL = ("", "sh")
 
 
@@ -60,7 +62,7 @@ def _blocks(name: str, tokens: list[Token]) -> Iterator[Block]:
         if waiting is not None and token.type not in ("fence", "code_block"):
             raise Unmarked(f"{name}:{line}: the mark “{waiting[0]}” has no block behind it")
         if token.type == "html_block":
-            for mark, about in _MARK.findall(token.content):
+            for mark, about in _marks(name, line, token.content):
                 if mark in ALONE:
                     yield Block(line, "", "", mark, about)
                 else:
@@ -68,6 +70,15 @@ def _blocks(name: str, tokens: list[Token]) -> Iterator[Block]:
         elif token.type in ("fence", "code_block"):
             yield _block(name, token, line, waiting)
             waiting = None
+
+
+def _marks(name: str, line: int, html: str) -> Iterator[tuple[str, str]]:
+    for comment in _COMMENT.findall(html):
+        mark, _, about = comment.partition(":")
+        if mark not in (*WITH_BLOCK, *ALONE, *_OTHERS):
+            raise Unmarked(f"{name}:{line}: “{mark}” is no mark")
+        if mark not in _OTHERS:
+            yield mark, about.strip()
 
 
 def _block(name: str, token: Token, line: int, mark: tuple[str, str] | None) -> Block:

@@ -24,15 +24,16 @@ class WrongGuide(Exception):
 
 
 class Reader:
-    """`words`: what the reader writes in place of words of the guide. `up`: the log of an `./ada up` that runs for
-    other readers, too, at `port`.
+    """`up`: the log of an `./ada up` that runs for other readers, too, at `port`.
+
+    `words`: what the reader writes in place of a word of the guide. `found`: words whose place the last text of this
+    form takes that was printed: ids, keys.
     """
 
-    def __init__(
-        self, folder: Path, words: Mapping[str, str], settings: Mapping[str, str], up: Path | None = None, port: int = 0
-    ) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str], up: Path | None = None, port: int = 0) -> None:
         self.folder = folder
-        self.words = words
+        self.words: dict[str, str] = {}
+        self.found: dict[str, re.Pattern[str]] = {}
         self.port = port or free_port()
         reading, self._pipe = os.pipe()
         os.set_inheritable(reading, True)
@@ -44,6 +45,7 @@ class Reader:
             self.environment["GUIDE_UP"] = str(up)
         self._furnish(up)
         self.printed = ""
+        """By the last commands."""
 
     def _furnish(self, up: Path | None) -> None:
         self.folder.mkdir(exist_ok=True)
@@ -100,9 +102,12 @@ class Reader:
             stderr=subprocess.STDOUT,
             text=True,
             pass_fds=(self._reading,),
-            timeout=180,
+            timeout=120,
         )
         self.printed = done.stdout
+        for word, pattern in self.found.items():
+            if matches := pattern.findall(done.stdout):
+                self.words[word] = matches[-1]
         return done.returncode
 
     def check(self, texts: str) -> None:

@@ -15,3 +15,21 @@ curl() {
 
 # A person at the inbox page: person write CHANNEL ADDRESS TEXT, person press ADDRESS BUTTON, person sees CHANNEL ADDRESS TEXT
 person() { "$GUIDE_PYTHON" -m tests.system.guides.person "$@"; }
+
+# A program that is none of Ada's, in a terminal of its own. Its output is in a file of its name.
+background() {
+    "$@" >"$(basename "$1").log" 2>&1 </dev/null &
+    { read -r _ <&"$GUIDE_PIPE"; kill -KILL $!; } >/dev/null 2>&1 &
+}
+
+until_open() { repeat ": </dev/tcp/127.0.0.1/$1"; }
+
+# Repeats a command until it succeeds, for half a minute.
+repeat() {
+    for _ in $(seq 300); do
+        if (eval "$1") 2>/dev/null; then return; fi
+        sleep 0.1
+    done
+    echo "did not succeed: $1"
+    return 1
+}

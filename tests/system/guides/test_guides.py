@@ -1,46 +1,162 @@
 """Every command of every guide is run as it stands there, in the order of the guide, against a real `./ada up`."""
 
-from collections.abc import Iterator
+import asyncio
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from cli.processes.embedded_valkey import free_port
 from tests.support.paths import ROOT
+from tests.system.crash.process import AdaProcess
 from tests.system.guides.blocks import Unmarked, blocks_of
 from tests.system.guides.reader import Reader, WrongGuide
 
-IN_ONE_INSTALLATION = ("README.md", "docs/first-hour.md", "docs/directory.md")
+
+@dataclass(frozen=True)
+class Guide:
+    """`words` and `found`: see `Reader`. `settings`: those of the sandbox that the reader has, too."""
+
+    page: str
+    words: Mapping[str, str] = field(default_factory=dict)
+    found: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()
+
+    def follow(self, reader: Reader) -> list[str]:
+        """Returns the first fault, if there is one: what comes behind it may rest on what failed."""
+        reader.words |= self.words
+        reader.found |= {word: re.compile(pattern) for word, pattern in self.found.items()}
+        try:
+            for block in blocks_of(ROOT / self.page):
+                try:
+                    reader.follow(block)
+                except WrongGuide as wrong:
+                    return [f"{self.page}:{block.line}: {wrong}"]
+        except Unmarked as unmarked:
+            return [str(unmarked)]
+        finally:
+            reader.close()
+        return []
+
+
+DELIVERY = {"ID": r"\b0\.\w+\.\d{16,}"}
+IN_ONE_INSTALLATION = (
+    Guide("README.md"),
+    Guide("docs/first-hour.md"),
+    Guide("docs/directory.md", found=DELIVERY),
+    Guide("docs/import.md"),
+    Guide("docs/sending.md"),
+    Guide("docs/keys-and-scopes.md", found={"ada_…": r"\bada_[\w-]{20,}", "ID": r"\b[0-9a-f]{12}\b(?=.*school)"}),
+    Guide("docs/webhooks.md", found={"ID": r"\bwh_[0-9a-f]+"}),
+    Guide("docs/queue.md", found={"ID": r"(?<=put )\S+"}),
+    Guide("docs/add-a-courier.md"),
+    Guide("docs/other-languages.md"),
+    Guide("docs/sandbox.md", found={"localhost:8090": r"127\.0\.0\.1:\d+(?=/\.)"}),
+    Guide("docs/plugins.md"),
+)
 """What their commands add can be there side by side, in any order."""
 
+WITH_AN_ACCOUNT = (
+    Guide(
+        "docs/connect-telegram.md",
+        {"123456:ABC…": "ADA_TELEGRAM_BOT_TOKEN", "YOUR_ID": "100001"},
+        settings=("ADA_TELEGRAM_SERVER", "ADA_TELEGRAM_SERVER_KEY"),
+    ),
+    Guide(
+        "docs/connect-telegram-bot.md",
+        {"123456:ABC…": "ADA_BOT_TOKEN", "YOUR_ID": "100001"},
+        settings=("ADA_BOT_API_URL",),
+    ),
+    Guide("docs/connect-vk.md", {"vk1.a.…": "ADA_VK_TOKEN", "YOUR_ID": "200001"}, settings=("ADA_VK_API_URL",)),
+    Guide(
+        "docs/connect-email.md",
+        {"smtp://user:password@mail.example.org:587?from=University <noreply@example.org>": "ADA_SMTP_URL"},
+    ),
+)
+"""The account is one of a sandbox; a word whose own word is a setting of the sandbox is replaced by its value."""
+
+KANNEL = ("/usr/sbin/bearerbox", "/usr/sbin/smsbox", "/usr/lib/kannel/test/fakesmsc")
+ALONE = (
+    Guide("docs/connect-sms.md", {program: f"background {program}" for program in KANNEL}, DELIVERY),
+    Guide("docs/own-redis.md"),
+    Guide("docs/deployment.md"),
+    Guide("docs/performance.md"),
+    Guide("docs/proof.md"),
+    Guide("docs/soak.md"),
+)
+PORTS = {"docs/connect-sms.md": ("13000", "13001", "13002", "13013"), "docs/own-redis.md": ("6379",)}
+"""Ports in a guide, in whose place others are used."""
+
 pytestmark = pytest.mark.timeout(300)
-
-
-def faults_of(page: str, reader: Reader) -> list[str]:
-    """The first fault of the page, if it has one: what follows may rest on what failed."""
-    try:
-        for block in blocks_of(ROOT / page):
-            try:
-                reader.follow(block)
-            except WrongGuide as wrong:
-                return [f"{page}:{block.line}: {wrong}"]
-    except Unmarked as unmarked:
-        return [str(unmarked)]
-    finally:
-        reader.close()
-    return []
 
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Iterator[Reader]:
     """An `./ada up` without settings, as the guides begin."""
-    first = Reader(tmp_path / "installation", {}, {"ADA_WEBHOOK_ALLOW_PRIVATE": "1"})
+    first = Reader(tmp_path / "installation", {"ADA_WEBHOOK_ALLOW_PRIVATE": "1"})
     first.run("./ada up")
     yield first
     first.close()
 
 
-def test_the_commands_of_guides_for_one_installation_work_in_their_order(installation: Reader, tmp_path: Path) -> None:
+class Receiver(BaseHTTPRequestHandler):
+    """A receiver of webhooks."""
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+    def do_POST(self) -> None:
+        self.send_response(204)
+        self.end_headers()
+
+
+@pytest.fixture
+def receiver() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/hook"
+    server.shutdown()
+
+
+def test_the_commands_of_guides_for_one_installation_work_in_their_order(
+    installation: Reader, receiver: str, tmp_path: Path
+) -> None:
     up, faults = installation.folder / "up.log", []
-    for page in IN_ONE_INSTALLATION:
-        faults += faults_of(page, Reader(tmp_path / Path(page).stem, {}, {}, up, installation.port))
+    for guide in IN_ONE_INSTALLATION:
+        reader = Reader(tmp_path / Path(guide.page).stem, {}, up, installation.port)
+        reader.words["https://example.org/hook"] = receiver
+        faults += guide.follow(reader)
+    assert not faults, "\n".join(faults)
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
+    """The settings of a running sandbox."""
+    folder = tmp_path_factory.mktemp("sandbox")
+    process = AdaProcess(("sandbox", "--json"), {"ADA_DATA": str(folder / "data")}, folder / "log")
+    yield asyncio.run(process.ready())["environment"]
+    process.kill()
+
+
+@pytest.mark.parametrize("guide", WITH_AN_ACCOUNT, ids=lambda guide: Path(guide.page).stem)
+def test_the_commands_of_a_guide_to_an_account_work_at_a_simulated_provider(
+    guide: Guide, sandbox: Mapping[str, str], tmp_path: Path
+) -> None:
+    settings = {name: sandbox[name] for name in guide.settings}
+    reader = Reader(tmp_path / "folder", {"ADA_QUIET_HOURS": "off", **settings})
+    words = {word: sandbox.get(own, own) for word, own in guide.words.items()}
+    faults = replace(guide, words=words).follow(reader)
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("guide", ALONE, ids=lambda guide: Path(guide.page).stem)
+def test_the_commands_of_a_guide_with_an_installation_of_its_own_work(guide: Guide, tmp_path: Path) -> None:
+    reader = Reader(tmp_path / "folder", {"ADA_QUIET_HOURS": "off"})
+    ports = {port: str(free_port()) for port in PORTS.get(guide.page, ())}
+    reader.words |= {**ports, "redis-cli": f"redis-cli -p {ports.get('6379')}"}
+    faults = guide.follow(reader)
     assert not faults, "\n".join(faults)
