@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from core.errors import Refused
+from core.errors import Invalid, Refused
 from core.jobs import Actor, JobId, JobRecord, JobState, StoredJob
 from core.model.clock import to_ms
 from core.model.states import Verdict
@@ -43,6 +43,7 @@ OF_PEOPLE: Mapping[str, tuple[str, ...]] = {
     "from_speech": ("speech_to_text",),
     **dict.fromkeys(("completion", "gigachat"), ("response_text", "response_text_html", "response_text_md2")),
     "job": ("job_reason",),
+    "history": ("history_text", "messages"),
     **dict.fromkeys(("create_promo", "modify_promo", "check_promo"), ("promo_name", "promo_data")),
 }
 """The results that a person, or a model for a person, has written."""
@@ -95,6 +96,31 @@ def _send(sampled: Sampled) -> Results:
         return {"delivery_id": "[delivery_id]", "verdict": str(Verdict.SCHEDULED), "reached": 0}
     results = {"delivery_id": "[delivery_id]", "verdict": str(Verdict.ALL_REACHED), "reached": 1}
     return {**results, **sampled.echo(["last_message_id"])}
+
+
+def _copy(sampled: Sampled) -> Results:
+    if not text_of(sampled.own, "chat_to"):
+        raise Invalid("FIELD_INVALID", "chat_to is missing: the id of the chat to copy to", "chat_to")
+    return {
+        "delivery_id": "[delivery_id]",
+        "verdict": str(Verdict.ALL_REACHED),
+        "reached": 1,
+        "last_message_id": NUMBER,
+    }
+
+
+def _history(sampled: Sampled) -> Results:
+    """One message of the person."""
+    by = text_of(sampled.event, "first_name") or text_of(sampled.event, "user_id")
+    said = {"by": by, "is_bot": False, "text": "[text]", "date": NOW.isoformat(), "message_id": NUMBER}
+    return {"history_text": f"{by}: [text]", "messages": [said], "messages_processed": 1}
+
+
+def _answer_inline(sampled: Sampled) -> Results:
+    if not text_of(sampled.seen, "inline_query_id"):
+        raise Invalid("NO_QUERY", "answer_inline answers an inline query; this event is none")
+    offered = sampled.seen.get("results")
+    return {"results_offered": len(offered) if isinstance(offered, list) else int(offered not in (None, ""))}
 
 
 def _restrict(sampled: Sampled) -> Results:
@@ -195,6 +221,9 @@ def _job(sampled: Sampled) -> Results:
 
 _RESULTS: Mapping[str, Callable[[Sampled], Results]] = {
     "send": _send,
+    "copy": _copy,
+    "history": _history,
+    "answer_inline": _answer_inline,
     "restrict": _restrict,
     **dict.fromkeys(("create_promo", "modify_promo"), _promo_results),
     "request": _request,

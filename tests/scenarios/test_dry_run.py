@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cli.main import main
+from scenarios.actions import own_actions
 
 Rows = list[dict[str, Any]]
 Play = Callable[..., Rows]
@@ -345,6 +346,23 @@ def test_a_dry_run_echoes_the_arguments_and_shows_them(bot: Folder, capsys: pyte
     assert "       → restrict_username: @ivan" in printed
     assert "       greeting: Hi Anna" in printed
     assert max(map(len, printed)) <= 80
+
+
+@pytest.mark.row("C-89")
+def test_history_copy_and_inline_results_are_those_of_a_server(bot: Folder) -> None:
+    bot.actions("""
+    - {type: history}
+    - {type: send, text: "{messages.0.by}, {messages_processed}", chain: completed}
+    - {type: copy, chat_to: 5}
+    - {type: answer_inline, results: [one, {title: two}]}
+    - {type: answer_inline, inline_query_id: "9", results: [one, {title: two}]}
+""")
+    rows = bot.play(first_name="Anna")
+    assert outcomes(rows) == ["completed"] * 3 + ["failed", "completed"]
+    assert texts(rows) == ["Anna, 1"]
+    assert [rows[2]["results"]["verdict"], rows[4]["results"]] == ["all_reached", {"results_offered": 2}]
+    returned = {name for row in rows for name in row["results"]} - {"error"}
+    assert returned <= {name for kind in own_actions().values() for name in kind.returns}
 
 
 @pytest.mark.row("C-89")
