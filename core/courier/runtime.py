@@ -23,7 +23,7 @@ from core.courier.parcels.parcel_executor import ParcelExecutor
 from core.courier.parcels.parcel_services import ParcelServices
 from core.courier.read_marks import ReadMarks
 from core.deliveries.channels import ChannelFacts, Channels
-from core.deliveries.choices import Choices
+from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.reader import HistoryReader
 from core.queue import Claim, Queue, Task, Worker, WorkerOptions

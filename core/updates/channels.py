@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 
-from core.deliveries.choices import Choices
+from core.deliveries.choice_store import Choices
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates import sms, telegram_events, telegram_updates, vk_events

@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
-from core.deliveries.choices import Choices
+from core.deliveries.choice_store import Choices
 from core.errors import Invalid
 from core.model.backoff import Backoff
 from core.queue import NewTask, QueueClient, Tube
-from core.updates.choices import answered
+from core.updates.choice_answers import answered
 
 TUBE = "events"
 KINDS = ("text", "callback", "new_member", "left_member", "join_request", "edited", "inline_query")

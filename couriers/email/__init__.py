@@ -1,4 +1,4 @@
-"""E-mail over SMTP. The table of the mail server's answers is in `answers.py`; `providers.mail` speaks SMTP.
+"""E-mail over SMTP. The table of the mail server's answers is in `outcomes.py`; `providers.mail` speaks SMTP.
 
 A mail server does not recognise a repeat: after DATA a missing answer is `unknown`. A bounce that arrives later, as a
 mail to the sender, is not read.
@@ -26,8 +26,8 @@ from core.courier import (
     plain_text,
     spans,
 )
-from couriers.email.answers import outcome_of, remedy
 from couriers.email.files import Attached, MailFiles
+from couriers.email.outcomes import outcome_of, remedy
 from providers.mail import (
     LOCALES,
     PLACE,

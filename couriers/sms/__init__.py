@@ -1,4 +1,4 @@
-"""SMS through Kannel's sendsms over HTTP. The table of the gateway's answers is in `answers.py`.
+"""SMS through Kannel's sendsms over HTTP. The table of the gateway's answers is in `outcomes.py`.
 
 Buttons become numbered choices, and files with an address links.
 
@@ -28,7 +28,7 @@ from core.courier import (
     e164,
     sms_parts,
 )
-from couriers.sms import answers
+from couriers.sms import outcomes
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a phone number")
 ALL_REPORTS = "31"  # dlr-mask: delivered 1, failed 2, buffered 4, accepted 8, rejected 16
@@ -91,9 +91,9 @@ class Sms:
 
     async def _send(self, parameters: dict[str, str]) -> Outcome:
         try:
-            return answers.outcome_of(*await self.request(parameters))
+            return outcomes.outcome_of(*await self.request(parameters))
         except (aiohttp.ClientError, OSError) as error:
-            return answers.outcome_of_error(error)
+            return outcomes.outcome_of_error(error)
 
     async def request(self, parameters: dict[str, str]) -> tuple[int, str]:
         """Return status and body of one request. Its URL holds the password and must not be shown."""
@@ -169,7 +169,7 @@ async def _without_repeat(request: aiohttp.ClientRequest, handler: aiohttp.Clien
 async def _check(courier: Sms) -> None:
     """Send a request without a recipient: Kannel checks the account first, and then reports the missing number."""
     try:
-        outcome = answers.outcome_of(*await courier.request({}))
+        outcome = outcomes.outcome_of(*await courier.request({}))
     except (aiohttp.ClientError, OSError, ValueError):
         # The error's own text is left out: it can contain the URL and with it the password.
         raise SetupError("the gateway cannot be reached: check that it runs, and ADA_SMS_URL") from None

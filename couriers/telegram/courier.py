@@ -1,4 +1,4 @@
-"""Sends messages over Telegram's MTProto. The table of Telegram's answers is in `answers.py`."""
+"""Sends messages over Telegram's MTProto. The table of Telegram's answers is in `outcomes.py`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -28,12 +28,12 @@ from core.courier import (
     Rejected,
     Sent,
 )
-from couriers.telegram import answers
+from couriers.telegram import outcomes
 from couriers.telegram.connection import FAILURES, Connection
 from couriers.telegram.content import USER_FEATURES, Requests, edit_request, remove_request, text_requests
 from couriers.telegram.files import content_requests
 from couriers.telegram.peers import Peers
-from couriers.telegram.session import LockedSession
+from couriers.telegram.session_files import LockedSession
 from couriers.telegram.uploads import Uploads
 
 RECONNECT_SECONDS = 15  # without a connection no read mark comes
@@ -73,7 +73,7 @@ class Telegram:
         try:
             await self._connection.connect()
         except FAILURES as error:
-            return answers.connect_outcome(error)
+            return outcomes.connect_outcome(error)
         try:
             return await self._send(await self._peers.find(message.address), message)
         except PeerIdInvalidError:
@@ -84,7 +84,7 @@ class Telegram:
         try:
             return await self._send(await self._peers.look_up(message.address), message)
         except PeerIdInvalidError as error:
-            return answers.send_outcome(error)
+            return outcomes.send_outcome(error)
 
     async def _send(self, peer: Any, message: Message) -> Outcome:
         """Remove what is to be removed, then edit or send. Raises PeerIdInvalidError."""
@@ -100,7 +100,7 @@ class Telegram:
         except PeerIdInvalidError:
             raise
         except FAILURES as error:
-            return answers.lookup_outcome(error)
+            return outcomes.lookup_outcome(error)
         outcome = edited or await self._send_content(peer, content, planned)
         if is_removed or not isinstance(outcome, Sent):
             return outcome
@@ -145,7 +145,7 @@ class Telegram:
         except REFUSALS:
             return None
         except FAILURES as error:
-            return answers.send_outcome(error)
+            return outcomes.send_outcome(error)
         return Sent(str(request.id), not_shown=not_shown)
 
     async def _send_parts(self, peer: Any, planned: Requests) -> Outcome:
@@ -160,9 +160,9 @@ class Telegram:
         except PeerIdInvalidError:
             if not ids:
                 raise
-            return Partly(Rejected(Reason.RECIPIENT_UNREACHABLE, answers.PEER_INVALID), _reference(ids))
+            return Partly(Rejected(Reason.RECIPIENT_UNREACHABLE, outcomes.PEER_INVALID), _reference(ids))
         except FAILURES as error:
-            outcome = answers.send_outcome(error)
+            outcome = outcomes.send_outcome(error)
             return Partly(outcome, _reference(ids)) if ids else outcome
         return replace(self._sent(peer, ids), not_shown=planned.not_shown)
 
@@ -192,11 +192,11 @@ class Telegram:
         for _ in range(MAX_REQUESTS):
             try:
                 answer = await self._connection.request(request)
-                return [answers.message_id_in(answer, random_id) for random_id in random_ids]
+                return [outcomes.message_id_in(answer, random_id) for random_id in random_ids]
             except RandomIdDuplicateError:
                 continue
             except BadRequestError as error:
-                if not request.reply_to or answers.name_of(error) not in answers.NO_MESSAGE_TO_REPLY_TO:
+                if not request.reply_to or outcomes.name_of(error) not in outcomes.NO_MESSAGE_TO_REPLY_TO:
                     raise
                 request.reply_to = None
         return [""] * len(random_ids)

@@ -14,7 +14,7 @@ from telethon import TelegramClient, utils
 from telethon.tl import functions, types
 
 from core.courier import Deferred, Outcome, Reason, Rejected, Scope, e164
-from couriers.telegram import answers
+from couriers.telegram import outcomes
 from couriers.telegram.connection import FAILURES
 from couriers.telegram.phone_cache import PhoneCache, PhoneOwner
 
@@ -54,7 +54,7 @@ class Peers:
                 return await self._resolve_username(address)
             return await self._resolve_id(int(address))
         except FAILURES as error:
-            return answers.lookup_outcome(error)
+            return outcomes.lookup_outcome(error)
 
     def _stored_by_id(self, peer_id: int) -> Found:
         """Return the peer from the session file, or None.
@@ -117,5 +117,5 @@ def _peer_of_row(row: tuple[int, int] | None) -> Found:
 def _first_peer(found: list[Any]) -> Found:
     """Return the first peer. Telegram returns UserEmpty for a person that the account may not address."""
     if not found or isinstance(found[0], types.UserEmpty | types.ChatEmpty):
-        return unreachable(answers.PEER_INVALID)
+        return unreachable(outcomes.PEER_INVALID)
     return utils.get_input_peer(found[0])

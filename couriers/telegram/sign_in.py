@@ -7,13 +7,13 @@ from telethon.crypto import rsa
 from telethon.errors import AuthKeyError, AuthKeyNotFound, FloodWaitError, RPCError, UserMigrateError
 
 from core.courier import SetupError
-from couriers.telegram import answers
+from couriers.telegram import outcomes
 from couriers.telegram.client import Client
 from couriers.telegram.connection import Connection
 from couriers.telegram.courier import Telegram
 from couriers.telegram.peers import Peers
 from couriers.telegram.phone_cache import PhoneCache
-from couriers.telegram.session import LockedSession, bot_session, use_server, user_session
+from couriers.telegram.session_files import LockedSession, bot_session, use_server, user_session
 from couriers.telegram.settings import Settings
 
 
@@ -109,5 +109,5 @@ def _advice(error: RPCError | OSError) -> str:
         case FloodWaitError():
             return f"Telegram lets this account sign in again in {error.seconds} s: wait that long"
         case RPCError():
-            return f"Telegram answers {answers.name_of(error)}: check ADA_TELEGRAM_API_ID, _API_HASH and the account"
+            return f"Telegram answers {outcomes.name_of(error)}: check ADA_TELEGRAM_API_ID, _API_HASH and the account"
     return f"Telegram cannot be reached ({error}): check the network and ADA_TELEGRAM_SERVER"

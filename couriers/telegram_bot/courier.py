@@ -1,4 +1,4 @@
-"""Sends messages through the Bot API. The table of Telegram's answers is in `answers.py`."""
+"""Sends messages through the Bot API. The table of Telegram's answers is in `outcomes.py`."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ from core.courier import (
     Sent,
     malformed,
 )
-from couriers.telegram_bot import answers
+from couriers.telegram_bot import outcomes
 from couriers.telegram_bot.migrations import Migrations
 from couriers.telegram_bot.requests import Request, Requests, edit_requests, edited_message, send_requests
 
@@ -54,8 +54,8 @@ class TelegramBot:
             return await self._send(message, send_requests(message))
         try:
             not_removed = await self._remove(message.address, message.content)
-        except answers.FAILURES as error:
-            return answers.outcome_before_sending(error, self._migrations.current(message.address))
+        except outcomes.FAILURES as error:
+            return outcomes.outcome_before_sending(error, self._migrations.current(message.address))
         outcome = await self._edit(message, message.content) or await self._send(message, send_requests(message))
         if not_removed and isinstance(outcome, Sent):
             return replace(outcome, not_shown=(*outcome.not_shown, Feature.REMOVE))
@@ -69,7 +69,7 @@ class TelegramBot:
         try:
             await self._request(address, DeleteMessages(chat_id=address, message_ids=ids))
         except TelegramBadRequest as error:
-            return not answers.is_gone(error)
+            return not outcomes.is_gone(error)
         return False
 
     async def _edit(self, message: Message, content: Content) -> Outcome | None:
@@ -78,12 +78,12 @@ class TelegramBot:
             try:
                 await self._request(message.address, request)
             except TelegramBadRequest as error:
-                if answers.needs_caption(error):
+                if outcomes.needs_caption(error):
                     continue
-                if not answers.is_not_modified(error):
+                if not outcomes.is_not_modified(error):
                     return None
-            except answers.FAILURES as error:
-                return answers.outcome_of(error, self._migrations.current(message.address))
+            except outcomes.FAILURES as error:
+                return outcomes.outcome_of(error, self._migrations.current(message.address))
             return Sent(edited_message(content), not_shown=not_shown)
         return None
 
@@ -93,9 +93,9 @@ class TelegramBot:
         for request in planned.requests:
             try:
                 answer = await self._request(message.address, request)
-            except answers.FAILURES as error:
+            except outcomes.FAILURES as error:
                 chat = self._migrations.current(message.address)
-                outcome = answers.outcome_of(error, chat, is_first_part=not sent)
+                outcome = outcomes.outcome_of(error, chat, is_first_part=not sent)
                 return Partly(outcome, _reference(sent)) if sent else outcome
             sent += answer if isinstance(answer, list) else [answer]
         if not sent:

@@ -8,7 +8,7 @@ from aiogram.utils.token import TokenValidationError
 from yarl import URL
 
 from core.courier import SetupError
-from couriers.telegram_bot import answers
+from couriers.telegram_bot import outcomes
 from couriers.telegram_bot.courier import TelegramBot
 from couriers.telegram_bot.migrations import Migrations
 from couriers.telegram_bot.session import Session
@@ -52,11 +52,11 @@ async def _sign_in(bot: Bot) -> str:
     try:
         return str((await bot.get_me()).id)
     except (TelegramUnauthorizedError, TelegramNotFound):
-        raise SetupError(answers.TOKEN_REFUSED) from None
+        raise SetupError(outcomes.TOKEN_REFUSED) from None
     except TelegramNetworkError as error:
         # The error's own text is left out: it can contain the URL and with it the token.
         name = type(error.__cause__).__name__
         raise SetupError(f"the Bot API cannot be reached ({name}): check the network and ADA_BOT_API_URL") from None
-    except answers.FAILURES as error:
+    except outcomes.FAILURES as error:
         name = type(error).__name__
         raise SetupError(f"the Bot API does not answer as expected ({name}): check ADA_BOT_API_URL") from None

@@ -1,6 +1,6 @@
 """VK through vkbottle, as a community. One `execute` sends up to 2,500 messages.
 
-The table of VK's answers is in `answers.py`.
+The table of VK's answers is in `outcomes.py`.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from core.courier import (
     SetupError,
     Split,
 )
-from couriers.vk import answers, keyboard
+from couriers.vk import keyboard, outcomes
 from couriers.vk.calls import MAX_CALLS, MAX_CODE, MAX_PEERS, MessageKey, execute_code, group_into_calls, message_key
 from couriers.vk.client import Client, NotJson
 from couriers.vk.content import Contents, Draft
@@ -69,14 +69,14 @@ class Vk:
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         prepared = [_plain(one) if one.content is None else await self._prepare(one, one.content) for one in messages]
-        outcomes = await self._send([one.key for one in prepared if isinstance(one, Draft)])
-        return [await self._outcome(one, outcomes) if isinstance(one, Draft) else one for one in prepared]
+        sent = await self._send([one.key for one in prepared if isinstance(one, Draft)])
+        return [await self._outcome(one, sent) if isinstance(one, Draft) else one for one in prepared]
 
-    async def _outcome(self, draft: Draft, outcomes: Mapping[MessageKey, Outcome]) -> Outcome:
+    async def _outcome(self, draft: Draft, sent: Mapping[MessageKey, Outcome]) -> Outcome:
         """The outcome of a draft; a reply to a message that is gone is sent as a message of its own."""
-        if draft.otherwise and answers.is_parameter_refused(outcomes[draft.key]):
+        if draft.otherwise and outcomes.is_parameter_refused(sent[draft.key]):
             return await self._outcome(draft.otherwise, await self._send([draft.otherwise.key]))
-        return self._named(draft, outcomes[draft.key])
+        return self._named(draft, sent[draft.key])
 
     async def _prepare(self, message: Message, content: Content) -> Draft | Outcome:
         """The draft of what is to be sent; the outcome if that is known already."""
@@ -102,19 +102,19 @@ class Vk:
         if not calls:
             return {}
         try:
-            return answers.outcomes_of(await self._client.request("execute", {"code": code}), calls)
+            return outcomes.outcomes_of(await self._client.request("execute", {"code": code}), calls)
         except (aiohttp.ClientError, OSError, NotJson) as error:
-            return dict.fromkeys(keys, answers.outcome_of_error(error))
+            return dict.fromkeys(keys, outcomes.outcome_of_error(error))
 
     async def sign_in(self) -> None:
         """Find the community that the token belongs to; it is the account. Raises SetupError if there is none."""
         body: Any = await self._client.request("groups.getById", {})
         found = body.get("response") if isinstance(body, dict) else None
         groups = found.get("groups") if isinstance(found, dict) else found
-        code = answers.error_code(body)
-        if code in answers.THROTTLES or code in answers.AMBIGUOUS:
+        code = outcomes.error_code(body)
+        if code in outcomes.THROTTLES or code in outcomes.AMBIGUOUS:
             raise SetupError(
-                f"VK does not sign in this community now ({_reason(body)}). {answers.sign_in_remedy(code)}"
+                f"VK does not sign in this community now ({_reason(body)}). {outcomes.sign_in_remedy(code)}"
             )
         if not groups:
             raise SetupError(f"VK does not accept this token for a community ({_reason(body)}): check ADA_VK_TOKEN")

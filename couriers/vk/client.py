@@ -11,7 +11,7 @@ from vkbottle.api.response_validator import ABCResponseValidator
 from vkbottle.http import AiohttpClient
 
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope
-from couriers.vk import answers
+from couriers.vk import outcomes
 
 
 class NotJson(ValueError):
@@ -50,7 +50,7 @@ class Client:
         try:
             body = await self.request(method, parameters)
         except (aiohttp.ClientError, OSError, NotJson) as error:
-            raise CallDeferred(_repeatable(answers.outcome_of_error(error))) from None
+            raise CallDeferred(_repeatable(outcomes.outcome_of_error(error))) from None
         return _response(body)
 
     async def upload(self, url: str, field: str, name: str, media_type: str, data: bytes) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Client:
             text = await self.http.request_text(url, method="POST", data=form)  # type: ignore[arg-type]
             answer = json.loads(text)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise CallDeferred(_repeatable(answers.outcome_of_error(error))) from None
+            raise CallDeferred(_repeatable(outcomes.outcome_of_error(error))) from None
         if not isinstance(answer, dict) or answer.get("error"):
             raise CallRefused("the upload was refused")
         return answer
@@ -72,10 +72,10 @@ class Client:
 
 
 def _response(body: Any) -> Any:
-    code = answers.error_code(body)
+    code = outcomes.error_code(body)
     if code is None and isinstance(body, dict) and "response" in body:
         return body["response"]
-    outcome = answers.peer_outcome(code) if code else answers.NO_ANSWER
+    outcome = outcomes.peer_outcome(code) if code else outcomes.NO_ANSWER
     if isinstance(outcome, Rejected):
         raise CallRefused(outcome.detail)
     raise CallDeferred(_repeatable(outcome))

@@ -14,7 +14,7 @@ from datetime import timedelta
 from providers.mail.errors import MailDeferred, MailRefused, MailUnavailable
 from providers.mail.message import EncodedMail, MailMessage, encode
 from providers.mail.server import Encryption, MailServer
-from providers.mail.session import Session
+from providers.mail.smtp_session import Session
 
 LONGEST_IDLE = 60.0
 """Seconds after which a kept connection is not used again: a firewall may have forgotten it without a word."""

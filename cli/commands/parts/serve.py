@@ -33,7 +33,7 @@ from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
-from core.deliveries.choices import Choices
+from core.deliveries.choice_store import Choices
 from core.directory.importing import Importing
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store

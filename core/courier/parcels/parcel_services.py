@@ -9,7 +9,7 @@ from core.courier.attempt_pool import AttemptPool
 from core.courier.interface import Courier
 from core.courier.options import CourierOptions
 from core.courier.read_marks import ReadMarks
-from core.deliveries.choices import Choices
+from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.reader import HistoryReader
 from core.queue import Queue, Task

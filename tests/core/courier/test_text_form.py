@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from core.courier import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode, plain_text
 from core.courier.content.content_for_channel import present
-from core.model.choices import chosen, encode_choices, may_be_answer
+from core.model.numbered_choices import chosen, encode_choices, may_be_answer
 
 BUTTONS = ((Button("Сегодня", "today"), Button("Сайт", url="https://x.org")), (Button("Завтра", "tomorrow"),))
 CHOICES = frozenset({Feature.INLINE, Feature.REPLY})

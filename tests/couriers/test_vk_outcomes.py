@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
-from couriers.vk import answers
+from couriers.vk import outcomes
 from couriers.vk.calls import Call, MessageKey
 
 
@@ -39,31 +39,35 @@ THROTTLES = {
 @pytest.mark.row("D-21")
 @pytest.mark.parametrize(("code", "outcome"), [(code, rejected(why, code)) for code, why in FINAL.items()])
 def test_an_error_final_for_one_recipient_splits_a_call(code: int, outcome: Rejected) -> None:
-    assert answers.peer_outcome(code) == outcome
-    assert answers.call_outcome(code, peers=1) == outcome
-    assert answers.call_outcome(code, peers=2) == Split(outcome)
+    assert outcomes.peer_outcome(code) == outcome
+    assert outcomes.call_outcome(code, peers=1) == outcome
+    assert outcomes.call_outcome(code, peers=2) == Split(outcome)
 
 
 @pytest.mark.parametrize("code", CONTENT)
 def test_a_refused_text_is_rejected_for_all_peers_of_the_call(code: int) -> None:
-    assert answers.peer_outcome(code) == answers.call_outcome(code, 100) == rejected(Reason.CONTENT_REFUSED, code)
+    assert outcomes.peer_outcome(code) == outcomes.call_outcome(code, 100) == rejected(Reason.CONTENT_REFUSED, code)
 
 
 @pytest.mark.row("D-22")
 @pytest.mark.parametrize(("code", "outcome"), THROTTLES.items())
 def test_a_throttle_means_the_same_at_each_level(code: int, outcome: Deferred) -> None:
-    assert answers.peer_outcome(code) == answers.call_outcome(code, 100) == outcome
+    assert outcomes.peer_outcome(code) == outcomes.call_outcome(code, 100) == outcome
 
 
 @pytest.mark.row("D-22")
 def test_flood_control_of_a_whole_request_throttles_the_account() -> None:
-    assert answers.request_outcome(9, 1) == deferred(Reason.THROTTLED, TEN_MINUTES, Scope.ACCOUNT, 9)
-    assert answers.request_outcome(29, 9) == THROTTLES[29]
+    assert outcomes.request_outcome(9, 1) == deferred(Reason.THROTTLED, TEN_MINUTES, Scope.ACCOUNT, 9)
+    assert outcomes.request_outcome(29, 9) == THROTTLES[29]
 
 
 @pytest.mark.parametrize("code", [5, 27, 28])
 def test_a_refused_token_halts(code: int) -> None:
-    for outcome in (answers.peer_outcome(code), answers.call_outcome(code, 100), answers.request_outcome(code, 2500)):
+    for outcome in (
+        outcomes.peer_outcome(code),
+        outcomes.call_outcome(code, 100),
+        outcomes.request_outcome(code, 2500),
+    ):
         assert isinstance(outcome, Halted)
 
 
@@ -72,30 +76,33 @@ def test_a_refused_token_halts(code: int) -> None:
 def test_an_ambiguous_error_is_unknown(code: int) -> None:
     unknown = Unknown(f"VK error {code}")
     assert (
-        answers.peer_outcome(code) == answers.call_outcome(code, 100) == answers.request_outcome(code, 2500) == unknown
+        outcomes.peer_outcome(code)
+        == outcomes.call_outcome(code, 100)
+        == outcomes.request_outcome(code, 2500)
+        == unknown
     )
 
 
 @pytest.mark.parametrize("code", [12, 13, 36])
 def test_a_request_that_is_too_large_is_split_down_to_one_message(code: int) -> None:
-    for level in (answers.call_outcome, answers.request_outcome):
+    for level in (outcomes.call_outcome, outcomes.request_outcome):
         assert level(code, 2) == Split(rejected(Reason.CONTENT_REFUSED, code))
         assert level(code, 1) == Unknown(f"VK error {code}")
 
 
 def test_a_request_refused_because_of_one_id_is_split_and_an_unlisted_error_is_not() -> None:
-    assert answers.request_outcome(100, 2500) == Split(rejected(UNREACHABLE, 100))
-    assert answers.request_outcome(100, 1) == rejected(UNREACHABLE, 100)
-    unlisted = answers.request_outcome(4711, 2500)
+    assert outcomes.request_outcome(100, 2500) == Split(rejected(UNREACHABLE, 100))
+    assert outcomes.request_outcome(100, 1) == rejected(UNREACHABLE, 100)
+    unlisted = outcomes.request_outcome(4711, 2500)
     assert unlisted == Deferred(Reason.PROVIDER_DOWN, None, Scope.METHOD, "VK error 4711")
 
 
 @pytest.mark.row("D-38")
 def test_only_a_failed_connect_has_surely_sent_nothing() -> None:
-    safe = answers.outcome_of_error(aiohttp.ConnectionTimeoutError())
-    assert safe == Deferred(Reason.PROVIDER_DOWN, answers.RECONNECT_AFTER, Scope.ACCOUNT, "ConnectionTimeoutError")
+    safe = outcomes.outcome_of_error(aiohttp.ConnectionTimeoutError())
+    assert safe == Deferred(Reason.PROVIDER_DOWN, outcomes.RECONNECT_AFTER, Scope.ACCOUNT, "ConnectionTimeoutError")
     for error in (TimeoutError(), aiohttp.ServerDisconnectedError(), aiohttp.ServerTimeoutError(), ValueError()):
-        assert isinstance(answers.outcome_of_error(error), Unknown)
+        assert isinstance(outcomes.outcome_of_error(error), Unknown)
 
 
 # matching the answer to the request
@@ -159,7 +166,7 @@ BODIES: list[tuple[str, Any, Mapping[int, Outcome]]] = [
 
 
 @pytest.mark.row("D-21")
-@pytest.mark.parametrize(("body", "outcomes"), [case[1:] for case in BODIES], ids=[case[0] for case in BODIES])
-def test_each_message_gets_its_own_outcome(body: Any, outcomes: Mapping[int, Outcome]) -> None:
+@pytest.mark.parametrize(("body", "wanted"), [case[1:] for case in BODIES], ids=[case[0] for case in BODIES])
+def test_each_message_gets_its_own_outcome(body: Any, wanted: Mapping[int, Outcome]) -> None:
     keys = {peer: MessageKey(call.text, call.random_id, peer) for call in CALLS for peer in call.peers}
-    assert answers.outcomes_of(body, CALLS) == {keys[peer]: outcome for peer, outcome in outcomes.items()}
+    assert outcomes.outcomes_of(body, CALLS) == {keys[peer]: outcome for peer, outcome in wanted.items()}

@@ -9,7 +9,7 @@ from telethon.tl import types
 from telethon.tl.functions.messages import SendMessageRequest
 
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
-from couriers.telegram import answers
+from couriers.telegram import outcomes
 
 REQUEST = SendMessageRequest(types.InputPeerUser(1, 0), "hello", random_id=1)
 
@@ -64,51 +64,51 @@ OUTCOMES: list[tuple[int, str, Outcome]] = [
 @pytest.mark.row("D-20", "D-22")
 @pytest.mark.parametrize(("code", "name", "outcome"), OUTCOMES, ids=[name for _, name, _ in OUTCOMES])
 def test_each_error_has_its_outcome(code: int, name: str, outcome: Outcome) -> None:
-    assert answers.send_outcome(rpc_error(code, name)) == outcome
+    assert outcomes.send_outcome(rpc_error(code, name)) == outcome
 
 
 @pytest.mark.row("D-22")
 def test_a_flood_wait_raised_by_telethon_itself_counts_as_telegrams() -> None:
     """Telethon refuses further calls during a flood wait itself, with the same class."""
     local = errors.FloodWaitError(request=REQUEST, capture=61)
-    assert answers.send_outcome(local) == throttled(61, Scope.METHOD, "FLOOD_WAIT_n")
+    assert outcomes.send_outcome(local) == throttled(61, Scope.METHOD, "FLOOD_WAIT_n")
 
 
 @pytest.mark.row("D-38")
 @pytest.mark.parametrize("error", [TimeoutError(), ConnectionResetError(), ConnectionError(), ValueError("bare")])
 def test_a_lost_answer_is_unknown(error: Exception) -> None:
-    assert answers.send_outcome(error) == Unknown(type(error).__name__)
+    assert outcomes.send_outcome(error) == Unknown(type(error).__name__)
 
 
 @pytest.mark.row("D-20")
 def test_a_forgotten_key_halts() -> None:
-    assert isinstance(answers.send_outcome(errors.AuthKeyNotFound()), Halted)
+    assert isinstance(outcomes.send_outcome(errors.AuthKeyNotFound()), Halted)
 
 
 @pytest.mark.row("D-23")
 def test_a_flood_wait_of_a_lookup_defers_only_its_recipient() -> None:
-    assert answers.lookup_outcome(rpc_error(420, "FLOOD_WAIT_60")) == throttled(60, Scope.RECIPIENT, "FLOOD_WAIT_n")
+    assert outcomes.lookup_outcome(rpc_error(420, "FLOOD_WAIT_60")) == throttled(60, Scope.RECIPIENT, "FLOOD_WAIT_n")
 
 
 def test_a_lookup_without_an_answer_has_sent_nothing() -> None:
-    assert answers.lookup_outcome(TimeoutError()) == Deferred(
+    assert outcomes.lookup_outcome(TimeoutError()) == Deferred(
         Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, "TimeoutError"
     )
-    assert isinstance(answers.lookup_outcome(rpc_error(401, "SESSION_REVOKED")), Halted)
-    assert isinstance(answers.lookup_outcome(rpc_error(400, "USERNAME_INVALID")), Rejected)
+    assert isinstance(outcomes.lookup_outcome(rpc_error(401, "SESSION_REVOKED")), Halted)
+    assert isinstance(outcomes.lookup_outcome(rpc_error(400, "USERNAME_INVALID")), Rejected)
 
 
 @pytest.mark.row("D-20")
 def test_a_failed_connect_defers_the_account_without_counting_an_attempt() -> None:
-    down = answers.connect_outcome(TimeoutError())
-    assert down == Deferred(Reason.PROVIDER_DOWN, answers.RECONNECT_AFTER, Scope.ACCOUNT, "TimeoutError")
-    assert answers.connect_outcome(rpc_error(420, "FLOOD_WAIT_60")) == throttled(60, Scope.ACCOUNT, "FLOOD_WAIT_n")
-    assert isinstance(answers.connect_outcome(rpc_error(401, "AUTH_KEY_UNREGISTERED")), Halted)
+    down = outcomes.connect_outcome(TimeoutError())
+    assert down == Deferred(Reason.PROVIDER_DOWN, outcomes.RECONNECT_AFTER, Scope.ACCOUNT, "TimeoutError")
+    assert outcomes.connect_outcome(rpc_error(420, "FLOOD_WAIT_60")) == throttled(60, Scope.ACCOUNT, "FLOOD_WAIT_n")
+    assert isinstance(outcomes.connect_outcome(rpc_error(401, "AUTH_KEY_UNREGISTERED")), Halted)
 
 
 def test_the_message_id_is_found_in_each_form_of_the_answer() -> None:
     short = types.UpdateShortSentMessage(7, pts=1, pts_count=1, date=None)
     named = types.Updates([types.UpdateMessageID(8, 5), types.UpdateMessageID(9, 6)], [], [], None, 0)
-    assert answers.message_id_in(short, 6) == "7"
-    assert answers.message_id_in(named, 6) == "9"
-    assert answers.message_id_in(types.UpdatesTooLong(), 6) == ""
+    assert outcomes.message_id_in(short, 6) == "7"
+    assert outcomes.message_id_in(named, 6) == "9"
+    assert outcomes.message_id_in(types.UpdatesTooLong(), 6) == ""

@@ -23,7 +23,7 @@ from aiohttp import ClientConnectionError, ClientConnectorError, ConnectionTimeo
 from aiohttp.client_reqrep import ConnectionKey
 
 from core.courier import Deferred, Halted, Reason, Rejected, Scope, Unknown
-from couriers.telegram_bot import answers
+from couriers.telegram_bot import outcomes
 
 METHOD = SendMessage(chat_id=1, text="x")
 KEY = ConnectionKey("host", 1, False, True, None, None, None)
@@ -44,7 +44,7 @@ def test_a_wait_applies_to_the_bot_or_to_a_chat_with_a_limit_of_its_own(
     chat: str, is_first_part: bool, scope: Scope
 ) -> None:
     error = TelegramRetryAfter(METHOD, "Too Many Requests: retry after 7200", 7200)
-    outcome = answers.outcome_of(error, chat, is_first_part=is_first_part)
+    outcome = outcomes.outcome_of(error, chat, is_first_part=is_first_part)
     assert outcome == Deferred(Reason.THROTTLED, timedelta(hours=2), scope, "429")
 
 
@@ -63,7 +63,7 @@ def test_a_wait_applies_to_the_bot_or_to_a_chat_with_a_limit_of_its_own(
     ],
 )
 def test_a_refusal_is_final_with_its_reason(error: Exception, outcome: Reason) -> None:
-    rejected = answers.outcome_of(error, "5")
+    rejected = outcomes.outcome_of(error, "5")
     assert isinstance(rejected, Rejected)
     assert rejected.reason == outcome
 
@@ -72,7 +72,7 @@ def test_a_refusal_is_final_with_its_reason(error: Exception, outcome: Reason) -
     "error", [TelegramUnauthorizedError(METHOD, "Unauthorized"), TelegramNotFound(METHOD, "Not Found")]
 )
 def test_a_refused_token_halts(error: Exception) -> None:
-    assert answers.outcome_of(error, "5") == Halted(answers.TOKEN_REFUSED)
+    assert outcomes.outcome_of(error, "5") == Halted(outcomes.TOKEN_REFUSED)
 
 
 @pytest.mark.row("D-38")
@@ -92,24 +92,24 @@ def test_a_refused_token_halts(error: Exception) -> None:
     ],
 )
 def test_what_may_have_been_sent_is_unknown(error: Exception) -> None:
-    assert isinstance(answers.outcome_of(error, "5"), Unknown)
+    assert isinstance(outcomes.outcome_of(error, "5"), Unknown)
 
 
 @pytest.mark.parametrize(
     "cause", [ClientConnectorError(KEY, OSError(111, "refused")), ConnectionTimeoutError("no connection")]
 )
 def test_a_connection_that_was_never_made_is_repeated(cause: Exception) -> None:
-    outcome: Any = answers.outcome_of(network_error(cause), "5")
+    outcome: Any = outcomes.outcome_of(network_error(cause), "5")
     assert (outcome.reason, outcome.scope, outcome.after) == (
-        Reason.PROVIDER_DOWN, Scope.ACCOUNT, answers.RECONNECT_AFTER,
+        Reason.PROVIDER_DOWN, Scope.ACCOUNT, outcomes.RECONNECT_AFTER,
     )  # fmt: skip
 
 
 def test_a_throttle_without_a_time_is_left_to_the_back_off() -> None:
-    outcome = answers.outcome_of(TelegramAPIError(METHOD, "Too Many Requests: flood"), "5")
+    outcome = outcomes.outcome_of(TelegramAPIError(METHOD, "Too Many Requests: flood"), "5")
     assert outcome == Deferred(Reason.THROTTLED, None, Scope.ACCOUNT, "429")
 
 
 def test_no_text_of_a_network_error_is_shown() -> None:
     for cause in (TimeoutError(), ClientConnectorError(KEY, OSError(111, "refused"))):
-        assert "URL" not in str(answers.outcome_of(network_error(cause), "5"))
+        assert "URL" not in str(outcomes.outcome_of(network_error(cause), "5"))

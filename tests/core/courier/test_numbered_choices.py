@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.courier import Button, Content, Courier
-from core.deliveries.choices import LIFETIME, Choices
+from core.deliveries.choice_store import LIFETIME, Choices
 from core.model.delivery import Recipient
 from core.redis.keys import KEYS
 from couriers import sms, vk

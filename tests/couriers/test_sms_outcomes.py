@@ -4,7 +4,7 @@ import aiohttp
 import pytest
 
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown
-from couriers.sms import answers
+from couriers.sms import outcomes
 
 DENIED = "Number(s) has/have been denied by white- and/or black-lists."
 LINE_TOO_LONG = "Got more than 8190 bytes when reading: '/cgi-bin/sendsms?username=ada&password=hidden"
@@ -19,7 +19,7 @@ OUTCOMES: list[tuple[int, str, Outcome]] = [
     (503, "Temporal failure, try again later.", Deferred(
         Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, "503 Temporal failure, try again later.")),
     (503, "<html>", Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, "503")),
-    (429, "", Deferred(Reason.THROTTLED, answers.MINUTE, Scope.ACCOUNT, "429")),
+    (429, "", Deferred(Reason.THROTTLED, outcomes.MINUTE, Scope.ACCOUNT, "429")),
     (400, DENIED, Rejected(Reason.RECIPIENT_UNREACHABLE, "400 Number(s) has/have been denied")),
     (400, "Missing receiver number, rejected", Rejected(Reason.RECIPIENT_UNREACHABLE, "400 Missing receiver number")),
     (400, "Empty receiver number not allowed, rejected",
@@ -50,24 +50,24 @@ HALTS = [
 @pytest.mark.row("D-22", "D-38")
 @pytest.mark.parametrize(("status", "body", "outcome"), OUTCOMES)
 def test_each_answer_has_its_outcome(status: int, body: str, outcome: Outcome) -> None:
-    assert answers.outcome_of(status, body) == outcome
+    assert outcomes.outcome_of(status, body) == outcome
 
 
 @pytest.mark.parametrize(("status", "body", "advice"), HALTS)
 def test_a_mistake_in_the_configuration_halts(status: int, body: str, advice: str) -> None:
-    outcome = answers.outcome_of(status, body)
+    outcome = outcomes.outcome_of(status, body)
     assert isinstance(outcome, Halted)
     assert advice in outcome.detail
 
 
 @pytest.mark.parametrize("status", [200, 202, 302, 400, 403, 404, 500, 503])
 def test_an_answer_that_contains_the_password_is_not_quoted(status: int) -> None:
-    assert "hidden" not in str(answers.outcome_of(status, LINE_TOO_LONG))
+    assert "hidden" not in str(outcomes.outcome_of(status, LINE_TOO_LONG))
 
 
 @pytest.mark.row("D-38")
 def test_only_a_failed_connect_has_surely_sent_nothing() -> None:
-    safe = answers.outcome_of_error(aiohttp.ConnectionTimeoutError())
-    assert safe == Deferred(Reason.PROVIDER_DOWN, answers.RECONNECT_AFTER, Scope.ACCOUNT, "ConnectionTimeoutError")
+    safe = outcomes.outcome_of_error(aiohttp.ConnectionTimeoutError())
+    assert safe == Deferred(Reason.PROVIDER_DOWN, outcomes.RECONNECT_AFTER, Scope.ACCOUNT, "ConnectionTimeoutError")
     for error in (TimeoutError(), aiohttp.ServerDisconnectedError(), aiohttp.ServerTimeoutError()):
-        assert isinstance(answers.outcome_of_error(error), Unknown)
+        assert isinstance(outcomes.outcome_of_error(error), Unknown)

@@ -6,7 +6,7 @@ The person has no button to press: in an SMS, and in VK where a message has more
 from collections.abc import Mapping
 from typing import Any
 
-from core.deliveries.choices import Choices
+from core.deliveries.choice_store import Choices
 
 
 async def answered(event: Mapping[str, Any], choices: Choices) -> dict[str, Any]:

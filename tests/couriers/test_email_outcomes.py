@@ -3,7 +3,7 @@
 import pytest
 
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
-from couriers.email.answers import HOUR, MINUTE, RECONNECT_AFTER, outcome_of, remedy
+from couriers.email.outcomes import HOUR, MINUTE, RECONNECT_AFTER, outcome_of, remedy
 from providers.mail import MailDeferred, MailRefused, MailUnavailable, MailUnclear, Phase
 from providers.mail.errors import answered, unanswered
 
