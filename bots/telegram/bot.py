@@ -5,23 +5,16 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from aiogram import Bot
-from aiogram.client.session.aiohttp import AiohttpSession
-from aiogram.client.telegram import TelegramAPIServer
-from aiogram.exceptions import TelegramNotFound, TelegramUnauthorizedError
-from aiogram.utils.token import TokenValidationError
 
 from bots.poller_lease import PollerLease
 from bots.services import BotServices
 from bots.telegram.dialogs import DIALOGS
 from bots.telegram.mode import Mode
-from bots.telegram.polling import TOKEN_REFUSED, Polling
-from bots.telegram.sending import FAILURES
+from bots.telegram.polling import Polling
 from bots.telegram.webhook import Webhook
-from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
+from providers.telegram_bot.client import check_token, new_client, setup_errors
 
-TELEGRAM = "https://api.telegram.org"
-_TIMEOUT = 15.0
 _GRACE = timedelta(seconds=5)
 
 
@@ -70,26 +63,12 @@ async def open_bot(
     token: str, api_url: str, services: BotServices, webhook: Webhook | None = None, mode: Mode = DIALOGS
 ) -> TelegramBot:
     """Check the token; set the `webhook`, or end one, beside which Telegram refuses polling. Raises SetupError."""
-    bot = _client(token, api_url)
+    bot = new_client(token, api_url)
     try:
-        account = str((await bot.get_me()).id)
-        await (webhook.set(bot, mode.allowed) if webhook else bot.delete_webhook())
-    except (TelegramUnauthorizedError, TelegramNotFound):
+        account = await check_token(bot)
+        with setup_errors():
+            await (webhook.set(bot, mode.allowed) if webhook else bot.delete_webhook())
+    except BaseException:
         await bot.session.close()
-        raise SetupError(TOKEN_REFUSED) from None
-    except FAILURES as fault:
-        await bot.session.close()
-        name = type(fault).__name__
-        raise SetupError(f"the Bot API cannot be reached ({name}): check the network and ADA_BOT_API_URL") from None
+        raise
     return TelegramBot(bot, account, services, webhook, mode)
-
-
-def _client(token: str, api_url: str) -> Bot:
-    """The client. It has no parse_mode, so that a text is shown letter for letter."""
-    if not api_url.startswith(("http://", "https://")):
-        raise SetupError("ADA_BOT_API_URL is not a URL: it must begin with http:// or https://")
-    try:
-        session = AiohttpSession(api=TelegramAPIServer.from_base(api_url), timeout=_TIMEOUT)
-        return Bot(token, session=session)
-    except TokenValidationError:
-        raise SetupError("ADA_BOT_TOKEN is not a token: @BotFather shows it, for example 123456:ABC…") from None

@@ -11,8 +11,9 @@ from bots.services import BotServices
 from bots.telegram.mode import Mode, Work
 from bots.telegram.sending import Replies
 from bots.updates import update_worker
-from core.updates.channels import dialogs_ingress
-from core.updates.telegram_updates import ALLOWED, CHANNEL
+from providers.inbound import dialogs_ingress
+from providers.telegram_bot import CHANNEL
+from providers.telegram_bot.updates import ALLOWED
 
 
 async def open_dialogs(bot: Bot, services: BotServices) -> Work:

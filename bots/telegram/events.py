@@ -10,11 +10,11 @@ from bots.send_faults import NotSent, SendLater
 from bots.services import BotServices
 from bots.telegram.mode import Mode, Work
 from bots.telegram.sending import call
-from core.updates.channels import events_ingress, telegram_gathering
 from core.updates.ingress import MAX_AGE
 from core.updates.presses import Press, Presses
-from core.updates.telegram_events import ALLOWED
-from core.updates.telegram_updates import CHANNEL
+from providers.inbound import events_ingress, telegram_gathering
+from providers.telegram_bot import CHANNEL
+from providers.telegram_bot.events import ALLOWED
 
 log = logging.getLogger(__name__)
 

@@ -14,11 +14,11 @@ from aiogram.exceptions import (
 )
 
 from bots.poller_lease import PollerLease
-from bots.telegram.sending import FAILURES
 from core.errors import StoreError
 from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates.ingress import Ingress
+from providers.telegram_bot.errors import FAILURES, TOKEN_REFUSED, TokenRefused
 
 log = logging.getLogger(__name__)
 
@@ -29,12 +29,6 @@ _ANSWER_WITHIN = 40
 _AFTER_CONFLICT = 2.0
 _AFTER_FAULT = 1.0
 _LONGEST_PAUSE = 15.0
-
-TOKEN_REFUSED = "Telegram does not accept the token: check ADA_BOT_TOKEN"
-
-
-class TokenRefused(Exception):
-    """The token was withdrawn; only an operator can help."""
 
 
 class Polling:

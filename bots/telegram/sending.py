@@ -11,7 +11,6 @@ from typing import Any
 
 from aiogram import Bot
 from aiogram.exceptions import (
-    AiogramError,
     TelegramBadRequest,
     TelegramForbiddenError,
     TelegramRetryAfter,
@@ -22,11 +21,9 @@ from bots.following import Followed
 from bots.replies import Buttons, Reply
 from bots.send_faults import NotSent, SendLater
 from bots.updates import Update
+from providers.telegram_bot.errors import FAILURES
 
 log = logging.getLogger(__name__)
-
-FAILURES = (AiogramError, OSError, ValueError, TypeError, TimeoutError)
-"""What a request may raise: aiogram lets an answer that is no text pass as ValueError or TypeError."""
 
 _MAX_NOTICE = 200
 _UNCHANGED = "message is not modified"

@@ -10,12 +10,15 @@ from contextlib import suppress
 from datetime import timedelta
 
 from bots.poller_lease import PollerLease
-from bots.vk.long_poll import Server, VkAccount, VkUnavailable
 from core.errors import StoreError
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.updates.ingress import Ingress
+from providers.vk.client import Client
+from providers.vk.community import find_community
+from providers.vk.errors import VkUnavailable
+from providers.vk.long_poll import Server, find_server, poll
 
 log = logging.getLogger(__name__)
 
@@ -27,9 +30,9 @@ _POSITION_KEPT = timedelta(days=7)
 class VkPoller:
     """One per process."""
 
-    def __init__(self, store: Store, account: VkAccount, ingress: Ingress) -> None:
+    def __init__(self, store: Store, client: Client, ingress: Ingress) -> None:
         self._store = store
-        self._account = account
+        self._client = client
         self._ingress = ingress
         self._bot = ""
         self._community = 0
@@ -44,16 +47,14 @@ class VkPoller:
                 lease = PollerLease(self._store, self._bot)
                 await lease.acquire()
                 await self._poll_while_held(lease)
-            except VkUnavailable as fault:
-                log.warning("VK cannot be polled (%s), trying again", fault)
-            except StoreError as fault:
+            except (VkUnavailable, StoreError) as fault:
                 log.warning("polling pauses: %s", fault)
             await asyncio.sleep(min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**self._faults))
             self._faults = min(self._faults + 1, 10)
 
     async def _sign_in(self) -> None:
         if not self._bot:
-            self._community = await self._account.community()
+            self._community = await find_community(self._client)
             self._bot = f"vk.{self._community}"
 
     async def _poll_while_held(self, lease: PollerLease) -> None:
@@ -75,7 +76,7 @@ class VkPoller:
 
     async def _poll(self) -> None:
         server = self._server or await self._begin()
-        answer = await self._account.poll(server)
+        answer = await poll(self._client, server)
         self._faults = 0
         for event in answer.events:
             await self._ingress.put(event)
@@ -85,7 +86,7 @@ class VkPoller:
 
     async def _begin(self) -> Server:
         """Where to poll: from the stored position on, or from now."""
-        server = await self._account.server(self._community)
+        server = await find_server(self._client, self._community)
         position = await self._store.command("GET", self._position_key)
         if position is None:
             await self._save_position(server.ts)

@@ -7,8 +7,8 @@ from datetime import timedelta
 from cli.settings.settings import Settings
 from core.queue import QueueClient
 from core.redis.store import Store
-from core.updates.channels import dialogs_ingress, events_ingress
 from core.updates.ingress import MAX_AGE, Ingress
+from providers.inbound import dialogs_ingress, events_ingress
 from scenarios.loader import load
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,25 @@ It sends as the bot of ADA_BOT_TOKEN to people who have started that bot, and to
 address is the id of a chat, or the @name of a public group. The table of Telegram's answers is in `outcomes.py`.
 """
 
+from pathlib import Path
+
+from couriers.telegram_bot.courier import TelegramBot
+from couriers.telegram_bot.migrations import Migrations
 from couriers.telegram_bot.settings import Settings
-from couriers.telegram_bot.sign_in import open  # noqa: A004 - the interface's name
+from providers.telegram_bot.client import check_token, new_client
 
 __all__ = ["Settings", "open"]
+
+
+async def open(settings: Settings, directory: Path) -> TelegramBot:  # noqa: A001 - the interface's name
+    """Check the token and return the courier. `directory` keeps the ids of groups that became supergroups.
+
+    Raises SetupError if the Bot API cannot be reached or refuses the token.
+    """
+    bot = new_client(settings.token, settings.api_url, settings.timeout)
+    try:
+        account = await check_token(bot)
+    except BaseException:
+        await bot.session.close()
+        raise
+    return TelegramBot(account, bot, Migrations(directory / "migrated-groups"))

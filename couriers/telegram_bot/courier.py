@@ -25,6 +25,7 @@ from core.courier import (
 from couriers.telegram_bot import outcomes
 from couriers.telegram_bot.migrations import Migrations
 from couriers.telegram_bot.requests import Request, Requests, edit_requests, edited_message, send_requests
+from providers.telegram_bot.errors import FAILURES
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "neither the id of a chat nor the @name of a group")
 
@@ -54,7 +55,7 @@ class TelegramBot:
             return await self._send(message, send_requests(message))
         try:
             not_removed = await self._remove(message.address, message.content)
-        except outcomes.FAILURES as error:
+        except FAILURES as error:
             return outcomes.outcome_before_sending(error, self._migrations.current(message.address))
         outcome = await self._edit(message, message.content) or await self._send(message, send_requests(message))
         if not_removed and isinstance(outcome, Sent):
@@ -82,7 +83,7 @@ class TelegramBot:
                     continue
                 if not outcomes.is_not_modified(error):
                     return None
-            except outcomes.FAILURES as error:
+            except FAILURES as error:
                 return outcomes.outcome_of(error, self._migrations.current(message.address))
             return Sent(edited_message(content), not_shown=not_shown)
         return None
@@ -93,7 +94,7 @@ class TelegramBot:
         for request in planned.requests:
             try:
                 answer = await self._request(message.address, request)
-            except outcomes.FAILURES as error:
+            except FAILURES as error:
                 chat = self._migrations.current(message.address)
                 outcome = outcomes.outcome_of(error, chat, is_first_part=not sent)
                 return Partly(outcome, _reference(sent)) if sent else outcome

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from aiogram.exceptions import (
-    AiogramError,
     TelegramAPIError,
     TelegramBadRequest,
     TelegramConflictError,
@@ -27,13 +26,9 @@ from aiogram.exceptions import (
 from aiohttp import ClientConnectorError, ConnectionTimeoutError
 
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
-
-# What a request may raise. aiogram lets an answer that is no text pass as ValueError, and fails with TypeError on an
-# error 5xx without a description.
-FAILURES = (AiogramError, OSError, ValueError, TypeError)
+from providers.telegram_bot.errors import TOKEN_REFUSED
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
-TOKEN_REFUSED = "Telegram does not accept the token: check ADA_BOT_TOKEN"
 
 # The first text that the description contains decides.
 FORBIDDEN = {

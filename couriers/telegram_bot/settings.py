@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-TELEGRAM = "https://api.telegram.org"
+from providers.telegram_bot import API_URL
 
 
 @dataclass(frozen=True)
@@ -11,5 +11,5 @@ class Settings:
     """The token is a part of each URL, so no URL may be shown."""
 
     token: str = field(repr=False)
-    api_url: str = TELEGRAM
+    api_url: str = API_URL
     timeout: timedelta = timedelta(seconds=30)  # of one request; after it the outcome is unknown

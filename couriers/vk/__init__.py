@@ -7,9 +7,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
-
-import aiohttp
 
 from core.courier import (
     EVERY_FEATURE,
@@ -27,10 +24,13 @@ from core.courier import (
 )
 from couriers.vk import keyboard, outcomes
 from couriers.vk.calls import MAX_CALLS, MAX_CODE, MAX_PEERS, MessageKey, execute_code, group_into_calls, message_key
-from couriers.vk.client import Client, NotJson
 from couriers.vk.content import Contents, Draft
-from couriers.vk.long_poll import read_marks
+from couriers.vk.read_mark_poll import read_marks
+from couriers.vk.repeatable_calls import RepeatableCalls
 from couriers.vk.uploads import Uploads
+from providers.vk.client import FAILURES, Client
+from providers.vk.community import find_community
+from providers.vk.errors import TokenRefused, VkUnavailable
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a peer id of VK")
 TOO_LARGE = Split(Rejected(Reason.CONTENT_REFUSED, "more than one request can carry"))
@@ -57,11 +57,12 @@ class Vk:
     remembers = timedelta(hours=1)
     shows = EVERY_FEATURE - {Feature.PARSE_MODE}
 
-    def __init__(self, client: Client, files: Files, *, long_poll: bool = False) -> None:
+    def __init__(self, client: Client, community: int, files: Files, *, long_poll: bool = False) -> None:
+        calls = RepeatableCalls(client)
         self._client, self._files = client, files
-        self._contents = Contents(client, Uploads(client, files))
-        self._group, self._has_long_poll = 0, long_poll
-        self.account = ""
+        self._contents = Contents(calls, Uploads(calls, files))
+        self._community, self._has_long_poll = community, long_poll
+        self.account = f"club{community}"
 
     def as_text(self, content: Content) -> frozenset[Feature]:
         """Buttons that are too many for a keyboard."""
@@ -91,7 +92,7 @@ class Vk:
 
     async def read_marks(self) -> AsyncIterator[ReadMark]:
         if self._has_long_poll:
-            async for mark in read_marks(self._client.api, self._client.http, self._group):
+            async for mark in read_marks(self._client, self._community):
                 yield mark
 
     async def _send(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Outcome]:
@@ -103,23 +104,8 @@ class Vk:
             return {}
         try:
             return outcomes.outcomes_of(await self._client.request("execute", {"code": code}), calls)
-        except (aiohttp.ClientError, OSError, NotJson) as error:
+        except FAILURES as error:
             return dict.fromkeys(keys, outcomes.outcome_of_error(error))
-
-    async def sign_in(self) -> None:
-        """Find the community that the token belongs to; it is the account. Raises SetupError if there is none."""
-        body: Any = await self._client.request("groups.getById", {})
-        found = body.get("response") if isinstance(body, dict) else None
-        groups = found.get("groups") if isinstance(found, dict) else found
-        code = outcomes.error_code(body)
-        if code in outcomes.THROTTLES or code in outcomes.AMBIGUOUS:
-            raise SetupError(
-                f"VK does not sign in this community now ({_reason(body)}). {outcomes.sign_in_remedy(code)}"
-            )
-        if not groups:
-            raise SetupError(f"VK does not accept this token for a community ({_reason(body)}): check ADA_VK_TOKEN")
-        self._group = groups[0]["id"]
-        self.account = f"club{self._group}"
 
     async def close(self) -> None:
         await self._client.close()
@@ -137,22 +123,13 @@ async def open(settings: Settings, directory: Path) -> Vk:  # noqa: A001 - the i
     Raises SetupError if VK cannot be reached or refuses the token.
     """
     client = Client(settings.token, settings.api_url, settings.timeout)
-    files = Files(settings.most_file_mb * 2**20, allow_private=settings.allow_private)
-    courier = Vk(client, files, long_poll=settings.long_poll)
     try:
-        await courier.sign_in()
-    except (aiohttp.ClientError, OSError, NotJson) as error:
-        await courier.close()
-        # The error's own text is left out: it can contain the URL and with it the token.
-        raise SetupError(
-            f"VK cannot be reached ({type(error).__name__}): check the network and ADA_VK_API_URL"
-        ) from None
+        community = await find_community(client)
+    except (VkUnavailable, TokenRefused) as fault:
+        await client.close()
+        raise SetupError(str(fault)) from None
     except BaseException:
-        await courier.close()
+        await client.close()
         raise
-    return courier
-
-
-def _reason(body: Any) -> str:
-    error = body.get("error") if isinstance(body, dict) else None
-    return f"error {error.get('error_code')}: {error.get('error_msg')}" if isinstance(error, dict) else "no community"
+    files = Files(settings.most_file_mb * 2**20, allow_private=settings.allow_private)
+    return Vk(client, community, files, long_poll=settings.long_poll)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from core.courier import Content, Feature, Outcome, ParseMode, Sent, cut_text
 from couriers.vk.calls import MessageKey, Parameters
-from couriers.vk.client import CallDeferred, CallRefused, Client
 from couriers.vk.keyboard import keyboard
+from couriers.vk.repeatable_calls import CallDeferred, CallRefused, RepeatableCalls
 from couriers.vk.uploads import Uploads
 
 LONGEST_TEXT = 4096
@@ -40,8 +40,8 @@ class _Shared:
 class Contents:
     """One per courier."""
 
-    def __init__(self, client: Client, uploads: Uploads) -> None:
-        self._client = client
+    def __init__(self, calls: RepeatableCalls, uploads: Uploads) -> None:
+        self._calls = calls
         self._uploads = uploads
         self._last: _Shared | None = None
 
@@ -81,14 +81,14 @@ class Contents:
         """Edit a message; return False if VK refuses: it is too old, or not of the community."""
         message = {"peer_id": key.peer, "conversation_message_id": number, "message": key.text}
         try:
-            await self._client.call("messages.edit", **message, **dict(key.more))
+            await self._calls.call("messages.edit", **message, **dict(key.more))
         except CallRefused:
             return False
         return True
 
     async def _is_removed(self, peer: int, number: str) -> bool:
         try:
-            removed = await self._client.call("messages.delete", peer_id=peer, cmids=number, delete_for_all=1)
+            removed = await self._calls.call("messages.delete", peer_id=peer, cmids=number, delete_for_all=1)
         except CallRefused:
             return False
         return isinstance(removed, list) and all(one.get("response") == 1 for one in removed)

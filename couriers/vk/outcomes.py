@@ -19,6 +19,7 @@ import aiohttp
 
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
 from couriers.vk.calls import Call, MessageKey
+from providers.vk.errors import AMBIGUOUS, TOKEN_REFUSED, error_code
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 METHOD = "messages.send"
@@ -34,8 +35,6 @@ THROTTLES = {
     3300: Deferred(Reason.ACCOUNT_STOPPED, timedelta(minutes=15), Scope.ACCOUNT),
 }
 NO_ANSWER = Unknown("the answer does not fit the request")
-TOKEN_REFUSED = frozenset({5, 27, 28})
-AMBIGUOUS = frozenset({1, 10, 950})
 TOO_LARGE = frozenset({12, 13, 36})  # the code did not compile, failed, or took too long
 FINAL = {
     7: Reason.PRIVACY,
@@ -55,13 +54,6 @@ FINAL = {
     913: Reason.CONTENT_REFUSED,
     914: Reason.CONTENT_REFUSED,
 }
-
-
-def sign_in_remedy(code: int) -> str:
-    """What an operator does after an error of the sign-in that says nothing about the token."""
-    if code in THROTTLES and THROTTLES[code].reason is Reason.ACCOUNT_STOPPED:
-        return "Confirm the account in a browser."
-    return "The token may be right; the courier tries again. Other programs that use this token share its limit."
 
 
 def peer_outcome(code: int) -> Outcome:
@@ -126,11 +118,6 @@ def outcomes_of(body: Any, calls: Sequence[Call]) -> dict[MessageKey, Outcome]:
         for call, answer in zip(calls, answers, strict=True)
         for key, outcome in _call_outcomes(call, answer, codes)
     }
-
-
-def error_code(body: Any) -> int | None:
-    error = body.get("error") if isinstance(body, dict) else None
-    return error.get("error_code") if isinstance(error, dict) else None
 
 
 def _call_error_codes(body: dict[str, Any], answers: list[Any]) -> Iterator[int | None]:

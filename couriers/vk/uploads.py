@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from core.courier import Attachment, AttachmentType, FileNotLoaded, Files, LoadedFile, label_of
-from couriers.vk.client import CallDeferred, CallRefused, Client
+from couriers.vk.repeatable_calls import CallDeferred, CallRefused, RepeatableCalls
 
 MOST_ATTACHMENTS = 10
 """Of one message."""
@@ -21,8 +21,8 @@ _OF_VK = re.compile(r"(?:photo|doc|video|audio|wall|poll|market|story)-?[0-9]+_[
 class Uploads:
     """One per courier. The newest attachments are remembered, by delivery and file."""
 
-    def __init__(self, client: Client, files: Files) -> None:
-        self._client = client
+    def __init__(self, calls: RepeatableCalls, files: Files) -> None:
+        self._calls = calls
         self._files = files
         self._known: OrderedDict[tuple[str, Attachment], asyncio.Task[str]] = OrderedDict()
 
@@ -57,17 +57,17 @@ class Uploads:
             return ""
 
     async def _photo(self, file: LoadedFile, peer: int) -> str:
-        server = await self._client.call("photos.getMessagesUploadServer", peer_id=peer)
-        uploaded = await self._client.upload(server["upload_url"], "photo", file.name, file.media_type, file.data)
+        server = await self._calls.call("photos.getMessagesUploadServer", peer_id=peer)
+        uploaded = await self._calls.upload(server["upload_url"], "photo", file.name, file.media_type, file.data)
         fields = {name: uploaded[name] for name in ("server", "photo", "hash")}
-        (saved,) = await self._client.call("photos.saveMessagesPhoto", **fields)
+        (saved,) = await self._calls.call("photos.saveMessagesPhoto", **fields)
         return _name("photo", saved)
 
     async def _document(self, file: LoadedFile, attachment: Attachment, peer: int) -> str:
         kind = "audio_message" if attachment.type is AttachmentType.VOICE else "doc"
-        server = await self._client.call("docs.getMessagesUploadServer", type=kind, peer_id=peer)
-        uploaded = await self._client.upload(server["upload_url"], "file", file.name, file.media_type, file.data)
-        saved = await self._client.call("docs.save", file=uploaded["file"], title=file.name)
+        server = await self._calls.call("docs.getMessagesUploadServer", type=kind, peer_id=peer)
+        uploaded = await self._calls.upload(server["upload_url"], "file", file.name, file.media_type, file.data)
+        saved = await self._calls.call("docs.save", file=uploaded["file"], title=file.name)
         return _name("doc", saved[saved["type"]])
 
 

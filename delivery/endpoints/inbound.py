@@ -17,13 +17,13 @@ from aiohttp.typedefs import Handler
 
 from core.errors import Forbidden, NotFound
 from core.model.contacts.phone_numbers import e164
-from core.updates import sms, telegram_updates, vk_events
 from delivery.http.context import Context
 from delivery.http.decoding import QueryReader, parse
 from delivery.http.options import Options
 from delivery.http.receiving import receive
 from delivery.http.responses.problems import invalid_field
 from delivery.schemas.requests import InboundSmsQuery
+from providers import sms, telegram_bot, vk
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def receive_sms(context: Context) -> Handler:
 
 
 def sms_of(query: InboundSmsQuery) -> dict[str, str] | None:
-    """The SMS for `core.updates.sms`; None if the sender is no telephone, or the number that was written to, so that
+    """The SMS for `providers.sms`; None if the sender is no telephone, or the number that was written to, so that
     nothing answers itself.
     """
     number = _number(query.sender)
@@ -109,7 +109,7 @@ def receive_vk(context: Context) -> Handler:
         _check_secret(event.get("secret"), context.options.inbound.vk_secret)
         if event.get("type") == "confirmation":
             return web.Response(text=context.options.inbound.vk_confirmation, content_type=TEXT_TYPE)
-        await context.services.ingress[vk_events.CHANNEL].put(event)
+        await context.services.ingress[vk.CHANNEL].put(event)
         return web.Response(text="ok", content_type=TEXT_TYPE)
 
     return handle
@@ -121,7 +121,7 @@ def receive_telegram(context: Context) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         _check_secret(request.headers.get(TELEGRAM_SECRET), context.options.inbound.telegram_secret)
         update = await _event(request, context.options)
-        if not await context.services.ingress[telegram_updates.CHANNEL].put(update):
+        if not await context.services.ingress[telegram_bot.CHANNEL].put(update):
             log.info("update %.20r is ignored: it is no message or press that the bot answers", update.get("update_id"))
         return web.Response(text="ok", content_type=TEXT_TYPE)
 

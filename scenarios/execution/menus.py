@@ -12,7 +12,6 @@ from itertools import groupby
 
 from aiogram import Bot, types
 from aiogram.exceptions import (
-    AiogramError,
     TelegramAPIError,
     TelegramBadRequest,
     TelegramForbiddenError,
@@ -24,12 +23,13 @@ from msgspec.structs import asdict
 from core.errors import StoreError
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from providers.telegram_bot.errors import FAILURES
 from scenarios.bot import Command
 from scenarios.check.reloading import ActiveBot
 
 log = logging.getLogger(__name__)
 
-_FAULTS = (AiogramError, OSError, ValueError, TypeError, StoreError)
+_FAULTS = (*FAILURES, StoreError)
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
 
 

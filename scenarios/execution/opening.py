@@ -17,9 +17,6 @@ from scenarios.execution.conversations import StoredConversations
 if TYPE_CHECKING:  # it is imported only by a process that has a token
     import aiogram
 
-_TELEGRAM = "https://api.telegram.org"
-_TIMEOUT = 15.0
-
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -57,10 +54,7 @@ async def open_services(store: Store, options: Options) -> AsyncIterator[Scenari
 
 
 def _telegram(options: Options) -> "aiogram.Bot":
-    """The client of the Bot API. It calls nothing by itself."""
-    from aiogram import Bot
-    from aiogram.client.session.aiohttp import AiohttpSession
-    from aiogram.client.telegram import TelegramAPIServer
+    """The client of the Bot API. Raises SetupError."""
+    from providers.telegram_bot.client import new_client
 
-    server = TelegramAPIServer.from_base(options.bot_api_url or _TELEGRAM)
-    return Bot(options.bot_token, session=AiohttpSession(api=server, timeout=_TIMEOUT))
+    return new_client(options.bot_token, options.bot_api_url)

@@ -9,12 +9,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from core.errors import Conflict, Refused
+from providers.telegram_bot import CHANNEL
 from scenarios.context import Context
 
 if TYPE_CHECKING:  # see scenarios/context/context.py
     import aiogram
 
-CHANNEL = "telegram-bot"
 LONGEST_WAIT = 5
 """Seconds of one call in which it waits for Telegram; meanwhile the person's next events wait."""
 
@@ -32,7 +32,9 @@ class TelegramRefused(Refused):
 async def call(context: Context, method: "Callable[[aiogram.Bot], Awaitable[T]]") -> T:
     """Call a method of the Bot API for the chat of the event. Raises Conflict NOT_TELEGRAM, NO_BOT; TelegramRefused."""
     bot = required_bot(context)
-    from aiogram.exceptions import AiogramError, TelegramRetryAfter
+    from aiogram.exceptions import TelegramRetryAfter
+
+    from providers.telegram_bot.errors import FAILURES
 
     waited = 0
     while True:
@@ -44,7 +46,7 @@ async def call(context: Context, method: "Callable[[aiogram.Bot], Awaitable[T]]"
                 text = f"Telegram asks to repeat this in {error.retry_after} s"
                 raise TelegramRefused(text, error.retry_after) from None
             await asyncio.sleep(error.retry_after)
-        except (AiogramError, OSError, ValueError, TypeError) as error:
+        except FAILURES as error:
             raise TelegramRefused(_words(error, bot.token)) from None
 
 

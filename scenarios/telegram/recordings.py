@@ -59,7 +59,9 @@ async def _download(context: Context, file_id: str, target: Path) -> None:
     if telegram is None or not context.channel.startswith("telegram"):
         raise Invalid("AUDIO_NOT_FETCHABLE", f"files of the channel {context.channel} cannot be fetched")
     import aiohttp
-    from aiogram.exceptions import AiogramError, TelegramBadRequest
+    from aiogram.exceptions import TelegramBadRequest
+
+    from providers.telegram_bot.errors import FAILURES
 
     try:
         found = await telegram.get_file(file_id)
@@ -69,7 +71,7 @@ async def _download(context: Context, file_id: str, target: Path) -> None:
             await telegram.download_file(found.file_path, file)
     except TelegramBadRequest:
         raise NotFound("AUDIO_FILE_NOT_FOUND", "Telegram has no file with this id", "audio_file_id") from None
-    except (AiogramError, aiohttp.ClientError, OSError, ValueError, TypeError):  # the text may contain the token
+    except (*FAILURES, aiohttp.ClientError):  # the text may contain the token
         raise AiUnavailable("AUDIO_UNAVAILABLE", "Telegram did not send the file") from None
 
 

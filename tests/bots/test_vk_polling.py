@@ -9,14 +9,18 @@ import msgspec
 import pytest
 
 from bots.updates import Update, Updates, tube_of
-from bots.vk.long_poll import TokenRefused, VkAccount, VkUnavailable
+from bots.vk.acknowledging import Acknowledging
 from bots.vk.poller import VkPoller
 from core.queue import QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.updates import vk_events
-from core.updates.channels import dialogs_ingress, events_ingress
 from core.updates.events import TUBE, decode
 from core.updates.presses import Press, Presses
+from providers import vk as vk_provider
+from providers.inbound import dialogs_ingress, events_ingress
+from providers.vk import events as vk_events
+from providers.vk.client import Client
+from providers.vk.community import find_community
+from providers.vk.errors import TokenRefused, VkUnavailable
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer
 from tests.support.stack import TENANT, Stack
@@ -34,11 +38,18 @@ async def vk() -> AsyncIterator[VkServer]:
 
 
 @asynccontextmanager
+async def vk_client(token: str, url: str) -> AsyncIterator[Client]:
+    client = Client(token, url)
+    yield client
+    await client.close()
+
+
+@asynccontextmanager
 async def polling(stack: Stack, vk: VkServer) -> AsyncIterator[VkPoller]:
     """A process that polls."""
-    ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_events.CHANNEL]
-    async with VkAccount.open(vk.token, vk.url) as account:
-        poller = VkPoller(stack.store, account, ingress)
+    ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
+    async with vk_client(vk.token, vk.url) as client:
+        poller = VkPoller(stack.store, client, ingress)
         task = asyncio.create_task(poller.run())
         try:
             yield poller
@@ -121,7 +132,7 @@ async def test_a_key_that_is_no_longer_valid_is_replaced_and_nothing_is_lost(sta
 
 
 async def test_an_event_that_came_as_a_callback_too_is_one(stack: Stack, vk: VkServer) -> None:
-    updates = Updates(QueueClient(stack.store), TENANT, vk_events.CHANNEL, vk_events.SOURCE)
+    updates = Updates(QueueClient(stack.store), TENANT, vk_provider.CHANNEL, vk_events.SOURCE)
     async with polling(stack, vk):
         await until_polled(vk)
         vk.write(PERSON, "one")
@@ -134,23 +145,25 @@ async def test_an_event_that_came_as_a_callback_too_is_one(stack: Stack, vk: VkS
 
 
 async def test_a_refused_token_ends_the_poller_with_what_to_do(stack: Stack, vk: VkServer) -> None:
-    async with VkAccount.open("vk1.a.wrong", vk.url) as account:
-        ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_events.CHANNEL]
+    async with vk_client("vk1.a.wrong", vk.url) as client:
+        ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
         with pytest.raises(TokenRefused, match="ADA_VK_TOKEN") as refused:
-            await VkPoller(stack.store, account, ingress).run()
+            await VkPoller(stack.store, client, ingress).run()
         assert "wrong" not in str(refused.value)
 
 
 async def test_a_server_that_cannot_be_reached_is_reported_without_its_address() -> None:
-    async with VkAccount.open("vk1.a.token", "http://127.0.0.1:9/method/") as account:
+    async with vk_client("vk1.a.token", "http://127.0.0.1:9/method/") as client:
         with pytest.raises(VkUnavailable) as unavailable:
-            await account.community()
-    assert str(unavailable.value) == "ClientConnectorError"
+            await find_community(client)
+    assert str(unavailable.value) == (
+        "VK cannot be reached (ClientConnectorError): check the network and ADA_VK_API_URL"
+    )
 
 
 async def test_a_press_that_vk_cannot_be_told_of_is_acknowledged_later() -> None:
-    async with VkAccount.open("vk1.a.token", "http://127.0.0.1:9/method/") as account:
-        assert await account.acknowledge(Press("1", 1, 1)) is False
+    async with vk_client("vk1.a.token", "http://127.0.0.1:9/method/") as client:
+        assert await Acknowledging(client).acknowledge(Press("1", 1, 1)) is False
 
 
 async def test_the_position_moves_on_with_each_event_that_was_put(stack: Stack, vk: VkServer) -> None:
@@ -169,20 +182,21 @@ async def _position_is(stack: Stack, ts: str) -> bool:
 
 @pytest.mark.row("C-91")
 async def test_with_scenarios_a_press_is_an_event_and_its_button_no_longer_waits(stack: Stack, vk: VkServer) -> None:
-    client = QueueClient(stack.store)
-    ingress = events_ingress(stack.store, client, TENANT)[vk_events.CHANNEL]
+    queue = QueueClient(stack.store)
+    ingress = events_ingress(stack.store, queue, TENANT)[vk_provider.CHANNEL]
     await ingress.open()
-    async with VkAccount.open(vk.token, vk.url) as account:
+    async with vk_client(vk.token, vk.url) as client:
+        acknowledge = Acknowledging(client).acknowledge
         press = Press("unknown", int(PERSON), int(PERSON))
-        assert await account.acknowledge(press)  # one that VK no longer knows is no fault
-        worker = Presses(client, TENANT, vk_events.CHANNEL).worker(account.acknowledge)
-        poller = VkPoller(stack.store, account, ingress)
+        assert await acknowledge(press)  # one that VK no longer knows is no fault
+        worker = Presses(queue, TENANT, vk_provider.CHANNEL).worker(acknowledge)
+        poller = VkPoller(stack.store, client, ingress)
         parts = [asyncio.create_task(part) for part in (worker.run(), poller.run())]
         try:
             await until_polled(vk)
             keyboard = {"inline": True, "buttons": [[{"action": BUTTON}]]}
             message = {"peer_id": PERSON, "random_id": 1, "message": "?", "keyboard": json.dumps(keyboard)}
-            await account._call("messages.send", **message)
+            await client.call("messages.send", **message)
             query = vk.people.press(PERSON, 1, "да")
             await until(lambda: [one["query"] for one in vk.people.answers(PERSON)] == [query], within=20)
         finally:

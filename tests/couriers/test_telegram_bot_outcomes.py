@@ -24,6 +24,7 @@ from aiohttp.client_reqrep import ConnectionKey
 
 from core.courier import Deferred, Halted, Reason, Rejected, Scope, Unknown
 from couriers.telegram_bot import outcomes
+from providers.telegram_bot.errors import TOKEN_REFUSED
 
 METHOD = SendMessage(chat_id=1, text="x")
 KEY = ConnectionKey("host", 1, False, True, None, None, None)
@@ -72,7 +73,7 @@ def test_a_refusal_is_final_with_its_reason(error: Exception, outcome: Reason) -
     "error", [TelegramUnauthorizedError(METHOD, "Unauthorized"), TelegramNotFound(METHOD, "Not Found")]
 )
 def test_a_refused_token_halts(error: Exception) -> None:
-    assert outcomes.outcome_of(error, "5") == Halted(outcomes.TOKEN_REFUSED)
+    assert outcomes.outcome_of(error, "5") == Halted(TOKEN_REFUSED)
 
 
 @pytest.mark.row("D-38")

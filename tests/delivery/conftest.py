@@ -17,7 +17,6 @@ from core.directory.importing import Importing
 from core.directory.linking import Linking
 from core.redis.store import Store
 from core.services import open_services
-from core.updates.channels import dialogs_ingress
 from core.updates.events import Events
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
@@ -25,6 +24,7 @@ from delivery.app import build
 from delivery.http.options import Options
 from delivery.http.server import listening
 from delivery.services import ApiServices
+from providers.inbound import dialogs_ingress
 from providers.mail import LinkCodeMailer
 from tests.support.outbox import Outbox
 from tests.support.servers import Server

@@ -11,11 +11,11 @@ from core.deliveries.choice_store import Choices
 from core.model.content import Button
 from core.queue import QueueClient
 from core.redis.store import Store
-from core.updates.channels import events_ingress
 from core.updates.events import TUBE, decode
-from core.updates.telegram_events import ALLOWED
-from core.updates.telegram_updates import CHANNEL
 from delivery.services import ApiServices
+from providers.inbound import events_ingress
+from providers.telegram_bot import CHANNEL
+from providers.telegram_bot.events import ALLOWED
 from tests.delivery.conftest import Api
 from tests.delivery.test_inbound import EVENT, SMS, WITHOUT_KEY, options
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from aiogram import types
 
-from core.updates import vk_events
-from core.updates.telegram_events import read_arrival
 from delivery.schemas.events import EventRequest
+from providers.telegram_bot.events import read_arrival
+from providers.vk import events as vk_events
 from scenarios.bot import Action, Place
 from scenarios.bot.event_fields import FIELDS, with_derived
 from scenarios.engine import Values

@@ -13,9 +13,6 @@ from pathlib import Path
 
 from bots.services import BotServices
 from bots.text_bot import TextBot
-from bots.vk.long_poll import TokenRefused as VkTokenRefused
-from bots.vk.long_poll import VkAccount
-from bots.vk.poller import VkPoller
 from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, report_health
@@ -28,8 +25,8 @@ from cli.settings.settings import Configuration, load
 from core.errors import SetupError
 from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.updates import sms, vk_events
-from core.updates.presses import Presses
+from core.updates.presses import Acknowledge, Presses
+from providers import sms, vk
 
 Run = Callable[[Configuration, BotServices, asyncio.Event], Awaitable[None]]
 """Runs a bot until a stop is requested."""
@@ -69,11 +66,11 @@ async def run_bot(configuration: Configuration, channel: str, health_file: Path)
 async def run_telegram(configuration: Configuration, services: BotServices, stop: asyncio.Event) -> None:
     """The bot of ADA_BOT_TOKEN. Raises SetupError, CommandFailed."""
     # aiogram takes a second of processor time to import; the other bots do not need it.
-    from bots.telegram.bot import TELEGRAM, open_bot
+    from bots.telegram.bot import open_bot
     from bots.telegram.dialogs import DIALOGS
     from bots.telegram.events import events_mode
-    from bots.telegram.polling import TokenRefused
     from bots.telegram.webhook import Webhook
+    from providers.telegram_bot.errors import TokenRefused
 
     settings = configuration.settings
     if not settings.bot_token:
@@ -82,7 +79,7 @@ async def run_telegram(configuration: Configuration, services: BotServices, stop
     webhook = Webhook(url, secret) if url else None
     mode = events_mode(max_age(settings)) if settings.scenarios else DIALOGS
     try:
-        bot = await open_bot(settings.bot_token, settings.bot_api_url or TELEGRAM, services, webhook, mode)
+        bot = await open_bot(settings.bot_token, settings.bot_api_url or "", services, webhook, mode)
     except SetupError as error:  # it may be an outage, so the bot is restarted
         raise CommandFailed(str(error)) from error
     stopping = asyncio.create_task(stop.wait())
@@ -110,24 +107,33 @@ async def run_vk(configuration: Configuration, services: BotServices, stop: asyn
     """Answers what people write to the VK community; with ADA_SCENARIOS it only acknowledges presses of buttons. With
     ADA_VK_LONG_POLL it polls; callbacks go to `serve`.
     """
-    ingress = open_ingress(services.core.store, services.core.client, configuration.settings)[vk_events.CHANNEL]
+    # vkbottle takes a second of processor time to import, as aiogram does.
+    from bots.vk.acknowledging import Acknowledging
+    from bots.vk.poller import VkPoller
+    from providers.vk.client import Client
+    from providers.vk.errors import TokenRefused
+
+    ingress = open_ingress(services.core.store, services.core.client, configuration.settings)[vk.CHANNEL]
     await ingress.open()
     settings = configuration.channel("vk")
-    async with VkAccount.open(settings.token, settings.api_url) as account:
-        polls = (
-            [asyncio.create_task(VkPoller(services.core.store, account, ingress).run())] if settings.long_poll else []
-        )
-        announce(bot="vk")
-        try:
-            await work(vk_work(configuration, services, account), stop, *polls)
-        except VkTokenRefused as refusal:
-            raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
+    client = Client(settings.token, settings.api_url)
+    acknowledge = Acknowledging(client).acknowledge if configuration.settings.scenarios else None
+    poller = VkPoller(services.core.store, client, ingress)
+    polls = [asyncio.create_task(poller.run())] if settings.long_poll else []
+    announce(bot="vk")
+    try:
+        await work(vk_work(services, acknowledge), stop, *polls)
+    except TokenRefused as refusal:
+        raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
+    finally:
+        await client.close()
 
 
-def vk_work(configuration: Configuration, services: BotServices, account: VkAccount) -> TextBot | Worker:
-    if configuration.settings.scenarios is None:
-        return TextBot(services, vk_events.CHANNEL)
-    return Presses(services.core.client, services.tenant, vk_events.CHANNEL).worker(account.acknowledge)
+def vk_work(services: BotServices, acknowledge: Acknowledge | None) -> TextBot | Worker:
+    """Dialogs; with `acknowledge` only the acknowledgement of presses."""
+    if acknowledge is None:
+        return TextBot(services, vk.CHANNEL)
+    return Presses(services.core.client, services.tenant, vk.CHANNEL).worker(acknowledge)
 
 
 async def work(bot: TextBot | Worker, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from bots.telegram import open_bot
 from bots.telegram.events import events_mode
-from bots.telegram.polling import TokenRefused
 from core.updates.events import MAX_BYTES, TUBE, decode
 from core.updates.gathering import WINDOW
+from providers.telegram_bot.errors import TokenRefused
 from sandbox.bot_api.parameters import Upload
 from tests.bots.telegram.chat import STUDENT, TEACHER, School
 from tests.sandbox.bot_api_clients import GROUP

@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestServer
 from bots.telegram import open_bot
 from bots.telegram.webhook import Webhook
 from core.errors import SetupError
-from core.updates.telegram_updates import read_update
+from providers.telegram_bot.updates import read_update
 from tests.bots.telegram.chat import STRANGER, TEACHER, School, english
 from tests.support.waiting import stays, until
 

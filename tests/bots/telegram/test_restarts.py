@@ -21,7 +21,7 @@ from core.directory import Directory
 from core.model.history import History
 from core.model.people import Group, User, UserChange
 from core.redis.store import Store
-from core.updates.telegram_updates import CHANNEL
+from providers.telegram_bot import CHANNEL
 from sandbox.events import Fault, Rule
 from sandbox.sandbox import Sandbox
 from tests.bots.telegram.chat import ANNA, STUDENT, TEACHER, VERA, School, english

@@ -11,9 +11,9 @@ import pytest
 from core.errors import Invalid
 from core.queue import QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.updates import telegram_events
 from core.updates.events import MAX_BYTES, TUBE, Event, Events, decode
 from core.updates.gathering import Gathering, Merge
+from providers.telegram_bot import events as telegram_events
 from tests.support.stack import Stack
 from tests.support.waiting import until
 

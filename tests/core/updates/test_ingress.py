@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from core.queue import QueueClient
-from core.updates.channels import dialogs_ingress, events_ingress
 from core.updates.events import TUBE
 from core.updates.ingress import Ingress
-from core.updates.telegram_updates import CHANNEL
+from providers.inbound import dialogs_ingress, events_ingress
+from providers.telegram_bot import CHANNEL
 from tests.support.stack import Stack
 
 PERSON = {"id": 5, "is_bot": False, "first_name": "Anna"}

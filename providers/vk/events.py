@@ -10,8 +10,8 @@ from typing import Any
 
 from core.updates.arrival import Arrival
 from core.updates.updates import Update
+from providers.vk import CHANNEL
 
-CHANNEL = "vk"
 SOURCE = "community"
 """The ids of events are unique in the community, however they arrive."""
 

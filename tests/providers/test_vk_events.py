@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.updates.events import checked
-from core.updates.vk_events import read_arrival
+from providers.vk.events import read_arrival
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 PERSON, CHAT = 200_001, 2_000_000_005

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import Invalid
-from core.updates import telegram_events, vk_events
 from core.updates.events import checked, decode, encode, lane_of
+from providers.telegram_bot import events as telegram_events
+from providers.vk import events as vk_events
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 NAMES = re.findall(

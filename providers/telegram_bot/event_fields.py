@@ -9,7 +9,7 @@ from typing import Any
 
 from core.model.content import ParseMode
 from core.model.text_entities import has_marks, marked
-from core.updates.telegram_updates import CHANNEL
+from providers.telegram_bot import CHANNEL
 
 FILES = ("photo", "video", "animation", "audio", "voice", "document", "video_note", "sticker")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from core.updates.arrival import Arrival
 from core.updates.updates import Update
+from providers.sms import CHANNEL
 
-CHANNEL = "sms"
 SOURCE = "gateway"
 
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from core.courier import ReadMark
-from couriers.vk.long_poll import read_marks
+from couriers.vk.read_mark_poll import read_marks
+from providers.vk.client import Client
 
 SERVER = {"response": {"server": "https://lp.vk.com", "key": "k", "ts": "1"}}
 
@@ -17,13 +18,7 @@ class Answers:
         self.asked: list[dict[str, Any]] = []
         self._answers = list(answers)
 
-    async def request(self, method: str, parameters: dict[str, Any]) -> Any:
-        return self._next(parameters)
-
-    async def request_json(self, url: str, method: str, params: dict[str, Any]) -> Any:
-        return self._next(params)
-
-    def _next(self, parameters: dict[str, Any]) -> Any:
+    def next(self, parameters: dict[str, Any]) -> Any:
         self.asked.append(parameters)
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
@@ -33,8 +28,22 @@ def read(person: int, message: int, **more: Any) -> dict[str, Any]:
     return {"ts": "2", "updates": [update]}
 
 
+class PlayedClient(Client):
+    """A client whose service gives these answers."""
+
+    def __init__(self, servers: Answers, polls: Answers) -> None:
+        super().__init__("vk1.a.token", None)
+        self._servers, self._polls = servers, polls
+
+    async def request(self, method: str, parameters: dict[str, Any]) -> Any:
+        return self._servers.next(parameters)
+
+    async def get(self, url: str, parameters: dict[str, Any]) -> Any:
+        return self._polls.next(parameters)
+
+
 async def first_mark(servers: Answers, polls: Answers) -> ReadMark:
-    marks = read_marks(servers, polls, 1)  # type: ignore[arg-type]
+    marks = read_marks(PlayedClient(servers, polls), 1)
     found = await anext(marks)
     await marks.aclose()  # type: ignore[attr-defined]
     return found
@@ -42,7 +51,7 @@ async def first_mark(servers: Answers, polls: Answers) -> ReadMark:
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("couriers.vk.long_poll.PAUSE", 0)
+    monkeypatch.setattr("couriers.vk.read_mark_poll.PAUSE", 0)
 
 
 @pytest.mark.row("D-37")

@@ -7,7 +7,7 @@ import pytest
 from aiogram import types
 
 from core.updates.arrival import Arrival
-from core.updates.telegram_events import merge, read_arrival
+from providers.telegram_bot.events import merge, read_arrival
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 ANNA = {"id": 5, "is_bot": False, "first_name": "Анна", "last_name": "И.", "username": "anna", "language_code": "ru"}

@@ -6,12 +6,16 @@ from datetime import timedelta
 from core.deliveries.choice_store import Choices
 from core.queue import QueueClient
 from core.redis.store import Store
-from core.updates import sms, telegram_events, telegram_updates, vk_events
 from core.updates.events import Events
 from core.updates.gathering import Gathering
 from core.updates.ingress import MAX_AGE, DialogIngress, EventIngress, Ingress
 from core.updates.presses import Presses
 from core.updates.updates import Updates
+from providers import sms, telegram_bot, vk
+from providers.sms import events as sms_events
+from providers.telegram_bot import events as telegram_events
+from providers.telegram_bot import updates as telegram_updates
+from providers.vk import events as vk_events
 
 
 def dialogs_ingress(client: QueueClient, tenant: str) -> Mapping[str, Ingress]:
@@ -19,9 +23,9 @@ def dialogs_ingress(client: QueueClient, tenant: str) -> Mapping[str, Ingress]:
     return {
         channel: DialogIngress(Updates(client, tenant, channel, source), read)
         for channel, source, read in (
-            (sms.CHANNEL, sms.SOURCE, sms.read_update),
-            (vk_events.CHANNEL, vk_events.SOURCE, vk_events.update_of),
-            (telegram_updates.CHANNEL, tenant, telegram_updates.read_update),
+            (sms.CHANNEL, sms_events.SOURCE, sms_events.read_update),
+            (vk.CHANNEL, vk_events.SOURCE, vk_events.update_of),
+            (telegram_bot.CHANNEL, tenant, telegram_updates.read_update),
         )
     }
 
@@ -34,9 +38,9 @@ def events_ingress(
     return {
         channel: EventIngress(events, gathering, Presses(client, tenant, channel), source, read, max_age)
         for channel, source, read in (
-            (sms.CHANNEL, sms.SOURCE, sms.read_arrival),
-            (vk_events.CHANNEL, vk_events.SOURCE, vk_events.read_arrival),
-            (telegram_updates.CHANNEL, tenant, telegram_events.read_arrival),
+            (sms.CHANNEL, sms_events.SOURCE, sms_events.read_arrival),
+            (vk.CHANNEL, vk_events.SOURCE, vk_events.read_arrival),
+            (telegram_bot.CHANNEL, tenant, telegram_events.read_arrival),
         )
     }
 

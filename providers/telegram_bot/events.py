@@ -9,7 +9,7 @@ from typing import Any
 
 from core.updates.arrival import Arrival
 from core.updates.events import Event
-from core.updates.telegram_fields import (
+from providers.telegram_bot.event_fields import (
     FILES,
     MARKED,
     Json,

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.updates.updates import Update
-
-CHANNEL = "telegram-bot"
-"""The channel of the contacts of those who write to the bot."""
+from providers.telegram_bot import CHANNEL
 
 ALLOWED = ("message", "callback_query")
 """The kinds of updates that the bot asks for."""

@@ -10,14 +10,15 @@ from aiogram.methods import TelegramMethod
 from aiohttp import ClientTimeout
 
 
-class Session(AiohttpSession):
+class HttpSession(AiohttpSession):
     """Without a limit of its own, a connection that is not made in time would look like a lost answer."""
 
     def __init__(self, api_url: str, timeout: timedelta) -> None:
-        seconds = timeout.total_seconds()
-        super().__init__(api=TelegramAPIServer.from_base(api_url), timeout=seconds)
-        self._limits = ClientTimeout(total=seconds, connect=seconds / 3)
+        self._seconds = timeout.total_seconds()
+        super().__init__(api=TelegramAPIServer.from_base(api_url), timeout=self._seconds)
 
     async def make_request(self, bot: Bot, method: TelegramMethod[Any], timeout: int | None = None) -> Any:
+        """`timeout`: seconds for this request, as for a long poll."""
+        limits = ClientTimeout(total=timeout or self._seconds, connect=self._seconds / 3)
         # aiogram passes the value on to aiohttp, which takes both forms.
-        return await super().make_request(bot, method, timeout=cast(int, self._limits))
+        return await super().make_request(bot, method, timeout=cast(int, limits))

@@ -1,0 +1,70 @@
+"""Calls of VK's API that may be made twice, with what their errors mean for the message."""
+
+from dataclasses import replace
+from typing import Any
+
+from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope
+from couriers.vk import outcomes
+from providers.vk.client import FAILURES, Client
+from providers.vk.errors import error_code
+
+
+class CallRefused(Exception):
+    """VK refuses this call for good; other calls may go on."""
+
+
+class CallDeferred(Exception):
+    """This call cannot be made now, so the message is not sent now. `outcome`: what that means for the message."""
+
+    def __init__(self, outcome: Deferred | Halted) -> None:
+        super().__init__(outcome.detail)
+        self.outcome = outcome
+
+
+class RepeatableCalls:
+    """One per courier."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def call(self, method: str, **parameters: Any) -> Any:
+        """Return the response of a call. Raises CallRefused, CallDeferred."""
+        try:
+            body = await self._client.request(method, parameters)
+        except FAILURES as error:
+            raise CallDeferred(_repeatable(outcomes.outcome_of_error(error))) from None
+        return _response(body)
+
+    async def upload(self, url: str, field: str, name: str, media_type: str, data: bytes) -> dict[str, Any]:
+        """Transfer a file to an address that VK named. Raises CallRefused, CallDeferred."""
+        try:
+            answer = await self._client.upload(url, field, name, media_type, data)
+        except FAILURES as error:
+            raise CallDeferred(_repeatable(outcomes.outcome_of_error(error))) from None
+        if not isinstance(answer, dict) or answer.get("error"):
+            raise CallRefused("the upload was refused")
+        return answer
+
+
+def _response(body: Any) -> Any:
+    code = error_code(body)
+    if code is None and isinstance(body, dict) and "response" in body:
+        return body["response"]
+    outcome = outcomes.peer_outcome(code) if code else outcomes.NO_ANSWER
+    if isinstance(outcome, Rejected):
+        raise CallRefused(outcome.detail)
+    raise CallDeferred(_repeatable(outcome))
+
+
+def _repeatable(outcome: Outcome) -> Deferred | Halted:
+    """What an outcome means if the call may be made twice: nothing is unclear then. A limit per chat is meant for
+    messages.send.
+    """
+    match outcome:
+        case Halted():
+            return outcome
+        case Deferred(scope=Scope.CHAT):
+            return replace(outcome, scope=Scope.ACCOUNT)
+        case Deferred():
+            return outcome
+    return Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, getattr(outcome, "detail", ""))

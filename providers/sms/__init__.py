@@ -1,0 +1,3 @@
+"""SMS of a gateway: the reader of those that it has received."""
+
+CHANNEL = "sms"
