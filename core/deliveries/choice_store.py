@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
-from core.model.numbered_choices import chosen, encode_choices, may_be_answer
 from core.model.contacts.phone_numbers import e164
 from core.model.content import Button
+from core.model.numbered_choices import chosen, encode_choices, may_be_answer
 from core.redis.keys import KEYS
 from core.redis.store import Store
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from core.model.content import Button, Content, Feature, ParseMode
+from core.model.numbered_choices import choice_lines, choices_of
 from core.model.text.text_marks import cut_text
 from core.model.text.text_parts import utf16_length
 
