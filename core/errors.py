@@ -16,7 +16,7 @@ AdaError
     ├── StoreUnavailable the server could not be reached in time; whether the call ran is *unknown*; repeat it
     ├── StoreRefuses     the server refuses writes at present: nothing was written; possible again later
     │   └── StoreFull    its memory is full; accepted work continues
-    └── ScriptFault      a Lua script failed; the message names the file and the line
+    └── FunctionFault      a Lua script failed; the message names the file and the line
 """
 
 from datetime import timedelta
@@ -118,7 +118,7 @@ class StoreFull(StoreRefuses):
         super().__init__("STORE_FULL", "The memory of Redis is full (maxmemory).")
 
 
-class ScriptFault(StoreError):
+class FunctionFault(StoreError):
     """A Lua function failed. The message names the file and the line."""
 
 

@@ -13,7 +13,7 @@ from core.deliveries.deliveries import Deliveries
 from core.deliveries.tracker import Tracker
 from core.directory import Directory
 from core.jobs import Jobs
-from core.orders import Rules, Sending
+from core.orders import Sending, SendingPolicy
 from core.queue import Queue, QueueClient
 from core.redis.store import Store
 
@@ -33,8 +33,8 @@ class Services:
     jobs: Jobs
 
     @classmethod
-    def on(cls, store: Store, rules: Rules | None = None) -> "Services":
-        """Return the services on an open store. `rules`: quotas and quiet hours; None: there are none.
+    def on(cls, store: Store, policy: SendingPolicy | None = None) -> "Services":
+        """Return the services on an open store. `policy`: quotas and quiet hours; None: there are none.
 
         The caller closes `tracker` and `client`, as `open_services` does.
         """
@@ -47,16 +47,16 @@ class Services:
             channels=channels,
             deliveries=deliveries,
             directory=directory,
-            sending=Sending(store, deliveries, directory, rules),
+            sending=Sending(store, deliveries, directory, policy),
             tracker=Tracker(store),
             jobs=Jobs(store),
         )
 
 
 @asynccontextmanager
-async def open_services(store: Store, rules: Rules | None = None) -> AsyncIterator[Services]:
+async def open_services(store: Store, policy: SendingPolicy | None = None) -> AsyncIterator[Services]:
     """The services on an open store, until the end of the block."""
-    services = Services.on(store, rules)
+    services = Services.on(store, policy)
     try:
         yield services
     finally:

@@ -22,11 +22,11 @@ from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
 from core.model.delivery import NewDelivery, Sender
 from core.model.quota import Quota
-from core.orders import Caller, Order, Rules, Sending
+from core.orders import Caller, Order, Sending, SendingPolicy
 from core.redis.store import Store
 
 LIMIT = 4
-RULES = Rules({"trainer": Quota(LIMIT, timedelta(days=1))})
+RULES = SendingPolicy({"trainer": Quota(LIMIT, timedelta(days=1))})
 CHANNELS = ("telegram",)
 _CALLERS = 32
 _MONTH = timedelta(days=30)

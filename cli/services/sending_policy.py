@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from cli.settings.settings import Settings
 from core.admission.quiet_hours import TenantQuietHours
-from core.orders import Rules
+from core.orders import SendingPolicy
 
 
-def sending_rules(settings: Settings) -> Rules:
+def sending_policy_of(settings: Settings) -> SendingPolicy:
     """The quotas and quiet hours of the settings."""
     quiet_hours = settings.quiet_hours and replace(settings.quiet_hours, timezone=settings.timezone)
-    return Rules(settings.quotas, TenantQuietHours(quiet_hours, settings.tenant_timezones))
+    return SendingPolicy(settings.quotas, TenantQuietHours(quiet_hours, settings.tenant_timezones))

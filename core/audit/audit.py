@@ -14,7 +14,7 @@ from typing import NamedTuple
 from core.audit.conservation import Counts, count_violations, numbers_of, recount_violations, uncertainty
 from core.audit.invariant import Violation, parse_key
 from core.audit.scanner import Scanner
-from core.errors import ScriptFault
+from core.errors import FunctionFault
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -118,7 +118,7 @@ class Audit:
         lease, buried = KEYS["lease"].at(shard), KEYS["buried"].at(shard)
         try:
             transitions, states, leases, graves = await self._store.run("audit_counts", shard, lease, buried)
-        except ScriptFault:
+        except FunctionFault:
             return None
         return Counts(numbers_of(transitions), numbers_of(states), leases, graves)
 
@@ -130,7 +130,7 @@ class Audit:
                 try:
                     async for violation in self._scanners[shard].page(page):
                         yield violation
-                except ScriptFault as fault:
+                except FunctionFault as fault:
                     yield _unreadable(page[0], fault)
             if str(cursor) == "0":
                 return
@@ -139,7 +139,7 @@ class Audit:
         try:
             async for violation in scanner.indexes():
                 yield violation
-        except ScriptFault as fault:
+        except FunctionFault as fault:
             yield _unreadable(KEYS["due"].at(scanner.shard), fault)
 
     def _by_shard(self, names: Sequence[str]) -> dict[int, list[str]]:
@@ -161,7 +161,7 @@ class Audit:
                         "the version of its event, or later",
                     )
                     yield Violation("I13", key, found, wanted, why=why)
-        except ScriptFault as fault:
+        except FunctionFault as fault:
             key, why = KEYS["events"].at(scanner.shard), "its former content is unknown"
             yield Violation("I16", key, str(fault), "a stream", why=why)
 
@@ -176,6 +176,6 @@ class Audit:
         return list(await self._store.run(violation.repair.script, shard, *violation.repair.arguments))
 
 
-def _unreadable(key: str, fault: ScriptFault) -> Violation:
+def _unreadable(key: str, fault: FunctionFault) -> Violation:
     found, why = f"unreadable beside others: {fault}", "its former content is unknown"
     return Violation("I16", key, found, "keys of their type", why=why)

@@ -9,7 +9,7 @@ meanwhile; `covers` takes this into account.
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 
-from core.errors import ScriptFault
+from core.errors import FunctionFault
 from core.redis.constants import EVENTS_KEPT
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -67,7 +67,7 @@ class EventLog:
     async def _was_never_trimmed(self) -> bool:
         try:
             facts = await self._store.command("XINFO", "STREAM", self._key)
-        except ScriptFault:
+        except FunctionFault:
             return True
         length = int(facts["length"])
         return int(facts["entries-added"]) == length if "entries-added" in facts else length < _SURELY_WHOLE

@@ -16,7 +16,7 @@ from typing import Any
 
 from core.courier.parcels.parcel import Parcel
 from core.courier.parcels.parcel_services import ParcelServices
-from core.errors import ScriptFault, StoreError
+from core.errors import FunctionFault, StoreError
 from core.queue import Settled, Settlement, Task
 
 log = logging.getLogger(__name__)
@@ -110,7 +110,7 @@ class OutcomeWriter:
         while True:
             try:
                 return await self._settle(end, postponed)
-            except ScriptFault:
+            except FunctionFault:
                 raise
             except StoreError as fault:
                 if self._services.is_stopping():

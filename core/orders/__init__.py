@@ -9,6 +9,6 @@ Neighbours: `core.directory` names the people, `core.admission` has the rules, `
 
 from core.orders.order import Addressee, Caller, GroupRef, Order, SupergroupRef, UserRef
 from core.orders.sending import Sending
-from core.orders.sending_policy import Rules
+from core.orders.sending_policy import SendingPolicy
 
-__all__ = ["Addressee", "Caller", "GroupRef", "Order", "Rules", "Sending", "SupergroupRef", "UserRef"]
+__all__ = ["Addressee", "Caller", "GroupRef", "Order", "Sending", "SendingPolicy", "SupergroupRef", "UserRef"]

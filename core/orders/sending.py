@@ -21,7 +21,7 @@ from core.model.quota import NO_QUOTA, QuotaState
 from core.model.states import Status
 from core.orders.order import Caller, Order
 from core.orders.preparation import MAX_RECIPIENTS, Preparation
-from core.orders.sending_policy import Rules
+from core.orders.sending_policy import SendingPolicy
 from core.redis.store import Store
 
 Ordered = tuple[Order, Repeat | None]
@@ -36,18 +36,18 @@ class Sending:
         store: Store,
         deliveries: Deliveries,
         directory: Directory,
-        rules: Rules | None = None,
+        policy: SendingPolicy | None = None,
         *,
         max_recipients: int = MAX_RECIPIENTS,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        rules = rules or Rules()
+        policy = policy or SendingPolicy()
         self._shards = store.shards
         self._deliveries = deliveries
         self._directory = directory
         self._idempotency = Idempotency(store)
-        self._quotas = Quotas(store, rules.quotas)
-        self._preparation = Preparation(directory, self._quotas, rules.quiet_hours, max_recipients, clock)
+        self._quotas = Quotas(store, policy.quotas)
+        self._preparation = Preparation(directory, self._quotas, policy.quiet_hours, max_recipients, clock)
 
     async def send(self, order: Order, caller: Caller, repeat: Repeat | None = None) -> Accepted:
         """Store one delivery; a repeat returns the first result. A refusal leaves no trace.

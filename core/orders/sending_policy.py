@@ -8,7 +8,7 @@ from core.admission.quiet_hours import TenantQuietHours
 from core.model.quota import Quota
 
 
-class Rules(Struct, frozen=True):
+class SendingPolicy(Struct, frozen=True):
     """`quotas`: role → quota; a role that is not in it has none. Without arguments nothing is limited."""
 
     quotas: Mapping[str, Quota] = {}

@@ -7,7 +7,7 @@ import logging
 import time
 from datetime import timedelta
 
-from core.errors import ScriptFault, StoreRefuses
+from core.errors import FunctionFault, StoreRefuses
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -27,7 +27,7 @@ async def register(store: Store) -> None:
     try:
         await _note(store, now)
         await _remove_unused(store, now)
-    except (StoreRefuses, ScriptFault) as fault:
+    except (StoreRefuses, FunctionFault) as fault:
         log.warning("the library %s is not noted as used: %s", store.library.name, fault)
 
 
@@ -52,6 +52,6 @@ async def _loaded(store: Store) -> list[str]:
 async def _remove(store: Store, name: str) -> None:
     try:
         await store.command("FUNCTION", "DELETE", name)
-    except ScriptFault as fault:
+    except FunctionFault as fault:
         if "Library not found" not in str(fault):
             raise

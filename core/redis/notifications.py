@@ -11,7 +11,7 @@ from typing import Any
 
 from redis.exceptions import ResponseError
 
-from core.errors import ScriptFault
+from core.errors import FunctionFault
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ SETTING = "notify-keyspace-events"
 _OURS = "Kgx"
 
 Command = Callable[..., Awaitable[Any]]
-"""Sends a command. Raises ResponseError or ScriptFault if the server refuses it."""
+"""Sends a command. Raises ResponseError or FunctionFault if the server refuses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ async def ensure_notifications(command: Command) -> Notifications:
     """Set the flags that are missing; log a change and a refusal."""
     try:
         found = flags_of(await command("CONFIG", "GET", SETTING))
-    except (ResponseError, ScriptFault) as refusal:
+    except (ResponseError, FunctionFault) as refusal:
         return Notifications(None, refusal=str(refusal))
     if found is None or not missing_flags(found):
         return Notifications(found)
     try:
         await command("CONFIG", "SET", SETTING, merged_flags(found))
-    except (ResponseError, ScriptFault) as refusal:
+    except (ResponseError, FunctionFault) as refusal:
         log.warning("%s lacks %s and cannot be set: %s", SETTING, missing_flags(found), refusal)
         return Notifications(found, missing_flags(found), str(refusal))
     state = Notifications(found)

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from redis.exceptions import RedisError
 
-from core.errors import LayoutUnknown, ScriptFault, StoreRefuses
+from core.errors import FunctionFault, LayoutUnknown, StoreRefuses
 from core.redis.connection import Connection, Reply, encoded
 from core.redis.keys import KEYS, LAYOUT
 from core.redis.notifications import SETTING, Notifications, ensure_notifications, merged_flags
@@ -63,7 +63,7 @@ async def check_settings(store: Store) -> list[SettingProblem]:
     """Return the wrong settings. Those that the server hides are left out."""
     try:
         answer = await store.command("CONFIG", "GET", "maxmemory-policy", "appendonly", "hash-max-*-value")
-    except ScriptFault:
+    except FunctionFault:
         return []
     return setting_problems({str(name): str(value) for name, value in answer.items()})
 

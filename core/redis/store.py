@@ -18,7 +18,7 @@ from redis.exceptions import (
     ResponseError,
 )
 
-from core.errors import AdaError, ScriptFault, SetupError, StoreError, StoreFull, StoreUnavailable
+from core.errors import AdaError, FunctionFault, SetupError, StoreError, StoreFull, StoreUnavailable
 from core.redis import library
 from core.redis.connection import PROTOCOL, Connection, ServerAddress, Word, encoded
 from core.redis.keys import KEYS
@@ -114,7 +114,7 @@ class Store:
             raise SetupError(f"Redis {version} is too old: Redis 7.0 or Valkey is needed.")
 
     async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
-        """Run the function `name`. Raises ScriptFault (a bug in Ada), StoreRefuses or StoreUnavailable."""
+        """Run the function `name`. Raises FunctionFault (a bug in Ada), StoreRefuses or StoreUnavailable."""
         call = self._call(name, shard, arguments)
         for _ in range(_LOADS):
             load = self._loading
@@ -194,4 +194,4 @@ class Store:
 
     def _fault_of(self, refusal: ResponseError) -> StoreError:
         """The error of core for an error reply of the server."""
-        return refused_write(refusal) or ScriptFault(self.library.where(str(refusal)))
+        return refused_write(refusal) or FunctionFault(self.library.where(str(refusal)))

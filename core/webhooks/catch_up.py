@@ -18,7 +18,7 @@ from core.model.history_key import HistoryKey
 from core.redis.constants import DAY_MS
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.webhooks.messages import Message, finished_message, is_outcome, outcome_message
+from core.webhooks.messages import WebhookMessage, finished_message, is_outcome, outcome_message
 from core.webhooks.webhook import EventType, Webhook
 
 # Delivery reports of a finished delivery are looked for this long after its creation.
@@ -43,7 +43,7 @@ class Mark(NamedTuple):
         return cls(int(at), int(version), suffix)
 
 
-Found = list[tuple[Mark, Message]]
+Found = list[tuple[Mark, WebhookMessage]]
 
 
 class CatchUp:
@@ -56,7 +56,7 @@ class CatchUp:
         self._histories = HistoryReader(store)
         self._tracker = Tracker(store)
 
-    async def next_messages(self, webhook: Webhook, mark: Mark, most: int) -> tuple[list[Message], Mark | None]:
+    async def next_messages(self, webhook: Webhook, mark: Mark, most: int) -> tuple[list[WebhookMessage], Mark | None]:
         """The `most` earliest messages behind the mark, and the mark of the last of them; None instead of the mark if
         there are no more.
         """
@@ -113,7 +113,7 @@ class CatchUp:
         return [(place, _message(webhook, summary, change)) for place, change in placed if place and place > mark]
 
 
-def _mark_of(found: tuple[Mark, Message]) -> Mark:
+def _mark_of(found: tuple[Mark, WebhookMessage]) -> Mark:
     return found[0]
 
 
@@ -128,7 +128,7 @@ def _place(webhook: Webhook, history: History, change: Change) -> Mark | None:
     return Mark(to_ms(at), change.version, history.key.suffix)
 
 
-def _message(webhook: Webhook, history: History, change: Change) -> Message:
+def _message(webhook: Webhook, history: History, change: Change) -> WebhookMessage:
     if change.outcome is None:
         return finished_message(webhook, history, change.version)
     return outcome_message(webhook, history.key, change)

@@ -26,7 +26,7 @@ from core.redis.constants import EVENTS_KEPT
 from core.redis.store import Store
 from core.redis.stream_reader import entry_fields
 from core.webhooks.catch_up import CatchUp, Mark
-from core.webhooks.messages import Message, finished_message, is_outcome, outcome_message
+from core.webhooks.messages import WebhookMessage, finished_message, is_outcome, outcome_message
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import TUBE, EventType, Webhook
 
@@ -172,7 +172,7 @@ class EventReader:
     # messages
 
     async def _put_entries(self, page: _Page, webhooks: Sequence[Webhook]) -> None:
-        found: dict[Webhook, list[Message]] = {}
+        found: dict[Webhook, list[WebhookMessage]] = {}
         first: dict[str, int] = {}
         for text, fields, tenant in page.entries:
             ms, _ = entry_id(text)
@@ -196,7 +196,7 @@ class EventReader:
             self._mark_behind(page, webhook, ms)
         return not webhook.disabled
 
-    async def _messages(self, webhook: Webhook, fields: Mapping[str, str]) -> list[Message]:
+    async def _messages(self, webhook: Webhook, fields: Mapping[str, str]) -> list[WebhookMessage]:
         key, event = HistoryKey.of(self._shard, fields["history"]), history_event(fields)
         if event.event == EventType.FINISHED and EventType.FINISHED in webhook.events:
             return await self._finished(webhook, key, event)
@@ -205,14 +205,14 @@ class EventReader:
         changes = (read_change(line, event) for line in event.changes.split("\n"))
         return [outcome_message(webhook, key, change) for change in changes if is_outcome(change)]
 
-    async def _finished(self, webhook: Webhook, key: HistoryKey, event: HistoryEvent) -> list[Message]:
+    async def _finished(self, webhook: Webhook, key: HistoryKey, event: HistoryEvent) -> list[WebhookMessage]:
         try:
             summary = await self._histories.summary(key, webhook.tenant)
         except NotFound:  # its retention ended meanwhile
             return []
         return [finished_message(webhook, summary, event.version)]
 
-    async def _put(self, found: Mapping[Webhook, Sequence[Message]]) -> None:
+    async def _put(self, found: Mapping[Webhook, Sequence[WebhookMessage]]) -> None:
         tasks = [task_of(webhook, message) for webhook, messages in found.items() for message in messages]
         if tasks:
             await self._queue.put_many(TUBE, tasks, shard=self._shard)
@@ -239,7 +239,7 @@ def entry_id(text: str) -> EntryId:
     return int(ms or 0), int(number or 0)
 
 
-def task_of(webhook: Webhook, message: Message) -> NewTask:
+def task_of(webhook: Webhook, message: WebhookMessage) -> NewTask:
     """Messages of one lane are sent one after the other. The lanes let a webhook get some at the same time, and keep a
     slow receiver from occupying more of a process.
     """

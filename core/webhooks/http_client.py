@@ -14,7 +14,7 @@ from standardwebhooks import Webhook as Signer
 
 from core.errors import Invalid
 from core.webhooks import targets
-from core.webhooks.messages import Message
+from core.webhooks.messages import WebhookMessage
 from core.webhooks.webhook import AttemptRecord, Webhook
 
 TIME_LIMIT = timedelta(seconds=15)
@@ -50,7 +50,7 @@ class WebhookClient:
         if self._session is not None:
             await self._session.close()
 
-    async def call(self, webhook: Webhook, message: Message, attempt: int) -> tuple[AttemptRecord, int]:
+    async def call(self, webhook: Webhook, message: WebhookMessage, attempt: int) -> tuple[AttemptRecord, int]:
         """Send a message once. Returns the attempt, and how many seconds the receiver asks to wait."""
         started, clock = time.time(), time.monotonic()
         response = await self._post(webhook, message)
@@ -60,7 +60,7 @@ class WebhookClient:
         )
         return record, response.wait
 
-    async def _post(self, webhook: Webhook, message: Message) -> Response:
+    async def _post(self, webhook: Webhook, message: WebhookMessage) -> Response:
         """All faults of a call are values: none is a fault of Ada."""
         try:
             targets.host_of(webhook.url)
@@ -75,7 +75,7 @@ class WebhookClient:
         except (aiohttp.ClientError, OSError, ValueError, Invalid):
             return Response(None, "connection")
 
-    async def _exchange(self, webhook: Webhook, message: Message) -> Response:
+    async def _exchange(self, webhook: Webhook, message: WebhookMessage) -> Response:
         headers = signed_headers(webhook, message, datetime.now(UTC))
         async with self._open().post(
             webhook.url, data=message.body.encode(), headers=headers, allow_redirects=False
@@ -101,7 +101,7 @@ class WebhookClient:
         return self._session
 
 
-def signed_headers(webhook: Webhook, message: Message, now: datetime) -> dict[str, str]:
+def signed_headers(webhook: Webhook, message: WebhookMessage, now: datetime) -> dict[str, str]:
     """The three headers of Standard Webhooks."""
     return {
         "webhook-id": message.id,

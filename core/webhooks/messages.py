@@ -23,7 +23,7 @@ TEST = "test"
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class WebhookMessage:
     """`body`: the JSON that is sent, unchanged in each attempt. `subject`: messages about the same recipient of a
     delivery have the same one and are sent in their order; "" of a message that was read from a task.
     """
@@ -34,12 +34,12 @@ class Message:
     subject: str = ""
 
     @classmethod
-    def make(cls, message_id: str, kind: str, at: datetime, data: object, subject: str = "") -> "Message":
+    def make(cls, message_id: str, kind: str, at: datetime, data: object, subject: str = "") -> "WebhookMessage":
         content = {"type": kind, "id": message_id, "timestamp": at, "data": data}
         return cls(message_id, kind, msgspec.json.encode(content).decode(), subject)
 
     @classmethod
-    def read(cls, body: str) -> "Message":
+    def read(cls, body: str) -> "WebhookMessage":
         """The message with this body."""
         envelope = msgspec.json.decode(body, type=_Envelope)
         return cls(envelope.id, envelope.type, body)
@@ -95,7 +95,7 @@ def message_id(webhook: Webhook, key: HistoryKey, version: int) -> str:
     return f"msg_{blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
-def outcome_message(webhook: Webhook, key: HistoryKey, change: Change) -> Message:
+def outcome_message(webhook: Webhook, key: HistoryKey, change: Change) -> WebhookMessage:
     """`change`: one for which `is_outcome` is true."""
     outcome = change.outcome
     assert outcome is not None
@@ -116,10 +116,10 @@ def outcome_message(webhook: Webhook, key: HistoryKey, change: Change) -> Messag
         not_shown=outcome.not_shown or msgspec.UNSET,
     )
     at, subject = outcome.at or from_ms(0), f"{key} {change.recipient}"
-    return Message.make(message_id(webhook, key, change.version), EventType.OUTCOME, at, data, subject)
+    return WebhookMessage.make(message_id(webhook, key, change.version), EventType.OUTCOME, at, data, subject)
 
 
-def finished_message(webhook: Webhook, history: History, version: int) -> Message:
+def finished_message(webhook: Webhook, history: History, version: int) -> WebhookMessage:
     """`version`: of the change that ended the delivery."""
     data = FinishedData(
         delivery=history.key.id,
@@ -135,9 +135,11 @@ def finished_message(webhook: Webhook, history: History, version: int) -> Messag
         finished_at=history.finished_at,
     )
     at = history.finished_at or history.created_at
-    return Message.make(message_id(webhook, history.key, version), EventType.FINISHED, at, data, str(history.key))
+    return WebhookMessage.make(
+        message_id(webhook, history.key, version), EventType.FINISHED, at, data, str(history.key)
+    )
 
 
-def test_message(webhook: Webhook, at: datetime) -> Message:
+def test_message(webhook: Webhook, at: datetime) -> WebhookMessage:
     """A message without an event, to test a receiver."""
-    return Message.make(f"msg_{secrets.token_hex(16)}", TEST, at, {"webhook": webhook.id})
+    return WebhookMessage.make(f"msg_{secrets.token_hex(16)}", TEST, at, {"webhook": webhook.id})

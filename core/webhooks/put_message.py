@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 from core.queue import Queue
 from core.webhooks.event_reader import Limits, task_of
-from core.webhooks.messages import Message
+from core.webhooks.messages import WebhookMessage
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import TUBE, EventType
 
@@ -30,5 +30,5 @@ async def put_message(
             log.warning("webhook %s: too much waits for it, %s of %s is not sent", webhook.id, event, name)
             continue
         digest = blake2b(f"{webhook.id} {name}".encode(), digest_size=16).hexdigest()
-        message = Message.make(f"msg_{digest}", event, at, data, name.partition(" ")[0])
+        message = WebhookMessage.make(f"msg_{digest}", event, at, data, name.partition(" ")[0])
         await queue.put_many(TUBE, [task_of(webhook, message)], shard=_SHARD)

@@ -16,7 +16,7 @@ from core.model.backoff import Backoff
 from core.queue import Attempt, Bury, Done, Result, Retry
 from core.queue.task_ids import put_ms
 from core.webhooks.http_client import WebhookClient
-from core.webhooks.messages import Message
+from core.webhooks.messages import WebhookMessage
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import Webhook
 
@@ -75,7 +75,7 @@ class Sender:
         return Bury() if webhook.disabled else await self._send(webhook, attempt)
 
     async def _send(self, webhook: Webhook, attempt: Attempt) -> Result:
-        message = Message.read(attempt.body)
+        message = WebhookMessage.read(attempt.body)
         record, wait = await self._client.call(webhook, message, attempt.task.attempts)
         now, succeeded, replayed = await self._webhooks.record(webhook, record)
         if record.succeeded:

@@ -18,7 +18,7 @@ from scenarios.engine import Effects, Ending, Path, Run, Step, begin, end
 from scenarios.engine.reasons import explain
 from scenarios.engine.results import failed, unknown
 from scenarios.engine.splicing import splice, unknown_scenario
-from scenarios.engine.triggers import Triggers
+from scenarios.engine.triggers import CompiledTriggers
 from scenarios.placeholders.attributes import Prepared, prepare
 from scenarios.schema import ActionType, validator
 from scenarios.sending.content import refusal_of
@@ -77,7 +77,7 @@ class _DryRun:
 
     def _chosen(self) -> Iterable[str]:
         """The scenarios of the triggers. One that does not exist is a warning (C-35)."""
-        triggers = Triggers(self._bot)
+        triggers = CompiledTriggers(self._bot)
         selection = triggers.select(self._event, str(self._event.get("user_state") or ""))
         self._warnings += [*triggers.complaints, *selection.warnings]
         self._warnings += [

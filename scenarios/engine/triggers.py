@@ -37,7 +37,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CompiledTarget:
     """A scenario, and the chats in which an entry starts it: ids, `private`, `group` or `all`. `forwards`, `bots`:
     whether forwarded messages and bots start it, too (C-17).
     """
@@ -60,12 +60,12 @@ class Entry:
 
     kind: str
     wanted: str
-    targets: tuple[Target, ...]
+    targets: tuple[CompiledTarget, ...]
     where: str
     pattern: Pattern | None = None
 
 
-class Triggers:
+class CompiledTriggers:
     """The compiled triggers of a bot. `complaints`: the entries that were skipped, and why."""
 
     def __init__(self, source: bot.Bot) -> None:
@@ -121,7 +121,7 @@ class Triggers:
             return None
         return Entry(kind, wanted, targets, where)
 
-    def _pattern_entry(self, pattern: str, targets: tuple[Target, ...], where: str) -> Entry | None:
+    def _pattern_entry(self, pattern: str, targets: tuple[CompiledTarget, ...], where: str) -> Entry | None:
         try:
             return Entry("regex", pattern, targets, where, compile_pattern(pattern, ignore_case=True))
         except PatternRefused as error:
@@ -190,7 +190,7 @@ class _Search:
         """The event in a warning."""
         return repr(self._written[:60])
 
-    def targets(self, entry: Entry) -> list[Target]:
+    def targets(self, entry: Entry) -> list[CompiledTarget]:
         """The targets of an entry that matches, as far as the chat is theirs."""
         targets = [target for target in entry.targets if target.allows(self._chat, self._event)]
         return targets if targets and self._matches(entry) else []
@@ -244,9 +244,9 @@ _COMPARISONS: Mapping[str, Callable[[_Search, str], bool]] = {
 }
 
 
-def _target(target: bot.Target, chats: str) -> Target:
+def _target(target: bot.Target, chats: str) -> CompiledTarget:
     allowed = (chats,) if target.from_chat is None else target.from_chat
-    return Target(
+    return CompiledTarget(
         target.scenario,
         frozenset(_text(chat) for chat in allowed),
         target.continue_,

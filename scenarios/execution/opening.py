@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
-from core.orders import Rules
+from core.orders import SendingPolicy
 from core.redis.store import Store
 from core.services import open_services as open_core
 from providers.models import Models
@@ -26,7 +26,7 @@ class Options:
 
     tenant: str = "default"
     timezone: tzinfo = UTC
-    rules: Rules | None = None
+    policy: SendingPolicy | None = None
     bot_token: str = ""
     bot_api_url: str = ""
     models: Models = field(default_factory=Models.not_set_up)
@@ -38,7 +38,7 @@ async def open_services(store: Store, options: Options) -> AsyncIterator[Scenari
     """The services, until the end of the block."""
     telegram = _telegram(options) if options.bot_token else None
     try:
-        async with open_core(store, options.rules) as core:
+        async with open_core(store, options.policy) as core:
             yield ScenarioServices(
                 core=core,
                 telegram=telegram,

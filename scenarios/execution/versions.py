@@ -12,7 +12,7 @@ import msgspec
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.bot import Bot
-from scenarios.engine.triggers import Triggers
+from scenarios.engine.triggers import CompiledTriggers
 
 LIFETIME = timedelta(days=180)
 """After it was last published; longer than any run."""
@@ -30,8 +30,8 @@ class Version:
         self.bot = bot
 
     @cached_property
-    def triggers(self) -> Triggers:
-        return Triggers(self.bot)
+    def triggers(self) -> CompiledTriggers:
+        return CompiledTriggers(self.bot)
 
 
 class Versions:

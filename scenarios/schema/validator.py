@@ -20,7 +20,7 @@ IsMember = Callable[[Rule], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ValidationResult:
     """completed, failed or drop; `error` names the field and the rule that decided."""
 
     state: State
@@ -38,16 +38,16 @@ def ending(prepared: Prepared, is_member: IsMember) -> Ending:
     return Ending(verdict.state, Values(fields, from_person=prepared.from_person & fields.keys()), verdict.error)
 
 
-def validate(rules: Any, values: Mapping[str, Any], is_member: IsMember) -> Verdict:
+def validate(rules: Any, values: Mapping[str, Any], is_member: IsMember) -> ValidationResult:
     """The outcome of all rules. `values`: the flat mapping that the action sees; fields may be dotted."""
     for field, listed in rules.items() if isinstance(rules, Mapping) else ():
         verdict = _validate_field(str(field), _as_list(listed), values, is_member)
         if verdict.state is not State.COMPLETED:
             return verdict
-    return Verdict(State.COMPLETED)
+    return ValidationResult(State.COMPLETED)
 
 
-def _validate_field(field: str, rules: list[Any], values: Mapping[str, Any], is_member: IsMember) -> Verdict:
+def _validate_field(field: str, rules: list[Any], values: Mapping[str, Any], is_member: IsMember) -> ValidationResult:
     found = find(values, field)
     value = None if found is MISSING else found
     for rule in rules:
@@ -57,8 +57,8 @@ def _validate_field(field: str, rules: list[Any], values: Mapping[str, Any], is_
         if on_error == "skip":
             break
         if on_error != "pass":
-            return Verdict(State.DROP if on_error == "drop" else State.FAILED, f"{field}: {error}")
-    return Verdict(State.COMPLETED)
+            return ValidationResult(State.DROP if on_error == "drop" else State.FAILED, f"{field}: {error}")
+    return ValidationResult(State.COMPLETED)
 
 
 def complaint(rule: Any, value: Any, is_member: IsMember) -> str:

@@ -28,7 +28,7 @@ from core.directory.linking import Linking
 from core.model.people import Group, Supergroup, User
 from core.model.quota import Quota
 from core.model.states import Reason
-from core.orders import Rules, Sending
+from core.orders import Sending, SendingPolicy
 from core.queue import QueueClient
 from core.services import Services
 from providers.mail import LinkCodeMailer
@@ -37,7 +37,7 @@ from tests.support.stack import TENANT, FakeCourier, Stack, people
 from tests.support.waiting import stays, until
 
 MOSCOW = ZoneInfo("Europe/Moscow")
-RULES = Rules({"trainer": Quota(2, timedelta(days=1))}, TenantQuietHours(QuietHours(time(0), time(7), MOSCOW)))
+RULES = SendingPolicy({"trainer": Quota(2, timedelta(days=1))}, TenantQuietHours(QuietHours(time(0), time(7), MOSCOW)))
 TEACHER, STUDENT, STRANGER = "+79990000001", "+79990000002", "+79990000009"
 ANNA = User(1, "Анна", "anna@example.org", "trainer", "en", {"sms": [TEACHER]})
 BORIS = User(2, "Борис", "boris@example.org", "student", "en", {"sms": [STUDENT]})

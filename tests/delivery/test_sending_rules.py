@@ -9,7 +9,7 @@ import pytest
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.model.people import Group, Supergroup, User, UserChange
 from core.model.quota import Quota
-from core.orders import Rules, Sending
+from core.orders import Sending, SendingPolicy
 from delivery.services import ApiServices
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.delivery.test_bulk import BULK, LINES, ndjson
@@ -29,7 +29,7 @@ async def limited(api: Api) -> Api:
 class TestQuota:
     @pytest.fixture
     def services(self, services: ApiServices) -> ApiServices:
-        rules = Rules({"trainer": Quota(4, DAY)})
+        rules = SendingPolicy({"trainer": Quota(4, DAY)})
         core = services.core
         sending = Sending(core.store, core.deliveries, core.directory, rules)
         return replace(services, core=replace(core, sending=sending))
@@ -78,7 +78,7 @@ class TestQuietHours:
         """It is always within quiet hours: they begin an hour ago and end in an hour."""
         now = datetime.now(UTC)
         begin, end = ((now + timedelta(hours=hours)).time().replace(microsecond=0) for hours in (-1, 1))
-        rules = Rules(quiet_hours=TenantQuietHours(QuietHours(begin, end)))
+        rules = SendingPolicy(quiet_hours=TenantQuietHours(QuietHours(begin, end)))
         core = services.core
         sending = Sending(core.store, core.deliveries, core.directory, rules)
         return replace(services, core=replace(core, sending=sending))

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from core.errors import ScriptFault
+from core.errors import FunctionFault
 from core.jobs import Actor, JobState
 from jobs import Iteration, Unclear, UnitFailed
 from jobs.reasons import reason_for_user
@@ -45,7 +45,7 @@ async def test_secrets_of_an_exception_do_not_reach_the_user(
 
 
 def test_an_error_of_the_store_is_shown_without_its_text() -> None:
-    assert reason_for_user(ScriptFault("WRONGTYPE at lua/jobs/functions/save_job.lua:12")) == "ScriptFault"
+    assert reason_for_user(FunctionFault("WRONGTYPE at lua/jobs/functions/save_job.lua:12")) == "FunctionFault"
 
 
 async def test_each_item_that_fails_stands_in_the_log_with_its_reason(playground: Playground) -> None:

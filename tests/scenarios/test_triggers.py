@@ -8,7 +8,7 @@ import pytest
 
 from scenarios.bot import Bot, Place, Scenario
 from scenarios.bot.button_text import normalise
-from scenarios.engine.triggers import Selection, Triggers
+from scenarios.engine.triggers import CompiledTriggers, Selection
 from scenarios.loader import load
 from scenarios.sending.keyboards import inline_rows
 
@@ -34,12 +34,12 @@ def select_from(
     return compiled(folder, triggers, group).select({"event_text": event} if isinstance(event, str) else event, state)
 
 
-def compiled(folder: Path, triggers: str, group: str = "") -> Triggers:
+def compiled(folder: Path, triggers: str, group: str = "") -> CompiledTriggers:
     (folder / "scenarios").mkdir(exist_ok=True)
     (folder / "scenarios" / "s.yaml").write_text(SCENARIOS)
     (folder / "triggers.yaml").write_text(triggers)
     (folder / "group_triggers.yaml").write_text(group)
-    return Triggers(load(folder).bot)
+    return CompiledTriggers(load(folder).bot)
 
 
 def callback(data: str) -> dict[str, Any]:
@@ -316,4 +316,4 @@ def test_a_button_reaches_a_scenario_of_any_name_in_64_bytes(name: str) -> None:
     place = Place("scenarios/s.yaml")
     bot = Bot({name: Scenario(name, name, (), place)}, {name: (name,)})
     assert len(button["data"].encode()) <= 64
-    assert Triggers(bot).select(callback(button["data"])) == Selection((name,))
+    assert CompiledTriggers(bot).select(callback(button["data"])) == Selection((name,))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.schema.validator import Verdict, validate
+from scenarios.schema.validator import ValidationResult, validate
 
 EMPTY: list[Any] = [None, "", "  ", [], {}]
 
@@ -14,7 +14,7 @@ def outcome(rules: Any, **values: Any) -> str:
     return str(verdict(rules, **values).state)
 
 
-def verdict(rules: Any, **values: Any) -> Verdict:
+def verdict(rules: Any, **values: Any) -> ValidationResult:
     return validate(rules, values, lambda rule: rule.get("value") == "member")
 
 

@@ -15,7 +15,7 @@ from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, re
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
 from cli.services.models import open_models
-from cli.services.sending_policy import sending_rules
+from cli.services.sending_policy import sending_policy_of
 from cli.services.sign_in import open_sign_in
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
@@ -87,7 +87,7 @@ def options_of(settings: Settings, models: Models, sign_in: SignIn | None) -> Op
     return Options(
         tenant=settings.bot_tenant,
         timezone=settings.tenant_timezones.get(settings.bot_tenant, settings.timezone),
-        rules=sending_rules(settings),
+        policy=sending_policy_of(settings),
         bot_token=settings.bot_token or "",
         bot_api_url=settings.bot_api_url or "",
         models=models,

@@ -41,7 +41,7 @@ _CONTRACT = """
 
 Subscribe to `__keyspace@0__:delivery:*` for `del` and `expired`; the suffix names the history:
 `delivery:{0}:42:1763…` vanished, `history:{0}:42:1763…` holds what to deliver. Events are only a wake-up signal: they
-are lost at every disconnect. Guaranteed work distribution goes through the functions (scripts.md): `claim` on tube =
+are lost at every disconnect. Guaranteed work distribution goes through the functions (functions.md): `claim` on tube =
 channel, then `settle` with the token it returned.
 """
 
@@ -195,7 +195,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "scenarios-actions.md": actions_page,
     "scenarios-modifiers.md": modifiers_page,
     "scenarios-states.md": scenario_states_page,
-    "scripts.md": scripts_page,
+    "functions.md": scripts_page,
     "states.md": states_page,
 }
 

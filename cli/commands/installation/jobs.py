@@ -21,7 +21,7 @@ from cli.processes.data_directory import prepare_data_directory, private_directo
 from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, report_health
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
-from cli.services.sending_policy import sending_rules
+from cli.services.sending_policy import sending_policy_of
 from cli.services.sign_in import open_sign_in
 from cli.settings.settings import Configuration, load
 from core.errors import Invalid
@@ -118,7 +118,7 @@ async def run_process(configuration: Configuration, health_file: Path) -> int:
     registry = installed((settings.jobs or "").replace(",", " ").split())
     async with (
         open_store(configuration, waits=True) as store,
-        open_services(store, sending_rules(settings)) as core,
+        open_services(store, sending_policy_of(settings)) as core,
         open_models(settings) as models,
     ):
         stop = stop_requested()

@@ -26,7 +26,7 @@ from cli.processes.startup import collect_garbage_less_often, configure_logging,
 from cli.processes.supervisor import ChildSpec, Supervisor, announce
 from cli.services.linking import open_linking
 from cli.services.scenarios import open_ingress
-from cli.services.sending_policy import sending_rules
+from cli.services.sending_policy import sending_policy_of
 from cli.services.sign_in import open_sign_in
 from cli.settings.parsing import Address
 from cli.settings.secrets import receiver
@@ -100,7 +100,7 @@ async def open_api_services(store: Store, settings: Settings) -> AsyncIterator[A
     if settings.api_key:
         await api_keys.ensure(settings.api_key)
     async with (
-        open_services(store, sending_rules(settings)) as core,
+        open_services(store, sending_policy_of(settings)) as core,
         open_linking(store, core.directory, settings) as linking,
         sending_webhooks(core, settings) as webhooks,
         recovering_imports(core) as importing,

@@ -23,7 +23,7 @@ from msgspec import UnsetType, to_builtins
 from core.errors import Refused, StoreRefuses, StoreUnavailable
 from core.model.delivery import Accepted, Repeat
 from core.orders import Order
-from delivery.endpoints.sending.order_validation import Rules, make_order
+from delivery.endpoints.sending.order_validation import ValidationContext, make_order
 from delivery.http.context import Request
 from delivery.http.decoding import NDJSON_TYPES, BodyReader, check_content_type
 from delivery.http.idempotency import IDEMPOTENCY_KEY, check_key, fingerprint
@@ -53,7 +53,7 @@ async def enqueue_many(request: BulkRequest) -> web.StreamResponse:
     check_content_type(request.http, NDJSON_TYPES)
     check_content_length(request.http, request.options.bulk_limit)
     unpacker = unpacker_of(request.http)
-    work = BulkWork(request, await Rules.of(request), await _idempotency_key(request), unpacker)
+    work = BulkWork(request, await ValidationContext.of(request), await _idempotency_key(request), unpacker)
     response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: CONTENT_TYPE})
     await response.prepare(request.http)
     await _run(work, response)
@@ -127,7 +127,7 @@ class BulkWork:
     """Turns lines into orders, and orders into results."""
 
     request: BulkRequest
-    rules: Rules
+    known: ValidationContext
     idempotency_key: str | None
     unpacker: Unpacker | None
 
@@ -142,7 +142,7 @@ class BulkWork:
             if line.refused:
                 return line.refused
             given = await _reader.read(line.raw)
-            return make_order(given, self.rules), self._repeat(given, line)
+            return make_order(given, self.known), self._repeat(given, line)
         except Refused as refused:
             return refused
 

@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from core.model.states import Status
 from core.model.text.characters import refusal
-from delivery.endpoints.sending.order_validation import Rules, make_order
+from delivery.endpoints.sending.order_validation import ValidationContext, make_order
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.idempotency import REPLAYED_HEADERS
 from delivery.http.rate_limit import quota_headers
@@ -31,7 +31,7 @@ def check_sender(sender: requests.Sender) -> None:
 
 async def enqueue(request: Request[requests.DeliveryRequest, NoParameters]) -> Response:
     """Accept one delivery."""
-    order = make_order(request.body, await Rules.of(request))
+    order = make_order(request.body, await ValidationContext.of(request))
     accepted = await request.services.core.sending.send(order, request.caller, request.repeat)
     request.context.metrics.accepted.inc()
     body = responses.Accepted.of(accepted)

@@ -30,7 +30,7 @@ Errors = list[FieldError]
 _SHORTEST_WAIT, _LONGEST_WAIT = timedelta(seconds=1), timedelta(days=30)
 
 
-class Rules(Struct, frozen=True):
+class ValidationContext(Struct, frozen=True):
     """What a delivery is checked against."""
 
     tenant: str
@@ -38,35 +38,35 @@ class Rules(Struct, frozen=True):
     options: Options
 
     @classmethod
-    async def of(cls, request: Request[Any, Any]) -> "Rules":
+    async def of(cls, request: Request[Any, Any]) -> "ValidationContext":
         register = await request.services.core.channels.current()
         return cls(request.tenant, register.names, request.options)
 
 
-def make_order(given: requests.DeliveryRequest, rules: Rules) -> Order:
+def make_order(given: requests.DeliveryRequest, context: ValidationContext) -> Order:
     """The order. Raises `InvalidFields` with all errors."""
     recipients = _as_objects(given.recipients)
-    delivery = _convert(given, rules)
+    delivery = _convert(given, context)
     addressees = [_addressee(one, number) for number, one in enumerate(recipients)]
     errors: Errors = []
-    if not _is_valid(delivery, addressees, rules):
+    if not _is_valid(delivery, addressees, context):
         _check_text(delivery, errors)
         _check_names(delivery, errors)
-        _check_recipients(recipients, rules, errors)
-    _check_choices(delivery, given, rules, errors)
+        _check_recipients(recipients, context, errors)
+    _check_choices(delivery, given, context, errors)
     if errors:
         raise InvalidFields(errors[:MAX_ERRORS])
     return Order(delivery, addressees, given.urgent is True)
 
 
-def _convert(given: requests.DeliveryRequest, rules: Rules) -> NewDelivery:
-    sender, max_days_ahead = given.sender, rules.options.max_days_ahead
+def _convert(given: requests.DeliveryRequest, context: ValidationContext) -> NewDelivery:
+    sender, max_days_ahead = given.sender, context.options.max_days_ahead
     return NewDelivery(
-        tenant=rules.tenant,
+        tenant=context.tenant,
         sender=Sender(sender.id, sender.name or None, sender.role or None),
         text=given.text or "",
         recipients=(),
-        channels=given.channels or rules.channels,
+        channels=given.channels or context.channels,
         origin=given.origin or "api",
         deliver_at=read_time(given.deliver_at, "deliver_at", max_days_ahead) if given.deliver_at else None,
         expires_at=read_time(given.expires_at, "expires_at", max_days_ahead) if given.expires_at else None,
@@ -135,12 +135,12 @@ def _unique(channel: str, addresses: Sequence[str]) -> Sequence[str]:
 # checks
 
 
-def _is_valid(delivery: NewDelivery, addressees: Sequence[Addressee], rules: Rules) -> bool:
+def _is_valid(delivery: NewDelivery, addressees: Sequence[Addressee], context: ValidationContext) -> bool:
     """Whether text, names and recipients are valid, as in most deliveries; only if not, the errors are searched for."""
     names = "".join((str(delivery.sender.id), delivery.kind, delivery.origin, delivery.lane or "", *delivery.tags))
     if not names.isprintable() or delivery.text.isspace():
         return False
-    return all(_is_valid_addressee(one, rules.channels) for one in addressees)
+    return all(_is_valid_addressee(one, context.channels) for one in addressees)
 
 
 def _is_valid_addressee(addressee: Addressee, channels: Sequence[str]) -> bool:
@@ -174,7 +174,7 @@ def _check_printable(path: str, value: Id, errors: Errors) -> None:
         errors.append(FieldError(path, "NOT_PRINTABLE", refused))
 
 
-def _check_recipients(given: Sequence[requests.Recipient], rules: Rules, errors: Errors) -> None:
+def _check_recipients(given: Sequence[requests.Recipient], context: ValidationContext, errors: Errors) -> None:
     """The paths are those of the request."""
     for number, one in enumerate(given):
         if len(errors) >= MAX_ERRORS:
@@ -184,7 +184,7 @@ def _check_recipients(given: Sequence[requests.Recipient], rules: Rules, errors:
         _check_printable(f"recipients.{number}.supergroup", one.supergroup or "", errors)
         for channel, addresses in (one.contacts or {}).items():
             path = f"recipients.{number}.contacts.{channel}"
-            _check_channel(path, channel, rules, errors)
+            _check_channel(path, channel, context, errors)
             errors += _address_errors(path, channel, addresses)
 
 
@@ -195,12 +195,14 @@ def _address_errors(path: str, channel: str, given: str | Sequence[str]) -> Erro
     return [FieldError(fault.path, fault.code, fault.detail) for fault in faults]
 
 
-def _check_choices(delivery: NewDelivery, given: requests.DeliveryRequest, rules: Rules, errors: Errors) -> None:
+def _check_choices(
+    delivery: NewDelivery, given: requests.DeliveryRequest, context: ValidationContext, errors: Errors
+) -> None:
     """Fields that few deliveries have; each is checked only if it is given."""
     if not given.text and not given.content:
         errors.append(FieldError("text", "REQUIRED", "text is missing."))
     if given.channels:
-        _check_channels(given.channels, rules, errors)
+        _check_channels(given.channels, context, errors)
     if given.strategy or given.wait:
         _check_strategy(delivery, given, errors)
     if delivery.expires_at:
@@ -209,13 +211,13 @@ def _check_choices(delivery: NewDelivery, given: requests.DeliveryRequest, rules
         _check_own_key(delivery.history_key, delivery.sender, errors)
 
 
-def _check_channels(channels: Sequence[str], rules: Rules, errors: Errors) -> None:
+def _check_channels(channels: Sequence[str], context: ValidationContext, errors: Errors) -> None:
     for number, channel in enumerate(channels):
-        _check_channel(f"channels.{number}", channel, rules, errors)
+        _check_channel(f"channels.{number}", channel, context, errors)
 
 
-def _check_channel(path: str, channel: str, rules: Rules, errors: Errors) -> None:
-    if channel not in rules.channels:
+def _check_channel(path: str, channel: str, context: ValidationContext, errors: Errors) -> None:
+    if channel not in context.channels:
         errors.append(FieldError(path, "UNKNOWN_CHANNEL", f"The channel {channel!r} is unknown."))
 
 

@@ -19,7 +19,7 @@ from core.directory import Directory
 from core.directory.linking import Linking
 from core.model.people import Group, Supergroup, User
 from core.model.quota import Quota
-from core.orders import Rules, Sending
+from core.orders import Sending, SendingPolicy
 from core.services import Services
 from providers.mail import LinkCodeMailer
 from tests.sandbox.bot_api_clients import BotApi
@@ -153,7 +153,7 @@ async def open_school(
 ) -> School:
     """The school with its people and groups; the bot does not run yet."""
     store, directory, outbox = stack.store, Directory(stack.store), Outbox()
-    rules = Rules(quotas or {"trainer": Quota(4, timedelta(days=1))}, quiet_hours or TenantQuietHours())
+    rules = SendingPolicy(quotas or {"trainer": Quota(4, timedelta(days=1))}, quiet_hours or TenantQuietHours())
     sending = Sending(store, stack.deliveries, directory, rules, clock=clock or (lambda: datetime.now(UTC)))
     core = replace(
         Services.on(store),

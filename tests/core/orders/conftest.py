@@ -13,12 +13,12 @@ from core.directory import Directory
 from core.model.delivery import Accepted, NewDelivery, Repeat, Sender
 from core.model.people import Group, Supergroup, User
 from core.model.quota import Quota
-from core.orders import Addressee, Caller, Order, Rules, Sending
+from core.orders import Addressee, Caller, Order, Sending, SendingPolicy
 from core.redis.store import Store
 from tests.support.stack import TENANT, Stack, person
 
 DAY = timedelta(days=1)
-RULES = Rules(
+RULES = SendingPolicy(
     {"trainer": Quota(4, DAY), "staff": Quota(16, DAY)},
     TenantQuietHours(QuietHours(time(0), time(7), ZoneInfo("Europe/Moscow"))),
 )
@@ -57,7 +57,7 @@ class Office:
     def __post_init__(self) -> None:
         self.sending = self.process(self.stack.store)
 
-    def process(self, store: Store, rules: Rules = RULES) -> Sending:
+    def process(self, store: Store, rules: SendingPolicy = RULES) -> Sending:
         """Sending as another process has it."""
         return Sending(store, self.stack.deliveries, Directory(store), rules, clock=lambda: self.now)
 

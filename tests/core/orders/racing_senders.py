@@ -13,7 +13,7 @@ from core.directory import Directory
 from core.errors import QuotaExceeded
 from core.model.delivery import Accepted
 from core.model.quota import Quota
-from core.orders import Caller, Rules, Sending
+from core.orders import Caller, Sending, SendingPolicy
 from core.redis.store import Store
 from tests.core.orders.conftest import LATER, TRAINER, order
 from tests.support.stack import TENANT
@@ -23,7 +23,9 @@ QUOTA = Quota(16, timedelta(hours=24))
 
 async def race(url: str, count: int) -> int:
     store = await Store.open(url)
-    sending = Sending(store, Deliveries(store, Channels(store, ())), Directory(store), Rules({"trainer": QUOTA}))
+    sending = Sending(
+        store, Deliveries(store, Channels(store, ())), Directory(store), SendingPolicy({"trainer": QUOTA})
+    )
     caller = Caller(TENANT, is_admin=True)
     orders = [order(sender=TRAINER, deliver_at=LATER) for _ in range(count)]
     print("ready", flush=True)  # noqa: T201

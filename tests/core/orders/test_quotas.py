@@ -14,7 +14,7 @@ from core.model.delivery import Accepted, Sender
 from core.model.history_key import HistoryKey, shard_of_sender
 from core.model.people import User
 from core.model.quota import NO_QUOTA, Quota, QuotaState
-from core.orders import Rules
+from core.orders import SendingPolicy
 from core.redis.keys import KEYS
 from tests.core.orders.conftest import ADMIN, DAY, LATER, SEND_ONLY, TRAINER, Office, order
 from tests.core.orders.racing_senders import QUOTA
@@ -84,7 +84,7 @@ async def test_a_quota_that_was_lowered_waits_until_enough_deliveries_have_left(
     for _ in range(4):
         await send(office)
         office.stack.advance_clock(HOUR)
-    lowered = office.process(office.stack.store, Rules({"trainer": Quota(2, DAY)}))
+    lowered = office.process(office.stack.store, SendingPolicy({"trainer": Quota(2, DAY)}))
     with pytest.raises(QuotaExceeded) as refusal:
         await lowered.send(order(sender=TRAINER, deliver_at=LATER), ADMIN)
     assert is_about(refusal.value.retry_after, 22 * HOUR)  # the third of four, which was sent two hours ago
@@ -207,7 +207,7 @@ async def test_a_sender_without_a_quota_leaves_no_key_for_it(office: Office, sen
 async def test_a_shorter_limit_counts_what_was_sent_under_the_longer_one(office: Office) -> None:
     for _ in range(3):
         await send(office)
-    strict = office.process(office.stack.store, Rules({"trainer": Quota(2, DAY)}))
+    strict = office.process(office.stack.store, SendingPolicy({"trainer": Quota(2, DAY)}))
     with pytest.raises(QuotaExceeded):
         await strict.send(order(sender=TRAINER), ADMIN)
 

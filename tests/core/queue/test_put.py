@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.errors import Invalid, ScriptFault
+from core.errors import FunctionFault, Invalid
 from core.queue import NewTask, Queue
 from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, Stack
@@ -72,7 +72,7 @@ async def test_a_failed_put_step_raises_to_each_of_its_callers(stack: Stack) -> 
     await stack.redis.set("queue:{0}:counters", "no hash")
     puts = [asyncio.create_task(stack.queue.put("t", str(n))) for n in range(3)]
     found = await asyncio.gather(*puts, return_exceptions=True)
-    assert [type(one) for one in found] == [ScriptFault] * 3
+    assert [type(one) for one in found] == [FunctionFault] * 3
     await stack.redis.delete("queue:{0}:counters")
 
 

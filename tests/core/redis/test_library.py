@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ScriptFault
+from core.errors import FunctionFault
 from core.model.states import BEST, RANK, Status, best, supersedes
 from core.redis import library
 from core.redis.constants import CONSTANTS, lua_constant
@@ -253,7 +253,7 @@ async def test_a_later_report_supersedes_an_earlier_one_exactly_by_their_ranks(s
 async def test_an_error_in_a_script_names_the_file_and_the_line(stack: Stack) -> None:
     lines = (LUA / "queue/modules/claiming.lua").read_text().splitlines()
     line = next(n for n, text in enumerate(lines, 1) if "#page.tasks < most" in text)
-    with pytest.raises(ScriptFault, match=f"lua/queue/modules/claiming.lua:{line}"):
+    with pytest.raises(FunctionFault, match=f"lua/queue/modules/claiming.lua:{line}"):
         await stack.store.run("claim", 0, "t", "worker", "", "no number", 1, 1000, 1000)
 
 
@@ -356,7 +356,7 @@ async def test_a_call_that_failed_leaves_nothing_behind(stack: Stack) -> None:
     await stack.redis.set("queue:{0}:lane:t:lane", "no sorted set")
     row = ("{id}", "tenant", "lane", "5", "", "", "", "", "", "", "", "")
     page = [word.format(id=task) for task in ("first", "second") for word in row]
-    with pytest.raises(ScriptFault, match=r"lua/queue/modules/lane.lua"):
+    with pytest.raises(FunctionFault, match=r"lua/queue/modules/lane.lua"):
         await stack.store.run("put", 0, "client", 1, 1, "t", *page)
     await stack.redis.delete("queue:{0}:lane:t:lane")
     await stack.redis.zrem("queue:{0}:tenants:t", "tenant")
@@ -373,7 +373,7 @@ async def test_an_error_in_a_module_names_the_file_and_the_line(stack: Stack) ->
     lines = (LUA / "queue/modules/counts.lua").read_text().splitlines()
     line = next(n for n, text in enumerate(lines, 1) if text.startswith("function Counts.next_order()"))
     await stack.redis.set("queue:{0}:counters", "no hash")
-    with pytest.raises(ScriptFault, match=f"lua/queue/modules/counts.lua:{line}\\b"):
+    with pytest.raises(FunctionFault, match=f"lua/queue/modules/counts.lua:{line}\\b"):
         await stack.deliver(person(1))
     await stack.redis.delete(*stack.server.all_keys())
 
@@ -383,6 +383,6 @@ async def test_an_error_in_a_shared_part_names_its_file_and_the_line(stack: Stac
     lines = (LUA / "shared/modules/write_buffer.lua").read_text().splitlines()
     line = next(n for n, text in enumerate(lines, 1) if "if n ~= 0 then redis_call" in text)
     await stack.redis.set("queue:{0}:states", "no hash")
-    with pytest.raises(ScriptFault, match=f"lua/shared/modules/write_buffer.lua:{line}"):
+    with pytest.raises(FunctionFault, match=f"lua/shared/modules/write_buffer.lua:{line}"):
         await stack.queue.put("t", "a")
     await stack.redis.delete(*stack.server.all_keys())

@@ -218,7 +218,7 @@ async def test_an_error_reply_goes_to_its_own_caller_only(stack: Stack) -> None:
     commands = [("ECHO", str(n)) if n % 2 else ("NONSENSE", str(n)) for n in range(100)]
     answers = await asyncio.gather(*(stack.store.command(*command) for command in commands), return_exceptions=True)
     assert [answer if n % 2 else type(answer).__name__ for n, answer in enumerate(answers)] == [
-        str(n) if n % 2 else "ScriptFault" for n in range(100)
+        str(n) if n % 2 else "FunctionFault" for n in range(100)
     ]
 
 

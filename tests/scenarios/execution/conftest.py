@@ -13,7 +13,7 @@ import pytest
 from core.courier.interface import Message, Outcome, Sent
 from core.directory import Directory
 from core.model.content import EVERY_FEATURE
-from core.orders import Rules
+from core.orders import SendingPolicy
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.events import Events, identity, person_of
@@ -74,7 +74,7 @@ class Installation:
         self.folder = folder
         self.courier = FakeCourier(respond=_numbered(), shows=EVERY_FEATURE)
         self.types: dict[str, ActionType] = dict(installed_actions().types)
-        self.rules = Rules()
+        self.rules = SendingPolicy()
         self.models = Models.not_set_up()
         self.bot_api: dict[str, Any] = {}
         self.timezone: tzinfo = UTC

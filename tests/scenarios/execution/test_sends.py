@@ -13,7 +13,7 @@ from core.model.content import Attachment, AttachmentType, Button, Content, Pars
 from core.model.people import Group, User
 from core.model.quota import Quota
 from core.model.states import Reason
-from core.orders import Rules
+from core.orders import SendingPolicy
 from scenarios.sending import reply_limit
 from tests.scenarios.execution.conftest import Installation, states
 from tests.support.stack import TENANT
@@ -238,7 +238,7 @@ async def test_a_broadcast_counts_towards_the_quota_of_the_person_and_its_replie
     installation: Installation,
 ) -> None:
     await university(installation)
-    installation.rules = Rules({"trainer": Quota(1, timedelta(days=1))})
+    installation.rules = SendingPolicy({"trainer": Quota(1, timedelta(days=1))})
     installation.actions(BROADCAST)
     await installation.start()
     await installation.play()
@@ -252,7 +252,7 @@ async def test_a_broadcast_in_quiet_hours_is_stored_for_the_morning_and_a_reply_
     await university(installation)
     now = datetime.now(UTC)
     quiet = QuietHours((now - timedelta(hours=1)).time(), (now + timedelta(hours=1)).time())
-    installation.rules = Rules(quiet_hours=TenantQuietHours(quiet))
+    installation.rules = SendingPolicy(quiet_hours=TenantQuietHours(quiet))
     installation.actions(BROADCAST)
     await installation.start()
     await installation.play()
