@@ -129,6 +129,7 @@ def test_a_bot_that_others_wrote_for_the_dialect_has_no_errors(tmp_path: Path) -
     assert warned == {
         ("settings.yaml", "UNKNOWN_SETTING"),
         ("scenarios/mute.yaml", "ATTACHMENT_MISSING"),
+        ("scenarios/mute.yaml", "UNKNOWN_FIELD"),
         ("scenarios/mute.yaml", "EMPTY_SEND"),
         ("scenarios/user.yaml", "UNKNOWN_RULE_FIELD"),
     }
