@@ -22,6 +22,9 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """The sections of a trigger file, one for each kind of event, with their kinds in the order in which they are tried."""
 
+OPTIONAL = ("left_member", "join_request", "edited", "inline_query")
+"""What a bot without triggers for it does not look at."""
+
 OF_GROUPS = ("new_member", "left_member", "join_request")
 """What happens only in groups."""
 

@@ -80,7 +80,8 @@ class CompiledTriggers:
         }
 
     def select(self, event: Event, state: str = "") -> Selection:
-        """The scenarios for an event of a person in this state. No match is a warning (C-12).
+        """The scenarios for an event of a person in this state. No match is a warning (C-12), unless the bot has no
+        triggers for what few bots look at, such as edits.
 
         `triggers.yaml` serves private chats, `group_triggers.yaml` all others, unless `from_chat` says otherwise. A
         button that names its scenario needs no trigger (C-08).
@@ -89,8 +90,9 @@ class CompiledTriggers:
         if source == "callback" and (name := self._goal(_text(event.get("callback_data")))):
             return Selection((name,))
         search = _Search(event, source, state)
-        chosen = dict.fromkeys(_select(self._entries[chat_kind(event)].get(source, ()), search))
-        if not chosen:
+        entries = self._entries[chat_kind(event)].get(source, ())
+        chosen = dict.fromkeys(_select(entries, search))
+        if not chosen and (entries or source not in bot.OPTIONAL):
             search.warnings.append(f"no trigger matches this event ({source}): {search.shown}")
         return Selection(tuple(chosen), tuple(search.warnings))
 

@@ -256,6 +256,12 @@ def test_an_event_without_a_match_is_a_warning_and_starts_nothing(tmp_path: Path
     assert selection == Selection((), ("no trigger matches this event (text): 'nonsense'",))
 
 
+def test_an_edit_is_a_warning_only_for_a_bot_with_triggers_for_edits(tmp_path: Path) -> None:
+    event = {"kind": "edited", "event_text": "nonsense"}
+    assert select_from(tmp_path, 'text: {"*": star}', event) == Selection()
+    assert select_from(tmp_path, "edited: {exact: {x: a}}", event).warnings != ()
+
+
 def test_an_event_of_an_unknown_kind_starts_nothing(tmp_path: Path) -> None:
     selection = select_from(tmp_path, 'text: {"*": star}', {"kind": "poll", "event_text": "x"})
     assert selection == Selection((), ("no trigger matches this event (poll): 'x'",))
