@@ -23,7 +23,9 @@ def check_starts(bot: Bot, types: Types, problems: Problems) -> None:
     started = reached(bot, types, roots)
     for scenario in bot.scenarios.values():
         if started is not None and scenario.name not in started:
-            message = f"nothing starts {scenario.name}: no trigger leads here, by a button or another scenario either"
+            message = (
+                f"nothing starts {scenario.name}: no trigger leads here, directly, by a button or by another scenario"
+            )
             problems.warning(scenario.place, "NEVER_STARTED", message)
 
 
@@ -35,7 +37,7 @@ def targets_of(file: Triggers) -> Iterator[Target]:
 
 
 def reached(bot: Bot, types: Types, roots: list[str]) -> set[str] | None:
-    """The full names of all scenarios that the roots lead to; None if a name is known only when the bot runs."""
+    """The full names of all scenarios that the roots lead to; None if that is known only when the bot runs."""
     section = bot.settings.get("send")
     default_buttons = goals(KEYBOARD, section.get("inline")) if isinstance(section, Mapping) else ()
     waiting = [bot.find(name) for name in (*roots, *default_buttons)]
@@ -46,7 +48,7 @@ def reached(bot: Bot, types: Types, roots: list[str]) -> set[str] | None:
             continue
         found.add(scenario.name)
         names = list(leads(scenario, types))
-        if any("{" in name for name in names):
+        if any("{" in name for name in names) or any(action.type not in types for action in scenario.actions):
             return None
         waiting += [bot.find(name, scenario) for name in names]
     return found

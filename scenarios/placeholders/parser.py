@@ -26,7 +26,7 @@ MOST_UNCLOSED = 30
 
 _STEP = re.compile(r"\s*(?:(?P<sign>[-+*/%])|(?P<name>[^\W\d]\w*)\s*(?::|(?=[|}])))")
 _QUOTED = re.compile(r"""\s*(?P<quote>['"])(?P<text>(?:\\.|(?!(?P=quote)).)*+)(?P=quote)\s*(?=[|}])""", re.DOTALL)
-_BEGUN = re.compile(r"\{\s?[^\W\d][\w.]*")
+_BEGUN = re.compile(r"\{\s?[^\W\d]\w*(?:\.\w+)*")
 _BRACE = re.compile(r"(?P<backslashes>\\*)(?P<brace>[{}])")
 
 

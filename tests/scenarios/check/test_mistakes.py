@@ -42,6 +42,7 @@ def of_actions(folder: Path, *actions: str) -> tuple[Problem, ...]:
         (["{type: send, text: 'Hi {{first_name}}'}"], 3, "warning DOUBLE_BRACES", "write {first_name} with single"),
         (["{type: send, text: 'Hi {first_name, welcome'}"], 3, "error BRACE_UNCLOSED", "write } behind the name"),
         (["{type: send, text: 'Hi {frist_name'}"], 3, "error BRACE_UNCLOSED", "{frist_name: this brace"),
+        (["{type: send, text: 'Id: {user_id.'}"], 3, "error BRACE_UNCLOSED", "{user_id: this brace"),
         (["{type: send, text: 'a {colour'}"], 3, "warning BRACE_UNCLOSED", "never closed"),
         (["{type: send, text: 'Hi first_name}!'}"], 3, "error BRACE_UNOPENED", "write { before the name"),
         (["{type: validator, rules: {usr_name: [{rule: empty}]}}"], 3, "error UNKNOWN_RULE_FIELD", "mean username?"),
@@ -201,6 +202,10 @@ def test_a_scenario_to_which_no_trigger_leads_is_a_warning(tmp_path: Path) -> No
         ({FILE: LOST, "triggers.yaml": "txt: {a: start}\n"}, ["UNKNOWN_SECTION"]),
         ({FILE: LOST, "triggers.yaml": "text: {exact: {a: strat, b: start}}\n"}, ["UNKNOWN_SCENARIO"]),
         ({FILE: LOST, "triggers.yaml": ""}, ["NEVER_STARTED"]),
+        (
+            {FILE: LOST.replace("type: send, text: x, inline: [[{Next", "type: sned, inline: [[{Next")},
+            ["UNKNOWN_ACTION"],
+        ),
     ],
 )
 def test_nothing_is_called_lost_that_may_start(tmp_path: Path, files: Files, codes: list[str]) -> None:
