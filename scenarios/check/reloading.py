@@ -39,10 +39,11 @@ class ActiveBot:
     def __init__(self, folder: Path) -> None:
         """Load the folder. Raises SetupError if there is none."""
         self.folder = folder.absolute()
+        self._shown = folder
         self._seen = fingerprint(self.folder)
         self._listeners: list[Callable[[], None]] = []
         checked = check(self.folder)
-        report(self.folder, checked)
+        report(self._shown, checked)
         self._use(checked)
 
     def _use(self, checked: Checked) -> None:
@@ -53,7 +54,7 @@ class ActiveBot:
     def use(self, version: str, bot: Bot) -> None:
         """Puts a good version of earlier in force in place of the files, which have mistakes."""
         self.version, self.bot, self.is_good = version, bot, True
-        log.error("%s has mistakes; the last good version %s stays active", self.folder, version)
+        log.error("%s has mistakes; the last good version %s stays active", self._shown, version)
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call this after each swap."""
@@ -91,12 +92,12 @@ class ActiveBot:
             found = later
 
     def _swap(self, checked: Checked) -> None:
-        report(self.folder, checked)
+        report(self._shown, checked)
         if checked.has_errors and self.is_good:
-            log.error("%s has mistakes; the last good version %s stays active", self.folder, self.version)
+            log.error("%s has mistakes; the last good version %s stays active", self._shown, self.version)
             return
         self._use(checked)
-        log.info("%s has changed; version %s is active", self.folder, self.version)
+        log.info("%s has changed; version %s is active", self._shown, self.version)
         for listener in self._listeners:
             listener()
 

@@ -8,6 +8,7 @@ case "$*" in
     up) ready='Ada is up' ;;
     sandbox) ready='inbox page' ;;
     "courier "* | "bot "* | jobs | scenarios) ready='ready {' ;;
+    *" --follow") timeout 2 "${ada[@]}" "$@" || [ $? = 124 ]; exit ;;
     *) exec "${ada[@]}" "$@" ;;
 esac
 
