@@ -11,6 +11,7 @@ Handlers are described in `core.queue.handler`, the fields of a task in `core.qu
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from typing import Unpack
 
 from core.errors import AdaError
 from core.model.states import TaskState
@@ -18,7 +19,7 @@ from core.queue.executor import Executor
 from core.queue.handler import Handler
 from core.queue.queue import Queue
 from core.queue.replies import Replies, TaskEnd
-from core.queue.task import NewTask
+from core.queue.task import NewTask, TaskOptions
 from core.queue.tubes import Tubes
 from core.queue.worker import Worker, WorkerOptions
 from core.redis.libraries import register
@@ -47,50 +48,19 @@ class QueueClient:
         self.tubes = Tubes(store)
         self.replies = Replies(store, self.queue, client or self.queue.ids.client)
 
-    async def put(
-        self,
-        tube: str,
-        body: str,
-        *,
-        tenant: str = "default",
-        lane: str = "",
-        priority: int = 5,
-        due: datetime | None = None,
-        expires: datetime | None = None,
-        kind: str = "",
-        attempts: int = 0,
-        user: str = "",
-        tags: Sequence[str] = (),
-    ) -> str:
+    async def put(self, tube: str, body: str, **options: Unpack[TaskOptions]) -> str:
         """Add a task and return its id. Raises Invalid."""
-        task = NewTask(body, tenant, lane, priority, due, expires, kind, attempts, user, tags)
-        return await self.queue.put_task(tube, task)
+        return await self.queue.put(tube, NewTask(body, **options))
 
     async def put_many(self, tube: str, tasks: Sequence[NewTask]) -> list[str]:
         """Add tasks in this order and return their ids. Raises Invalid before anything is written."""
         return await self.queue.put_many(tube, tasks)
 
-    async def ask(
-        self,
-        tube: str,
-        body: str,
-        *,
-        tenant: str = "default",
-        lane: str = "",
-        priority: int = 5,
-        due: datetime | None = None,
-        expires: datetime | None = None,
-        kind: str = "",
-        attempts: int = 0,
-        user: str = "",
-        tags: Sequence[str] = (),
-    ) -> str:
+    async def ask(self, tube: str, body: str, **options: Unpack[TaskOptions]) -> str:
         """Add a task whose answer is fetched later with `answer`, also after a restart under the same name. Returns its
         id.
         """
-        reply = self.replies.client
-        task = NewTask(body, tenant, lane, priority, due, expires, kind, attempts, user, tags, reply)
-        return await self.queue.put_task(tube, task)
+        return await self.queue.put(tube, NewTask(body, **options, reply=self.replies.client))
 
     async def answer(self, task_id: str, timeout: timedelta = _TIMEOUT) -> str:
         """Wait for the answer to a task of `ask`. Raises CallFailed if it did not end as done; TimeoutError."""
@@ -99,40 +69,12 @@ class QueueClient:
             raise CallFailed(end)
         return end.answer
 
-    async def call(
-        self,
-        tube: str,
-        body: str,
-        timeout: timedelta = _TIMEOUT,
-        *,
-        tenant: str = "default",
-        lane: str = "",
-        priority: int = 5,
-        due: datetime | None = None,
-        expires: datetime | None = None,
-        kind: str = "",
-        attempts: int = 0,
-        user: str = "",
-        tags: Sequence[str] = (),
-    ) -> str:
+    async def call(self, tube: str, body: str, timeout: timedelta = _TIMEOUT, **options: Unpack[TaskOptions]) -> str:
         """Add a task and wait for its answer (K-20). `expires` defaults to now + `timeout`, so that no worker starts a
         task whose caller has given up. Raises CallFailed, TimeoutError.
         """
-        expires = expires or self._now() + timeout
-        task_id = await self.ask(
-            tube,
-            body,
-            tenant=tenant,
-            lane=lane,
-            priority=priority,
-            due=due,
-            expires=expires,
-            kind=kind,
-            attempts=attempts,
-            user=user,
-            tags=tags,
-        )
-        return await self.answer(task_id, timeout)
+        options["expires"] = options.get("expires") or self._now() + timeout
+        return await self.answer(await self.ask(tube, body, **options), timeout)
 
     def _now(self) -> datetime:
         return datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms)

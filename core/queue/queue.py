@@ -8,7 +8,7 @@ import itertools
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from core.errors import Conflict
@@ -53,28 +53,7 @@ class Queue(Inspector):
         self._calls = itertools.count(1)
         self._unanswered: dict[int, None] = {}
 
-    async def put(
-        self,
-        tube: str,
-        body: str,
-        *,
-        tenant: str = "default",
-        lane: str = "",
-        priority: int = 5,
-        due: datetime | None = None,
-        expires: datetime | None = None,
-        kind: str = "",
-        attempts: int = 0,
-        user: str = "",
-        tags: Sequence[str] = (),
-        reply: str = "",
-        shard: int = 0,
-    ) -> str:
-        """Add a task and return its id. The fields are those of `NewTask`."""
-        task = NewTask(body, tenant, lane, priority, due, expires, kind, attempts, user, tags, reply)
-        return await self.put_task(tube, task, shard=shard)
-
-    async def put_task(self, tube: str, task: NewTask, *, shard: int = 0) -> str:
+    async def put(self, tube: str, task: NewTask, *, shard: int = 0) -> str:
         """Add a task and return its id: exactly once, also over a broken connection. Raises Invalid."""
         row = task.row(self.ids.next())
         await self.puts.add((shard, tube), row)

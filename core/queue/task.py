@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import msgspec
 
@@ -18,6 +18,20 @@ from core.model.compact_json import compact_json
 from core.model.states import TaskState
 
 DEFAULT_TENANT = "default"
+
+
+class TaskOptions(TypedDict, total=False):
+    """What a caller may say of a task besides its body: the fields of `NewTask`."""
+
+    tenant: str
+    lane: str
+    priority: int
+    due: datetime | None
+    expires: datetime | None
+    kind: str
+    attempts: int
+    user: str
+    tags: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,7 +190,7 @@ async def test_the_first_key_of_an_earlier_version_gets_the_scopes_that_came_lat
 async def tasks(api: Api) -> dict[str, str]:
     """Tenant → the id of its task."""
     queue = Queue(api.store)
-    return {tenant: await queue.put_task("t", NewTask("", tenant, user="u")) for tenant in ("mine", "theirs")}
+    return {tenant: await queue.put("t", NewTask("", tenant, user="u")) for tenant in ("mine", "theirs")}
 
 
 @pytest.mark.parametrize("query", ["", "?tube=t", "?user=u", "?tenant=mine"])

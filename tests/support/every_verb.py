@@ -90,8 +90,11 @@ async def call_every_verb(stack: Stack) -> None:
 
 async def _call_queue_verbs(stack: Stack) -> None:
     queue = stack.queue
-    ids = [await queue.put("t", str(n), lane="lane" if n < 3 else "", expires=stack.now() + HOUR) for n in range(8)]
-    await queue.put("t", "deferred", due=stack.now() + HOUR)
+    ids = [
+        await queue.put("t", NewTask(str(n), lane="lane" if n < 3 else "", expires=stack.now() + HOUR))
+        for n in range(8)
+    ]
+    await queue.put("t", NewTask("deferred", due=stack.now() + HOUR))
     first, second = await stack.take(limit=2)
     await queue.extend(first, HOUR, checkpoint="so far")
     await queue.settle(first)
@@ -267,7 +270,7 @@ async def _call_action_verbs(stack: Stack) -> None:
 
 async def _call_dialog_verbs(stack: Stack) -> None:
     """What a dialog of a bot stores."""
-    await stack.queue.put("dialogs", "hello")
+    await stack.queue.put("dialogs", NewTask("hello"))
     (task,) = await stack.take("dialogs")
     update, attempt = Update("1", "sms", "+79990000001"), Attempt(stack.queue, task, HOUR)
     assert await Dialogs(stack.store, TENANT).save(update, attempt, "{}", State("text", text="hello"))

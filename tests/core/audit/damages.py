@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from core.audit.audit import Audit
 from core.audit.invariant import Violation
-from core.queue import Tube, Tubes
+from core.queue import NewTask, Tube, Tubes
 from tests.support.audited import violations_in
 from tests.support.stack import HOUR, FakeCourier, Stack, people, person
 from tests.support.stored_tasks import change_record
@@ -58,11 +58,11 @@ async def scene(stack: Stack) -> Scene:
     await _taken(made)
     put, later = stack.queue.put, stack.now() + HOUR
     ids = {
-        "a": await put("t", "a", lane="lane", kind="k.one", user="u", tags=["x"], expires=later),
-        "b": await put("t", "b", lane="lane"),
-        "c": await put("t", "c"),
-        "d": await put("t", "d", due=later, lane="later"),
-        "e": await put("t", "e", lane="lane"),
+        "a": await put("t", NewTask("a", lane="lane", kind="k.one", user="u", tags=["x"], expires=later)),
+        "b": await put("t", NewTask("b", lane="lane")),
+        "c": await put("t", NewTask("c")),
+        "d": await put("t", NewTask("d", due=later, lane="later")),
+        "e": await put("t", NewTask("e", lane="lane")),
     }
     await stack.queue.bury(ids["e"])
     made.names |= {name: task_id.partition(".")[2] for name, task_id in ids.items()}
@@ -73,10 +73,10 @@ async def scene(stack: Stack) -> Scene:
 async def _taken(made: Scene) -> None:
     stack = made.stack
     for name, lane in (("h", "slow"), ("i", "slow"), ("f", "held"), ("g", "held")):
-        made.names[name] = (await stack.queue.put("t", name, lane=lane)).partition(".")[2]
+        made.names[name] = (await stack.queue.put("t", NewTask(name, lane=lane))).partition(".")[2]
     tasks = {task.body: task for task in await stack.take("t", 10)}
     await stack.queue.release(tasks["h"], due=int((stack.now() + HOUR).timestamp() * 1000))
-    made.names["k"] = (await stack.queue.put("kept", "k")).partition(".")[2]
+    made.names["k"] = (await stack.queue.put("kept", NewTask("k"))).partition(".")[2]
     (kept,) = await stack.take("kept")
     await stack.queue.settle(kept)
 

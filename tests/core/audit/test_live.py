@@ -116,7 +116,7 @@ async def test_a_busy_server_causes_no_false_alarm(server: Server, long_form: bo
 async def test_a_damage_on_a_busy_server_is_found_and_repaired(server: Server) -> None:
     stack = await Stack.open(server)
     scene = Scene(stack)
-    await stack.queue.put("quiet", "a", lane="lane")
+    await stack.queue.put("quiet", NewTask("a", lane="lane"))
     async with traffic(stack):
         await scene.damage(
             ["DEL", "queue:{0}:ready:quiet:default"], ["ZADD", "queue:{0}:due", "9999999999999", "nothing"]
@@ -144,10 +144,10 @@ async def test_lost_tasks_are_counted_exactly_in_a_tube_without_changes(stack: S
 
 @pytest.mark.row("K-44")
 async def test_a_count_is_not_repaired_after_its_tube_has_changed(stack: Stack) -> None:
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     await stack.redis.hincrby("queue:{0}:counters", "t:put", 1)
     (found,) = await violations_in(stack.store)
-    await stack.queue.put("t", "b")
+    await stack.queue.put("t", NewTask("b"))
     assert await Audit(stack.store).repair(found) == []
     await stack.redis.hincrby("queue:{0}:counters", "t:put", -1)
 
@@ -257,7 +257,7 @@ async def test_a_report_after_the_end_of_a_delivery_gets_its_lifetime(stack: Sta
 async def test_a_lower_limit_of_attempts_is_no_violation_for_earlier_attempts(stack: Stack) -> None:
     """Found by the state machine: a task with two attempts violated I12 after its tube allowed only one."""
     await Tubes(stack.store).create(Tube("t", attempts=5))
-    await stack.queue.put("t", "")
+    await stack.queue.put("t", NewTask(""))
     for _ in range(2):
         (task,) = await stack.take()
         await stack.queue.settle(task, result=SettleResult.RETRY)

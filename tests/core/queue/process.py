@@ -27,7 +27,7 @@ def print_line(*words: object) -> None:
 async def put(queue: Queue) -> None:
     """Put single tasks and pages of tasks as fast as possible."""
     while True:
-        await queue.put(TUBE, "")
+        await queue.put(TUBE, NewTask(""))
         await queue.put_many(TUBE, [NewTask("")] * PAGE)
 
 

@@ -70,9 +70,9 @@ async def test_more_ended_tasks_than_a_page_are_purged(stack: Stack) -> None:
 @pytest.mark.row("K-09", "K-10")
 async def test_a_filter_by_tenant_leaves_equal_tasks_of_another_tenant(stack: Stack) -> None:
     common: dict[str, Any] = {"user": "u", "kind": "k", "tags": ["x"]}
-    ours = await stack.queue.put("t", "ours", tenant="uni", lane="l", **common)
-    await stack.queue.put("t", "theirs", tenant="school", lane="l", **common)
-    await stack.queue.put("t", "theirs", tenant="school", **common)
+    ours = await stack.queue.put("t", NewTask("ours", tenant="uni", lane="l", **common))
+    await stack.queue.put("t", NewTask("theirs", tenant="school", lane="l", **common))
+    await stack.queue.put("t", NewTask("theirs", tenant="school", **common))
     for field, value in (("user", "u"), ("lane", "l"), ("kind", "k"), ("tag", "x")):
         selected = TaskFilter(tenant="uni", **{field: value})
         assert [task.id for task in await stack.queue.select(selected)] == [ours]
@@ -85,7 +85,7 @@ async def test_a_filter_by_tenant_leaves_equal_tasks_of_another_tenant(stack: St
 @on_both_servers
 async def test_a_task_due_in_the_year_9999_keeps_its_times_to_the_millisecond(stack: Stack) -> None:
     last = datetime(9999, 12, 31, 23, 59, 59, 998_000, tzinfo=UTC)
-    task_id = await stack.queue.put("t", "late", due=last, expires=last + timedelta(milliseconds=1))
+    task_id = await stack.queue.put("t", NewTask("late", due=last, expires=last + timedelta(milliseconds=1)))
     await stack.audit()
     task = await stack.queue.peek(task_id)
     assert (task.due, task.expires) == (253_402_300_799_998, 253_402_300_799_999)
@@ -93,7 +93,7 @@ async def test_a_task_due_in_the_year_9999_keeps_its_times_to_the_millisecond(st
 
 @pytest.mark.parametrize("name", ["tab\tand line\n", "100 %", "%41", "0", "Аня 🦉", "\x01", "a" * 5000])
 async def test_a_tube_and_a_lane_may_have_any_name(stack: Stack, name: str) -> None:
-    task_id = await stack.queue.put(name, "body\n\tof two lines", lane=name)
+    task_id = await stack.queue.put(name, NewTask("body\n\tof two lines", lane=name))
     await stack.audit()
     task = await stack.queue.peek(task_id)
     assert (task.tube, task.lane, task.body) == (name, name, "body\n\tof two lines")

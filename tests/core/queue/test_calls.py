@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import Invalid, NotFound
 from core.model.states import TaskState
-from core.queue import Attempt, CallFailed, Failed, QueueClient, Tube
+from core.queue import Attempt, CallFailed, Failed, NewTask, QueueClient, Tube
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import HOUR, Stack
 from tests.support.stored_tasks import stored_facts
@@ -80,7 +80,7 @@ async def _put(stack: Stack) -> bool:
 @on_both_servers
 @pytest.mark.row("K-36")
 async def test_several_clients_wait_for_the_end_of_a_task_put_by_another(stack: Stack, workshop: Workshop) -> None:
-    task_id = await stack.queue.put("t", "", lane="lane")
+    task_id = await stack.queue.put("t", NewTask("", lane="lane"))
     others = [QueueClient(stack.store) for _ in range(3)]
     waiting = [asyncio.create_task(client.wait(task_id, SOON)) for client in others]
     await until(lambda: _waits(stack, task_id, 3))
@@ -101,7 +101,7 @@ async def _waits(stack: Stack, task_id: str, count: int) -> bool:
 @pytest.mark.row("K-36")
 @pytest.mark.parametrize("end", ["cancelled", "expired"])
 async def test_a_waiting_client_is_notified_of_every_kind_of_end(stack: Stack, workshop: Workshop, end: str) -> None:
-    task_id = await stack.queue.put("t", "", expires=stack.now() + timedelta(minutes=1))
+    task_id = await stack.queue.put("t", NewTask("", expires=stack.now() + timedelta(minutes=1)))
     waiting = asyncio.create_task(workshop.client.wait(task_id, SOON))
     await until(lambda: _waits(stack, task_id, 1))
     if end == "cancelled":
@@ -115,14 +115,14 @@ async def test_a_waiting_client_is_notified_of_every_kind_of_end(stack: Stack, w
 @pytest.mark.row("K-36")
 async def test_waiting_for_an_ended_task_returns_at_once(stack: Stack, workshop: Workshop) -> None:
     await workshop.client.tubes.create(Tube("kept", keep=HOUR / 2))
-    kept, gone = await stack.queue.put("kept", ""), await stack.queue.put("t", "")
+    kept, gone = await stack.queue.put("kept", NewTask("")), await stack.queue.put("t", NewTask(""))
     await stack.finish_all("kept")
     await stack.finish_all("t")
     assert (await workshop.client.wait(kept, SOON)).state is TaskState.DONE
     with pytest.raises(NotFound):
         await workshop.client.wait(gone, SOON)
     with pytest.raises(TimeoutError):
-        await workshop.client.wait(await stack.queue.put("t", ""), timedelta(milliseconds=30))
+        await workshop.client.wait(await stack.queue.put("t", NewTask("")), timedelta(milliseconds=30))
 
 
 @pytest.mark.row("K-20")

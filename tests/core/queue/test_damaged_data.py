@@ -54,9 +54,9 @@ async def test_an_overwritten_task_stops_no_other_task(damaged: Scene, name: str
     stack = damaged.stack
     await overwrite(damaged, name)
     await pass_two_hours(stack)
-    await stack.queue.put("u", "another tube")
+    await stack.queue.put("u", NewTask("another tube"))
     assert [task.body for task in await stack.take("u")] == ["another tube"]
-    await stack.queue.put("t", "new", lane="lane")
+    await stack.queue.put("t", NewTask("new", lane="lane"))
     done = await stack.finish_all("t")
     assert {"b", "c", "d", "g", "i", "new"} - {name, BEHIND.get(name)} <= set(done)
     await damaged.repair()

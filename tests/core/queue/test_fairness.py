@@ -25,7 +25,7 @@ async def served(stack: Stack, turns: int) -> Counter[str]:
 
 async def put(stack: Stack, tenant: str, count: int, lane: str = "") -> None:
     for number in range(count):
-        await stack.queue.put("t", f"{tenant}:{number}", tenant=tenant, lane=lane)
+        await stack.queue.put("t", NewTask(f"{tenant}:{number}", tenant=tenant, lane=lane))
 
 
 @pytest.mark.row("K-05")
@@ -74,21 +74,21 @@ async def test_a_tenant_that_starts_late_gets_its_share_at_once_and_no_more(stac
 @pytest.mark.row("K-21")
 async def test_a_more_urgent_task_is_first_and_equal_ones_keep_their_order(stack: Stack) -> None:
     for number, priority in enumerate([5, 9, 0, 5, 0, 9]):
-        await stack.queue.put("t", f"{priority}:{number}", priority=priority)
+        await stack.queue.put("t", NewTask(f"{priority}:{number}", priority=priority))
     assert await stack.finish_all() == ["0:2", "0:4", "5:0", "5:3", "9:1", "9:5"]
 
 
 @pytest.mark.row("K-22")
 async def test_an_urgent_task_does_not_overtake_in_its_lane(stack: Stack) -> None:
     for priority in (5, 9, 0):
-        await stack.queue.put("t", str(priority), priority=priority, lane="lane")
+        await stack.queue.put("t", NewTask(str(priority), priority=priority, lane="lane"))
     assert await stack.finish_all() == ["5", "9", "0"]
 
 
 @pytest.mark.row("K-22")
 async def test_a_lane_is_as_urgent_as_its_head(stack: Stack) -> None:
     for body, priority, lane in [("calm", 9, "x"), ("urgent behind", 0, "x"), ("usual", 5, "y")]:
-        await stack.queue.put("t", body, priority=priority, lane=lane)
+        await stack.queue.put("t", NewTask(body, priority=priority, lane=lane))
     assert [task.body for task in await stack.take(limit=1)] == ["usual"]
     assert [task.body for task in await stack.take(limit=1)] == ["calm"]
 

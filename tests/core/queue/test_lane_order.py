@@ -15,7 +15,7 @@ pytestmark = on_both_servers
 
 
 async def put_all(stack: Stack, *bodies: str, lane: str = "lane", **options: Any) -> list[str]:
-    return [await stack.queue.put("t", body, lane=lane, **options) for body in bodies]
+    return [await stack.queue.put("t", NewTask(body, lane=lane, **options)) for body in bodies]
 
 
 async def bodies_taken(stack: Stack, limit: int = 10) -> list[str]:
@@ -44,7 +44,7 @@ async def test_lanes_do_not_wait_for_each_other(stack: Stack) -> None:
 
 async def test_the_same_lane_in_another_tube_is_another_lane(stack: Stack) -> None:
     for tube in ("t", "u"):
-        await stack.queue.put(tube, tube, lane="same")
+        await stack.queue.put(tube, NewTask(tube, lane="same"))
     assert await bodies_taken(stack) == ["t"]
     assert [task.body for task in await stack.take("u")] == ["u"]
 
@@ -146,7 +146,7 @@ async def test_after_a_lost_lease_the_same_task_is_first_in_its_lane(stack: Stac
 
 @pytest.mark.row("K-17")
 async def test_when_the_head_of_a_lane_expires_the_next_task_is_ready(stack: Stack) -> None:
-    await stack.queue.put("t", "a", lane="lane", expires=stack.now() + timedelta(minutes=1))
+    await stack.queue.put("t", NewTask("a", lane="lane", expires=stack.now() + timedelta(minutes=1)))
     await put_all(stack, "b")
     stack.advance_clock(HOUR)
     assert await stack.finish_all() == ["b"]
@@ -154,7 +154,7 @@ async def test_when_the_head_of_a_lane_expires_the_next_task_is_ready(stack: Sta
 
 @pytest.mark.row("K-17")
 async def test_a_task_that_expires_while_it_backs_off_frees_its_lane(stack: Stack) -> None:
-    await stack.queue.put("t", "a", lane="lane", expires=stack.now() + timedelta(minutes=1))
+    await stack.queue.put("t", NewTask("a", lane="lane", expires=stack.now() + timedelta(minutes=1)))
     await put_all(stack, "b")
     (task,) = await stack.take()
     await stack.queue.release(task, int((stack.now() + 5 * HOUR).timestamp() * 1000))
@@ -163,7 +163,7 @@ async def test_a_task_that_expires_while_it_backs_off_frees_its_lane(stack: Stac
 
 
 async def test_a_deferred_task_enters_its_lane_when_due_behind_the_tasks_already_there(stack: Stack) -> None:
-    await stack.queue.put("t", "deferred", lane="lane", due=stack.now() + timedelta(minutes=1))
+    await stack.queue.put("t", NewTask("deferred", lane="lane", due=stack.now() + timedelta(minutes=1)))
     await put_all(stack, "a", "b")
     (task,) = await stack.take(lease=HOUR)
     assert task.body == "a"
@@ -175,7 +175,7 @@ async def test_a_deferred_task_enters_its_lane_when_due_behind_the_tasks_already
 
 
 async def test_a_deferred_task_of_an_empty_lane_is_taken_when_it_is_due_and_not_before(stack: Stack) -> None:
-    task_id = await stack.queue.put("t", "deferred", lane="lane", due=stack.now() + timedelta(minutes=1))
+    task_id = await stack.queue.put("t", NewTask("deferred", lane="lane", due=stack.now() + timedelta(minutes=1)))
     assert await stack.state(task_id) == "waiting"
     assert await bodies_taken(stack) == []
     stack.advance_clock(timedelta(minutes=2))
@@ -184,7 +184,7 @@ async def test_a_deferred_task_of_an_empty_lane_is_taken_when_it_is_due_and_not_
 
 @pytest.mark.row("K-17")
 async def test_cancelling_a_deferred_task_does_not_change_its_lane(stack: Stack) -> None:
-    task_id = await stack.queue.put("t", "deferred", lane="lane", due=stack.now() + timedelta(minutes=1))
+    task_id = await stack.queue.put("t", NewTask("deferred", lane="lane", due=stack.now() + timedelta(minutes=1)))
     await put_all(stack, "a", "b")
     await stack.queue.cancel(task_id)
     assert await stack.finish_all() == ["a", "b"]

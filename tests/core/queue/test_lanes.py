@@ -67,7 +67,7 @@ async def test_the_end_of_a_lanes_first_task_makes_exactly_the_next_one_ready(st
 @pytest.mark.row("K-16")
 @pytest.mark.parametrize("backs_off", [False, True])
 async def test_a_task_due_while_its_lane_is_busy_is_locked_and_runs_in_its_turn(stack: Stack, backs_off: bool) -> None:
-    deferred = await stack.queue.put("t", "deferred", lane="lane", due=stack.now() + MINUTE)
+    deferred = await stack.queue.put("t", NewTask("deferred", lane="lane", due=stack.now() + MINUTE))
     holder, _ = await stack.queue.put_many("t", [NewTask("holder", lane="lane"), NewTask("behind", lane="lane")])
     (task,) = await stack.take(lease=HOUR)
     if backs_off:
@@ -76,7 +76,7 @@ async def test_a_task_due_while_its_lane_is_busy_is_locked_and_runs_in_its_turn(
     await stack.tick()
     assert await lock_state(stack, deferred) == ("locked", holder)
     assert await stack.take(limit=10) == []
-    await stack.queue.put("t", "put later", lane="lane")
+    await stack.queue.put("t", NewTask("put later", lane="lane"))
     if backs_off:
         stack.advance_clock(HOUR / 2)
     else:
@@ -146,9 +146,9 @@ ENDINGS: dict[str, Ending] = {
 @pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS.keys())
 async def test_no_way_of_ending_or_returning_a_task_leaves_its_lane_stuck(stack: Stack, ending: Ending) -> None:
     """Lanes got stuck after a release with delay, the expiry of the first task and the cancellation of a taken one."""
-    await stack.queue.put("t", "holder", lane="lane", expires=stack.now() + 3 * HOUR)
+    await stack.queue.put("t", NewTask("holder", lane="lane", expires=stack.now() + 3 * HOUR))
     await stack.queue.put_many("t", [NewTask(str(n), lane="lane") for n in range(3)])
-    await stack.queue.put("t", "deferred", lane="lane", due=stack.now() + 30 * timedelta(seconds=1))
+    await stack.queue.put("t", NewTask("deferred", lane="lane", due=stack.now() + 30 * timedelta(seconds=1)))
     (task,) = await stack.take()
     await ending(stack, task)
     await stack.audit()
@@ -174,17 +174,17 @@ async def test_a_task_without_a_lane_is_never_locked(stack: Stack) -> None:
 async def test_a_claim_returns_only_tasks_that_may_be_handled(stack: Stack) -> None:
     """There is one task of each kind that must not be returned."""
     put, soon = stack.queue.put, stack.now() + MINUTE
-    await put("t", "not due", due=stack.now() + HOUR)
-    await put("t", "expired", expires=soon)
-    await put("t", "expired in a lane", lane="expired", expires=soon)
-    await stack.queue.cancel(await put("t", "cancelled"))
-    await stack.queue.bury(await put("t", "buried"))
-    await put("t", "first", lane="busy")
+    await put("t", NewTask("not due", due=stack.now() + HOUR))
+    await put("t", NewTask("expired", expires=soon))
+    await put("t", NewTask("expired in a lane", lane="expired", expires=soon))
+    await stack.queue.cancel(await put("t", NewTask("cancelled")))
+    await stack.queue.bury(await put("t", NewTask("buried")))
+    await put("t", NewTask("first", lane="busy"))
     (first,) = [task for task in await stack.take(limit=9, lease=HOUR) if task.lane == "busy"]
-    await put("t", "locked", lane="busy")
-    await put("t", "due before", due=soon)
-    await put("t", "free", lane="free")
-    await put("t", "behind", lane="free")
+    await put("t", NewTask("locked", lane="busy"))
+    await put("t", NewTask("due before", due=soon))
+    await put("t", NewTask("free", lane="free"))
+    await put("t", NewTask("behind", lane="free"))
     stack.advance_clock(2 * MINUTE)
     assert {task.body for task in await stack.take(limit=100)} == {"due before", "free"}
     await stack.queue.settle(first)
@@ -195,10 +195,10 @@ async def test_due_tasks_are_taken_by_priority_then_in_the_order_of_the_puts(sta
     """As if they had been ready from the start."""
     due = stack.now() + MINUTE
     for body, priority, when in [("a", 5, due + MINUTE), ("calm", 9, due), ("urgent", 0, due), ("b", 5, due)]:
-        await stack.queue.put("t", body, priority=priority, due=when)
-    await stack.queue.put("t", "c", priority=5)
+        await stack.queue.put("t", NewTask(body, priority=priority, due=when))
+    await stack.queue.put("t", NewTask("c", priority=5))
     assert await stack.finish_all() == ["c"]
-    await stack.queue.put("t", "d", priority=5)
+    await stack.queue.put("t", NewTask("d", priority=5))
     stack.advance_clock(3 * MINUTE)
     assert await stack.finish_all() == ["urgent", "a", "b", "d", "calm"]
 
@@ -207,11 +207,11 @@ async def test_due_tasks_are_taken_by_priority_then_in_the_order_of_the_puts(sta
 async def test_a_put_does_not_overtake_tasks_of_its_lane_that_fell_due_without_a_worker(stack: Stack) -> None:
     """Only claims promoted tasks, so after an hour without workers a later put stood before the task that was due."""
     put, soon = stack.queue.put, stack.now() + timedelta(milliseconds=200)
-    first = await put("t", "due first", lane="lane", due=soon)
-    await put("t", "due then", lane="lane", due=soon + timedelta(milliseconds=1))
-    await put("t", "due tomorrow", lane="lane", due=soon + 24 * HOUR)
+    first = await put("t", NewTask("due first", lane="lane", due=soon))
+    await put("t", NewTask("due then", lane="lane", due=soon + timedelta(milliseconds=1)))
+    await put("t", NewTask("due tomorrow", lane="lane", due=soon + 24 * HOUR))
     stack.advance_clock(MINUTE)
-    later = await put("t", "put", lane="lane")
+    later = await put("t", NewTask("put", lane="lane"))
     assert [await lock_state(stack, one) for one in (first, later)] == [("ready", None), ("locked", first)]
     await stack.audit()
     taken = []
@@ -223,9 +223,9 @@ async def test_a_put_does_not_overtake_tasks_of_its_lane_that_fell_due_without_a
 
 @pytest.mark.row("K-34", "K-41")
 async def test_a_kick_does_not_overtake_tasks_of_its_lane_that_fell_due_without_a_worker(stack: Stack) -> None:
-    buried = await stack.queue.put("t", "kicked", lane="lane")
+    buried = await stack.queue.put("t", NewTask("kicked", lane="lane"))
     await stack.queue.bury(buried)
-    due = await stack.queue.put("t", "due", lane="lane", due=stack.now() + MINUTE)
+    due = await stack.queue.put("t", NewTask("due", lane="lane", due=stack.now() + MINUTE))
     stack.advance_clock(HOUR)
     await stack.queue.kick(buried)
     assert [await lock_state(stack, one) for one in (due, buried)] == [("ready", None), ("locked", due)]
@@ -235,14 +235,14 @@ async def test_a_kick_does_not_overtake_tasks_of_its_lane_that_fell_due_without_
 
 @pytest.mark.row("K-06", "K-34", "K-41")
 async def test_a_put_or_a_kick_waits_its_turn_behind_more_due_tasks_than_one_script_promotes(stack: Stack) -> None:
-    kicked = await stack.queue.put("t", "kicked", lane="lane")
+    kicked = await stack.queue.put("t", NewTask("kicked", lane="lane"))
     await stack.queue.bury(kicked)
     await stack.queue.put_many("t", [NewTask("", tenant="others", due=stack.now() + MINUTE) for _ in range(220)])
-    due = await stack.queue.put("t", "due", lane="lane", due=stack.now() + 2 * MINUTE)
+    due = await stack.queue.put("t", NewTask("due", lane="lane", due=stack.now() + 2 * MINUTE))
     stack.advance_clock(HOUR)
-    put = await stack.queue.put("t", "put", lane="lane")
-    await stack.queue.put("t", "put with a past moment", lane="lane", due=stack.now() - MINUTE)
-    other = await stack.queue.put("t", "no lane")
+    put = await stack.queue.put("t", NewTask("put", lane="lane"))
+    await stack.queue.put("t", NewTask("put with a past moment", lane="lane", due=stack.now() - MINUTE))
+    other = await stack.queue.put("t", NewTask("no lane"))
     await stack.queue.put_many("t", [NewTask("", tenant="others", due=stack.now() + MINUTE) for _ in range(220)])
     stack.advance_clock(2 * MINUTE)
     await stack.queue.kick(kicked)
@@ -261,7 +261,7 @@ async def test_a_put_promotes_a_bounded_number_of_due_tasks(stack: Stack) -> Non
     left = []
     for n in range(4):
         left.append(await stack.redis.zcard("queue:{0}:due"))
-        await stack.queue.put("t", "", lane=str(n))
+        await stack.queue.put("t", NewTask("", lane=str(n)))
     assert left == [250, 151, 52, 0], "the tasks put in between wait there, too"
     assert {await stack.state(one) for one in ids} == {"ready"}
 
@@ -269,10 +269,10 @@ async def test_a_put_promotes_a_bounded_number_of_due_tasks(stack: Stack) -> Non
 @pytest.mark.row("K-41")
 async def test_a_put_that_overtakes_no_task_leaves_promotion_to_the_workers(stack: Stack) -> None:
     """A task without a lane cannot overtake, and a deferred one does not enter its lane yet."""
-    due = await stack.queue.put("t", "due", due=stack.now() + MINUTE)
+    due = await stack.queue.put("t", NewTask("due", due=stack.now() + MINUTE))
     stack.advance_clock(HOUR)
-    await stack.queue.put("t", "no lane")
-    await stack.queue.put("t", "deferred", lane="lane", due=stack.now() + MINUTE)
+    await stack.queue.put("t", NewTask("no lane"))
+    await stack.queue.put("t", NewTask("deferred", lane="lane", due=stack.now() + MINUTE))
     assert await stack.state(due) == "waiting"
     assert await stack.finish_all() == ["due", "no lane"]
 
@@ -281,9 +281,9 @@ async def test_a_put_that_overtakes_no_task_leaves_promotion_to_the_workers(stac
 @pytest.mark.parametrize("state", ["ready", "locked", "waiting", "backing off", "buried", "taken"])
 async def test_a_task_is_cancelled_by_id_in_every_state(stack: Stack, state: str) -> None:
     lane = "lane" if state in ("locked", "backing off") else ""
-    before = [await stack.queue.put("t", "other", lane=lane)] if state == "locked" else []
+    before = [await stack.queue.put("t", NewTask("other", lane=lane))] if state == "locked" else []
     due = stack.now() + MINUTE if state == "waiting" else None
-    task_id = await stack.queue.put("t", "cancelled", lane=lane, due=due)
+    task_id = await stack.queue.put("t", NewTask("cancelled", lane=lane, due=due))
     if state == "taken":
         await stack.take()
     if state == "backing off":
@@ -291,7 +291,7 @@ async def test_a_task_is_cancelled_by_id_in_every_state(stack: Stack, state: str
         await stack.queue.settle(task, result=SettleResult.RETRY, due=ms(stack, MINUTE))
     if state == "buried":
         await stack.queue.bury(task_id)
-    await stack.queue.put("t", "stays", lane=lane)
+    await stack.queue.put("t", NewTask("stays", lane=lane))
     taken = state == "taken"
     assert await stack.queue.cancel(task_id) == CancelResult(int(not taken), int(taken))
     stack.advance_clock(HOUR)

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from core.errors import Conflict, NotFound
-from core.queue import Claim, Settlement, SettleResult, Task, Worker, WorkerOptions
+from core.queue import Claim, NewTask, Settlement, SettleResult, Task, Worker, WorkerOptions
 from core.queue.heartbeat import Heartbeat
 from tests.support.audited import dump
 from tests.support.servers import on_both_servers
@@ -25,7 +25,7 @@ async def permanent_keys(stack: Stack) -> dict[str, object]:
 
 async def lost_and_claimed_again(stack: Stack, lane: str = "") -> tuple[Task, Task]:
     """Return a task as its first worker got it, which froze, and as its second worker got it."""
-    await stack.queue.put("t", "a", lane=lane)
+    await stack.queue.put("t", NewTask("a", lane=lane))
     (first,) = await stack.take(owner="frozen")
     stack.advance_clock(LEASE + MINUTE)
     (second,) = await stack.take(owner="next")
@@ -48,7 +48,7 @@ async def test_a_stale_token_changes_nothing(stack: Stack, lane: str) -> None:
 
 @pytest.mark.row("K-30")
 async def test_the_token_of_a_settled_task_is_stale(stack: Stack) -> None:
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     (task,) = await stack.take()
     await stack.queue.settle(task)
     before = await permanent_keys(stack)
@@ -59,7 +59,7 @@ async def test_the_token_of_a_settled_task_is_stale(stack: Stack) -> None:
 
 
 async def test_the_token_of_a_released_task_is_stale(stack: Stack) -> None:
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     (first,) = await stack.take()
     await stack.queue.release(first)
     assert await stack.queue.settle(first) == "stale"
@@ -69,7 +69,7 @@ async def test_the_token_of_a_released_task_is_stale(stack: Stack) -> None:
 
 
 async def test_every_claim_gets_a_greater_token_than_those_before(stack: Stack) -> None:
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     tokens = []
     for _ in range(4):
         (task,) = await stack.take()
@@ -80,7 +80,7 @@ async def test_every_claim_gets_a_greater_token_than_those_before(stack: Stack) 
 
 @pytest.mark.row("K-33")
 async def test_an_extended_lease_stays_valid_and_its_checkpoint_reaches_the_next_attempt(stack: Stack) -> None:
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     (task,) = await stack.take()
     assert (await stack.queue.extend(task, 2 * HOUR, checkpoint="page 7")).lease_valid
     stack.advance_clock(HOUR)
@@ -92,7 +92,7 @@ async def test_an_extended_lease_stays_valid_and_its_checkpoint_reaches_the_next
 
 @pytest.mark.row("K-30")
 async def test_attempts_are_counted_at_the_claim_and_not_for_released_tasks(stack: Stack) -> None:
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     (task,) = await stack.take()
     assert task.attempts == 1
     await stack.queue.release(task)
@@ -106,8 +106,8 @@ async def test_attempts_are_counted_at_the_claim_and_not_for_released_tasks(stac
 @pytest.mark.row("K-43")
 @pytest.mark.parametrize("lane", ["", "lane"])
 async def test_a_task_that_crashes_its_workers_is_buried_after_its_last_attempt(stack: Stack, lane: str) -> None:
-    task_id = await stack.queue.put("t", "poison", lane=lane, attempts=3)
-    await stack.queue.put("t", "harmless", lane=lane)
+    task_id = await stack.queue.put("t", NewTask("poison", lane=lane, attempts=3))
+    await stack.queue.put("t", NewTask("harmless", lane=lane))
     for attempt in (1, 2, 3):
         (poison,) = await stack.take(lease=MINUTE)
         assert (poison.body, poison.attempts) == ("poison", attempt)
@@ -122,7 +122,7 @@ async def test_a_task_that_crashes_its_workers_is_buried_after_its_last_attempt(
 @pytest.mark.row("K-43")
 async def test_the_number_of_attempts_is_a_setting_of_the_installation(stack: Stack) -> None:
     await stack.redis.hset("settings:{0}", "max_attempts", "2")
-    task_id = await stack.queue.put("t", "poison")
+    task_id = await stack.queue.put("t", NewTask("poison"))
     for _ in range(2):
         await stack.take(lease=MINUTE)
         stack.advance_clock(2 * MINUTE)
@@ -132,7 +132,7 @@ async def test_the_number_of_attempts_is_a_setting_of_the_installation(stack: St
 
 @pytest.mark.row("K-34")
 async def test_a_taken_task_cannot_be_buried_and_a_ready_one_cannot_be_kicked(stack: Stack) -> None:
-    task_id = await stack.queue.put("t", "a")
+    task_id = await stack.queue.put("t", NewTask("a"))
     with pytest.raises(Conflict) as refused:
         await stack.queue.kick(task_id)
     assert refused.value.code == "TASK_NOT_BURIED"
@@ -143,7 +143,7 @@ async def test_a_taken_task_cannot_be_buried_and_a_ready_one_cannot_be_kicked(st
 
 
 async def test_an_ended_or_unknown_task_is_not_found(stack: Stack) -> None:
-    task_id = await stack.queue.put("t", "a")
+    task_id = await stack.queue.put("t", NewTask("a"))
     await stack.queue.cancel(task_id)
     for name in (task_id, "0.nothing", "nonsense", "9.1.x"):
         for method in (stack.queue.peek, stack.queue.cancel, stack.queue.bury, stack.queue.kick):
@@ -154,7 +154,7 @@ async def test_an_ended_or_unknown_task_is_not_found(stack: Stack) -> None:
 @pytest.mark.row("K-02", "K-03")
 async def test_a_task_that_is_not_taken_in_time_expires_and_is_counted(stack: Stack) -> None:
     for number in range(5):
-        await stack.queue.put("t", str(number), expires=stack.now() + number * MINUTE + MINUTE / 2)
+        await stack.queue.put("t", NewTask(str(number), expires=stack.now() + number * MINUTE + MINUTE / 2))
     stack.advance_clock(2 * MINUTE)
     assert await stack.finish_all() == ["2", "3", "4"]
     assert (await stack.queue.stats()).tubes["t"].expired == 2
@@ -164,9 +164,11 @@ async def test_a_task_that_is_not_taken_in_time_expires_and_is_counted(stack: St
 async def test_no_task_is_claimed_after_its_expiry_however_many_have_expired(stack: Stack) -> None:
     """I10. A claim expires a page of a hundred tasks; the expired tasks beyond it were claimed."""
     end = stack.now() + MINUTE
-    await asyncio.gather(*(stack.queue.put("t", str(number), expires=end) for number in range(250)))
-    await asyncio.gather(*(stack.queue.put("t", "laned", lane=f"{number}", expires=end) for number in range(100)))
-    await stack.queue.put("t", "last")
+    await asyncio.gather(*(stack.queue.put("t", NewTask(str(number), expires=end)) for number in range(250)))
+    await asyncio.gather(
+        *(stack.queue.put("t", NewTask("laned", lane=f"{number}", expires=end)) for number in range(100))
+    )
+    await stack.queue.put("t", NewTask("last"))
     stack.advance_clock(HOUR)
     assert await stack.finish_all() == ["last"]
     assert (await stack.queue.stats()).tubes["t"].expired == 350
@@ -174,7 +176,7 @@ async def test_no_task_is_claimed_after_its_expiry_however_many_have_expired(sta
 
 @pytest.mark.row("K-04")
 async def test_a_taken_task_does_not_expire_before_its_lease_is_lost(stack: Stack) -> None:
-    await stack.queue.put("t", "a", expires=stack.now() + MINUTE)
+    await stack.queue.put("t", NewTask("a", expires=stack.now() + MINUTE))
     (task,) = await stack.take(lease=HOUR)
     stack.advance_clock(2 * MINUTE)
     await stack.tick()
@@ -186,7 +188,7 @@ async def test_a_taken_task_does_not_expire_before_its_lease_is_lost(stack: Stac
 @pytest.mark.row("K-06", "K-07")
 async def test_deferred_tasks_cannot_be_claimed_before_they_are_due_and_all_can_then(stack: Stack) -> None:
     at = stack.now() + HOUR
-    await asyncio.gather(*(stack.queue.put("t", str(number), due=at) for number in range(250)))
+    await asyncio.gather(*(stack.queue.put("t", NewTask(str(number), due=at)) for number in range(250)))
     assert await stack.take(limit=300) == []
     stack.advance_clock(HOUR)
     assert sorted(await stack.finish_all()) == sorted(map(str, range(250)))
@@ -195,7 +197,7 @@ async def test_deferred_tasks_cannot_be_claimed_before_they_are_due_and_all_can_
 @pytest.mark.row("K-07")
 async def test_a_claim_promotes_a_bounded_number_of_due_tasks_and_reports_that_there_are_more(stack: Stack) -> None:
     at = stack.now() + HOUR
-    await asyncio.gather(*(stack.queue.put("t", str(number), due=at) for number in range(250)))
+    await asyncio.gather(*(stack.queue.put("t", NewTask(str(number), due=at)) for number in range(250)))
     stack.advance_clock(HOUR)
     takeable = []
     for _ in range(3):
@@ -207,16 +209,16 @@ async def test_a_claim_promotes_a_bounded_number_of_due_tasks_and_reports_that_t
 
 @pytest.mark.row("K-23")
 async def test_ids_sort_by_time_and_do_not_collide(stack: Stack) -> None:
-    ids = [await stack.queue.put("t", "a") for _ in range(50)]
-    ids += await asyncio.gather(*(stack.queue.put("t", "a") for _ in range(200)))
+    ids = [await stack.queue.put("t", NewTask("a")) for _ in range(50)]
+    ids += await asyncio.gather(*(stack.queue.put("t", NewTask("a")) for _ in range(200)))
     assert len(set(ids)) == 250
     assert ids[:50] == sorted(ids[:50])
 
 
 @pytest.mark.row("K-11")
 async def test_reading_the_queue_changes_nothing(stack: Stack) -> None:
-    task_id = await stack.queue.put("t", "a", lane="lane", expires=stack.now() + HOUR)
-    await stack.queue.put("t", "b", lane="lane", due=stack.now() + HOUR)
+    task_id = await stack.queue.put("t", NewTask("a", lane="lane", expires=stack.now() + HOUR))
+    await stack.queue.put("t", NewTask("b", lane="lane", due=stack.now() + HOUR))
     before = await permanent_keys(stack)
     await stack.queue.peek(task_id)
     await stack.queue.list(tube="t", state=None, tenant=None, cursor=None, limit=10)
@@ -239,7 +241,7 @@ async def test_a_handler_that_raises_leaves_its_task_to_the_lease_and_the_worker
     worker = Worker(stack.store, "t", handle, options=WorkerOptions(lease=timedelta(seconds=0.4), max_sleep=FLOOR))
     running = asyncio.create_task(worker.run())
     for body in ("faulty", "good"):
-        await stack.queue.put("t", body)
+        await stack.queue.put("t", NewTask(body))
     await until(lambda: len(attempted) == 3)
     worker.stop()
     await running
@@ -260,7 +262,7 @@ async def test_a_lease_is_extended_while_the_event_loop_is_blocked_only_if_the_w
     heartbeat = Heartbeat(
         stack.store, lease, HOUR, lambda task, extension: lost.append(task.id), extends_blocked=extends_blocked
     )
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     (task,) = await stack.take(lease=lease)
     heartbeat.add(task, time.monotonic())
     heartbeat.start()

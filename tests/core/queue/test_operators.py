@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.queue import Tube, Tubes
+from core.queue import NewTask, Tube, Tubes
 from core.redis.server_checks import sign_layout
 from tests.support.paths import ROOT
 from tests.support.servers import Server
@@ -53,8 +53,8 @@ async def ada(stack: Stack) -> CommandLine:
 
 @pytest.mark.row("K-35")
 async def test_stats_show_counts_by_state_and_tube(ada: CommandLine) -> None:
-    await ada.stack.queue.put("reports", "", lane="l")
-    await ada.stack.queue.put("reports", "", lane="l")
+    await ada.stack.queue.put("reports", NewTask("", lane="l"))
+    await ada.stack.queue.put("reports", NewTask("", lane="l"))
     (stats,) = await ada.json("stats")
     assert stats["tubes"]["reports"]["states"]["locked"] == 1  # type: ignore[index]
     text = (await ada("stats", "reports")).stdout
@@ -65,8 +65,8 @@ async def test_stats_show_counts_by_state_and_tube(ada: CommandLine) -> None:
 
 @pytest.mark.row("K-11")
 async def test_list_and_peek_show_tasks(ada: CommandLine) -> None:
-    first = await ada.stack.queue.put("t", "body", user="u", lane="l", tags=["exam"])
-    second = await ada.stack.queue.put("t", "", user="v", lane="l")
+    first = await ada.stack.queue.put("t", NewTask("body", user="u", lane="l", tags=["exam"]))
+    second = await ada.stack.queue.put("t", NewTask("", user="v", lane="l"))
     assert [task["id"] for task in await ada.json("list", "--user", "u")] == [first]
     assert {str(task["id"]) for task in await ada.json("list", "--tube", "t")} == {first, second}
     assert (await ada("list", "--state", "locked", "--tag", "exam")).stdout == ""
@@ -77,7 +77,7 @@ async def test_list_and_peek_show_tasks(ada: CommandLine) -> None:
 
 async def test_json_of_a_task_has_exactly_the_fields_that_it_has(ada: CommandLine) -> None:
     """A priority of 0 is shown; fields that were not given are absent."""
-    task_id = await ada.stack.queue.put("t", "body", priority=0, tags=["b", "a"])
+    task_id = await ada.stack.queue.put("t", NewTask("body", priority=0, tags=["b", "a"]))
     (task,) = await ada.json("peek", task_id)
     assert isinstance(task.pop("order"), int)
     assert task == {
@@ -93,7 +93,7 @@ async def test_json_of_a_task_has_exactly_the_fields_that_it_has(ada: CommandLin
 
 @pytest.mark.row("K-35")
 async def test_json_of_stats_has_exactly_the_counters_that_are_not_zero(ada: CommandLine) -> None:
-    await ada.stack.queue.put("t", "")
+    await ada.stack.queue.put("t", NewTask(""))
     await ada.stack.finish_all()
     (stats,) = await ada.json("stats")
     assert stats == {
@@ -118,7 +118,7 @@ async def test_json_of_stats_has_exactly_the_counters_that_are_not_zero(ada: Com
 
 @pytest.mark.row("K-34")
 async def test_bury_kick_and_cancel_by_id(ada: CommandLine) -> None:
-    one = await ada.stack.queue.put("t", "")
+    one = await ada.stack.queue.put("t", NewTask(""))
     assert "buried" in (await ada("bury", one)).stdout
     assert await ada.json("kick", one) == [{"kicked": 1}]
     assert (await ada("kick", one)).returncode == 1
@@ -130,7 +130,7 @@ async def test_kick_some_of_a_tube_cancel_by_user_and_purge(ada: CommandLine) ->
     stack = ada.stack
     await Tubes(stack.store).create(Tube("t", keep=timedelta(minutes=30)))
     for _ in range(3):
-        await stack.queue.bury(await stack.queue.put("t", "", user="u"))
+        await stack.queue.bury(await stack.queue.put("t", NewTask("", user="u")))
     assert await ada.json("kick", "--tube", "t", "--count", "2") == [{"kicked": 2}]
     assert await ada.json("cancel", "--user", "u") == [{"cancelled": 3, "flagged": 0}]
     assert (await ada("cancel", "--user", "u")).returncode == 1
@@ -145,7 +145,7 @@ async def test_a_command_that_selects_no_task_is_wrong_usage(ada: CommandLine, w
 
 @pytest.mark.row("K-35")
 async def test_stats_warn_if_no_worker_takes_due_tasks(ada: CommandLine) -> None:
-    await ada.stack.queue.put("t", "", due=ada.stack.now() + timedelta(milliseconds=10))
+    await ada.stack.queue.put("t", NewTask("", due=ada.stack.now() + timedelta(milliseconds=10)))
     await ada.stack.redis.zadd("queue:{0}:due", {"order:1:unknown": 1})
     assert "no worker has taken due tasks" in (await ada("stats")).stdout
     await ada.stack.redis.zrem("queue:{0}:due", "order:1:unknown")

@@ -112,7 +112,7 @@ async def test_a_throttle_stops_its_account_in_every_process_and_no_other_accoun
     for program in programs:
         await program.ready()
     free.freeze()  # one of the other two gets the throttle
-    await stack.queue.put(TUBE, "throttle")
+    await stack.queue.put(TUBE, NewTask("throttle"))
     await until(lambda: moments(first, "throttled") or moments(second, "throttled"))
     (end,) = moments(first, "throttled") + moments(second, "throttled")
     begin = end - int(THROTTLE.total_seconds() * 1000)

@@ -39,19 +39,19 @@ async def test_put_calls_that_arrive_out_of_order_are_each_done_once(stack: Stac
 @pytest.mark.row("K-30")
 async def test_the_server_remembers_only_the_unanswered_put_calls_of_a_client(stack: Stack) -> None:
     for _ in range(50):
-        await stack.queue.put("t", "")
+        await stack.queue.put("t", NewTask(""))
     name = f"queue:{{0}}:puts:{stack.queue.ids.client}"
     assert await stack.redis.zcard(name) == 1
-    await asyncio.gather(*(stack.queue.put("t", "") for _ in range(20)))
+    await asyncio.gather(*(stack.queue.put("t", NewTask("")) for _ in range(20)))
     assert await stack.redis.zcard(name) <= 20
     assert await stack.redis.pttl(name) > 0
 
 
 @pytest.mark.row("K-01")
 async def test_puts_of_one_event_loop_turn_are_sent_in_one_step_in_their_order(stack: Stack) -> None:
-    await stack.queue.put("t", "first")
+    await stack.queue.put("t", NewTask("first"))
     before = stack.store.pipeline.commands
-    puts = [stack.queue.put("t", str(n), lane="lane") for n in range(30)]
+    puts = [stack.queue.put("t", NewTask(str(n), lane="lane")) for n in range(30)]
     ids = await asyncio.gather(*puts, stack.queue.put_many("t", [NewTask("30", lane="lane")]))
     assert stack.store.pipeline.commands == before + 2
     assert len({str(one) for one in ids}) == 31
@@ -60,7 +60,7 @@ async def test_puts_of_one_event_loop_turn_are_sent_in_one_step_in_their_order(s
 
 @pytest.mark.row("K-01")
 async def test_a_cancelled_put_does_not_affect_the_puts_sent_with_it(stack: Stack) -> None:
-    gone, stays = (asyncio.create_task(stack.queue.put("t", body)) for body in ("gone", "stays"))
+    gone, stays = (asyncio.create_task(stack.queue.put("t", NewTask(body))) for body in ("gone", "stays"))
     await asyncio.sleep(0)
     gone.cancel()
     assert await stack.state(await stays) == "ready"
@@ -70,7 +70,7 @@ async def test_a_cancelled_put_does_not_affect_the_puts_sent_with_it(stack: Stac
 @pytest.mark.row("K-01")
 async def test_a_failed_put_step_raises_to_each_of_its_callers(stack: Stack) -> None:
     await stack.redis.set("queue:{0}:counters", "no hash")
-    puts = [asyncio.create_task(stack.queue.put("t", str(n))) for n in range(3)]
+    puts = [asyncio.create_task(stack.queue.put("t", NewTask(str(n)))) for n in range(3)]
     found = await asyncio.gather(*puts, return_exceptions=True)
     assert [type(one) for one in found] == [FunctionFault] * 3
     await stack.redis.delete("queue:{0}:counters")

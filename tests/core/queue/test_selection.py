@@ -29,17 +29,17 @@ CHOICES = [
 async def in_every_state(stack: Stack, **common: Any) -> dict[str, str]:
     """Put tasks in every state, and one of another user. Returns state → id."""
     put, apart = stack.queue.put, {**common, "lane": "l"}
-    ids = {"taken": await put("t", "taken", priority=1, **apart)}
+    ids = {"taken": await put("t", NewTask("taken", priority=1, **apart))}
     await stack.take(lease=HOUR)
-    ids["locked"] = await put("t", "locked", **apart)
-    ids["waiting"] = await put("t", "waiting", due=stack.now() + HOUR, **apart)
-    ids["off"] = await put("u", "off", **apart)
+    ids["locked"] = await put("t", NewTask("locked", **apart))
+    ids["waiting"] = await put("t", NewTask("waiting", due=stack.now() + HOUR, **apart))
+    ids["off"] = await put("u", NewTask("off", **apart))
     (off,) = await stack.take("u")
     await stack.queue.settle(off, result=SettleResult.RETRY, due=int((stack.now() + HOUR).timestamp() * 1000))
-    ids["behind"] = await put("u", "behind", **apart)
-    ids["buried"] = await put("t", "buried", **apart)
+    ids["behind"] = await put("u", NewTask("behind", **apart))
+    ids["buried"] = await put("t", NewTask("buried", **apart))
     await stack.queue.bury(ids["buried"])
-    await put("t", "other", user="v", tenant="school", lane="m", kind="text", tags=["b"])
+    await put("t", NewTask("other", user="v", tenant="school", lane="m", kind="text", tags=["b"]))
     return ids
 
 
@@ -57,9 +57,10 @@ async def test_search_finds_all_live_tasks_that_match_and_no_others(stack: Stack
 async def test_a_task_that_moves_while_its_lane_is_listed_is_not_missed(stack: Stack) -> None:
     """Tasks are deferred, parked, kicked and promoted between two pages: each is listed at least once."""
     await Tubes(stack.store).create(Tube("t", retry="park"))
-    put = partial(stack.queue.put, "t", lane="l")
-    ids = {await put(str(n)) for n in range(4)}
-    ids |= {await put("later", due=stack.now() + HOUR / 2), buried := await put("buried"), await put("last")}
+    put = partial(stack.queue.put, "t")
+    ids = {await put(NewTask(str(n), lane="l")) for n in range(4)}
+    ids |= {await put(NewTask("later", lane="l", due=stack.now() + HOUR / 2)), await put(NewTask("last", lane="l"))}
+    ids.add(buried := await put(NewTask("buried", lane="l")))
     await stack.queue.bury(buried)
     (taken,) = await stack.take()
     cursor, listed = None, list[str]()
@@ -77,7 +78,7 @@ async def test_a_task_that_moves_while_its_lane_is_listed_is_not_missed(stack: S
             await stack.queue.kick(buried)
             await stack.queue.settle(taken, result=SettleResult.RETRY, due=int((stack.now() + HOUR).timestamp() * 1000))
         if step == 3:
-            await put("new")
+            await put(NewTask("new", lane="l"))
     assert ids <= set(listed)
 
 
@@ -94,7 +95,7 @@ async def test_cancel_by_ends_tasks_in_every_state_and_flags_the_taken_one(stack
 @pytest.mark.row("K-09")
 async def test_a_cancelled_taken_task_is_reported_at_its_next_extend_and_not_retried(stack: Stack) -> None:
     for _ in range(2):
-        await stack.queue.put("t", "", user="u")
+        await stack.queue.put("t", NewTask("", user="u"))
     one, other = await stack.take(limit=2)
     assert await stack.queue.cancel_by(TaskFilter(user="u")) == CancelResult(0, 2)
     assert (await stack.queue.extend(one, HOUR)).cancelled
@@ -104,7 +105,7 @@ async def test_a_cancelled_taken_task_is_reported_at_its_next_extend_and_not_ret
 
 @pytest.mark.row("K-09")
 async def test_a_cancelled_task_whose_lease_is_lost_is_not_claimed_again(stack: Stack) -> None:
-    await stack.queue.put("t", "", user="u")
+    await stack.queue.put("t", NewTask("", user="u"))
     await stack.take()
     await stack.queue.cancel_by(TaskFilter(user="u"))
     stack.advance_clock(HOUR)
@@ -117,7 +118,7 @@ async def test_other_tasks_are_served_while_the_many_tasks_of_a_user_are_cancell
     cancelling = asyncio.create_task(stack.queue.cancel_by(TaskFilter(user="u")))
     served = 0
     while not cancelling.done():
-        await stack.queue.put("t", "other", priority=0)
+        await stack.queue.put("t", NewTask("other", priority=0))
         taken = await stack.take()
         served += [task.body for task in taken] == ["other"]
         await stack.queue.settle_many([(task, Settlement()) for task in taken])
@@ -132,7 +133,7 @@ async def test_a_task_put_during_a_cancel_is_not_cancelled(stack: Stack) -> None
     await asyncio.sleep(0)
     while not (await stack.queue.stats()).tubes["t"].cancelled:
         assert not cancelling.done()
-    await stack.queue.put("t", "new", user="u")
+    await stack.queue.put("t", NewTask("new", user="u"))
     await cancelling
     assert await stack.finish_all() == ["new"]
 
@@ -144,7 +145,7 @@ async def test_a_search_leaves_out_a_task_put_into_a_lane_that_became_empty_mean
     listed = [f"0.{name}" for name in (await anext(pages))[1]]
     for one in ids:
         await stack.queue.cancel(one)
-    await stack.queue.put("t", "new", lane="l")
+    await stack.queue.put("t", NewTask("new", lane="l"))
     listed += [f"0.{name}" async for _, names in pages for name in names]
     assert listed == ids[1:]
 
@@ -152,7 +153,7 @@ async def test_a_search_leaves_out_a_task_put_into_a_lane_that_became_empty_mean
 @pytest.mark.row("K-28")
 async def test_a_kind_distinguishes_a_timer_from_a_message(stack: Stack) -> None:
     for kind in ("message", "timer.a", "timer.b", "timers"):
-        await stack.queue.put("t", kind, user="u", kind=kind)
+        await stack.queue.put("t", NewTask(kind, user="u", kind=kind))
     assert [task.body for task in await stack.queue.select(TaskFilter(user="u", kind="timer."))] == [
         "timer.a",
         "timer.b",
@@ -164,8 +165,8 @@ async def test_a_kind_distinguishes_a_timer_from_a_message(stack: Stack) -> None
 async def test_a_deferred_task_can_be_cancelled_by_user_and_kind_before_it_is_due(stack: Stack) -> None:
     minute = stack.now() + timedelta(minutes=1)
     for user in ("moves on", "stays"):
-        await stack.queue.put("t", user, user=user, kind="timer", due=minute)
-    await stack.queue.put("t", "message", user="moves on", kind="message", due=minute)
+        await stack.queue.put("t", NewTask(user, user=user, kind="timer", due=minute))
+    await stack.queue.put("t", NewTask("message", user="moves on", kind="message", due=minute))
     await stack.queue.cancel_by(TaskFilter(user="moves on", kind="timer"))
     stack.advance_clock(HOUR)
     assert await stack.finish_all() == ["stays", "message"]

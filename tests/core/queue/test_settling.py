@@ -14,7 +14,7 @@ pytestmark = on_both_servers
 @pytest.mark.row("K-37")
 @pytest.mark.parametrize("state", ["ready", "waiting"])
 async def test_a_retry_replaces_the_body_in_the_same_step(stack: Stack, state: str) -> None:
-    await stack.queue.put("t", "old")
+    await stack.queue.put("t", NewTask("old"))
     (task,) = await stack.take()
     due = int((stack.now() + HOUR).timestamp() * 1000) if state == "waiting" else 0
     assert await stack.queue.settle(task, result=SettleResult.RETRY, due=due, body="new") == state
@@ -24,7 +24,7 @@ async def test_a_retry_replaces_the_body_in_the_same_step(stack: Stack, state: s
 
 @pytest.mark.row("K-37")
 async def test_a_release_replaces_the_body(stack: Stack) -> None:
-    await stack.queue.put("t", "old")
+    await stack.queue.put("t", NewTask("old"))
     (task,) = await stack.take()
     await stack.queue.release(task, body="new")
     assert await stack.finish_all() == ["new"]
@@ -32,7 +32,7 @@ async def test_a_release_replaces_the_body(stack: Stack) -> None:
 
 @pytest.mark.row("K-37", "K-30")
 async def test_a_stale_token_does_not_replace_the_body(stack: Stack) -> None:
-    await stack.queue.put("t", "right")
+    await stack.queue.put("t", NewTask("right"))
     (old,) = await stack.take()
     stack.advance_clock(HOUR)
     (task,) = await stack.take()
@@ -44,7 +44,7 @@ async def test_a_stale_token_does_not_replace_the_body(stack: Stack) -> None:
 
 @pytest.mark.row("K-33")
 async def test_a_checkpoint_survives_a_retry_and_a_lost_lease(stack: Stack) -> None:
-    await stack.queue.put("t", "long")
+    await stack.queue.put("t", NewTask("long"))
     (task,) = await stack.take()
     await stack.queue.extend(task, HOUR, checkpoint="half")
     await stack.queue.settle(task, result=SettleResult.RETRY)
@@ -97,7 +97,7 @@ async def test_stats_count_tasks_by_state_after_every_step(stack: Stack) -> None
 
 @pytest.mark.row("K-35")
 async def test_stats_find_the_oldest_task_behind_more_urgent_ones_and_in_lanes(stack: Stack) -> None:
-    await stack.queue.put("t", "old", priority=9, lane="l")
+    await stack.queue.put("t", NewTask("old", priority=9, lane="l"))
     stack.advance_clock(timedelta(minutes=3))
     stack.queue.ids.last_ns += 180 * 10**9
     await stack.queue.put_many("t", [NewTask("", priority=n) for n in range(5)])
@@ -106,7 +106,7 @@ async def test_stats_find_the_oldest_task_behind_more_urgent_ones_and_in_lanes(s
 
 @pytest.mark.row("K-35")
 async def test_stats_show_how_long_due_tasks_have_waited_without_any_worker(stack: Stack) -> None:
-    await stack.queue.put("t", "", due=stack.now() + timedelta(minutes=1))
+    await stack.queue.put("t", NewTask("", due=stack.now() + timedelta(minutes=1)))
     assert (await stack.queue.stats()).overdue_ms == 0
     stack.advance_clock(timedelta(minutes=2))
     assert 59_000 <= (await stack.queue.stats()).overdue_ms <= 62_000

@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import Conflict, NotFound
 from core.model.states import NEXT, TaskState
-from core.queue import SettleResult, Task
+from core.queue import NewTask, SettleResult, Task
 from tests.support.stack import HOUR, LEASE, Stack
 
 TUBE = "t"
@@ -24,7 +24,7 @@ class Case:
     async def put(self, *, due_in: timedelta | None = None) -> None:
         now = self.stack.now()
         due = now + due_in if due_in else None
-        self.id = await self.stack.queue.put(TUBE, "", lane="lane", due=due, expires=now + 3 * HOUR)
+        self.id = await self.stack.queue.put(TUBE, NewTask("", lane="lane", due=due, expires=now + 3 * HOUR))
 
     async def take(self) -> None:
         (self.task,) = await self.stack.take(TUBE)

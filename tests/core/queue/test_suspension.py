@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from core.errors import NotFound
-from core.queue import Attempt, Result, Suspend
+from core.queue import Attempt, NewTask, Result, Suspend
 from tests.support.stack import HOUR, Stack
 from tests.support.waiting import until
 from tests.support.workshop import SOON, Workshop
@@ -14,7 +14,7 @@ DAY = timedelta(days=1)
 
 
 async def put_all(stack: Stack, *bodies: str) -> list[str]:
-    return [await stack.queue.put("t", body, lane="lane") for body in bodies]
+    return [await stack.queue.put("t", NewTask(body, lane="lane")) for body in bodies]
 
 
 def later(stack: Stack, time: timedelta = DAY) -> int:
@@ -46,10 +46,10 @@ async def test_a_suspended_task_that_leaves_its_lane_is_the_last_one_when_it_is_
 
 @pytest.mark.row("K-06", "K-12")
 async def test_a_woken_task_enters_its_lane_behind_those_that_fell_due_before(stack: Stack) -> None:
-    first = await stack.queue.put("t", "a", lane="lane")
+    first = await stack.queue.put("t", NewTask("a", lane="lane"))
     (task,) = await stack.take()
     await stack.queue.suspend(task, later(stack), leaves_lane=True)
-    await stack.queue.put("t", "deferred", lane="lane", due=stack.now() + HOUR)
+    await stack.queue.put("t", NewTask("deferred", lane="lane", due=stack.now() + HOUR))
     stack.advance_clock(2 * HOUR)
     await stack.queue.wake(first)
     assert await stack.finish_all() == ["deferred", "a"]
@@ -77,7 +77,7 @@ async def test_a_wake_up_before_the_suspension_is_not_lost_and_counts_once(stack
 
 @pytest.mark.row("K-02", "K-04")
 async def test_a_task_that_was_suspended_does_not_expire(stack: Stack) -> None:
-    task_id = await stack.queue.put("t", "a", expires=stack.now() + HOUR)
+    task_id = await stack.queue.put("t", NewTask("a", expires=stack.now() + HOUR))
     (task,) = await stack.take()
     await stack.queue.suspend(task, later(stack))
     stack.advance_clock(2 * HOUR)

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from core.queue import NewTask
 from tests.support.servers import on_both_servers
 from tests.support.stack import Stack
 
@@ -15,7 +16,7 @@ MINUTE = timedelta(minutes=1)
 @pytest.mark.row("D-22")
 @pytest.mark.parametrize("scope", ["account", "method"])
 async def test_a_throttled_account_takes_no_task_until_the_throttle_ends(stack: Stack, scope: str) -> None:
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     await stack.queue.throttle("t", f"{scope}:ada", MINUTE)
     claim = await stack.claim(account="ada")
     assert (list(claim.tasks), claim.throttles) == ([], 1)
@@ -27,13 +28,13 @@ async def test_a_throttled_account_takes_no_task_until_the_throttle_ends(stack: 
 @pytest.mark.row("D-22")
 @pytest.mark.parametrize("scope", ["account:other", "method:other", "chat:ada", "recipient:ada"])
 async def test_the_throttle_of_another_account_or_of_a_chat_does_not_stop_an_account(stack: Stack, scope: str) -> None:
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     await stack.queue.throttle("t", scope, MINUTE)
     assert [task.body for task in await stack.take(account="ada")] == ["a"]
 
 
 async def test_a_throttle_applies_to_one_tube_only(stack: Stack) -> None:
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     await stack.queue.throttle("u", "account:ada", MINUTE)
     assert len(await stack.take(account="ada")) == 1
 
@@ -61,7 +62,7 @@ async def test_the_key_of_a_throttle_expires(stack: Stack) -> None:
 
 
 async def test_a_worker_of_a_throttled_account_still_promotes_due_tasks(stack: Stack) -> None:
-    await stack.queue.put("u", "a", due=stack.now() + MINUTE)
+    await stack.queue.put("u", NewTask("a", due=stack.now() + MINUTE))
     await stack.queue.throttle("t", "account:ada", 10 * MINUTE)
     stack.advance_clock(2 * MINUTE)
     await stack.take(account="ada")

@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import Invalid, NotFound
 from core.model.backoff import Backoff
-from core.queue import CancelResult, Queue, SettleResult, Tube, Tubes
+from core.queue import CancelResult, NewTask, Queue, SettleResult, Tube, Tubes
 from core.redis.store import Store
 from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, Stack
@@ -30,7 +30,7 @@ async def served(stack: Stack, turns: int) -> Counter[str]:
 
 async def put(stack: Stack, tenant: str, count: int, lane: str = "") -> None:
     for number in range(count):
-        await stack.queue.put("t", str(number), tenant=tenant, lane=lane)
+        await stack.queue.put("t", NewTask(str(number), tenant=tenant, lane=lane))
 
 
 @pytest.mark.row("K-01")
@@ -71,8 +71,8 @@ async def test_invalid_tube_options_are_refused(stack: Stack, tube: Tube) -> Non
 @pytest.mark.row("K-02", "K-03")
 async def test_a_task_expires_after_the_time_of_its_tube_unless_it_has_its_own(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", expires=MINUTE))
-    await stack.queue.put("t", "stale")
-    await stack.queue.put("t", "lasts", expires=stack.now() + HOUR)
+    await stack.queue.put("t", NewTask("stale"))
+    await stack.queue.put("t", NewTask("lasts", expires=stack.now() + HOUR))
     stack.advance_clock(10 * MINUTE)
     assert await stack.finish_all() == ["lasts"]
     assert (await stack.queue.stats()).tubes["t"].expired == 1
@@ -81,7 +81,7 @@ async def test_a_task_expires_after_the_time_of_its_tube_unless_it_has_its_own(s
 @pytest.mark.row("K-02")
 async def test_the_expiry_of_a_tube_counts_from_when_a_task_is_due(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", expires=MINUTE))
-    await stack.queue.put("t", "deferred", due=stack.now() + 5 * MINUTE)
+    await stack.queue.put("t", NewTask("deferred", due=stack.now() + 5 * MINUTE))
     stack.advance_clock(timedelta(minutes=5, seconds=30))
     assert await stack.finish_all() == ["deferred"]
 
@@ -89,7 +89,7 @@ async def test_the_expiry_of_a_tube_counts_from_when_a_task_is_due(stack: Stack)
 @pytest.mark.row("K-43")
 async def test_a_task_is_buried_after_as_many_attempts_as_its_tube_allows(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", attempts=2))
-    task_id = await stack.queue.put("t", "poison")
+    task_id = await stack.queue.put("t", NewTask("poison"))
     for _ in range(2):
         await stack.take()
         stack.advance_clock(MINUTE)
@@ -100,7 +100,7 @@ async def test_a_task_is_buried_after_as_many_attempts_as_its_tube_allows(stack:
 @pytest.mark.row("K-25")
 async def test_a_retry_keeps_its_place_in_the_lane_and_is_counted(stack: Stack) -> None:
     for body in ("a", "b"):
-        await stack.queue.put("t", body, lane="lane", attempts=3)
+        await stack.queue.put("t", NewTask(body, lane="lane", attempts=3))
     (task,) = await stack.take()
     assert await stack.queue.settle(task, result=SettleResult.RETRY) == "ready"
     (again,) = await stack.take()
@@ -113,7 +113,7 @@ async def test_a_retry_keeps_its_place_in_the_lane_and_is_counted(stack: Stack) 
 async def test_a_parked_retry_goes_to_the_tail_of_its_lane(stack: Stack, pause: timedelta) -> None:
     await Tubes(stack.store).create(Tube("t", retry="park"))
     for body in ("a", "b"):
-        await stack.queue.put("t", body, lane="lane")
+        await stack.queue.put("t", NewTask(body, lane="lane"))
     (task,) = await stack.take()
     due = int((stack.now() + pause).timestamp() * 1000) if pause else 0
     await stack.queue.settle(task, result=SettleResult.RETRY, due=due)
@@ -122,15 +122,15 @@ async def test_a_parked_retry_goes_to_the_tail_of_its_lane(stack: Stack, pause: 
     await stack.audit()
     stack.advance_clock(2 * pause)
     await stack.tick()
-    await stack.queue.put("t", "c", lane="lane")
+    await stack.queue.put("t", NewTask("c", lane="lane"))
     await stack.queue.settle(second)
     assert await stack.finish_all() == ["a", "c"]
 
 
 @pytest.mark.row("K-25", "K-34")
 async def test_a_retry_beyond_the_last_attempt_is_buried_and_frees_the_lane(stack: Stack) -> None:
-    task_id = await stack.queue.put("t", "a", lane="lane", attempts=1)
-    await stack.queue.put("t", "b", lane="lane")
+    task_id = await stack.queue.put("t", NewTask("a", lane="lane", attempts=1))
+    await stack.queue.put("t", NewTask("b", lane="lane"))
     (task,) = await stack.take()
     assert await stack.queue.settle(task, result=SettleResult.RETRY) == "buried"
     assert await stack.state(task_id) == "buried"
@@ -174,7 +174,7 @@ async def test_an_empty_tube_with_a_pace_gives_no_time_to_wake(stack: Stack) -> 
 @pytest.mark.row("K-34")
 async def test_an_ended_task_is_kept_for_a_while_and_nothing_changes_it(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", keep=10 * MINUTE))
-    task_id = await stack.queue.put("t", "a", user="u", lane="lane", kind="k")
+    task_id = await stack.queue.put("t", NewTask("a", user="u", lane="lane", kind="k"))
     (task,) = await stack.take()
     await stack.queue.settle(task, answer="42")
     task_view = await stack.queue.peek(task_id)
@@ -193,9 +193,9 @@ async def test_an_ended_task_is_kept_for_a_while_and_nothing_changes_it(stack: S
 async def test_purge_deletes_the_ended_tasks_of_a_tube_and_no_live_ones(stack: Stack) -> None:
     for tube in ("t", "u"):
         await Tubes(stack.store).create(Tube(tube, keep=HOUR / 2))
-        await stack.queue.put(tube, "ended")
+        await stack.queue.put(tube, NewTask("ended"))
         await stack.finish_all(tube)
-        await stack.queue.put(tube, "lives", due=stack.now() + HOUR)
+        await stack.queue.put(tube, NewTask("lives", due=stack.now() + HOUR))
     assert await stack.queue.purge("t") == 1
     assert await stack.queue.purge("t") == 0
     assert (await stack.queue.stats()).finished == 1
@@ -205,7 +205,7 @@ async def test_purge_deletes_the_ended_tasks_of_a_tube_and_no_live_ones(stack: S
 
 @pytest.mark.row("K-34")
 async def test_kick_some_kicks_the_tasks_of_its_tube_that_were_buried_first(stack: Stack) -> None:
-    ids = [await stack.queue.put(tube, str(n)) for n, tube in enumerate("tutt")]
+    ids = [await stack.queue.put(tube, NewTask(str(n))) for n, tube in enumerate("tutt")]
     for task_id in ids:
         await stack.queue.bury(task_id)
         stack.advance_clock(timedelta(milliseconds=2))
@@ -231,7 +231,7 @@ async def test_a_heavy_tenant_that_comes_and_goes_does_not_starve_a_light_one(st
     await put(stack, "light", 3)
     waited = 0
     for number in range(320):
-        await stack.queue.put("t", str(number), tenant="heavy")
+        await stack.queue.put("t", NewTask(str(number), tenant="heavy"))
         (task,) = await stack.take()
         waited += task.tenant == "light"
         await stack.queue.settle(task)

@@ -45,7 +45,7 @@ async def test_a_turn_with_an_old_token_settles_nothing_and_claims(stack: Stack)
 
 
 async def test_a_task_that_is_settled_twice_in_one_turn_ends_once(stack: Stack) -> None:
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     (task,) = await stack.take()
     retry, done = (task, Settlement(SettleResult.RETRY)), (task, Settlement())
     states, claim = await stack.queue.turn(0, [retry, done], request(1))
@@ -79,9 +79,9 @@ async def test_a_busy_worker_needs_one_call_for_a_page(stack: Stack) -> None:
 
 async def test_a_claim_goes_on_behind_a_task_that_expired_after_its_worker_was_lost(stack: Stack) -> None:
     """Regression: the claim ended at the expired task, and the worker slept for up to half a second."""
-    await stack.queue.put("t", "lost", lane="x", expires=stack.now() + LEASE * 3)
+    await stack.queue.put("t", NewTask("lost", lane="x", expires=stack.now() + LEASE * 3))
     await stack.take(limit=1)
-    await stack.queue.put("t", "next", lane="x")
+    await stack.queue.put("t", NewTask("next", lane="x"))
     stack.advance_clock(LEASE * 4)
     claim = await stack.queue.claim_page(0, request(1))
     assert [task.body for task in claim.tasks] == ["next"]

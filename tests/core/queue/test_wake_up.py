@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from redis.asyncio import Redis
 
-from core.queue import Claim, Task, Worker, WorkerOptions
+from core.queue import Claim, NewTask, Task, Worker, WorkerOptions
 from core.redis.keys import KEYS, bell
 from core.redis.store import Store
 from tests.support.servers import on_both_servers
@@ -88,14 +88,14 @@ async def test_the_bell_exists_only_while_a_worker_sleeps(stack: Stack) -> None:
     assert not await stack.redis.exists(BELL)
     await stack.claim()
     assert 0 < await stack.redis.pttl(BELL) <= 60_000
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     assert not await stack.redis.exists(BELL)
     await stack.take()
     assert not await stack.redis.exists(BELL)
 
 
 async def test_the_bell_expires_when_the_next_task_is_due(stack: Stack) -> None:
-    await stack.queue.put("t", "a", due=stack.now() + timedelta(seconds=7))
+    await stack.queue.put("t", NewTask("a", due=stack.now() + timedelta(seconds=7)))
     await stack.claim()
     assert 5_000 < await stack.redis.pttl(BELL) <= 7_000
 
@@ -109,7 +109,7 @@ async def test_a_worker_without_room_does_not_set_the_bell(stack: Stack) -> None
 async def test_a_thousand_puts_ring_the_bell_once(stack: Stack) -> None:
     key_events = await KeyEvents(stack.redis, BELL).open()
     await stack.claim()
-    await asyncio.gather(*(stack.queue.put("t", str(number)) for number in range(1000)))
+    await asyncio.gather(*(stack.queue.put("t", NewTask(str(number))) for number in range(1000)))
     await stack.finish_all()
     await until(lambda: key_events.events[-1:] == ["set"] or "del" in key_events.events)
     assert key_events.events.count("del") == 1
@@ -118,20 +118,20 @@ async def test_a_thousand_puts_ring_the_bell_once(stack: Stack) -> None:
 
 async def test_a_task_of_another_tube_does_not_ring_the_bell(stack: Stack) -> None:
     await stack.claim()
-    await stack.queue.put("u", "a")
+    await stack.queue.put("u", NewTask("a"))
     assert await stack.redis.exists(BELL)
 
 
 async def test_a_settled_lane_and_a_kicked_task_ring_the_bell(stack: Stack) -> None:
     """The end of a lane's first task and a kick make a task ready as a put does."""
-    first = await stack.queue.put("t", "a", lane="lane")
-    await stack.queue.put("t", "b", lane="lane")
+    first = await stack.queue.put("t", NewTask("a", lane="lane"))
+    await stack.queue.put("t", NewTask("b", lane="lane"))
     (task,) = await stack.take()
     await stack.claim()
     await stack.queue.settle(task)
     assert not await stack.redis.exists(BELL)
     await stack.finish_all()
-    buried = await stack.queue.put("t", "c")
+    buried = await stack.queue.put("t", NewTask("c"))
     await stack.queue.bury(buried)
     await stack.claim()
     await stack.queue.kick(buried)
@@ -143,14 +143,14 @@ async def test_a_settled_lane_and_a_kicked_task_ring_the_bell(stack: Stack) -> N
 async def test_a_sleeping_worker_is_woken_at_once(stack: Stack, workers: Workers) -> None:
     await workers.start()
     put_at = time.monotonic()
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     await until(lambda: workers.got)
     assert workers.got[0][1] - put_at < 10, "milliseconds on an idle machine; it would sleep for 50 s"
 
 
 async def test_a_busy_worker_takes_everything_without_another_bell(stack: Stack, workers: Workers) -> None:
     worker = await workers.start(WorkerOptions(max_sleep=timedelta(seconds=50), max_tasks=4, max_entries=4))
-    await asyncio.gather(*(stack.queue.put("t", str(number)) for number in range(200)))
+    await asyncio.gather(*(stack.queue.put("t", NewTask(str(number))) for number in range(200)))
     await until(lambda: len(workers.got) == 200)
     assert sorted(workers.bodies) == sorted(map(str, range(200)))
     assert worker.claims <= 210
@@ -165,7 +165,7 @@ async def test_a_worker_claims_when_a_task_is_due_and_not_before(
     worker, moments = await workers.start(), 20
     start = stack.now() + timedelta(milliseconds=300)
     for number in range(moments):
-        await stack.queue.put("t", str(number), due=start + number * timedelta(milliseconds=30))
+        await stack.queue.put("t", NewTask(str(number), due=start + number * timedelta(milliseconds=30)))
     await stays(lambda: not workers.got, during=0.1)
     before = worker.claims
     await until(lambda: len(workers.got) == moments)
@@ -177,7 +177,7 @@ async def test_a_worker_claims_when_a_task_is_due_and_not_before(
 async def test_a_worker_wakes_for_a_due_task_although_no_event_is_sent(stack: Stack, workers: Workers) -> None:
     await stack.redis.config_set("notify-keyspace-events", "")
     due = stack.now() + timedelta(seconds=0.5)
-    await stack.queue.put("t", "a", due=due)
+    await stack.queue.put("t", NewTask("a", due=due))
     await workers.start()
     await until(lambda: workers.got)
     assert -0.01 < (stack.now() - due).total_seconds() < 10, "milliseconds on an idle machine"
@@ -185,11 +185,11 @@ async def test_a_worker_wakes_for_a_due_task_although_no_event_is_sent(stack: St
 
 @pytest.mark.row("D-06", "D-07")
 async def test_a_task_that_is_due_earlier_wakes_the_keeper_of_the_timer(stack: Stack, workers: Workers) -> None:
-    await stack.queue.put("t", "later", due=stack.now() + timedelta(seconds=40))
+    await stack.queue.put("t", NewTask("later", due=stack.now() + timedelta(seconds=40)))
     await workers.start()
     await workers.start()
     due = stack.now() + timedelta(seconds=0.3)
-    await stack.queue.put("t", "sooner", due=due)
+    await stack.queue.put("t", NewTask("sooner", due=due))
     await until(lambda: workers.bodies == ["sooner"])
     assert -0.01 < (stack.now() - due).total_seconds() < 10, "milliseconds on an idle machine"
 
@@ -208,11 +208,11 @@ async def test_the_timer_of_a_dead_keeper_expires(stack: Stack) -> None:
 
 
 async def test_a_task_that_is_not_the_earliest_due_leaves_the_timer_alone(stack: Stack) -> None:
-    await stack.queue.put("t", "a", due=stack.now() + timedelta(seconds=30))
+    await stack.queue.put("t", NewTask("a", due=stack.now() + timedelta(seconds=30)))
     await stack.claim(owner="keeper")
-    await stack.queue.put("t", "b", due=stack.now() + timedelta(seconds=40))
+    await stack.queue.put("t", NewTask("b", due=stack.now() + timedelta(seconds=40)))
     assert await stack.redis.get("queue:{0}:timer") == "keeper"
-    await stack.queue.put("t", "c", due=stack.now() + timedelta(seconds=20))
+    await stack.queue.put("t", NewTask("c", due=stack.now() + timedelta(seconds=20)))
     assert await stack.redis.get("queue:{0}:timer") is None
 
 
@@ -220,7 +220,7 @@ async def test_without_any_event_a_task_is_found_within_max_sleep(stack: Stack, 
     await workers.start(WorkerOptions(max_sleep=timedelta(seconds=0.4)))
     await stack.redis.config_set("notify-keyspace-events", "")
     put_at = time.monotonic()
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     await until(lambda: workers.got)
     assert workers.got[0][1] - put_at < 10, "0.4 s on an idle machine"
 
@@ -238,7 +238,7 @@ async def test_a_task_put_while_the_subscription_was_cut_is_found_afterwards(sta
     worker = await workers.start()
     claims = worker.claims
     await stack.redis.config_set("notify-keyspace-events", "")
-    await stack.queue.put("t", "put meanwhile")
+    await stack.queue.put("t", NewTask("put meanwhile"))
     await stack.redis.client_kill_filter(_type="pubsub")
     await until(lambda: workers.bodies == ["put meanwhile"])
     assert worker.claims > claims
@@ -255,10 +255,10 @@ async def test_a_stopping_worker_finishes_its_task_and_claims_no_other(stack: St
 
     worker = Worker(stack.store, "t", handle, options=SLEEPY)
     running = asyncio.create_task(worker.run())
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     await began.wait()
     worker.stop()
-    await stack.queue.put("t", "b")
+    await stack.queue.put("t", NewTask("b"))
     go_on.set()
     await running
     assert await stack.finish_all() == ["b"]
@@ -273,7 +273,7 @@ async def test_a_task_whose_handler_raised_is_claimed_again_after_its_lease(stac
     worker = Worker(stack.store, "t", handle, options=WorkerOptions(timedelta(seconds=0.3), timedelta(seconds=0.2)))
     running = asyncio.create_task(worker.run())
     for body in ("bad", "good"):
-        await stack.queue.put("t", body)
+        await stack.queue.put("t", NewTask(body))
     await until(lambda: workers.bodies == ["good", "bad"])
     worker.stop()
     await running
@@ -286,7 +286,7 @@ async def test_a_worker_without_permission_to_subscribe_logs_why_and_polls_by_ma
     try:
         store = await Store.open(f"redis://no-channels:secret@127.0.0.1:{stack.server.place.port}/0")
         worker = await workers.start(WorkerOptions(max_sleep=timedelta(milliseconds=50)), store=store)
-        await stack.queue.put("t", "a")
+        await stack.queue.put("t", NewTask("a"))
         await until(lambda: workers.bodies == ["a"])
         assert worker.claims < 50  # it does not spin
         assert any(
@@ -299,7 +299,7 @@ async def test_a_worker_without_permission_to_subscribe_logs_why_and_polls_by_ma
 async def test_when_the_keeper_of_the_timer_stops_another_takes_over_at_once(stack: Stack, workers: Workers) -> None:
     """Not when the bell expires: that is when the task is due, so it would be late."""
     keeper, other = await workers.start(), await workers.start()
-    await stack.queue.put("t", "late", due=stack.now() + timedelta(seconds=30))
+    await stack.queue.put("t", NewTask("late", due=stack.now() + timedelta(seconds=30)))
     await until(lambda: keeper.claims >= 3)
     keeper.stop()
     await until(lambda: other.claims >= 3)

@@ -57,7 +57,7 @@ async def test_a_worker_takes_no_task_without_a_free_handler(stack: Stack, works
 @on_both_servers
 @pytest.mark.row("K-39")
 async def test_leases_are_extended_after_the_server_lost_its_functions(stack: Stack) -> None:
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     (task,) = await stack.take()
     before = await stack.redis.zscore("queue:{0}:lease", task.id)
     await stack.redis.function_flush()
@@ -191,6 +191,6 @@ async def test_a_retried_task_is_attempted_again_in_time_without_events(stack: S
 
     await stack.redis.config_set("notify-keyspace-events", "")
     await workshop.start_worker(handler, max_sleep=timedelta(minutes=1))
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     await workshop.start_worker(handler, max_sleep=timedelta(minutes=1))
     await until(lambda: attempts == [1, 2, 3, 4, 5])

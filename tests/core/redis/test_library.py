@@ -13,6 +13,7 @@ import pytest
 
 from core.errors import FunctionFault
 from core.model.states import BEST, RANK, Status, best, supersedes
+from core.queue import NewTask
 from core.redis import library
 from core.redis.constants import CONSTANTS, lua_constant
 from core.redis.keys import KEYS, kind_of
@@ -169,7 +170,7 @@ async def noted(clean_server: Server) -> AsyncIterator[tuple[Stack, RecordingSto
 async def test_every_function_has_a_caller_that_passes_all_its_arguments(noted: tuple[Stack, RecordingStore]) -> None:
     stack, store = noted
     await call_every_verb(stack)
-    await stack.queue.cancel(await stack.queue.put("t", "a"))
+    await stack.queue.cancel(await stack.queue.put("t", NewTask("a")))
     await (await damage_everything(stack)).repair()
     assert set(store.called) == set(library.names())
     for name, counts in store.called.items():
@@ -352,7 +353,7 @@ def test_every_line_of_a_file_is_mapped_to_it(tmp_path: Path) -> None:
 @on_both_servers
 async def test_a_call_that_failed_leaves_nothing_behind(stack: Stack) -> None:
     """The second task of the page cannot be written: what the page had gathered by then is forgotten."""
-    kept = await stack.queue.put("t", "kept", lane="a")
+    kept = await stack.queue.put("t", NewTask("kept", lane="a"))
     await stack.redis.set("queue:{0}:lane:t:lane", "no sorted set")
     row = ("{id}", "tenant", "lane", "5", "", "", "", "", "", "", "", "")
     page = [word.format(id=task) for task in ("first", "second") for word in row]
@@ -384,5 +385,5 @@ async def test_an_error_in_a_shared_part_names_its_file_and_the_line(stack: Stac
     line = next(n for n, text in enumerate(lines, 1) if "if n ~= 0 then redis_call" in text)
     await stack.redis.set("queue:{0}:states", "no hash")
     with pytest.raises(FunctionFault, match=f"lua/shared/modules/write_buffer.lua:{line}"):
-        await stack.queue.put("t", "a")
+        await stack.queue.put("t", NewTask("a"))
     await stack.redis.delete(*stack.server.all_keys())

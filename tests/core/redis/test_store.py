@@ -10,6 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from core.errors import SetupError, StoreFull, StoreUnavailable
+from core.queue import NewTask
 from core.redis import library
 from core.redis.store import Store
 from tests.support.servers import Server, on_both_servers
@@ -19,9 +20,9 @@ from tests.support.waiting import until
 
 @on_both_servers
 async def test_functions_survive_a_flush(stack: Stack) -> None:
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     await stack.redis.function_flush()
-    await stack.queue.put("t", "b")
+    await stack.queue.put("t", NewTask("b"))
     await stack.redis.function_flush()
     assert await stack.finish_all() == ["a", "b"]
 
@@ -39,7 +40,7 @@ async def test_functions_survive_continuous_flushes(stack: Stack) -> None:
 
     flushing, page = asyncio.create_task(flush()), 0
     while page < 10 or flushes < 10:
-        await asyncio.gather(*(stack.queue.put("t", f"{page}-{number}") for number in range(30)))
+        await asyncio.gather(*(stack.queue.put("t", NewTask(f"{page}-{number}")) for number in range(30)))
         page += 1
     assert len(set(await stack.finish_all())) == page * 30
     over.set()
@@ -48,10 +49,10 @@ async def test_functions_survive_continuous_flushes(stack: Stack) -> None:
 
 @on_both_servers
 async def test_a_thousand_callers_that_find_the_library_missing_load_it_once(stack: Stack) -> None:
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     await stack.redis.function_flush()
     await stack.redis.config_resetstat()
-    await asyncio.gather(*(stack.queue.put("t", "a") for _ in range(1000)))
+    await asyncio.gather(*(stack.queue.put("t", NewTask("a")) for _ in range(1000)))
     stats = await stack.redis.info("commandstats")
     assert stats["cmdstat_function|load"]["calls"] == 1
     assert len(await stack.finish_all()) == 1001
@@ -68,7 +69,7 @@ async def test_many_processes_that_load_the_library_at_once_all_succeed(stack: S
 
 
 async def test_callers_that_find_the_library_missing_on_a_full_server_get_store_full(stack: Stack) -> None:
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     await stack.redis.function_flush()
     await stack.redis.config_set("maxmemory", "1")
     faults = await asyncio.gather(*(stack.store.run("put", 0) for _ in range(20)), return_exceptions=True)
@@ -80,7 +81,7 @@ async def test_callers_that_find_the_library_missing_on_a_full_server_get_store_
 
 
 async def test_a_full_server_that_has_the_library_is_opened_and_drained(stack: Stack) -> None:
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     await stack.redis.config_set("maxmemory", "1")
     store = await Store.open(stack.server.url)
     await store.close()
@@ -136,7 +137,7 @@ async def test_a_server_that_lost_its_data_and_functions_gets_the_library_again(
     for file in (own_server.place.directory / "appendonlydir").iterdir():
         file.unlink()
     own_server.start()
-    await stack.queue.put("t", "a")
+    await stack.queue.put("t", NewTask("a"))
     assert await stack.finish_all() == ["a"]
     await stack.close()
 
@@ -144,12 +145,12 @@ async def test_a_server_that_lost_its_data_and_functions_gets_the_library_again(
 @pytest.mark.row("D-07", "K-31")
 async def test_tasks_states_and_functions_survive_a_restart(own_server: Server) -> None:
     stack = await Stack.open(own_server)
-    ids = [await stack.queue.put("t", str(number), lane="lane") for number in range(3)]
-    await stack.queue.put("t", "deferred", due=stack.now() + timedelta(hours=1))
+    ids = [await stack.queue.put("t", NewTask(str(number), lane="lane")) for number in range(3)]
+    await stack.queue.put("t", NewTask("deferred", due=stack.now() + timedelta(hours=1)))
     (task,) = await stack.take()
     await stack.queue.bury(ids[2])
     own_server.kill()
-    putting = asyncio.create_task(stack.queue.put("t", "during the outage"))
+    putting = asyncio.create_task(stack.queue.put("t", NewTask("during the outage")))
     own_server.start()
     await putting
     await stack.audit()
@@ -227,7 +228,7 @@ async def test_calls_made_while_connections_are_cut_are_answered_and_take_effect
         await stack.redis.client_kill_filter(_type="normal", skipme=True)
 
     for page in range(10):
-        puts = (stack.queue.put("t", f"{page}-{number}") for number in range(20))
+        puts = (stack.queue.put("t", NewTask(f"{page}-{number}")) for number in range(20))
         await asyncio.gather(*puts, cut())
     keys = [
         (await asyncio.gather(stack.deliver(person(n, "unserved"), channels=("unserved",)), cut()))[0].key

@@ -254,7 +254,7 @@ async def test_the_oldest_messages_are_dropped_whenever_they_were_given_up(
     installation: Installation, receiver: Receiver
 ) -> None:
     webhook, queue = await installation.add(receiver), installation.stack.queue
-    tasks = [await queue.put_task("webhooks", NewTask(str(number), TENANT, user=webhook.id)) for number in range(5)]
+    tasks = [await queue.put("webhooks", NewTask(str(number), TENANT, user=webhook.id)) for number in range(5)]
     for task in reversed(tasks):
         installation.stack.advance_clock(timedelta(minutes=1))
         await queue.bury(task)
@@ -268,7 +268,7 @@ async def test_dead_letters_are_dropped_when_they_leave_no_room(installation: In
     events = reader(installation, Limits(pending=10, kept_dead=3))
     queue = installation.stack.queue
     for number in range(10):
-        await queue.bury(await queue.put_task("webhooks", NewTask(str(number), TENANT, user=webhook.id)))
+        await queue.bury(await queue.put("webhooks", NewTask(str(number), TENANT, user=webhook.id)))
     await installation.courier()
     made = await deliver(installation, 2)
     await read_all(events)

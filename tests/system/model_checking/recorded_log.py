@@ -61,7 +61,7 @@ class RecordedWorkload:
         """Many workers at once, so the last scripts find what a busy queue leaves behind."""
         await Tubes(self.stack.store).create(Tube("t", expires=HOUR, keep=HOUR, attempts=3))
         await asyncio.gather(*(self._worker(n) for n in range(6)))
-        self._left = await self.stack.queue.put("t", "left", lane="lane 1", priority=9)
+        self._left = await self.stack.queue.put("t", NewTask("left", lane="lane 1", priority=9))
 
     async def _worker(self, number: int) -> None:
         stack = self.stack

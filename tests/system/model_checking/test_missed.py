@@ -18,7 +18,7 @@ from tests.system.model_checking.recorded_log import items
 @pytest.mark.row("K-43")
 async def test_the_settings_limit_the_attempts_of_a_task(stack: Stack) -> None:
     await stack.redis.hset(KEYS["settings"].at(0), "max_attempts", 2)
-    task_id = await stack.queue.put("t", "")
+    task_id = await stack.queue.put("t", NewTask(""))
     for _ in range(2):
         await stack.take()
         stack.advance_clock(HOUR)
@@ -75,7 +75,7 @@ async def test_each_claim_adds_to_the_used_pace_of_a_tube(stack: Stack) -> None:
     """20 tasks per second, two at once at most: the third one adds 50 ms to those of the first two."""
     await Tubes(stack.store).create(Tube("t", pace=20))
     for n in range(5):
-        await stack.queue.put("t", str(n))
+        await stack.queue.put("t", NewTask(str(n)))
     used_up = 0.0
     for given in (2, 1):
         claim = await stack.claim(limit=5)
@@ -110,10 +110,10 @@ async def test_large_events_leave_the_stream_after_a_minute(stack: Stack) -> Non
 @pytest.mark.row("K-05")
 async def test_a_tenant_that_puts_while_it_waits_keeps_its_turn(stack: Stack) -> None:
     for _ in range(12):
-        await stack.queue.put("t", "a", tenant="a")
+        await stack.queue.put("t", NewTask("a", tenant="a"))
     served = ""
     for _ in range(10):
-        await stack.queue.put("t", "b", tenant="b")
+        await stack.queue.put("t", NewTask("b", tenant="b"))
         served += (await stack.take())[0].body
     assert served == "ab" * 5
 
@@ -123,7 +123,7 @@ async def test_a_tenant_that_puts_while_it_waits_keeps_its_turn(stack: Stack) ->
 async def test_index_members_without_a_task_are_removed_by_ticks(stack: Stack, index: str) -> None:
     """A full page of them would hide every task behind it."""
     await stack.redis.zadd(KEYS[index].at(0), {f"no task {n}": n for n in range(150)})
-    await stack.queue.put("t", "", expires=stack.now() + HOUR)
+    await stack.queue.put("t", NewTask("", expires=stack.now() + HOUR))
     stack.advance_clock(2 * HOUR)
     await stack.tick()
     assert await stack.redis.zcard(KEYS[index].at(0)) == 0
@@ -133,7 +133,7 @@ async def test_index_members_without_a_task_are_removed_by_ticks(stack: Stack, i
 @pytest.mark.row("K-34")
 async def test_a_kept_ended_task_has_no_token_and_no_owner(stack: Stack) -> None:
     await Tubes(stack.store).create(Tube("t", keep=HOUR))
-    task_id = await stack.queue.put("t", "")
+    task_id = await stack.queue.put("t", NewTask(""))
     (task,) = await stack.take()
     await stack.queue.cancel(task_id)
     await stack.queue.settle(task)
@@ -144,7 +144,7 @@ async def test_a_kept_ended_task_has_no_token_and_no_owner(stack: Stack) -> None
 
 @pytest.mark.row("K-43")
 async def test_a_release_uncounts_its_own_attempt_only(stack: Stack) -> None:
-    await stack.queue.put("t", "")
+    await stack.queue.put("t", NewTask(""))
     await stack.take()
     stack.advance_clock(HOUR)
     (second,) = await stack.take()
@@ -155,7 +155,7 @@ async def test_a_release_uncounts_its_own_attempt_only(stack: Stack) -> None:
 
 
 async def test_a_returned_task_has_no_token_and_no_owner(stack: Stack) -> None:
-    await stack.queue.put("t", "")
+    await stack.queue.put("t", NewTask(""))
     (task,) = await stack.take()
     await stack.queue.settle(task, result=SettleResult.RETRY)
     kept = await stored_facts(stack.redis, task.id)
@@ -163,7 +163,7 @@ async def test_a_returned_task_has_no_token_and_no_owner(stack: Stack) -> None:
 
 
 async def test_a_release_of_the_only_attempt_leaves_no_count(stack: Stack) -> None:
-    await stack.queue.put("t", "")
+    await stack.queue.put("t", NewTask(""))
     (task,) = await stack.take()
     await stack.queue.release(task)
     assert "attempts" not in await stored_facts(stack.redis, task.id)
@@ -215,7 +215,7 @@ async def test_a_retried_channel_reports_again_and_the_other_channel_is_still_aw
 
 @pytest.mark.row("K-33")
 async def test_a_task_buried_by_its_worker_keeps_its_checkpoint_for_a_kick(stack: Stack) -> None:
-    task_id = await stack.queue.put("t", "")
+    task_id = await stack.queue.put("t", NewTask(""))
     (task,) = await stack.take()
     assert await stack.queue.settle(task, result=SettleResult.BURY, checkpoint="half way") == "buried"
     await stack.queue.kick(task_id)
@@ -224,7 +224,7 @@ async def test_a_task_buried_by_its_worker_keeps_its_checkpoint_for_a_kick(stack
 
 
 async def test_an_attempt_after_a_retry_has_a_start_of_its_own(stack: Stack) -> None:
-    await stack.queue.put("t", "")
+    await stack.queue.put("t", NewTask(""))
     (task,) = await stack.take()
     await stack.queue.settle(task, result=SettleResult.RETRY)
     stack.advance_clock(HOUR)

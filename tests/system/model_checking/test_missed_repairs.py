@@ -44,16 +44,16 @@ async def test_the_repair_scripts_change_nothing_that_is_intact(stack: Stack) ->
     """Runs every repair script on every state."""
     queue, run = stack.queue, stack.store.run
     await stack.redis.hset(at("options"), "kept:keep_ms", 3_600_000)
-    kept = await queue.put("kept", "", kind="k")
+    kept = await queue.put("kept", NewTask("", kind="k"))
     for task in await stack.take("kept"):
         await queue.settle(task)
     names = {
-        "taken": await queue.put("t", "", lane="x", kind="k"),
-        "locked": await queue.put("t", "", lane="x"),
-        "ready": await queue.put("t", "", priority=9, expires=stack.now() + HOUR),
-        "buried": await queue.put("t", "", lane="y"),
-        "waiting": await queue.put("t", "", lane="z", due=stack.now() + HOUR),
-        "offered": await queue.put("t", "", lane="o", priority=9),
+        "taken": await queue.put("t", NewTask("", lane="x", kind="k")),
+        "locked": await queue.put("t", NewTask("", lane="x")),
+        "ready": await queue.put("t", NewTask("", priority=9, expires=stack.now() + HOUR)),
+        "buried": await queue.put("t", NewTask("", lane="y")),
+        "waiting": await queue.put("t", NewTask("", lane="z", due=stack.now() + HOUR)),
+        "offered": await queue.put("t", NewTask("", lane="o", priority=9)),
         "kept": kept,
     }
     (claimed,) = await stack.take()
@@ -126,8 +126,8 @@ async def test_the_reached_bitmap_of_a_finished_delivery_is_rebuilt_with_its_ttl
 
 @pytest.mark.row("K-44")
 async def test_a_deferred_task_that_is_wrongly_in_a_lane_leaves_it_to_the_taken_one(stack: Stack) -> None:
-    deferred = (await stack.queue.put("t", "later", lane="x", due=stack.now() + HOUR)).partition(".")[2]
-    await stack.queue.put("t", "now", lane="x")
+    deferred = (await stack.queue.put("t", NewTask("later", lane="x", due=stack.now() + HOUR))).partition(".")[2]
+    await stack.queue.put("t", NewTask("now", lane="x"))
     (claimed,) = await stack.take()
     await stack.redis.zadd(at("lane", "t", "x"), {deferred: 1})
     await repaired(stack)
@@ -137,9 +137,9 @@ async def test_a_deferred_task_that_is_wrongly_in_a_lane_leaves_it_to_the_taken_
 
 @pytest.mark.row("K-44")
 async def test_a_taken_task_becomes_first_again_and_the_wrong_first_goes_behind_it(stack: Stack) -> None:
-    first = (await stack.queue.put("t", "first", lane="x")).partition(".")[2]
-    second = (await stack.queue.put("t", "second", lane="x")).partition(".")[2]
-    third = (await stack.queue.put("t", "third", lane="x")).partition(".")[2]
+    first = (await stack.queue.put("t", NewTask("first", lane="x"))).partition(".")[2]
+    second = (await stack.queue.put("t", NewTask("second", lane="x"))).partition(".")[2]
+    third = (await stack.queue.put("t", NewTask("third", lane="x"))).partition(".")[2]
     (claimed,) = await stack.take()
     assert claimed.id == first
     await stack.redis.hset(at("front", "t"), "x", second)
@@ -156,7 +156,7 @@ async def test_a_taken_task_becomes_first_again_and_the_wrong_first_goes_behind_
 @pytest.mark.parametrize("lane_first", [False, True])
 async def test_a_lost_first_task_is_first_again(stack: Stack, lane_first: bool) -> None:
     """Also when the repair of the lane comes first and moves the next task up."""
-    lost = (await stack.queue.put("t", "first", lane="x")).partition(".")[2]
+    lost = (await stack.queue.put("t", NewTask("first", lane="x"))).partition(".")[2]
     await stack.queue.put_many("t", [NewTask("second", lane="x"), NewTask("third", lane="x")])
     await stack.redis.hdel(at("front", "t"), "x")
     if lane_first:
@@ -170,11 +170,11 @@ async def test_a_lost_first_task_is_first_again(stack: Stack, lane_first: bool) 
 @pytest.mark.row("K-44")
 async def test_of_two_tasks_without_a_place_the_taken_one_gets_it(stack: Stack) -> None:
     """A task that backs off can wait as a deferred one; no task of the lane starts beside a taken one."""
-    backing = await stack.queue.put("t", "backing off", lane="x")
+    backing = await stack.queue.put("t", NewTask("backing off", lane="x"))
     (claimed,) = await stack.take()
     await stack.queue.settle(claimed, result=SettleResult.RETRY, due=int((stack.now() + HOUR).timestamp() * 1000))
     await stack.redis.hdel(at("front", "t"), "x")
-    await stack.queue.put("t", "taken", lane="x")
+    await stack.queue.put("t", NewTask("taken", lane="x"))
     (taken,) = await stack.take()
     await repaired(stack)
     assert await stack.redis.hget(at("front", "t"), "x") == taken.id
@@ -186,8 +186,8 @@ async def test_of_two_tasks_without_a_place_the_taken_one_gets_it(stack: Stack) 
 
 @pytest.mark.row("K-44")
 async def test_a_task_that_backs_off_gets_its_place_in_the_lane_back(stack: Stack) -> None:
-    await stack.queue.put("t", "first", lane="x")
-    await stack.queue.put("t", "second", lane="x")
+    await stack.queue.put("t", NewTask("first", lane="x"))
+    await stack.queue.put("t", NewTask("second", lane="x"))
     (claimed,) = await stack.take()
     due = int((stack.now() + HOUR).timestamp() * 1000)
     await stack.queue.settle(claimed, result=SettleResult.RETRY, due=due)

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from core.errors import NotFound
-from core.queue import CancelResult, SettleResult, Task, Tube, Tubes
+from core.queue import CancelResult, NewTask, SettleResult, Task, Tube, Tubes
 from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, LEASE, Stack
 
@@ -20,8 +20,8 @@ MINUTE = timedelta(minutes=1)
 
 async def taken_and_next(stack: Stack) -> Task:
     """Puts two tasks into the lane of a user and takes the first; the second is locked behind it."""
-    await stack.queue.put("t", "first", lane=USER, user=USER, expires=stack.now() + 2 * MINUTE)
-    await stack.queue.put("t", "second", lane=USER, user=USER)
+    await stack.queue.put("t", NewTask("first", lane=USER, user=USER, expires=stack.now() + 2 * MINUTE))
+    await stack.queue.put("t", NewTask("second", lane=USER, user=USER))
     (claimed,) = await stack.take()
     assert await stack.take() == [], "the second is locked behind the first"
     return claimed
