@@ -55,6 +55,8 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "installation.audit",
         "check that no message is lost, stuck or miscounted; --repair repairs what is safe",
     ),
+    "backup": ("cli.commands.backups", "save all data of the server in one file, also while Ada runs"),
+    "restore": ("cli.commands.backups", "put the data of a backup on the server: all of it or nothing"),
     "scenarios": (
         "bots.scenarios",
         "bots written in YAML: check and try one, write a new one, print the schema for editors",
@@ -91,7 +93,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Send and follow messages": ("send", "track", "show", "cancel", "reschedule"),
     "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import", "export"),
     "Write bots": ("scenarios",),
-    "Look after an installation": ("key", "webhook", "queue", "jobs", "sign-in", "audit"),
+    "Look after an installation": ("key", "webhook", "queue", "jobs", "sign-in", "audit", "backup", "restore"),
     "Run one part by itself": ("serve", "courier", "bot", "sandbox"),
     "Develop Ada": ("test", "check", "bench", "prove", "soak", "docs", "lock"),
 }

@@ -5,7 +5,7 @@ Replies are passed to callbacks as they arrive, so no task is scheduled for a re
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -27,6 +27,9 @@ OnReply = Callable[[Reply], None]
 
 PROTOCOL = 3
 """The RESP version of every connection."""
+
+NAME = "ada"
+"""The name of every connection in CLIENT LIST: a restore looks whether any process of Ada is connected."""
 
 _TIMEOUT = 10.0
 _INCOMPLETE = object()
@@ -117,13 +120,15 @@ class Connection(asyncio.Protocol):
     `on_resume` is called when it does again.
     """
 
-    def __init__(self, on_reply: OnReply, on_push: OnReply, on_resume: Callable[[], None]) -> None:
+    def __init__(
+        self, on_reply: OnReply, on_push: OnReply, on_resume: Callable[[], None], encoding: str | None = "utf-8"
+    ) -> None:
         self.lost: asyncio.Future[RedisError] = asyncio.get_running_loop().create_future()
         self.paused = False
         self._on_reply = on_reply
         self._on_push = on_push
         self._on_resume = on_resume
-        self._reader = hiredis.Reader(encoding="utf-8", replyError=error_of, notEnoughData=_INCOMPLETE)
+        self._reader = hiredis.Reader(encoding=encoding, replyError=error_of, notEnoughData=_INCOMPLETE)
         self._transport: asyncio.Transport
 
     @classmethod
@@ -133,13 +138,14 @@ class Connection(asyncio.Protocol):
         on_reply: OnReply = _ignore,
         on_push: OnReply = _ignore,
         on_resume: Callable[[], None] = _nothing_to_resume,
+        encoding: str | None = "utf-8",
     ) -> "Connection":
         """Connect and log in. `on_reply` gets the replies in order, errors as values; `on_push` gets what the server
-        sends unasked. Raises RedisError, OSError or TimeoutError.
+        sends unasked; `encoding`: of both, None for bytes. Raises RedisError, OSError or TimeoutError.
         """
 
         def make() -> Connection:
-            return cls(on_reply, on_push, on_resume)
+            return cls(on_reply, on_push, on_resume, encoding)
 
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(_TIMEOUT):
@@ -156,23 +162,39 @@ class Connection(asyncio.Protocol):
 
     async def _log_in(self, address: ServerAddress) -> None:
         login = ("AUTH", address.username, address.password) if address.password else ()
-        await self.request("HELLO", PROTOCOL, *login)
+        await self.request("HELLO", PROTOCOL, *login, "SETNAME", NAME)
         if address.database:
             await self.request("SELECT", address.database)
 
     async def request(self, *command: Word) -> Reply:
         """Send one command and wait for its reply. Not for use while other replies are due. Raises RedisError."""
-        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        on_reply, self._on_reply = self._on_reply, reply.set_result
-        self.write(encoded(*command))
-        try:
-            await asyncio.wait({reply, self.lost}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            self._on_reply = on_reply
-        found = reply.result() if reply.done() else self.lost.result()
+        (found,) = await self.request_all([command])
         if isinstance(found, RedisError):
             raise found
         return found
+
+    async def request_all(self, commands: Sequence[Sequence[Word]]) -> list[Reply]:
+        """Send commands at once and wait for their replies, errors as values. Not for use while other replies are due.
+        Raises RedisError if the connection is lost.
+        """
+        replies: list[Reply] = []
+        complete: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def take(reply: Reply) -> None:
+            replies.append(reply)
+            if len(replies) == len(commands):
+                complete.set_result(None)
+
+        on_reply, self._on_reply = self._on_reply, take
+        self.write(b"".join(encoded(*command) for command in commands))
+        ends: set[asyncio.Future[Any]] = {complete, self.lost}
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._on_reply = on_reply
+        if not complete.done():
+            raise self.lost.result()
+        return replies
 
     def write(self, data: bytes) -> None:
         self._transport.write(data)

@@ -577,6 +577,14 @@ KEYS = {key.name: key for key in _TABLE}
 PERMANENT = tuple(key for key in _TABLE if key.lifetime is Lifetime.FOREVER)
 
 
+_ANY = re.compile("|".join(f"(?:{_regex_of(key.pattern).pattern})" for key in _TABLE), re.DOTALL)
+
+
+def is_ours(name: str) -> bool:
+    """Whether a key found on a server is one of Ada's."""
+    return _ANY.fullmatch(name) is not None
+
+
 def bell(shard: int, tube: str) -> str:
     """The key whose `del` or `expired` wakes a sleeping worker of `tube`."""
     return KEYS["bell"].at(shard, tube)

@@ -116,6 +116,8 @@ NEEDED = {
     "owner": ("list", "7"),
     "import": ("users", "people.csv"),
     "export": ("users",),
+    "backup": ("FILE",),
+    "restore": ("FILE",),
     "courier": ("vk",),
     "bot": ("sms",),
     "bench": ("lag",),

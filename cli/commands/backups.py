@@ -1,0 +1,216 @@
+"""The verbs backup and restore: all data of Ada on its server, in one file.
+
+A backup is taken while Ada runs, or from the data directory of one that does not. A restore wants Ada stopped: it
+starts the embedded server for the time it takes, and audits the data at its end.
+"""
+
+import asyncio
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, nullcontext, redirect_stdout
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
+from cli.commands import audit
+from cli.commands.deliveries import print_result
+from cli.commands.up import start_valkey
+from cli.processes import embedded_valkey
+from cli.processes.data_directory import prepare_data_directory
+from cli.processes.embedded_valkey import DirectoryInUse, running_url
+from cli.processes.files_beside import files_beside
+from cli.processes.supervisor import Supervisor
+from cli.settings.settings import Configuration, Settings, load
+from cli.write_output import STDOUT, written_whole
+from core.backup import ArchiveFault, ArchiveReader, ArchiveWriter, End, Header, check_archive, restore, take_snapshot
+from core.backup.archive import FORMAT
+from core.errors import SetupError
+from core.model.plurals import counted
+from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.connection import ServerAddress
+from core.redis.keys import LAYOUT
+from core.redis.server_checks import check_layout, layout_of
+from core.redis.store import Store
+
+_INTERVAL = 1.0
+"""Seconds between two lines of progress on a terminal."""
+
+
+def declare_backup(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the file to write; - is standard output")
+
+
+def declare_restore(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a file that `ada backup` has written")
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="remove the data that are on the server, in the step that restores others",
+    )
+
+
+# backup
+
+
+async def back_up(configuration: Configuration, arguments: Namespace) -> int:
+    settings = configuration.settings
+    async with backed_up_server(settings) as url:
+        shards = await stored_shards(url, settings)
+        with written_whole(arguments.file) as file:
+            archive = ArchiveWriter(file, Header(FORMAT, LAYOUT, shards, int(time.time() * 1000)))
+            async with shown_progress(lambda: f"backup: {counted(archive.entries, 'key')}"):
+                end = await take_snapshot(ServerAddress.parse(url), archive)
+    print_backup(end, configuration, arguments)
+    return SUCCESS
+
+
+async def stored_shards(url: str, settings: Settings) -> int:
+    """How many shards have data. Raises SetupError if there are none, LayoutUnknown."""
+    store = await Store.open(url, settings.shards)
+    try:
+        await check_layout(store)
+        shards = 0
+        while await layout_of(store, shards) is not None:
+            shards += 1
+    finally:
+        await store.close()
+    if not shards:
+        raise SetupError(
+            f"there are no data of Ada on the server at {ServerAddress.parse(url)}; set ADA_REDIS_URL or ADA_DATA"
+        )
+    return shards
+
+
+def print_backup(end: End, configuration: Configuration, arguments: Namespace) -> None:
+    beside = [{"path": str(path), "what": what} for path, what in files_beside(configuration)]
+    result = {"file": arguments.file, "keys": end.keys, "at": moment(end), "beside": beside}
+    lines = [f"wrote {arguments.file}: {counted(end.keys, 'key')}, as of {moment(end)}"]
+    if beside:
+        lines += ["", "Not in it, because the server does not have them; save them too:"]
+        lines += [f"  {one['path']}\n      {one['what']}" for one in beside]
+    with redirect_stdout(sys.stderr) if arguments.file == STDOUT else nullcontext():
+        print_result(result, arguments.json, "\n".join(lines))
+
+
+# restore
+
+
+async def put_back(configuration: Configuration, arguments: Namespace) -> int:
+    """Exit code 1 if the audit finds something in the restored data."""
+    settings = configuration.settings
+    with opened(arguments.file) as file:
+        end = await check(file, settings, arguments)
+        async with stopped_server(settings) as url:
+            archive = ArchiveReader(file)
+            async with shown_progress(
+                lambda: f"restore: {archive.entries:,} of {counted(end.entries, 'entry', 'entries')}"
+            ):
+                await restore(archive, ServerAddress.parse(url), replaces=arguments.replace)
+            result = {"file": arguments.file, "keys": end.keys, "at": moment(end)}
+            text = f"restored {arguments.file}: {counted(end.keys, 'key')}, as of {moment(end)}"
+            print_result(result, arguments.json, text)
+            return await audit_restored(url, settings, arguments)
+
+
+async def check(file: IO[bytes], settings: Settings, arguments: Namespace) -> End:
+    """Read the whole file before anything is touched. Leaves it at its start. Raises CommandFailed."""
+    try:
+        return await asyncio.to_thread(check_archive, file, settings.shards)
+    except ArchiveFault as fault:
+        raise CommandFailed(f"{arguments.file} is not restored: {fault}") from None
+
+
+async def audit_restored(url: str, settings: Settings, arguments: Namespace) -> int:
+    store = await Store.open(url, settings.shards)
+    try:
+        code = await audit.report(store, settings, arguments.json)
+    finally:
+        await store.close()
+    if not arguments.json:
+        print(_WHAT_FOLLOWS)
+    return code
+
+
+_WHAT_FOLLOWS = """
+Start Ada when you want it to go on: what has become due since the backup is sent
+then, and what was sent since the backup may be sent again."""
+
+
+@contextmanager
+def opened(name: str) -> Iterator[IO[bytes]]:
+    """A file that can be read twice, to check it before anything is written. Raises CommandFailed."""
+    if not Path(name).is_file():
+        raise CommandFailed(f"there is no file {name}", WRONG_USAGE)
+    with Path(name).open("rb") as file:
+        yield file
+
+
+def moment(end: End) -> str:
+    return f"{datetime.fromtimestamp(end.at / 1000, UTC):%FT%TZ}"
+
+
+# the server
+
+
+@asynccontextmanager
+async def backed_up_server(settings: Settings) -> AsyncIterator[str]:
+    """The server of ADA_REDIS_URL, or the embedded one, which is started if it does not run. Raises SetupError."""
+    directory = settings.data.absolute() / "valkey"
+    if url := settings.redis_url or running_url(directory):
+        yield url
+        return
+    if not directory.exists():
+        raise SetupError(f"there are no data of Ada in {settings.data.absolute()}; set ADA_DATA or ADA_REDIS_URL")
+    async with started_server(directory) as url:
+        yield url
+
+
+@asynccontextmanager
+async def stopped_server(settings: Settings) -> AsyncIterator[str]:
+    """The server of ADA_REDIS_URL, or the embedded one of an Ada that does not run. Raises CommandFailed if it does."""
+    if settings.redis_url:
+        yield settings.redis_url
+        return
+    async with started_server(prepare_data_directory(settings.data) / "valkey") as url:
+        yield url
+
+
+@asynccontextmanager
+async def started_server(directory: Path) -> AsyncIterator[str]:
+    """The embedded server without the rest of Ada. All is on the disk when it has ended. Raises CommandFailed."""
+    supervisor = Supervisor(lambda process, line: None)
+    try:
+        with embedded_valkey.locked(directory) as lock:
+            try:
+                yield (await start_valkey(supervisor, directory, lock)).url
+            finally:
+                await supervisor.stop()
+    except DirectoryInUse as error:
+        raise CommandFailed(str(error)) from error
+
+
+@asynccontextmanager
+async def shown_progress(line: Callable[[], str]) -> AsyncIterator[None]:
+    """Shows the line on a terminal until the block is left."""
+    showing = asyncio.create_task(show_often(line)) if sys.stderr.isatty() else None
+    try:
+        yield
+    finally:
+        if showing:
+            await cancel_and_wait(showing)
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+async def show_often(line: Callable[[], str]) -> None:
+    while True:
+        await asyncio.sleep(_INTERVAL)
+        print(f"\r\x1b[K{line()}", end="", file=sys.stderr, flush=True)
+
+
+COMMANDS: Mapping[str, Command] = {
+    "backup": Command(declare_backup, lambda arguments: asyncio.run(back_up(load(), arguments))),
+    "restore": Command(declare_restore, lambda arguments: asyncio.run(put_back(load(), arguments))),
+}

@@ -1,0 +1,20 @@
+"""Backup and restore of all data of Ada on a server: as of one moment, while others write (docs/decisions/0089).
+
+snapshot ─▶ values ─▶ archive        all keys as plain data, in a compressed file that shows every damage
+restore  ◀─ values ◀─ archive        into an empty database beside the live one; then both are swapped in one step
+"""
+
+from core.backup.archive import ArchiveFault, ArchiveReader, ArchiveWriter, End, Header
+from core.backup.restore import check_archive, restore
+from core.backup.snapshot import take_snapshot
+
+__all__ = [
+    "ArchiveFault",
+    "ArchiveReader",
+    "ArchiveWriter",
+    "End",
+    "Header",
+    "check_archive",
+    "restore",
+    "take_snapshot",
+]

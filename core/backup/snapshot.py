@@ -1,0 +1,147 @@
+"""Reads all keys of Ada in a database as they are at one moment, while others write.
+
+    CLIENT TRACKING ─▶ read every key ─▶ read again what has changed … ─▶ CLIENT PAUSE WRITE ─▶ read the rest ─▶ go on
+
+The server names every key that changes, expires or goes (client-side caching, broadcast mode). What was read before its
+last change is read again, so each key's last entry is its value at the end. Writers wait only for the last round: some
+milliseconds, whatever the size of the data.
+
+Invariant: no name of a changed key is outstanding when the snapshot ends: a PING after the last read is answered behind
+all of them (tests/core/backup/test_snapshot.py).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+
+from redis.exceptions import RedisError
+
+from core.backup.archive import ArchiveWriter, End
+from core.backup.refusals import PATIENCE, explain
+from core.backup.values import GONE, Command, Entry, read_entry, reading
+from core.errors import SetupError
+from core.redis.connection import Connection, Reply, ServerAddress, Word
+from core.redis.keys import is_ours
+
+_PAGE = 100
+"""Keys that are read at once."""
+_FEW = 500
+"""Changed keys that are read while writers wait."""
+_MOST_ROUNDS = 20
+"""Until then on a server whose keys change as fast as they are read."""
+_PAUSE_MS = 5000
+"""Writers go on after this time at the latest, also if this process ends."""
+_RIGHTS = "+client|tracking +client|pause +client|unpause"
+
+
+async def take_snapshot(address: ServerAddress, archive: ArchiveWriter) -> End:
+    """Write every key to the archive, and its end, which is returned. Raises StoreUnavailable, SetupError."""
+    try:
+        async with _open_reader(address, archive) as reader:
+            await reader.read_all()
+            for _ in range(_MOST_ROUNDS):
+                if len(reader.changed) > _FEW:
+                    await reader.read_changed()
+            keys, moment = await reader.read_last()
+    except (RedisError, OSError, TimeoutError) as fault:
+        raise explain(fault, address, "backup", _RIGHTS) from None
+    return archive.close(keys, moment)
+
+
+@asynccontextmanager
+async def _open_reader(address: ServerAddress, archive: ArchiveWriter) -> "AsyncIterator[_Reader]":
+    reader = _Reader(archive)
+    reader.connection = await Connection.open(address, on_push=reader.note, encoding=None)
+    try:
+        await reader.request("CLIENT", "TRACKING", "ON", "BCAST")
+        yield reader
+    finally:
+        reader.connection.close()
+
+
+class _Reader:
+    """Reads keys over one connection into the archive. `changed`: those whose last entry is older than their value."""
+
+    connection: Connection
+
+    def __init__(self, archive: ArchiveWriter) -> None:
+        self.changed: set[bytes] = set()
+        self._archive = archive
+        self._is_emptied = False
+
+    def note(self, push: Reply) -> None:
+        """Take what the server sends unasked: the names of changed keys; None if a database was emptied."""
+        kind, names = push
+        if kind == b"invalidate":
+            self._is_emptied = self._is_emptied or names is None
+            self.changed.update(names or ())
+
+    async def read_all(self) -> None:
+        cursor = b"0"
+        while True:
+            cursor, keys = await self.request("SCAN", cursor, "COUNT", _PAGE)
+            await self._read(keys)
+            if cursor == b"0":
+                return
+
+    async def read_changed(self) -> None:
+        """Read the keys that have changed until now."""
+        changed, self.changed = list(self.changed), set()
+        for start in range(0, len(changed), _PAGE):
+            await self._read(changed[start : start + _PAGE])
+
+    async def read_last(self) -> tuple[int, int]:
+        """Read what is left while writers wait. Returns how many keys there are, and the moment in ms."""
+        try:
+            while True:
+                await self.request("CLIENT", "PAUSE", _PAUSE_MS, "WRITE")
+                await self.request("PING")  # the names of what was changed before the pause come first
+                if self._is_emptied:
+                    raise SetupError("a database of the server was emptied during the backup; repeat it")
+                if not self.changed:
+                    break
+                await self.read_changed()
+            seconds, micros = await self.request("TIME")
+            return await self.request("DBSIZE"), int(seconds) * 1000 + int(micros) // 1000
+        finally:
+            await self.request("CLIENT", "UNPAUSE")
+
+    async def _read(self, keys: Collection[bytes]) -> None:
+        ours = [key for key in keys if is_ours(key.decode(errors="replace"))]
+        kinds = [kind.decode() for kind in await self._request_all([("TYPE", key) for key in ours])]
+        present = [(key, kind) for key, kind in zip(ours, kinds, strict=True) if kind != GONE]
+        for entry in await self._entries(present):
+            self._archive.add(entry)
+        for key, kind in zip(ours, kinds, strict=True):
+            if kind == GONE:
+                self._archive.add(Entry(key, GONE, 0, None))
+
+    async def _entries(self, keys: Sequence[tuple[bytes, str]]) -> list[Entry]:
+        commands = [_reading(key, kind) for key, kind in keys]
+        replies = iter(await self._request_all([one for some in commands for one in some]))
+        return [
+            read_entry(key, kind, [next(replies) for _ in some])
+            for (key, kind), some in zip(keys, commands, strict=True)
+        ]
+
+    async def request(self, *command: Word) -> Reply:
+        """Raises RedisError, TimeoutError."""
+        (reply,) = await self._request_all([command])
+        if isinstance(reply, RedisError):
+            raise reply
+        return reply
+
+    async def _request_all(self, commands: Sequence[Command]) -> list[Reply]:
+        if not commands:
+            return []
+        async with asyncio.timeout(PATIENCE):
+            return await self.connection.request_all(commands)
+
+
+def _reading(key: bytes, kind: str) -> list[Command]:
+    try:
+        return reading(key, kind)
+    except KeyError:
+        raise SetupError(
+            f"the key {key.decode(errors='replace')!r} has the type {kind}, which Ada does not use"
+        ) from None

@@ -1,0 +1,101 @@
+"""`./ada backup` and `./ada restore` as a user runs them: on the embedded server and on one of one's own."""
+
+import json
+import stat
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.cli.installation import Installation, new_installation
+from tests.support.servers import Server, program_of
+
+pytestmark = pytest.mark.timeout(300)
+
+LATER = f"{datetime.now(UTC) + timedelta(days=3):%FT%TZ}"
+SEND = ("send", "--to", "1", "--text", "later", "--at", LATER)
+
+
+@pytest.fixture
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    yield from new_installation(tmp_path_factory.mktemp("first"))
+
+
+@pytest.fixture
+def another(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    yield from new_installation(tmp_path_factory.mktemp("second"))
+
+
+def test_a_backup_of_a_running_ada_is_restored_in_another_data_directory(
+    installation: Installation, another: Installation
+) -> None:
+    installation.up()
+    installation.result("user", "add", "1", "--name", "Анна", "--contact", "sms:+79990000001")
+    sent = installation.result(*SEND)
+    done = installation.ada("backup", "ada.backup")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("wrote ada.backup: ")
+    assert f"{installation.directory}/data/api_key\n      the first API key" in done.stdout
+    file = installation.directory / "ada.backup"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    refused = installation.ada("restore", str(file), "--replace")
+    assert (refused.returncode, "stop it" in refused.stderr) == (1, True)
+
+    restored = another.ada("restore", str(file))
+    assert restored.returncode == 0, restored.stderr
+    assert "\nsound: " in restored.stdout
+    another.up()
+    assert another.result("user", "show", "1")["name"] == "Анна"
+    assert another.result("show", sent["id"])["state"] == "scheduled"
+    assert another.end() == 0
+
+    assert another.ada("backup", "stopped.backup").returncode == 0
+    again = another.ada("restore", "stopped.backup")
+    assert (again.returncode, "--replace removes them" in again.stderr) == (2, True)
+    assert another.ada("restore", "stopped.backup", "--replace").returncode == 0
+
+
+def test_the_data_of_the_embedded_server_move_to_a_server_of_ones_own(
+    installation: Installation, another: Installation, own_redis: Server
+) -> None:
+    installation.up()
+    sent = installation.result("send", "--to", "1=sms:+79990000001", "--text", "later", "--at", LATER)
+    file = str(installation.directory / "ada.backup")
+    assert installation.result("backup", file)["keys"] > 10
+    installation.end()
+    installation.environment["ADA_REDIS_URL"] = own_redis.url
+    done = installation.ada("restore", file, "--json")
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line).get("violations") for line in done.stdout.splitlines()] == [None, 0]
+    installation.up()
+    assert installation.result("show", sent["id"])["state"] == "scheduled"
+    busy = installation.ada("restore", file, "--replace")
+    assert (busy.returncode, busy.stderr.startswith("ada: Ada uses this database over ")) == (2, True)
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path / "redis", program_of("redis"))
+    server.start()
+    yield server
+    server.kill()
+
+
+def test_without_data_there_is_nothing_to_back_up_and_a_damaged_file_touches_nothing(
+    installation: Installation, own_redis: Server
+) -> None:
+    nothing = installation.ada("backup", "ada.backup")
+    assert (nothing.returncode, "there are no data of Ada in" in nothing.stderr) == (2, True)
+    (installation.directory / "damaged").write_bytes(b"\x1f\x8b nonsense")
+    damaged = installation.ada("restore", "damaged")
+    assert (damaged.returncode, damaged.stderr) == (
+        1,
+        "ada: damaged is not restored: the file is not a backup of Ada\n",
+    )
+    assert installation.ada("restore", "no such file").returncode == 2
+    assert not (installation.directory / "data").exists()
+    installation.environment["ADA_REDIS_URL"] = own_redis.url
+    empty = installation.ada("backup", "ada.backup")
+    assert (empty.returncode, "there are no data of Ada on the server" in empty.stderr) == (2, True)
+    assert not (installation.directory / "ada.backup").exists()

@@ -1,0 +1,21 @@
+"""Backups in memory."""
+
+import io
+from typing import IO
+
+from core.backup import ArchiveReader, ArchiveWriter, Header, check_archive, restore, take_snapshot
+from core.redis.connection import ServerAddress
+from core.redis.keys import LAYOUT
+from tests.support.servers import Server
+
+
+async def backup(server: Server, layout: int = LAYOUT, shards: int = 1) -> io.BytesIO:
+    file = io.BytesIO()
+    await take_snapshot(ServerAddress.parse(server.url), ArchiveWriter(file, Header(1, layout, shards, 0)))
+    return file
+
+
+async def put_back(file: IO[bytes], server: Server, *, replaces: bool = False) -> None:
+    """Restore the backup as the command does."""
+    check_archive(file, 1)
+    await restore(ArchiveReader(file), ServerAddress.parse(server.url), replaces=replaces)

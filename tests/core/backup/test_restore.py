@@ -1,0 +1,194 @@
+"""A restore is done as a whole or changes nothing."""
+
+import gzip
+import io
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+
+import pytest
+from redis.asyncio import Redis
+
+from core.backup import ArchiveFault, ArchiveReader, ArchiveWriter, Header, check_archive, restore, take_snapshot
+from core.backup.values import Entry
+from core.errors import SetupError, StoreUnavailable
+from core.redis.connection import Connection, ServerAddress
+from core.redis.keys import LAYOUT
+from tests.core.backup.backups import backup, put_back
+from tests.support.servers import Server
+
+OURS, NEWER = "queue:{0}:turns", "queue:{0}:weights"
+
+
+@pytest.fixture
+async def file(server: Server) -> io.BytesIO:
+    """A backup of two keys. Afterwards the server has another one."""
+    async with Redis.from_url(server.url) as client:
+        await client.hset(OURS, "t", 1)
+        await client.hset("queue:{0}:states", mapping={str(n): n for n in range(5000)})
+        made = await backup(server)
+        await client.flushdb()
+        await client.hset(NEWER, "t", 2)
+    return made
+
+
+async def keys(server: Server) -> dict[int, list[str]]:
+    """The keys of each database that has any."""
+    async with Redis.from_url(server.url) as client:
+        databases = [int(name.removeprefix("db")) for name in await client.info("keyspace")]
+    found = {}
+    for database in databases:
+        async with Redis.from_url(server.url, db=database, decode_responses=True) as client:
+            found[database] = sorted(str(key) for key in await client.keys("*"))
+    return found
+
+
+async def test_data_that_are_there_stay_unless_they_are_to_be_replaced(server: Server, file: io.BytesIO) -> None:
+    with pytest.raises(SetupError, match=r"the database has 1 key; --replace"):
+        await put_back(file, server)
+    assert await keys(server) == {0: [NEWER]}
+    await put_back(file, server, replaces=True)
+    assert await keys(server) == {0: ["queue:{0}:states", OURS]}
+
+
+async def test_keys_of_other_programs_are_never_removed(server: Server, file: io.BytesIO) -> None:
+    async with Redis.from_url(server.url) as client:
+        await client.set("shop:cart", 1)
+    with pytest.raises(SetupError, match="keys that are not Ada's, such as 'shop:cart'"):
+        await put_back(file, server, replaces=True)
+    assert await keys(server) == {0: [NEWER, "shop:cart"]}
+
+
+async def test_databases_of_other_programs_are_not_touched(server: Server, file: io.BytesIO) -> None:
+    for database in (1, 2):
+        async with Redis.from_url(server.url, db=database) as client:
+            await client.set("shop:cart", database)
+    await put_back(file, server, replaces=True)
+    assert await keys(server) == {0: ["queue:{0}:states", OURS], 1: ["shop:cart"], 2: ["shop:cart"]}
+
+
+async def test_data_in_another_database_than_the_first_are_backed_up_and_restored(server: Server) -> None:
+    address = ServerAddress.parse(f"{server.url}?db=3")
+    async with Redis.from_url(server.url, db=3) as client:
+        await client.hset(OURS, "t", 1)
+        file = io.BytesIO()
+        await take_snapshot(address, ArchiveWriter(file, Header(1, LAYOUT, 1, 0)))
+        await client.hset(OURS, "t", 2)
+        file.seek(0)
+        await restore(ArchiveReader(file), address, replaces=True)
+        assert await client.hget(OURS, "t") == b"1"
+    assert await keys(server) == {3: [OURS]}
+
+
+async def test_a_server_that_has_no_other_empty_database_is_refused(server: Server, file: io.BytesIO) -> None:
+    for database in range(1, 16):
+        async with Redis.from_url(server.url, db=database) as client:
+            await client.set("shop:cart", 1)
+    with pytest.raises(SetupError, match="no empty database"):
+        await put_back(file, server, replaces=True)
+    assert (await keys(server))[0] == [NEWER]
+
+
+async def test_a_restore_refuses_a_database_that_ada_uses(server: Server, file: io.BytesIO) -> None:
+    ada = await Connection.open(ServerAddress.parse(server.url))
+    with pytest.raises(SetupError, match="Ada uses this database over 1 connection; stop"):
+        await put_back(file, server, replaces=True)
+    ada.close()
+    assert await keys(server) == {0: [NEWER]}
+
+
+async def test_a_restore_that_fails_changes_nothing(server: Server, file: io.BytesIO) -> None:
+    class Broken(Exception):
+        pass
+
+    def entries() -> Iterator[Entry]:
+        file.seek(0)
+        yield from ArchiveReader(file)
+        raise Broken
+
+    with pytest.raises(Broken):
+        await restore(entries(), ServerAddress.parse(server.url), replaces=True)
+    assert await keys(server) == {0: [NEWER]}
+
+
+async def test_what_a_killed_restore_has_left_is_removed_by_the_next(server: Server, file: io.BytesIO) -> None:
+    async with Redis.from_url(server.url, db=1) as client:
+        await client.mset({"ada:restore": "", OURS: "half"})
+    await put_back(file, server, replaces=True)
+    assert await keys(server) == {0: ["queue:{0}:states", OURS]}
+
+
+async def test_a_server_that_is_full_keeps_what_it_has(server: Server, file: io.BytesIO) -> None:
+    async with Redis.from_url(server.url) as client:
+        await client.config_set("maxmemory", "1")
+        with pytest.raises(StoreUnavailable, match="memory of Redis is full"):
+            await put_back(file, server, replaces=True)
+        await client.config_set("maxmemory", "0")
+    assert await keys(server) == {0: [NEWER]}
+
+
+# the file
+
+
+async def test_a_file_that_is_cut_off_anywhere_is_refused(file: io.BytesIO) -> None:
+    content = file.getvalue()
+    for size in [*range(40), *range(40, len(content), 97), len(content) - 1]:
+        with pytest.raises(ArchiveFault, match=r"not a backup of Ada|damaged or cut off"):
+            check_archive(io.BytesIO(content[:size]), 1)
+
+
+async def test_a_file_with_any_damaged_byte_is_refused(file: io.BytesIO) -> None:
+    content, chance = file.getvalue(), random.Random(1)
+    for place in [*range(10, 40), *chance.sample(range(40, len(content)), 300), *range(len(content) - 8, len(content))]:
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << chance.randrange(8)
+        with pytest.raises(ArchiveFault, match=r"not a backup of Ada|damaged or cut off|layout|format|shards"):
+            check_archive(io.BytesIO(bytes(damaged)), 1)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"nonsense", b"id,name\n", gzip.compress(b"nonsense", mtime=0), bytes(10_000)]
+)
+def test_a_file_that_is_no_backup_is_named_so(content: bytes) -> None:
+    with pytest.raises(ArchiveFault, match="the file is not a backup of Ada"):
+        check_archive(io.BytesIO(content), 1)
+
+
+async def test_a_backup_of_another_layout_or_of_more_shards_is_refused(server: Server) -> None:
+    with pytest.raises(ArchiveFault, match=f"has layout 2, this version of Ada works with {LAYOUT}"):
+        check_archive(await backup(server, layout=2), 1)
+    with pytest.raises(ArchiveFault, match="has 4 shards; set ADA_SHARDS=4"):
+        check_archive(await backup(server, shards=4), 1)
+    assert check_archive(await backup(server), 4).entries == 0
+
+
+# rights
+
+
+async def test_a_user_without_a_right_learns_the_command_that_grants_it(server: Server, file: io.BytesIO) -> None:
+    await _administer(server, "ACL", "SETUSER", "guest", "on", ">p", "~*", "&*", "+@all", "-@dangerous")
+    address = replace(ServerAddress.parse(server.url), username="guest", password="p")
+    works: list[Callable[[], Awaitable[None]]] = [
+        lambda: _snapshot(address),
+        lambda: restore(_entries(file), address, replaces=True),
+    ]
+    for work in works:
+        with pytest.raises(SetupError, match="lacks a right that a") as refused:
+            await work()
+        await _administer(server, *str(refused.value).partition("redis-cli ")[2].split())
+        await work()
+
+
+async def _administer(server: Server, *command: str) -> None:
+    administrator = await Connection.open(ServerAddress.parse(server.url))
+    await administrator.request(*command)
+    administrator.close()
+
+
+async def _snapshot(address: ServerAddress) -> None:
+    await take_snapshot(address, ArchiveWriter(io.BytesIO(), Header(1, LAYOUT, 1, 0)))
+
+
+def _entries(file: io.BytesIO) -> ArchiveReader:
+    file.seek(0)
+    return ArchiveReader(file)
