@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import IO
 
 from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
-from cli.commands import audit
-from cli.commands.deliveries import print_result
-from cli.commands.up import start_valkey
+from cli.commands.installation import audit
+from cli.commands.messages.deliveries import print_result
+from cli.commands.start.up import start_valkey
 from cli.processes import embedded_valkey
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import DirectoryInUse, running_url
@@ -28,7 +28,7 @@ from cli.write_output import STDOUT, written_whole
 from core.backup import ArchiveFault, ArchiveReader, ArchiveWriter, End, Header, check_archive, restore, take_snapshot
 from core.backup.archive import FORMAT
 from core.errors import SetupError
-from core.model.plurals import counted
+from core.model.text.plurals import counted
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import ServerAddress
 from core.redis.keys import LAYOUT

@@ -18,7 +18,7 @@ from core.backup.archive import ArchiveFault, ArchiveReader, End, check_bytes
 from core.backup.refusals import PATIENCE, explain
 from core.backup.values import Command, Entry, writing
 from core.errors import SetupError
-from core.model.plurals import counted
+from core.model.text.plurals import counted
 from core.redis.connection import NAME, Connection, Reply, ServerAddress, Word
 from core.redis.keys import LAYOUT, is_ours
 
