@@ -1,5 +1,5 @@
-"""The ways in: updates of Telegram, VK and SMS become tasks of the queue, and the answers go back to the person.
+"""The ways in: what people do in Telegram, VK and SMS becomes events in the queue, and the answers go back to them.
 
-Guarantee: an update is processed once and, per person, in the order of arrival, by any process. Neighbours: `core`
+Guarantee: an event is processed once and, per person, in the order of arrival, by any process. Neighbours: `core`
 below; `cli` starts the processes.
 """

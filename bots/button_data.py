@@ -7,7 +7,7 @@ import hmac
 import secrets
 from base64 import urlsafe_b64encode
 
-from bots.updates import Update
+from bots.dialog_event import DialogEvent
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -33,10 +33,10 @@ class ButtonData:
         """The data of a button for one person."""
         return f"{content}.{self._hash(channel, address, content)}"
 
-    def read(self, update: Update) -> str | None:
+    def read(self, event: DialogEvent) -> str | None:
         """The content of the pressed button; None if it was not signed for this person."""
-        content, _, given = update.button.rpartition(".")
-        wanted = self._hash(update.channel, update.address, content)
+        content, _, given = event.button.rpartition(".")
+        wanted = self._hash(event.channel, event.address, content)
         return content if hmac.compare_digest(given.encode(), wanted.encode()) else None
 
     def _hash(self, channel: str, address: str, content: str) -> str:

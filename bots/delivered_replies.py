@@ -1,7 +1,7 @@
 """Sends the replies of a bot, and the results of deliveries, as deliveries of kind `reply`, through the courier of the
 person's channel.
 
-Guarantees: a reply is sent once, however often its update is processed, and a result once. They count towards no quota.
+Guarantees: a reply is sent once, however often its event is processed, and a result once. They count towards no quota.
 A reply is not moved out of quiet hours, because the person is writing at this moment; a result is. One address gets at
 most `MOST_REPLIES` a day, so an answering machine at the other end is not answered without end.
 """
@@ -12,9 +12,9 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
+from bots.dialog_event import DialogEvent
 from bots.following import Followed
 from bots.replies import Reply
-from bots.updates import Update
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
 from core.orders import Caller, Order, Sending
 from core.redis.keys import KEYS
@@ -52,11 +52,11 @@ class DeliveredReplies:
         self._sending = sending
         self._tenant = tenant
 
-    async def send(self, update: Update, reply: Reply) -> None:
+    async def send(self, event: DialogEvent, reply: Reply) -> None:
         """Send one reply. Raises StoreError and `core.errors.Refused`."""
         if reply.text:
-            message = _Message(update.channel, update.address, reply.text, _EXPIRES, urgent=True)
-            await self._send(message, _repeat(update, reply))
+            message = _Message(event.channel, event.address, reply.text, _EXPIRES, urgent=True)
+            await self._send(message, _repeat(event, reply))
 
     async def send_result(self, followed: Followed, reply: Reply) -> bool:
         """Send the result of a delivery, of which only the first is sent; for `bots.following.Follower`. Returns False:
@@ -96,7 +96,7 @@ class DeliveredReplies:
         return count <= MOST_REPLIES
 
 
-def _repeat(update: Update, reply: Reply) -> Repeat:
-    """Which reply to which update it is: a conversation has no two equal replies to one update."""
+def _repeat(event: DialogEvent, reply: Reply) -> Repeat:
+    """The key of a reply to an event. A conversation has no two equal replies to one event."""
     text = blake2b(reply.text.encode(errors="replace"), digest_size=16).hexdigest()
-    return Repeat(f"reply.{update.channel}.{update.id}.{text[:8]}", text)
+    return Repeat(f"reply.{event.channel}.{event.id}.{text[:8]}", text)

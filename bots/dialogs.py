@@ -1,11 +1,11 @@
-"""Dialogs: runs a conversation for each update, saves the new state of the dialog, and sends the replies.
+"""Dialogs: runs a conversation for each event, saves the new state of the dialog, and sends the replies.
 
-    update ─▶ state ─▶ conversation ─▶ turn and new state, saved in one step ─▶ replies, one by one
+    event ─▶ state ─▶ conversation ─▶ turn and new state, saved in one step ─▶ replies, one by one
 
 Guarantees: a process that is killed at any point loses nothing: the next attempt continues with the saved turn, so that
 the conversation does not run again and a reply that was sent is not sent again (except one that was sent in the moment
-of the death, or whose provider did not answer). A reply that cannot be sent is tried until the update expires. If it is
-lost even so, the dialog stands where the person has brought it. The state is kept for a day after the last update.
+of the death, or whose provider did not answer). A reply that cannot be sent is tried until the event expires. If it is
+lost even so, the dialog stands where the person has brought it. The state is kept for a day after the last event.
 """
 
 import logging
@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from bots.catalogue import text
 from bots.conversation.state import State, Turn
+from bots.dialog_event import DialogEvent
 from bots.replies import Reply
 from bots.send_faults import NotSent, SendLater
-from bots.updates import Update
 from core.errors import StoreError
 from core.queue import Attempt, Bury, Result, Retry
 from core.redis.keys import KEYS
@@ -29,14 +29,14 @@ log = logging.getLogger(__name__)
 
 LIFETIME = timedelta(days=1)
 _GIVES_UP = 3
-"""Failures of our own, of a conversation or of a reply, after which an update is given up. What the provider or the
+"""Failures of our own, of a conversation or of a reply, after which an event is given up. What the provider or the
 store refuses is none.
 """
 
-Converse = Callable[[Update, State], Awaitable[Turn]]
-"""Answers an update. If it runs again for the same update, it must have no further effect."""
+Converse = Callable[[DialogEvent, State], Awaitable[Turn]]
+"""Answers an event. If it runs again for the same event, it must have no further effect."""
 
-Send = Callable[[Update, Reply], Awaitable[None]]
+Send = Callable[[DialogEvent, Reply], Awaitable[None]]
 """Sends one reply. Raises SendLater, NotSent, StoreError: then it is sent again."""
 
 
@@ -62,81 +62,81 @@ class Dialogs:
         self._store = store
         self._tenant = tenant
 
-    async def load(self, update: Update) -> State:
-        """The state of the dialog with the sender of the update."""
-        stored = await self._store.command("GET", KEYS["dialog"].at(0, *self._of(update)))
+    async def load(self, event: DialogEvent) -> State:
+        """The state of the dialog with the sender of the event."""
+        stored = await self._store.command("GET", KEYS["dialog"].at(0, *self._of(event)))
         return msgspec.json.decode(stored, type=State) if stored else State()
 
-    async def save(self, update: Update, attempt: Attempt, checkpoint: str, state: State) -> bool:
+    async def save(self, event: DialogEvent, attempt: Attempt, checkpoint: str, state: State) -> bool:
         """Store the checkpoint of the attempt and the state in one step; a state without content is removed. Returns
         False if the attempt must stop; then nothing is stored.
         """
         task, stored = attempt.task, "" if state == State() else msgspec.json.encode(state).decode()
         kept_ms = LIFETIME // timedelta(milliseconds=1)
-        words = (task.id, task.token, checkpoint, *self._of(update), stored, kept_ms)
+        words = (task.id, task.token, checkpoint, *self._of(event), stored, kept_ms)
         return bool(await self._store.run("save_turn", 0, *words))
 
-    def _of(self, update: Update) -> tuple[str, str, str]:
-        return self._tenant, update.channel, update.address
+    def _of(self, event: DialogEvent) -> tuple[str, str, str]:
+        return self._tenant, event.channel, event.address
 
 
 class Answering:
-    """Processes updates: its `handle` is for `bots.updates.update_worker`."""
+    """Processes events: its `handle` is for `bots.event_worker.event_worker`."""
 
     def __init__(self, dialogs: Dialogs, converse: Converse, send: Send) -> None:
         self._dialogs = dialogs
         self._converse = converse
         self._send = send
 
-    async def handle(self, update: Update, attempt: Attempt) -> Result:
-        """Answer one update. Returns when to try again if a reply cannot be sent now. What `converse` raises leads to
+    async def handle(self, event: DialogEvent, attempt: Attempt) -> Result:
+        """Answer one event. Returns when to try again if a reply cannot be sent now. What `converse` raises leads to
         another attempt.
         """
         try:
-            return await self._answer(update, attempt)
+            return await self._answer(event, attempt)
         except SendLater as pause:
             return Retry(pause.after)
         except (NotSent, StoreError) as fault:
-            log.warning("update %s is answered later: %s", update.id, fault)
+            log.warning("event %s is answered later: %s", event.id, fault)
             return Retry()
 
-    async def _answer(self, update: Update, attempt: Attempt) -> Result:
-        progress = await self._begin(update, attempt)
+    async def _answer(self, event: DialogEvent, attempt: Attempt) -> Result:
+        progress = await self._begin(event, attempt)
         while progress and not progress.is_over:
             try:
-                await self._send(update, progress.turn.replies[progress.sent])
+                await self._send(event, progress.turn.replies[progress.sent])
             except (SendLater, NotSent, StoreError):
                 raise
-            except Exception:  # a reply that can never be sent must not hold up the person's next updates
-                log.exception("update %s: its reply %s cannot be sent", update.id, progress.sent + 1)
+            except Exception:  # a reply that can never be sent must not hold up the person's next events
+                log.exception("event %s: its reply %s cannot be sent", event.id, progress.sent + 1)
                 return _after_failure(progress)
             progress = replace(progress, sent=progress.sent + 1)
             if not await attempt.save(progress.encoded()):
                 break
         return None
 
-    async def _begin(self, update: Update, attempt: Attempt) -> _Progress | None:
+    async def _begin(self, event: DialogEvent, attempt: Attempt) -> _Progress | None:
         """The saved progress of an interrupted attempt, or a new turn; None if the attempt must stop."""
         if attempt.checkpoint:
             return msgspec.json.decode(attempt.checkpoint, type=_Progress)
-        progress = _Progress(await self._turn(update, attempt))
-        is_saved = await self._dialogs.save(update, attempt, progress.encoded(), progress.turn.state)
+        progress = _Progress(await self._turn(event, attempt))
+        is_saved = await self._dialogs.save(event, attempt, progress.encoded(), progress.turn.state)
         return progress if is_saved else None
 
-    async def _turn(self, update: Update, attempt: Attempt) -> Turn:
-        state = await self._dialogs.load(update)
+    async def _turn(self, event: DialogEvent, attempt: Attempt) -> Turn:
+        state = await self._dialogs.load(event)
         try:
-            return await self._converse(update, state)
+            return await self._converse(event, state)
         except StoreError:
             raise
         except Exception:  # the person gets an answer, whatever it is
             if attempt.task.attempts < _GIVES_UP:
                 raise
-            log.exception("update %s failed %s times", update.id, _GIVES_UP)
-            return Turn([Reply(text("failed", update.locale))], state)
+            log.exception("event %s failed %s times", event.id, _GIVES_UP)
+            return Turn([Reply(text("failed", event.locale))], state)
 
 
 def _after_failure(progress: _Progress) -> Result:
-    """Try again; bury the update after too many failures."""
+    """Try again; bury the event after too many failures."""
     progress = replace(progress, failures=progress.failures + 1)
     return Bury() if progress.failures == _GIVES_UP else Retry(checkpoint=progress.encoded())

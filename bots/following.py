@@ -69,7 +69,7 @@ class Following:
         await self._client.tubes.create(Tube(self._tube, attempts=_ATTEMPTS, backoff=_BACKOFF))
 
     async def begin(self, followed: Followed, cause: str, after: timedelta = timedelta()) -> None:
-        """Follow a delivery. `cause`: the id of the update that led to it; repeated, it changes nothing. `after`: how
+        """Follow a delivery. `cause`: the id of the event that led to it; repeated, it changes nothing. `after`: how
         long until the first look.
         """
         body, person = msgspec.json.encode(followed).decode(), f"{followed.channel}:{followed.address}"

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Button(Struct, frozen=True):
-    """A button under a message. `data` comes back in `Update.button` when it is pressed; at most 64 bytes."""
+    """A button under a message. `data` comes back in `DialogEvent.button` when it is pressed; at most 64 bytes."""
 
     label: str
     data: str

@@ -8,9 +8,9 @@ from bots.conversation.result import result
 from bots.conversation.written import WrittenConversation
 from bots.delivered_replies import DeliveredReplies
 from bots.dialogs import Answering, Dialogs
+from bots.event_worker import event_worker
 from bots.following import Follower, Following
 from bots.services import BotServices
-from bots.updates import update_worker
 
 
 class TextBot:
@@ -23,7 +23,7 @@ class TextBot:
         answering = Answering(Dialogs(services.core.store, services.tenant), conversation.converse, replies.send)
         follower = Follower(services.core.tracker, services.tenant, result, replies.send_result)
         self._workers = (
-            update_worker(services.core.client, channel, answering.handle),
+            event_worker(services.core.client, channel, answering.handle),
             self._following.worker(follower),
         )
 

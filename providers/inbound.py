@@ -1,50 +1,71 @@
 """The ways in of all channels, the same in every process: what polls, and what receives callbacks."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from core.deliveries.choice_store import Choices
 from core.queue import QueueClient
 from core.redis.store import Store
-from core.updates.events import Events
+from core.updates.arrival import Arrival
+from core.updates.events import Events, dialogs_tube, is_for_dialogs
 from core.updates.gathering import Gathering
-from core.updates.ingress import MAX_AGE, DialogIngress, EventIngress, Ingress
+from core.updates.ingress import MAX_AGE, Ingress, Raw, Read
 from core.updates.presses import Presses
-from core.updates.updates import Updates
 from providers import sms, telegram_bot, vk
 from providers.sms import events as sms_events
 from providers.telegram_bot import events as telegram_events
-from providers.telegram_bot import updates as telegram_updates
 from providers.vk import events as vk_events
+
+_READERS: Mapping[str, Read] = {
+    sms.CHANNEL: sms_events.read_arrival,
+    vk.CHANNEL: vk_events.read_arrival,
+    telegram_bot.CHANNEL: telegram_events.read_arrival,
+}
 
 
 def dialogs_ingress(client: QueueClient, tenant: str) -> Mapping[str, Ingress]:
-    """For the dialogs of the bots, by channel."""
+    """Return the ways in for the dialogs of the bots, by channel."""
     return {
-        channel: DialogIngress(Updates(client, tenant, channel, source), read)
-        for channel, source, read in (
-            (sms.CHANNEL, sms_events.SOURCE, sms_events.read_update),
-            (vk.CHANNEL, vk_events.SOURCE, vk_events.update_of),
-            (telegram_bot.CHANNEL, tenant, telegram_updates.read_update),
+        channel: Ingress(
+            Events(client, tenant, tube=dialogs_tube(channel)), _sources(tenant)[channel], _for_dialogs(read)
         )
+        for channel, read in _READERS.items()
     }
 
 
 def events_ingress(
     store: Store, client: QueueClient, tenant: str, max_age: timedelta = MAX_AGE
 ) -> Mapping[str, Ingress]:
-    """For the scenarios of the tenant's bot, by channel."""
+    """Return the ways in for the scenarios of the tenant's bot, by channel."""
     events, gathering = Events(client, tenant, Choices(store)), telegram_gathering(store, client, tenant)
     return {
-        channel: EventIngress(events, gathering, Presses(client, tenant, channel), source, read, max_age)
-        for channel, source, read in (
-            (sms.CHANNEL, sms_events.SOURCE, sms_events.read_arrival),
-            (vk.CHANNEL, vk_events.SOURCE, vk_events.read_arrival),
-            (telegram_bot.CHANNEL, tenant, telegram_events.read_arrival),
+        channel: Ingress(
+            events,
+            _sources(tenant)[channel],
+            read,
+            gathering=gathering,
+            presses=Presses(client, tenant, channel),
+            max_age=max_age,
         )
+        for channel, read in _READERS.items()
     }
 
 
 def telegram_gathering(store: Store, client: QueueClient, tenant: str) -> Gathering:
-    """Makes one event of an album, and of a join that is reported twice."""
+    """Return what makes one event of an album, and of a join that is reported twice."""
     return Gathering(store, client, tenant, Events(client, tenant), telegram_events.merge)
+
+
+def _sources(tenant: str) -> Mapping[str, str]:
+    """By channel, in what the ids of events are unique. Each Telegram bot numbers its updates by itself."""
+    return {sms.CHANNEL: sms_events.SOURCE, vk.CHANNEL: vk_events.SOURCE, telegram_bot.CHANNEL: tenant}
+
+
+def _for_dialogs(read: Read) -> Read:
+    """Return a reader of what dialogs answer."""
+
+    def read_private(raw: Raw, now: datetime) -> Arrival | None:
+        arrival = read(raw, now)
+        return arrival if arrival is not None and is_for_dialogs(arrival.event) else None
+
+    return read_private

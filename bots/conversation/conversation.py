@@ -1,4 +1,4 @@
-"""The whole conversation: which part of it answers an update. Its `converse` is for `bots.dialogs.Answering`."""
+"""The whole conversation: which part of it answers an event. Its `converse` is for `bots.dialogs.Answering`."""
 
 from bots.button_data import ButtonData
 from bots.catalogue import text
@@ -9,10 +9,10 @@ from bots.conversation.ordering import Ordering
 from bots.conversation.selection import SelectionConversation
 from bots.conversation.state import State, Turn, say
 from bots.conversation.status import StatusConversation, StatusView
+from bots.dialog_event import DialogEvent
 from bots.following import Following
 from bots.replies import Reply
 from bots.services import BotServices
-from bots.updates import Update
 from core.model.people import User
 
 
@@ -27,38 +27,38 @@ class Conversation:
         self._selection = SelectionConversation(services, button_data, Ordering(services, following))
         self._status = StatusConversation(services, view, following)
 
-    async def converse(self, update: Update, state: State) -> Turn:
-        """Answer an update of anybody."""
-        user = await self._directory.user_by_contact(self._tenant, update.channel, update.address)
-        if update.button:
-            return await self._pressed(update, user, state)
-        linked = await self._linking.answer(update, user, state)
+    async def converse(self, event: DialogEvent, state: State) -> Turn:
+        """Answer an event of anybody."""
+        user = await self._directory.user_by_contact(self._tenant, event.channel, event.address)
+        if event.button:
+            return await self._pressed(event, user, state)
+        linked = await self._linking.answer(event, user, state)
         if linked is not None:
             return linked
         assert user is not None  # linking answers all others
-        return await self._written(update, user, state)
+        return await self._written(event, user, state)
 
-    async def _written(self, update: Update, user: User, state: State) -> Turn:
-        match command_of(update.text):
+    async def _written(self, event: DialogEvent, user: User, state: State) -> Turn:
+        match command_of(event.text):
             case "select":
                 if is_teacher(user):
-                    return await self._selection.begin(update, user)
+                    return await self._selection.begin(event, user)
                 return say(text("select_not_allowed", user.locale), state)
             case "cancel":
                 return say(text("cancelled", user.locale))
-        answered = await self._selection.written(update, user, state)
+        answered = await self._selection.written(event, user, state)
         return answered or say(text("not_understood", user.locale, help=text(help_of(user), user.locale)), state)
 
-    async def _pressed(self, update: Update, user: User | None, state: State) -> Turn:
-        content, locale = self._button_data.read(update), locale_of(user, update)
+    async def _pressed(self, event: DialogEvent, user: User | None, state: State) -> Turn:
+        content, locale = self._button_data.read(event), locale_of(user, event)
         if content is None:
             return _notice("button_forged", locale, state)
         if user is None or not is_teacher(user):
             return _notice("button_not_allowed", locale, state)
         press = Press.read(content)
         if press is not None:
-            return await self._selection.pressed(update, user, state, press)
-        return await self._status.pressed(update, user, state, content)
+            return await self._selection.pressed(event, user, state, press)
+        return await self._status.pressed(event, user, state, content)
 
 
 def _notice(name: str, locale: str, state: State) -> Turn:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from bots.catalogue import text
 from bots.conversation.commands import command_of, help_of
 from bots.conversation.state import CODE, EMAIL, IDLE, SENT, State, Turn, say
-from bots.updates import Update
+from bots.dialog_event import DialogEvent
 from bots.wording import duration
 from core.directory import Directory
 from core.directory.link_codes import ALPHABET, LENGTH, as_typed
@@ -51,23 +51,23 @@ class LinkingConversation:
         self._tenant = tenant
         self._help_of = help_of
 
-    async def answer(self, update: Update, user: User | None, state: State) -> Turn | None:
+    async def answer(self, event: DialogEvent, user: User | None, state: State) -> Turn | None:
         """Answer /start, /help and /unlink, and everything that a person without a linked contact writes; None for the
         rest. `user`: who has the contact. Raises StoreError.
         """
-        locale = locale_of(user, update)
-        match command_of(update.text):
+        locale = locale_of(user, event)
+        match command_of(event.text):
             case "start" | "link":
                 return say(self._greeting(user, locale), State() if user else State(EMAIL))
             case "help":
                 return say(text(self._help_of(user), locale), state)
             case "unlink":
-                return await self._unlink(update, locale)
+                return await self._unlink(event, locale)
         if user is None:
-            return await self._link(update, state, locale)
-        if state.step == CODE and _is_code(update.text):  # linked by an attempt that was interrupted, or elsewhere
+            return await self._link(event, state, locale)
+        if state.step == CODE and _is_code(event.text):  # linked by an attempt that was interrupted, or elsewhere
             return say(self._linked(user, locale))
-        if state.step in (IDLE, EMAIL, CODE, SENT) and _is_email(update.text.strip()):
+        if state.step in (IDLE, EMAIL, CODE, SENT) and _is_email(event.text.strip()):
             return say(text("link_contact_linked", locale))
         return None
 
@@ -76,36 +76,36 @@ class LinkingConversation:
             return text("link_start", locale)
         return text("link_start_again", locale, name=user.name or user.id, help=text(self._help_of(user), locale))
 
-    async def _link(self, update: Update, state: State, locale: str) -> Turn:
+    async def _link(self, event: DialogEvent, state: State, locale: str) -> Turn:
         """One step towards a linked contact."""
-        written = update.text.strip()
+        written = event.text.strip()
         try:
             if "@" in written:
-                return await self._request(update, written, locale)
+                return await self._request(event, written, locale)
             if written and (state.step == CODE or _is_code(written)):
-                return await self._confirm(update, written, locale)
+                return await self._confirm(event, written, locale)
         except Refused as refusal:
             return _refused(refusal, locale)
         return say(text("link_start", locale), State(EMAIL))
 
-    async def _request(self, update: Update, email: str, locale: str) -> Turn:
+    async def _request(self, event: DialogEvent, email: str, locale: str) -> Turn:
         if not _is_email(email):
             return say(text("link_email_malformed", locale), State(EMAIL))
-        request = await self._linking.request(self._tenant, update.channel, update.address, email)
+        request = await self._linking.request(self._tenant, event.channel, event.address, email)
         left = duration(request.expires_at - datetime.now(UTC), locale)
         return say(text("link_code_mailed", locale, email=email, time=left), State(CODE))
 
-    async def _confirm(self, update: Update, code: str, locale: str) -> Turn:
-        link = await self._linking.confirm(self._tenant, update.channel, update.address, code)
+    async def _confirm(self, event: DialogEvent, code: str, locale: str) -> Turn:
+        link = await self._linking.confirm(self._tenant, event.channel, event.address, code)
         user = await self._directory.find_user(self._tenant, link.user)
         return say(self._linked(user, user.locale))
 
     def _linked(self, user: User, locale: str) -> str:
         return text("link_done", locale, name=user.name or user.id, help=text(self._help_of(user), locale))
 
-    async def _unlink(self, update: Update, locale: str) -> Turn:
+    async def _unlink(self, event: DialogEvent, locale: str) -> Turn:
         try:
-            await self._linking.unlink(self._tenant, update.channel, update.address)
+            await self._linking.unlink(self._tenant, event.channel, event.address)
         except Refused as refusal:
             if refusal.code != "CONTACT_NOT_LINKED":
                 return _refused(refusal, locale)
@@ -113,9 +113,9 @@ class LinkingConversation:
         return say(text("link_unlinked", locale))
 
 
-def locale_of(user: User | None, update: Update) -> str:
+def locale_of(user: User | None, event: DialogEvent) -> str:
     """The language of a person; that of the channel's account for an unknown person."""
-    return user.locale if user else update.locale
+    return user.locale if user else event.locale
 
 
 def _is_email(written: str) -> bool:

@@ -15,10 +15,10 @@ from bots.conversation.addressees import addressee
 from bots.conversation.keyboards import Keyboards
 from bots.conversation.state import CONFIRM, SELECT, SENT, State, Turn
 from bots.conversation.times import TypedTime
+from bots.dialog_event import DialogEvent
 from bots.following import Followed, Following
 from bots.replies import Reply
 from bots.services import BotServices
-from bots.updates import Update
 from bots.wording import duration, moment
 from core.errors import Refused
 from core.model.delivery import NewDelivery, Repeat, Sender
@@ -41,7 +41,7 @@ _NEXT = {
 class Talk(Struct, frozen=True):
     """One turn of a dialog: what the person did, who it is, the state before, and its keyboards."""
 
-    update: Update
+    event: DialogEvent
     user: User
     state: State
     keyboards: Keyboards
@@ -71,7 +71,7 @@ class Ordering:
         shown = self._summary(talk.user.locale, people, state)
         if time and time.skipped:
             shown = f"{text('time_skipped', talk.user.locale, time=time.skipped)}\n\n{shown}"
-        return Turn([Reply(shown, talk.keyboards.confirmation(), talk.update.message)], state)
+        return Turn([Reply(shown, talk.keyboards.confirmation(), talk.event.message)], state)
 
     def _summary(self, locale: str, people: Sequence[Member], state: State) -> str:
         usable = [_usable_channels(one.user) for one in people]
@@ -96,9 +96,9 @@ class Ordering:
             accepted = await services.core.sending.send(order, Caller(services.tenant), _repeat(talk))
         except Refused as refusal:
             return self._refused(talk, refusal)
-        update = talk.update
-        followed = Followed(str(accepted.key), update.channel, update.address, update.message, talk.user.locale)
-        await self._following.begin(followed, update.id)
+        event = talk.event
+        followed = Followed(str(accepted.key), event.channel, event.address, event.message, talk.user.locale)
+        await self._following.begin(followed, event.id)
         return Turn([Reply()], replace(talk.state, step=SENT, text="", chosen=()))
 
     async def _delivery(self, talk: Talk) -> NewDelivery:
@@ -111,7 +111,7 @@ class Ordering:
             state.text,
             (),
             channels,
-            origin=talk.update.channel,
+            origin=talk.event.channel,
             deliver_at=state.deliver_at,
         )
 
@@ -124,7 +124,7 @@ class Ordering:
         wait = duration(refusal.retry_after, locale) if refusal.retry_after else ""
         shown = text(f"order_{refusal.code.lower()}", locale, time=wait)
         buttons = talk.keyboards.confirmation() if step == CONFIRM else ()
-        return Turn([Reply(shown, buttons, talk.update.message)], replace(talk.state, step=step))
+        return Turn([Reply(shown, buttons, talk.event.message)], replace(talk.state, step=step))
 
 
 def _usable_channels(user: User) -> Sequence[str]:
@@ -134,6 +134,6 @@ def _usable_channels(user: User) -> Sequence[str]:
 
 def _repeat(talk: Talk) -> Repeat:
     """The Idempotency-Key of a dialog."""
-    state, update = talk.state, talk.update
+    state, event = talk.state, talk.event
     content = "\n".join((state.text, *state.chosen, str(state.deliver_at)))
-    return Repeat(f"{update.channel}:{update.address}:{state.dialog}", sha256(content.encode()).hexdigest())
+    return Repeat(f"{event.channel}:{event.address}:{state.dialog}", sha256(content.encode()).hexdigest())

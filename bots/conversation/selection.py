@@ -18,9 +18,9 @@ from bots.conversation.keyboards import Keyboards, Press
 from bots.conversation.ordering import Ordering, Talk
 from bots.conversation.state import CONFIRM, IDLE_STATE, SELECT, SENT, TEXT, TIME, State, Turn, say
 from bots.conversation.times import TimePassed, TypedTime, read_time, tomorrow_morning
+from bots.dialog_event import DialogEvent
 from bots.replies import Reply
 from bots.services import BotServices
-from bots.updates import Update
 from core.model.people import User
 
 MAX_TEXT = 4096
@@ -42,30 +42,30 @@ class SelectionConversation:
         self._ordering = ordering
         self._clock = clock
 
-    async def begin(self, update: Update, user: User) -> Turn:
+    async def begin(self, event: DialogEvent, user: User) -> Turn:
         """Answer /select: a new dialog; what an open one had is dropped."""
         choices = await self._addressees.of(user)
         if not choices:
             return say(text("select_nothing_owned", user.locale))
         state = State(SELECT, secrets.token_hex(4), kind=choices[0].kind)
-        return Turn([self._selection(self._talk(update, user, state), choices)], state)
+        return Turn([self._selection(self._talk(event, user, state), choices)], state)
 
-    def _talk(self, update: Update, user: User, state: State) -> Talk:
+    def _talk(self, event: DialogEvent, user: User, state: State) -> Talk:
         def sign(content: str) -> str:
-            return self._button_data.sign(update.channel, update.address, content)
+            return self._button_data.sign(event.channel, event.address, content)
 
-        return Talk(update, user, state, Keyboards(sign, user.locale, state))
+        return Talk(event, user, state, Keyboards(sign, user.locale, state))
 
     def _selection(self, talk: Talk, choices: Sequence[Choice], notice: str = "") -> Reply:
         chosen = [one.title for one in choices if one.ref in talk.state.chosen]
         shown = text("select_whom", talk.user.locale, chosen=", ".join(chosen)[:1000] or "–")
-        return Reply(shown, talk.keyboards.selection(choices), talk.update.message, notice)
+        return Reply(shown, talk.keyboards.selection(choices), talk.event.message, notice)
 
     # what is written
 
-    async def written(self, update: Update, user: User, state: State) -> Turn | None:
+    async def written(self, event: DialogEvent, user: User, state: State) -> Turn | None:
         """Answer a text; None if no dialog is open."""
-        talk = self._talk(update, user, state)
+        talk = self._talk(event, user, state)
         match state.step:
             case "select" | "confirm":
                 return say(text(f"{state.step}_first", user.locale), state)
@@ -76,7 +76,7 @@ class SelectionConversation:
         return None
 
     def _text(self, talk: Talk) -> Turn:
-        written, locale = talk.update.text, talk.user.locale
+        written, locale = talk.event.text, talk.user.locale
         if not written.strip():
             return say(text("text_missing", locale), talk.state)
         if len(written) > MAX_TEXT:
@@ -86,7 +86,7 @@ class SelectionConversation:
 
     async def _typed_time(self, talk: Talk) -> Turn:
         try:
-            time = read_time(talk.update.text, self._clock(), self._timezone)
+            time = read_time(talk.event.text, self._clock(), self._timezone)
         except TimePassed:
             return say(text("time_passed", talk.user.locale), talk.state)
         if time is None:
@@ -95,17 +95,17 @@ class SelectionConversation:
 
     # buttons
 
-    async def pressed(self, update: Update, user: User, state: State, press: Press) -> Turn:
+    async def pressed(self, event: DialogEvent, user: User, state: State, press: Press) -> Turn:
         """Answer a button of the dialog."""
         if press.dialog != state.dialog or (press.step not in (state.step, "any")):
             is_sent = press.dialog == state.dialog and state.step == SENT
             return _notice("button_sent_already" if is_sent else "button_stale", user, state)
         if state.step == SENT:
             return _notice("button_sent_already", user, state)
-        talk = self._talk(update, user, state)
+        talk = self._talk(event, user, state)
         match press.action:
             case "cancel":
-                return Turn([Reply(text("cancelled", user.locale), edit=update.message)], IDLE_STATE)
+                return Turn([Reply(text("cancelled", user.locale), edit=event.message)], IDLE_STATE)
             case "now":
                 return await self._ordering.confirm(talk, None)
             case "tomorrow":
@@ -123,7 +123,7 @@ class SelectionConversation:
             return _notice("select_gone", talk.user, talk.state)
         if state == talk.state:
             return Turn([Reply()], state)
-        return Turn([self._selection(self._talk(talk.update, talk.user, state), choices)], state)
+        return Turn([self._selection(self._talk(talk.event, talk.user, state), choices)], state)
 
     async def _done(self, talk: Talk, choices: Sequence[Choice]) -> Turn:
         """Go on to the text, unless no group, or no person, is selected, or a group is gone."""
@@ -137,13 +137,13 @@ class SelectionConversation:
             return _notice("select_nobody", talk.user, talk.state)
         titles = ", ".join(one.title for one in choices if one.ref in here)[:1000]
         shown = text("text_write", talk.user.locale, titles=titles, people=len(people))
-        return Turn([Reply(shown, talk.keyboards.cancel(), talk.update.message)], replace(talk.state, step=TEXT))
+        return Turn([Reply(shown, talk.keyboards.cancel(), talk.event.message)], replace(talk.state, step=TEXT))
 
     def _again(self, talk: Talk, choices: Sequence[Choice], reason: str) -> Turn:
         """Return to the selection with what is left of it."""
         left = [one.ref for one in choices if one.ref in talk.state.chosen]
         state = replace(talk.state, step=SELECT, chosen=left)
-        shown = self._selection(self._talk(talk.update, talk.user, state), choices)
+        shown = self._selection(self._talk(talk.event, talk.user, state), choices)
         return Turn([replace(shown, text=f"{reason}\n\n{shown.text}")], state)
 
     async def _send(self, talk: Talk) -> Turn:
@@ -152,7 +152,7 @@ class SelectionConversation:
             return turn
         choices = await self._addressees.of(talk.user)
         if not choices:
-            return Turn([replace(turn.replies[0], edit=talk.update.message)], IDLE_STATE)
+            return Turn([replace(turn.replies[0], edit=talk.event.message)], IDLE_STATE)
         return self._again(talk, choices, turn.replies[0].text)
 
 

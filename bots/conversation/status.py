@@ -11,10 +11,10 @@ from datetime import tzinfo
 from bots.button_data import ButtonData
 from bots.catalogue import text
 from bots.conversation.state import State, Turn
+from bots.dialog_event import DialogEvent
 from bots.following import Followed, Following
 from bots.replies import Button, Buttons, Reply
 from bots.services import BotServices
-from bots.updates import Update
 from bots.wording import moment, verdict_name
 from core.errors import Refused
 from core.model.history import History, RecipientRecord
@@ -94,20 +94,20 @@ class StatusConversation:
         self._view = view
         self._following = following
 
-    async def pressed(self, update: Update, user: User, state: State, content: str) -> Turn:
+    async def pressed(self, event: DialogEvent, user: User, state: State, content: str) -> Turn:
         """Answer a button; the state of the dialog does not change."""
         _, action, shard, ns = content.split(".")
         key = HistoryKey(int(shard), str(user.id), int(ns))
-        followed = Followed(str(key), update.channel, update.address, update.message, user.locale)
+        followed = Followed(str(key), event.channel, event.address, event.message, user.locale)
         act = {"cancel": self._cancel, "retry": self._retry, "missed": self._missed}[action]
         try:
-            return Turn([await act(key, followed, update)], state)
+            return Turn([await act(key, followed, event)], state)
         except Refused as refusal:
             if refusal.code not in ("HISTORY_NOT_FOUND", "QUIET_HOURS", "CANCELLED"):
                 raise
             return Turn([Reply(notice=text(f"status_{refusal.code.lower()}", user.locale))], state)
 
-    async def _cancel(self, key: HistoryKey, followed: Followed, update: Update) -> Reply:
+    async def _cancel(self, key: HistoryKey, followed: Followed, event: DialogEvent) -> Reply:
         deliveries, tenant = self._services.core.deliveries, self._services.tenant
         before = await deliveries.read(key, tenant, limit=1)
         if before.state is not DeliveryState.SCHEDULED:
@@ -117,16 +117,16 @@ class StatusConversation:
         await deliveries.cancel(key, tenant)
         return self._view.reply(await deliveries.read(key, tenant, limit=1), followed)
 
-    async def _retry(self, key: HistoryKey, followed: Followed, update: Update) -> Reply:
+    async def _retry(self, key: HistoryKey, followed: Followed, event: DialogEvent) -> Reply:
         """Retry the failed recipients; a second press finds none. The follower shows the status."""
         services, locale = self._services, followed.locale
         count = await services.core.sending.retry(key, Caller(services.tenant), [Status.FAILED])
         if not count:
             return Reply(notice=text("retry_nothing", locale))
-        await self._following.begin(followed, update.id)
+        await self._following.begin(followed, event.id)
         return Reply(notice=text("retry_begun", locale, count=count))
 
-    async def _missed(self, key: HistoryKey, followed: Followed, update: Update) -> Reply:
+    async def _missed(self, key: HistoryKey, followed: Followed, event: DialogEvent) -> Reply:
         missed = await self._missed_people(key)
         lines = [f"{_name(one)} – {text(_why(one), followed.locale)}" for one in missed[:_NAMES]]
         if len(missed) > _NAMES:

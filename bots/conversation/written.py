@@ -3,7 +3,7 @@
     ИВТ-101 Пары не будет ─▶ sent with the role of the person ─▶ how many people it goes to, or why it does not go
                                                               ─▶ when it has ended, its result (D-17)
 
-Guarantees: a message is sent once, however often its update is processed. Each refusal has its own text. The result
+Guarantees: a message is sent once, however often its event is processed. Each refusal has its own text. The result
 comes once, also if processes are restarted meanwhile.
 """
 
@@ -19,9 +19,9 @@ from bots.conversation.linking import LinkingConversation
 from bots.conversation.recognition import Recognised, Unclear, recognise
 from bots.conversation.result import FIRST_LOOK
 from bots.conversation.state import State, Turn, say
+from bots.dialog_event import DialogEvent
 from bots.following import Followed, Following
 from bots.services import BotServices
-from bots.updates import Update
 from bots.wording import duration, moment
 from core.errors import QuotaExceeded, Refused
 from core.model.delivery import Accepted, NewDelivery, Repeat, Sender
@@ -59,47 +59,49 @@ class WrittenConversation:
         self._addressees = Addressees(services.core.directory, services.tenant)
         self._linking = LinkingConversation(services.linking, services.core.directory, services.tenant, help_of_written)
 
-    async def converse(self, update: Update, state: State) -> Turn:
-        """Answer one update. Raises StoreError."""
-        if update.text.strip().casefold() in _HELP:
-            update = replace(update, text="/help")
+    async def converse(self, event: DialogEvent, state: State) -> Turn:
+        """Answer one event. Raises StoreError."""
+        if event.text.strip().casefold() in _HELP:
+            event = replace(event, text="/help")
+        if event.button and not event.text:
+            return Turn([])  # a button of a message that no dialog has sent
         directory, tenant = self._services.core.directory, self._services.tenant
-        user = await directory.user_by_contact(tenant, update.channel, update.address)
-        turn = await self._linking.answer(update, user, state)
+        user = await directory.user_by_contact(tenant, event.channel, event.address)
+        turn = await self._linking.answer(event, user, state)
         if turn is not None or user is None:
             return turn or Turn([])
-        return say(await self._send(update, user))
+        return say(await self._send(event, user))
 
-    async def _send(self, update: Update, user: User) -> str:
+    async def _send(self, event: DialogEvent, user: User) -> str:
         """Send what a linked person has written; return the answer."""
         if not is_teacher(user):
             return text("written_not_teacher", user.locale)
         choices = await self._addressees.of(user)
-        found = recognise(update.text, choices)
+        found = recognise(event.text, choices)
         match found:
             case Recognised():
-                return await self._send_to(found, update, user)
+                return await self._send_to(found, event, user)
             case Unclear():
-                return await self._unclear(found, choices, update, user)
+                return await self._unclear(found, choices, event, user)
         assert_never(found)
 
-    async def _send_to(self, found: Recognised, update: Update, user: User) -> str:
+    async def _send_to(self, found: Recognised, event: DialogEvent, user: User) -> str:
         title = found.choice.title
         if not found.text:
             return text("written_no_text", user.locale, name=title)
         if len(found.text) > MOST_CHARACTERS:
             return text("written_too_long", user.locale, length=len(found.text), most=MOST_CHARACTERS)
         try:
-            accepted = await self._order(found, update, user)
+            accepted = await self._order(found, event, user)
         except QuotaExceeded as refusal:
             return text("written_quota_exceeded", user.locale, time=duration(refusal.retry_after, user.locale))
         except Refused as refusal:
             return _refused(refusal, title, user)
-        followed = Followed(str(accepted.key), update.channel, update.address, "", user.locale, title=title)
-        await self._following.begin(followed, update.id, after=FIRST_LOOK)
+        followed = Followed(str(accepted.key), event.channel, event.address, "", user.locale, title=title)
+        await self._following.begin(followed, event.id, after=FIRST_LOOK)
         return self._accepted(accepted, title, user)
 
-    async def _order(self, found: Recognised, update: Update, user: User) -> Accepted:
+    async def _order(self, found: Recognised, event: DialogEvent, user: User) -> Accepted:
         services = self._services
         delivery = NewDelivery(
             tenant=services.tenant,
@@ -107,10 +109,10 @@ class WrittenConversation:
             text=found.text,
             recipients=(),
             channels=(await services.core.channels.current()).names,
-            origin=update.channel,
+            origin=event.channel,
         )
         order = Order(delivery, [addressee(found.choice.ref)])
-        repeat = Repeat(f"update.{update.channel}.{update.id}", found.choice.ref)
+        repeat = Repeat(f"update.{event.channel}.{event.id}", found.choice.ref)
         return await services.core.sending.send(order, Caller(services.tenant), repeat)
 
     def _accepted(self, accepted: Accepted, title: str, user: User) -> str:
@@ -120,11 +122,11 @@ class WrittenConversation:
         morning = moment(accepted.deliver_at, self._services.timezone)
         return text("written_moved", user.locale, name=title, people=people, time=morning)
 
-    async def _unclear(self, unclear: Unclear, choices: Sequence[Choice], update: Update, user: User) -> str:
+    async def _unclear(self, unclear: Unclear, choices: Sequence[Choice], event: DialogEvent, user: User) -> str:
         if unclear.candidates:
             return text("written_several", user.locale, names=_names(unclear.candidates))
         everything = await self._addressees.of(replace(user, role="admin"))
-        others = recognise(update.text, everything)
+        others = recognise(event.text, everything)
         if isinstance(others, Recognised):
             return text("written_not_owner", user.locale, name=others.choice.title, names=_names(choices))
         if not choices:

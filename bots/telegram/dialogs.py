@@ -1,4 +1,4 @@
-"""The teachers' dialogs: updates are answered, and the messages that show deliveries are changed."""
+"""The teachers' dialogs: events are answered, and the messages that show deliveries are changed."""
 
 from aiogram import Bot
 
@@ -6,14 +6,13 @@ from bots.button_data import ButtonData
 from bots.conversation.conversation import Conversation
 from bots.conversation.status import StatusView
 from bots.dialogs import Answering, Dialogs
+from bots.event_worker import event_worker
 from bots.following import Follower, Following
 from bots.services import BotServices
 from bots.telegram.mode import Mode, Work
 from bots.telegram.sending import Replies
-from bots.updates import update_worker
 from providers.inbound import dialogs_ingress
 from providers.telegram_bot import CHANNEL
-from providers.telegram_bot.updates import ALLOWED
 
 
 async def open_dialogs(bot: Bot, services: BotServices) -> Work:
@@ -27,7 +26,10 @@ async def open_dialogs(bot: Bot, services: BotServices) -> Work:
     conversation = Conversation(services, button_data, view, following)
     answering = Answering(Dialogs(services.core.store, services.tenant), conversation.converse, replies.send)
     follower = Follower(services.core.tracker, services.tenant, view.reply, replies.edit)
-    return Work(ingress, [update_worker(services.core.client, CHANNEL, answering.handle), following.worker(follower)])
+    return Work(ingress, [event_worker(services.core.client, CHANNEL, answering.handle), following.worker(follower)])
 
+
+ALLOWED = ("message", "callback_query")
+"""The kinds of updates that dialogs ask for."""
 
 DIALOGS = Mode(ALLOWED, open_dialogs)

@@ -17,10 +17,10 @@ from aiogram.exceptions import (
 )
 from aiogram.types import InlineKeyboardButton, InlineKeyboardMarkup
 
+from bots.dialog_event import DialogEvent
 from bots.following import Followed
 from bots.replies import Buttons, Reply
 from bots.send_faults import NotSent, SendLater
-from bots.updates import Update
 from providers.telegram_bot.errors import FAILURES
 
 log = logging.getLogger(__name__)
@@ -35,12 +35,12 @@ class Replies:
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
 
-    async def send(self, update: Update, reply: Reply) -> None:
+    async def send(self, event: DialogEvent, reply: Reply) -> None:
         """Send one reply, and answer the press of a button. Raises SendLater, NotSent: then nothing was shown, as far
         as is known.
         """
-        calls = [self._show(update.address, reply)] if reply.text else []
-        calls += [self._answer(update, reply)] if update.callback else []
+        calls = [self._show(event.address, reply)] if reply.text else []
+        calls += [self._answer(event, reply)] if event.callback else []
         for result in await asyncio.gather(*calls, return_exceptions=True):
             if isinstance(result, BaseException):
                 raise result
@@ -53,19 +53,19 @@ class Replies:
             return _UNCHANGED in refusal.message
         return True
 
-    async def _answer(self, update: Update, reply: Reply) -> None:
+    async def _answer(self, event: DialogEvent, reply: Reply) -> None:
         """Answer the press of a button, so that its clock stops. Telegram refuses it after some minutes. Raises
         SendLater, NotSent if there is nothing else to show; a message is never sent again because of the press.
         """
         notice = reply.notice[:_MAX_NOTICE] or None
         try:
-            await call(self._bot.answer_callback_query(update.callback, text=notice, show_alert=notice is not None))
+            await call(self._bot.answer_callback_query(event.callback, text=notice, show_alert=notice is not None))
         except TelegramBadRequest as refusal:
-            log.info("update %s: the press was not answered: %s", update.id, refusal.message)
+            log.info("event %s: the press was not answered: %s", event.id, refusal.message)
         except (SendLater, NotSent) as fault:
             if not reply.text:
                 raise
-            log.info("update %s: the press was not answered: %s", update.id, fault)
+            log.info("event %s: the press was not answered: %s", event.id, fault)
 
     async def _show(self, address: str, reply: Reply) -> None:
         """Send a message, or change one. One that cannot be changed is sent anew."""

@@ -30,25 +30,44 @@ MAX_ATTACHMENTS = 100
 
 _ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _CHANNEL = re.compile(r"[a-z0-9-]{1,32}")
-_ATTEMPTS = 100
-"""Only an outage of the store or the death of a process takes an attempt: what an action raises is an outcome."""
 _EXPIRES = timedelta(hours=1)
+"""A person who waits for an hour no longer expects an answer."""
 _BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=20))
+_DIALOG_KINDS = ("text", "callback")
 
 Event = Mapping[str, Any]
 
 
-class Events:
-    """Puts the events of one tenant's bot. One per process. `choices`: to see answers by number."""
+def scenarios_tube() -> Tube:
+    """The tube of the events that scenarios process. Only an outage of the store or the death of a process takes an
+    attempt: what an action raises is an outcome.
+    """
+    return Tube(TUBE, expires=_EXPIRES, attempts=100, backoff=_BACKOFF)
 
-    def __init__(self, client: QueueClient, tenant: str, choices: Choices | None = None) -> None:
+
+def dialogs_tube(channel: str) -> Tube:
+    """The tube of the events that the dialogs in a channel answer. More attempts than fit into the time before the
+    expiry: a pause of the provider, of at least a second, is an attempt, too.
+    """
+    return Tube(f"dialogs.{channel}", expires=_EXPIRES, attempts=10_000, backoff=_BACKOFF)
+
+
+class Events:
+    """Puts the events of one tenant's bot. `choices`: to see answers by number. `tube`: that of the scenarios, or of
+    the dialogs in one channel.
+    """
+
+    def __init__(
+        self, client: QueueClient, tenant: str, choices: Choices | None = None, tube: Tube | None = None
+    ) -> None:
         self._client = client
         self._tenant = tenant
         self._choices = choices
+        self._tube = tube or scenarios_tube()
 
     async def open(self) -> None:
-        """Create the tube. A person who waits for an hour no longer expects an answer."""
-        await self._client.tubes.create(Tube(TUBE, expires=_EXPIRES, attempts=_ATTEMPTS, backoff=_BACKOFF))
+        """Create the tube."""
+        await self._client.tubes.create(self._tube)
 
     async def put(self, source: str, event: Event) -> bool:
         """Add an event; returns False for a repeat. Raises Invalid EVENT_…; StoreError: then the provider must repeat
@@ -60,11 +79,11 @@ class Events:
             stored = await answered(stored, self._choices)
         task = NewTask(encode(stored), self._tenant, lane=lane_of(stored), user=person_of(stored))
         unique_in = f"events.{stored['channel']}.{source}"
-        return await self._client.queue.put_once(TUBE, task, source=unique_in, name=stored["id"])
+        return await self._client.queue.put_once(self._tube.name, task, source=unique_in, name=stored["id"])
 
 
 def encode(event: "Event | msgspec.Struct") -> str:
-    """The event or update as JSON. Raises Invalid EVENT_TOO_LARGE; EVENT_MALFORMED for values that JSON cannot have,
+    """The event as JSON. Raises Invalid EVENT_TOO_LARGE; EVENT_MALFORMED for values that JSON cannot have,
     such as half a surrogate pair.
     """
     try:
@@ -101,6 +120,11 @@ def lane_of(event: Event) -> str:
 def is_private(event: Event) -> bool:
     """Whether the chat is between a person and the bot."""
     return event.get("chat_type") in (None, "", "private")
+
+
+def is_for_dialogs(event: Event) -> bool:
+    """Whether a dialog answers an event: a private message or press of a person."""
+    return is_private(event) and event.get("kind") in _DIALOG_KINDS and not event.get("is_bot")
 
 
 def checked(event: Event) -> dict[str, Any]:

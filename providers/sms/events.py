@@ -5,19 +5,13 @@ from datetime import datetime
 from typing import Any
 
 from core.updates.arrival import Arrival
-from core.updates.updates import Update
 from providers.sms import CHANNEL
 
 SOURCE = "gateway"
 
 
-def read_update(sms: Mapping[str, Any]) -> Update:
-    """The update for the dialogs."""
-    return Update(sms["id"], CHANNEL, sms["number"], text=sms["text"])
-
-
 def read_arrival(sms: Mapping[str, Any], now: datetime) -> Arrival:
-    """The event of scenarios. Gateways write the time in many ways, so its time is `now`."""
+    """Return the event. Gateways write the time in many ways, so its time is `now`."""
     person = {"user_id": sms["number"], "is_bot": False, "chat_id": sms["number"], "chat_type": "private"}
     text = {"event_text": sms["text"], "event_date": now.isoformat(), "attachments": []}
     return Arrival({"id": sms["id"], "channel": CHANNEL, "kind": "text", **person, **text})

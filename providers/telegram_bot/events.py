@@ -1,4 +1,4 @@
-"""Reads updates of the Bot API as events of scenarios, the same over long polling and over a webhook. Pure.
+"""Reads updates of the Bot API as events, the same over long polling and over a webhook. Pure.
 
 Source: core.telegram.org/bots/api#update.
 """

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from core.updates.arrival import Arrival
-from core.updates.updates import Update
 from providers.vk import CHANNEL
 
 SOURCE = "community"
@@ -25,21 +24,8 @@ _KINDS = {"doc": "document", "audio_message": "voice"}
 Json = Mapping[str, Any]
 
 
-def update_of(event: Mapping[str, Any]) -> Update | None:
-    """The update of an event; None unless a person writes a private message. Never raises, whatever the event is."""
-    content = event.get("object") if event.get("type") == "message_new" else None
-    message = content.get("message") if isinstance(content, dict) else None
-    event_id = event.get("event_id")
-    if not isinstance(message, dict) or not isinstance(event_id, str) or not event_id:
-        return None
-    person, text = message.get("from_id"), message.get("text")
-    if not isinstance(person, int) or person <= 0 or message.get("peer_id", person) != person:
-        return None
-    return Update(event_id[:128], CHANNEL, str(person), text=text if isinstance(text, str) else "")
-
-
 def read_arrival(event: Json, now: datetime) -> Arrival | None:
-    """The event of scenarios; None unless a person writes, or presses a button. Never raises, whatever the event is.
+    """Return the event; None unless a person writes, or presses a button. Never raises, whatever the event is.
     `now`: the date of a press, which has none of its own.
     """
     event_id, content = event.get("event_id"), event.get("object")

@@ -3,14 +3,14 @@
 import pytest
 
 from bots.button_data import MAX_CONTENT, ButtonData
-from bots.updates import Update
+from bots.dialog_event import DialogEvent
 from tests.support.stack import Stack
 
 CONTENT = "d.cancel.0.1763712000000000000"
 
 
-def press(data: str, channel: str = "telegram-bot", address: str = "100001") -> Update:
-    return Update("1", channel, address, button=data)
+def press(data: str, channel: str = "telegram-bot", address: str = "100001") -> DialogEvent:
+    return DialogEvent("1", channel, address, button=data)
 
 
 async def test_every_process_accepts_what_another_has_shown(stack: Stack) -> None:

@@ -6,16 +6,17 @@ from datetime import timedelta
 import pytest
 
 from bots.conversation.state import State, Turn
+from bots.dialog_event import DialogEvent
 from bots.dialogs import Answering, Dialogs
 from bots.replies import Button, Reply
 from bots.send_faults import NotSent, SendLater
-from bots.updates import Update, Updates, tube_of
 from core.errors import StoreUnavailable
 from core.queue import Attempt, Bury, Queue, QueueClient, Retry
 from core.queue.task import SettleResult
+from core.updates.events import Events, dialogs_tube
 from tests.support.stack import Stack
 
-UPDATE = Update("1", "telegram-bot", "100001", text="hello")
+EVENT = DialogEvent("1", "telegram-bot", "100001", text="hello")
 AFTER_THE_TURN = State("text", text="!")
 LEASE = timedelta(seconds=30)
 MINUTE = timedelta(minutes=1)
@@ -29,12 +30,12 @@ class Person:
         self.conversations = 0
         self.faults = faults
 
-    async def converse(self, update: Update, state: State) -> Turn:
+    async def converse(self, event: DialogEvent, state: State) -> Turn:
         self.conversations += 1
         buttons = ((Button("yes", "y"),),)
         return Turn([Reply("one"), Reply("two", buttons), Reply("three")], State("text", text=state.text + "!"))
 
-    async def send(self, update: Update, reply: Reply) -> None:
+    async def send(self, event: DialogEvent, reply: Reply) -> None:
         if reply.text in self.faults:
             raise self.faults[reply.text]
         self.received.append(reply.text)
@@ -42,14 +43,14 @@ class Person:
 
 @pytest.fixture
 async def queue(stack: Stack) -> Queue:
-    updates = Updates(QueueClient(stack.store), "default", "telegram-bot", "4242")
-    await updates.open()
-    await updates.put(UPDATE)
+    events = Events(QueueClient(stack.store), "default", tube=dialogs_tube("telegram-bot"))
+    await events.open()
+    await events.put("4242", {"id": "1", "channel": "telegram-bot", "user_id": 100001, "event_text": "hello"})
     return stack.queue
 
 
 async def attempt_of(stack: Stack, lease: timedelta = LEASE) -> Attempt:
-    (task,) = (await stack.claim(tube_of("telegram-bot"), lease=lease)).tasks
+    (task,) = (await stack.claim(dialogs_tube("telegram-bot").name, lease=lease)).tasks
     return Attempt(stack.queue, task, lease)
 
 
@@ -57,13 +58,13 @@ def answering(stack: Stack, person: Person, tenant: str = "default") -> Answerin
     return Answering(Dialogs(stack.store, tenant), person.converse, person.send)
 
 
-async def state(stack: Stack, update: Update = UPDATE, tenant: str = "default") -> State:
-    return await Dialogs(stack.store, tenant).load(update)
+async def state(stack: Stack, event: DialogEvent = EVENT, tenant: str = "default") -> State:
+    return await Dialogs(stack.store, tenant).load(event)
 
 
 async def test_replies_are_sent_in_order_and_the_state_is_stored(stack: Stack, queue: Queue) -> None:
     person = Person()
-    await answering(stack, person).handle(UPDATE, await attempt_of(stack))
+    await answering(stack, person).handle(EVENT, await attempt_of(stack))
     assert person.received == ["one", "two", "three"]
     assert await state(stack) == AFTER_THE_TURN
 
@@ -71,7 +72,7 @@ async def test_replies_are_sent_in_order_and_the_state_is_stored(stack: Stack, q
 async def test_the_state_is_stored_before_the_first_reply_is_sent(stack: Stack, queue: Queue) -> None:
     person = Person(one=asyncio.CancelledError())  # as if the process were killed
     with pytest.raises(asyncio.CancelledError):
-        await answering(stack, person).handle(UPDATE, await attempt_of(stack))
+        await answering(stack, person).handle(EVENT, await attempt_of(stack))
     assert person.received == []
     assert await state(stack) == AFTER_THE_TURN
 
@@ -79,10 +80,10 @@ async def test_the_state_is_stored_before_the_first_reply_is_sent(stack: Stack, 
 async def test_an_interrupted_attempt_is_continued_with_the_next_reply(stack: Stack, queue: Queue) -> None:
     person = Person(two=asyncio.CancelledError())
     with pytest.raises(asyncio.CancelledError):
-        await answering(stack, person).handle(UPDATE, await attempt_of(stack, MINUTE))
+        await answering(stack, person).handle(EVENT, await attempt_of(stack, MINUTE))
     person.faults = {}
     stack.advance_clock(2 * MINUTE)
-    await answering(stack, person).handle(UPDATE, await attempt_of(stack))
+    await answering(stack, person).handle(EVENT, await attempt_of(stack))
     assert person.received == ["one", "two", "three"]
     assert person.conversations == 1
     assert await state(stack) == AFTER_THE_TURN
@@ -96,7 +97,7 @@ async def test_a_reply_that_cannot_be_sent_now_is_sent_later(
     stack: Stack, queue: Queue, fault: Exception, pause: timedelta | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     person, attempt = Person(two=fault), await attempt_of(stack)
-    assert await answering(stack, person).handle(UPDATE, attempt) == Retry(pause)
+    assert await answering(stack, person).handle(EVENT, attempt) == Retry(pause)
     assert "Traceback" not in caplog.text
     assert await state(stack) == AFTER_THE_TURN
 
@@ -108,7 +109,7 @@ async def test_a_reply_that_can_never_be_sent_is_given_up_after_three_failures_o
     for fault in (SendLater(MINUTE), NotSent("no connection"), *3 * [ValueError("a bug")]):
         person.faults = {"two": fault}
         attempt = await attempt_of(stack)
-        results.append(await answering(stack, person).handle(UPDATE, attempt))
+        results.append(await answering(stack, person).handle(EVENT, attempt))
         await stack.queue.settle(
             attempt.task, checkpoint=getattr(results[-1], "checkpoint", ""), result=SettleResult.RETRY
         )
@@ -119,36 +120,36 @@ async def test_an_attempt_that_has_lost_its_lease_stores_nothing(stack: Stack, q
     person, first = Person(), await attempt_of(stack, MINUTE)
     stack.advance_clock(2 * MINUTE)
     second = await attempt_of(stack)
-    await answering(stack, person).handle(UPDATE, first)
+    await answering(stack, person).handle(EVENT, first)
     assert person.received == []
     assert await state(stack) == State()
     assert (await stack.queue.extend(second.task, LEASE)).lease_valid
 
 
-async def test_an_update_that_was_cancelled_is_not_answered(stack: Stack, queue: Queue) -> None:
+async def test_an_event_that_was_cancelled_is_not_answered(stack: Stack, queue: Queue) -> None:
     person, attempt = Person(), await attempt_of(stack)
     await stack.queue.cancel(attempt.task.task_id)
-    await answering(stack, person).handle(UPDATE, attempt)
+    await answering(stack, person).handle(EVENT, attempt)
     assert person.received == []
     assert await state(stack) == State()
 
 
 async def test_two_tenants_and_two_people_have_dialogs_of_their_own(stack: Stack, queue: Queue) -> None:
-    await answering(stack, Person()).handle(UPDATE, await attempt_of(stack))
+    await answering(stack, Person()).handle(EVENT, await attempt_of(stack))
     assert await state(stack, tenant="another") == State()
-    assert await state(stack, Update("2", "telegram-bot", "100002")) == State()
-    assert await state(stack, Update("2", "sms", "100001")) == State()
+    assert await state(stack, DialogEvent("2", "telegram-bot", "100002")) == State()
+    assert await state(stack, DialogEvent("2", "sms", "100001")) == State()
     assert await state(stack) == AFTER_THE_TURN
 
 
 async def test_a_dialog_that_has_ended_leaves_no_state(stack: Stack, queue: Queue) -> None:
-    async def end(update: Update, state: State) -> Turn:
+    async def end(event: DialogEvent, state: State) -> Turn:
         return Turn([], State())
 
     dialogs, attempt = Dialogs(stack.store, "default"), await attempt_of(stack)
-    assert await dialogs.save(UPDATE, attempt, "{}", AFTER_THE_TURN)
+    assert await dialogs.save(EVENT, attempt, "{}", AFTER_THE_TURN)
     (key,) = [key async for key in stack.redis.scan_iter("dialog:*")]
     assert 86_000_000 < await stack.redis.pttl(key) <= 86_400_000
-    await Answering(dialogs, end, Person().send).handle(UPDATE, attempt)
+    await Answering(dialogs, end, Person().send).handle(EVENT, attempt)
     assert await state(stack) == State()
     assert [key async for key in stack.redis.scan_iter("dialog:*")] == []

@@ -9,7 +9,7 @@ import pytest
 from bots.catalogue import text
 from bots.conversation.linking import LinkingConversation
 from bots.conversation.state import IDLE_STATE, State
-from bots.updates import Update
+from bots.dialog_event import DialogEvent
 from core.directory import Directory
 from core.directory.link_codes import ALPHABET
 from core.directory.linking import MOST_GUESSES, MOST_MAILS, Linking
@@ -37,9 +37,9 @@ class Chat:
 
     async def write(self, written: str) -> str:
         """Write to the bot; return the text of its only answer, "" if linking does not answer."""
-        update = Update("1", CHANNEL, self.address, "", "en", written)
+        event = DialogEvent("1", CHANNEL, self.address, "", "en", written)
         user = await self.directory.user_by_contact(TENANT, CHANNEL, self.address)
-        turn = await self.conversation.answer(update, user, self.state)
+        turn = await self.conversation.answer(event, user, self.state)
         if turn is None:
             return ""
         self.state = turn.state

@@ -5,19 +5,17 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import msgspec
 import pytest
 
-from bots.updates import Update, Updates, tube_of
+from bots.dialog_event import DialogEvent, dialog_event
 from bots.vk.acknowledging import Acknowledging
 from bots.vk.poller import VkPoller
 from core.queue import QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.updates.events import TUBE, decode
+from core.updates.events import TUBE, decode, dialogs_tube
 from core.updates.presses import Press, Presses
 from providers import vk as vk_provider
 from providers.inbound import dialogs_ingress, events_ingress
-from providers.vk import events as vk_events
 from providers.vk.client import Client
 from providers.vk.community import find_community
 from providers.vk.errors import TokenRefused, VkUnavailable
@@ -58,11 +56,11 @@ async def polling(stack: Stack, vk: VkServer) -> AsyncIterator[VkPoller]:
             await asyncio.gather(task, return_exceptions=True)
 
 
-async def updates_in(stack: Stack) -> list[Update]:
-    tasks = await stack.take(tube_of("vk"), 100)
+async def events_in(stack: Stack) -> list[DialogEvent]:
+    tasks = await stack.take(dialogs_tube("vk").name, 100)
     for task in tasks:
         await stack.queue.settle(task)
-    return [msgspec.json.decode(task.body, type=Update) for task in tasks]
+    return [dialog_event(decode(task.body)) for task in tasks]
 
 
 async def read(stack: Stack, *texts: str) -> None:
@@ -70,7 +68,7 @@ async def read(stack: Stack, *texts: str) -> None:
     found: list[str] = []
 
     async def has_all() -> bool:
-        found.extend(update.text for update in await updates_in(stack))
+        found.extend(event.text for event in await events_in(stack))
         return len(found) >= len(texts)
 
     await until(has_all, within=15)
@@ -81,13 +79,13 @@ async def until_polled(vk: VkServer, times: int = 1) -> None:
     await until(lambda: vk._state.counter("vk", "longpoll") >= times, within=15)
 
 
-async def test_a_message_of_a_person_becomes_an_update(stack: Stack, vk: VkServer) -> None:
+async def test_a_message_of_a_person_becomes_an_event(stack: Stack, vk: VkServer) -> None:
     async with polling(stack, vk):
         await until_polled(vk)
         vk.write(PERSON, "/help")
         await until_polled(vk, 2)
-        (update,) = await updates_in(stack)
-        assert (update.channel, update.address, update.text) == ("vk", PERSON, "/help")
+        (event,) = await events_in(stack)
+        assert (event.channel, event.address, event.text) == ("vk", PERSON, "/help")
 
 
 async def test_what_is_written_while_no_process_polls_is_read_by_the_next_one(stack: Stack, vk: VkServer) -> None:
@@ -132,15 +130,13 @@ async def test_a_key_that_is_no_longer_valid_is_replaced_and_nothing_is_lost(sta
 
 
 async def test_an_event_that_came_as_a_callback_too_is_one(stack: Stack, vk: VkServer) -> None:
-    updates = Updates(QueueClient(stack.store), TENANT, vk_provider.CHANNEL, vk_events.SOURCE)
+    callbacks = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
     async with polling(stack, vk):
         await until_polled(vk)
         vk.write(PERSON, "one")
         answer = await vk.long_poll.answer({"key": vk.long_poll.key, "ts": "1", "wait": "0"})
         await until_polled(vk, 2)
-        update = vk_events.update_of(answer["updates"][-1])
-        assert update
-        assert not await updates.put(update)
+        assert await callbacks.put(answer["updates"][-1])
         await read(stack, "one")
 
 

@@ -15,11 +15,11 @@ from bots.conversation.result import result
 from bots.conversation.state import State
 from bots.conversation.written import WrittenConversation
 from bots.delivered_replies import MOST_REPLIES, DeliveredReplies
+from bots.dialog_event import DialogEvent
 from bots.following import Followed, Following
 from bots.replies import Reply
 from bots.services import BotServices
 from bots.text_bot import TextBot
-from bots.updates import Update, Updates
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.deliveries.channels import Channels
@@ -31,6 +31,7 @@ from core.model.states import Reason
 from core.orders import Sending, SendingPolicy
 from core.queue import QueueClient
 from core.services import Services
+from core.updates.events import Events, dialogs_tube
 from providers.mail import LinkCodeMailer
 from tests.support.outbox import Outbox
 from tests.support.stack import TENANT, FakeCourier, Stack, people
@@ -55,7 +56,7 @@ class Clock:
 class Network:
     """Telephones that write to the bot, and the SMS that they get."""
 
-    updates: Updates
+    events: Events
     courier: FakeCourier
     directory: Directory
     outbox: Outbox
@@ -83,8 +84,8 @@ class Network:
         return self.address(TEACHER)
 
     async def write(self, written: str, number: str = TEACHER, name: str = "") -> bool:
-        update = Update(name or str(next(self.numbers)), self.courier.channel, self.address(number), text=written)
-        return await self.updates.put(update)
+        about = {"id": name or str(next(self.numbers)), "channel": self.courier.channel}
+        return await self.events.put("gateway", {**about, "user_id": self.address(number), "event_text": written})
 
     def received(self, number: str) -> list[str]:
         """The texts that this number got, without the results of deliveries."""
@@ -132,9 +133,9 @@ async def network(stack: Stack, request: pytest.FixtureRequest) -> AsyncIterator
     )
     linking = Linking(stack.store, directory, LinkCodeMailer(outbox))
     services = BotServices(core, linking, TENANT, MOSCOW)
-    updates = Updates(client, TENANT, channel, "gateway")
-    await updates.open()
-    opened = Network(updates, courier, directory, outbox, clock, services)
+    events = Events(client, TENANT, tube=dialogs_tube(channel))
+    await events.open()
+    opened = Network(events, courier, directory, outbox, clock, services)
     opened.start_bot()
     yield opened
     await opened.stop_bots()
@@ -163,16 +164,24 @@ async def test_an_sms_that_arrives_twice_is_sent_and_answered_once(network: Netw
     assert len(network.received(TEACHER)) == 2
 
 
+async def test_a_press_of_a_button_that_no_dialog_has_shown_is_not_answered(network: Network) -> None:
+    press = {"id": "press", "channel": network.courier.channel, "user_id": network.teacher, "callback_data": "yes"}
+    await network.events.put("gateway", press)
+    await network.write("/help")
+    await until(lambda: network.received(TEACHER))
+    assert network.received(TEACHER) == [text("written_help_teacher", "en")]
+
+
 @pytest.mark.row("D-24")
-async def test_an_update_that_is_processed_again_after_a_crash_sends_nothing_twice(network: Network) -> None:
+async def test_an_event_that_is_processed_again_after_a_crash_sends_nothing_twice(network: Network) -> None:
     following = Following(network.services.core.client, TENANT, network.courier.channel)
     conversation = WrittenConversation(network.services, following)
     replies = DeliveredReplies(network.services.core.store, network.services.core.sending, TENANT)
-    update = Update("again", network.courier.channel, network.teacher, text="ИВТ-101 Пары не будет")
+    event = DialogEvent("again", network.courier.channel, network.teacher, text="ИВТ-101 Пары не будет")
     for _ in range(2):
-        (reply,) = (await conversation.converse(update, State())).replies
+        (reply,) = (await conversation.converse(event, State())).replies
         assert reply.text == text("written_sent", "en", name="Group ИВТ-101", people=1)
-        await replies.send(update, reply)
+        await replies.send(event, reply)
     await network.write("/help")
     await until(lambda: text("written_help_teacher", "en") in network.received(TEACHER))
     assert network.received(STUDENT) == ["Пары не будет"]
@@ -383,9 +392,9 @@ async def test_of_many_groups_the_first_ten_are_named(network: Network) -> None:
 
 async def test_two_replies_to_one_update_are_both_sent_and_each_once(network: Network) -> None:
     replies = DeliveredReplies(network.services.core.store, network.services.core.sending, TENANT)
-    update = Update("9", network.courier.channel, network.teacher)
+    event = DialogEvent("9", network.courier.channel, network.teacher)
     for reply in (Reply("one"), Reply("two"), Reply("one"), Reply("two")):
-        await replies.send(update, reply)
+        await replies.send(event, reply)
     await until(lambda: len(network.texts(TEACHER)) >= 2)
     await stays(lambda: sorted(network.texts(TEACHER)) == ["one", "two"])
 
@@ -396,6 +405,6 @@ async def test_the_limit_of_answers_of_one_tenant_is_not_that_of_another(network
         DeliveredReplies(services.core.store, services.core.sending, tenant) for tenant in (TENANT, "another")
     )
     for number in range(MOST_REPLIES):
-        await theirs.send(Update(str(number), channel, network.address(STUDENT)), Reply(f"theirs {number}"))
-    await ours.send(Update("9", channel, network.address(STUDENT)), Reply("ours"))
+        await theirs.send(DialogEvent(str(number), channel, network.address(STUDENT)), Reply(f"theirs {number}"))
+    await ours.send(DialogEvent("9", channel, network.address(STUDENT)), Reply("ours"))
     await until(lambda: "ours" in network.texts(STUDENT))

@@ -3,10 +3,10 @@
 from typing import Any
 from urllib.parse import quote, quote_from_bytes, urlencode
 
-import msgspec
 import pytest
 
-from core.updates import Update, tube_of
+from bots.dialog_event import DialogEvent, dialog_event
+from core.updates.events import decode, dialogs_tube
 from delivery.http.options import Inbound, Options
 from tests.delivery.conftest import Api, ApiResponse
 
@@ -27,7 +27,7 @@ EVENT: dict[str, Any] = {
     "event_id": "e1",
     "group_id": 1,
     "secret": "vk",
-    "object": {"message": {"id": 5, "from_id": 200001, "peer_id": 200001, "text": "/help"}},
+    "object": {"message": {"id": 5, "date": 1, "from_id": 200001, "peer_id": 200001, "text": "/help"}},
 }
 
 
@@ -44,33 +44,33 @@ async def post(api: Api, event: object) -> ApiResponse:
     return await api.call("POST", "/v1/inbound/vk", event, headers=WITHOUT_KEY)
 
 
-async def updates(api: Api, channel: str = "sms") -> list[Update]:
-    """The updates in the queue, in any order."""
-    found = await api.call("GET", f"/v1/queue/tasks?tube={tube_of(channel)}")
-    return [msgspec.json.decode(task["body"], type=Update) for task in found.json["tasks"]]
+async def events(api: Api, channel: str = "sms") -> list[DialogEvent]:
+    """The events in the queue, in any order."""
+    found = await api.call("GET", f"/v1/queue/tasks?tube={dialogs_tube(channel).name}")
+    return [dialog_event(decode(task["body"])) for task in found.json["tasks"]]
 
 
 @pytest.mark.row("D-24")
-async def test_an_sms_becomes_an_update_of_its_number_and_the_response_is_empty(api: Api) -> None:
+async def test_an_sms_becomes_an_event_of_its_number_and_the_response_is_empty(api: Api) -> None:
     response = await get(api)
     assert (response.status, response.body) == (200, b"")
-    (update,) = await updates(api)
-    assert (update.channel, update.address, update.text) == ("sms", "+79990000001", "ИВТ-101 Пары не будет")
+    (event,) = await events(api)
+    assert (event.channel, event.address, event.text) == ("sms", "+79990000001", "ИВТ-101 Пары не будет")
 
 
 async def test_an_sms_may_be_posted_as_a_form(api: Api) -> None:
     response = await api.call("POST", "/v1/inbound/sms", data=SMS, headers=WITHOUT_KEY)
     assert response.status == 200
-    assert [update.text for update in await updates(api)] == [SMS["text"]]
+    assert [event.text for event in await events(api)] == [SMS["text"]]
 
 
 @pytest.mark.row("D-24")
 async def test_the_same_sms_received_twice_is_one(api: Api) -> None:
     for _ in range(2):
         assert (await get(api)).status == 200
-    assert len(await updates(api)) == 1
+    assert len(await events(api)) == 1
     await get(api, id="b2")
-    assert len(await updates(api)) == 2
+    assert len(await events(api)) == 2
 
 
 @pytest.mark.row("D-24")
@@ -78,14 +78,14 @@ async def test_two_sms_centres_may_give_two_sms_the_same_id(api: Api) -> None:
     await get(api, smsc="first", text="a")
     await get(api, smsc="second", text="b")
     await get(api, smsc="second", text="b")
-    assert sorted(update.text for update in await updates(api)) == ["a", "b"]
+    assert sorted(update.text for update in await events(api)) == ["a", "b"]
 
 
 async def test_without_an_id_two_sms_differ_by_sender_receiver_time_or_text(api: Api) -> None:
     others = {"time": "2026-11-22 06:02:46"}, {"text": "b"}, {"from": "79990000002"}, {"to": "79000000001"}
     for changed in ({}, {}, *others):
         await get(api, **{"id": "", **changed})
-    assert len(await updates(api)) == 1 + len(others)
+    assert len(await events(api)) == 1 + len(others)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ async def test_the_text_is_read_in_the_charset_of_the_gateway(api: Api, charset:
     rest = urlencode({**SMS, "text": "", "charset": charset}).replace("text=&", "")
     url = f"/v1/inbound/sms?{rest}&text={quote_from_bytes(encoded)}"
     assert (await api.call("GET", url, headers=WITHOUT_KEY)).status == 200
-    assert [update.text for update in await updates(api)] == ["Звонок € 😀"]
+    assert [event.text for event in await events(api)] == ["Звонок € 😀"]
 
 
 @pytest.mark.parametrize(
@@ -111,19 +111,19 @@ async def test_half_a_surrogate_pair_in_an_sms_is_read_as_a_replacement_characte
 ) -> None:
     rest = urlencode({**SMS, "text": "", "charset": charset}).replace("text=&", "")
     assert (await api.call("GET", f"/v1/inbound/sms?{rest}&text={half}", headers=WITHOUT_KEY)).status == 200
-    (update,) = await updates(api)
-    assert "\ufffd" in update.text
+    (event,) = await events(api)
+    assert "\ufffd" in event.text
 
 
 @pytest.mark.parametrize("sender", ["79000000000", "+79000000000", "900", "Sberbank", "1234567"])
 async def test_an_sms_of_a_service_or_of_our_own_number_is_ignored(api: Api, sender: str) -> None:
     assert (await get(api, **{"from": sender})).status == 200
-    assert await updates(api) == []
+    assert await events(api) == []
 
 
 async def test_a_foreign_number_without_a_plus_is_a_telephone(api: Api) -> None:
     await get(api, **{"from": "491701234567"})
-    assert [update.address for update in await updates(api)] == ["+491701234567"]
+    assert [update.address for update in await events(api)] == ["+491701234567"]
 
 
 @pytest.mark.parametrize("secret", ["", "wrong", "секрет"])
@@ -147,11 +147,11 @@ async def test_vk_gets_the_confirmation_of_the_address(api: Api) -> None:
     assert (response.status, response.body) == (200, b"f1a2b3c4")
 
 
-async def test_an_event_of_vk_that_is_repeated_becomes_one_update(api: Api) -> None:
+async def test_an_event_of_vk_that_is_repeated_becomes_one_event(api: Api) -> None:
     for _ in range(2):
         response = await post(api, EVENT)
         assert (response.status, response.body) == (200, b"ok")
-    assert await updates(api, "vk") == [Update("e1", "vk", "200001", text="/help")]
+    assert await events(api, "vk") == [DialogEvent("e1", "vk", "200001", text="/help")]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ async def test_an_event_of_vk_that_is_repeated_becomes_one_update(api: Api) -> N
 async def test_an_event_that_is_no_private_message_is_acknowledged_and_dropped(api: Api, changed: object) -> None:
     assert isinstance(changed, dict)
     assert (await post(api, EVENT | changed)).body == b"ok"
-    assert await updates(api, "vk") == []
+    assert await events(api, "vk") == []
 
 
 async def test_an_event_that_is_no_object_is_refused(api: Api) -> None:
@@ -193,23 +193,23 @@ async def post_update(api: Api, update: object, secret: str = "tg") -> ApiRespon
     return await api.call("POST", "/v1/inbound/telegram", update, headers=headers)
 
 
-async def test_an_update_of_telegram_that_is_repeated_becomes_one_update(api: Api) -> None:
+async def test_an_update_of_telegram_that_is_repeated_becomes_one_event(api: Api) -> None:
     for _ in range(2):
         assert (await post_update(api, UPDATE)).status == 200
-    assert await updates(api, "telegram-bot") == [Update("5", "telegram-bot", "100001", "Анна", "ru", "/help")]
+    assert await events(api, "telegram-bot") == [DialogEvent("5", "telegram-bot", "100001", "Анна", "ru", "/help")]
 
 
 async def test_an_update_of_telegram_with_a_wrong_secret_is_refused(api: Api) -> None:
     refused = await post_update(api, UPDATE, "wrong")
     assert (refused.status, refused.code) == (403, "INBOUND_SECRET_WRONG")
-    assert await updates(api, "telegram-bot") == []
+    assert await events(api, "telegram-bot") == []
 
 
 @pytest.mark.parametrize("changed", [{"message": None}, {"message": {"chat": 5}}, {"update_id": "x"}, {"message": []}])
 async def test_an_update_of_telegram_that_is_not_answered_is_acknowledged(api: Api, changed: object) -> None:
     assert isinstance(changed, dict)
     assert (await post_update(api, UPDATE | changed)).status == 200
-    assert await updates(api, "telegram-bot") == []
+    assert await events(api, "telegram-bot") == []
 
 
 async def test_a_message_with_half_a_surrogate_pair_is_acknowledged_with_one_log_line(
@@ -220,7 +220,7 @@ async def test_a_message_with_half_a_surrogate_pair_is_acknowledged_with_one_log
     assert (await post_update(api, {**UPDATE, "message": {**UPDATE["message"], "text": half}})).status == 200
     message = {**EVENT["object"]["message"], "text": half}
     assert (await post(api, {**EVENT, "object": {"message": message}})).body == b"ok"
-    assert await updates(api, "telegram-bot") == await updates(api, "vk") == []
+    assert await events(api, "telegram-bot") == await events(api, "vk") == []
     assert len([line for line in caplog.messages if "is ignored: EVENT_MALFORMED" in line]) == 2
 
 

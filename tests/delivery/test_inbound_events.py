@@ -136,7 +136,7 @@ async def test_a_callback_of_vk_with_half_a_surrogate_pair_is_acknowledged_with_
 
 @pytest.mark.row("C-91")
 async def test_a_callback_of_vk_is_one_event(api: Api) -> None:
-    message = {"date": 4_000_000_000, "conversation_message_id": 1, **EVENT["object"]["message"]}
+    message = {**EVENT["object"]["message"], "date": 4_000_000_000, "conversation_message_id": 1}
     posted = {**EVENT, "object": {"message": message}}
     for _ in range(2):
         response = await api.call("POST", "/v1/inbound/vk", posted, headers=WITHOUT_KEY)

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import unquote_plus
 
-import msgspec
 import pytest
 
+from bots.dialog_event import dialog_event
 from bots.services import BotServices
 from bots.text_bot import TextBot
 from core.courier.runtime import Runtime
 from core.model.people import Group, User
-from core.updates import Update, tube_of
+from core.updates.events import decode, dialogs_tube
 from couriers import sms
 from delivery.http.options import Inbound, Options
 from tests.delivery.conftest import Api
@@ -54,15 +54,13 @@ async def gateway(api: Api, tmp_path: Path) -> AsyncIterator[Kannel]:
 
 async def written(api: Api) -> list[tuple[str, str]]:
     """Who wrote what, as the queue has it."""
-    found = await api.call("GET", f"/v1/queue/tasks?tube={tube_of('sms')}")
-    updates = [msgspec.json.decode(task["body"], type=Update) for task in found.json["tasks"]]
-    return [(update.address, update.text) for update in updates]
+    found = await api.call("GET", f"/v1/queue/tasks?tube={dialogs_tube('sms').name}")
+    events = [dialog_event(decode(task["body"])) for task in found.json["tasks"]]
+    return [(event.address, event.text) for event in events]
 
 
 @pytest.mark.row("D-24")
-async def test_an_sms_that_a_real_kannel_receives_becomes_an_update_letter_for_letter(
-    api: Api, gateway: Kannel
-) -> None:
+async def test_an_sms_that_a_real_kannel_receives_becomes_an_event_letter_for_letter(api: Api, gateway: Kannel) -> None:
     texts = ["IVT-101 No lecture & no lab + 100% {x}?", "ИВТ-101 Пары не будет"]
     for number, text in enumerate(texts):
         await gateway.receive("79990000001", "79000000000", text)

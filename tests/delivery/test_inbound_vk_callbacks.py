@@ -2,10 +2,10 @@
 
 from collections.abc import AsyncIterator
 
-import msgspec
 import pytest
 
-from core.updates import Update, tube_of
+from bots.dialog_event import dialog_event
+from core.updates.events import decode, dialogs_tube
 from delivery.http.options import Inbound, Options
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer
@@ -30,8 +30,8 @@ async def community() -> AsyncIterator[VkServer]:
 
 
 async def written(api: Api) -> list[str]:
-    found = await api.call("GET", f"/v1/queue/tasks?tube={tube_of('vk')}")
-    return [msgspec.json.decode(task["body"], type=Update).text for task in found.json["tasks"]]
+    found = await api.call("GET", f"/v1/queue/tasks?tube={dialogs_tube('vk').name}")
+    return [dialog_event(decode(task["body"])).text for task in found.json["tasks"]]
 
 
 @pytest.mark.row("D-43")

@@ -8,8 +8,8 @@ from io import BytesIO
 from msgspec.structs import replace
 
 from bots.conversation.state import State
+from bots.dialog_event import DialogEvent
 from bots.dialogs import Dialogs
-from bots.updates import Update
 from core.admission.quotas import Quotas
 from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.deliveries.delivery_reports import DeliveryReports, EntryName
@@ -272,6 +272,6 @@ async def _call_dialog_verbs(stack: Stack) -> None:
     """What a dialog of a bot stores."""
     await stack.queue.put("dialogs", NewTask("hello"))
     (task,) = await stack.take("dialogs")
-    update, attempt = Update("1", "sms", "+79990000001"), Attempt(stack.queue, task, HOUR)
-    assert await Dialogs(stack.store, TENANT).save(update, attempt, "{}", State("text", text="hello"))
+    event, attempt = DialogEvent("1", "sms", "+79990000001"), Attempt(stack.queue, task, HOUR)
+    assert await Dialogs(stack.store, TENANT).save(event, attempt, "{}", State("text", text="hello"))
     await stack.queue.settle(task)

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from datetime import UTC, datetime
 
 import pytest
 from aiohttp import web
@@ -10,8 +11,12 @@ from aiohttp.test_utils import TestServer
 from bots.telegram import open_bot
 from bots.telegram.webhook import Webhook
 from core.errors import SetupError
-from providers.telegram_bot.updates import read_update
+from core.queue import QueueClient
+from providers.inbound import dialogs_ingress
+from providers.telegram_bot import CHANNEL
+from providers.telegram_bot.events import read_arrival
 from tests.bots.telegram.chat import STRANGER, TEACHER, School, english
+from tests.support.stack import TENANT, Stack
 from tests.support.waiting import stays, until
 
 
@@ -82,8 +87,11 @@ async def test_a_person_who_has_blocked_the_bot_holds_up_nothing(school: School)
         {"some_new_kind": {"id": 1}},
     ],
 )  # fmt: skip
-def test_an_update_without_a_sender_or_of_another_kind_is_not_answered(content: dict[str, object]) -> None:
-    assert read_update({"update_id": 1, **content}) is None
+async def test_an_update_without_a_sender_or_of_another_kind_is_not_answered(
+    stack: Stack, content: dict[str, object]
+) -> None:
+    ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[CHANNEL]
+    assert not await ingress.put({"update_id": 1, **content})
 
 
 async def test_an_ignored_update_is_confirmed_with_one_log_line(
@@ -136,9 +144,9 @@ async def test_updates_come_by_webhook_with_its_secret(idle_school: School) -> N
     secret, update = received[0]
     assert secret == "a-secret"
     assert isinstance(update, dict)
-    read = read_update(update)
-    assert read is not None
-    assert (read.address, read.text) == (str(TEACHER), "/help")
+    arrival = read_arrival(update, datetime.now(UTC))
+    assert arrival is not None
+    assert (arrival.event["user_id"], arrival.event["event_text"]) == (TEACHER, "/help")
 
 
 def test_a_webhook_needs_a_secret_that_telegram_accepts() -> None:

@@ -12,8 +12,8 @@ from bots.button_data import ButtonData
 from bots.conversation.conversation import Conversation
 from bots.conversation.state import CONFIRM, SENT, State
 from bots.conversation.status import StatusView
+from bots.dialog_event import DialogEvent
 from bots.following import Following
-from bots.updates import Update
 from core.courier.interface import Message, Outcome, Sent
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
@@ -112,10 +112,10 @@ async def conversation_of(school: School) -> tuple[Conversation, ButtonData]:
     return Conversation(services, button_data, view, following), button_data
 
 
-def press_of(person: int, button_data: ButtonData) -> Update:
+def press_of(person: int, button_data: ButtonData) -> DialogEvent:
     """The button Send of the dialog d1."""
     button = button_data.sign(CHANNEL, str(person), "s.d1.confirm.send")
-    return Update("1", CHANNEL, str(person), button=button, message="5", callback="c")
+    return DialogEvent("1", CHANNEL, str(person), button=button, message="5", callback="c")
 
 
 CONFIRMED = State(CONFIRM, "d1", chosen=["group:101"], text="hello")

@@ -57,12 +57,12 @@ async def test_equal_ids_of_the_bots_of_two_tenants_are_different_events(stack: 
     assert len(await stack.finish_all(TUBE)) == 2
 
 
-async def test_equal_ids_of_the_bots_of_two_tenants_are_different_updates(stack: Stack) -> None:
+async def test_equal_ids_of_the_bots_of_two_tenants_are_different_events_for_dialogs(stack: Stack) -> None:
     for tenant in ("university", "school"):
         ingress = dialogs_ingress(QueueClient(stack.store), tenant)[CHANNEL]
         await ingress.open()
         await ingress.put(written(1, text="hello"))
-    assert len(await stack.finish_all(f"updates.{CHANNEL}")) == 2
+    assert len(await stack.finish_all(f"dialogs.{CHANNEL}")) == 2
 
 
 @pytest.mark.parametrize("text", ["half \ud83d", "x" * 200_000])
