@@ -1,6 +1,9 @@
 """docs/sandbox.md agrees with the code."""
 
 import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -51,3 +54,11 @@ def test_the_document_names_every_call_and_setting() -> None:
         "BOT_API_URL",
     ):
         assert f"`ADA_{setting}`" in DOCUMENT
+
+
+async def test_the_example_in_python_works_as_it_stands_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)
+    names: dict[str, Callable[[], Awaitable[str]]] = {}
+    exec(f"async def example():\n{indent(code, '    ')}\n    return sandbox.page_url", names)
+    assert (await names["example"]()).startswith("http://127.0.0.1:")

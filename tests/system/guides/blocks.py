@@ -70,6 +70,8 @@ def _blocks(name: str, tokens: list[Token]) -> Iterator[Block]:
         elif token.type in ("fence", "code_block"):
             yield _block(name, token, line, waiting)
             waiting = None
+    if waiting is not None:
+        raise Unmarked(f"{name}: the mark “{waiting[0]}” has no block behind it")
 
 
 def _marks(name: str, line: int, html: str) -> Iterator[tuple[str, str]]:

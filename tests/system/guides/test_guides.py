@@ -1,12 +1,14 @@
 """Every command of every guide is run as it stands there, in the order of the guide, against a real `./ada up`."""
 
 import asyncio
+import json
 import re
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -14,6 +16,7 @@ from cli.processes.embedded_valkey import free_port
 from tests.support.paths import ROOT
 from tests.system.crash.process import AdaProcess
 from tests.system.guides.blocks import Unmarked, blocks_of
+from tests.system.guides.person import PAGE
 from tests.system.guides.reader import Reader, WrongGuide
 
 
@@ -57,6 +60,7 @@ IN_ONE_INSTALLATION = (
     Guide("docs/other-languages.md"),
     Guide("docs/sandbox.md", found={"localhost:8090": r"127\.0\.0\.1:\d+(?=/\.)"}),
     Guide("docs/plugins.md"),
+    Guide("docs/bots.md", settings=("ADA_BOT_TOKEN", "ADA_BOT_API_URL", "ADA_SMTP_URL")),
 )
 """What their commands add can be there side by side, in any order."""
 
@@ -91,6 +95,22 @@ ALONE = (
     Guide("docs/proof.md"),
     Guide("docs/soak.md"),
 )
+REFERENCE = (
+    *(
+        "architecture",
+        "dependencies",
+        "events",
+        "events-fields",
+        "glossary",
+        "jobs-states",
+        "keys",
+        "functions",
+        "settings",
+    ),
+    *("scenarios-actions", "scenarios-modifiers", "scenarios-placeholders", "scenarios-states", "states"),
+)
+"""Pages without commands to follow."""
+
 PORTS = {"docs/connect-sms.md": ("13000", "13001", "13002", "13013"), "docs/own-redis.md": ("6379",)}
 """Ports in a guide, in whose place others are used."""
 
@@ -130,10 +150,18 @@ def test_the_commands_of_guides_for_one_installation_work_in_their_order(
 ) -> None:
     up, faults = installation.folder / "up.log", []
     for guide in IN_ONE_INSTALLATION:
-        reader = Reader(tmp_path / Path(guide.page).stem, {}, up, installation.port)
+        settings = {name: sandbox_of(up)[name] for name in guide.settings}
+        reader = Reader(tmp_path / Path(guide.page).stem, settings, up, installation.port)
         reader.words["https://example.org/hook"] = receiver
         faults += guide.follow(reader)
     assert not faults, "\n".join(faults)
+
+
+def sandbox_of(up: Path) -> Mapping[str, str]:
+    """The settings of the sandbox of an `./ada up`."""
+    with urlopen(f"{PAGE.findall(up.read_text())[-1]}state.json") as response:
+        settings: dict[str, str] = json.load(response)["environment"]
+    return settings
 
 
 @pytest.fixture(scope="module")
@@ -163,3 +191,21 @@ def test_the_commands_of_a_guide_with_an_installation_of_its_own_work(guide: Gui
     reader.words |= {**ports, "redis-cli": f"redis-cli -p {ports.get('6379')}"}
     faults = guide.follow(reader)
     assert not faults, "\n".join(faults)
+
+
+GUIDES = (*IN_ONE_INSTALLATION, *WITH_AN_ACCOUNT, *ALONE)
+
+
+def test_every_page_is_a_guide_that_is_run_or_has_no_commands() -> None:
+    pages = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} | {"README.md"}
+    assert pages == {guide.page for guide in GUIDES} | {f"docs/{name}.md" for name in REFERENCE}
+    commands = re.compile(r"^ *(\./ada|curl) ", re.MULTILINE)
+    assert [name for name in REFERENCE if commands.search((ROOT / "docs" / f"{name}.md").read_text())] == []
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: Path(guide.page).stem)
+def test_what_is_not_run_here_says_why_or_names_a_test_of_the_guide(guide: Guide) -> None:
+    blocks = blocks_of(ROOT / guide.page)
+    assert [block.line for block in blocks if block.mark == "not run" and not block.about] == []
+    named = {block.about for block in blocks if block.mark == "run by"}
+    assert [test for test in named if Path(guide.page).name not in (ROOT / test).read_text()] == []
