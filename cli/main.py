@@ -55,8 +55,8 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "installation.audit",
         "check that no message is lost, stuck or miscounted; --repair repairs what is safe",
     ),
-    "backup": ("cli.commands.installation.backups", "save all data of the server in one file, also while Ada runs"),
-    "restore": ("cli.commands.installation.backups", "put the data of a backup on the server: all of it or nothing"),
+    "backup": ("installation.backups", "save all data of the server in one file, also while Ada runs"),
+    "restore": ("installation.backups", "put the data of a backup on the server: all of it or nothing"),
     "scenarios": (
         "bots.scenarios",
         "bots written in YAML: check and try one, write a new one, print the schema for editors",

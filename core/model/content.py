@@ -3,7 +3,7 @@
 Frozen values. Each courier shows what its channel can show; the rest is recorded in the history (`Feature`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -26,6 +26,16 @@ class AttachmentType(StrEnum):
     ANIMATION = "animation"
     AUDIO = "audio"
     VOICE = "voice"
+
+
+TYPES_BY_ENDING: Mapping[str, AttachmentType] = {
+    **dict.fromkeys((".jpg", ".jpeg", ".png", ".webp"), AttachmentType.PHOTO),
+    **dict.fromkeys((".mp4", ".mov", ".mkv", ".avi", ".webm"), AttachmentType.VIDEO),
+    ".gif": AttachmentType.ANIMATION,
+    **dict.fromkeys((".mp3", ".m4a", ".wav", ".flac"), AttachmentType.AUDIO),
+    **dict.fromkeys((".ogg", ".oga", ".opus"), AttachmentType.VOICE),
+}
+"""The type of a file by the ending of its name; any other is a document."""
 
 
 class Feature(StrEnum):

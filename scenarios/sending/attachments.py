@@ -10,20 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.model.content import Attachment, AttachmentType
+from core.model.content import TYPES_BY_ENDING, Attachment, AttachmentType
 from core.model.inner_files import inner_path
 
 LARGEST_FILE = 2_000_000_000
 """Bytes; a file of this size or more is left out. No provider takes it."""
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
-_TYPES = {
-    **dict.fromkeys((".jpg", ".jpeg", ".png", ".webp"), AttachmentType.PHOTO),
-    **dict.fromkeys((".mp4", ".mov", ".mkv", ".avi", ".webm"), AttachmentType.VIDEO),
-    ".gif": AttachmentType.ANIMATION,
-    **dict.fromkeys((".mp3", ".m4a", ".wav", ".flac"), AttachmentType.AUDIO),
-    **dict.fromkeys((".ogg", ".oga", ".opus"), AttachmentType.VOICE),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +69,7 @@ def _type(kind: str, name: str) -> AttachmentType:
     """As written, or by the ending of the name; a document if neither says it."""
     if kind in tuple(AttachmentType):
         return AttachmentType(kind)
-    return _TYPES.get(Path(name).suffix.lower(), AttachmentType.DOCUMENT)
+    return TYPES_BY_ENDING.get(Path(name).suffix.lower(), AttachmentType.DOCUMENT)
 
 
 def _local(name: str, folders: Sequence[Path]) -> Path:

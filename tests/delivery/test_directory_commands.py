@@ -171,6 +171,19 @@ async def test_an_export_that_fails_leaves_the_file_as_it_was(ada: Ada, tmp_path
     assert (await ada("export", "groups", str(tmp_path)))[0] == 2
 
 
+async def test_files_are_attached_by_their_addresses(ada: Ada, api: Api) -> None:
+    send = ("send", "--to", "1=sms:+79991112233", "--file")
+    (sent,) = await result(ada, *send, "https://example.org/menu.PDF?day=1", "--file", "http://example.org/a.png")
+    history = (await api.call("GET", f"/v1/deliveries/{sent['id']}")).json
+    assert history["content"]["attachments"] == [
+        {"type": "document", "url": "https://example.org/menu.PDF?day=1"},
+        {"type": "photo", "url": "http://example.org/a.png"},
+    ]
+    code, out, err = await ada(*send, "menu.pdf")
+    assert (code, out, err.startswith("ada: --file menu.pdf: a file is attached by its address")) == (2, "", True)
+    assert (await ada("send", "--to", "1"))[::2] == (2, "ada: send what? Give --text, or --file\n")
+
+
 async def test_a_running_import_is_named_and_ends_with_exit_code_one(ada: Ada, api: Api, tmp_path: Path) -> None:
     (tmp_path / "good.csv").write_text("id\n1\n")
     other = Journal(api.store, "default")

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from cli.client.attachments import attachment
 from cli.client.format_history import format_event, format_history
 from cli.client.http_client import HttpClient, JsonObject, open_client
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
@@ -43,7 +44,13 @@ def declare_send(parser: ArgumentParser) -> None:
         help="7, 7=telegram:100001,sms:+7…, telegram:100001 or group:NAME, as in the API and on the web page; "
         "repeat for several",
     )
-    add("--text", required=True, help="the text; - reads it from standard input")
+    add("--text", help="the text; - reads it from standard input. Not needed with --file")
+    add(
+        "--file",
+        action="append",
+        metavar="ADDRESS",
+        help="attach the file at this address, for example https://example.org/menu.pdf; repeat for several",
+    )
     add("--channel", action="append", help="send only through this channel; repeat for several")
     add("--at", metavar="TIME", help="when to send, for example 2026-11-21T17:00:00+03:00 (default: at once)")
     add("--expires", metavar="TIME", help="do not send after this time")
@@ -87,10 +94,13 @@ async def reaches_no_recipient(api: HttpClient, delivery_id: str) -> bool:
 
 
 def new_delivery(arguments: Namespace) -> dict[str, Any]:
-    """The request body, without the options that were not given."""
+    """The request body, without the options that were not given. Raises CommandFailed."""
+    if arguments.text is None and not arguments.file:
+        raise CommandFailed("send what? Give --text, or --file", WRONG_USAGE)
     body = {
         "sender": {"id": parse_id(arguments.sender)},
         "text": read_text_input(STDIN, _MOST_TEXT_BYTES) if arguments.text == STDIN else arguments.text,
+        "content": {"attachments": [attachment(one) for one in arguments.file]} if arguments.file else None,
         "recipients": arguments.to,
         "origin": "cli",
         "channels": arguments.channel,
