@@ -46,7 +46,7 @@ channel, then `settle` with the token it returned.
 """
 
 
-def scripts_page() -> str:
+def functions_page() -> str:
     """Every Lua function with its header."""
     parts = [_MADE.format(source="lua/*/functions/*.lua"), "# Functions\n\n", _FUNCTIONS]
     for name in library.names():
@@ -188,6 +188,35 @@ What an event is, and where it comes from: [events.md](events.md). A field witho
 
 """
 
+_REQUIREMENTS = """# Requirements
+
+What Ada must do, row by row. Tests, comments and pages name a row by its id, for example (D-13).
+`./ada test --rows` lists the tests that show each row.
+"""
+_SECTIONS = {
+    "D": "Delivery",
+    "K": "Queue",
+    "C": "Scenarios",
+    "U": "Long-running jobs of users",
+    "W": "Web console",
+    "M": "Channels",
+    "S": "Scale",
+}
+
+
+def requirements_page() -> str:
+    """Every row of the specification, by section."""
+    parts = [_MADE.format(source="tests/support/rows.txt"), _REQUIREMENTS]
+    section = ""
+    for line in (PLACE.parent / "tests" / "support" / "rows.txt").read_text(encoding="utf-8").splitlines():
+        row, _, title = line.partition(" ")
+        if row[0] != section:
+            section = row[0]
+            parts.append(f"\n## {_SECTIONS[section]}\n\n| row | what must work |\n| --- | --- |\n")
+        parts.append(f'| <a id="{row.lower()}"></a>{row} | {title.replace("|", "/")} |\n')
+    return "".join(parts)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "events-fields.md": event_fields_page,
     "jobs-states.md": job_states_page,
@@ -195,7 +224,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "scenarios-actions.md": actions_page,
     "scenarios-modifiers.md": modifiers_page,
     "scenarios-states.md": scenario_states_page,
-    "functions.md": scripts_page,
+    "functions.md": functions_page,
+    "requirements.md": requirements_page,
     "states.md": states_page,
 }
 
