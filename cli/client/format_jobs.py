@@ -7,6 +7,7 @@ from core.jobs.job_log import LogLine
 from core.jobs.units import UnitView
 from core.jobs.views import JobView, view_of
 from core.model.compact_json import compact_json
+from core.model.text.plurals import counted
 
 
 def format_job(job: StoredJob) -> str:
@@ -28,9 +29,8 @@ def format_job(job: StoredJob) -> str:
 def format_job_line(job: StoredJob) -> str:
     view = view_of(job)
     following = _time(view.next_run or view.resumes_at) or "-"
-    return (
-        f"{view.id:<30} {_by(view):<20} {view.iterations:>6} runs, next {following:<19}  {view.reason or ''}".rstrip()
-    )
+    runs = counted(view.iterations, "run")
+    return f"{view.id:<30} {_by(view):<20} {runs:>11}, next {following:<19}  {view.reason or ''}".rstrip()
 
 
 def format_log_line(line: LogLine) -> str:
