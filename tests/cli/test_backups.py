@@ -1,4 +1,6 @@
-"""`./ada backup` and `./ada restore` as a user runs them: on the embedded server and on one of one's own."""
+"""`./ada backup` and `./ada restore` as a user runs them: on the embedded server and on one of one's own
+(docs/backup.md).
+"""
 
 import json
 import stat
