@@ -21,13 +21,15 @@ if [ -e "$pid" ] && [ "$1" = up ]; then
     while kill -0 "$(cat "$pid")" 2>/dev/null; do sleep 0.05; done
 fi
 "${ada[@]}" "$@" >"$log" 2>&1 </dev/null &
-echo $! >"$pid"
-{ read -r _ <&"$GUIDE_PIPE"; kill -KILL $!; } >/dev/null 2>&1 &
-until grep -q "$ready" "$log"; do
-    if ! kill -0 "$(cat "$pid")" 2>/dev/null; then
-        cat "$log"
-        exit 1
-    fi
+started=$!
+echo $started >"$pid"
+# `read` fails at the end of the pipe: without `||` this shell would end there and kill nothing.
+{ read -r _ <&"$GUIDE_PIPE" || kill -KILL $started; } >/dev/null 2>&1 &
+for _ in $(seq 1800); do
+    if grep -q "$ready" "$log"; then exec cat "$log"; fi
+    if ! kill -0 $started 2>/dev/null; then break; fi
     sleep 0.05
 done
+kill -KILL $started 2>/dev/null || true
 cat "$log"
+exit 1

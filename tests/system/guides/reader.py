@@ -15,6 +15,8 @@ from tests.system.guides.blocks import Block
 HERE = Path(__file__).parent
 PATIENCE = 30.0
 """Seconds for which commands are repeated."""
+LIMIT = 120.0
+"""Seconds that the commands of a block may take."""
 
 API = re.compile(r"(127\.0\.0\.1|localhost):8080")
 
@@ -93,17 +95,20 @@ class Reader:
 
     def _run(self, commands: str) -> int:
         script = f"source {HERE}/reader.sh\n{self._own_words(commands)}\n"
-        done = subprocess.run(
-            ["bash", "-c", script],
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            pass_fds=(self._reading,),
-            timeout=120,
-        )
+        try:
+            done = subprocess.run(
+                ["bash", "-c", script],
+                cwd=self.folder,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                pass_fds=(self._reading,),
+                timeout=LIMIT,
+            )
+        except subprocess.TimeoutExpired:
+            raise WrongGuide(f"did not end within {LIMIT:.0f} s:\n{commands}") from None
         self.printed = done.stdout
         for word, pattern in self.found.items():
             if matches := pattern.findall(done.stdout):

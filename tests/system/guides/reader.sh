@@ -19,7 +19,8 @@ person() { "$GUIDE_PYTHON" -m tests.system.guides.person "$@"; }
 # A program that is none of Ada's, in a terminal of its own. Its output is in a file of its name.
 background() {
     "$@" >"$(basename "$1").log" 2>&1 </dev/null &
-    { read -r _ <&"$GUIDE_PIPE"; kill -KILL $!; } >/dev/null 2>&1 &
+    local started=$!
+    { read -r _ <&"$GUIDE_PIPE" || kill -KILL $started; } >/dev/null 2>&1 &
 }
 
 until_open() { repeat ": </dev/tcp/127.0.0.1/$1"; }

@@ -13,7 +13,9 @@ from urllib.request import urlopen
 import pytest
 
 from cli.processes.embedded_valkey import free_port
+from tests.cli.installation import have_ended
 from tests.support.paths import ROOT
+from tests.support.servers import await_sync
 from tests.system.crash.process import AdaProcess
 from tests.system.guides.blocks import Unmarked, blocks_of
 from tests.system.guides.person import PAGE
@@ -61,6 +63,7 @@ IN_ONE_INSTALLATION = (
     Guide("docs/other-languages.md"),
     Guide("docs/sandbox.md", found={"localhost:8090": r"127\.0\.0\.1:\d+(?=/\.)"}),
     Guide("docs/plugins.md"),
+    Guide("docs/backup.md"),
     Guide("docs/bots.md", settings=("ADA_BOT_TOKEN", "ADA_BOT_API_URL", "ADA_SMTP_URL")),
 )
 """What their commands add can be there side by side, in any order."""
@@ -122,9 +125,11 @@ pytestmark = pytest.mark.timeout(300)
 def installation(tmp_path: Path) -> Iterator[Reader]:
     """An `./ada up` without settings, as the guides begin."""
     first = Reader(tmp_path / "installation", {"ADA_WEBHOOK_ALLOW_PRIVATE": "1"})
-    first.run("./ada up")
-    yield first
-    first.close()
+    try:
+        first.run("./ada up")
+        yield first
+    finally:
+        first.close()
 
 
 class Receiver(BaseHTTPRequestHandler):
@@ -192,6 +197,15 @@ def test_the_commands_of_a_guide_with_an_installation_of_its_own_work(guide: Gui
     reader.words |= {**ports, "redis-cli": f"redis-cli -p {ports.get('6379')}"}
     faults = guide.follow(reader)
     assert not faults, "\n".join(faults)
+
+
+def test_what_a_reader_has_started_ends_with_the_reader(tmp_path: Path) -> None:
+    reader = Reader(tmp_path / "folder", {})
+    reader.run("./ada sandbox")
+    pid = int((reader.folder / ".sandbox.pid").read_text())
+    assert not have_ended([pid])
+    reader.close()
+    await_sync(lambda: have_ended([pid]), within=30, what="the end of the sandbox")
 
 
 GUIDES = (*IN_ONE_INSTALLATION, *WITH_AN_ACCOUNT, *ALONE)
