@@ -107,6 +107,7 @@ REFERENCE = (
         "glossary",
         "jobs-states",
         "keys",
+        "requirements",
         "functions",
         "settings",
     ),
