@@ -3,7 +3,7 @@
     Audit.find ─▶ Violation, … ─▶ Audit.repair(violation) ─▶ what was changed
 
 No step takes the server long: pages of at most 500 keys or 100 tasks. A verdict rests on one atomic read, or on two
-equal ones; core/audit/conservation.py explains how counting is exact while tasks flow.
+equal ones; core/audit/invariants/conservation.py explains how counting is exact while tasks flow.
 """
 
 from collections import defaultdict
@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from core.audit.conservation import Counts, count_violations, numbers_of, recount_violations, uncertainty
-from core.audit.invariant import Violation, parse_key
+from core.audit.invariants.conservation import Counts, count_violations, numbers_of, recount_violations, uncertainty
+from core.audit.invariants.invariant import Violation, parse_key
 from core.audit.scanner import Scanner
 from core.errors import FunctionFault
 from core.redis.keys import KEYS

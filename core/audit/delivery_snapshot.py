@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from core.audit.event_log import EventChange
-from core.audit.history_invariants import DeliverySnapshot, HistorySnapshot, ParcelSnapshot, version_of
+from core.audit.invariants.histories import DeliverySnapshot, HistorySnapshot, ParcelSnapshot, version_of
 from core.deliveries.encoding import PAGE, ChannelPlan, load_plan, load_recipients
 from core.deliveries.parcels import load_parcel, outcome_field
 from core.queue.task import viewed_facts

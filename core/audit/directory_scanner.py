@@ -1,13 +1,13 @@
 """Scans the directory: the entries of its keys in pages, each implication checked on one atomic read.
 
-Called by core.audit.scanner; calls core.audit.directory_invariants. core.audit.jobs_scanner uses its parts.
+Called by core.audit.scanner; calls core.audit.invariants.directory. core.audit.jobs_scanner uses its parts.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
-from core.audit.directory_invariants import KINDS, Entries, Implication, implications, rule_of_ownership
-from core.audit.invariant import Violation
+from core.audit.invariants.directory import KINDS, Entries, Implication, implications, rule_of_ownership
+from core.audit.invariants.invariant import Violation
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from core.audit.directory_scanner import ScanKey, check_implications, entries_of
-from core.audit.invariant import Violation
-from core.audit.jobs_invariants import KINDS, Standing, Standings, count_violations, job_implications, record_of
+from core.audit.invariants.invariant import Violation
+from core.audit.invariants.jobs import KINDS, Standing, Standings, count_violations, job_implications, record_of
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store
 

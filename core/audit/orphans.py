@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from core.audit.directory_scanner import ScanKey, entries_of
-from core.audit.invariant import Repair, Violation
+from core.audit.invariants.invariant import Repair, Violation
 from core.audit.scan_record import Seen
 from core.redis.keys import Key
 from core.redis.store import Store

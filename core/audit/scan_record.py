@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from core.audit.conservation import Recount
 from core.audit.event_log import EventLog
+from core.audit.invariants.conservation import Recount
 
 # Items of one script call: it blocks the server for about a millisecond.
 PAGE = 100

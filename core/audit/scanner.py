@@ -15,10 +15,9 @@ from itertools import chain, islice
 from core.audit.delivery_snapshot import Read, SnapshotReader
 from core.audit.directory_scanner import directory_steps
 from core.audit.event_log import EventLog
-from core.audit.history_invariants import delivery_violations, history_index_violations, time_of, version_of
-from core.audit.invariant import LIVE, Violation, key_violations, parse_key
-from core.audit.jobs_scanner import jobs_steps
-from core.audit.lane_invariants import (
+from core.audit.invariants.histories import delivery_violations, history_index_violations, time_of, version_of
+from core.audit.invariants.invariant import LIVE, Violation, key_violations, parse_key
+from core.audit.invariants.lanes import (
     LaneSnapshot,
     MemberSnapshot,
     TenantSnapshot,
@@ -27,9 +26,10 @@ from core.audit.lane_invariants import (
     task_index_violations,
     tenant_violations,
 )
+from core.audit.invariants.tasks import Numbers, task_snapshot, task_violations
+from core.audit.jobs_scanner import jobs_steps
 from core.audit.orphans import orphan_steps
 from core.audit.scan_record import PAGE, Seen, pages
-from core.audit.task_invariants import Numbers, task_snapshot, task_violations
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store
 

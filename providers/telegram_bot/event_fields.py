@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from core.model.content import ParseMode
-from core.model.text_entities import has_marks, marked
+from core.model.text.text_entities import has_marks, marked
 from providers.telegram_bot import CHANNEL
 
 FILES = ("photo", "video", "animation", "audio", "voice", "document", "video_note", "sticker")

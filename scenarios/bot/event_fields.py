@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.model.content import ParseMode
-from core.model.text_entities import escaped
+from core.model.text.text_entities import escaped
 
 Event = Mapping[str, Any]
 

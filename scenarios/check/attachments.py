@@ -5,7 +5,7 @@ from pathlib import Path
 
 from core.model.inner_files import inner_path
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar
-from scenarios.check.references import is_address, names_in
+from scenarios.check.paths.references import is_address, names_in
 from scenarios.check.step import Step
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader

@@ -9,15 +9,15 @@ from scenarios.actions import Actions, installed_actions
 from scenarios.bot import Bot
 from scenarios.check.action_fields import check_action, check_settings
 from scenarios.check.attachments import check_attachments
-from scenarios.check.loops import check_loops, check_sizes
 from scenarios.check.messages import check_message
 from scenarios.check.names import check_names
-from scenarios.check.reachability import check_reachability
-from scenarios.check.references import References
-from scenarios.check.starts import check_starts
+from scenarios.check.paths.loops import check_loops, check_sizes
+from scenarios.check.paths.reachability import check_reachability
+from scenarios.check.paths.references import References
+from scenarios.check.paths.starts import check_starts
+from scenarios.check.paths.trigger_order import check_triggers
 from scenarios.check.step import Step
 from scenarios.check.texts import check_texts
-from scenarios.check.trigger_order import check_triggers
 from scenarios.check.visible import Visible
 from scenarios.loader import Loaded, Problem, load
 from scenarios.loader.files import SETTINGS

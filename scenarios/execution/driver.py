@@ -18,12 +18,12 @@ from core.model.states import REACHED
 from scenarios.context import Waiting
 from scenarios.engine import Ending, Path, State, Step
 from scenarios.engine.results import failed
-from scenarios.execution.delivery_ends import DeliveryEnds
-from scenarios.execution.parking import Parking
 from scenarios.execution.runs import Runs, StoredRun
-from scenarios.execution.slow_steps import SlowSteps
 from scenarios.execution.step_executor import StepExecutor
-from scenarios.execution.waits import Waits
+from scenarios.execution.waiting.delivery_ends import DeliveryEnds
+from scenarios.execution.waiting.parking import Parking
+from scenarios.execution.waiting.slow_steps import SlowSteps
+from scenarios.execution.waiting.waits import Waits
 from scenarios.sending.results import ending_of, ending_of_one
 
 PATIENCE = 1.0

@@ -13,15 +13,15 @@ from core.updates import events
 from scenarios.actions import installed_actions
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
-from scenarios.execution.delivery_ends import DeliveryEnds
 from scenarios.execution.driver import PATIENCE, Driver
 from scenarios.execution.handlers import Handlers
 from scenarios.execution.last_good import LastGood
-from scenarios.execution.parking import Parking
 from scenarios.execution.runs import Runs
-from scenarios.execution.slow_steps import SlowSteps
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.versions import Versions
+from scenarios.execution.waiting.delivery_ends import DeliveryEnds
+from scenarios.execution.waiting.parking import Parking
+from scenarios.execution.waiting.slow_steps import SlowSteps
 from scenarios.schema import ActionType
 from scenarios.stores.people import People
 

@@ -18,7 +18,7 @@ from scenarios.execution.runs import RunGone, Runs, StoredRun, shard_of_person
 from scenarios.execution.secrets import Secrets
 from scenarios.execution.step_executor import prepared_of
 from scenarios.execution.versions import Versions
-from scenarios.execution.waits import SLOW
+from scenarios.execution.waiting.waits import SLOW
 from scenarios.schema import ActionType
 from scenarios.sending.message import message
 

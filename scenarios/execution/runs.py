@@ -23,7 +23,7 @@ from scenarios.bot.event_fields import with_derived
 from scenarios.engine import Effects, Ending, Path, Run
 from scenarios.execution import entries, waits
 from scenarios.execution.versions import Version, Versions
-from scenarios.execution.waits import Waits
+from scenarios.execution.waiting.waits import Waits
 
 log = logging.getLogger(__name__)
 

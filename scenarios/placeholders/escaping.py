@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from core.model.content import ParseMode
-from core.model.text_entities import escaped
+from core.model.text.text_entities import escaped
 
 
 @dataclass(frozen=True, slots=True)

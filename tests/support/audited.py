@@ -8,7 +8,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from core.audit.audit import Audit
-from core.audit.invariant import Violation
+from core.audit.invariants.invariant import Violation
 from core.redis.store import Store
 from tests.support.stored_tasks import read_record, with_hold
 

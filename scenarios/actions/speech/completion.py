@@ -2,8 +2,8 @@
 
 from core.errors import Invalid
 from core.model.content import ParseMode
-from core.model.markdown import read_markdown
-from core.model.text_entities import marked
+from core.model.text.markdown import read_markdown
+from core.model.text.text_entities import marked
 from providers.models import Prompt
 from scenarios.context import Context
 from scenarios.context.arguments import Seen, count_of, duration_of, number_of, text_of

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from core.audit.audit import Audit
-from core.audit.invariant import Violation
+from core.audit.invariants.invariant import Violation
 from core.queue import NewTask, Tube, Tubes
 from tests.support.audited import violations_in
 from tests.support.stack import HOUR, FakeCourier, Stack, people, person

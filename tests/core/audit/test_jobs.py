@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.audit.jobs_invariants import Standing, count_violations
+from core.audit.invariants.jobs import Standing, count_violations
 from core.jobs import Actor, JobId, Jobs, Schedule
 from tests.core.audit.damages import Scene
 from tests.core.audit.test_directory import restore

@@ -21,15 +21,15 @@ from scenarios.actions.messages import send
 from scenarios.bot import Bot, Scenario, Target, Trigger, Triggers, no_triggers
 from scenarios.context import Context, Waiting
 from scenarios.engine import Ending
-from scenarios.execution.delivery_ends import DeliveryEnds
 from scenarios.execution.driver import Driver
 from scenarios.execution.handlers import Handlers
 from scenarios.execution.opening import Options, open_services
-from scenarios.execution.parking import Parking
 from scenarios.execution.runs import Runs, run_id
-from scenarios.execution.slow_steps import SlowSteps
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.versions import Versions
+from scenarios.execution.waiting.delivery_ends import DeliveryEnds
+from scenarios.execution.waiting.parking import Parking
+from scenarios.execution.waiting.slow_steps import SlowSteps
 from scenarios.schema import ActionType
 from scenarios.stores.people import People
 from tests.scenarios.engine.play import PLACE

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.audit.invariant import parse_key
+from core.audit.invariants.invariant import parse_key
 from core.model.states import Status
 from core.redis.keys import Lifetime
 from tests.support.servers import Server

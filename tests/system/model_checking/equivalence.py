@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping
 from functools import cache
 from typing import Any
 
-from core.audit.invariant import parse_key
+from core.audit.invariants.invariant import parse_key
 from core.redis.constants import PRIORITY_STEP
 from core.redis.keys import Key
 from tests.support.audited import StoredKey

@@ -16,7 +16,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from core.audit.audit import Audit
-from core.audit.invariant import Violation
+from core.audit.invariants.invariant import Violation
 from core.audit.scanner import Scanner
 from core.redis.connection import Word
 from core.redis.keys import KEYS

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from core.audit.invariant import Violation
+from core.audit.invariants.invariant import Violation
 from core.model.people import User
 from core.redis.keys import KEYS
 

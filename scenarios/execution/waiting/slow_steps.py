@@ -13,9 +13,9 @@ from core.model.backoff import Backoff
 from core.queue import Attempt, NewTask, QueueClient, Result, Tube, Worker
 from scenarios.context import Waiting
 from scenarios.engine import Path, Step
-from scenarios.execution.parking import Parking
 from scenarios.execution.runs import RunGone, Runs, StoredRun, path_text
 from scenarios.execution.step_executor import StepExecutor
+from scenarios.execution.waiting.parking import Parking
 from scenarios.schema import ActionType
 
 CONCURRENCY = 10

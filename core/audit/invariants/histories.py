@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from core.audit.invariant import Repair, Violation
+from core.audit.invariants.invariant import Repair, Violation
 from core.deliveries.encoding import ChannelPlan, StoredRecipient
 from core.deliveries.parcels import outcome_field
 from core.model.compact_json import compact_json

@@ -5,7 +5,7 @@ The keys are not in Redis, so `./ada audit` checks it with those that its proces
 
 from collections.abc import Iterable
 
-from core.audit.invariant import Violation
+from core.audit.invariants.invariant import Violation
 
 _RULE = "I25"
 

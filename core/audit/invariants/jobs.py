@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from core.audit.directory_invariants import Entries, Implication, Premise, Read
-from core.audit.invariant import LIVE, Violation
+from core.audit.invariants.directory import Entries, Implication, Premise, Read
+from core.audit.invariants.invariant import LIVE, Violation
 from core.redis.keys import KEYS
 
 _RUNNING, _PAUSED = "running", "paused"

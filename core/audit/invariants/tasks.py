@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from core.audit.invariant import ENDS, LIVE, Repair, Violation, score_of
+from core.audit.invariants.invariant import ENDS, LIVE, Repair, Violation, score_of
 from core.model.states import TaskState
 from core.redis.constants import TASK_FACTS
 from core.redis.keys import KEYS

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.audit.invariant import ENDS, LIVE, Repair, Violation
+from core.audit.invariants.invariant import ENDS, LIVE, Repair, Violation
 from core.model.compact_json import compact_json
 from core.redis.keys import KEYS
 

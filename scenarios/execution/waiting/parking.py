@@ -18,9 +18,9 @@ from core.model.history_key import HistoryKey
 from core.queue import QueueClient
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from scenarios.execution.delivery_ends import DeliveryEnds
 from scenarios.execution.runs import Runs, StoredRun, shard_of
-from scenarios.execution.waits import Waits
+from scenarios.execution.waiting.delivery_ends import DeliveryEnds
+from scenarios.execution.waiting.waits import Waits
 
 log = logging.getLogger(__name__)
 

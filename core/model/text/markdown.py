@@ -1,6 +1,6 @@
 """Reads Markdown as language models write it: the text as it is shown, and its entities. Pure.
 
-What is not recognised stays as it is written. `core.model.text_entities` writes the result for a parse mode.
+What is not recognised stays as it is written. `core.model.text.text_entities` writes the result for a parse mode.
 
 Source: spec.commonmark.org, the part of it that Telegram can show.
 """

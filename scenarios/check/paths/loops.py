@@ -3,7 +3,7 @@ and those with too many actions.
 """
 
 from scenarios.bot import Bot, Place
-from scenarios.check.references import Splices
+from scenarios.check.paths.references import Splices
 from scenarios.engine import DEFAULT_LIMITS
 from scenarios.loader.problem import Problems
 

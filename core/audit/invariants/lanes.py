@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from core.audit.invariant import ENDS, Repair, Violation, score_of
+from core.audit.invariants.invariant import ENDS, Repair, Violation, score_of
 from core.model.states import TaskState
 from core.redis.keys import KEYS, Key
 

@@ -1,0 +1,1 @@
+"""The invariants that the audit checks: pure functions of what one atomic read has found."""
