@@ -21,8 +21,9 @@ from core.redis.store import Store
 from scenarios import engine
 from scenarios.bot.event_fields import with_derived
 from scenarios.engine import Effects, Ending, Path, Run
-from scenarios.execution import entries, waits
+from scenarios.execution import entries
 from scenarios.execution.versions import Version, Versions
+from scenarios.execution.waiting import waits
 from scenarios.execution.waiting.waits import Waits
 
 log = logging.getLogger(__name__)
