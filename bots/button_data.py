@@ -30,11 +30,11 @@ class ButtonData:
         return cls((await store.command("GET", name)).encode(), tenant)
 
     def sign(self, channel: str, address: str, content: str) -> str:
-        """The data of a button for one person."""
+        """Return the data of a button for one person."""
         return f"{content}.{self._hash(channel, address, content)}"
 
     def read(self, event: DialogEvent) -> str | None:
-        """The content of the pressed button; None if it was not signed for this person."""
+        """Return the content of the pressed button; None if it was not signed for this person."""
         content, _, given = event.button.rpartition(".")
         wanted = self._hash(event.channel, event.address, content)
         return content if hmac.compare_digest(given.encode(), wanted.encode()) else None

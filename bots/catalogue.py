@@ -15,13 +15,13 @@ DEFAULT_LOCALE = "ru"
 
 
 def text(name: str, locale: str, /, **values: object) -> str:
-    """The text `name` in the language of a locale such as `en` or `en-GB`; Russian for all others."""
+    """Return the text `name` in the language of a locale such as `en` or `en-GB`; Russian for all others."""
     language = locale.partition("-")[0].lower()
     return catalogue(language if language in LOCALES else DEFAULT_LOCALE)[name].format(**values)
 
 
 @cache
 def catalogue(locale: str) -> Mapping[str, str]:
-    """All texts of one language."""
+    """Return all texts of one language."""
     texts: Mapping[str, str] = yaml.safe_load((_FOLDER / f"{locale}.yaml").read_text(encoding="utf-8"))
     return texts

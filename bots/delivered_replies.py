@@ -97,6 +97,6 @@ class DeliveredReplies:
 
 
 def _repeat(event: DialogEvent, reply: Reply) -> Repeat:
-    """The key of a reply to an event. A conversation has no two equal replies to one event."""
+    """Return the key of a reply to an event. A conversation has no two equal replies to one event."""
     text = blake2b(reply.text.encode(errors="replace"), digest_size=16).hexdigest()
     return Repeat(f"reply.{event.channel}.{event.id}.{text[:8]}", text)

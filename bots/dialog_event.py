@@ -46,5 +46,5 @@ def _text(event: Event, name: str) -> str:
 
 
 def _is_caption(event: Event) -> bool:
-    """Whether the text belongs to a file, which a dialog cannot pass on. In VK it stands by itself."""
+    """Return whether the text belongs to a file, which a dialog cannot pass on. In VK it stands by itself."""
     return event["channel"] == telegram_bot.CHANNEL and bool(event.get("attachments"))

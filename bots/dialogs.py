@@ -63,7 +63,7 @@ class Dialogs:
         self._tenant = tenant
 
     async def load(self, event: DialogEvent) -> State:
-        """The state of the dialog with the sender of the event."""
+        """Return the state of the dialog with the sender of the event."""
         stored = await self._store.command("GET", KEYS["dialog"].at(0, *self._of(event)))
         return msgspec.json.decode(stored, type=State) if stored else State()
 
@@ -116,7 +116,7 @@ class Answering:
         return None
 
     async def _begin(self, event: DialogEvent, attempt: Attempt) -> _Progress | None:
-        """The saved progress of an interrupted attempt, or a new turn; None if the attempt must stop."""
+        """Return the saved progress of an interrupted attempt, or a new turn; None if the attempt must stop."""
         if attempt.checkpoint:
             return msgspec.json.decode(attempt.checkpoint, type=_Progress)
         progress = _Progress(await self._turn(event, attempt))

@@ -78,7 +78,7 @@ class Following:
         await self._client.queue.put_once(self._tube, task, source=self._tube, name=f"{followed.key} {cause}")
 
     def worker(self, follower: "Follower") -> Worker:
-        """A worker that follows the deliveries, to `run()` and to `stop()`."""
+        """Return a worker that follows the deliveries, to `run()` and to `stop()`."""
         return self._client.worker(self._tube, follower.handle, CONCURRENCY, lease=_LEASE)
 
 
@@ -124,8 +124,8 @@ class Follower:
         return Retry(_pause(history), body=body)
 
     async def _next(self, followed: Followed) -> History:
-        """The history after a channel has reported or the delivery has ended, or after a pause that grows while nothing
-        changes.
+        """Return the history after a channel has reported or the delivery has ended, or after a pause that grows while
+        nothing changes.
         """
         key, wait = HistoryKey.parse(followed.key), min(_RARELY, _EVERY * followed.checks)
         history, _ = await self._tracker.wait(key, self._tenant, followed.reported + 1, wait.total_seconds())

@@ -10,7 +10,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
 def duration(span: timedelta, locale: str) -> str:
-    """A duration in its two largest units, rounded up: after it, what was refused is possible again."""
+    """Return a duration in its two largest units, rounded up: after it, what was refused is possible again."""
     second, minute, hour, day = _UNITS["en" if locale.startswith("en") else "ru"]
     seconds = max(1, -(-span // timedelta(seconds=1)))
     if seconds < _MINUTE:
@@ -25,12 +25,13 @@ def duration(span: timedelta, locale: str) -> str:
 
 
 def moment(at: datetime, timezone: tzinfo) -> str:
-    """A time on the wall clock of a time zone."""
+    """Return a time on the wall clock of a time zone."""
     return f"{at.astimezone(timezone):%d.%m.%Y %H:%M}"
 
 
 def verdict_name(history: History) -> str:
-    """The last part of the name of a verdict's text. `all_reached` leaves out the people that cannot be reached."""
+    """Return the last part of the name of a verdict's text. `all_reached` leaves out the people that cannot be
+    reached."""
     if history.verdict is Verdict.ALL_REACHED and history.counts["reached"] == history.counts["recipients"]:
         return "everybody_reached"
     return str(history.verdict)

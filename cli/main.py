@@ -140,7 +140,7 @@ def command_of(verb: str) -> Command:
 
 
 def parser_for(verb: str | None, command: Command | None) -> Parser:
-    """The parser of one verb, within that of `ada`; without a verb the latter alone."""
+    """Return the parser of one verb, within that of `ada`; without a verb the latter alone."""
     parser = Parser(
         prog="ada",
         usage="ada COMMAND [options]",
@@ -163,7 +163,7 @@ def declare(parser: Parser, command: Command) -> Parser:
 
 
 def overview() -> str:
-    """All commands by group, and what is common to them."""
+    """Return all commands by group, and what is common to them."""
     lines = []
     for title, verbs in GROUPS.items():
         lines += [f"{title}:", *(f"  {verb:<11} {VERBS[verb][1]}" for verb in verbs), ""]

@@ -45,7 +45,7 @@ def wrong_usage(message: str, prog: str) -> CommandFailed:
 
 
 def explain(message: str) -> str:
-    """A message of argparse in plain words. A message of another form stays as it is."""
+    """Return a message of argparse in plain words. A message of another form stays as it is."""
     if found := re.fullmatch(r"argument .+: invalid choice: '(.*)' \(choose from (.*)\)", message):
         known = found[2].replace("'", "").split(", ")
         return f"{found[1]!r} is not one of {', '.join(known)}{closest(found[1], known)}"

@@ -10,7 +10,8 @@ STDIN = "-"
 
 
 def read_input(name: str, most_bytes: int) -> bytes:
-    """The content of the file, of standard input for "-". Raises CommandFailed if it has more than `most_bytes`."""
+    """Return the content of the file, of standard input for "-". Raises CommandFailed if it has more than
+    `most_bytes`."""
     try:
         if name == STDIN:
             content = sys.stdin.buffer.read(most_bytes + 1)
@@ -25,7 +26,7 @@ def read_input(name: str, most_bytes: int) -> bytes:
 
 
 def read_text_input(name: str, most_bytes: int) -> str:
-    """The content as text in UTF-8. Raises CommandFailed."""
+    """Return the content as text in UTF-8. Raises CommandFailed."""
     try:
         return read_input(name, most_bytes).decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 
 def closest(name: str, known: Sequence[str]) -> str:
-    """The end of an error message with the most similar known name; empty if none is similar."""
+    """Return the end of an error message with the most similar known name; empty if none is similar."""
     similar = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {similar[0]}?" if similar else ""
 

@@ -76,7 +76,7 @@ class QuotaExceeded(TooMany):
 
 
 def _in_words(span: timedelta) -> str:
-    """A duration, rounded up to seconds: `24 h`, `23 h 59 min 12 s`."""
+    """Return a duration, rounded up to seconds: `24 h`, `23 h 59 min 12 s`."""
     minutes, seconds = divmod(-(-span // timedelta(seconds=1)), 60)
     hours, minutes = divmod(minutes, 60)
     parts = ((hours, "h"), (minutes, "min"), (seconds, "s"))
@@ -123,5 +123,5 @@ class FunctionFault(StoreError):
 
 
 def malformed_cursor() -> Invalid:
-    """The error for a cursor that Ada did not issue."""
+    """Return the error for a cursor that Ada did not issue."""
     return Invalid("CURSOR_MALFORMED", "A cursor is taken from `next` of the page before.", "cursor")

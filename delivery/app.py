@@ -24,7 +24,7 @@ from delivery.services import ApiServices
 
 
 def build(services: ApiServices, options: Options | None = None) -> web.Application:
-    """The application. When it is shut down, open streams end at once."""
+    """Return the application. When it is shut down, open streams end at once."""
     options = options or Options()
     document = openapi.encode((*ROUTES, *OPEN_ROUTES), options.version)
     context = Context(services, options, Metrics(), RateLimiter(options.rate, options.burst), document)

@@ -22,13 +22,13 @@ _TEXT = {"schema": {"type": "string"}}
 
 
 def encode(routes: Sequence[AnyRoute], version: str) -> bytes:
-    """The document as JSON."""
+    """Return the document as JSON."""
     return json.dumps(build(routes, version), ensure_ascii=False, indent=1).encode()
 
 
 def build(routes: Sequence[AnyRoute], version: str) -> Schema:
-    """The document. `x-codes` lists every code of a problem document, with its status and title; `x-beyond-schema`
-    those of requests that match the schema.
+    """Return the document. `x-codes` lists every code of a problem document, with its status and title;
+    `x-beyond-schema` those of requests that match the schema.
     """
     schemas, components = _schemas(routes)
     paths: dict[str, Schema] = {}
@@ -62,7 +62,7 @@ _ABOUT = (
 
 
 def _schemas(routes: Sequence[AnyRoute]) -> tuple[dict[type, Schema], dict[str, Schema]]:
-    """The schema of each type (a reference) and the components that the schemas refer to."""
+    """Return the schema of each type (a reference) and the components that the schemas refer to."""
     types = list(dict.fromkeys(_types(routes)))
     references, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     return dict(zip(types, references, strict=True)), components
@@ -140,7 +140,7 @@ def _link_new_objects(paths: Mapping[str, Schema]) -> None:
 
 
 def _query_parameters(query: type[Struct]) -> list[Schema]:
-    """One per field. A list is given by repeating the parameter, which is OpenAPI's default."""
+    """Return one per field. A list is given by repeating the parameter, which is OpenAPI's default."""
     return [
         {"name": field.encode_name, "in": "query", "required": field.required, "schema": _schema_of(query, field)}
         for field in _fields(query)
@@ -211,7 +211,7 @@ def _content(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
 
 
 def _event(schemas: Mapping[type, Schema]) -> Schema:
-    """One event of a stream."""
+    """Return one event of a stream."""
     data = {"anyOf": [schemas[responses.OutcomeChanged], schemas[responses.StateChanged]]}
     properties = {
         "id": {"type": "string", "pattern": "^[0-9]+$"},

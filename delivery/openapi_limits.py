@@ -53,7 +53,7 @@ def _refuse_nul(schema: Any, components: Mapping[str, Schema], seen: set[str]) -
 
 
 def _structs(types: Iterable[inspect.Type]) -> Iterator[inspect.StructType]:
-    """The structs among these types and in them."""
+    """Emit the structs among these types and in them."""
     for one in types:
         if isinstance(one, inspect.StructType):
             yield one
@@ -86,7 +86,7 @@ def _mappings(expected: inspect.Type) -> Iterator[inspect.DictType]:
 
 
 def _object_in(schema: Schema) -> Schema | None:
-    """The schema of an object, or the one among its alternatives."""
+    """Return the schema of an object, or the one among its alternatives."""
     found = [one for one in (schema, *schema.get("anyOf", ())) if one.get("type") == "object"]
     return found[0] if found else None
 

@@ -19,7 +19,7 @@ class RunReader(Protocol):
     """Reads the runs of scenarios, which are beside this package: `scenarios.execution.reading`."""
 
     async def read(self, tenant: str, run: str) -> Any:
-        """The run. Raises NotFound RUN_NOT_FOUND."""
+        """Return the run. Raises NotFound RUN_NOT_FOUND."""
 
     async def newest(
         self, tenant: str, person: str, cursor: str | None, limit: int

@@ -75,13 +75,13 @@ class Effects:
         return None if is_of_other else record
 
     def _is_key_known(self, effect: Effect, record: UnitRecord) -> bool:
-        """Whether the service certainly still knows the idempotency key of the first call."""
+        """Return whether the service certainly still knows the idempotency key of the first call."""
         if not record.key or effect.idempotent_for is None:
             return False
         return self._now() < from_ms(record.at) + effect.idempotent_for
 
     async def _clarified(self, effect: Effect, record: UnitRecord) -> UnitRecord | None:
-        """What became of an effect whose call was interrupted; None if it did not take place."""
+        """Return what became of an effect whose call was interrupted; None if it did not take place."""
         answer = await effect.exists() if effect.exists else None
         if answer is False:
             return None

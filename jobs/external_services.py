@@ -29,8 +29,8 @@ class Outside:
     budget: int = 0
 
     async def access_token(self, job: StoredJob, service: str) -> str:
-        """The user's token for a service. Raises Pause if the user has to sign in again, and for some minutes if the
-        key of the tokens is missing; SetupError.
+        """Return the user's token for a service. Raises Pause if the user has to sign in again, and for some minutes if
+        the key of the tokens is missing; SetupError.
         """
         if self.tokens is None:
             raise SetupError("ADA_SIGN_IN is not set: there is no service to sign in to")
@@ -43,7 +43,7 @@ class Outside:
             raise Pause(Actor.LIMIT, "the sign-ins cannot be read at the moment", datetime.now(UTC) + _AGAIN) from None
 
     async def complete(self, job: StoredJob, prompt: Prompt, now: datetime) -> str:
-        """The text of a language model. Raises Pause until midnight if the user's budget is used up; AiError."""
+        """Return the text of a language model. Raises Pause until midnight if the user's budget is used up; AiError."""
         local = now.astimezone(zone_of(job.record.timezone))
         key = KEYS["model_budget"].at(0, job.id.tenant, job.id.user, local.strftime("%Y-%m-%d"))
         used = int(await self.store.command("GET", key) or 0) if self.budget else 0

@@ -76,7 +76,7 @@ class Guard:
         return record.parameters
 
     async def units(self, names: list[str]) -> list[str | None]:
-        """What is recorded of these units."""
+        """Return what is recorded of these units."""
         return await self._storage.units(self.job.id, names)
 
     async def write(self, kind: str, name: str = "", value: str = "", log: str = "") -> str:

@@ -43,7 +43,7 @@ class Iteration:
         self._effects = Effects(guard, now)
 
     async def step(self, name: str, call: Call, *arguments: Any, returns: Any = Any) -> Any:
-        """The result of `call(*arguments)`, stored under `name`: a repeated iteration gets it without a call.
+        """Return the result of `call(*arguments)`, stored under `name`: a repeated iteration gets it without a call.
 
         A result is what JSON makes of it, also at the first run: a tuple is a list, a dataclass a dict, a datetime a
         text. `returns`: a type to which that is converted. Raises what the call raises; Invalid RESULT_NOT_JSON,
@@ -113,14 +113,14 @@ class Iteration:
             return await self._effects.do(effect)
 
     async def access_token(self, service: str) -> str:
-        """The user's token for an outside service, refreshed if needed. Without a valid sign-in the job is paused until
-        the user has signed in.
+        """Return the user's token for an outside service, refreshed if needed. Without a valid sign-in the job is
+        paused until the user has signed in.
         """
         return await self._outside.access_token(self._job, service)
 
     async def complete(self, user: str, system: str = "", *, max_tokens: int | None = None) -> str:
-        """The answer of the language model. The same question has the same answer for a day. If the user's budget of
-        the day is used up, the job is paused until midnight. Raises providers.models.AiError.
+        """Return the answer of the language model. The same question has the same answer for a day. If the user's
+        budget of the day is used up, the job is paused until midnight. Raises providers.models.AiError.
         """
         return await self._outside.complete(self._job, Prompt(user, system, max_tokens=max_tokens), self._now())
 
@@ -173,7 +173,7 @@ async def _handled(unit: str, handle: Callable[[Item], Awaitable[Any]], item: It
 
 
 def _line_of(unit: str, record: UnitRecord) -> str:
-    """What the live log says of a unit; nothing of one that is done."""
+    """Return what the live log says of a unit; nothing of one that is done."""
     if record.status is UnitStatus.DONE:
         return ""
     what = "failed" if record.status is UnitStatus.FAILED else "may or may not have been done"

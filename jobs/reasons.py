@@ -25,7 +25,7 @@ def reason_for_user(fault: BaseException) -> str:
 
 
 def reason_for_operator(fault: BaseException) -> str:
-    """The name of the error and its text, if it can be read: that of a foreign error may itself raise."""
+    """Return the name of the error and its text, if it can be read: that of a foreign error may itself raise."""
     name = type(fault).__name__
     try:
         return f"{name}: {fault}" if str(fault) else name

@@ -36,7 +36,7 @@ class Registry:
 
 
 def installed(modules: Iterable[str] = ()) -> Registry:
-    """The kinds of all installed packages, and those defined in these modules or files. Raises SetupError."""
+    """Return the kinds of all installed packages, and those defined in these modules or files. Raises SetupError."""
     found = [_loaded(point.value, point.load) for point in entry_points(group=GROUP)]
     return Registry([*found, *(kind for module in modules for kind in _defined_in(module))])
 
@@ -67,7 +67,7 @@ def _loaded(name: str, load: Callable[[], Any]) -> type[Job]:
 
 
 def _defined_in(name: str) -> list[type[Job]]:
-    """The kinds defined in a module, or in a file if the name ends with `.py`."""
+    """Return the kinds defined in a module, or in a file if the name ends with `.py`."""
     try:
         module = _module_of(Path(name)) if name.endswith(".py") else import_module(name)
     except Exception as fault:  # noqa: BLE001 - as above

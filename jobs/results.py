@@ -24,7 +24,7 @@ def stored_form(name: str, result: Any) -> msgspec.Raw:
 
 
 def returned_form(name: str, stored: msgspec.Raw, returns: Any) -> Any:
-    """The result as the type that the job declares. Raises Invalid RESULT_OF_OTHER_TYPE."""
+    """Return the result as the type that the job declares. Raises Invalid RESULT_OF_OTHER_TYPE."""
     try:
         return msgspec.json.decode(stored, type=returns)
     except msgspec.ValidationError as fault:

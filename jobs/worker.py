@@ -105,7 +105,7 @@ class JobWorker:
             worker.stop(grace)
 
     async def handle(self, attempt: Attempt) -> Result:
-        """One attempt at one iteration."""
+        """Return one attempt at one iteration."""
         job = await self._storage.read(job_id_of(attempt.task.lane))
         if job is None or job.record.generation != int(attempt.body) or not job.record.has_task:
             return None

@@ -109,5 +109,6 @@ class Sandbox:
 
 
 def synthesis() -> str:
-    """What makes speech beside a sandbox: the programs of this machine; a tone of the sandbox if they are missing."""
+    """Return what makes speech beside a sandbox: the programs of this machine; a tone of the sandbox if they are
+    missing."""
     return "espeak" if shutil.which("espeak-ng") and shutil.which("ffmpeg") else "openai"

@@ -55,7 +55,7 @@ def _configuration() -> str:
 
 
 def _fields(file: str, module: str) -> str:
-    """The functions that the file of a module defines, and its values, into which other files may write."""
+    """Return the functions that the file of a module defines, and its values, into which other files may write."""
     body = (ROOT / "lua" / file).read_text()
     functions = re.findall(rf"^function {module}\.(\w+)", body, re.MULTILINE)
     values = sorted(set(re.findall(rf"^ *{module}\.(\w+) = ", body, re.MULTILINE)))

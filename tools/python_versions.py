@@ -11,7 +11,7 @@ PYENV = Path("~/.pyenv/versions")
 
 
 def further_pythons() -> dict[str, Path]:
-    """Every usable Python of another minor version than this one, from 3.11 on: version → program.
+    """Return every usable Python of another minor version than this one, from 3.11 on: version → program.
 
     Searches PATH and the versions of pyenv, and takes the first of each version.
     """
@@ -40,7 +40,8 @@ def version_of(program: Path) -> tuple[int, ...]:
 
 
 def environment_of(version: str, program: Path, root: Path) -> Path | None:
-    """The Python of `.venv-<version>` in `root`, with the libraries of development; None if they cannot be installed.
+    """Return the Python of `.venv-<version>` in `root`, with the libraries of development; None if they cannot be
+    installed.
 
     It is kept, and installed again only if the lock file changes.
     """

@@ -31,6 +31,6 @@ def run_twice(run: RunPytest, workers: Sequence[str], chosen: Sequence[str]) -> 
 
 
 def last_failed(cache: Path) -> list[str]:
-    """The ids of the tests that failed, from pytest's cache."""
+    """Return the ids of the tests that failed, from pytest's cache."""
     stored = cache / "v" / "cache" / "lastfailed"
     return sorted(json.loads(stored.read_text())) if stored.exists() else []

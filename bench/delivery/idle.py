@@ -62,7 +62,7 @@ def cpu_percentages(
 
 
 def process_name(command: str) -> str:
-    """The CLI command. All others are the shells that end a child with its parent."""
+    """Return the CLI command. All others are the shells that end a child with its parent."""
     return command.partition(" -m cli ")[2] or "parent watchers"
 
 

@@ -55,7 +55,7 @@ class LoadConnection(asyncio.Protocol):
 
 
 def is_complete(received: bytes) -> bool:
-    """Whether a whole answer was received, by its Content-Length or its last chunk."""
+    """Return whether a whole answer was received, by its Content-Length or its last chunk."""
     end = received.find(b"\r\n\r\n")
     if end < 0:
         return False
@@ -91,7 +91,7 @@ def address_of(url: str) -> tuple[str, int]:
 
 
 def request_of(url: str, body: bytes) -> bytes:
-    """The whole HTTP request. The bulk endpoint takes one delivery per line, the others JSON."""
+    """Return the whole HTTP request. The bulk endpoint takes one delivery per line, the others JSON."""
     target = urlsplit(url)
     content_type = "application/x-ndjson" if target.path.endswith("/bulk") else "application/json"
     head = (

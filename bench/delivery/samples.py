@@ -17,7 +17,7 @@ def order(
 
 
 def address(channel: str, number: int) -> str:
-    """An ordinary recipient of the sandbox, without a special behaviour."""
+    """Return an ordinary recipient of the sandbox, without a special behaviour."""
     return {"telegram": f"{100_001 + number}", "vk": f"{200_001 + number}", "sms": f"+7999{number:07}"}[channel]
 
 

@@ -25,12 +25,12 @@ ParseLine = Callable[[str], Announcement | None]
 
 
 def python(module: str, *args: str) -> list[str]:
-    """The command that runs a module of this project."""
+    """Return the command that runs a module of this project."""
     return [sys.executable, "-P", "-m", module, *args]
 
 
 def clean_environment(further: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables of this process without ADA_ settings, and with `further`."""
+    """Return the environment variables of this process without ADA_ settings, and with `further`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ADA_")}
     return {**kept, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(_ROOT), **further}
 

@@ -59,7 +59,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def process_tree(root: int, found: Mapping[int, ProcessUsage]) -> set[int]:
-    """The ids of a process and all its descendants."""
+    """Return the ids of a process and all its descendants."""
     members = {root}
     while grown := {pid for pid, process in found.items() if process.parent in members} - members:
         members |= grown

@@ -57,7 +57,7 @@ def report_target(what: str, value: float, target: str, is_met: bool) -> None:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The nearest-rank percentile; `share` 1.0 is the largest. Raises ValueError for no values."""
+    """Return the nearest-rank percentile; `share` 1.0 is the largest. Raises ValueError for no values."""
     if not values:
         raise ValueError("nothing was measured")
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]

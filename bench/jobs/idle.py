@@ -46,7 +46,7 @@ async def run_once(bench: Bench, numbers: Sequence[int]) -> None:
 
 
 async def parts_of(bench: Bench) -> dict[str, int]:
-    """The keys of the first job, as the server counts them; the rest of its bytes is in indexes."""
+    """Return the keys of the first job, as the server counts them; the rest of its bytes is in indexes."""
     job_id = JobId(TENANT, "idle", "0")
     job = await bench.jobs.find(job_id)
     names = {f"{kind}_bytes": KEYS[kind].at(0, f"{TENANT}/{job_id.name}") for kind in _KINDS}

@@ -82,7 +82,7 @@ async def busy_process(bench: Bench) -> int:
 
 
 def held_by(notes: Sequence[Note], process: int) -> set[str]:
-    """The users whose iteration has begun in this process and not ended."""
+    """Return the users whose iteration has begun in this process and not ended."""
     held: set[str] = set()
     for note in notes:
         if note.process == process:

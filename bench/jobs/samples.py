@@ -35,7 +35,7 @@ class Bench:
     processes: list[ChildProcess]
 
     def notes(self) -> list[Note]:
-        """What the iterations of busy jobs have noted so far."""
+        """Return what the iterations of busy jobs have noted so far."""
         lines = (self.env.directory / "notes").read_text().splitlines()
         return [Note(what, int(process), user, float(at)) for what, process, user, at in map(str.split, lines)]
 

@@ -64,7 +64,7 @@ async def fill(api: HttpClient, sizes: Sizes) -> None:
 
 
 def orders(count: int) -> Mapping[str, Mapping[str, Any]]:
-    """The same delivery, written in two ways."""
+    """Return the same delivery, written in two ways."""
     inline = [{"id": number, "name": name(number), "contacts": contacts(number)} for number in range(count)]
     common = {"sender": {"id": "dean"}, "text": SHORT, "channels": CHANNELS}
     return {

@@ -79,7 +79,7 @@ async def server_size(redis: Redis) -> ServerSize:
 
 
 async def transition_count(redis: Redis, tube: str, transition: str) -> int:
-    """How many tasks of a tube have made this transition since the server started."""
+    """Return how many tasks of a tube have made this transition since the server started."""
     return int(await redis.hget(KEYS["counters"].at(0), f"{tube}:{transition}") or 0)
 
 
@@ -94,6 +94,6 @@ async def wait_until(is_true: Callable[[], Awaitable[bool]], timeout: float, wha
 
 
 def latency_columns(name: str, values: Sequence[float]) -> Mapping[str, float | None]:
-    """The columns p50, p99 and max of some latencies, in ms."""
+    """Return the columns p50, p99 and max of some latencies, in ms."""
     shares = {"p50": 0.5, "p99": 0.99, "max": 1.0}
     return {f"{name}_{of}_ms": round(percentile(values, at), 2) if values else None for of, at in shares.items()}

@@ -85,7 +85,7 @@ async def measure_ada(sizes: Sizes) -> Figures:
 
 
 async def measure_peer(name: str, program: Path, sizes: Sizes) -> Figures:
-    """Each figure on a fresh server."""
+    """Return each figure on a fresh server."""
     async with environment() as env:
         puts = sizes.put / (await put(env, name, program, sizes.put))["seconds"]
     async with environment() as env:

@@ -118,5 +118,5 @@ async def queue_environment(program: Path | None = None) -> AsyncIterator[QueueE
 
 
 def values_between(pairs: Sequence[Sequence[float]], begin: float, end: float) -> list[float]:
-    """The values of the pairs (moment ms, value) with begin ≤ moment < end."""
+    """Return the values of the pairs (moment ms, value) with begin ≤ moment < end."""
     return [value for moment, value in pairs if begin <= moment < end]

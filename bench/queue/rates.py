@@ -31,7 +31,7 @@ async def measure(sizes: Sizes, rows: Rows) -> None:
 
 
 def median_run(runs: Sequence[WorkCost]) -> WorkCost:
-    """The run with the median rate."""
+    """Return the run with the median rate."""
     return sorted(runs, key=lambda run: run.seconds)[len(runs) // 2]
 
 

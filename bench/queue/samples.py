@@ -21,7 +21,7 @@ def plain(n: int, total: int, due_ms: int) -> NewTask:
 
 
 def own(n: int, total: int, due_ms: int) -> NewTask:
-    """Each in its own lane."""
+    """Return each in its own lane."""
     return NewTask(BODY, lane=f"user {n}")
 
 
@@ -36,12 +36,12 @@ def tens(n: int, total: int, due_ms: int) -> NewTask:
 
 
 def one(n: int, total: int, due_ms: int) -> NewTask:
-    """All in one lane, of one user."""
+    """Return all in one lane, of one user."""
     return NewTask(BODY, lane="one", user=USER)
 
 
 def due(n: int, total: int, due_ms: int) -> NewTask:
-    """All due at the same moment, each in its own lane (K-07)."""
+    """Return all due at the same moment, each in its own lane (K-07)."""
     return NewTask(BODY, lane=f"user {n}", due=_due(due_ms))
 
 
@@ -62,7 +62,7 @@ def marked(n: int, total: int, due_ms: int) -> NewTask:
 
 
 def mixed(n: int, total: int, due_ms: int) -> NewTask:
-    """The shapes in turn; deferred tasks are due very soon."""
+    """Return the shapes in turn; deferred tasks are due very soon."""
     shapes: tuple[Shape, ...] = (plain, own, tens, marked, soon)
     return shapes[n % len(shapes)](n, total, due_ms)
 

@@ -44,7 +44,7 @@ def write_bot(folder: Path) -> Path:
 
 
 def event(number: int, text: str, channel: str = CHANNEL) -> dict[str, Any]:
-    """A text of person `number`."""
+    """Return a text of person `number`."""
     person = 100_000 + number
     about = {"user_id": person, "chat_id": person, "chat_type": "private", "first_name": "Anna"}
     return {"id": f"{text}.{number}", "channel": channel, "kind": "text", "event_text": text, **about}

@@ -46,7 +46,7 @@ class _Bench:
         self._people = 0
 
     async def cost_of_a_step(self, runs: int) -> Mapping[str, float]:
-        """What a step more costs, from chains of one and of eleven steps."""
+        """Return what a step more costs, from chains of one and of eleven steps."""
         await self.run(runs // 10, "chain")  # its scripts are loaded
         short, long = await self.run(runs, "step"), await self.run(runs, "chain")
         steps = runs * (LONG_CHAIN - 1)
@@ -56,7 +56,7 @@ class _Bench:
         }
 
     async def run(self, count: int, text: str) -> CommandCounts:
-        """What the server executed until the runs of `count` events were over."""
+        """Return what the server executed until the runs of `count` events were over."""
         before, done = await command_counts(self._env.redis), await self._done()
         await put_events(self._store, self._people, count, text)
         self._people += count

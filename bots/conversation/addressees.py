@@ -31,7 +31,7 @@ class Choice(Struct, frozen=True):
 
 
 def addressee(ref: str) -> GroupRef | SupergroupRef:
-    """The addressee of an order."""
+    """Return the addressee of an order."""
     kind, _, object_id = ref.partition(":")
     return GroupRef(object_id) if kind == "group" else SupergroupRef(object_id)
 
@@ -44,7 +44,7 @@ class Addressees:
         self._tenant = tenant
 
     async def of(self, user: User) -> Sequence[Choice]:
-        """What a person owns; everything for an administrator. Groups first, sorted by title."""
+        """Return what a person owns; everything for an administrator. Groups first, sorted by title."""
         groups, supergroups = await (self._all() if user.role == "admin" else self._owned(user))
         kinds: tuple[tuple[ObjectKind, Sequence[Group | Supergroup]], ...] = (
             ("group", groups),

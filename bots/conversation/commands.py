@@ -7,18 +7,18 @@ TEACHERS = ("trainer", "staff", "admin")
 
 
 def command_of(text: str) -> str:
-    """The command that a text begins with, without its slash and the bot's name; "" if it is none."""
+    """Return the command that a text begins with, without its slash and the bot's name; "" if it is none."""
     first = text.split(maxsplit=1)[0] if text.strip() else ""
     return first[1:].partition("@")[0].lower() if first.startswith("/") else ""
 
 
 def is_teacher(user: User | None) -> bool:
-    """Whether the person may write to groups."""
+    """Return whether the person may write to groups."""
     return user is not None and user.role in TEACHERS
 
 
 def help_of(user: User | None) -> str:
-    """The name of the help text for a person; `user` None: not linked."""
+    """Return the name of the help text for a person; `user` None: not linked."""
     if user is None:
         return "help_guest"
     if user.role == "admin":

@@ -92,5 +92,5 @@ class Keyboards:
 
 
 def last_page(shown: Sequence[Choice]) -> int:
-    """The number of the last page, from 0."""
+    """Return the number of the last page, from 0."""
     return max(0, -(-len(shown) // PAGE) - 1)

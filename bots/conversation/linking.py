@@ -114,7 +114,7 @@ class LinkingConversation:
 
 
 def locale_of(user: User | None, event: DialogEvent) -> str:
-    """The language of a person; that of the channel's account for an unknown person."""
+    """Return the language of a person; that of the channel's account for an unknown person."""
     return user.locale if user else event.locale
 
 
@@ -123,13 +123,13 @@ def _is_email(written: str) -> bool:
 
 
 def _is_code(written: str) -> bool:
-    """Whether a text has the form of a code."""
+    """Return whether a text has the form of a code."""
     code = as_typed(written)
     return len(code) == LENGTH and all(letter in ALPHABET for letter in code)
 
 
 def _refused(refusal: Refused, locale: str) -> Turn:
-    """The text for a refusal of `core.directory.linking`. Raises one that it does not have."""
+    """Return the text for a refusal of `core.directory.linking`. Raises one that it does not have."""
     if refusal.code not in _NEXT:
         raise refusal
     wait = duration(refusal.retry_after, locale) if refusal.retry_after else ""

@@ -55,7 +55,7 @@ class Ordering:
         self._following = following
 
     async def people(self, chosen: Sequence[str]) -> Sequence[Member]:
-        """The people of the chosen groups, each once. Raises NotFound GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND."""
+        """Return the people of the chosen groups, each once. Raises NotFound GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND."""
         found = [addressee(ref) for ref in chosen]
         groups = [one.id for one in found if isinstance(one, GroupRef)]
         supergroups = [one.id for one in found if isinstance(one, SupergroupRef)]
@@ -116,7 +116,7 @@ class Ordering:
         )
 
     def _refused(self, talk: Talk, refusal: Refused) -> Turn:
-        """The text for a refusal. Raises one that it does not have."""
+        """Return the text for a refusal. Raises one that it does not have."""
         step = _NEXT.get(refusal.code)
         if step is None:
             raise refusal
@@ -128,12 +128,12 @@ class Ordering:
 
 
 def _usable_channels(user: User) -> Sequence[str]:
-    """The channels in which a person has contacts and wants messages."""
+    """Return the channels in which a person has contacts and wants messages."""
     return [channel for channel in user.contacts if channel not in user.opt_out]
 
 
 def _repeat(talk: Talk) -> Repeat:
-    """The Idempotency-Key of a dialog."""
+    """Return the Idempotency-Key of a dialog."""
     state, event = talk.state, talk.event
     content = "\n".join((state.text, *state.chosen, str(state.deliver_at)))
     return Repeat(f"{event.channel}:{event.address}:{state.dialog}", sha256(content.encode()).hexdigest())

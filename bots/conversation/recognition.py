@@ -36,7 +36,7 @@ class Unclear(Struct, frozen=True):
 
 
 def recognise(text: str, choices: Iterable[Choice]) -> Recognised | Unclear:
-    """The addressee of a message among `choices`."""
+    """Return the addressee of a message among `choices`."""
     choices = tuple(choices)
     marked = _MARKED.match(text)
     if marked and (found := _named(marked[1], choices) or _beginning_with(marked[1], choices)):

@@ -18,7 +18,7 @@ FIRST_LOOK = timedelta(seconds=2)
 
 
 def result(history: History, followed: Followed, now: datetime | None = None) -> Reply:
-    """The result; an empty reply as long as there is none."""
+    """Return the result; an empty reply as long as there is none."""
     if history.finished_at is None and not _is_overdue(history, now or datetime.now(UTC)):
         return Reply()
     counts = history.counts

@@ -157,7 +157,7 @@ class SelectionConversation:
 
 
 def _selected(state: State, press: Press, choices: Sequence[Choice]) -> State | None:
-    """The state after a tab, page or toggle; None if the group is gone."""
+    """Return the state after a tab, page or toggle; None if the group is gone."""
     match press.action:
         case "tab":
             return replace(state, kind=press.argument, page=0)

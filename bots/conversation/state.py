@@ -40,5 +40,5 @@ IDLE_STATE = State()
 
 
 def say(text: str, state: State = IDLE_STATE) -> Turn:
-    """A turn with one text as its reply."""
+    """Return a turn with one text as its reply."""
     return Turn([Reply(text)], state)

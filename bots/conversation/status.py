@@ -47,7 +47,7 @@ class StatusView:
         self._timezone = timezone
 
     def reply(self, history: History, followed: Followed, notice: str = "") -> Reply:
-        """The text and the buttons of the message that shows the delivery."""
+        """Return the text and the buttons of the message that shows the delivery."""
         return Reply(self._text(history, followed.locale), self._buttons(history, followed), followed.message, notice)
 
     def _text(self, history: History, locale: str) -> str:
@@ -77,7 +77,7 @@ class StatusView:
 
 
 def _channel_line(channel: str, counts: Mapping[Status, int], locale: str) -> str:
-    """What a channel has done; "" for one that no recipient has a contact in."""
+    """Return what a channel has done; "" for one that no recipient has a contact in."""
     words = [
         f"{text(f'count_{status}', locale)} {count}"
         for status, count in counts.items()
@@ -149,7 +149,7 @@ def _name(one: RecipientRecord) -> str:
 
 
 def _why(one: RecipientRecord) -> str:
-    """The name of the text that explains why a person was not reached."""
+    """Return the name of the text that explains why a person was not reached."""
     outcomes = list(one.outcomes.values())
     if any(outcome.reason == Reason.BLOCKED for outcome in outcomes):
         return "why_blocked"

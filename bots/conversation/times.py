@@ -33,8 +33,8 @@ def tomorrow_morning(now: datetime, timezone: tzinfo) -> datetime:
 
 
 def read_time(typed: str, now: datetime, timezone: tzinfo) -> TypedTime | None:
-    """The moment of `14:30`, `tomorrow 9:00`, `25.11 14:30` or `25.11.2026 14:30` in a time zone; None if it is none of
-    these. A clock time alone is the next such moment. Raises TimePassed.
+    """Return the moment of `14:30`, `tomorrow 9:00`, `25.11 14:30` or `25.11.2026 14:30` in a time zone; None if it is
+    none of these. A clock time alone is the next such moment. Raises TimePassed.
     """
     found = _TYPED.fullmatch(typed.strip())
     if found is None:
@@ -53,12 +53,12 @@ def read_time(typed: str, now: datetime, timezone: tzinfo) -> TypedTime | None:
 
 
 def _wall(at: datetime, timezone: tzinfo) -> datetime:
-    """What the clock of a time zone shows, naive, in whole minutes."""
+    """Return what the clock of a time zone shows, naive, in whole minutes."""
     return at.astimezone(timezone).replace(second=0, microsecond=0, tzinfo=None, fold=0)
 
 
 def _on_date(today: datetime, found: re.Match[str]) -> datetime:
-    """The day of a typed time. Raises ValueError for a date that does not exist."""
+    """Return the day of a typed time. Raises ValueError for a date that does not exist."""
     if not found["day"]:
         return today + _DAY if found["tomorrow"] else today
     return today.replace(year=int(found["year"] or today.year), month=int(found["month"]), day=int(found["day"]))

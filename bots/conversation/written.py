@@ -44,7 +44,7 @@ _REFUSALS = {
 
 
 def help_of_written(user: User | None) -> str:
-    """The name of the help text for a person."""
+    """Return the name of the help text for a person."""
     if user is None:
         return "written_help_guest"
     return "written_help_teacher" if is_teacher(user) else "written_help_student"
@@ -135,13 +135,13 @@ class WrittenConversation:
 
 
 def _refused(refusal: Refused, title: str, user: User) -> str:
-    """The text for a refusal of `core.orders`. Raises one that it does not have."""
+    """Return the text for a refusal of `core.orders`. Raises one that it does not have."""
     if refusal.code not in _REFUSALS:
         raise refusal
     return text(_REFUSALS[refusal.code], user.locale, name=title)
 
 
 def _names(choices: Sequence[Choice]) -> str:
-    """The titles, as many as fit."""
+    """Return the titles, as many as fit."""
     shown = ", ".join(one.title for one in choices[:MOST_NAMES])
     return f"{shown}, …" if len(choices) > MOST_NAMES else shown

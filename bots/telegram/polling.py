@@ -107,7 +107,7 @@ class Polling:
             log.info("update %s is ignored: it is no message or press that this bot answers", update.update_id)
 
     async def _next(self) -> Sequence[types.Update] | None:
-        """The next updates; None after a fault, which is waited out. Raises TokenRefused."""
+        """Return the next updates; None after a fault, which is waited out. Raises TokenRefused."""
         timeout = TIMEOUT if self._caught_up.is_set() else 0
         try:
             updates = await self._bot.get_updates(

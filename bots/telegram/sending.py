@@ -87,7 +87,7 @@ class Replies:
 
 
 def keyboard(buttons: Buttons) -> InlineKeyboardMarkup | None:
-    """The inline keyboard of a message."""
+    """Return the inline keyboard of a message."""
     if not buttons:
         return None
     rows = [[InlineKeyboardButton(text=one.label, callback_data=one.data) for one in row] for row in buttons]

@@ -85,7 +85,7 @@ class VkPoller:
         self._server = None if answer.needs_server else Server(server.url, server.key, answer.ts)
 
     async def _begin(self) -> Server:
-        """Where to poll: from the stored position on, or from now."""
+        """Return where to poll: from the stored position on, or from now."""
         server = await find_server(self._client, self._community)
         position = await self._store.command("GET", self._position_key)
         if position is None:

@@ -12,7 +12,7 @@ from core.model.content import TYPES_BY_ENDING, AttachmentType
 
 
 def attachment(written: str) -> dict[str, str]:
-    """The attachment of an address; its type follows from the ending. Raises CommandFailed."""
+    """Return the attachment of an address; its type follows from the ending. Raises CommandFailed."""
     if not written.startswith(("http://", "https://")):
         raise CommandFailed(
             f"--file {written}: a file is attached by its address, for example --file https://example.org/menu.pdf:"

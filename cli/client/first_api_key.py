@@ -20,7 +20,7 @@ def get_or_create_api_key(settings: Settings) -> str:
 
 
 def read_api_key(settings: Settings) -> str:
-    """The key for verbs that call a running Ada. Raises SetupError if there is none."""
+    """Return the key for verbs that call a running Ada. Raises SetupError if there is none."""
     if settings.api_key:
         return settings.api_key
     if key := stored_api_key(settings):
@@ -29,7 +29,7 @@ def read_api_key(settings: Settings) -> str:
 
 
 def stored_api_key(settings: Settings) -> str:
-    """The key in the data directory, "" if there is none."""
+    """Return the key in the data directory, "" if there is none."""
     try:
         return key_file(settings).read_text().strip()
     except OSError:

@@ -7,13 +7,13 @@ Item = Mapping[str, Any]
 
 
 def format_user_line(user: Item) -> str:
-    """A person in one line."""
+    """Return a person in one line."""
     parts = (str(user["id"]), user["name"] or "", user["role"] or "", user["email"] or "")
     return "  ".join(part for part in parts if part)
 
 
 def format_user(user: Item) -> str:
-    """A person with all fields, one per line."""
+    """Return a person with all fields, one per line."""
     return "\n".join(f"{name:<9} {value}" for name, value in _fields(user))
 
 
@@ -28,12 +28,12 @@ def _fields(user: Item) -> Iterator[tuple[str, str]]:
 
 
 def format_group(group: Item) -> str:
-    """A group in one line."""
+    """Return a group in one line."""
     return _titled(group) + ("  virtual" if group["virtual"] else "")
 
 
 def format_supergroup(supergroup: Item) -> str:
-    """A supergroup in one line, with its groups."""
+    """Return a supergroup in one line, with its groups."""
     return f"{_titled(supergroup)}: {', '.join(map(str, supergroup['groups'])) or 'no groups'}"
 
 

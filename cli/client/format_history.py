@@ -13,7 +13,7 @@ NO_CONTACT = "no_contact"
 
 
 def verdict_text(history: History) -> str:
-    """The verdict in words; its name, if a newer server returned it."""
+    """Return the verdict in words; its name, if a newer server returned it."""
     verdict, reached, recipients = history["verdict"], history["counts"]["reached"], history["counts"]["recipients"]
     if verdict == Verdict.ALL_REACHED and reached == recipients:
         return "every recipient was reached"
@@ -40,7 +40,7 @@ def header_lines(history: History) -> Iterator[str]:
 
 
 def recipient_lines(history: History) -> Iterator[str]:
-    """A table with a line for each recipient and a column for each channel that somebody has a contact in."""
+    """Emit a table with a line for each recipient and a column for each channel that somebody has a contact in."""
     recipients = history["recipients"]
     channels = list(dict.fromkeys(channel for recipient in recipients for channel in reachable(recipient)))
     yield from align([["", *channels], *([format_recipient(one), *cells(one, channels)] for one in recipients)])
@@ -49,7 +49,7 @@ def recipient_lines(history: History) -> Iterator[str]:
 
 
 def reachable(recipient: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The outcomes in the channels in which the recipient has a contact."""
+    """Return the outcomes in the channels in which the recipient has a contact."""
     return {channel: one for channel, one in recipient["outcomes"].items() if one["status"] != NO_CONTACT}
 
 
@@ -61,7 +61,7 @@ def cells(recipient: Mapping[str, Any], channels: Sequence[str]) -> list[str]:
 
 
 def align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The rows as lines, their columns at least two spaces apart."""
+    """Emit the rows as lines, their columns at least two spaces apart."""
     widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
     for row in rows:
         yield "  ".join(["", *(text.ljust(width) for text, width in zip(row, widths, strict=False))]).rstrip()
@@ -72,14 +72,14 @@ def format_outcome(channel: str, outcome: Mapping[str, Any]) -> str:
 
 
 def format_status(outcome: Mapping[str, Any]) -> str:
-    """The status with its reason, and what the channel could not show."""
+    """Return the status with its reason, and what the channel could not show."""
     reason = f" ({outcome['reason']})" if outcome.get("reason") else ""
     not_shown = f" without {', '.join(outcome['not_shown'])}" if outcome.get("not_shown") else ""
     return f"{outcome['status']}{reason}{not_shown}"
 
 
 def format_content(content: Mapping[str, Any]) -> str:
-    """What a delivery has besides its text: HTML, 3 buttons, photo, …"""
+    """Return what a delivery has besides its text: HTML, 3 buttons, photo, …"""
     buttons = sum(len(row) for name in ("inline", "reply") for row in content.get(name, ()))
     parts = [content.get("parse_mode", ""), f"{buttons} button{'s' * (buttons > 1)}" if buttons else ""]
     parts += [f"{attachment['type']}" for attachment in content.get("attachments", ())]
@@ -93,7 +93,7 @@ def format_recipient(recipient: Mapping[str, Any]) -> str:
 
 
 def format_event(name: str, data: Mapping[str, Any]) -> str:
-    """One line for one event of a delivery."""
+    """Return one line for one event of a delivery."""
     if name == "outcome":
         return f"{data['recipient']!s:<24} {format_outcome(data['channel'], data['outcome'])}"
     return f"{data['state']} for {data['deliver_at']}" if name == "state" else str(data["state"])

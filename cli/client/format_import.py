@@ -15,7 +15,7 @@ Item = Mapping[str, Any]
 
 
 def summary(result: Item) -> str:
-    """How many rows were new, changed something, or changed nothing."""
+    """Return how many rows were new, changed something, or changed nothing."""
     counts = [f"{result[name]} {name}" for name in ("created", "updated", "unchanged")]
     note = " (only checked: nothing was written)" if result["dry_run"] else ""
     return f"{', '.join(counts)}{note}"

@@ -11,7 +11,7 @@ from core.model.text.plurals import counted
 
 
 def format_job(job: StoredJob) -> str:
-    """All facts, one per line."""
+    """Return all facts, one per line."""
     view = view_of(job)
     facts = {
         "job": view.id,

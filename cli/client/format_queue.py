@@ -14,7 +14,7 @@ _OVERDUE_MS = 5000
 
 
 def format_stats(stats: QueueStats) -> str:
-    """A table with one line per tube."""
+    """Return a table with one line per tube."""
     header = f"{'tube':<20}" + "".join(f"{name:>10}" for name in (*_STATES, *_ENDS)) + f"{'oldest':>10}{'lag':>9}"
     lines = [header, *(_tube_line(name, tube) for name, tube in stats.tubes.items())]
     if stats.overdue_ms > _OVERDUE_MS:
@@ -29,14 +29,14 @@ def _tube_line(name: str, tube: TubeStats) -> str:
 
 
 def format_task_line(task: TaskView) -> str:
-    """A task in one line."""
+    """Return a task in one line."""
     behind = f" behind {task.waits_for}" if task.waits_for else ""
     labels = " ".join(f"{name}={getattr(task, name)}" for name in _LABELS if getattr(task, name) is not None)
     return f"{task.id}  {task.state}{behind}  {labels}"
 
 
 def format_task(task: TaskView) -> str:
-    """All fields of a task, one per line."""
+    """Return all fields of a task, one per line."""
     return "\n".join(_field_lines(task))
 
 

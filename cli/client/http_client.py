@@ -81,7 +81,7 @@ class HttpClient:
             raise unreachable(self._base_url, error) from error
 
     async def download(self, path: str, query: Mapping[str, str]) -> AsyncIterator[bytes]:
-        """The body as it arrives. Raises CommandFailed, and SetupError if it breaks off."""
+        """Emit the body as it arrives. Raises CommandFailed, and SetupError if it breaks off."""
         timeout = aiohttp.ClientTimeout(total=None, sock_read=_SILENCE)
         try:
             async with self._session.get(self._base_url + path, params=query, timeout=timeout) as response:
@@ -93,7 +93,7 @@ class HttpClient:
             raise unreachable(self._base_url, error) from error
 
     async def events(self, path: str) -> AsyncIterator[Event]:
-        """All events of a delivery, until its end. Raises CommandFailed, and SetupError if the stream breaks."""
+        """Emit all events of a delivery, until its end. Raises CommandFailed, and SetupError if the stream breaks."""
         try:
             async with self._session.get(self._base_url + path, timeout=aiohttp.ClientTimeout(total=None)) as response:
                 if response.status >= 400:
@@ -124,7 +124,8 @@ async def connect(base_url: str, api_key: str) -> AsyncIterator[HttpClient]:
 
 
 def local_address(address: Address) -> Address:
-    """The address at which a client reaches a server that listens on this one: loopback, if it listens on all."""
+    """Return the address at which a client reaches a server that listens on this one: loopback, if it listens on
+    all."""
     return Address({"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(address.host, address.host), address.port)
 
 
@@ -137,7 +138,7 @@ async def read_response(response: aiohttp.ClientResponse) -> JsonObject:
 
 
 def error_message(status: int, text: str) -> str:
-    """One line from a problem+json body; the status and the first characters of any other body."""
+    """Return one line from a problem+json body; the status and the first characters of any other body."""
     try:
         problem = json.loads(text)
         errors = "; ".join(f"{error['path']}: {error['message']}" for error in problem.get("errors", []))

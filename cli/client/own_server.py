@@ -16,7 +16,7 @@ _MOST_BYTES = 4096
 
 
 def own_server(address: Address, key: str) -> Address:
-    """The address of the connection over which the server has proved that it knows `key`. Raises SetupError."""
+    """Return the address of the connection over which the server has proved that it knows `key`. Raises SetupError."""
     connection, nonce = HTTPConnection(address.host, address.port, timeout=TIMEOUT), new_nonce()
     try:
         connection.connect()
@@ -31,7 +31,7 @@ def own_server(address: Address, key: str) -> Address:
 
 
 def _ask(connection: HTTPConnection, nonce: str) -> Any:
-    """The proof that the server gives; None if it answers something else."""
+    """Return the proof that the server gives; None if it answers something else."""
     try:
         connection.request("GET", f"/v1/server-proof?nonce={nonce}")
         return json.loads(connection.getresponse().read(_MOST_BYTES))["proof"]

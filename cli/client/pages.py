@@ -10,7 +10,7 @@ _PAGE = "500"
 
 
 async def items(api: HttpClient, path: str, name: str, query: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
-    """All items of a list, in the order of the API. `name`: the field of a page that has them."""
+    """Emit all items of a list, in the order of the API. `name`: the field of a page that has them."""
     cursor: str | None = ""
     while cursor is not None:
         page = await api.call("GET", path, query={**query, "limit": _PAGE, **({"cursor": cursor} if cursor else {})})
@@ -20,5 +20,5 @@ async def items(api: HttpClient, path: str, name: str, query: Mapping[str, str])
 
 
 def quoted(given: str) -> str:
-    """An id as a part of a path."""
+    """Return an id as a part of a path."""
     return quote(given, safe="")

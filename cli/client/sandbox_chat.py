@@ -76,7 +76,7 @@ class SandboxChat:
             raise CommandFailed(f"the bot did not show {what} to {self._name} within {_TIMEOUT:.0f} s") from None
 
     async def _read(self) -> list[dict[str, Any]]:
-        """The bot's messages; new and changed ones are shown."""
+        """Return the bot's messages; new and changed ones are shown."""
         chat = await self._sandbox.call("GET", f"/chat/telegram-bot?address={self._group or self._address}")
         messages = [message for message in chat["messages"] if message["from"] == "bot"]
         for message in messages:
@@ -88,7 +88,7 @@ class SandboxChat:
 
 
 def _button(message: dict[str, Any], label: str) -> tuple[int, str] | None:
-    """The message's id and the button's data."""
+    """Return the message's id and the button's data."""
     for button in (button for row in message["buttons"] for button in row):
         if button["text"] == label:
             return message["id"], button["data"]
@@ -96,7 +96,7 @@ def _button(message: dict[str, Any], label: str) -> tuple[int, str] | None:
 
 
 async def mailed_code(sandbox: HttpClient, email: str) -> str:
-    """The code in the last mail to this address."""
+    """Return the code in the last mail to this address."""
     messages = (await sandbox.call("GET", "/inbox.json", query={"channel": "email", "address": email}))["messages"]
     found = _CODE.search(messages[-1]["text"]) if messages else None
     if found is None:

@@ -10,7 +10,7 @@ def unreachable(base_url: str, error: Exception) -> SetupError:
 
 
 def cause(error: Exception) -> str:
-    """Why a connection failed, in the words of the operating system."""
+    """Return why a connection failed, in the words of the operating system."""
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno).lower()
     return "no response in time" if isinstance(error, TimeoutError) else "the connection was lost"

@@ -47,7 +47,7 @@ class AppendOnlyFiles:
         return len(changed)
 
     def _sizes(self) -> dict[Path, int]:
-        """The files that exist now. An AOF rewrite creates files and removes others."""
+        """Return the files that exist now. An AOF rewrite creates files and removes others."""
         try:
             sizes = {Path(entry.path): entry.stat().st_size for entry in os.scandir(self._directory)}
         except FileNotFoundError:  # the server has not created its directory yet, or has just removed a file

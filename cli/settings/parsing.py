@@ -135,7 +135,7 @@ PARSERS: Mapping[Any, Callable[[str], Any]] = {
 
 
 def parse(text: str, kind: Any) -> Any:
-    """The value of a setting with the declared type `kind`. `X | None` is parsed as X."""
+    """Return the value of a setting with the declared type `kind`. `X | None` is parsed as X."""
     return PARSERS[without_none(kind)](text)
 
 

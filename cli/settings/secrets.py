@@ -40,8 +40,8 @@ def receiver(process: str) -> Callable[[str], bool]:
 
 
 def may_receive(process: str, name: str) -> bool:
-    """Whether the process receives this variable of the environment. The settings of a channel are for its courier,
-    and for a bot with the same account.
+    """Return whether the process receives this variable of the environment. The settings of a channel are for its
+    courier, and for a bot with the same account.
     """
     if not name.startswith(PREFIX):
         return True
@@ -53,13 +53,13 @@ def may_receive(process: str, name: str) -> bool:
 
 
 def _kind_of(process: str) -> tuple[str, str]:
-    """Whether it is a courier or a bot, and the channel whose settings it reads; "" if there is none."""
+    """Return whether it is a courier or a bot, and the channel whose settings it reads; "" if there is none."""
     if process.startswith(BOT):
         return BOTS, BOT_CHANNELS.get(process, "")
     return (COURIERS, process) if process in channels() else ("", "")
 
 
 def is_common(name: str) -> bool:
-    """Whether it is no setting of a channel. ADA_BOT_TOKEN and ADA_BOT_API_URL are both: bots use them, too."""
+    """Return whether it is no setting of a channel. ADA_BOT_TOKEN and ADA_BOT_API_URL are both: bots use them, too."""
     is_in_section = name.startswith(tuple(section_prefix(channel) for channel in channels()))
     return not is_in_section or name.removesuffix("_FILE") in setting_names(Settings, PREFIX)

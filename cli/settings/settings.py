@@ -112,7 +112,7 @@ class Configuration:
     raw: Mapping[str, RawSetting] = field(repr=False)
 
     def channel(self, name: str) -> Any:
-        """The `Settings` of one courier. Raises SetupError, also for an unknown name in its section."""
+        """Return the `Settings` of one courier. Raises SetupError, also for an unknown name in its section."""
         declared, prefix = courier_module(name).Settings, section_prefix(name)
         section = [
             setting
@@ -123,7 +123,7 @@ class Configuration:
         return parse_section(declared, prefix, self.raw)
 
     def has_channel(self, name: str) -> bool:
-        """Whether any setting of this channel is set. `./ada up` starts the sandbox if no channel has one."""
+        """Return whether any setting of this channel is set. `./ada up` starts the sandbox if no channel has one."""
         prefix = section_prefix(name)
         return ACCOUNTS.get(name) in self.raw or any(
             key.startswith(prefix) for key in self.raw if key not in WITHOUT_ACCOUNT
@@ -155,7 +155,7 @@ def channels() -> list[str]:
 
 
 def own_channels() -> set[str]:
-    """The couriers of Ada itself."""
+    """Return the couriers of Ada itself."""
     import couriers
 
     return {module.name.replace("_", "-") for module in pkgutil.iter_modules(couriers.__path__)}
@@ -163,13 +163,13 @@ def own_channels() -> set[str]:
 
 @cache
 def installed_couriers() -> Mapping[str, EntryPoint]:
-    """The couriers of other packages: entry points of the group `ada.couriers`, by channel."""
+    """Return the couriers of other packages: entry points of the group `ada.couriers`, by channel."""
     return {point.name: point for point in entry_points(group=COURIERS_GROUP)}
 
 
 def courier_module(channel: str) -> Any:
-    """The module of a courier, with `Settings` and `open`. Raises SetupError for an unknown channel, and for a package
-    that cannot be imported.
+    """Return the module of a courier, with `Settings` and `open`. Raises SetupError for an unknown channel, and for a
+    package that cannot be imported.
     """
     if channel in own_channels():
         return import_module(f"couriers.{channel.replace('-', '_')}")
@@ -191,7 +191,7 @@ def loaded_courier(point: EntryPoint) -> Any:
 
 
 def section_prefix(channel: str) -> str:
-    """What the names of a channel's settings begin with."""
+    """Return what the names of a channel's settings begin with."""
     return f"{PREFIX}{SECTIONS.get(channel, channel).upper().replace('-', '_')}_"
 
 

@@ -27,7 +27,8 @@ class RawSetting:
 def collect(
     environment: Mapping[str, str], directory: Path, may_receive: Callable[[str], bool] = bool
 ) -> dict[str, RawSetting]:
-    """All settings of all sources by name, without _FILE; later sources override earlier ones. Raises SetupError.
+    """Return all settings of all sources by name, without _FILE; later sources override earlier ones. Raises
+    SetupError.
 
     A file with a secret is not opened if `may_receive` is false for its setting.
     """

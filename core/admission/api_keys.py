@@ -67,7 +67,7 @@ class ApiKeys:
         self._noted: dict[str, float] = {}  # id → until when its use is not noted again
 
     async def use(self, secret: str) -> ApiKey | None:
-        """The same as `find`, for a request: the use is noted, at most once a minute."""
+        """Return the same as `find`, for a request: the use is noted, at most once a minute."""
         key = await self.find(secret)
         now = time.monotonic()
         if key and now >= self._noted.get(key.id, now):
@@ -77,7 +77,7 @@ class ApiKeys:
         return key
 
     async def find(self, secret: str) -> ApiKey | None:
-        """The key with this secret, at most half a second old; None if there is none."""
+        """Return the key with this secret, at most half a second old; None if there is none."""
         cached = self._cache.get(secret)
         if cached and time.monotonic() < cached[0]:
             return cached[1]
@@ -129,7 +129,7 @@ class ApiKeys:
         return key
 
     async def list(self) -> list[ApiKey]:
-        """All keys, the oldest first, each with its last use."""
+        """Return all keys, the oldest first, each with its last use."""
         hashes = await self._store.command("HGETALL", KEYS["accesses"].at(0))
         uses = await self._store.command("HGETALL", KEYS["uses"].at(0))
         keys = [_key(await self._store.command("HGETALL", KEYS["access"].at(0, hashed))) for hashed in hashes.values()]

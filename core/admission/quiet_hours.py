@@ -21,15 +21,15 @@ class QuietHours:
     timezone: tzinfo = UTC
 
     def contain(self, at: datetime) -> bool:
-        """Whether a moment lies in the quiet hours."""
+        """Return whether a moment lies in the quiet hours."""
         wall = at.astimezone(self.timezone).time()
         if self.begin <= self.end:
             return self.begin <= wall < self.end
         return wall >= self.begin or wall < self.end
 
     def moved(self, at: datetime, spread: timedelta | None = None) -> datetime | None:
-        """The first moment after these quiet hours plus `spread`, in UTC and never in quiet hours; None if `at` is not
-        in them. `spread`: None is random, from 0 to 5 min 59 s, so that what was moved is not all sent at once.
+        """Return the first moment after these quiet hours plus `spread`, in UTC and never in quiet hours; None if `at`
+        is not in them. `spread`: None is random, from 0 to 5 min 59 s, so that what was moved is not all sent at once.
         """
         if not self.contain(at):
             return None
@@ -39,7 +39,7 @@ class QuietHours:
         return first if self.contain(first + spread) else first + spread
 
     def _end_after(self, at: datetime) -> datetime:
-        """The first moment from `at`, which is in the quiet hours, that is not."""
+        """Return the first moment from `at`, which is in the quiet hours, that is not."""
         wall = at.astimezone(self.timezone)
         day = wall.date() + timedelta(days=wall.time() >= self.end)
         end = datetime.combine(day, self.end)
@@ -62,6 +62,6 @@ class TenantQuietHours:
     timezones: Mapping[str, tzinfo] = field(default_factory=dict)
 
     def of(self, tenant: str) -> QuietHours | None:
-        """The quiet hours of a tenant."""
+        """Return the quiet hours of a tenant."""
         timezone = self.timezones.get(tenant)
         return replace(self.common, timezone=timezone) if self.common and timezone else self.common

@@ -24,11 +24,11 @@ class Quotas:
         self._by_role = by_role or {}
 
     def of_role(self, role: str | None) -> Quota | None:
-        """The quota of a role; None if there is none."""
+        """Return the quota of a role; None if there is none."""
         return None if role is None or role == ADMIN else self._by_role.get(role)
 
     async def read(self, tenant: str, sender: Id, quota: Quota | None) -> QuotaState:
-        """How much a sender has used. `quota` None: the one that held for its last delivery."""
+        """Return how much a sender has used. `quota` None: the one that held for its last delivery."""
         limit, period_ms = (quota.limit, in_ms(quota.period)) if quota else (0, 0)
         shard = shard_of_sender(sender, self._store.shards)
         reply = await self._store.run("read_quota", shard, tenant, str(sender), limit, period_ms)

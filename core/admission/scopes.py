@@ -6,7 +6,7 @@ SCOPES = frozenset({"send", "read", "manage", "urgent", "updates", "admin", "ope
 
 
 def permits(scopes: Collection[str], scope: str) -> bool:
-    """Whether these scopes permit what needs `scope`. admin includes all but operator; operator includes all."""
+    """Return whether these scopes permit what needs `scope`. admin includes all but operator; operator includes all."""
     if scope == "operator":
         return "operator" in scopes
     return not {scope, "admin", "operator"}.isdisjoint(scopes)

@@ -24,7 +24,7 @@ def proof_of(secret: str, nonce: str, socket_name: tuple[Any, ...]) -> str:
 
 
 def is_proof(given: object, secret: str, nonce: str, socket_name: tuple[Any, ...]) -> bool:
-    """Whether `given` is the proof; compared in constant time."""
+    """Return whether `given` is the proof; compared in constant time."""
     return isinstance(given, str) and hmac.compare_digest(
         given.encode(errors="replace"), proof_of(secret, nonce, socket_name).encode()
     )

@@ -87,7 +87,7 @@ class Audit:
             self._sum_up(scanner)
 
     async def progress(self) -> Progress:
-        """How far `find` has come."""
+        """Return how far `find` has come."""
         seen = [scanner.seen for scanner in self._scanners]
         return Progress(
             sum(one.keys for one in seen),

@@ -37,13 +37,13 @@ class SnapshotReader:
         self._shard = shard
 
     async def histories(self, tenant: str, suffixes: Sequence[str]) -> tuple[int, list[HistorySnapshot]]:
-        """The server's time in ms, and a row for each history."""
+        """Return the server's time in ms, and a row for each history."""
         now, *rows = await self._store.run("audit_histories", self._shard, tenant, 0, *suffixes)
         return int(now), [HistorySnapshot(*row[:_ROW]) for row in rows]
 
     async def deliveries(self, suffixes: Sequence[str]) -> tuple[int, list[HistorySnapshot], list[Read | None]]:
-        """The server's time in ms, a row for each history, and each delivery; None if it is gone or changed during
-        every read.
+        """Return the server's time in ms, a row for each history, and each delivery; None if it is gone or changed
+        during every read.
         """
         now, *rows = await self._store.run("audit_histories", self._shard, "", _ENTRIES, *suffixes)
         seen = [HistorySnapshot(*row[:_ROW]) for row in rows]
@@ -51,7 +51,7 @@ class SnapshotReader:
         return int(now), seen, found
 
     async def read(self, seen: HistorySnapshot) -> Read | None:
-        """A delivery's history, content and plans; None if it is gone or changed during every read."""
+        """Return a delivery's history, content and plans; None if it is gone or changed during every read."""
         for _ in range(_READS):
             facts = dict(zip(HISTORY_FACTS, seen.facts, strict=True))
             if facts["tenant"] is None:
@@ -107,7 +107,7 @@ class SnapshotReader:
         return found
 
     async def _tasks(self, ids: Sequence[str]) -> list[tuple[str | None, str | None]]:
-        """The delivery and the number of open entries that tasks have."""
+        """Return the delivery and the number of open entries that tasks have."""
         rows = await self._store.run("view_tasks", self._shard, *ids) if ids else []
         found = map(viewed_facts, rows)
         return [(facts.get("history"), facts.get("left")) for facts in found]
@@ -151,7 +151,7 @@ _Content = tuple[Sequence[str], Sequence[str], Sequence[tuple[str | None, str | 
 
 
 def _read_of(seen: HistorySnapshot, content: _Content | None) -> Read | None:
-    """The delivery; None if it is too large for one read, or a part is missing."""
+    """Return the delivery; None if it is too large for one read, or a part is missing."""
     facts = dict(zip(HISTORY_FACTS, seen.facts, strict=True))
     if content is None or facts["tenant"] is None:
         return None

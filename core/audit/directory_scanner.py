@@ -19,7 +19,7 @@ ScanKey = Callable[[str, Key, Sequence[str]], Awaitable[list[Violation]]]
 
 
 def directory_steps(store: Store, shard: int) -> Mapping[str, ScanKey]:
-    """What checks a key of the directory, by its kind."""
+    """Return what checks a key of the directory, by its kind."""
     return dict.fromkeys(KINDS, DirectoryScanner(store, shard).scan)
 
 
@@ -54,7 +54,7 @@ class DirectoryScanner:
 
 
 async def entries_of(store: Store, name: str, key: Key) -> AsyncIterator[Entries]:
-    """The entries of a hash or a sorted set, in pages."""
+    """Emit the entries of a hash or a sorted set, in pages."""
     cursor, command = "0", "HSCAN" if key.type == "hash" else "ZSCAN"
     while True:
         cursor, flat = await store.command(command, name, cursor, "COUNT", _PAGE)

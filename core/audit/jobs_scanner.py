@@ -12,7 +12,7 @@ _PAGE = 100
 
 
 def jobs_steps(store: Store, shard: int) -> Mapping[str, ScanKey]:
-    """What checks a key of jobs, by its kind."""
+    """Return what checks a key of jobs, by its kind."""
     scanner = JobsScanner(store, shard)
     return {**dict.fromkeys(KINDS, scanner.scan), "job_counts": scanner.scan_counts}
 

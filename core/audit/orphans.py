@@ -10,7 +10,7 @@ from core.redis.store import Store
 
 
 def orphan_steps(store: Store, shard: int, seen: Seen) -> Mapping[str, ScanKey]:
-    """What checks a key of holds or of progress, by its kind."""
+    """Return what checks a key of holds or of progress, by its kind."""
 
     async def held(name: str, key: Key, parts: Sequence[str]) -> list[Violation]:
         found: list[Violation] = []

@@ -103,7 +103,8 @@ class ArchiveReader:
         return header
 
     def __iter__(self) -> Iterator[Entry]:
-        """The entries. Raises ArchiveFault as soon as the file is found to be damaged, at its end at the latest."""
+        """Emit the entries. Raises ArchiveFault as soon as the file is found to be damaged, at its end at the
+        latest."""
         while True:
             found = _entry_or_end(self._frame())
             if isinstance(found, End):

@@ -179,5 +179,5 @@ def _pages(commands: Iterator[Command]) -> Iterator[list[Command]]:
 
 
 def _fields(client: str) -> dict[str, str]:
-    """The fields of a line of CLIENT LIST."""
+    """Return the fields of a line of CLIENT LIST."""
     return dict(found for found in re.findall(r"(\S+?)=(\S*)", client))

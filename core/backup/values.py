@@ -40,13 +40,13 @@ class _Kind(NamedTuple):
 
 
 def reading(key: bytes, kind: str) -> list[Command]:
-    """The commands that read a key. Raises KeyError for a type that Ada does not use."""
+    """Return the commands that read a key. Raises KeyError for a type that Ada does not use."""
     return [("PEXPIRETIME", key), *_KINDS[kind].reads(key)]
 
 
 def read_entry(key: bytes, kind: str, replies: Sequence[Reply]) -> Entry:
-    """The entry of the replies to `reading`. A key that vanishes or changes its type meanwhile is GONE: it is read
-    again, because it has changed.
+    """Return the entry of the replies to `reading`. A key that vanishes or changes its type meanwhile is GONE: it is
+    read again, because it has changed.
     """
     is_gone = any(isinstance(reply, RedisError) for reply in replies) or replies[0] == _NO_KEY or replies[1] is None
     if is_gone:
@@ -55,7 +55,7 @@ def read_entry(key: bytes, kind: str, replies: Sequence[Reply]) -> Entry:
 
 
 def writing(entry: Entry) -> Iterator[Command]:
-    """The commands that make the key what it is in the entry. Raises KeyError for an unknown type."""
+    """Emit the commands that make the key what it is in the entry. Raises KeyError for an unknown type."""
     yield ("DEL", entry.key)
     if entry.kind == GONE:
         return
@@ -83,7 +83,7 @@ def _write_items(command: str, items: Callable[[Value], Iterator[Sequence[Word]]
 
 
 def _read_stream(replies: Sequence[Reply]) -> Value:
-    """The entries, the last id, how many were ever added, the largest id that was deleted."""
+    """Return the entries, the last id, how many were ever added, the largest id that was deleted."""
     entries, facts = replies
     return [
         [[entry_id, fields] for entry_id, fields in entries],

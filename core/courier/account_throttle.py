@@ -128,6 +128,6 @@ class AccountThrottle:
 
 
 def _refusal(outcome: Outcome) -> Deferred | None:
-    """The refusal of the whole account in an outcome, if the provider named a wait."""
+    """Return the refusal of the whole account in an outcome, if the provider named a wait."""
     rest = outcome.rest if isinstance(outcome, Partly) else outcome
     return rest if isinstance(rest, Deferred) and rest.scope in ACCOUNT_WIDE else None

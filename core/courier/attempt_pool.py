@@ -17,7 +17,7 @@ class BatchSource(Protocol):
     """A parcel, as the pool sees it."""
 
     def next_batch(self) -> Sequence[Any]:
-        """The entries of the next attempt; empty if no further attempt is to start."""
+        """Return the entries of the next attempt; empty if no further attempt is to start."""
         ...
 
     async def attempt(self, batch: Sequence[Any]) -> None: ...

@@ -40,8 +40,8 @@ def _is_readable(path: Path) -> bool:
 
 
 def media_groups(files: Sequence[File]) -> list[Sequence[File]]:
-    """The files of each message or group of messages: photos and videos in groups of at most 10, documents in such
-    groups, and each of the others alone.
+    """Return the files of each message or group of messages: photos and videos in groups of at most 10, documents in
+    such groups, and each of the others alone.
     """
     visual = [file for file in files if file.attachment.type in _VISUAL]
     documents = [file for file in files if file.attachment.type is AttachmentType.DOCUMENT]

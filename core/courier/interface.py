@@ -54,7 +54,8 @@ class Message:
     content: Content | None = None
 
     def random_id(self, part: int = 0, bits: int = 63) -> int:
-        """The id by which the provider recognises a repeat of this message: a positive number of at most `bits` bits.
+        """Return the id by which the provider recognises a repeat of this message: a positive number of at most `bits`
+        bits.
 
         Guarantee: the same for the same message and part in every process and after every restart; never 0 (VK and
         Telegram refuse 0).
@@ -62,7 +63,8 @@ class Message:
         return _number(f"{self.seed}:{self.recipient}:{part}", bits)
 
     def shared_id(self, part: int = 0, bits: int = 31) -> int:
-        """The random id shared by all recipients of one delivery, for providers that remember it per dialog (VK).
+        """Return the random id shared by all recipients of one delivery, for providers that remember it per dialog
+        (VK).
 
         Each dialog sees the same number, however the recipients are grouped into calls.
         """
@@ -182,8 +184,8 @@ class WritesAsText(Protocol):
     """A courier whose channel shows some features as text may have this method as well."""
 
     def as_text(self, content: Content) -> Collection[Feature]:
-        """The features that the text shows in this content: buttons as numbered choices, files with an address as
-        links. Pure.
+        """Return the features that the text shows in this content: buttons as numbered choices, files with an address
+        as links. Pure.
         """
         ...
 

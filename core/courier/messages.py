@@ -27,8 +27,8 @@ class Messages:
         self.presented = present(parcel.text, content, courier.shows, as_text)
 
     async def of(self, entries: Sequence[Entry]) -> list[Message]:
-        """The messages of an attempt. A number that the recipients write from now on answers them; a delivery with only
-        a text leaves earlier choices as they are. Raises StoreError.
+        """Return the messages of an attempt. A number that the recipients write from now on answers them; a delivery
+        with only a text leaves earlier choices as they are. Raises StoreError.
         """
         if self._has_choices:
             addresses = [entry.address for entry in entries]

@@ -131,5 +131,5 @@ def _decide_unclear(
 
 
 def still_remembered(age: timedelta, remembers: timedelta) -> bool:
-    """Whether the provider still knows a random id that it first received `age` ago."""
+    """Return whether the provider still knows a random id that it first received `age` ago."""
     return remembers == FOREVER or age < remembers

@@ -90,7 +90,7 @@ class Canceller:
             await asyncio.sleep(_POLL_INTERVAL)
 
     async def _attempts_under_way(self, key: HistoryKey, fields: HistoryFields) -> bool:
-        """Whether a courier still has a parcel with cancelled entries."""
+        """Return whether a courier still has a parcel with cancelled entries."""
         parcels = self._reader.parcels(key, fields)
         ids = [parcel_task(key, parcel.channel, parcel.number) async for parcel in parcels]
         names = [KEYS["progress"].at(key.shard, task_id) for task_id in ids]

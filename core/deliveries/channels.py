@@ -66,13 +66,13 @@ class Channels:
             log.warning("channel %s not registered: %s", channel, fault)
 
     async def current(self) -> ChannelRegister:
-        """The register, at most a second old."""
+        """Return the register, at most a second old."""
         if self._cached is not None and time.monotonic() < self._cached_until:
             return self._cached
         return await self.read()
 
     async def read(self) -> ChannelRegister:
-        """The register, read now."""
+        """Return the register, read now."""
         registered = await self._store.command("HGETALL", KEYS["channels"].at(0))
         facts = {channel: ChannelFacts(**json.loads(text)) for channel, text in registered.items()}
         names = tuple(dict.fromkeys((*self._configured, *facts)))

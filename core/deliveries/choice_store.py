@@ -33,7 +33,7 @@ class Choices:
         await asyncio.gather(*(self._store.command("SET", key, encoded, "EX", seconds) for key in keys))
 
     async def button_of(self, channel: str, address: str, text: str) -> Button | None:
-        """The button that a text answers; None if it is no number or there is no such choice."""
+        """Return the button that a text answers; None if it is no number or there is no such choice."""
         if not may_be_answer(text):
             return None
         encoded = await self._store.command("GET", _key(channel, address))

@@ -94,7 +94,7 @@ class Deliveries:
                 return _accepted(key, reply, delivery.quota)
 
     async def first_result(self, tenant: str, sender: Id, repeat: Repeat) -> Accepted | None:
-        """The result that the first request with this Idempotency-Key got; None if there was none."""
+        """Return the result that the first request with this Idempotency-Key got; None if there was none."""
         return await read_first_result(self._store, tenant, sender, repeat)
 
     async def enqueue_many(
@@ -142,7 +142,8 @@ class Deliveries:
             return refusal
 
     def _call(self, delivery: NewDelivery, repeat: Repeat | None, sizes: Mapping[str, int]) -> EnqueueCall:
-        """The key and the arguments of `lua/delivery/functions/enqueue.lua`. Raises Invalid HISTORY_KEY_MALFORMED."""
+        """Return the key and the arguments of `lua/delivery/functions/enqueue.lua`. Raises Invalid
+        HISTORY_KEY_MALFORMED."""
         key = delivery.history_key or self._new_key(delivery, repeat)
         if key.shard >= self.shards:
             raise Invalid("HISTORY_KEY_MALFORMED", "This history key names a shard that does not exist.", "history_key")
@@ -158,7 +159,7 @@ class Deliveries:
         return HistoryKey.new(delivery.sender.id, self.shards, shard_by)
 
     async def read(self, key: HistoryKey, tenant: str, cursor: str | None = None, limit: int = 100) -> History:
-        """The history with a page of recipients. Raises NotFound HISTORY_NOT_FOUND, Invalid CURSOR_MALFORMED."""
+        """Return the history with a page of recipients. Raises NotFound HISTORY_NOT_FOUND, Invalid CURSOR_MALFORMED."""
         return await self._reader.page(key, tenant, _position(cursor), limit)
 
     async def list(
@@ -172,7 +173,7 @@ class Deliveries:
         cursor: str | None = None,
         limit: int = 100,
     ) -> tuple[list[History], str | None]:
-        """A page of summaries without recipients, newest first, and the cursor of the next page. Raises Invalid
+        """Return a page of summaries without recipients, newest first, and the cursor of the next page. Raises Invalid
         CURSOR_MALFORMED.
         """
         return await self._listing.page(tenant, ListFilter(sender, tag, state, since), cursor, limit)
@@ -238,7 +239,7 @@ def _enqueue_arguments(
 
 
 def _clashed(delivery: NewDelivery, reply: list[str]) -> bool:
-    """Whether another process generated the same key in the same nanosecond. Then another key is generated."""
+    """Return whether another process generated the same key in the same nanosecond. Then another key is generated."""
     return reply[0] == "used" and delivery.history_key is None
 
 

@@ -46,7 +46,7 @@ class DeliveryReports:
         self._secret = b""
 
     async def token(self, key: HistoryKey, channel: str, parcel: int, entry: Entry) -> str:
-        """A URL-safe, signed name of the entry. It does not contain the recipient's address."""
+        """Return a URL-safe, signed name of the entry. It does not contain the recipient's address."""
         name = EntryName(key.shard, key.suffix, channel, parcel, *entry[:4])
         body = base64.urlsafe_b64encode(compact_json(name).encode()).decode().rstrip("=")
         return f"{body}.{await self._sign(body)}"

@@ -50,8 +50,8 @@ class ChannelPlan:
 
 
 def history_fields(delivery: NewDelivery, parcel_sizes: Mapping[str, int]) -> list[FieldOrValue]:
-    """The arguments of HSET for `lua/delivery/functions/enqueue.lua`, except the number of recipients: field, value,
-    field, …
+    """Return the arguments of HSET for `lua/delivery/functions/enqueue.lua`, except the number of recipients: field,
+    value, field, …
 
     `parcel_sizes`: for each channel the most recipients of one parcel.
     """
@@ -78,8 +78,8 @@ def history_fields(delivery: NewDelivery, parcel_sizes: Mapping[str, int]) -> li
 def _parcels(
     delivery: NewDelivery, entries: Mapping[str, Sequence[EntryRow]], sizes: Mapping[str, int]
 ) -> dict[str, list[Sequence[EntryRow]]]:
-    """The entries of each parcel of each channel. With the strategy `first` the parcels with one number have the same
-    recipients in all channels, so that the outcomes of one parcel concern one parcel of each later channel.
+    """Return the entries of each parcel of each channel. With the strategy `first` the parcels with one number have the
+    same recipients in all channels, so that the outcomes of one parcel concern one parcel of each later channel.
     """
     if delivery.strategy is Strategy.FIRST:
         return cut_aligned(entries, sizes[delivery.channels[0]])
@@ -87,7 +87,8 @@ def _parcels(
 
 
 def _rows(delivery: NewDelivery) -> tuple[list[list[Any]], dict[str, list[EntryRow]], dict[str, int]]:
-    """The rows of the recipients; by channel the rows of its entries, and how many recipients have a contact there."""
+    """Return the rows of the recipients; by channel the rows of its entries, and how many recipients have a contact
+    there."""
     recipients: list[list[Any]] = []
     entries: dict[str, list[EntryRow]] = {channel: [] for channel in delivery.channels}
     reached = dict.fromkeys(entries, 0)
@@ -129,7 +130,7 @@ def _dump_channel_plan(channel: str, reached: int, entries: int, parcels: Sequen
 
 
 def _options(delivery: NewDelivery) -> Iterator[FieldOrValue]:
-    """What differs from the defaults. Defaults are not stored, because scheduled deliveries must stay small."""
+    """Emit what differs from the defaults. Defaults are not stored, because scheduled deliveries must stay small."""
     if delivery.origin != DEFAULT_ORIGIN:
         yield from ("origin", delivery.origin)
     if delivery.lane:

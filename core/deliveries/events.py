@@ -93,6 +93,6 @@ class EventStream:
 
 
 def history_event(fields: Mapping[str, str]) -> HistoryEvent:
-    """The event in an entry of the stream."""
+    """Return the event in an entry of the stream."""
     numbers = int(fields["version"]), int(fields["reported"])
     return HistoryEvent(fields["event"], fields["state"], *numbers, fields["finished"] == "1", fields["changes"])

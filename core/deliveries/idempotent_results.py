@@ -23,13 +23,13 @@ _decode = msgspec.json.Decoder(_Stored, strict=False).decode
 
 
 def repeat_hash(key: str) -> str:
-    """An Idempotency-Key as a part of a Redis key: it may contain anything."""
+    """Return an Idempotency-Key as a part of a Redis key: it may contain anything."""
     return hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
 
 
 async def read_first_result(store: Store, tenant: str, sender: Id, repeat: Repeat) -> Accepted | None:
-    """The first result, None if there is none. It is in the shard of the Idempotency-Key, or of the sender if that had
-    a quota.
+    """Return the first result, None if there is none. It is in the shard of the Idempotency-Key, or of the sender if
+    that had a quota.
     """
     for shard in {crc32(repeat.key.encode()) % store.shards, shard_of_sender(sender, store.shards)}:
         text = await store.command("GET", KEYS["idempotency"].at(shard, tenant, repeat_hash(repeat.key)))

@@ -46,7 +46,7 @@ class ListFilter(NamedTuple):
     since: datetime | None = None
 
     def matches(self, history: History) -> bool:
-        """Whether a delivery is listed; `since` is not looked at."""
+        """Return whether a delivery is listed; `since` is not looked at."""
         return (
             self.sender in (None, str(history.sender["id"]))
             and self.state in (None, history.state)
@@ -68,7 +68,7 @@ class Listing:
         cursor: str | None,
         limit: int,
     ) -> tuple[list[History], str | None]:
-        """A page of summaries and the cursor of the next page. Raises Invalid CURSOR_MALFORMED."""
+        """Return a page of summaries and the cursor of the next page. Raises Invalid CURSOR_MALFORMED."""
         found: list[History] = []
         read = 0
         last: ListPosition | None = read_cursor(cursor) if cursor else None
@@ -104,8 +104,8 @@ class Listing:
     async def _positions_in(
         self, shard: int, tenant: str, after: ListPosition | None, since: int
     ) -> list[ListPosition]:
-        """The next positions of one shard. Those created in the cursor's own millisecond are read again and filtered
-        here.
+        """Return the next positions of one shard. Those created in the cursor's own millisecond are read again and
+        filtered here.
         """
         latest = str(after.created) if after else "+inf"
         key = KEYS["listed"].at(shard, tenant)

@@ -36,7 +36,7 @@ class Entry(NamedTuple):
     address: str
 
     def field(self, channel: str) -> str:
-        """The name of its field among the outcomes."""
+        """Return the name of its field among the outcomes."""
         return outcome_field(self.id, channel, self.contact)
 
     def item(
@@ -47,7 +47,8 @@ class Entry(NamedTuple):
         attempts: int = -1,
         not_shown: Sequence[str] = (),
     ) -> list[Any]:
-        """Its outcome as the scripts take it (lua/delivery/modules/outcome.lua). `attempts` -1 keeps the count that is
+        """Return its outcome as the scripts take it (lua/delivery/modules/outcome.lua). `attempts` -1 keeps the count
+        that is
         stored."""
         item = [
             str(self.id),
@@ -64,12 +65,12 @@ class Entry(NamedTuple):
 
 
 def outcome_field(recipient: Id, channel: str, contact: int = 0) -> str:
-    """The field of one contact in the hash of outcomes."""
+    """Return the field of one contact in the hash of outcomes."""
     return f"{recipient}:{channel}" if contact == 0 else f"{recipient}:{channel}:{contact}"
 
 
 def load_not_shown(reference: str) -> tuple[str, Sequence[str]]:
-    """The reference of a stored outcome, and what was not shown."""
+    """Return the reference of a stored outcome, and what was not shown."""
     if _NOT_SHOWN not in reference:
         return reference, ()
     reference, _, listed = reference.partition(_NOT_SHOWN)
@@ -77,7 +78,7 @@ def load_not_shown(reference: str) -> tuple[str, Sequence[str]]:
 
 
 def parcel_task(key: HistoryKey, channel: str, number: int) -> str:
-    """The id of the task that a parcel becomes (`parcel_id` in lua/delivery/modules/plan.lua)."""
+    """Return the id of the task that a parcel becomes (`parcel_id` in lua/delivery/modules/plan.lua)."""
     return f"{key.ns}.{key.sender}.{channel}.{number}"
 
 
@@ -123,5 +124,5 @@ _decode_parcel = msgspec.json.Decoder(tuple[int, list[Entry]]).decode
 
 
 def load_parcel(text: str) -> tuple[int, list[Entry]]:
-    """The attempt group and the entries, in their order."""
+    """Return the attempt group and the entries, in their order."""
     return _decode_parcel(text)

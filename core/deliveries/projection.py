@@ -36,12 +36,12 @@ HistoryFields = Mapping[str, str | None]
 
 
 def channels_of(fields: HistoryFields) -> list[str]:
-    """The channels of a delivery, in its order."""
+    """Return the channels of a delivery, in its order."""
     return [plan.channel for plan in load_plan(fields["plan"] or "")]
 
 
 def counter_fields(channels: Sequence[str]) -> list[str]:
-    """The counters of these channels in the history's hash."""
+    """Return the counters of these channels in the history's hash."""
     per_status = [f"n:{channel}:{status}" for channel in channels for status in _COUNTED]
     return [*per_status, *(f"left:{channel}" for channel in channels)]
 
@@ -52,7 +52,7 @@ def is_being_cancelled(fields: HistoryFields) -> bool:
 
 
 def unwritten_status(fields: HistoryFields) -> Status:
-    """The status of an outcome that was never written, of an entry that is not under way, in a channel where the
+    """Return the status of an outcome that was never written, of an entry that is not under way, in a channel where the
     recipient has a contact.
     """
     if fields["state"] == DeliveryState.CANCELLED:
@@ -118,7 +118,7 @@ def _channel_state(plan: ChannelPlan, over: bool, fields: HistoryFields, counter
 
 
 def outcome_fields(recipients: Iterable[StoredRecipient], channels: Sequence[str]) -> list[str]:
-    """The fields of all outcomes of these recipients."""
+    """Return the fields of all outcomes of these recipients."""
     return [
         outcome_field(recipient.id, channel, contact)
         for recipient in recipients
@@ -133,8 +133,8 @@ def recipient_records(
     outcomes: HistoryFields,
     under_way: Collection[str] = frozenset(),
 ) -> list[RecipientRecord]:
-    """One record per recipient. `outcomes`: outcome field → stored text. `under_way`: the outcome fields of the entries
-    that are under way although the delivery was cancelled.
+    """Return one record per recipient. `outcomes`: outcome field → stored text. `under_way`: the outcome fields of the
+    entries that are under way although the delivery was cancelled.
     """
     channels, opted_out = channels_of(fields), load_opted_out(fields["opted_out"])
     return [
@@ -143,7 +143,7 @@ def recipient_records(
 
 
 def _left_by(recipient: StoredRecipient, opted_out: Mapping[str, Collection[int]]) -> list[str]:
-    """The channels in which a recipient wants no messages."""
+    """Return the channels in which a recipient wants no messages."""
     return [channel for channel, numbers in opted_out.items() if recipient.number in numbers]
 
 
@@ -173,7 +173,7 @@ def _outcome_in_channel(
     outcomes: HistoryFields,
     under_way: Collection[str],
 ) -> OutcomeRecord:
-    """One outcome for a recipient in a channel: the best one of its contacts there."""
+    """Return one outcome for a recipient in a channel: the best one of its contacts there."""
     if contacts == 0:
         return OutcomeRecord(Status.NO_CONTACT)
     names = [outcome_field(recipient, channel, contact) for contact in range(contacts)]
@@ -197,7 +197,7 @@ def assemble(
     recipients: Sequence[RecipientRecord],
     cursor: str | None,
 ) -> History:
-    """The history with one page of recipients."""
+    """Return the history with one page of recipients."""
     channels = channel_records(fields, counters)
     state = DeliveryState(fields["state"] or "")
     total, reached = int(fields["recipients"] or 0), int(fields["reached"] or 0)

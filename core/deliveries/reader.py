@@ -45,12 +45,12 @@ class HistoryReader:
         return bool(await self._store.command("GET", KEYS["reserved"].at(key.shard, key.suffix)) == tenant)
 
     async def summary(self, key: HistoryKey, tenant: str) -> History:
-        """The history without its recipients. Raises NotFound HISTORY_NOT_FOUND."""
+        """Return the history without its recipients. Raises NotFound HISTORY_NOT_FOUND."""
         fields, _ = await self._snapshot(key, tenant, await self._immutable_fields(key, tenant), ())
         return projection.assemble(key, fields, fields, (), None)
 
     async def page(self, key: HistoryKey, tenant: str, start: int, limit: int) -> History:
-        """The history with `limit` recipients from the `start`-th, from one atomic read. Raises NotFound
+        """Return the history with `limit` recipients from the `start`-th, from one atomic read. Raises NotFound
         HISTORY_NOT_FOUND.
         """
         immutable = await self._immutable_fields(key, tenant)
@@ -65,11 +65,12 @@ class HistoryReader:
         return projection.assemble(key, fields, fields, records, cursor)
 
     async def _immutable_fields(self, key: HistoryKey, tenant: str) -> HistoryFields:
-        """The fields that show which other fields exist. Of the plan only the channels are used; they never change."""
+        """Return the fields that show which other fields exist. Of the plan only the channels are used; they never
+        change."""
         return await self._fields_of_tenant(key, tenant, ("tenant", "plan", "recipients", "state", "finished"))
 
     async def _under_way(self, key: HistoryKey, fields: HistoryFields) -> set[str]:
-        """The outcome fields of the entries that workers still have of a cancelled delivery."""
+        """Return the outcome fields of the entries that workers still have of a cancelled delivery."""
         if not projection.is_being_cancelled(fields):
             return set()
         plans = load_plan(fields["plan"] or "")
@@ -117,13 +118,13 @@ class HistoryReader:
     async def records(
         self, key: HistoryKey, fields: HistoryFields, recipients: Sequence[StoredRecipient]
     ) -> list[RecipientRecord]:
-        """What became of these recipients."""
+        """Return what became of these recipients."""
         names = projection.outcome_fields(recipients, projection.channels_of(fields))
         under_way = await self._under_way(key, fields)
         return projection.recipient_records(recipients, fields, await self.outcomes(key, names), under_way)
 
     async def parcels(self, key: HistoryKey, fields: HistoryFields) -> AsyncIterator[StoredParcel]:
-        """Every parcel of the delivery."""
+        """Emit every parcel of the delivery."""
         for plan in load_plan(fields["plan"] or ""):
             names = [f"parcel:{plan.channel}:{number}" for number in range(len(plan.parcels))]
             texts = await self.read_fields(key, names) if names else {}

@@ -105,7 +105,7 @@ def _once_more(
 def _in_order(
     chosen: Mapping[str, Sequence[Entry]], groups: Mapping[str, int], sizes: Mapping[str, int]
 ) -> list[list[object]]:
-    """A parcel for each channel under each number, empty ones included (`core.deliveries.encoding`)."""
+    """Return a parcel for each channel under each number, empty ones included (`core.deliveries.encoding`)."""
     aligned = cut_aligned(chosen, sizes[next(iter(chosen))])
     return [
         _parcel(channel, max(groups.values(), default=0), part) for channel, parts in aligned.items() for part in parts

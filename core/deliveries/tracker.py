@@ -56,7 +56,7 @@ class Tracker:
         return history, not _enough(history, touch_count)
 
     async def _current(self, key: HistoryKey, tenant: str) -> History | None:
-        """The history, read after this call; None for a reserved key."""
+        """Return the history, read after this call; None for a reserved key."""
         try:
             return await self._shared_read(key, tenant)
         except NotFound:
@@ -107,8 +107,8 @@ class Tracker:
                 fields = await self._reader.fields(key, tenant)
 
     async def changes(self, key: HistoryKey, tenant: str) -> list[Change]:
-        """The latest change of each outcome and, if the delivery has ended, its end; the oldest first. Raises NotFound
-        HISTORY_NOT_FOUND.
+        """Return the latest change of each outcome and, if the delivery has ended, its end; the oldest first. Raises
+        NotFound HISTORY_NOT_FOUND.
         """
         fields = await self._reader.fields(key, tenant)
         changes = await self._outcomes_so_far(key, fields, 0)
@@ -194,7 +194,7 @@ def _changes_of(
 
 
 def _with_new_time(changes: list[Change], fields: HistoryFields, after: int) -> list[Change]:
-    """The changes and, if it came after `after`, the latest change of the due time."""
+    """Return the changes and, if it came after `after`, the latest change of the due time."""
     version = int(fields["rescheduled"] or 0)
     if version <= after or fields["finished"]:
         return changes
@@ -206,5 +206,5 @@ def _end(fields: HistoryFields) -> Change:
 
 
 def _of_delivery(version: int, fields: HistoryFields) -> Change:
-    """A change of the delivery itself."""
+    """Return a change of the delivery itself."""
     return Change(version, None, None, None, DeliveryState(fields["state"] or ""), from_ms(fields["due"] or 0))

@@ -24,7 +24,7 @@ _RISKY = re.compile(r"'*[=+\-@\s]")
 
 
 def escaped(text: str) -> str:
-    """The text as a cell that no spreadsheet takes for a formula or a number with a sign."""
+    """Return the text as a cell that no spreadsheet takes for a formula or a number with a sign."""
     return f"{_APOSTROPHE}{text}" if _RISKY.match(text) or text.endswith(tuple(_BLANKS)) else text
 
 
@@ -36,22 +36,22 @@ def plain(cell: str) -> str:
 
 
 def listed(cell: str) -> list[str]:
-    """The items of a cell that has several: separated by semicolons or line breaks, in quotation marks if they have one
-    of these themselves.
+    """Return the items of a cell that has several: separated by semicolons or line breaks, in quotation marks if they
+    have one of these themselves.
     """
     lines = csv.reader(cell.splitlines(), delimiter=_SEPARATOR, skipinitialspace=True)
     return [item for line in lines for part in line if (item := part.strip())]
 
 
 def joined(items: Iterable[Id]) -> str:
-    """The cell of several items."""
+    """Return the cell of several items."""
     cell = io.StringIO()
     csv.writer(cell, delimiter=_SEPARATOR, lineterminator="").writerow(items)
     return cell.getvalue()
 
 
 def user_cells(user: User) -> Cells:
-    """The cells of a person, without its id; a channel without addresses has none."""
+    """Return the cells of a person, without its id; a channel without addresses has none."""
     return {
         "name": user.name or "",
         "email": user.email or "",

@@ -25,7 +25,8 @@ class Expanding(Records):
     """Expansion: a part of the directory."""
 
     async def expand(self, tenant: str, groups: Sequence[Id], supergroups: Sequence[Id]) -> Expansion:
-        """The people of these groups and supergroups, each once, with the non-virtual ones of these groups as origin.
+        """Return the people of these groups and supergroups, each once, with the non-virtual ones of these groups as
+        origin.
 
         Raises NotFound GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND.
         """
@@ -40,7 +41,7 @@ class Expanding(Records):
         return Expansion([Member(user, origin) for user, origin in pairs if user])
 
     async def _groups(self, tenant: str, groups: Sequence[Id], supergroups: Sequence[Id]) -> list[Group]:
-        """The groups given and those of the supergroups, each once."""
+        """Return the groups given and those of the supergroups, each once."""
         found = {}
         known = await self._values(tenant, Group, [id_text(one) for one in groups])
         for given, group in zip(groups, known, strict=True):
@@ -52,7 +53,7 @@ class Expanding(Records):
         return [*found.values(), *(one for one in await self._values(tenant, Group, further) if one)]
 
     async def _parts(self, tenant: str, supergroups: Sequence[Id]) -> list[str]:
-        """The ids of the groups of supergroups."""
+        """Return the ids of the groups of supergroups."""
         known = await self._values(tenant, Supergroup, [id_text(one) for one in supergroups])
         for given, supergroup in zip(supergroups, known, strict=True):
             if supergroup is None:

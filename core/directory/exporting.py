@@ -41,7 +41,7 @@ class Exporting:
             yield [_row(user.id, user_cells(user), columns) for user in users]
 
     async def _channels(self, tenant: str) -> list[str]:
-        """The channels in which anyone has a contact: the columns must be known before the first row."""
+        """Return the channels in which anyone has a contact: the columns must be known before the first row."""
         found = {channel async for users in self._all_users(tenant) for user in users for channel in user.contacts}
         return sorted(found)
 
@@ -98,7 +98,7 @@ def _row(given: int | str, cells: Cells, columns: Sequence[str]) -> Sequence[str
 
 
 async def _all(read: Callable[[str | None], Awaitable[Page[T]]]) -> AsyncIterator[Sequence[T]]:
-    """The items of every page."""
+    """Emit the items of every page."""
     cursor: str | None = None
     while True:
         page = await read(cursor)

@@ -62,23 +62,23 @@ class Groups(Records):
             pass
 
     async def find_group(self, tenant: str, group: Id) -> Group:
-        """The group with this id. Raises NotFound GROUP_NOT_FOUND."""
+        """Return the group with this id. Raises NotFound GROUP_NOT_FOUND."""
         record = await self._record(tenant, Group, group)
         if record is None:
             raise group_not_found(group)
         return decode_record(record, Group)
 
     async def lookup_groups(self, tenant: str, ids: Sequence[Id]) -> list[Group | None]:
-        """The groups with these ids, in their order; None for an unknown one."""
+        """Return the groups with these ids, in their order; None for an unknown one."""
         return await self._values(tenant, Group, _texts(ids))
 
     async def groups(self, tenant: str, *, cursor: str | None = None, limit: int = 100) -> Page[Group]:
-        """A page of groups, sorted by id as text. Raises Invalid CURSOR_MALFORMED."""
+        """Return a page of groups, sorted by id as text. Raises Invalid CURSOR_MALFORMED."""
         ids, following = await self._page_of_ids(KEYS["groupids"].at(SHARD, tenant), cursor, limit)
         return Page([one for one in await self._values(tenant, Group, ids) if one], following)
 
     async def groups_of(self, tenant: str, user: Id) -> list[Group]:
-        """The groups of a person, sorted by id as text; none for an unknown person."""
+        """Return the groups of a person, sorted by id as text; none for an unknown person."""
         ids = await all_ids(self._store, KEYS["memberships"].at(SHARD, tenant, id_text(user)))
         return [one for one in await self._values(tenant, Group, ids) if one]
 
@@ -106,7 +106,7 @@ class Groups(Records):
         _raise_refused(reply, group)
 
     async def members(self, tenant: str, group: Id, *, cursor: str | None = None, limit: int = 100) -> Page[User]:
-        """A page of the members of a group, sorted by id as text. Raises NotFound GROUP_NOT_FOUND, Invalid
+        """Return a page of the members of a group, sorted by id as text. Raises NotFound GROUP_NOT_FOUND, Invalid
         CURSOR_MALFORMED.
         """
         await self.find_group(tenant, group)
@@ -125,7 +125,7 @@ class Groups(Records):
 
 
 def _texts(ids: Sequence[Id]) -> list[str]:
-    """The ids as text, each once."""
+    """Return the ids as text, each once."""
     return list(dict.fromkeys(id_text(one) for one in ids))
 
 

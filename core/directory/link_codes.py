@@ -15,15 +15,15 @@ _LOOKALIKES = str.maketrans("АВЕЗКМНРСТУХ", "ABE3KMHPCTYX")
 
 
 def new_code() -> str:
-    """A random code."""
+    """Return a random code."""
     return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
 
 
 def as_typed(text: str) -> str:
-    """The code that a person typed: without spaces and dashes, in capital letters. May be no code at all."""
+    """Return the code that a person typed: without spaces and dashes, in capital letters. May be no code at all."""
     return "".join(text.replace("-", "").split()).upper().translate(_LOOKALIKES)
 
 
 def code_hash(secret: bytes, link: str, code: str) -> str:
-    """What is stored. The same code has another hash in every link, and in every installation."""
+    """Return what is stored. The same code has another hash in every link, and in every installation."""
     return hmac.digest(secret, f"{link}\n{as_typed(code)}".encode(errors="surrogatepass"), "sha256").hex()

@@ -151,7 +151,7 @@ class Linking(Records):
                 raise _refusal(reply)
 
     async def _find(self, tenant: str, link: str) -> tuple[Link, str, str] | None:
-        """What a link would make, the version of the person's record, and its record with the contact."""
+        """Return what a link would make, the version of the person's record, and its record with the contact."""
         user_id, channel, address = await self._store.read_hash(
             KEYS["link"].at(SHARD, tenant, link), "user", "channel", "address"
         )
@@ -177,7 +177,7 @@ class Linking(Records):
 
 
 def link_id(channel: str, address: str) -> str:
-    """The id of the link of a contact. It is the same for every request, so a contact has one code at a time."""
+    """Return the id of the link of a contact. It is the same for every request, so a contact has one code at a time."""
     return blake2b(f"{channel}\n{address}".encode(), digest_size=16).hexdigest()
 
 
@@ -187,7 +187,7 @@ def _with_contact(user: User, channel: str, address: str) -> User:
 
 
 def _refusal(reply: Sequence[str]) -> Refused:
-    """The error for a reply of a script."""
+    """Return the error for a reply of a script."""
     match reply[0]:
         case "linked" | "taken":
             return Conflict("CONTACT_LINKED", "This contact is linked already. Unlink it first.")

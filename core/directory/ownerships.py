@@ -49,12 +49,12 @@ class Ownerships(Records):
         return [one for one in before if f"{one.kind}:{one.id}" in reply[1:]]
 
     async def owns(self, tenant: str, user: Id, kind: ObjectKind, object_id: Id) -> bool:
-        """Whether a person owns a group or supergroup; false if one of them is unknown."""
+        """Return whether a person owns a group or supergroup; false if one of them is unknown."""
         key = KEYS["owned"].at(SHARD, tenant, id_text(user))
         return await self._store.command("ZSCORE", key, f"{kind}:{id_text(object_id)}") is not None
 
     async def ownerships(self, tenant: str, user: Id) -> list[Ownership]:
-        """What a person owns, groups first, sorted by id as text. Raises NotFound USER_NOT_FOUND."""
+        """Return what a person owns, groups first, sorted by id as text. Raises NotFound USER_NOT_FOUND."""
         owner = (await self._values(tenant, User, [id_text(user)]))[0]
         if owner is None:
             raise user_not_found(user)

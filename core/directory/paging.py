@@ -25,7 +25,7 @@ class Page(Struct, Generic[T], frozen=True):
 
 
 async def pages_of_ids(store: Store, key: str, after: str = "", size: int = PAGE) -> AsyncIterator[list[str]]:
-    """The ids of a sorted set after an id, at most `size` at a time."""
+    """Emit the ids of a sorted set after an id, at most `size` at a time."""
     while True:
         start = f"({after}" if after else "-"
         page: list[str] = await store.command("ZRANGEBYLEX", key, start, "+", "LIMIT", 0, size)
@@ -37,7 +37,7 @@ async def pages_of_ids(store: Store, key: str, after: str = "", size: int = PAGE
 
 
 async def all_ids(store: Store, key: str) -> list[str]:
-    """All ids of a sorted set, read in pages."""
+    """Return all ids of a sorted set, read in pages."""
     return [one async for page in pages_of_ids(store, key) for one in page]
 
 
@@ -46,7 +46,7 @@ def write_cursor(last: str) -> str:
 
 
 def read_cursor(cursor: str | None) -> str:
-    """The id after which a page begins; "" for the first page. Raises Invalid CURSOR_MALFORMED."""
+    """Return the id after which a page begins; "" for the first page. Raises Invalid CURSOR_MALFORMED."""
     if cursor is None:
         return ""
     try:

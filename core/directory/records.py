@@ -38,17 +38,17 @@ _HASHES: dict[type, str] = {User: "users", Group: "groups", Supergroup: "supergr
 
 
 def encode_record(value: User | Group | Supergroup) -> str:
-    """The record of a value, with a version of its own."""
+    """Return the record of a value, with a version of its own."""
     return compact_json({**msgspec.to_builtins(value), "version": secrets.token_hex(8)})
 
 
 def version_of(record: str) -> str:
-    """The version of a record."""
+    """Return the version of a record."""
     return _decode_version(record).version
 
 
 def decode_record(record: str, shape: type[T]) -> T:
-    """The value of a record."""
+    """Return the value of a record."""
     return msgspec.json.decode(record, type=shape)
 
 
@@ -74,7 +74,7 @@ class Records:
         self._store = store
 
     async def _record(self, tenant: str, shape: type[T], given: Id) -> str | None:
-        """The record of one id, None if there is none."""
+        """Return the record of one id, None if there is none."""
         record: str | None = await self._store.command("HGET", _hash_of(tenant, shape), id_text(given))
         return record
 
@@ -86,7 +86,7 @@ class Records:
         return reply
 
     async def _values(self, tenant: str, shape: type[T], ids: Sequence[str]) -> list[T | None]:
-        """The values of ids, in their order, in pages."""
+        """Return the values of ids, in their order, in pages."""
         found: list[T | None] = []
         rest = iter(ids)
         while page := list(islice(rest, PAGE)):

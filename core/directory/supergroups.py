@@ -52,18 +52,18 @@ class Supergroups(Records):
         await self._write("delete_supergroup", tenant, id_text(supergroup))
 
     async def find_supergroup(self, tenant: str, supergroup: Id) -> Supergroup:
-        """The supergroup with this id and its groups. Raises NotFound SUPERGROUP_NOT_FOUND."""
+        """Return the supergroup with this id and its groups. Raises NotFound SUPERGROUP_NOT_FOUND."""
         record = await self._record(tenant, Supergroup, supergroup)
         if record is None:
             raise supergroup_not_found(supergroup)
         return await self._with_groups(tenant, decode_record(record, Supergroup))
 
     async def lookup_supergroups(self, tenant: str, ids: Sequence[Id]) -> list[Supergroup | None]:
-        """The supergroups with these ids, in their order, without their groups; None for an unknown one."""
+        """Return the supergroups with these ids, in their order, without their groups; None for an unknown one."""
         return await self._values(tenant, Supergroup, [id_text(one) for one in ids])
 
     async def supergroups(self, tenant: str, *, cursor: str | None = None, limit: int = 100) -> Page[Supergroup]:
-        """A page of supergroups with their groups, sorted by id as text. Raises Invalid CURSOR_MALFORMED."""
+        """Return a page of supergroups with their groups, sorted by id as text. Raises Invalid CURSOR_MALFORMED."""
         found: list[Supergroup] = []
         after, key = read_cursor(cursor), KEYS["supergroupids"].at(SHARD, tenant)
         async for page in pages_of_ids(self._store, key, after, min(limit + 1, PAGE)):
@@ -94,7 +94,7 @@ class Supergroups(Records):
         _raise_refused(reply, supergroup)
 
     async def _with_groups(self, tenant: str, supergroup: Supergroup) -> Supergroup:
-        """The supergroup with the ids of its groups as they were given."""
+        """Return the supergroup with the ids of its groups as they were given."""
         ids = await all_ids(self._store, KEYS["parts"].at(SHARD, tenant, id_text(supergroup.id)))
         groups = await self._values(tenant, Group, ids)
         return replace(supergroup, groups=tuple(one.id for one in groups if one))

@@ -69,22 +69,22 @@ class Users(Records):
         await self._write("delete_user", tenant, id_text(user))
 
     async def find_user(self, tenant: str, user: Id) -> User:
-        """The person with this id. Raises NotFound USER_NOT_FOUND."""
+        """Return the person with this id. Raises NotFound USER_NOT_FOUND."""
         record = await self._record(tenant, User, user)
         if record is None:
             raise user_not_found(user)
         return decode_record(record, User)
 
     async def lookup(self, tenant: str, ids: Sequence[Id]) -> list[User | None]:
-        """The people with these ids, in their order; None for an unknown one."""
+        """Return the people with these ids, in their order; None for an unknown one."""
         return await self._values(tenant, User, [id_text(one) for one in ids])
 
     async def user_by_email(self, tenant: str, email: str) -> User | None:
-        """The person with this e-mail address, in any case of letters."""
+        """Return the person with this e-mail address, in any case of letters."""
         return await self._indexed(tenant, "emails", canonical_email(email))
 
     async def user_by_contact(self, tenant: str, channel: str, address: str) -> User | None:
-        """The person with this contact, in any written form of the address."""
+        """Return the person with this contact, in any written form of the address."""
         return await self._indexed(tenant, "contacts", f"{channel}:{canonical(channel, address)}")
 
     async def add_contact(self, tenant: str, user: Id, channel: str, address: str) -> User:
@@ -128,8 +128,8 @@ class Users(Records):
         cursor: str | None = None,
         limit: int = 100,
     ) -> Page[User]:
-        """A page of people, sorted by id as text. `contact`: channel and address. Several conditions must all be true.
-        An unknown group has no members. A page may end early, with a cursor.
+        """Return a page of people, sorted by id as text. `contact`: channel and address. Several conditions must all be
+        true. An unknown group has no members. A page may end early, with a cursor.
 
         Raises Invalid CURSOR_MALFORMED.
         """
@@ -150,7 +150,7 @@ class Users(Records):
         return Page(found)
 
     async def _by_index(self, tenant: str, wanted: _Filter) -> list[User]:
-        """The one person with this e-mail address or contact, if the other conditions are true too."""
+        """Return the one person with this e-mail address or contact, if the other conditions are true too."""
         found = [await self.user_by_email(tenant, wanted.email)] if wanted.email is not None else []
         found += [await self.user_by_contact(tenant, *wanted.contact)] if wanted.contact is not None else []
         user = found[0]
@@ -159,12 +159,12 @@ class Users(Records):
         return [user] if wanted.group is None or await self.is_member(tenant, wanted.group, user.id) else []
 
     async def is_member(self, tenant: str, group: Id, user: Id) -> bool:
-        """Whether a person is in a group."""
+        """Return whether a person is in a group."""
         key = KEYS["members"].at(SHARD, tenant, id_text(group))
         return await self._store.command("ZSCORE", key, id_text(user)) is not None
 
     async def _indexed(self, tenant: str, index: str, field: str) -> User | None:
-        """The person that an index names. None if it is deleted meanwhile."""
+        """Return the person that an index names. None if it is deleted meanwhile."""
         user_id = await self._store.command("HGET", KEYS[index].at(SHARD, tenant), field)
         return (await self.lookup(tenant, [user_id]))[0] if user_id is not None else None
 
@@ -185,7 +185,7 @@ class Users(Records):
 
 
 def _index_of(tenant: str, wanted: _Filter) -> str:
-    """The sorted set with the fewest people that may be wanted."""
+    """Return the sorted set with the fewest people that may be wanted."""
     if wanted.group is not None:
         return KEYS["members"].at(SHARD, tenant, id_text(wanted.group))
     if wanted.role is not None:

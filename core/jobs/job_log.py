@@ -43,11 +43,11 @@ class JobLog:
         self._store = store
 
     async def last(self, job_id: JobId, most: int = 100) -> list[LogLine]:
-        """The last lines, the oldest first."""
+        """Return the last lines, the oldest first."""
         return await self._from(job_id, -most)
 
     async def follow(self, job_id: JobId, after: str = BEGIN) -> AsyncGenerator[LogLine, None]:
-        """The lines after the line `after`, and then every new one, without end."""
+        """Emit the lines after the line `after`, and then every new one, without end."""
         news, seen, bell = asyncio.Event(), int(after), self._key("job_bell", job_id)
         listening = asyncio.create_task(KeyspaceEvents(self._store, {bell: news.set}).run())
         try:
@@ -64,7 +64,7 @@ class JobLog:
             await cancel_and_wait(listening)
 
     async def _after(self, job_id: JobId, seen: int) -> list[LogLine]:
-        """The lines after the number `seen`; all, if the log is not the one in which that was seen."""
+        """Return the lines after the number `seen`; all, if the log is not the one in which that was seen."""
         lines = await self._from(job_id, -_PAGE)
         if lines and int(lines[0].id) > seen + 1:
             lines = await self._from(job_id, 0)

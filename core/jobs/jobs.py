@@ -127,7 +127,7 @@ class Jobs:
                     await self.resume(job.id, Actor.SIGN_IN)
 
     async def waits_for_sign_in(self, tenant: str, user: str, service: str) -> bool:
-        """Whether a job of a user was paused because the sign-in to this service had expired."""
+        """Return whether a job of a user was paused because the sign-in to this service had expired."""
         return any(_waits_for_sign_in(job, service) for job in await self.of_user(tenant, user))
 
     async def of_user(self, tenant: str, user: str) -> Sequence[StoredJob]:
@@ -234,7 +234,7 @@ class Jobs:
         raise Conflict("JOB_CHANGES_TOO_OFTEN", "The job is being changed by others all the time. Try again.")
 
     def now(self) -> datetime:
-        """The current time of the server, aware."""
+        """Return the current time of the server, aware."""
         return datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms)
 
 

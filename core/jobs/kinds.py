@@ -64,14 +64,14 @@ class JobKinds:
         return _schedule_of(msgspec.json.decode(text, type=_StoredKind)) if text else None
 
     async def waiting(self, kind: str) -> str:
-        """What jobs of this kind wait for now, "" if a process runs them."""
+        """Return what jobs of this kind wait for now, "" if a process runs them."""
         try:
             return (await self.find(kind)).waiting
         except Invalid:
             return _waiting_for(kind)
 
     async def names(self) -> list[str]:
-        """All kinds that a process has ever run here, sorted."""
+        """Return all kinds that a process has ever run here, sorted."""
         return sorted(await self._store.command("HKEYS", KEYS["job_kinds"].at(0)))
 
     def _now(self) -> int:

@@ -105,7 +105,8 @@ def merged_parameters(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dic
 
 
 def line_of(text: str) -> str:
-    """The text as one line that can be stored and shown: cut after 1000 characters, what is no Unicode replaced."""
+    """Return the text as one line that can be stored and shown: cut after 1000 characters, what is no Unicode
+    replaced."""
     cut = text[:_LONGEST_LINE].encode(errors="replace").decode()
     return " ".join(cut.split("\n")).strip()
 

@@ -71,7 +71,7 @@ _ORDER = list(Actor)
 
 
 def next_state(verb: Verb, state: JobState | None) -> JobState:
-    """The state that follows. Raises Conflict JOB_ALREADY_RUNNING or JOB_IN_OTHER_STATE."""
+    """Return the state that follows. Raises Conflict JOB_ALREADY_RUNNING or JOB_IN_OTHER_STATE."""
     if state in NEXT[verb]:
         return NEXT[verb][state]
     if verb is Verb.START:
@@ -80,7 +80,7 @@ def next_state(verb: Verb, state: JobState | None) -> JobState:
 
 
 def may_override(actor: Actor, paused_by: Actor) -> bool:
-    """Whether `actor` may end or replace a pause of `paused_by`."""
+    """Return whether `actor` may end or replace a pause of `paused_by`."""
     return _ORDER.index(actor) >= _ORDER.index(paused_by)
 
 

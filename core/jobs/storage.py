@@ -21,8 +21,8 @@ _LATE = "late:"
 
 
 def tube_of(kind: str) -> str:
-    """The tube of the iterations of a kind. In it, the lane of a task is the name of its job in keys, and its body the
-    generation of the job for which it was put.
+    """Return the tube of the iterations of a kind. In it, the lane of a task is the name of its job in keys, and its
+    body the generation of the job for which it was put.
     """
     return f"jobs.{kind}"
 
@@ -92,18 +92,18 @@ class JobStorage:
         return int(await self._store.run("count_loss", shard, name, job.holder, line_of(log)))
 
     async def steps(self, job_id: JobId) -> Mapping[str, str]:
-        """The results of the iteration that has begun."""
+        """Return the results of the iteration that has begun."""
         shard, name = self._place(job_id)
         found: Mapping[str, str] = await self._store.command("HGETALL", KEYS["job_steps"].at(shard, name))
         return found
 
     async def units(self, job_id: JobId, names: list[str]) -> list[str | None]:
-        """What is recorded of these units."""
+        """Return what is recorded of these units."""
         shard, name = self._place(job_id)
         return await self._store.read_hash(KEYS["job_units"].at(shard, name), *names) if names else []
 
     def _with_task(self, job: StoredJob, shard: int) -> tuple[JobRecord, tuple[str | int, ...]]:
-        """The record with the id of its task, and the task's row; without one if the job does nothing now."""
+        """Return the record with the id of its task, and the task's row; without one if the job does nothing now."""
         moment = job.record.due if job.record.state is JobState.RUNNING else job.record.resume_at
         if not moment or job.record.state in (JobState.STOPPED, JobState.FAILED):
             return replace(job.record, task=""), ()
@@ -112,13 +112,13 @@ class JobStorage:
         return replace(job.record, task=f"{shard}.{task_id}"), task.row(task_id)
 
     async def names(self, tenant: str, shard: int, start: int, most: int) -> list[JobId]:
-        """The jobs of a tenant in one shard, in the order of their first start, from the number `start` on."""
+        """Return the jobs of a tenant in one shard, in the order of their first start, from the number `start` on."""
         key = KEYS["jobs"].at(shard, tenant)
         found = await self._store.command("ZRANGE", key, start, start + most - 1)
         return [job_id_of(name) for name in found]
 
     async def counts(self, tenant: str) -> dict[JobState, int]:
-        """How many jobs of a tenant have each state."""
+        """Return how many jobs of a tenant have each state."""
         totals = dict.fromkeys(JobState, 0)
         for shard in range(self._store.shards):
             stored = await self._store.command("HGETALL", KEYS["job_counts"].at(shard, tenant))
@@ -127,7 +127,8 @@ class JobStorage:
         return totals
 
     async def overdue(self, shard: int, before: int, start: int, most: int) -> list[JobId]:
-        """The jobs of a shard whose next iteration was due before this moment (ms), from the number `start` on."""
+        """Return the jobs of a shard whose next iteration was due before this moment (ms), from the number `start`
+        on."""
         key = KEYS["jobs_due"].at(shard)
         found = await self._store.command("ZRANGEBYSCORE", key, "-inf", before, "LIMIT", start, most)
         return [job_id_of(name) for name in found]
@@ -137,13 +138,13 @@ class JobStorage:
 
 
 def place_of(job_id: JobId, shards: int) -> tuple[int, str]:
-    """The shard of a job, and its name in keys."""
+    """Return the shard of a job, and its name in keys."""
     name = f"{job_id.tenant}/{job_id.name}"
     return crc32(name.encode()) % shards, name
 
 
 def job_id_of(name: str) -> JobId:
-    """The job that has this name in keys."""
+    """Return the job that has this name in keys."""
     tenant, _, rest = name.partition("/")
     kind, _, user = rest.partition(".")
     return JobId(tenant, kind, user)

@@ -131,7 +131,7 @@ class JobUnits:
         raise Conflict("JOB_CHANGES_TOO_OFTEN", "The job is being changed by others all the time. Try again.")
 
     async def _unclear_item(self, job_id: JobId, effect: UnitRecord) -> str:
-        """The item that is unknown because this effect is, or ""."""
+        """Return the item that is unknown because this effect is, or ""."""
         if not effect.unit:
             return ""
         try:

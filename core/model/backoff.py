@@ -18,12 +18,12 @@ class Backoff:
     attempts: int = 8
 
     def pause(self, attempt: int, jitter: float | None = None) -> timedelta:
-        """The pause after the `attempt`-th attempt (from 1): between half and the whole of first × 2^(attempt-1), at
-        most `longest`. `jitter`: from 0 (half) to 1 (whole); None: random.
+        """Return the pause after the `attempt`-th attempt (from 1): between half and the whole of first ×
+        2^(attempt-1), at most `longest`. `jitter`: from 0 (half) to 1 (whole); None: random.
         """
         whole: timedelta = min(self.longest, self.first * 2 ** min(attempt - 1, 20))
         return whole * (0.5 + (random.random() if jitter is None else jitter) / 2)
 
     def spent(self, attempt: int) -> bool:
-        """Whether the `attempt`-th attempt was the last."""
+        """Return whether the `attempt`-th attempt was the last."""
         return attempt >= self.attempts

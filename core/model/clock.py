@@ -13,17 +13,17 @@ def from_ms(ms: int | float | str) -> datetime:
 
 
 def to_ms(at: datetime) -> int:
-    """An aware time as Unix milliseconds."""
+    """Return an aware time as Unix milliseconds."""
     return round(at.timestamp() * 1000)
 
 
 def in_ms(duration: timedelta) -> int:
-    """A duration in milliseconds."""
+    """Return a duration in milliseconds."""
     return duration // _MILLISECOND
 
 
 def from_wall(wall: datetime, zone: tzinfo, now: datetime | None = None) -> datetime:
-    """The moment in UTC at which the clock of a zone shows `wall`, which is naive.
+    """Return the moment in UTC at which the clock of a zone shows `wall`, which is naive.
 
     Of a time that the clock shows twice it is the first moment, or the second one if the first has passed at `now`. Of
     a time that the clock skips it is the first minute after the skip (`is_skipped`).
@@ -35,13 +35,13 @@ def from_wall(wall: datetime, zone: tzinfo, now: datetime | None = None) -> date
 
 
 def is_skipped(wall: datetime, zone: tzinfo) -> bool:
-    """Whether the clock of a zone never shows `wall`, because it is put forward over it."""
+    """Return whether the clock of a zone never shows `wall`, because it is put forward over it."""
     first, second = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
     return first > second
 
 
 def _after_skip(wall: datetime, zone: tzinfo, before: datetime) -> datetime:
-    """The first minute from `before` at which the clock shows `wall` or later."""
+    """Return the first minute from `before` at which the clock shows `wall` or later."""
     moment = before.replace(second=0, microsecond=0)
     while moment.astimezone(zone).replace(tzinfo=None) < wall:
         moment += _MINUTE

@@ -38,8 +38,8 @@ class HistoryKey(Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, shard: int, suffix: str) -> "HistoryKey":
-        """The key with this suffix, `<sender>:<unix ns>`; the sender may contain colons. For suffixes from scripts,
-        unchecked: use `parse` for keys from outside.
+        """Return the key with this suffix, `<sender>:<unix ns>`; the sender may contain colons. For suffixes from
+        scripts, unchecked: use `parse` for keys from outside.
         """
         sender, _, ns = suffix.rpartition(":")
         return cls(shard, sender, int(ns))
@@ -59,8 +59,8 @@ class HistoryKey(Struct, frozen=True, gc=False):
 
     @classmethod
     def new(cls, sender: Id, shards: int, shard_by: str = "") -> "HistoryKey":
-        """A new key for a delivery of `sender`. If `shard_by` (an Idempotency-Key, or the sender) is given, it decides
-        the shard, so that a repeat meets the first request.
+        """Return a new key for a delivery of `sender`. If `shard_by` (an Idempotency-Key, or the sender) is given, it
+        decides the shard, so that a repeat meets the first request.
         """
         ns = _NANOSECONDS.next()
         shard = crc32(shard_by.encode()) % shards if shard_by else ns // 1000 % shards
@@ -68,7 +68,8 @@ class HistoryKey(Struct, frozen=True, gc=False):
 
 
 def shard_of_sender(sender: Id, shards: int) -> int:
-    """The shard of all deliveries of a sender with a quota: one script checks the quota and stores the delivery."""
+    """Return the shard of all deliveries of a sender with a quota: one script checks the quota and stores the
+    delivery."""
     return crc32(str(sender).encode()) % shards
 
 

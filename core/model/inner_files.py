@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def inner_path(path: Path, *folders: Path) -> Path | None:
-    """The path with its links followed; None if it is in none of the folders then. Raises OSError, ValueError,
+    """Return the path with its links followed; None if it is in none of the folders then. Raises OSError, ValueError,
     RuntimeError (links in a circle).
     """
     real = path.resolve()
@@ -15,7 +15,8 @@ def inner_path(path: Path, *folders: Path) -> Path | None:
 
 
 def has_no_link(path: Path) -> bool:
-    """Whether an absolute path that `inner_path` returned leads to the same place still, as no part of it is a link."""
+    """Return whether an absolute path that `inner_path` returned leads to the same place still, as no part of it is a
+    link."""
     with suppress(OSError, ValueError, RuntimeError):
         return path.resolve() == path
     return False

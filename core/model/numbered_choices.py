@@ -20,13 +20,14 @@ _decoder = msgspec.json.Decoder(list[Button])
 
 
 def choices_of(content: Content) -> list[Button]:
-    """The buttons that a number means, in order. One of the reply keyboard has no data: a press writes its text."""
+    """Return the buttons that a number means, in order. One of the reply keyboard has no data: a press writes its
+    text."""
     inline = [button for row in content.inline for button in row if not button.url]
     return [*inline, *(Button(label) for row in content.reply or () for label in row)][:MOST_CHOICES]
 
 
 def choice_lines(content: Content) -> list[str]:
-    """The lines that show all buttons: choices with their number, addresses with their text."""
+    """Return the lines that show all buttons: choices with their number, addresses with their text."""
     numbered = [f"{number}. {button.text}" for number, button in enumerate(choices_of(content), 1)]
     return [*numbered, *_links(content)]
 
@@ -41,12 +42,12 @@ def encode_choices(choices: Sequence[Button]) -> str:
 
 
 def may_be_answer(text: str) -> bool:
-    """Whether a text has the form of an answer: a number, perhaps with a full stop or a bracket behind it."""
+    """Return whether a text has the form of an answer: a number, perhaps with a full stop or a bracket behind it."""
     return _ANSWER.fullmatch(text) is not None
 
 
 def chosen(encoded: str, text: str) -> Button | None:
-    """The button that an answer means; None if it is no number, or none of these."""
+    """Return the button that an answer means; None if it is no number, or none of these."""
     found = _ANSWER.fullmatch(text)
     choices = _decoder.decode(encoded)
     return choices[int(found[1]) - 1] if found and int(found[1]) <= len(choices) else None

@@ -113,7 +113,7 @@ class Expansion(Struct, frozen=True):
 
 
 def id_text(given: Id) -> str:
-    """The form in which ids are compared and stored: 7 and "7" are the same."""
+    """Return the form in which ids are compared and stored: 7 and "7" are the same."""
     return str(given)
 
 
@@ -121,19 +121,20 @@ def id_text(given: Id) -> str:
 
 
 def canonical_user(user: User) -> User:
-    """The form in which a person is stored: one form of each address and of the e-mail address, no repetition."""
+    """Return the form in which a person is stored: one form of each address and of the e-mail address, no
+    repetition."""
     contacts, name = canonical_contacts(user.contacts), canonical_name(user.name)
     email = canonical_email(user.email) if user.email else None
     return User(user.id, name, email, user.role, user.locale, contacts, tuple(dict.fromkeys(user.opt_out)))
 
 
 def canonical_group(group: AnyGroup) -> AnyGroup:
-    """The form in which a group or supergroup is stored."""
+    """Return the form in which a group or supergroup is stored."""
     return replace(group, title=canonical_name(group.title))
 
 
 def canonical_contacts(contacts: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Each address once and in its canonical form; no empty lists."""
+    """Return each address once and in its canonical form; no empty lists."""
     found = {channel: without_duplicates(channel, addresses) for channel, addresses in contacts.items()}
     return {channel: [canonical_address(channel, one) for one in some] for channel, some in found.items() if some}
 
@@ -152,7 +153,7 @@ def canonical_email(email: str) -> str:
 
 
 def faults_of_user(user: User, channels: Collection[str] | None = None) -> Iterator[Invalid]:
-    """Every fault of a person. `channels`: the known ones; None if they are not checked here."""
+    """Emit every fault of a person. `channels`: the known ones; None if they are not checked here."""
     yield from faults_of_id(user.id)
     yield from faults_of_name(user.name, "name")
     if user.email is not None:
@@ -228,6 +229,6 @@ def _faults_of_channel(channel: str, path: str, channels: Collection[str] | None
 
 
 def faults_of_group(group: Group | Supergroup) -> Iterator[Invalid]:
-    """Every fault of a group or supergroup."""
+    """Emit every fault of a group or supergroup."""
     yield from faults_of_id(group.id)
     yield from faults_of_name(group.title, "title")

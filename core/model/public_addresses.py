@@ -21,8 +21,8 @@ class TargetForbidden(OSError):
 
 
 def is_public(address: str) -> bool:
-    """Whether this IP address is outside of private, loopback, link-local, multicast and reserved networks. An IPv6
-    address that contains an IPv4 address is public only if both are.
+    """Return whether this IP address is outside of private, loopback, link-local, multicast and reserved networks. An
+    IPv6 address that contains an IPv4 address is public only if both are.
     """
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
@@ -49,7 +49,7 @@ def _embedded(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> list[ip
 
 
 def guarded_socket(info: AddressInfo) -> socket.socket:
-    """A socket for this address. Raises TargetForbidden. For aiohttp's `socket_factory`."""
+    """Return a socket for this address. Raises TargetForbidden. For aiohttp's `socket_factory`."""
     if not is_public(info[4][0]):
         raise TargetForbidden("the address is not public")
     return plain_socket(info)

@@ -146,13 +146,13 @@ BEST = (Status.READ, Status.DELIVERED, Status.SENT, Status.SENDING, Status.QUEUE
 
 
 def supersedes(new: Status, old: Status) -> bool:
-    """Whether `new` replaces `old`. The only step back is `sending → queued`: the attempt was postponed."""
+    """Return whether `new` replaces `old`. The only step back is `sending → queued`: the attempt was postponed."""
     return RANK[new] > RANK[old] or (old is Status.SENDING and new is Status.QUEUED)
 
 
 def best(statuses: list[Status]) -> Status:
-    """The status of a recipient with several contacts in one channel: reached if any contact was reached, else open
-    while any is open.
+    """Return the status of a recipient with several contacts in one channel: reached if any contact was reached, else
+    open while any is open.
     """
     for wanted in BEST:
         if wanted in statuses:
@@ -161,8 +161,8 @@ def best(statuses: list[Status]) -> Status:
 
 
 def verdict(state: DeliveryState, reachable: int, reached: int, *, is_over: bool) -> Verdict:
-    """The verdict. `reachable`: recipients with a contact in any channel. `reached`: those who received the message.
-    `is_over`: every courier has reported. A cancelled delivery is not over while attempts are under way.
+    """Return the verdict. `reachable`: recipients with a contact in any channel. `reached`: those who received the
+    message. `is_over`: every courier has reported. A cancelled delivery is not over while attempts are under way.
     """
     if reachable == 0:
         return Verdict.NOBODY_TO_REACH

@@ -8,7 +8,7 @@ _QUOTED = re.compile(r"'[^']{2,}'")
 
 
 def fault_of(error: Exception) -> str:
-    """The problem and its place, of an error of PyYAML. Its own text also quotes the lines."""
+    """Return the problem and its place, of an error of PyYAML. Its own text also quotes the lines."""
     mark: Any = getattr(error, "problem_mark", None)
     if mark is None:
         return "it has characters that YAML does not allow"

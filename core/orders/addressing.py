@@ -29,8 +29,8 @@ class Addressing:
     async def recipients(
         self, tenant: str, addressees: Sequence[Addressee], sender: Id, role: str | None
     ) -> Sequence[Recipient]:
-        """Each person once. Raises Invalid USER_NOT_FOUND, GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND, NOBODY_ADDRESSED,
-        TOO_MANY_RECIPIENTS, Forbidden NOT_OWNER.
+        """Return each person once. Raises Invalid USER_NOT_FOUND, GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND,
+        NOBODY_ADDRESSED, TOO_MANY_RECIPIENTS, Forbidden NOT_OWNER.
         """
         found = [one for one in addressees if isinstance(one, Recipient)]
         if len(found) < len(addressees):
@@ -48,7 +48,7 @@ class Addressing:
             raise Invalid("TOO_MANY_RECIPIENTS", detail, "recipients")
 
     async def _people(self, tenant: str, addressees: Sequence[Addressee]) -> list[Recipient]:
-        """The recipients among the addressees, and the people of the directory, in their order."""
+        """Return the recipients among the addressees, and the people of the directory, in their order."""
         named = [one for one in addressees if isinstance(one, UserRef)]
         users = iter(await self._directory.lookup(tenant, [one.id for one in named]) if named else ())
         people: list[Recipient] = []
@@ -114,7 +114,7 @@ def _recipient_of(user: User | None, ref: UserRef, number: int) -> Recipient:
 
 
 def _with_contacts(user: User, given: Id, *, name: str | None = None, origin: Sequence[str] = ()) -> Recipient:
-    """A person of the directory as a recipient, without the channels in which it wants no messages."""
+    """Return a person of the directory as a recipient, without the channels in which it wants no messages."""
     contacts = user.contacts
     if user.opt_out:
         contacts = {channel: addresses for channel, addresses in contacts.items() if channel not in user.opt_out}

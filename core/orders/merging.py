@@ -7,7 +7,7 @@ from core.model.delivery import Recipient
 
 
 def each_once(recipients: Iterable[Recipient]) -> Sequence[Recipient]:
-    """Each recipient once, in the order of the first mentions. Equal ids of different types (7, "7") are one."""
+    """Return each recipient once, in the order of the first mentions. Equal ids of different types (7, "7") are one."""
     merged: dict[str, Recipient] = {}
     repeated: dict[str, list[Recipient]] = {}
     for one in recipients:
@@ -20,7 +20,8 @@ def each_once(recipients: Iterable[Recipient]) -> Sequence[Recipient]:
 
 
 def _one_of(mentions: Sequence[Recipient]) -> Recipient:
-    """One recipient of several mentions. A channel that the person has left is used with none of its contacts."""
+    """Return one recipient of several mentions. A channel that the person has left is used with none of its
+    contacts."""
     opted_out = _each(channel for one in mentions for channel in one.opted_out)
     addresses: dict[str, list[str]] = {}
     for one in mentions:

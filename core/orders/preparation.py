@@ -38,7 +38,7 @@ class Preparation:
         self._clock = clock
 
     async def prepare(self, order: Order, caller: Caller) -> NewDelivery:
-        """The delivery with its recipients, its time and its quota. Raises the refusals of `Sending.send`."""
+        """Return the delivery with its recipients, its time and its quota. Raises the refusals of `Sending.send`."""
         given = order.delivery
         check_content(given)
         deliver_at, moved_from = self.moved(given.deliver_at, caller, is_urgent=order.urgent)
@@ -57,8 +57,8 @@ class Preparation:
         )
 
     async def _role(self, sender: Sender, caller: Caller) -> str | None:
-        """The role to which a sender is held: the directory's if it knows one and the key is not an administrator's,
-        else that of the request.
+        """Return the role to which a sender is held: the directory's if it knows one and the key is not an
+        administrator's, else that of the request.
         """
         if caller.is_admin:
             return sender.role

@@ -86,7 +86,8 @@ class Sending:
             return refusal
 
     async def _prepare(self, order: Order, caller: Caller, repeat: Repeat | None) -> NewDelivery | Accepted:
-        """The delivery; or the first result, for a repeat that would be refused by now: a group of it was deleted."""
+        """Return the delivery; or the first result, for a repeat that would be refused by now: a group of it was
+        deleted."""
         try:
             return await self._preparation.prepare(order, caller)
         except Refused:
@@ -97,7 +98,8 @@ class Sending:
             return first
 
     def _is_bound_elsewhere(self, delivery: NewDelivery, repeat: Repeat) -> bool:
-        """Whether the delivery is in another shard than its Idempotency-Key: its quota puts it into the sender's."""
+        """Return whether the delivery is in another shard than its Idempotency-Key: its quota puts it into the
+        sender's."""
         if not delivery.quota:
             return False
         return crc32(repeat.key.encode()) % self._shards != shard_of_sender(delivery.sender.id, self._shards)
@@ -137,8 +139,8 @@ class Sending:
         return await self._deliveries.retry(key, caller.tenant, statuses)
 
     async def quota(self, tenant: str, sender: Id, role: str | None = None) -> QuotaState:
-        """How much of its quota a sender has used. `role`: of a sender that the directory does not know; without one,
-        the quota that held for the sender's last delivery.
+        """Return how much of its quota a sender has used. `role`: of a sender that the directory does not know; without
+        one, the quota that held for the sender's last delivery.
         """
         (user,) = await self._directory.lookup(tenant, [sender])
         known = (user.role if user else None) or role
@@ -149,5 +151,5 @@ class Sending:
 
 
 def _waits(order: Order, caller: Caller) -> bool:
-    """Whether the preparation reads the store. Then all of a batch are prepared at the same time."""
+    """Return whether the preparation reads the store. Then all of a batch are prepared at the same time."""
     return not caller.is_admin or any(not isinstance(one, Recipient) for one in order.addressees)

@@ -94,7 +94,7 @@ class Executor:
 
 
 def _moment(task: Task, started: float, pause: timedelta) -> int:
-    """The server's ms after a pause that begins now. `started`: when the attempt began, by time.monotonic."""
+    """Return the server's ms after a pause that begins now. `started`: when the attempt began, by time.monotonic."""
     return task.claimed + int((time.monotonic() - started + pause.total_seconds()) * 1000)
 
 

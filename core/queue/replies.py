@@ -67,7 +67,7 @@ class Replies:
         raise NotFound("TASK_NOT_FOUND", "There is no such task.")
 
     async def fetch(self, task_id: str, timeout: timedelta | None = None) -> TaskEnd:
-        """The end of a task that was put with `reply=client`. Raises TimeoutError."""
+        """Return the end of a task that was put with `reply=client`. Raises TimeoutError."""
         task = split_id(task_id)
         with self._expecting(task) as waiting:
             return await self._end_of(task[0], waiting, timeout)

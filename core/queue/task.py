@@ -296,7 +296,7 @@ class TaskFilter:
         raise Invalid("SELECTION_EMPTY", "Choose tasks by user, tag, lane, kind or tenant.")
 
     def matches(self, task: TaskView) -> bool:
-        """Whether a task is selected."""
+        """Return whether a task is selected."""
         wanted = {name: getattr(self, name) for name in ("user", "tenant", "lane", "tube", "state")}
         if any(value and getattr(task, name) != value for name, value in wanted.items()):
             return False

@@ -280,8 +280,8 @@ class Worker:
 
 
 def _may_have_made_work(task: Task, running: "asyncio.Task[Settled | None]") -> bool:
-    """Whether the end of this attempt made a task ready, the next one of its lane or itself, now or in time. Its worker
-    knows that without the bell and claims at once.
+    """Return whether the end of this attempt made a task ready, the next one of its lane or itself, now or in time. Its
+    worker knows that without the bell and claims at once.
     """
     if running.cancelled() or running.exception():
         return False

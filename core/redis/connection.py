@@ -43,13 +43,13 @@ _TOO_MANY_CLIENTS = "ERR max number of clients reached"
 
 
 def encoded(*command: Word) -> bytes:
-    """A command in the protocol's form."""
+    """Return a command in the protocol's form."""
     words: bytes = hiredis.pack_command(command)  # type: ignore[arg-type] # its stub wants exactly one word
     return words
 
 
 def error_of(text: str) -> RedisError:
-    """The exception for the server's error text. A ConnectionError refuses the connection, not the command."""
+    """Return the exception for the server's error text. A ConnectionError refuses the connection, not the command."""
     if text == _TOO_MANY_CLIENTS:
         return RedisConnectionError(text)
     return _ERRORS.get(text.partition(" ")[0], ResponseError)(text)
@@ -83,7 +83,7 @@ class ServerAddress:
         )
 
     def __str__(self) -> str:
-        """The URL without the password, for people."""
+        """Return the URL without the password, for people."""
         user = "" if self.username == "default" else f"{quote(self.username)}@"
         if self.path:
             return f"unix://{user}{self.path}"

@@ -62,7 +62,7 @@ CONSTANTS: Mapping[str, Constant] = {
 
 
 def lua_constant(name: str) -> str:
-    """The Lua line that defines a constant."""
+    """Return the Lua line that defines a constant."""
     return f"local {name} = {_literal(CONSTANTS[name])}"
 
 

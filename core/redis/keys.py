@@ -40,7 +40,7 @@ class Key:
         return re.findall(r"<(\w+)>", self.pattern)
 
     def at(self, shard: int, *parts: str) -> str:
-        """The key itself."""
+        """Return the key itself."""
         start, *between = _texts_of(self.pattern)
         words = (f"{{{shard}}}", *parts) if "{s}" in self.pattern else parts
         return start + "".join(word + text for word, text in zip(words, between, strict=True))
@@ -53,7 +53,7 @@ class Key:
         return f"function Key.{self.name}({', '.join(self.parts)}) return {expression} end"
 
     def matches(self, key: str) -> bool:
-        """Whether a key found on a server is of this kind."""
+        """Return whether a key found on a server is of this kind."""
         return _regex_of(self.pattern).fullmatch(key) is not None
 
 
@@ -65,7 +65,7 @@ def _lua_piece(piece: str) -> str:
 
 @cache
 def _texts_of(pattern: str) -> list[str]:
-    """The texts before, between and after the shard tag and the parts."""
+    """Return the texts before, between and after the shard tag and the parts."""
     return re.split(r"\{s\}|<\w+>", pattern)
 
 
@@ -581,16 +581,16 @@ _ANY = re.compile("|".join(f"(?:{_regex_of(key.pattern).pattern})" for key in _T
 
 
 def is_ours(name: str) -> bool:
-    """Whether a key found on a server is one of Ada's."""
+    """Return whether a key found on a server is one of Ada's."""
     return _ANY.fullmatch(name) is not None
 
 
 def bell(shard: int, tube: str) -> str:
-    """The key whose `del` or `expired` wakes a sleeping worker of `tube`."""
+    """Return the key whose `del` or `expired` wakes a sleeping worker of `tube`."""
     return KEYS["bell"].at(shard, tube)
 
 
 def kind_of(name: str) -> Key | None:
-    """The kind of a key found on a server; None if it is not one of Ada's. The longest matching pattern wins."""
+    """Return the kind of a key found on a server; None if it is not one of Ada's. The longest matching pattern wins."""
     matching = [key for key in _TABLE if key.matches(name)]
     return max(matching, key=lambda key: len(key.pattern), default=None)

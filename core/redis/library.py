@@ -99,7 +99,7 @@ class Argument:
     kind: str
 
     def lua(self, n: int) -> str:
-        """The expression that reads it from the n-th argument of the call."""
+        """Return the expression that reads it from the n-th argument of the call."""
         return f"rest(args, {n})" if self.kind == "rest" else _TYPES[self.kind].format(f"args[{n}]")
 
 
@@ -115,7 +115,7 @@ class Function:
     packed: bool
 
     def words(self, arguments: Sequence[Any]) -> Sequence[Any]:
-        """The arguments in the form that the server gets."""
+        """Return the arguments in the form that the server gets."""
         return (pack(arguments),) if self.packed else arguments
 
 
@@ -144,7 +144,7 @@ def is_missing(refusal: BaseException) -> bool:
 
 
 def is_loaded(refusal: BaseException) -> bool:
-    """Whether an error reply to FUNCTION LOAD says that the library is there: another process was faster."""
+    """Return whether an error reply to FUNCTION LOAD says that the library is there: another process was faster."""
     return "already exists" in str(refusal)
 
 
@@ -154,13 +154,13 @@ def names() -> list[str]:
 
 
 def file_of(name: str) -> str:
-    """The file of a function, relative to lua/, for example `queue/functions/claim.lua`."""
+    """Return the file of a function, relative to lua/, for example `queue/functions/claim.lua`."""
     (path,) = _LUA.glob(f"*/functions/{name}.lua")
     return path.relative_to(_LUA).as_posix()
 
 
 def modules() -> dict[str, str]:
-    """The modules by file: `shared/modules/write_buffer.lua` is WriteBuffer."""
+    """Return the modules by file: `shared/modules/write_buffer.lua` is WriteBuffer."""
     return {path.relative_to(_LUA).as_posix(): _module(path.stem) for path in sorted(_LUA.glob("*/modules/*.lua"))}
 
 
@@ -171,7 +171,7 @@ def function(name: str) -> Function:
 
 @cache
 def current() -> Library:
-    """The library of this version of Ada."""
+    """Return the library of this version of Ada."""
     headers = [_parsed(name, file_of(name)) for name in names()]
     lines = [*_prelude(), *_modules(), *_begin()]
     for header in headers:
@@ -187,7 +187,7 @@ def current() -> Library:
 
 
 def _parsed(name: str, file: str) -> Function:
-    """A function with its header. Raises ValueError if its parameters are not the arguments of the header."""
+    """Return a function with its header. Raises ValueError if its parameters are not the arguments of the header."""
     body = (_LUA / file).read_text()
     header = dict(_header(body))
     purpose = body.split("\n", 1)[0].removeprefix("-- ").split(": ", 1)[1]
@@ -215,12 +215,12 @@ def _arguments(line: str) -> Iterable[Argument]:
 
 
 def _module(stem: str) -> str:
-    """The name of the module in a file: write_buffer is WriteBuffer."""
+    """Return the name of the module in a file: write_buffer is WriteBuffer."""
     return "".join(word.capitalize() for word in stem.split("_"))
 
 
 def _lines(file: str) -> list[Line]:
-    """A file's lines without comments and blank lines, each with its place."""
+    """Return a file's lines without comments and blank lines, each with its place."""
     numbered = enumerate((_LUA / file).read_text().splitlines(), 1)
     return [(line, f"lua/{file}:{n}") for n, line in numbered if line.strip() and not line.lstrip().startswith("--")]
 
@@ -230,7 +230,7 @@ def _text(lines: Iterable[Line]) -> str:
 
 
 def _prelude() -> list[Line]:
-    """What every file may use."""
+    """Return what every file may use."""
     tables = ["Key", *modules().values()]
     lines = [
         f"local function globals() return {', '.join(_GLOBALS)} end",
@@ -256,7 +256,7 @@ def _modules() -> list[Line]:
 
 
 def _begin() -> list[Line]:
-    """The function that begins every call."""
+    """Return the function that begins every call."""
     text = _text(_modules())
     lines = [
         "local function begin(args)",
@@ -270,7 +270,7 @@ def _begin() -> list[Line]:
 
 
 def _registered(one: Function) -> list[Line]:
-    """The file of a function, and its registration."""
+    """Return the file of a function, and its registration."""
     arguments = [argument.lua(n) for n, argument in enumerate(one.arguments, _FIXED + 1)]
     if one.packed:
         arguments = [f"unpack(cmsgpack.unpack(args[{_FIXED + 1}]))"]

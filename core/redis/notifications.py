@@ -43,7 +43,7 @@ class Notifications:
 
 
 def merged_flags(found: str) -> str:
-    """The flags with ours added; none is removed. `A` means all classes, `g` and `x` included."""
+    """Return the flags with ours added; none is removed. `A` means all classes, `g` and `x` included."""
     return found + missing_flags(found)
 
 
@@ -70,7 +70,7 @@ async def ensure_notifications(command: Command) -> Notifications:
 
 
 def flags_of(answer: Any) -> str | None:
-    """The flags in an answer to CONFIG GET: a map in RESP3, a flat list in RESP2."""
+    """Return the flags in an answer to CONFIG GET: a map in RESP3, a flat list in RESP2."""
     pairs = answer if isinstance(answer, dict) else dict(zip(answer[::2], answer[1::2], strict=True))
     found = pairs.get(SETTING)
     return None if found is None else str(found)

@@ -68,7 +68,7 @@ def explained(fault: RedisError | OSError | TimeoutError, address: ServerAddress
 
 
 def refused_write(fault: Exception) -> StoreRefuses | None:
-    """The error for a server that writes nothing at present; None if the error is another one."""
+    """Return the error for a server that writes nothing at present; None if the error is another one."""
     if isinstance(fault, OutOfMemoryError):
         return StoreFull()
     found = _REFUSED_WRITES.get(str(fault).partition(" ")[0].rstrip(":"))

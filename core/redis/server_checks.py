@@ -39,7 +39,7 @@ class SettingProblem:
 
 
 def setting_problems(settings: Mapping[str, str]) -> list[SettingProblem]:
-    """The wrong ones among a server's settings. A setting that the server does not report is left out. Pure."""
+    """Return the wrong ones among a server's settings. A setting that the server does not report is left out. Pure."""
     wanted = [
         ("maxmemory-policy", "noeviction", "another policy may evict accepted messages", True),
         ("appendonly", "yes", "without it a restart loses accepted messages", False),
@@ -69,7 +69,7 @@ async def check_settings(store: Store) -> list[SettingProblem]:
 
 
 def notification_problem(state: Notifications) -> SettingProblem | None:
-    """The problem that sleeping workers are not woken, if they are not."""
+    """Return the problem that sleeping workers are not woken, if they are not."""
     if not state.missing:
         return None
     found = state.found or ""
@@ -112,7 +112,7 @@ async def check_layout(store: Store) -> None:
 
 
 def explained_layout(found: str) -> str:
-    """Why data of this layout are refused, and what to do. Pure."""
+    """Return why data of this layout are refused, and what to do. Pure."""
     return (
         f"the data on this server has layout {found}, this version of Ada works with {LAYOUT}. "
         "Start the version that wrote it, or give this version its own server or database."

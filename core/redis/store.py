@@ -182,7 +182,7 @@ class Store:
             return [None] * len(fields)
 
     async def ping(self) -> bool:
-        """Whether the server answers within a second."""
+        """Return whether the server answers within a second."""
         try:
             return bool(await asyncio.wait_for(self.command("PING"), 1.0))
         except (StoreError, TimeoutError):
@@ -193,5 +193,5 @@ class Store:
         await self.redis.aclose()
 
     def _fault_of(self, refusal: ResponseError) -> StoreError:
-        """The error of core for an error reply of the server."""
+        """Return the error of core for an error reply of the server."""
         return refused_write(refusal) or FunctionFault(self.library.where(str(refusal)))

@@ -75,5 +75,5 @@ class StreamReader:
 
 
 def entry_fields(flat: list[str]) -> dict[str, str]:
-    """The fields of a stream's entry, which the server lists as name, value, …"""
+    """Return the fields of a stream's entry, which the server lists as name, value, …"""
     return dict(zip(flat[::2], flat[1::2], strict=True))

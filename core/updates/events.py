@@ -39,15 +39,15 @@ Event = Mapping[str, Any]
 
 
 def scenarios_tube() -> Tube:
-    """The tube of the events that scenarios process. Only an outage of the store or the death of a process takes an
-    attempt: what an action raises is an outcome.
+    """Return the tube of the events that scenarios process. Only an outage of the store or the death of a process takes
+    an attempt: what an action raises is an outcome.
     """
     return Tube(TUBE, expires=_EXPIRES, attempts=100, backoff=_BACKOFF)
 
 
 def dialogs_tube(channel: str) -> Tube:
-    """The tube of the events that the dialogs in a channel answer. More attempts than fit into the time before the
-    expiry: a pause of the provider, of at least a second, is an attempt, too.
+    """Return the tube of the events that the dialogs in a channel answer. More attempts than fit into the time before
+    the expiry: a pause of the provider, of at least a second, is an attempt, too.
     """
     return Tube(f"dialogs.{channel}", expires=_EXPIRES, attempts=10_000, backoff=_BACKOFF)
 
@@ -83,7 +83,7 @@ class Events:
 
 
 def encode(event: "Event | msgspec.Struct") -> str:
-    """The event as JSON. Raises Invalid EVENT_TOO_LARGE; EVENT_MALFORMED for values that JSON cannot have,
+    """Return the event as JSON. Raises Invalid EVENT_TOO_LARGE; EVENT_MALFORMED for values that JSON cannot have,
     such as half a surrogate pair.
     """
     try:
@@ -96,7 +96,7 @@ def encode(event: "Event | msgspec.Struct") -> str:
 
 
 def decode(body: str) -> Event:
-    """The event of a task of the tube."""
+    """Return the event of a task of the tube."""
     return msgspec.json.decode(body, type=dict[str, Any])
 
 
@@ -106,29 +106,29 @@ def identity(event: Event) -> str:
 
 
 def person_of(event: Event) -> str:
-    """The person who caused an event."""
+    """Return the person who caused an event."""
     return f"{event['channel']}:{event['user_id']}"
 
 
 def lane_of(event: Event) -> str:
-    """The lane of an event: one person, in a group one person in that group."""
+    """Return the lane of an event: one person, in a group one person in that group."""
     if is_private(event):
         return person_of(event)
     return f"{event['channel']}:{event.get('chat_id')}:{event['user_id']}"
 
 
 def is_private(event: Event) -> bool:
-    """Whether the chat is between a person and the bot."""
+    """Return whether the chat is between a person and the bot."""
     return event.get("chat_type") in (None, "", "private")
 
 
 def is_for_dialogs(event: Event) -> bool:
-    """Whether a dialog answers an event: a private message or press of a person."""
+    """Return whether a dialog answers an event: a private message or press of a person."""
     return is_private(event) and event.get("kind") in _DIALOG_KINDS and not event.get("is_bot")
 
 
 def checked(event: Event) -> dict[str, Any]:
-    """The event with its kind. Raises Invalid: EVENT_ID_MALFORMED, EVENT_CHANNEL_MALFORMED, EVENT_KIND_UNKNOWN,
+    """Return the event with its kind. Raises Invalid: EVENT_ID_MALFORMED, EVENT_CHANNEL_MALFORMED, EVENT_KIND_UNKNOWN,
     EVENT_WITHOUT_USER, EVENT_ATTACHMENTS_MALFORMED.
     """
     known = {**event, "kind": event.get("kind") or kind_of(event)}
@@ -139,7 +139,7 @@ def checked(event: Event) -> dict[str, Any]:
 
 
 def kind_of(event: Event) -> str:
-    """The kind that the fields of an event show."""
+    """Return the kind that the fields of an event show."""
     if event.get("callback_data") is not None:
         return "callback"
     return "new_member" if any(name.startswith("joined_") for name in event) else "text"
@@ -158,7 +158,7 @@ def _is_kind(value: Any) -> bool:
 
 
 def _is_person(value: Any) -> bool:
-    """Whether a value can be a person's id: a number, or a short text such as a telephone number."""
+    """Return whether a value can be a person's id: a number, or a short text such as a telephone number."""
     if isinstance(value, str):
         return 0 < len(value) <= 128 and value.isprintable()
     return isinstance(value, int) and not isinstance(value, bool)

@@ -82,7 +82,7 @@ class Gathering:
         return is_put
 
     def worker(self) -> Worker:
-        """A worker that puts the events, to `run()` and to `stop()`."""
+        """Return a worker that puts the events, to `run()` and to `stop()`."""
         return self._client.worker(TUBE, self._handle, lease=_LEASE)
 
     async def _handle(self, attempt: Attempt) -> None:
@@ -117,5 +117,5 @@ def _saved(attempt: Attempt) -> list[str]:
 
 
 def _due_parts(waiting: Mapping[str, _Part], timer: _Timer) -> list[str]:
-    """The names of the parts that wait; none if this is not the task of the last one."""
+    """Return the names of the parts that wait; none if this is not the task of the last one."""
     return list(waiting) if all(part.due <= timer.due for part in waiting.values()) else []

@@ -52,7 +52,7 @@ class Presses:
         await self._client.queue.put_once(self._tube, task, source=self._tube, name=press.id)
 
     def worker(self, acknowledge: Acknowledge) -> Worker:
-        """A worker that acknowledges, to `run()` and to `stop()`."""
+        """Return a worker that acknowledges, to `run()` and to `stop()`."""
 
         async def handle(attempt: Attempt) -> Result:
             is_done = await acknowledge(msgspec.json.decode(attempt.body, type=Press))

@@ -19,15 +19,15 @@ _ORIGIN, _SCOPES = "origin", "key_scopes"
 
 
 def handed_in(event: Mapping[str, Any], key_scopes: Iterable[str]) -> dict[str, Any]:
-    """The event as handed in with an API key that has these scopes."""
+    """Return the event as handed in with an API key that has these scopes."""
     return {**event, _ORIGIN: API, _SCOPES: sorted(key_scopes)}
 
 
 def origin_of(event: Mapping[str, Any]) -> str:
-    """Where an event comes from: API, or its channel."""
+    """Return where an event comes from: API, or its channel."""
     return str(event.get(_ORIGIN) or event["channel"])
 
 
 def permits(event: Mapping[str, Any], scope: str) -> bool:
-    """Whether what needs `scope` over HTTP may be done for this event. Always, for an event of a provider."""
+    """Return whether what needs `scope` over HTTP may be done for this event. Always, for an event of a provider."""
     return event.get(_ORIGIN) != API or scopes.permits(event.get(_SCOPES) or (), scope)

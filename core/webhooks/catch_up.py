@@ -57,8 +57,8 @@ class CatchUp:
         self._tracker = Tracker(store)
 
     async def next_messages(self, webhook: Webhook, mark: Mark, most: int) -> tuple[list[WebhookMessage], Mark | None]:
-        """The `most` earliest messages behind the mark, and the mark of the last of them; None instead of the mark if
-        there are no more.
+        """Return the `most` earliest messages behind the mark, and the mark of the last of them; None instead of the
+        mark if there are no more.
         """
         found: Found = []
         extended = time.monotonic()
@@ -75,7 +75,8 @@ class CatchUp:
         return [message for _, message in taken], taken[-1][0] if len(found) > most else None
 
     async def _keys(self, tenant: str, since: int) -> AsyncIterator[HistoryKey]:
-        """The deliveries that may have changed since then: the unfinished, the finished, and the recently created."""
+        """Emit the deliveries that may have changed since then: the unfinished, the finished, and the recently
+        created."""
         seen: set[str] = set()
         for index, lowest in (("live", 0), ("listed", since - _REPORTS_MS)):
             async for suffix in self._page(KEYS[index].at(self._shard, tenant), lowest):
@@ -91,7 +92,7 @@ class CatchUp:
         return int(await self._store.command("HGET", KEYS["settings"].at(self._shard), "retention_ms") or 30 * DAY_MS)
 
     async def _page(self, index: str, lowest: int) -> AsyncIterator[str]:
-        """The members from this score on. Members that are removed meanwhile hide no others."""
+        """Emit the members from this score on. Members that are removed meanwhile hide no others."""
         read = 0  # of those with the lowest score
         while True:
             page = await self._store.command("ZRANGEBYSCORE", index, lowest, "+inf", "WITHSCORES", "LIMIT", read, _PAGE)

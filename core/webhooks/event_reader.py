@@ -161,7 +161,7 @@ class EventReader:
         return False
 
     async def _has_room(self, webhook: Webhook) -> bool:
-        """Whether at most half of what may wait does."""
+        """Return whether at most half of what may wait does."""
         half = self._limits.pending // 2
         if await self._webhooks.pending(self._shard, webhook.id) <= half:
             return True
@@ -234,7 +234,7 @@ class EventReader:
 
 
 def entry_id(text: str) -> EntryId:
-    """The id of a stream's entry as numbers; "" is before all."""
+    """Return the id of a stream's entry as numbers; "" is before all."""
     ms, _, number = text.partition("-")
     return int(ms or 0), int(number or 0)
 

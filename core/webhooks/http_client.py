@@ -102,7 +102,7 @@ class WebhookClient:
 
 
 def signed_headers(webhook: Webhook, message: WebhookMessage, now: datetime) -> dict[str, str]:
-    """The three headers of Standard Webhooks."""
+    """Return the three headers of Standard Webhooks."""
     return {
         "webhook-id": message.id,
         "webhook-timestamp": str(int(now.timestamp())),

@@ -40,7 +40,7 @@ class WebhookMessage:
 
     @classmethod
     def read(cls, body: str) -> "WebhookMessage":
-        """The message with this body."""
+        """Return the message with this body."""
         envelope = msgspec.json.decode(body, type=_Envelope)
         return cls(envelope.id, envelope.type, body)
 
@@ -86,7 +86,7 @@ class FinishedData(msgspec.Struct):
 
 
 def is_outcome(change: Change) -> bool:
-    """Whether a change is an outcome; `queued` and `sending` are steps towards one."""
+    """Return whether a change is an outcome; `queued` and `sending` are steps towards one."""
     return change.outcome is not None and change.outcome.status not in OPEN
 
 
@@ -141,5 +141,5 @@ def finished_message(webhook: Webhook, history: History, version: int) -> Webhoo
 
 
 def test_message(webhook: Webhook, at: datetime) -> WebhookMessage:
-    """A message without an event, to test a receiver."""
+    """Return a message without an event, to test a receiver."""
     return WebhookMessage.make(f"msg_{secrets.token_hex(16)}", TEST, at, {"webhook": webhook.id})

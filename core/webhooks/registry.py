@@ -55,16 +55,16 @@ class Webhooks:
         return bool(await self._store.run("store_webhook", 0, webhook.tenant, webhook.id, record, most))
 
     async def _now(self) -> int:
-        """The ms of the server's clock, which also numbers the events."""
+        """Return the ms of the server's clock, which also numbers the events."""
         seconds, micros = await self._store.command("TIME")
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def of_tenant(self, tenant: str) -> list[Webhook]:
-        """The webhooks of a tenant, the oldest first."""
+        """Return the webhooks of a tenant, the oldest first."""
         return [webhook for webhook in await self.all() if webhook.tenant == tenant]
 
     async def all(self) -> list[Webhook]:
-        """The webhooks of all tenants, the oldest first. They are read again only if one has changed."""
+        """Return the webhooks of all tenants, the oldest first. They are read again only if one has changed."""
         version = await self.version()
         if version != self._cached[0]:
             stored = await self._store.command("HGETALL", KEYS["webhooks"].at(0))
@@ -109,7 +109,7 @@ class Webhooks:
         return now, succeeded, replayed
 
     async def state(self, tenant: str, webhook_id: str) -> WebhookState:
-        """What waits, and the last attempts. Raises NotFound WEBHOOK_NOT_FOUND."""
+        """Return what waits, and the last attempts. Raises NotFound WEBHOOK_NOT_FOUND."""
         await self.find(tenant, webhook_id)
         texts = await self._store.command("LRANGE", KEYS["attempts"].at(0, webhook_id), 0, -1)
         pending = sum([await self.pending(shard, webhook_id) for shard in range(self._store.shards)])
@@ -117,7 +117,7 @@ class Webhooks:
         return WebhookState(max(0, pending - dead), dead, [webhooks.read_attempt(text) for text in texts])
 
     async def pending(self, shard: int, webhook_id: str) -> int:
-        """How many messages of a shard wait for a webhook, dead letters included."""
+        """Return how many messages of a shard wait for a webhook, dead letters included."""
         return int(await self._store.command("ZCARD", KEYS["by"].at(shard, "user", webhook_id)))
 
     async def replay(self, tenant: str, webhook_id: str) -> int:
@@ -139,7 +139,7 @@ class Webhooks:
             await self._queue.kick(task_id)
 
     async def _dead(self, webhook_id: str) -> list[str]:
-        """The ids of the dead letters, in the order of the messages."""
+        """Return the ids of the dead letters, in the order of the messages."""
         found = []
         for shard in range(self._store.shards):
             keys = KEYS["by"].at(shard, "user", webhook_id), KEYS["buried"].at(shard)

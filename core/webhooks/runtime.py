@@ -94,7 +94,7 @@ class WebhookRuntime:
         return True
 
     async def _is_needed(self) -> bool:
-        """Whether there ever was a webhook."""
+        """Return whether there ever was a webhook."""
         try:
             return await self._webhooks.version() is not None
         except StoreError:

@@ -49,7 +49,7 @@ class Failure:
 
 
 def decide(failure: Failure, rules: RetryRules) -> Retry | Bury:
-    """Whether a message is sent again. Pure."""
+    """Return whether a message is sent again. Pure."""
     age = timedelta(milliseconds=failure.now - failure.since)
     others_got_through = failure.succeeded > failure.first
     if age >= rules.longest or (failure.attempt >= rules.attempts and others_got_through):

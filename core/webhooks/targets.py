@@ -27,7 +27,7 @@ async def check_target(url: str, *, allow_private: bool) -> None:
 
 
 def host_of(url: str) -> tuple[str, int]:
-    """The host and port of a URL that is suitable for a webhook. Raises Invalid WEBHOOK_URL_MALFORMED."""
+    """Return the host and port of a URL that is suitable for a webhook. Raises Invalid WEBHOOK_URL_MALFORMED."""
     try:
         parts = urlsplit(url)
         port = parts.port

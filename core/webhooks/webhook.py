@@ -72,7 +72,7 @@ def new_id() -> str:
 
 
 def new_secret() -> str:
-    """A random secret in the notation of Standard Webhooks."""
+    """Return a random secret in the notation of Standard Webhooks."""
     return f"whsec_{base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()}"
 
 

@@ -137,7 +137,7 @@ class Email:
 
 
 def _thread(reply_to: str) -> dict[str, str]:
-    """The headers that show a mail below the one it replies to."""
+    """Return the headers that show a mail below the one it replies to."""
     return dict.fromkeys(("In-Reply-To", "References"), f"<{reply_to}>") if _MESSAGE_ID.fullmatch(reply_to) else {}
 
 

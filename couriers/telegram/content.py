@@ -33,7 +33,8 @@ class Requests(NamedTuple):
 
 
 def text_requests(peer: Any, message: Message) -> Requests:
-    """The requests that send the text, each with its own random id: without content one for each part of the text."""
+    """Return the requests that send the text, each with its own random id: without content one for each part of the
+    text."""
     send = functions.messages.SendMessageRequest
     content = message.content
     if content is None:
@@ -47,13 +48,13 @@ def text_requests(peer: Any, message: Message) -> Requests:
 
 
 def reply_to(content: Content) -> Any:
-    """The message to reply to, None if there is none."""
+    """Return the message to reply to, None if there is none."""
     message_id = _message_id(content.reply_to.partition(",")[0])
     return types.InputReplyToMessage(message_id) if message_id else None
 
 
 def edit_request(peer: Any, message: Message, content: Content) -> tuple[Request, tuple[str, ...]] | None:
-    """The request that edits a message, and what it does not show; None if an edit cannot show the content."""
+    """Return the request that edits a message, and what it does not show; None if an edit cannot show the content."""
     message_id = _message_id(content.edit.rpartition(",")[2])
     if not message_id or content.reply is not None or content.attachments:
         return None
@@ -65,7 +66,7 @@ def edit_request(peer: Any, message: Message, content: Content) -> tuple[Request
 
 
 def remove_request(peer: Any, content: Content) -> Request | None:
-    """The request that removes messages, None if there is none to remove."""
+    """Return the request that removes messages, None if there is none to remove."""
     ids = [number for one in content.remove.split(",") if (number := _message_id(one))]
     if not ids:
         return None
@@ -75,7 +76,7 @@ def remove_request(peer: Any, content: Content) -> Request | None:
 
 
 def keyboard(content: Content) -> Any:
-    """The buttons below the message, else those in place of the person's keyboard; None if there are none."""
+    """Return the buttons below the message, else those in place of the person's keyboard; None if there are none."""
     if content.inline:
         rows = [[_button(one.text, one.data, one.url) for one in row] for row in content.inline if row]
         return types.ReplyInlineMarkup([types.KeyboardInlineButtonRow(row) for row in rows])
@@ -94,7 +95,7 @@ def _button(text: str, data: str, url: str) -> Any:
 
 
 def cut_and_marked(message: Message, content: Content, longest: int) -> tuple[str, list[Any], tuple[str, ...]]:
-    """The text that is shown, its entities, and what is not shown of it."""
+    """Return the text that is shown, its entities, and what is not shown of it."""
     cut = cut_text(message.text, content.parse_mode, longest)
     text, marked = spans(cut, content.parse_mode)
     entities = [entity for span in marked if (entity := _entity(span))]
@@ -102,7 +103,7 @@ def cut_and_marked(message: Message, content: Content, longest: int) -> tuple[st
 
 
 def _entity(span: Span) -> Any:
-    """The entity of a marked range; None for one that is not sent."""
+    """Return the entity of a marked range; None for one that is not sent."""
     match span.kind:
         case "link":
             return types.MessageEntityTextUrl(span.offset, span.length, span.target) if span.target else None
@@ -114,5 +115,5 @@ def _entity(span: Span) -> Any:
 
 
 def _message_id(text: str) -> int:
-    """The id of a message; 0 if this is none."""
+    """Return the id of a message; 0 if this is none."""
     return int(text) if text.isdecimal() and len(text) < 10 else 0

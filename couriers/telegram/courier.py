@@ -218,5 +218,5 @@ def _random_ids(request: Any) -> list[int]:
 
 
 def _reference(ids: Sequence[str]) -> str:
-    """The message ids that are known, of the parts in their order."""
+    """Return the message ids that are known, of the parts in their order."""
     return ",".join(message_id for message_id in ids if message_id)

@@ -18,7 +18,7 @@ from couriers.telegram.uploads import MAX_UPLOAD, Uploads
 
 
 async def content_requests(peer: Any, message: Message, content: Content, uploads: Uploads) -> Requests:
-    """The requests that send a message with content. Files are uploaded here; nothing is sent yet. Raises what
+    """Return the requests that send a message with content. Files are uploaded here; nothing is sent yet. Raises what
     `Uploads` raises.
     """
     files, not_shown = find_files(content.attachments, MAX_UPLOAD)

@@ -35,7 +35,7 @@ class Uploads:
         self._files = Files(MAX_UPLOAD)
 
     async def media(self, attachment: Attachment) -> Any:
-        """The file as Telegram's InputMedia, which can be sent once."""
+        """Return the file as Telegram's InputMedia, which can be sent once."""
         is_photo = attachment.type is AttachmentType.PHOTO
         if attachment.url:
             return (types.InputMediaPhotoExternal if is_photo else types.InputMediaDocumentExternal)(attachment.url)

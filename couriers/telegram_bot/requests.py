@@ -64,7 +64,7 @@ class Requests(NamedTuple):
 
 
 def send_requests(message: Message) -> Requests:
-    """The requests that send a message. Without content its text is sent in as many parts as it needs."""
+    """Return the requests that send a message. Without content its text is sent in as many parts as it needs."""
     content = message.content
     if content is None:
         return Requests([methods.SendMessage(chat_id=message.address, text=text) for text in split_text(message.text)])
@@ -123,12 +123,13 @@ def _file_request(
 
 
 def _input_file(attachment: Attachment) -> FSInputFile | str:
-    """The file as aiogram takes it: uploaded, or named by a URL or by Telegram's id."""
+    """Return the file as aiogram takes it: uploaded, or named by a URL or by Telegram's id."""
     return FSInputFile(attachment.path) if attachment.path else attachment.url or attachment.provider_id
 
 
 def edit_requests(message: Message, content: Content) -> Iterator[tuple[Request, tuple[str, ...]]]:
-    """The requests of which one edits the message, and what each does not show; the last is for a message with a file.
+    """Emit the requests of which one edits the message, and what each does not show; the last is for a message with a
+    file.
 
     There are none if an edit cannot show the content: files and a reply keyboard need a new message.
     """
@@ -146,12 +147,12 @@ def edit_requests(message: Message, content: Content) -> Iterator[tuple[Request,
 
 
 def edited_message(content: Content) -> str:
-    """The id of the message to edit: the last part of it, which has the buttons."""
+    """Return the id of the message to edit: the last part of it, which has the buttons."""
     return content.edit.rpartition(",")[2]
 
 
 def keyboard(content: Content) -> Keyboard | None:
-    """The buttons below the message, else those in place of the person's keyboard."""
+    """Return the buttons below the message, else those in place of the person's keyboard."""
     if content.inline:
         return InlineKeyboardMarkup(
             inline_keyboard=[[_button(one.text, one.data, one.url) for one in row] for row in content.inline]

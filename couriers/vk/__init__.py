@@ -74,13 +74,13 @@ class Vk:
         return [await self._outcome(one, sent) if isinstance(one, Draft) else one for one in prepared]
 
     async def _outcome(self, draft: Draft, sent: Mapping[MessageKey, Outcome]) -> Outcome:
-        """The outcome of a draft; a reply to a message that is gone is sent as a message of its own."""
+        """Return the outcome of a draft; a reply to a message that is gone is sent as a message of its own."""
         if draft.otherwise and outcomes.is_parameter_refused(sent[draft.key]):
             return await self._outcome(draft.otherwise, await self._send([draft.otherwise.key]))
         return self._named(draft, sent[draft.key])
 
     async def _prepare(self, message: Message, content: Content) -> Draft | Outcome:
-        """The draft of what is to be sent; the outcome if that is known already."""
+        """Return the draft of what is to be sent; the outcome if that is known already."""
         draft = _plain(message)
         return await self._contents.draft(draft.key, content, message.seed) if isinstance(draft, Draft) else draft
 

@@ -95,7 +95,7 @@ class Contents:
 
 
 def _reply(peer: int, number: str) -> Parameters:
-    """The parameter that makes a message a reply."""
+    """Return the parameter that makes a message a reply."""
     if not number.isdecimal():
         return ()
     replied = {"peer_id": peer, "conversation_message_ids": [int(number)], "is_reply": True}

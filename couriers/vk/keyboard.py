@@ -31,7 +31,7 @@ def can_show(content: Content) -> bool:
 
 
 def keyboard(content: Content) -> str:
-    """The parameter `keyboard` of messages.send; "" to leave the keyboard as it is. Inline buttons win."""
+    """Return the parameter `keyboard` of messages.send; "" to leave the keyboard as it is. Inline buttons win."""
     if rows := list(_rows(content.inline)):
         return _json([[_inline_button(button) for button in row] for row in rows], inline=True)
     if content.reply is not None:

@@ -69,7 +69,7 @@ def peer_outcome(code: int) -> Outcome:
 
 
 def is_parameter_refused(outcome: Outcome) -> bool:
-    """Whether VK refused a parameter: the recipient, or a message that it names."""
+    """Return whether VK refused a parameter: the recipient, or a message that it names."""
     return isinstance(outcome, Rejected) and outcome.detail == f"VK error {PARAMETER}"
 
 

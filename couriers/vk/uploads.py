@@ -27,13 +27,13 @@ class Uploads:
         self._known: OrderedDict[tuple[str, Attachment], asyncio.Task[str]] = OrderedDict()
 
     async def attach(self, seed: str, attachments: Sequence[Attachment], peer: int) -> tuple[str, list[str]]:
-        """The parameter `attachment`, and the files that are not shown. Raises CallDeferred."""
+        """Return the parameter `attachment`, and the files that are not shown. Raises CallDeferred."""
         named = [await self._named(seed, one, peer) for one in attachments[:MOST_ATTACHMENTS]]
         missing = [one for one, name in zip(attachments, named, strict=False) if not name]
         return ",".join(filter(None, named)), [label_of(one) for one in (*missing, *attachments[MOST_ATTACHMENTS:])]
 
     async def _named(self, seed: str, attachment: Attachment, peer: int) -> str:
-        """The attachment's name at VK; "" if it cannot be shown. Raises CallDeferred."""
+        """Return the attachment's name at VK; "" if it cannot be shown. Raises CallDeferred."""
         if attachment.provider_id:
             return attachment.provider_id if _OF_VK.fullmatch(attachment.provider_id) else ""
         key = seed, attachment

@@ -33,7 +33,7 @@ ExportRequest = Request[None, ExportQuery]
 
 
 async def export_directory(request: ExportRequest) -> web.StreamResponse:
-    """All people, groups, … of the tenant."""
+    """Return all people, groups, … of the tenant."""
     name = part(request, "kind")
     if name not in EXPORTED:
         raise invalid_field("kind", "WRONG_VALUE", f"Allowed values: {', '.join(EXPORTED)}.")
@@ -42,7 +42,7 @@ async def export_directory(request: ExportRequest) -> web.StreamResponse:
 
 
 async def export_recipients(request: ExportRequest) -> web.StreamResponse:
-    """One row for each recipient and channel of a delivery."""
+    """Return one row for each recipient and channel of a delivery."""
     name = f"{request.history_key.id}.csv"
     return await respond_csv(request, name, _outcome_pages(request), for_excel=request.query.for_excel)
 

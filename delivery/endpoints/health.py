@@ -21,7 +21,7 @@ _OK = Response(responses.HealthResponse("ok"))
 
 
 def live(context: Context) -> Handler:
-    """Whether the process answers. It does not ask the store: a restart would not repair the store."""
+    """Return whether the process answers. It does not ask the store: a restart would not repair the store."""
 
     async def handle(request: web.Request) -> web.Response:
         return _OK.encode()
@@ -30,7 +30,7 @@ def live(context: Context) -> Handler:
 
 
 def ready(context: Context) -> Handler:
-    """Whether requests should be sent here: the store answers, and the process is not shutting down.
+    """Return whether requests should be sent here: the store answers, and the process is not shutting down.
 
     Also sets the server's `notify-keyspace-events` if it was lost, and reports that.
     """
@@ -68,7 +68,7 @@ def prove(context: Context) -> Handler:
 
 
 def show_metrics(context: Context) -> Handler:
-    """The metrics, for Prometheus: with the key in ADA_METRICS_KEY, or an API key with the scope operator."""
+    """Return the metrics, for Prometheus: with the key in ADA_METRICS_KEY, or an API key with the scope operator."""
 
     async def handle(request: web.Request) -> web.Response:
         if not _has_metrics_key(request, context.options.metrics_key):

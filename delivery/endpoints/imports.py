@@ -64,6 +64,6 @@ async def _import(request: ImportRequest, file: IO[bytes]) -> Response:
 
 
 async def show_progress(request: Request[None, NoParameters]) -> Response:
-    """How far the running import of the tenant is."""
+    """Return how far the running import of the tenant is."""
     found = await request.services.importing.progress(request.tenant)
     return Response(imports.ImportProgress(found.state, found.kind, found.rows, found.done))

@@ -40,7 +40,7 @@ Pairs = Sequence[tuple[str, str]]
 
 
 def receive_sms(context: Context) -> Handler:
-    """The handler of incoming SMS. The response is empty: Kannel would send its text back."""
+    """Return the handler of incoming SMS. The response is empty: Kannel would send its text back."""
 
     async def handle(request: web.Request) -> web.Response:
         pairs = await _pairs(request, context.options)
@@ -54,8 +54,8 @@ def receive_sms(context: Context) -> Handler:
 
 
 def sms_of(query: InboundSmsQuery) -> dict[str, str] | None:
-    """The SMS for `providers.sms`; None if the sender is no telephone, or the number that was written to, so that
-    nothing answers itself.
+    """Return the SMS for `providers.sms`; None if the sender is no telephone, or the number that was written to, so
+    that nothing answers itself.
     """
     number = _number(query.sender)
     if number is None or number == _number(query.to):
@@ -72,13 +72,13 @@ def _number(written: str) -> str | None:
 
 
 def _sms_name(query: InboundSmsQuery, number: str) -> str:
-    """What a repeat has in common with the first: the gateway's id, or else sender, receiver, time and text."""
+    """Return what a repeat has in common with the first: the gateway's id, or else sender, receiver, time and text."""
     parts = (query.smsc, query.id) if query.id else (number, query.to, query.time, query.text)
     return blake2b("\n".join(parts).encode(errors="replace"), digest_size=16).hexdigest()
 
 
 async def _pairs(request: web.Request, options: Options) -> Pairs:
-    """The parameters of the address and, with POST, of the form, read in the charset that one of them names."""
+    """Return the parameters of the address and, with POST, of the form, read in the charset that one of them names."""
     raw = request.rel_url.raw_query_string
     if request.method == hdrs.METH_POST and request.content_type == "application/x-www-form-urlencoded":
         form = await receive(request, FORM_LIMIT, options.body_timeout)
@@ -89,7 +89,8 @@ async def _pairs(request: web.Request, options: Options) -> Pairs:
 
 
 def _decoded(value: str, charset: str) -> str:
-    """A value whose characters are bytes. Kannel names UTF-16BE what was sent as UCS-2, and other names mean UTF-8."""
+    """Return a value whose characters are bytes. Kannel names UTF-16BE what was sent as UCS-2, and other names mean
+    UTF-8."""
     try:
         name = codecs.lookup(charset).name
     except (LookupError, ValueError):
@@ -102,7 +103,8 @@ _CHARSETS = frozenset({"utf-8", "utf-16-be", "cp1251", "cp1252", "koi8-r", "iso8
 
 
 def receive_vk(context: Context) -> Handler:
-    """The handler of VK's callback API. It confirms the address, and answers `ok` to each event that was stored."""
+    """Return the handler of VK's callback API. It confirms the address, and answers `ok` to each event that was
+    stored."""
 
     async def handle(request: web.Request) -> web.Response:
         event = await _event(request, context.options)
@@ -116,7 +118,8 @@ def receive_vk(context: Context) -> Handler:
 
 
 def receive_telegram(context: Context) -> Handler:
-    """The handler of Telegram's webhook. An update that is not answered is acknowledged, so that it is not repeated."""
+    """Return the handler of Telegram's webhook. An update that is not answered is acknowledged, so that it is not
+    repeated."""
 
     async def handle(request: web.Request) -> web.Response:
         _check_secret(request.headers.get(TELEGRAM_SECRET), context.options.inbound.telegram_secret)

@@ -43,7 +43,7 @@ async def change(request: Request[schemas.JobParameters, NoParameters]) -> Respo
 
 
 async def list_page(request: Request[None, schemas.JobQuery]) -> Response:
-    """One page of jobs."""
+    """Return one page of jobs."""
     query, jobs = request.query, request.services.core.jobs
     state, kind = optional(query.state), optional(query.kind) or ""
     found, cursor = await jobs.list(request.tenant, state, kind, optional(query.cursor) or "", query.limit or _PAGE)
@@ -74,7 +74,7 @@ async def stop(request: ChangeRequest) -> Response:
 
 
 async def list_units(request: Request[None, schemas.UnitQuery]) -> Response:
-    """One page of what is recorded of a job's items and effects."""
+    """Return one page of what is recorded of a job's items and effects."""
     query, jobs = request.query, request.services.core.jobs
     job = await jobs.find(_id(request))
     units, cursor = await jobs.units.page(
@@ -117,7 +117,7 @@ def _event(line: LogLine) -> bytes:
 
 
 def _after(request: Request[None, schemas.LogQuery]) -> str:
-    """The line after which the stream begins. Raises `InvalidFields`."""
+    """Return the line after which the stream begins. Raises `InvalidFields`."""
     given = request.http.headers.get("Last-Event-ID")
     if given is None:
         return optional(request.query.after) or BEGIN

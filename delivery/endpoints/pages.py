@@ -17,7 +17,7 @@ HTML = "text/html; charset=utf-8"
 
 
 def openapi(context: Context) -> Handler:
-    """The OpenAPI document."""
+    """Return the OpenAPI document."""
 
     async def handle(request: web.Request) -> web.Response:
         return web.Response(body=context.openapi, headers=JSON_HEADERS)
@@ -26,12 +26,12 @@ def openapi(context: Context) -> Handler:
 
 
 def docs(context: Context) -> Handler:
-    """The page about the API."""
+    """Return the page about the API."""
     return _page("docs.html")
 
 
 def front(context: Context) -> Handler:
-    """The page with a form to send a message and its history, live."""
+    """Return the page with a form to send a message and its history, live."""
     return _page("front.html")
 
 
@@ -51,7 +51,7 @@ def _page(name: str) -> Handler:
 
 
 def read_page(name: str) -> str:
-    """A page of `delivery/web/`."""
+    """Return a page of `delivery/web/`."""
     return resources.files("delivery").joinpath("web", name).read_text(encoding="utf-8")
 
 

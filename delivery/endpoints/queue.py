@@ -23,7 +23,7 @@ async def stats(request: PlainRequest) -> Response:
 
 
 async def list_tasks(request: Request[None, requests.TaskQuery]) -> Response:
-    """One page of tasks: from an index if a field of the query has one, else from a scan of all tasks."""
+    """Return one page of tasks: from an index if a field of the query has one, else from a scan of all tasks."""
     selected, limit = _filter(request.query, request.key), request.query.limit or 100
     tasks: list[TaskView] = []
     cursor = request.query.cursor or None
@@ -73,7 +73,7 @@ async def cancel_by(request: Request[requests.TaskCancellationRequest, NoParamet
 
 
 def _filter(given: requests.TaskQuery | requests.TaskCancellationRequest, key: ApiKey) -> TaskFilter:
-    """What the client selects, within what its key may reach. Raises `Forbidden` SCOPE_MISSING."""
+    """Return what the client selects, within what its key may reach. Raises `Forbidden` SCOPE_MISSING."""
     if key.is_operator:
         return _chosen(given, given.tenant or "")
     if given.tenant and given.tenant != key.tenant:
@@ -94,7 +94,7 @@ def _chosen(given: requests.TaskQuery | requests.TaskCancellationRequest, tenant
 
 
 async def _task(request: PlainRequest) -> TaskView:
-    """The task that the address names. Raises `NotFound` TASK_NOT_FOUND, also for a task of another tenant."""
+    """Return the task that the address names. Raises `NotFound` TASK_NOT_FOUND, also for a task of another tenant."""
     task = await request.services.core.queue.peek(request.http.match_info["task_id"])
     if task.tenant != request.key.tenant and not request.key.is_operator:
         raise NotFound("TASK_NOT_FOUND", "There is no such task.")

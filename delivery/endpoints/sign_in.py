@@ -96,7 +96,7 @@ def confirm(context: Context) -> Handler:
 
 
 def finish(context: Context) -> Handler:
-    """The page that the service leads the user to. Jobs that waited for the sign-in go on."""
+    """Return the page that the service leads the user to. Jobs that waited for the sign-in go on."""
 
     async def handle(request: web.Request) -> web.Response:
         query, browser = request.rel_url.raw_query_string, _browser(request)
@@ -123,7 +123,7 @@ def _with_pages(handle: Callable[[web.Request], Awaitable[web.Response]]) -> Han
 
 
 def _browser(request: web.Request) -> str:
-    """The secret of the browser; "" if it has none."""
+    """Return the secret of the browser; "" if it has none."""
     secret = request.cookies.get(COOKIE, "")
     return secret if _SECRET.fullmatch(secret) else ""
 

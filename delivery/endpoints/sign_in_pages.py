@@ -57,7 +57,7 @@ def refused_page(refusal: Refused) -> str:
 
 
 def confirmation(link: str, browser: str) -> str:
-    """What the form of the page has for one browser. Another site can send a form, but does not know this."""
+    """Return what the form of the page has for one browser. Another site can send a form, but does not know this."""
     return sha256(f"{link} {browser}".encode(errors="replace")).hexdigest()
 
 

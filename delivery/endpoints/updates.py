@@ -28,7 +28,7 @@ async def receive(request: Request[EventRequest, NoParameters]) -> Response:
 
 
 def event_of(body: EventRequest) -> dict[str, Any]:
-    """The event, with what a client may leave out. Fields that are null are left out."""
+    """Return the event, with what a client may leave out. Fields that are null are left out."""
     given = {name: value for name, value in to_builtins(body).items() if value is not None}
     defaults = {"id": secrets.token_hex(12), "chat_id": given["user_id"], "event_date": datetime.now(UTC).isoformat()}
     return {**defaults, **given}

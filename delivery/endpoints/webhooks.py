@@ -8,14 +8,14 @@ PlainRequest = Request[None, NoParameters]
 
 
 async def create(request: Request[requests.WebhookRequest, NoParameters]) -> Response:
-    """A new webhook, with its secret."""
+    """Return a new webhook, with its secret."""
     body = request.body
     webhook = await request.services.webhooks.create(request.tenant, body.url, body.events)
     return Response(responses.WebhookCreated.of(webhook), 201)
 
 
 async def list_all(request: PlainRequest) -> Response:
-    """All webhooks of the tenant."""
+    """Return all webhooks of the tenant."""
     found = await request.services.webhooks.of_tenant(request.tenant)
     return Response(responses.WebhookList([responses.Webhook.of(one) for one in found]))
 
@@ -33,7 +33,7 @@ async def test(request: PlainRequest) -> Response:
 
 
 async def attempts(request: PlainRequest) -> Response:
-    """What waits, and the last attempts."""
+    """Return what waits, and the last attempts."""
     return Response(responses.WebhookAttempts.of(await request.services.webhooks.state(request.tenant, _id(request))))
 
 

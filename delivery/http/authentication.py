@@ -10,7 +10,7 @@ from delivery.http.context import Context
 
 
 async def authenticate(request: web.Request, scope: str, context: Context) -> ApiKey:
-    """The key of the request. Raises `Forbidden` KEY_MISSING, KEY_UNKNOWN, SCOPE_MISSING; `RateExceeded`."""
+    """Return the key of the request. Raises `Forbidden` KEY_MISSING, KEY_UNKNOWN, SCOPE_MISSING; `RateExceeded`."""
     secret, api_keys = bearer_token(request), context.services.api_keys
     key = await api_keys.use(secret)
     if key is None:
@@ -22,7 +22,7 @@ async def authenticate(request: web.Request, scope: str, context: Context) -> Ap
 
 
 def bearer_token(request: web.Request) -> str:
-    """The secret of the Authorization header (RFC 6750). Raises `Forbidden` KEY_MISSING."""
+    """Return the secret of the Authorization header (RFC 6750). Raises `Forbidden` KEY_MISSING."""
     scheme, _, secret = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
     if scheme.lower() != "bearer" or not secret:
         raise Forbidden("KEY_MISSING", "An API key is required: Authorization: Bearer KEY.")

@@ -135,7 +135,7 @@ class Connection(web.RequestHandler):
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """The response to a request that could not be handled; the connection ends after it."""
+        """Return the response to a request that could not be handled; the connection ends after it."""
         if isinstance(exc, ConnectionError) or request.writer.output_size:
             raise ConnectionAbortedError("the client is gone, or has a part of the response") from exc
         log.log(logging.ERROR if status >= 500 else logging.INFO, "%s from %s: %s", status, request.remote, exc)
@@ -176,7 +176,7 @@ class OpenConnections:
 
 @web.middleware
 async def track_requests(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """The outermost middleware: a connection is busy while its request is handled."""
+    """Return the outermost middleware: a connection is busy while its request is handled."""
     connection = request.protocol
     assert isinstance(connection, Connection), "only `delivery.http.server` listens"
     connection.request_started()

@@ -74,7 +74,8 @@ class Request(Struct, Generic[B, Q]):
 
 
 def parse_history_key(text: str) -> HistoryKey:
-    """The key of a delivery. Keys are opaque to clients, so a malformed one is an unknown one. Raises `NotFound`."""
+    """Return the key of a delivery. Keys are opaque to clients, so a malformed one is an unknown one. Raises
+    `NotFound`."""
     try:
         return HistoryKey.parse(text)
     except Invalid:
@@ -95,7 +96,7 @@ class Response(Struct):
         return b"" if self.status == NO_CONTENT else encode(self.body)
 
     def with_body(self, body: bytes) -> web.Response:
-        """The response whose body was encoded before."""
+        """Return the response whose body was encoded before."""
         if self.status == NO_CONTENT:
             return web.Response(status=NO_CONTENT, headers=self.headers)
         headers = {**JSON_HEADERS, **self.headers} if self.headers else JSON_HEADERS
@@ -103,12 +104,12 @@ class Response(Struct):
 
 
 def no_content() -> Response:
-    """The response to a write that returns nothing."""
+    """Return the response to a write that returns nothing."""
     return Response(None, NO_CONTENT)
 
 
 def next_page_link(request: web.Request, cursor: str | None) -> Mapping[str, str] | None:
-    """The Link header (RFC 8288) to the next page; None on the last page."""
+    """Return the Link header (RFC 8288) to the next page; None on the last page."""
     if cursor is None:
         return None
     rest = [(name, value) for name, value in request.rel_url.query.items() if name != "cursor"]

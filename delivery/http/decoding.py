@@ -55,8 +55,8 @@ class BodyReader(Generic[T]):
         self._decode = msgspec.json.Decoder(shape).decode
 
     async def read(self, raw: bytes) -> T:
-        """The body. Raises `InvalidFields` with every error. The search for the errors of a large body takes long, so
-        it runs in a thread, and other requests go on.
+        """Return the body. Raises `InvalidFields` with every error. The search for the errors of a large body takes
+        long, so it runs in a thread, and other requests go on.
         """
         try:
             value = self._decode(raw)
@@ -108,7 +108,8 @@ def _refuse_constant(name: str) -> None:
 
 
 def _read_number(text: str) -> float | int:
-    """A number with a point or an exponent. To JSON 15.0 and 15 are one number, so it is an integer if it is exact."""
+    """Return a number with a point or an exponent. To JSON 15.0 and 15 are one number, so it is an integer if it is
+    exact."""
     number = float(text)
     return int(number) if number.is_integer() and abs(number) < _EXACT else number
 
@@ -126,7 +127,7 @@ class QueryReader(Generic[T]):
         self._lists = frozenset(field.name for field in fields if "list[" in str(field.type))
 
     def read(self, pairs: Collection[tuple[str, str]]) -> T:
-        """The query. Raises `InvalidFields`."""
+        """Return the query. Raises `InvalidFields`."""
         if not pairs and self._may_be_empty:
             return self._shape()
         values = self._collect(pairs)

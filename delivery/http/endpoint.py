@@ -21,7 +21,7 @@ from delivery.http.route import Repeats, Route
 
 
 def make_handler(route: Route, context: Context) -> Handler:
-    """The handler of `route`."""
+    """Return the handler of `route`."""
     decode_body, decode_query = _body_decoder(route), _query_decoder(route)
 
     async def handle(http: web.Request) -> web.StreamResponse:

@@ -19,14 +19,14 @@ REPLAYED_HEADERS = {"Idempotency-Replayed": "true"}
 
 
 def check_key(key: str) -> str:
-    """The key itself. Raises `InvalidFields` IDEMPOTENCY_KEY_MALFORMED."""
+    """Return the key itself. Raises `InvalidFields` IDEMPOTENCY_KEY_MALFORMED."""
     if not key or len(key) > 255 or not key.isascii() or not key.isprintable():
         raise invalid_field(IDEMPOTENCY_KEY, "IDEMPOTENCY_KEY_MALFORMED", "It has 1 to 255 visible ASCII characters.")
     return key
 
 
 def repeat_of(request: web.Request, key: str, body: bytes) -> Repeat:
-    """The key with a fingerprint of the request. Raises `InvalidFields` IDEMPOTENCY_KEY_MALFORMED."""
+    """Return the key with a fingerprint of the request. Raises `InvalidFields` IDEMPOTENCY_KEY_MALFORMED."""
     target = f"{request.method} {request.rel_url.raw_path_qs}\n".encode()
     return Repeat(check_key(key), fingerprint(target + body))
 

@@ -53,14 +53,15 @@ class Metrics:
         duration.observe(seconds)
 
     def _series(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-        """The counter and the histogram of these labels. They are kept, because `labels` checks them at each call."""
+        """Return the counter and the histogram of these labels. They are kept, because `labels` checks them at each
+        call."""
         labels = method, route, status
         if labels not in self._known:
             self._known[labels] = self._requests.labels(*labels), self._duration.labels(route)
         return self._known[labels]
 
     def render(self) -> bytes:
-        """All metrics in the text format."""
+        """Return all metrics in the text format."""
         if self._directory is None:
             return generate_latest(self._registry)
         _remove_gauges_of_dead_processes(self._directory)

@@ -23,7 +23,7 @@ class RateExceeded(TooMany):
 
 
 def quota_headers(quota: QuotaState) -> dict[str, str]:
-    """The RateLimit fields (draft-ietf-httpapi-ratelimit-headers-10) of a sender's quota; empty without one."""
+    """Return the RateLimit fields (draft-ietf-httpapi-ratelimit-headers-10) of a sender's quota; empty without one."""
     if quota.limit is None:
         return {}
     left, reset = max(0, quota.limit - quota.used), math.ceil(quota.resets_in.total_seconds())
@@ -67,7 +67,7 @@ class RateLimiter:
         return 0.0
 
     def headers(self, key: str) -> dict[str, str]:
-        """The RateLimit fields (draft-ietf-httpapi-ratelimit-headers-10); empty without a limit."""
+        """Return the RateLimit fields (draft-ietf-httpapi-ratelimit-headers-10); empty without a limit."""
         if not self.rate:
             return {}
         left = int(self._buckets[key].level) if key in self._buckets else self.burst

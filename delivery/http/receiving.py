@@ -14,8 +14,8 @@ _PIECE = 2**16
 
 
 async def read_body(request: web.Request, limit: int, timeout: timedelta) -> bytes:
-    """The body, unpacked. Raises `Refused` BODY_TOO_LARGE, BODY_TOO_SLOW, CONTENT_ENCODING_UNSUPPORTED, BODY_MALFORMED.
-    The application's `client_max_size` must be at least `limit`.
+    """Return the body, unpacked. Raises `Refused` BODY_TOO_LARGE, BODY_TOO_SLOW, CONTENT_ENCODING_UNSUPPORTED,
+    BODY_MALFORMED. The application's `client_max_size` must be at least `limit`.
     """
     unpacker = unpacker_of(request)
     raw = await receive(request, limit, timeout)
@@ -31,7 +31,7 @@ async def read_body(request: web.Request, limit: int, timeout: timedelta) -> byt
 
 
 async def receive(request: web.Request, limit: int, timeout: timedelta) -> bytes:
-    """The body as it was sent. Raises `Refused` BODY_TOO_LARGE, BODY_TOO_SLOW."""
+    """Return the body as it was sent. Raises `Refused` BODY_TOO_LARGE, BODY_TOO_SLOW."""
     check_content_length(request, limit)
     try:
         async with asyncio.timeout(timeout.total_seconds()):
@@ -46,7 +46,7 @@ async def receive(request: web.Request, limit: int, timeout: timedelta) -> bytes
 
 
 async def chunks(content: StreamReader, timeout: timedelta, unpacker: "Unpacker | None") -> AsyncIterator[bytes]:
-    """The body as it arrives, unpacked; `timeout` is for each chunk. Raises `Refused` as `read_body`."""
+    """Emit the body as it arrives, unpacked; `timeout` is for each chunk. Raises `Refused` as `read_body`."""
     while chunk := await _next_chunk(content, timeout):
         if unpacker is None:
             yield chunk
@@ -86,7 +86,7 @@ class Unpacker:
         self._gzip = zlib.decompressobj(16 + zlib.MAX_WBITS)
 
     def feed(self, packed: bytes) -> Iterator[bytes]:
-        """The pieces of what `packed` completes. Raises `Refused` BODY_MALFORMED."""
+        """Emit the pieces of what `packed` completes. Raises `Refused` BODY_MALFORMED."""
         while packed:
             if self._gzip.eof:  # zlib leaves what follows the end where it is, for ever
                 raise _not_gzip()

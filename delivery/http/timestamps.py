@@ -15,7 +15,7 @@ _EARLIEST = _DAY  # Unix seconds: one day of room for time zones
 
 
 def read_time(text: str, path: str, max_days_ahead: int) -> datetime:
-    """The time in UTC, cut to milliseconds, which is the precision of core. Raises `InvalidFields` TIME_…"""
+    """Return the time in UTC, cut to milliseconds, which is the precision of core. Raises `InvalidFields` TIME_…"""
     at = _parse(text, path)
     if not _EARLIEST <= at.timestamp() <= time.time() + max_days_ahead * _DAY:
         raise invalid_field(

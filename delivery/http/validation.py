@@ -38,7 +38,7 @@ Errors = Iterator[FieldError]
 
 
 def field_errors(value: object, shape: type, *, numbers_are_text: bool = False) -> list[FieldError]:
-    """The first `MAX_ERRORS` errors of `value`, none if it is valid. In a query numbers are text."""
+    """Return the first `MAX_ERRORS` errors of `value`, none if it is valid. In a query numbers are text."""
     return list(islice(_walk(value, _Place(_type_info(shape), numbers_are_text=numbers_are_text)), MAX_ERRORS))
 
 

@@ -17,7 +17,7 @@ PATTERN = (
 
 
 def read_duration(text: str) -> timedelta | None:
-    """The duration, None if the text is not one. Precision: milliseconds."""
+    """Return the duration, None if the text is not one. Precision: milliseconds."""
     found = _FORM.fullmatch(text)
     if found is None:
         return None

@@ -19,7 +19,7 @@ PATTERN = rf"^({_ID}|\s*(super)?group:[^=]*[^=\s][^=]*|({_ID}=)?{_CONTACT}(,{_CO
 
 
 def read(line: str) -> dict[str, Any]:
-    """The recipient as the JSON object with the same meaning. Raises ValueError with a message for people."""
+    """Return the recipient as the JSON object with the same meaning. Raises ValueError with a message for people."""
     line = line.strip()
     recipient_id, equals, contacts = line.partition("=")
     if equals:
@@ -35,7 +35,7 @@ def read(line: str) -> dict[str, Any]:
 
 
 def _read_id(text: str) -> int | str:
-    """An integer if the text is one in its usual form, else the text."""
+    """Return an integer if the text is one in its usual form, else the text."""
     if not text:
         raise ValueError("The id is missing.")
     if ":" in text:

@@ -243,7 +243,7 @@ class StateChanged(Struct):
 
 
 def change_data(change: history.Change) -> OutcomeChanged | StateChanged:
-    """The data of the event for a change."""
+    """Return the data of the event for a change."""
     if change.recipient is None or change.channel is None or change.outcome is None:
         return StateChanged(change.version, change.state, write_optional_time(change.deliver_at))
     outcome = Outcome.of(change.outcome)

@@ -65,7 +65,7 @@ class _Hunt:
         return query
 
     async def _chosen_profile(self) -> str:
-        """The id of the user's only profile, or of the chosen one."""
+        """Return the id of the user's only profile, or of the chosen one."""
         profiles = {str(one["id"]): str(one["title"]) for one in await self._service.profiles()}
         chosen = str(self._iteration.parameters.get("profile") or "")
         if not chosen and len(profiles) == 1:
@@ -110,15 +110,15 @@ class Service:
         self._headers = {"Authorization": f"Bearer {await self._iteration.access_token(SERVICE)}"}
 
     async def profiles(self) -> list[dict[str, str]]:
-        """The profiles of the user: id and title."""
+        """Return the profiles of the user: id and title."""
         return list((await self._get("/profiles"))["items"])
 
     async def profile(self, profile: str) -> str:
-        """The text of a profile."""
+        """Return the text of a profile."""
         return str((await self._get("/profile", id=profile))["text"])
 
     async def search(self, query: str) -> list[dict[str, str]]:
-        """The vacancies of the first pages."""
+        """Return the vacancies of the first pages."""
         found: list[dict[str, str]] = []
         for page in range(PAGES):
             answer = await self._get("/vacancies", query=query, page=str(page))

@@ -29,8 +29,8 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
 
 
 def text_of(notice: Notice, locale: str, address: str = "") -> str:
-    """The message in the language of a locale such as `en` or `en-GB`; Russian for all others, as the bots have it.
-    `address`: where the user signs in, "" if it is not known.
+    """Return the message in the language of a locale such as `en` or `en-GB`; Russian for all others, as the bots have
+    it. `address`: where the user signs in, "" if it is not known.
     """
     texts = _TEXTS.get(locale.partition("-")[0].lower(), _TEXTS[DEFAULT_LOCALE])
     until = from_ms(notice.resumes_at).astimezone(zone_of(notice.timezone)) if notice.resumes_at else None

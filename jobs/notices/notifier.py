@@ -60,7 +60,7 @@ class Notifier:
         self._sign_in = sign_in
 
     async def handle(self, attempt: Attempt) -> Result:
-        """One notice. An error of the store is tried again by the queue; a refusal is a line in the log."""
+        """Return one notice. An error of the store is tried again by the queue; a refusal is a line in the log."""
         notice = Notice.decode(attempt.body)
         await self._tell_webhooks(notice)
         if notice.event is NoticeEvent.LIMIT_REACHED and _ends_soon(notice):
@@ -109,7 +109,7 @@ class Notifier:
         await self._core.sending.send(Order(delivery, [person.recipient]), caller, _repeat_of(notice))
 
     async def _address(self, notice: Notice, person: _Person) -> str:
-        """Where the user signs in; "" if that is not needed, or the service is not known."""
+        """Return where the user signs in; "" if that is not needed, or the service is not known."""
         if notice.event is not NoticeEvent.SIGN_IN_NEEDED or self._sign_in is None or not notice.service:
             return ""
         try:
@@ -129,7 +129,8 @@ def _person_of(user: User, known: set[str]) -> _Person | None:
 
 
 def _repeat_of(notice: Notice) -> Repeat:
-    """What a message has in common with its repeat: the change of the job; for a limit its reason and the day."""
+    """Return what a message has in common with its repeat: the change of the job; for a limit its reason and the
+    day."""
     what = str(notice.version)
     if notice.event is NoticeEvent.LIMIT_REACHED:
         day = from_ms(notice.at).astimezone(zone_of(notice.timezone)).date()

@@ -30,7 +30,7 @@ class Standing(StrEnum):
 
 
 async def count_interrupted(store: Store, jobs: Jobs, kinds: Collection[str]) -> Counter[Standing]:
-    """How many jobs of these kinds have each standing."""
+    """Return how many jobs of these kinds have each standing."""
     before, queue, found = to_ms(jobs.now()), Queue(store), Counter[Standing]()
     for shard in range(store.shards):
         start = 0

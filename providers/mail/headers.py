@@ -31,12 +31,12 @@ class HeaderPolicy(EmailPolicy):
 
 
 def _encoded(name: str, text: str) -> str:
-    """The encoded words of a text, in lines of the usual length."""
+    """Return the encoded words of a text, in lines of the usual length."""
     return Header(text, "utf-8", header_name=name).encode(linesep="\r\n")
 
 
 def _fits(line: str) -> bool:
-    """Whether it is short enough, and has nothing that looks like an encoded word."""
+    """Return whether it is short enough, and has nothing that looks like an encoded word."""
     return len(line.encode()) <= _LONGEST_LINE and "=?" not in line
 
 

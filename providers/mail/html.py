@@ -35,7 +35,8 @@ def html_of_marked(around: str, text: str, spans: Sequence[Span]) -> str:
 
 
 def _marked(text: str, spans: Sequence[Span]) -> Iterator[str]:
-    """The text with tags: offsets are in UTF-16 code units, and spans lie within each other, the inner one first."""
+    """Emit the text with tags: offsets are in UTF-16 code units, and spans lie within each other, the inner one
+    first."""
     units, position, links = text.replace(PLACE, "").encode("utf-16-le", "surrogatepass"), 0, 0
     for offset, is_start, _, _, span in sorted(_edges(spans), key=lambda edge: edge[:4]):
         piece = units[2 * position : 2 * offset].decode("utf-16-le", "replace")

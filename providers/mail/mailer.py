@@ -82,7 +82,7 @@ class Mailer:
             self._kept.append((session, time.monotonic()))
 
     def _take_kept(self) -> Session | None:
-        """The connection that was used last."""
+        """Return the connection that was used last."""
         while self._kept:
             session, since = self._kept.pop()
             if session.is_open and time.monotonic() - since < LONGEST_IDLE:

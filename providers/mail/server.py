@@ -78,7 +78,7 @@ class MailServer:
 
 
 def _parameters(split: SplitResult) -> dict[str, str]:
-    """The parameters after the question mark. `from` may contain a plus and spaces as they are."""
+    """Return the parameters after the question mark. `from` may contain a plus and spaces as they are."""
     found = dict(parse_qsl(split.query.replace("+", "%2B"), keep_blank_values=True))
     if unknown := sorted(set(found) - _PARAMETERS):
         raise SetupError(f"ADA_SMTP_URL has the unknown parameter {unknown[0]}; it can have from and starttls")

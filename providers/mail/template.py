@@ -72,7 +72,7 @@ def beginning_of(text: str) -> str:
 
 
 def _file(folder: Path | None, name: str) -> Path:
-    """The operator's file, or else ours. Raises SetupError for a link out of the operator's folder."""
+    """Return the operator's file, or else ours. Raises SetupError for a link out of the operator's folder."""
     if folder is None or not (folder / name).is_file():
         return _BUILT_IN / name
     if inner_path(folder / name, folder) is None:

@@ -49,7 +49,8 @@ class FileCache:
         self._turns: dict[str, _Turn] = {}
 
     async def file(self, name: str, max_age: timedelta, make: Callable[[Path], Awaitable[None]]) -> Path:
-        """The file with this name; `make` writes it to the path that it gets, unless there is one young enough."""
+        """Return the file with this name; `make` writes it to the path that it gets, unless there is one young
+        enough."""
         path = self.folder / name
         async with self._alone(name):
             if not await asyncio.to_thread(_use, path, max_age):
@@ -57,7 +58,7 @@ class FileCache:
         return path
 
     async def content(self, name: str, max_age: timedelta, make: Callable[[], Awaitable[bytes]]) -> bytes:
-        """The content of the file with this name; `make` returns it, unless there is one young enough."""
+        """Return the content of the file with this name; `make` returns it, unless there is one young enough."""
         path = self.folder / name
         async with self._alone(name):
             if await asyncio.to_thread(_use, path, max_age):
@@ -108,7 +109,7 @@ class FileCache:
                 entry.path.unlink(missing_ok=True)
 
     def _entries(self, now: float) -> Iterator[_Entry]:
-        """The finished files. Deletes what a process has left unfinished."""
+        """Emit the finished files. Deletes what a process has left unfinished."""
         for found in os.scandir(self.folder):
             try:
                 status = found.stat(follow_symlinks=False)
@@ -122,18 +123,18 @@ class FileCache:
 
 
 def key_of(*parts: Any) -> str:
-    """A name for work with these parameters; other parameters have another name."""
+    """Return a name for work with these parameters; other parameters have another name."""
     return sha256(msgspec.json.encode(parts)).hexdigest()
 
 
 def digest_of(file: Path) -> str:
-    """A name for the content of a file."""
+    """Return a name for the content of a file."""
     with file.open("rb") as opened:
         return file_digest(opened, "sha256").hexdigest()
 
 
 def _use(path: Path, max_age: timedelta) -> bool:
-    """Whether there is a file that is young enough. Its access time becomes the time of its last use."""
+    """Return whether there is a file that is young enough. Its access time becomes the time of its last use."""
     try:
         status = path.stat()
         age = time.time() - status.st_mtime

@@ -60,7 +60,7 @@ class Espeak:
 
 
 def espeak_voice(name: str) -> str:
-    """The voice of espeak-ng that a name means; "" if it means none."""
+    """Return the voice of espeak-ng that a name means; "" if it means none."""
     known = _SALUTE_VOICES.get(name.partition("_")[0].casefold())
     if known is not None:
         return known

@@ -71,7 +71,7 @@ class HttpClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, request: Request) -> bytes:
-        """The body of a successful answer. Raises AiError."""
+        """Return the body of a successful answer. Raises AiError."""
         attempt = 1
         while True:
             outcome = await self._attempt(request)
@@ -86,7 +86,7 @@ class HttpClient:
             attempt += 1
 
     async def post_json(self, request: Request) -> Any:
-        """The JSON of a successful answer. Raises AiError."""
+        """Return the JSON of a successful answer. Raises AiError."""
         body = await self.post(request)
         try:
             return msgspec.json.decode(body)
@@ -101,7 +101,7 @@ class HttpClient:
             await self._session.close()
 
     async def _attempt(self, request: Request) -> Answer | str:
-        """The answer, or why there is none. Raises AiError if another attempt is of no use."""
+        """Return the answer, or why there is none. Raises AiError if another attempt is of no use."""
         try:
             return await self._exchange(request)
         except TimeoutError:
@@ -160,7 +160,7 @@ class HttpClient:
 
 
 def tls_context(ca: Path | None) -> ssl.SSLContext:
-    """The system's certificates and those of `ca`. Raises SetupError if that file cannot be read."""
+    """Return the system's certificates and those of `ca`. Raises SetupError if that file cannot be read."""
     context = ssl.create_default_context()
     try:
         if ca is not None:
@@ -171,7 +171,8 @@ def tls_context(ca: Path | None) -> ssl.SSLContext:
 
 
 def complaint_of(body: bytes) -> str:
-    """The message of an error in the usual forms, `{"error": {"message": …}}` and `{"message": …}`, shortened."""
+    """Return the message of an error in the usual forms, `{"error": {"message": …}}` and `{"message": …}`,
+    shortened."""
     try:
         found = msgspec.json.decode(body)
     except msgspec.DecodeError:

@@ -89,6 +89,6 @@ class Transcription(Protocol):
     def check(self) -> None: ...
 
     async def transcribe(self, file: Path, language: str) -> str:
-        """The text of a sound file, which is Ogg Opus. `language` is a tag such as `ru-RU`."""
+        """Return the text of a sound file, which is Ogg Opus. `language` is a tag such as `ru-RU`."""
 
     async def close(self) -> None: ...

@@ -56,7 +56,7 @@ class Models:
         return self._sounds.folder
 
     async def complete(self, prompt: Prompt, max_age: timedelta | None = None) -> Completion:
-        """The answer of the language model."""
+        """Return the answer of the language model."""
 
         async def ask() -> bytes:
             async with self._language_calls:
@@ -66,7 +66,7 @@ class Models:
         return await self._answer(key, max_age, ask, Completion)
 
     async def synthesize(self, speech: Speech, max_age: timedelta | None = None) -> Path:
-        """A sound file with this speech. It stays until the cache needs its place; the oldest goes first."""
+        """Return a sound file with this speech. It stays until the cache needs its place; the oldest goes first."""
 
         async def speak(file: Path) -> None:
             async with self._speech_calls:
@@ -79,7 +79,7 @@ class Models:
         return await self._sounds.file(name, self._age(max_age), speak)
 
     async def transcribe(self, file: Path, language: str, longest: timedelta, max_age: timedelta | None = None) -> str:
-        """The text of a sound file in any usual format. A file that is longer than `longest` is refused."""
+        """Return the text of a sound file in any usual format. A file that is longer than `longest` is refused."""
 
         async def listen() -> bytes:
             async with self._speech_calls:
@@ -105,7 +105,7 @@ class Models:
     async def _answer(
         self, key: str, max_age: timedelta | None, make: Callable[[], Awaitable[bytes]], kind: type[T]
     ) -> T:
-        """A stored answer, or a new one. One that cannot be read, after a power failure, is made anew."""
+        """Return a stored answer, or a new one. One that cannot be read, after a power failure, is made anew."""
         age = self._age(max_age)
         try:
             return msgspec.json.decode(await self._texts.content(f"{key}.json", age, make), type=kind)

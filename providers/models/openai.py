@@ -95,7 +95,7 @@ def options_of(prompt: Prompt) -> dict[str, float | int]:
 
 
 def tokens_of(answer: Mapping[str, Any]) -> int:
-    """The tokens that the answer counts; 0 if it does not."""
+    """Return the tokens that the answer counts; 0 if it does not."""
     usage = answer.get("usage")
     total = usage.get("total_tokens") if isinstance(usage, dict) else None
     return total if isinstance(total, int) else 0

@@ -38,7 +38,7 @@ async def run_program(program: str, arguments: Sequence[str], time_limit: timede
 
 
 def installed(program: str) -> str:
-    """The path of a program. Raises AiNotSetUp."""
+    """Return the path of a program. Raises AiNotSetUp."""
     path = shutil.which(program)
     if path is None:
         raise AiNotSetUp("PROGRAM_MISSING", f"{program} is not installed; install the package {PACKAGES[program]}")

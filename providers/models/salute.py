@@ -42,7 +42,7 @@ class SaluteTokens:
         self._asking = asyncio.Lock()
 
     async def token(self) -> str:
-        """A token that is valid. Concurrent calls ask for it once. Raises AiError."""
+        """Return a token that is valid. Concurrent calls ask for it once. Raises AiError."""
         async with self._asking:
             if time.time() > self._ends_at - _EARLY:
                 await self._ask()

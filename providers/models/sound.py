@@ -33,7 +33,7 @@ async def convert(
 
 
 async def duration_of(file: Path, time_limit: timedelta) -> timedelta:
-    """How long a sound file is. Raises AiRefused if it is none, AiNotSetUp if ffprobe is not installed."""
+    """Return how long a sound file is. Raises AiRefused if it is none, AiNotSetUp if ffprobe is not installed."""
     shown = ("-show_entries", "format=duration", "-of", "default=nw=1:nk=1")
     output = await run_program("ffprobe", ("-loglevel", "error", *_SOUND_ONLY, *shown, f"file:{file}"), time_limit)
     try:

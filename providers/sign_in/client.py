@@ -26,7 +26,7 @@ class GrantRefused(AdaError):
 
 
 async def fetch_token(service: Service, body: str) -> Mapping[str, Any]:
-    """The token that the service returns for a prepared request. Raises GrantRefused, ServiceUnavailable."""
+    """Return the token that the service returns for a prepared request. Raises GrantRefused, ServiceUnavailable."""
     client = WebApplicationClient(service.client_id)
     text = await _post(service, body)
     try:
@@ -41,14 +41,15 @@ async def fetch_token(service: Service, body: str) -> Mapping[str, Any]:
 
 
 def error_of(fault: Exception) -> str:
-    """The code of an error of OAuth 2, which may come from a service or a browser; never any other text of theirs."""
+    """Return the code of an error of OAuth 2, which may come from a service or a browser; never any other text of
+    theirs."""
     code = str(getattr(fault, "error", ""))
     return code if _ERROR.fullmatch(code) else "an unknown error"
 
 
 async def _post(service: Service, body: str) -> str:
-    """A JSON object, as text. Raises ServiceUnavailable for everything else. A redirect is not followed: what is sent
-    is secret.
+    """Return a JSON object, as text. Raises ServiceUnavailable for everything else. A redirect is not followed: what is
+    sent is secret.
     """
     timeout = ClientTimeout(total=service.timeout_seconds)
     try:
@@ -67,7 +68,7 @@ async def _post(service: Service, body: str) -> str:
 
 
 async def _read(response: ClientResponse) -> str:
-    """The whole answer. Raises ServiceUnavailable if it is too large."""
+    """Return the whole answer. Raises ServiceUnavailable if it is too large."""
     received = bytearray()
     async for chunk in response.content.iter_any():
         received += chunk

@@ -42,7 +42,7 @@ class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_services(file: Path, environment: Mapping[str, str] = os.environ) -> Mapping[str, Service]:
-    """The services of a file, by name. Raises SetupError."""
+    """Return the services of a file, by name. Raises SetupError."""
     try:
         written = yaml.safe_load(_VARIABLE.sub(lambda found: environment[found[1]], file.read_text()))
         return checked(msgspec.convert(written or {}, dict[str, Service]))
@@ -55,7 +55,7 @@ def read_services(file: Path, environment: Mapping[str, str] = os.environ) -> Ma
 
 
 def checked(services: Mapping[str, Service]) -> Mapping[str, Service]:
-    """The services, if all addresses are https, or http on this machine, as the sandbox's. Raises SetupError."""
+    """Return the services, if all addresses are https, or http on this machine, as the sandbox's. Raises SetupError."""
     plain = [url for one in services.values() for url in (one.authorize_url, one.token_url) if not _is_https(url)]
     if elsewhere := [url for url in plain if urlsplit(url).hostname not in _HERE]:
         raise SetupError(f"an address of a sign-in service must begin with https://, not {elsewhere[0]}")

@@ -75,7 +75,8 @@ class SignIn:
     async def begin(
         self, tenant: str, service: str, user: str, person: str = "", lifetime: timedelta = LIFETIME
     ) -> str:
-        """The address that the user opens; what it begins can be confirmed once. Raises Invalid SERVICE_UNKNOWN."""
+        """Return the address that the user opens; what it begins can be confirmed once. Raises Invalid
+        SERVICE_UNKNOWN."""
         find_service(self._services, service)
         link = secrets.token_urlsafe(32)
         invitation = Invitation(SignedIn(tenant, service, user), person)
@@ -89,7 +90,8 @@ class SignIn:
         return self._decoded(await self._store.command("GET", _link_key(link)), Invitation)
 
     async def confirm(self, link: str, browser: str) -> str:
-        """The address of the service to which the browser goes. Raises Invalid SIGN_IN_UNKNOWN, SERVICE_UNKNOWN."""
+        """Return the address of the service to which the browser goes. Raises Invalid SIGN_IN_UNKNOWN,
+        SERVICE_UNKNOWN."""
         signed_in = self._decoded(await self._store.command("GETDEL", _link_key(link)), Invitation).signed_in
         service, state = find_service(self._services, signed_in.service), secrets.token_urlsafe(32)
         client = WebApplicationClient(service.client_id)
@@ -106,7 +108,7 @@ class SignIn:
         return address
 
     async def is_signed_in(self, tenant: str, service: str, user: str) -> bool:
-        """Whether tokens are stored, which the service has not refused when they were refreshed. Raises Invalid
+        """Return whether tokens are stored, which the service has not refused when they were refreshed. Raises Invalid
         SERVICE_UNKNOWN.
         """
         find_service(self._services, service)

@@ -14,7 +14,7 @@ def tokens_key(tenant: str, user: str) -> str:
 
 
 async def services_of(store: Store, tenant: str, user: str) -> list[str]:
-    """The services that a user has signed in to, sorted."""
+    """Return the services that a user has signed in to, sorted."""
     return sorted(await store.command("HKEYS", tokens_key(tenant, user)))
 
 
@@ -38,7 +38,7 @@ async def reset(store: Store) -> int:
 
 
 async def keys_in_use(store: Store) -> set[str]:
-    """The fingerprints of the keys with which tokens were encrypted."""
+    """Return the fingerprints of the keys with which tokens were encrypted."""
     return set(await store.command("SMEMBERS", KEYS["sign_in_keys"].at(0)))
 
 

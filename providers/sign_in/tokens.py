@@ -98,7 +98,7 @@ class Tokens:
         self._services = services
 
     async def access_token(self, tenant: str, service: str, user: str) -> str:
-        """A token that is valid for at least a minute. Raises SignInExpired; ServiceUnavailable if it had to be
+        """Return a token that is valid for at least a minute. Raises SignInExpired; ServiceUnavailable if it had to be
         refreshed and the service does not answer; KeyLost; Invalid SERVICE_UNKNOWN.
         """
         place = _Place(tenant, service, user)
@@ -110,7 +110,7 @@ class Tokens:
         await self._replace(_Place(tenant, service, user), "", self._encrypted(StoredTokens.of(token)))
 
     async def exist(self, tenant: str, service: str, user: str) -> bool:
-        """Whether there are tokens of a user."""
+        """Return whether there are tokens of a user."""
         return bool(await self._store.command("HEXISTS", tokens_key(tenant, user), service))
 
     async def check_keys(self) -> None:
@@ -134,7 +134,7 @@ class Tokens:
         return count
 
     async def _refreshed(self, place: _Place) -> _Read:
-        """The tokens after a refresh by this process, or by another one that is faster."""
+        """Return the tokens after a refresh by this process, or by another one that is faster."""
         service = find_service(self._services, place.service)
         lock, owner = KEYS["sign_in_refresh"].at(0, f"{place.key}:{place.service}"), secrets.token_hex(8)
         while not await self._store.command("SET", lock, owner, "NX", "PX", _LOCK_MS):  # noqa: ASYNC110 - it is in Redis

@@ -34,7 +34,7 @@ def person_of(user: Json) -> dict[str, Any]:
 
 
 def entity_of(prefix: str, entity: Any) -> dict[str, Any]:
-    """A chat or channel in whose name a message was written."""
+    """Return a chat or channel in whose name a message was written."""
     if not isinstance(entity, dict):
         return {}
     kind = "channel" if entity["type"] == "channel" else "chat"
@@ -42,7 +42,7 @@ def entity_of(prefix: str, entity: Any) -> dict[str, Any]:
 
 
 def marks_of(text: str, entities: Sequence[Json]) -> dict[str, str]:
-    """The text with its marks, if it has any."""
+    """Return the text with its marks, if it has any."""
     if not has_marks(entities):
         return {}
     return {name: marked(text, entities, mode) for name, mode in MARKED.items()}

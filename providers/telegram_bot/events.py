@@ -44,8 +44,8 @@ _LISTS = {
 
 
 def read_arrival(update: Json, now: datetime) -> Arrival | None:
-    """The event of an update; None for one that is not of a person, or of another kind. Never raises, whatever the
-    update is. `now`: the date of a press, which has none of its own.
+    """Return the event of an update; None for one that is not of a person, or of another kind. Never raises, whatever
+    the update is. `now`: the date of a press, which has none of its own.
     """
     update_id = update.get("update_id")
     if not isinstance(update_id, int):
@@ -85,7 +85,7 @@ def _edit(update_id: str, message: Json, now: datetime) -> Arrival | None:
 
 
 def _written(update_id: str, kind: str, message: Json) -> dict[str, Any]:
-    """What a person has written, or edited."""
+    """Return what a person has written, or edited."""
     text = message.get("text") or message.get("caption") or ""
     return {
         **head_of(update_id, kind, message["from"], message["chat"]),
@@ -116,7 +116,7 @@ def _press(update_id: str, query: Json, now: datetime) -> Arrival | None:
 
 
 def _query(update_id: str, query: Json, now: datetime) -> Arrival | None:
-    """What a person writes after the bot's name in any chat; the chat of the event is the one with the bot."""
+    """Return what a person writes after the bot's name in any chat; the chat of the event is the one with the bot."""
     private = {"id": query["from"]["id"], "type": "private"}
     event = {
         **head_of(update_id, "inline_query", query["from"], private),
@@ -149,7 +149,7 @@ def _request(update_id: str, request: Json, now: datetime) -> Arrival | None:
 
 
 def _joined(chat: Json, initiator: Json, members: Sequence[Json], part: str, base: Json) -> Arrival:
-    """One event for those who joined a chat together. Telegram may report it twice, in different updates."""
+    """Return one event for those who joined a chat together. Telegram may report it twice, in different updates."""
     event = {
         **head_of(part, "new_member", members[0], chat),
         **base,
@@ -160,7 +160,8 @@ def _joined(chat: Json, initiator: Json, members: Sequence[Json], part: str, bas
 
 
 def _left(chat: Json, initiator: Json, member: Json, base: Json) -> Arrival:
-    """One event for a person who left a chat or was removed. Telegram may report it twice, as it reports joins."""
+    """Return one event for a person who left a chat or was removed. Telegram may report it twice, as it reports
+    joins."""
     event = {
         **head_of(f"{'m' if 'message_id' in base else 'u'}{member['id']}", "left_member", member, chat),
         **base,

@@ -42,7 +42,7 @@ def _reason(body: Any) -> str:
 
 
 def remedy(code: int) -> str:
-    """What an operator does after an error of the sign-in that says nothing about the token."""
+    """Return what an operator does after an error of the sign-in that says nothing about the token."""
     if code in NEEDS_PERSON:
         return "Confirm the account in a browser."
     return "The token may be right; Ada tries again. Other programs that use this token share its limit."

@@ -28,6 +28,6 @@ class TokenRefused(Exception):
 
 
 def error_code(body: Any) -> int | None:
-    """The code of the error in VK's body; None if it is none."""
+    """Return the code of the error in VK's body; None if it is none."""
     error = body.get("error") if isinstance(body, dict) else None
     return error.get("error_code") if isinstance(error, dict) else None

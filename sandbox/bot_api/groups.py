@@ -58,7 +58,7 @@ class Group:
         return member
 
     def has(self, user: int) -> bool:
-        """Whether the person is in the group."""
+        """Return whether the person is in the group."""
         return self.member(user)["status"] not in _OUTSIDE
 
     def may_write(self, user: int) -> bool:

@@ -38,7 +38,7 @@ def answer_inline_query(bot: Bot, parameters: Parameters) -> bool:
 
 
 def _shown(result: Json) -> Json:
-    """What the person sees of a result, and the text that it sends. Raises ApiError."""
+    """Return what the person sees of a result, and the text that it sends. Raises ApiError."""
     if not 1 <= len(str(result.get("id") or "").encode()) <= MAX_ID:
         raise bad_request("RESULT_ID_INVALID")
     if result.get("type") != "article":

@@ -89,7 +89,7 @@ class Handler:
         return OK
 
     def _has_come_again(self, address: str, fault: Fault) -> bool:
-        """Whether greylisting has refused this address often enough."""
+        """Return whether greylisting has refused this address often enough."""
         self._refusals[address] += 1
         return fault.name == "greylisted" and self._refusals[address] > (fault.value or 1)
 

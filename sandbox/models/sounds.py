@@ -11,5 +11,5 @@ UNDERSTOOD = {"en": "Good morning. When does the lecture begin?", "ru": "Доб�
 
 
 def understood(language: str) -> str:
-    """The text of any sound."""
+    """Return the text of any sound."""
     return UNDERSTOOD["en" if language.startswith("en") else "ru"]

@@ -55,7 +55,7 @@ def send_message(call: Call, file: StoredFile | None = None) -> Reply:
 
 
 def _refused_repeat(sending: SendRequest) -> Refusal | None:
-    """The only fault that applies to a known random id: the recipient may block the account meanwhile."""
+    """Return the only fault that applies to a known random id: the recipient may block the account meanwhile."""
     is_refused = sending.is_known and sending.fault(frozenset({"stored_then_refused"}))
     return REFUSALS["blocked"] if is_refused else None
 

@@ -67,7 +67,7 @@ class Community:
         return self._next_id(), self.dialogs.next_number(peer)
 
     def knows(self, peer: str, random_id: int) -> bool:
-        """Whether a message with this random id is a repeat."""
+        """Return whether a message with this random id is a repeat."""
         return self._remembered(peer, random_id) is not None
 
     def _remembered(self, peer: str, random_id: int) -> RememberedMessage | None:

@@ -82,7 +82,7 @@ class Dialogs:
         return None if message is None or message.is_deleted else message
 
     def find(self, peer: str, message_id: int) -> DialogMessage | None:
-        """The message with this id over all dialogs, also a deleted one."""
+        """Return the message with this id over all dialogs, also a deleted one."""
         key = self._by_id.get(message_id)
         return self._messages[key] if key and key[0] == peer else None
 
@@ -108,12 +108,12 @@ class Dialogs:
         return message is not None
 
     def keyboard(self, peer: str) -> Keyboard | None:
-        """What stands in place of the person's keyboard."""
+        """Return what stands in place of the person's keyboard."""
         keyboard = self._keyboards.get(peer)
         return keyboard if keyboard and keyboard.rows else None
 
     def button(self, peer: str, number: int, label: str) -> KeyboardButton:
-        """The button below a message, or of the person's keyboard if `number` is 0. Raises LookupError."""
+        """Return the button below a message, or of the person's keyboard if `number` is 0. Raises LookupError."""
         message = self.get(peer, number)
         keyboard = message.content.keyboard if message else self.keyboard(peer)
         buttons = [button for row in (keyboard.rows if keyboard else ()) for button in row]
@@ -133,7 +133,7 @@ def _rows(keyboard: Keyboard) -> list[list[dict[str, str]]]:
 
 
 def _data(button: KeyboardButton) -> str:
-    """The data in a payload that is an object with one text."""
+    """Return the data in a payload that is an object with one text."""
     payload = json.loads(button.payload) if button.payload else None
     values = list(payload.values()) if isinstance(payload, dict) else []
     return str(values[0]) if len(values) == 1 else ""

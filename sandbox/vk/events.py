@@ -68,7 +68,7 @@ class Events:
             await asyncio.sleep(_FIRST_PAUSE * 2**attempt)
 
     async def _post(self, event: Mapping[str, Any]) -> str | None:
-        """The answer; None unless it came with status 200."""
+        """Return the answer; None unless it came with status 200."""
         body = {**event, "secret": self._secret}
         try:
             async with (

@@ -73,7 +73,7 @@ def _button(given: Mapping[str, Any]) -> KeyboardButton:
 
 
 def _payload(given: Any) -> str:
-    """The payload as JSON. An object is converted, a text must be JSON."""
+    """Return the payload as JSON. An object is converted, a text must be JSON."""
     if given == "":
         return ""
     text = given if isinstance(given, str) else json.dumps(given)

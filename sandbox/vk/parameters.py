@@ -50,7 +50,7 @@ def read_content(parameters: Mapping[str, Value], uploads: Uploads) -> MessageCo
 
 
 def _reply_to(forward: Value) -> int:
-    """The message that is replied to, by its number in the dialog; 0 for none."""
+    """Return the message that is replied to, by its number in the dialog; 0 for none."""
     if forward is None or forward == "":
         return 0
     try:

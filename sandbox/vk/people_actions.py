@@ -112,18 +112,18 @@ class PeopleActions:
         return peer in self._denied
 
     def shown(self, peer: str, reference: str) -> dict[str, Any] | None:
-        """What the person sees of a message now, by the message's id; None if it was deleted."""
+        """Return what the person sees of a message now, by the message's id; None if it was deleted."""
         message = self._community.dialogs.find(peer, int(reference)) if reference.isdecimal() else None
         if message is None:
             return {}
         return None if message.is_deleted else message.shown()
 
     def keyboard(self, peer: str) -> list[list[dict[str, str]]]:
-        """What stands in place of the person's keyboard."""
+        """Return what stands in place of the person's keyboard."""
         keyboard = self._community.dialogs.keyboard(peer)
         rows = keyboard.rows if keyboard else ()
         return [[{"text": one.label, "url": one.link} for one in row] for row in rows]
 
     def answers(self, peer: str) -> list[dict[str, str]]:
-        """What the community answered to presses, oldest first."""
+        """Return what the community answered to presses, oldest first."""
         return list(self._answers.get(peer, ()))

@@ -62,7 +62,7 @@ class VkServer(HttpListener):
         return {"server": url, "key": self.long_poll.key, "ts": str(self.long_poll.ts)}
 
     async def _handle_upload(self, request: web.Request) -> web.StreamResponse:
-        """One file in a form, at the address that …getMessagesUploadServer named."""
+        """Return one file in a form, at the address that …getMessagesUploadServer named."""
         try:
             form = await request.post()
         except (ValueError, LookupError):

@@ -50,13 +50,13 @@ class Uploads:
         self._saved: OrderedDict[str, SavedFile] = OrderedDict()
 
     def server(self, kind: str) -> dict[str, Value]:
-        """The answer of …getMessagesUploadServer."""
+        """Return the answer of …getMessagesUploadServer."""
         key = secrets.token_hex(8)
         _keep(self._servers, key, kind)
         return {"upload_url": f"{self.url}{key}", "album_id": -64, "user_id": 0, "group_id": -self._owner}
 
     def upload(self, key: str, field: str, name: str, media_type: str, data: bytes) -> dict[str, Value]:
-        """The answer of the address for uploads; `{"error": …}` for what is not expected there."""
+        """Return the answer of the address for uploads; `{"error": …}` for what is not expected there."""
         kind = self._servers.pop(key, "")
         if not kind or field != ("photo" if kind == "photo" else "file") or not data:
             return {"error": "unknown error", "error_descr": "bad upload"}
@@ -68,7 +68,7 @@ class Uploads:
         return {"file": f"{kind}|{key}"}
 
     def save_photo(self, photo: str, secret: str) -> list[Value]:
-        """The answer of photos.saveMessagesPhoto. Raises CallFailed with VK's code 100."""
+        """Return the answer of photos.saveMessagesPhoto. Raises CallFailed with VK's code 100."""
         uploaded = self._uploaded.pop(secret, None)
         if uploaded is None or secret not in photo:
             raise parameter_error("photos_list is invalid")
@@ -76,7 +76,7 @@ class Uploads:
         return [self._fields(saved)]
 
     def save_document(self, file: str, title: str) -> dict[str, Value]:
-        """The answer of docs.save. Raises CallFailed with VK's code 100."""
+        """Return the answer of docs.save. Raises CallFailed with VK's code 100."""
         kind, _, key = file.partition("|")
         uploaded = self._uploaded.pop(key, None)
         if uploaded is None:

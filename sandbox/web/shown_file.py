@@ -16,5 +16,5 @@ def file_response(data: bytes, media_type: str) -> web.Response:
 
 
 def media_type_of(name: str) -> str:
-    """The media type by the end of the name: clients of the Bot API upload files without one."""
+    """Return the media type by the end of the name: clients of the Bot API upload files without one."""
     return mimetypes.guess_type(name)[0] or "application/octet-stream"

@@ -22,7 +22,7 @@ class Actions(Struct, frozen=True):
 
 
 def own_actions() -> Mapping[str, ActionType]:
-    """The action types of this package, by name."""
+    """Return the action types of this package, by name."""
     found = walk_packages(package.__path__, f"{package.__name__}.")
     modules = [import_module(module.name) for module in found if not module.ispkg]
     types = [module.ACTION for module in modules if hasattr(module, "ACTION")]
@@ -30,8 +30,8 @@ def own_actions() -> Mapping[str, ActionType]:
 
 
 def installed_actions(points: Iterable[EntryPoint] | None = None) -> Actions:
-    """All action types. A package that cannot be used is left out, the rest works; `points` by default those of the
-    installed packages.
+    """Return all action types. A package that cannot be used is left out, the rest works; `points` by default those of
+    the installed packages.
     """
     own = own_actions()
     added, broken = found_in_packages(ActionType, GROUP, points, own)

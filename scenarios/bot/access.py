@@ -9,8 +9,8 @@ from scenarios.bot.model import Role
 def refusal(
     roles: Mapping[str, Role], fields: Mapping[str, Any], user: object, *, ids: Collection[str] = (), role: str = ""
 ) -> str:
-    """Why this person may not run an action with these fields; empty if it may. `user`: the id by which roles list the
-    person; `ids`: further ones. `role`: one that the person has besides.
+    """Return why this person may not run an action with these fields; empty if it may. `user`: the id by which roles
+    list the person; `ids`: further ones. `role`: one that the person has besides.
 
     `required_permission` needs all of its permissions and wins over `required_role`, which needs one of its roles.
     """

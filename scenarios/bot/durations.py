@@ -16,7 +16,7 @@ _WHOLE = re.compile(r"\s*((\d{1,9}\s*[wdhms]\s*)+|\d{1,9}\s*)", re.ASCII)
 
 
 def read_duration(value: Any) -> timedelta | None:
-    """The duration, None if the value is none. A number is one of seconds."""
+    """Return the duration, None if the value is none. A number is one of seconds."""
     text = str(value).lower()
     if isinstance(value, bool) or not _WHOLE.fullmatch(text):
         return None
@@ -29,7 +29,8 @@ def read_duration(value: Any) -> timedelta | None:
 
 
 def with_seconds(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes, and for each duration among them the same in seconds: `expire` also gives `expire_seconds`."""
+    """Return the attributes, and for each duration among them the same in seconds: `expire` also gives
+    `expire_seconds`."""
     found = {name: read_duration(attributes[name]) for name in NAMES if name in attributes}
     seconds = {f"{name}{SECONDS}": int(value.total_seconds()) for name, value in found.items() if value is not None}
     return {**seconds, **attributes}

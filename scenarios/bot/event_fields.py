@@ -95,7 +95,7 @@ FIELDS: Mapping[str, str] = {
 
 
 def with_derived(event: Event) -> dict[str, Any]:
-    """The event with the fields that follow from the others, as far as it has none of its own."""
+    """Return the event with the fields that follow from the others, as far as it has none of its own."""
     text = event.get("event_text")
     marked_up = {} if text is None else {name: escaped(str(text), mode) for name, mode in _TEXTS.items()}
     return {

@@ -155,8 +155,8 @@ class Bot(Struct, frozen=True):
     variables: Mapping[str, str] = {}
 
     def find(self, name: str, caller: Scenario | None = None) -> Scenario | None:
-        """The scenario called `name`: by its full name; by its bare name in the file of `caller`; by its bare name if
-        no other file has one called so. None if there is none, or several.
+        """Return the scenario called `name`: by its full name; by its bare name in the file of `caller`; by its bare
+        name if no other file has one called so. None if there is none, or several.
         """
         if name in self.scenarios:
             return self.scenarios[name]
@@ -167,5 +167,5 @@ class Bot(Struct, frozen=True):
 
 
 def beside(caller: Scenario, short: str) -> str:
-    """The full name of a scenario in the same file as `caller`."""
+    """Return the full name of a scenario in the same file as `caller`."""
     return caller.name.removesuffix(caller.short) + short

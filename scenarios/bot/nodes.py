@@ -46,7 +46,7 @@ Node = Scalar | ListNode | MapNode
 
 
 def plain(node: Node) -> Any:
-    """The value without places: str, int, float, bool, None, list, dict."""
+    """Return the value without places: str, int, float, bool, None, list, dict."""
     if isinstance(node, Scalar):
         return node.value
     if isinstance(node, ListNode):
@@ -66,7 +66,7 @@ def plain_is_empty(node: Node) -> bool:
 
 
 def describe(node: Node) -> str:
-    """The value in a message."""
+    """Return the value in a message."""
     if isinstance(node, ListNode):
         return "a list"
     if isinstance(node, MapNode):

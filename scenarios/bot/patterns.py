@@ -40,7 +40,7 @@ class Pattern:
     compiled: Any
 
     def search(self, text: str) -> tuple[str, ...] | None:
-        """The first match, then its groups ("" for one that took no part); None if there is none.
+        """Return the first match, then its groups ("" for one that took no part); None if there is none.
 
         Raises PatternTimeout.
         """
@@ -53,7 +53,7 @@ class Pattern:
 
 @lru_cache(maxsize=1024)
 def compile_pattern(source: str, ignore_case: bool = False) -> Pattern:
-    """A pattern in the syntax of Python's `re`. Raises PatternRefused. The last 1024 patterns are kept."""
+    """Return a pattern in the syntax of Python's `re`. Raises PatternRefused. The last 1024 patterns are kept."""
     import regex  # loading it takes 50 ms, and most commands of `./ada` never need it
 
     if len(source) > LONGEST_PATTERN:
@@ -67,7 +67,7 @@ def compile_pattern(source: str, ignore_case: bool = False) -> Pattern:
 
 
 def size_of(source: str) -> int:
-    """The number of steps of a pattern, with each counted repetition written out."""
+    """Return the number of steps of a pattern, with each counted repetition written out."""
     totals, last = [0], 0
     for step in _STEPS.finditer(source):
         if times := step["times"]:

@@ -15,13 +15,13 @@ _LOOK_ALIKE = str.maketrans(
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message; empty if no known name is similar."""
+    """Return the end of a message; empty if no known name is similar."""
     meant = closest(name, tuple(known))
     return f"; did you mean {meant}?{other_alphabet(name, meant)}" if meant else ""
 
 
 def other_alphabet(name: str, meant: str) -> str:
-    """Which letter of the name only looks like the one that is meant; empty if none does."""
+    """Return which letter of the name only looks like the one that is meant; empty if none does."""
     pairs = enumerate(zip(name, meant, strict=False), 1)
     if looks(name) != looks(meant) or name == meant:
         return ""
@@ -34,20 +34,20 @@ def _alphabet(letter: str) -> str:
 
 
 def looks(name: str) -> str:
-    """The name with Latin letters in place of those that look like them."""
+    """Return the name with Latin letters in place of those that look like them."""
     return name.translate(_LOOK_ALIKE)
 
 
 @lru_cache(maxsize=10_000)
 def closest(name: str, known: tuple[str, ...]) -> str | None:
-    """The most similar known name; a name that differs only by a slip comes first."""
+    """Return the most similar known name; a name that differs only by a slip comes first."""
     return slip_of(name, known) or next(iter(difflib.get_close_matches(name, known[:MAX_KNOWN], n=1)), None)
 
 
 @lru_cache(maxsize=10_000)
 def slip_of(name: str, known: tuple[str, ...]) -> str | None:
-    """The known name of which this is a slip of the keyboard: it looks the same, or has one wrong letter, in long names
-    two, in names of one or two letters none.
+    """Return the known name of which this is a slip of the keyboard: it looks the same, or has one wrong letter, in
+    long names two, in names of one or two letters none.
     """
     if len(known) > MAX_KNOWN:
         return None
@@ -62,7 +62,7 @@ def is_slip(name: str, known: str) -> bool:
 
 
 def distance(left: str, right: str) -> int:
-    """How many letters are missing, added, replaced or exchanged with their neighbour."""
+    """Return how many letters are missing, added, replaced or exchanged with their neighbour."""
     before: list[int] = []
     row = list(range(len(right) + 1))
     for i, letter in enumerate(left, 1):

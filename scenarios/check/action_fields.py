@@ -69,7 +69,7 @@ def check_unknown_field(reader: Reader, key: Scalar, action: Action, kind: Actio
 
 
 def is_used(name: str, action: Action) -> bool:
-    """Whether a placeholder of this action has that name."""
+    """Return whether a placeholder of this action has that name."""
     return re.search(rf"\{{\s*{re.escape(name)}\b", repr(action.fields)) is not None
 
 

@@ -51,7 +51,8 @@ class Result:
 
 
 def dry_run(bot: Bot, event: Mapping[str, Any], fail: Collection[str] = (), unclear: Collection[str] = ()) -> Result:
-    """The actions that this event starts, each with its outcome. The person's state is `user_state` of the event."""
+    """Return the actions that this event starts, each with its outcome. The person's state is `user_state` of the
+    event."""
     return _DryRun(bot, event, fail, unclear).result()
 
 
@@ -76,7 +77,7 @@ class _DryRun:
         return Result(list(self._rows(run)), self._warnings)
 
     def _chosen(self) -> Iterable[str]:
-        """The scenarios of the triggers. One that does not exist is a warning (C-35)."""
+        """Return the scenarios of the triggers. One that does not exist is a warning (C-35)."""
         triggers = CompiledTriggers(self._bot)
         selection = triggers.select(self._event, str(self._event.get("user_state") or ""))
         self._warnings += [*triggers.complaints, *selection.warnings]
@@ -106,7 +107,7 @@ class _DryRun:
         return replace(ending, returned=prepared.returned.and_then(ending.returned))
 
     def _obstacle(self, step: Step, settings: Mapping[str, Any]) -> str:
-        """Why the action cannot run; empty if it can."""
+        """Return why the action cannot run; empty if it can."""
         if step.action.type in self._fail:
             return "it fails because of --fail"
         if settings.get("enabled") is False:

@@ -76,7 +76,7 @@ def check_shown(reader: Reader, node: MapNode, mode: ParseMode) -> None:
 
 
 def place_in(text: str, position: int) -> str:
-    """A character of a text, counted from 1, as people find it."""
+    """Return a character of a text, counted from 1, as people find it."""
     before = text[: position - 1]
     line = f"line {before.count(LINE_END) + 1}, " if LINE_END in text.rstrip() else ""
     return f"{line}character {len(before) - before.rfind(LINE_END)}"

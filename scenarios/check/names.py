@@ -62,7 +62,7 @@ def report(reader: Reader, node: Scalar, path: str, seen: Seen, known: Names, wh
 
 
 def fields_with_rules(rules: Node | None) -> list[Scalar]:
-    """The fields that rules are about; `is_member` is about the person instead."""
+    """Return the fields that rules are about; `is_member` is about the person instead."""
     return [key for key, listed in rules.pairs if not asks_for_member(listed)] if isinstance(rules, MapNode) else []
 
 

@@ -136,7 +136,7 @@ def fingerprint(folder: Path) -> Fingerprint:
 
 
 def yaml_files(folder: Path) -> list[Path]:
-    """The files that are read, sorted."""
+    """Return the files that are read, sorted."""
     scenarios = folder / "scenarios"
     below = () if leads_out(scenarios, folder) else scenarios.rglob("*.yaml")
     return sorted(path for path in (*folder.glob("*.yaml"), *below) if path.is_file())

@@ -79,7 +79,7 @@ class _Fails(Exception):
 
 
 def ending_of(sampled: Sampled) -> Ending:
-    """The ending of an action that succeeds, unless it cannot with what is given."""
+    """Return the ending of an action that succeeds, unless it cannot with what is given."""
     make = _RESULTS.get(sampled.kind.name)
     names = [name for name in sampled.kind.returns if name.isidentifier()]
     try:
@@ -110,7 +110,7 @@ def _copy(sampled: Sampled) -> Results:
 
 
 def _history(sampled: Sampled) -> Results:
-    """One message of the person."""
+    """Return one message of the person."""
     by = text_of(sampled.event, "first_name") or text_of(sampled.event, "user_id")
     said = {"by": by, "is_bot": False, "text": "[text]", "date": NOW.isoformat(), "message_id": NUMBER}
     return {"history_text": f"{by}: [text]", "messages": [said], "messages_processed": 1}
@@ -165,7 +165,7 @@ def _invite_link(sampled: Sampled) -> Results:
 
 
 def _promo(sampled: Sampled) -> Promo:
-    """The promo code that the author describes, by default one without an end for the person of the event."""
+    """Return the promo code that the author describes, by default one without an end for the person of the event."""
     own = sampled.own
     starts, ends = moment_of(own, "started_at", UTC) or NOW, moment_of(own, "expired_at", UTC)
     if (lifetime := duration_of(own, "expire")) is not None:

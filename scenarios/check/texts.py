@@ -38,17 +38,17 @@ def check_texts(step: Step, kind: ActionType, settings: Mapping[str, Any], probl
 
 
 def is_meant(name: str, known: Names) -> bool:
-    """Whether a name is one of those that the action sees, or a slip of one."""
+    """Return whether a name is one of those that the action sees, or a slip of one."""
     return starts_in(name, known) or slip_of(names_in(name)[0], tuple(sorted(known))) is not None
 
 
 def names_before_braces(text: str) -> list[str]:
-    """The names before closing braces that belong to no placeholder."""
+    """Return the names before closing braces that belong to no placeholder."""
     return _UNOPENED.findall(outline(text, "{")) if "}" in text else []
 
 
 def placed_texts(step: Step, kind: ActionType, settings: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
-    """The texts in which placeholders are replaced, each with its field (C-57)."""
+    """Emit the texts in which placeholders are replaced, each with its field (C-57)."""
     section = settings.get(kind.name)
     default = section.get("placeholder", kind.placeholder) if isinstance(section, Mapping) else kind.placeholder
     if (default is True) if step.action.placeholder is None else step.action.placeholder:

@@ -55,7 +55,7 @@ class Visible:
         self._follow_splices()
 
     def seen(self, scenario: Scenario) -> list[Seen]:
-        """What each action of a scenario sees."""
+        """Return what each action of a scenario sees."""
         return [Seen(self._own(action), chain, before) for action, chain, before in self._walk(scenario)]
 
     def _own(self, action: Action) -> Names:
@@ -75,7 +75,7 @@ class Visible:
         self._left[scenario.name] = before
 
     def _given_by(self, action: Action, scenario: Scenario) -> Names:
-        """What an action adds to the chain."""
+        """Return what an action adds to the chain."""
         kind = self._types.get(action.type)
         if kind is None:
             return frozenset({ANYTHING})
@@ -86,7 +86,7 @@ class Visible:
         return own | returned | {"error"} | self._left_by(action, scenario)
 
     def _left_by(self, action: Action, scenario: Scenario) -> Names:
-        """What the scenarios leave that an action splices in; nothing of those that run side by side (C-34)."""
+        """Return what the scenarios leave that an action splices in; nothing of those that run side by side (C-34)."""
         if action.type != "scenario" or is_parallel(action):
             return _NOTHING
         if any("{" in name for name in spliced_names(action)):
@@ -106,7 +106,8 @@ class Visible:
                 waiting += callers.get(scenario.name, ())
 
     def _bring(self, scenario: Scenario, action: Action, names: Names, chained: Names) -> list[Scenario]:
-        """The spliced scenarios that see more than before. Their first action follows the one before the splice."""
+        """Return the spliced scenarios that see more than before. Their first action follows the one before the
+        splice."""
         variables = _with_seconds({*action.fields}) if action.placeholder else _NOTHING
         found = []
         for target in self._targets(action, scenario):
@@ -118,7 +119,7 @@ class Visible:
         return found
 
     def _targets(self, action: Action, scenario: Scenario) -> Iterator[Scenario]:
-        """The scenarios that an action splices in; all, if a placeholder says which."""
+        """Emit the scenarios that an action splices in; all, if a placeholder says which."""
         for name in spliced_names(action):
             if "{" in name:
                 yield from self._bot.scenarios.values()
@@ -139,6 +140,6 @@ def _joined(names: Names, more: Names) -> Names:
 
 
 def _with_seconds(fields: set[str]) -> Names:
-    """The fields that are values, and those in seconds that the durations among them give."""
+    """Return the fields that are values, and those in seconds that the durations among them give."""
     values = fields - CONTROL_FIELDS
     return frozenset(values | {f"{name}{SECONDS}" for name in values & {*NAMES}})

@@ -17,19 +17,19 @@ Seen = Mapping[str, Any]
 
 
 def written_or_seen(prepared: Prepared, written: Container[str], *names: str) -> Seen:
-    """Where these fields are read, which belong together and which an action of the same type may have returned before:
-    in what the author wrote in this action, if one of them is among it, otherwise in all that the action sees.
+    """Return where these fields are read, which belong together and which an action of the same type may have returned
+    before: in what the author wrote in this action, if one of them is among it, otherwise in all that the action sees.
     """
     return prepared.own if any(name in written for name in names) else prepared.seen
 
 
 def text_of(seen: Seen, name: str) -> str:
-    """A text, "" if there is none."""
+    """Return a text, "" if there is none."""
     return as_text(seen.get(name)).strip()
 
 
 def texts_of(seen: Seen, name: str) -> list[str]:
-    """The texts of a list, or of a text with commas."""
+    """Return the texts of a list, or of a text with commas."""
     value = seen.get(name)
     elements: Sequence[Any] = list(value or ()) if is_list(value) else as_text(value).split(",")
     return [text for element in elements if (text := as_text(element).strip())]
@@ -45,7 +45,7 @@ def whole_of(seen: Seen, name: str) -> int | None:
 
 
 def count_of(seen: Seen, name: str) -> int | None:
-    """A whole number above 0."""
+    """Return a whole number above 0."""
     number = whole_of(seen, name)
     if number is not None and number < 1:
         raise invalid(name, str(number), "a whole number above 0")
@@ -76,7 +76,7 @@ def duration_of(seen: Seen, name: str) -> timedelta | None:
 
 
 def moment_of(seen: Seen, name: str, zone: tzinfo) -> datetime | None:
-    """A moment in UTC; one without a zone is in `zone`. A date is the beginning of that day."""
+    """Return a moment in UTC; one without a zone is in `zone`. A date is the beginning of that day."""
     value = seen.get(name)
     if value in (None, ""):
         return None

@@ -81,8 +81,8 @@ class Context:
         return str(self.event.get("user_id") or "")
 
     def missing_scope(self, scope: str) -> str:
-        """Why what needs this scope over HTTP may not be done for the event; empty if it may, as for every event of a
-        provider.
+        """Return why what needs this scope over HTTP may not be done for the event; empty if it may, as for every event
+        of a provider.
         """
         if rights.permits(self.event, scope):
             return ""

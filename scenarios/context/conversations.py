@@ -20,7 +20,8 @@ class Conversations(Protocol):
     """The conversations of people with the bot."""
 
     async def last(self, person: str, chat: str, *, limit: int, since: datetime | None, without: str) -> list[Said]:
-        """The last messages of a chat, oldest first. `person`: channel:user_id. `without`: a run that is left out.
+        """Return the last messages of a chat, oldest first. `person`: channel:user_id. `without`: a run that is left
+        out.
 
         Raises StoreError.
         """

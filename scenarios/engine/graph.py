@@ -34,7 +34,7 @@ class Graph:
 
 
 def graph_of(bot: Bot, scenario: Scenario) -> Graph:
-    """The graph of this scenario. Names with placeholders are known only when it runs; they are in `unknown`."""
+    """Return the graph of this scenario. Names with placeholders are known only when it runs; they are in `unknown`."""
     graph, waiting, seen = Graph(), [scenario], {scenario.name}
     while waiting:
         current = waiting.pop(0)
@@ -47,7 +47,7 @@ def graph_of(bot: Bot, scenario: Scenario) -> Graph:
 
 
 def spliced_names(action: Action) -> list[str]:
-    """The names that a `scenario` action splices in."""
+    """Return the names that a `scenario` action splices in."""
     named = action.fields.get("value") or action.fields.get("name")
     if action.type != "scenario" or not named:
         return []
@@ -55,7 +55,7 @@ def spliced_names(action: Action) -> list[str]:
 
 
 def is_parallel(action: Action) -> bool:
-    """Whether a `scenario` action names a list (C-34)."""
+    """Return whether a `scenario` action names a list (C-34)."""
     return isinstance(action.fields.get("value") or action.fields.get("name"), list | tuple)
 
 
@@ -75,7 +75,7 @@ def _add(graph: Graph, bot: Bot, scenario: Scenario, number: int, action: Action
 
 
 def before(bot: Bot, scenario: Scenario, number: int) -> str:
-    """The action before this one: of a single scenario that is spliced in there, the last one (C-33)."""
+    """Return the action before this one: of a single scenario that is spliced in there, the last one (C-33)."""
     previous = scenario.actions[number - 2]
     names = spliced_names(previous)
     target = bot.find(names[0], scenario) if names and not is_parallel(previous) else None
@@ -87,14 +87,14 @@ def _id(scenario: Scenario, number: int) -> str:
 
 
 def words(outcomes: frozenset[str]) -> str:
-    """The outcomes as an author writes them: `failed` names `unknown`, too."""
+    """Return the outcomes as an author writes them: `failed` names `unknown`, too."""
     if outcomes == ANY:
         return "any"
     return ", ".join(sorted(outcomes - {"unknown"} if "failed" in outcomes else outcomes))
 
 
 def as_text(bot: Bot, scenario: Scenario) -> str:
-    """One line per action, below the name of its scenario; what is spliced in follows."""
+    """Return one line per action, below the name of its scenario; what is spliced in follows."""
     scenarios = dict.fromkeys(node.scenario for node in graph_of(bot, scenario).nodes)
     parts = ["\n".join(_lines(bot, bot.scenarios[name])) for name in scenarios or [scenario.name]]
     return "\n\n".join(parts)
@@ -126,7 +126,7 @@ def _splice_note(bot: Bot, scenario: Scenario, name: str) -> str:
 
 
 def as_dot(graph: Graph) -> str:
-    """The graph in the language DOT, for Graphviz: a box per scenario."""
+    """Return the graph in the language DOT, for Graphviz: a box per scenario."""
     scenarios: Mapping[str, list[Node]] = {node.scenario: [] for node in graph.nodes}
     for node in graph.nodes:
         scenarios[node.scenario].append(node)

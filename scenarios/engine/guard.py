@@ -10,7 +10,7 @@ from scenarios.engine.run import Limits, Path, Splice, Step
 
 
 def refusal(steps: Mapping[Path, Step], step: Step, splice: Splice, limits: Limits) -> str:
-    """Why this `scenario` action may not splice; empty if it may."""
+    """Return why this `scenario` action may not splice; empty if it may."""
     for scenario in splice.scenarios:
         names = [*ancestors(steps, step), scenario.name]
         if len(names) > limits.depth + 1:
@@ -21,7 +21,7 @@ def refusal(steps: Mapping[Path, Step], step: Step, splice: Splice, limits: Limi
 
 
 def too_many(present: int, scenarios: Sequence[Scenario], limits: Limits) -> str:
-    """A complaint if these scenarios would make more actions than one event may start."""
+    """Return a complaint if these scenarios would make more actions than one event may start."""
     wanted = present + sum(len(scenario.actions) for scenario in scenarios)
     if wanted <= limits.actions:
         return ""
@@ -30,12 +30,12 @@ def too_many(present: int, scenarios: Sequence[Scenario], limits: Limits) -> str
 
 
 def ancestors(steps: Mapping[Path, Step], step: Step) -> list[str]:
-    """The scenarios from the event to this action, each spliced in by the one before."""
+    """Return the scenarios from the event to this action, each spliced in by the one before."""
     return [steps[step.path[:length]].scenario for length in range(2, len(step.path) + 1, 2)]
 
 
 def describe(names: Sequence[str]) -> str:
-    """The loop that the last name closes, or, without a loop, the whole way."""
+    """Return the loop that the last name closes, or, without a loop, the whole way."""
     *way, last = names
     if last not in way:
         return f"{' → '.join(names)} are spliced into each other"

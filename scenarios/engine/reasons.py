@@ -7,7 +7,7 @@ from scenarios.engine.graph import words
 
 
 def explain(step: Step, numbers: Mapping[Path, int], run: Run) -> str:
-    """What released or dropped a step, in words, and the error if it failed."""
+    """Return what released or dropped a step, in words, and the error if it failed."""
     ending = step.ending
     error = ending.error if ending is not None else ""
     return _cause(step, numbers, run) + (f"; {error}" if error else "")

@@ -7,12 +7,12 @@ from scenarios.engine import Ending, State, Values
 
 
 def completed(results: Mapping[str, Any] | None = None, from_person: Iterable[str] = ()) -> Ending:
-    """The action completed with these results. `from_person`: the names of those that a person has written."""
+    """Return the action completed with these results. `from_person`: the names of those that a person has written."""
     return Ending(State.COMPLETED, Values(results or {}, from_person=frozenset(from_person)))
 
 
 def failed(error: str) -> Ending:
-    """The action failed; later actions see the error as `{error}`."""
+    """Return the action failed; later actions see the error as `{error}`."""
     return Ending(State.FAILED, error=error)
 
 

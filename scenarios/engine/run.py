@@ -27,7 +27,7 @@ class Values:
     from_person: frozenset[str] = frozenset()
 
     def and_then(self, later: "Values") -> "Values":
-        """Both together; later values replace earlier ones."""
+        """Return both together; later values replace earlier ones."""
         replaced = later.results.keys() | later.variables.keys()
         return Values(
             {**self.results, **later.results},
@@ -36,7 +36,8 @@ class Values:
         )
 
     def seen_with(self, attributes: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:
-        """The flat mapping that an action sees: results over its attributes over variables over the event (C-32)."""
+        """Return the flat mapping that an action sees: results over its attributes over variables over the event
+        (C-32)."""
         return {**event, **self.variables, **attributes, **self.results}
 
 

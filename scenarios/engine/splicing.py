@@ -22,7 +22,7 @@ def splice(bot: Bot, step: Step, own: Mapping[str, Any]) -> Ending:
 
 
 def unknown_scenario(bot: Bot, name: str) -> str:
-    """The complaint about a name that no scenario has, or several."""
+    """Return the complaint about a name that no scenario has, or several."""
     if several := bot.short_names.get(name):
         return f"several scenarios are called {name!r}: {', '.join(several)}"
     return f"there is no scenario {name!r}"

@@ -55,5 +55,5 @@ CAUSE_MEANINGS = {
 
 
 def may_move(verb: str, before: State | None, after: State) -> bool:
-    """Whether the table has this transition."""
+    """Return whether the table has this transition."""
     return after in NEXT[verb].get(before, ())

@@ -19,7 +19,8 @@ class IllegalMove(Exception):
 
 
 def begin(scenarios: Sequence[Scenario], limits: Limits = DEFAULT_LIMITS, at: int = 0) -> tuple[Run, Effects]:
-    """A run of these scenarios, side by side. Actions without a chain, and first actions, are released (C-24, C-26).
+    """Return a run of these scenarios, side by side. Actions without a chain, and first actions, are released (C-24,
+    C-26).
 
     A scenario for which the limit of actions leaves no room is left out, with a complaint.
     """
@@ -72,7 +73,7 @@ class _Moves:
         self._wake(path)
 
     def _guarded(self, step: Step, ending: Ending) -> Ending:
-        """The ending, or a failure in place of a splice that the loop guard refuses (C-90)."""
+        """Return the ending, or a failure in place of a splice that the loop guard refuses (C-90)."""
         if ending.splice is None:
             return ending
         if complaint := guard.refusal(self._steps, step, ending.splice, self._run.limits):
@@ -162,7 +163,7 @@ class _Moves:
         return self._followers(step.path)
 
     def _followers(self, path: Path) -> list[Path]:
-        """The held actions that wait for this one."""
+        """Return the held actions that wait for this one."""
         return [step.path for step in self._steps.values() if step.after == path and step.state is State.HOLD]
 
     def _move(self, path: Path, verb: str, state: State, **changes: Any) -> None:
@@ -186,11 +187,11 @@ def _with_error(ending: Ending) -> Ending:
 
 
 def _given_by(splicer: Step) -> Values:
-    """What the `scenario` action itself adds to the values of the action before it."""
+    """Return what the `scenario` action itself adds to the values of the action before it."""
     return splicer.given if splicer.ending is None else splicer.given.and_then(splicer.ending.returned)
 
 
 def _last_path(prefix: Path, splice: Splice) -> Path | None:
-    """The path of the last action that a splice of one scenario inserts; `None` if it has no actions."""
+    """Return the path of the last action that a splice of one scenario inserts; `None` if it has no actions."""
     count = len(splice.scenarios[-1].actions) if splice.scenarios else 0
     return (*prefix, len(splice.scenarios) - 1, count - 1) if count else None

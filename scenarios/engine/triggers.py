@@ -80,8 +80,8 @@ class CompiledTriggers:
         }
 
     def select(self, event: Event, state: str = "") -> Selection:
-        """The scenarios for an event of a person in this state. No match is a warning (C-12), unless the bot has no
-        triggers for what few bots look at, such as edits.
+        """Return the scenarios for an event of a person in this state. No match is a warning (C-12), unless the bot has
+        no triggers for what few bots look at, such as edits.
 
         `triggers.yaml` serves private chats, `group_triggers.yaml` all others, unless `from_chat` says otherwise. A
         button that names its scenario needs no trigger (C-08).
@@ -97,11 +97,12 @@ class CompiledTriggers:
         return Selection(tuple(chosen), tuple(search.warnings))
 
     def _goal(self, callback_data: str) -> str:
-        """The scenario that a button names; empty if it names none."""
+        """Return the scenario that a button names; empty if it names none."""
         return self._shortened.get(callback_data) or jump(callback_data)
 
     def _compiled(self, triggers: bot.Triggers, chats: str) -> dict[str, list[Entry]]:
-        """The entries by source, in order. What happens only in groups fires there, whichever file has the entry."""
+        """Return the entries by source, in order. What happens only in groups fires there, whichever file has the
+        entry."""
         return {
             source: [
                 entry
@@ -132,7 +133,7 @@ class CompiledTriggers:
 
 
 def source_of(event: Event) -> str:
-    """The section of a trigger file that serves an event: its `kind`, or what its fields show."""
+    """Return the section of a trigger file that serves an event: its `kind`, or what its fields show."""
     if event.get("kind"):
         return str(event["kind"])
     if event.get("callback_data") is not None:
@@ -146,7 +147,8 @@ def chat_kind(event: Event) -> str:
 
 
 def jump_data(scenario: str) -> str:
-    """The callback data of a button that leads to a scenario. A name that is too long is replaced by its hash."""
+    """Return the callback data of a button that leads to a scenario. A name that is too long is replaced by its
+    hash."""
     data = JUMP + scenario
     if len(data.encode()) <= LONGEST_DATA:
         return data
@@ -154,12 +156,12 @@ def jump_data(scenario: str) -> str:
 
 
 def jump(callback_data: str) -> str:
-    """The scenario that a button names; empty if it names none."""
+    """Return the scenario that a button names; empty if it names none."""
     return callback_data.removeprefix(JUMP) if callback_data.startswith(JUMP) else ""
 
 
 def _select(entries: tuple[Entry, ...], search: "_Search") -> Iterator[str]:
-    """The scenarios of the first entry that matches; after `continue` also of lower kinds."""
+    """Emit the scenarios of the first entry that matches; after `continue` also of lower kinds."""
     tried = ""
     for entry in entries:
         if entry.kind == tried or not (targets := search.targets(entry)):
@@ -171,7 +173,7 @@ def _select(entries: tuple[Entry, ...], search: "_Search") -> Iterator[str]:
 
 
 def _merged(source: str, own: list[Entry], other: list[Entry]) -> tuple[Entry, ...]:
-    """The entries of both files by kind; within a kind those of the chat's own file come first."""
+    """Return the entries of both files by kind; within a kind those of the chat's own file come first."""
     return tuple(entry for kind in bot.SECTIONS[source] for entry in (*own, *other) if entry.kind == kind)
 
 
@@ -193,7 +195,7 @@ class _Search:
         return repr(self._written[:60])
 
     def targets(self, entry: Entry) -> list[CompiledTarget]:
-        """The targets of an entry that matches, as far as the chat is theirs."""
+        """Return the targets of an entry that matches, as far as the chat is theirs."""
         targets = [target for target in entry.targets if target.allows(self._chat, self._event)]
         return targets if targets and self._matches(entry) else []
 
@@ -258,7 +260,7 @@ def _target(target: bot.Target, chats: str) -> CompiledTarget:
 
 
 def compared(source: str, kind: str, wanted: str) -> str:
-    """The form in which an author's text is compared."""
+    """Return the form in which an author's text is compared."""
     if source == "callback" and kind != "state":
         return normalise(wanted)
     return _folded(wanted).removeprefix("@") if source in bot.OF_GROUPS else _folded(wanted)

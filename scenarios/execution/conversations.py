@@ -52,7 +52,7 @@ class StoredConversations:
 
 
 def said_in(stored: StoredRun) -> Iterator[Said]:
-    """What the person wrote or pressed, and what the bot answered in this chat."""
+    """Emit what the person wrote or pressed, and what the bot answered in this chat."""
     event, began = stored.event, from_ms(stored.began)
     if words := str(event.get("event_text") or event.get("callback_data") or ""):
         name = str(event.get("first_name") or event.get("username") or event.get("user_id"))
@@ -64,7 +64,7 @@ def said_in(stored: StoredRun) -> Iterator[Said]:
 
 
 def _answer(stored: StoredRun, step: Step) -> str:
-    """The text of a `send`, without marks; "" for a message elsewhere or later."""
+    """Return the text of a `send`, without marks; "" for a message elsewhere or later."""
     section = stored.version.bot.settings.get("send")
     defaults: Mapping[str, Any] = {"placeholder": True, **(section if isinstance(section, Mapping) else {})}
     prepared = prepare(step.action, defaults, step.values, stored.event)

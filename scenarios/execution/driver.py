@@ -69,7 +69,7 @@ class Driver:
         return self.executor.finished(stored, step, ending) if ending else None
 
     def _seen(self, waiting: Waiting) -> Ending | None:
-        """The ending by the events alone, which spares reading the history of most deliveries."""
+        """Return the ending by the events alone, which spares reading the history of most deliveries."""
         outcome = self.ends.outcome(waiting.delivery) if waiting.one else None
         return ending_of_one(waiting.delivery, outcome) if outcome and outcome.status in REACHED else None
 
@@ -123,7 +123,7 @@ class _Drive:
             stop()
 
     def _next(self) -> Step | None:
-        """The first released step that is not under way."""
+        """Return the first released step that is not under way."""
         under_way = self._waiting.keys() | self._slow
         released = (step for step in self.stored.run.steps.values() if step.state is State.PENDING)
         return min((step for step in released if step.path not in under_way), key=_path, default=None)

@@ -32,7 +32,7 @@ class Entry(Struct, frozen=True, array_like=True):
 
 
 def encode(path: Path, ending: Ending, at: int) -> str:
-    """The entry of an ending, in the form in which it is stored."""
+    """Return the entry of an ending, in the form in which it is stored."""
     content = _encoded(path, ending, at)
     if len(content) > LARGEST_ENTRY:
         error = f"the action returned {len(content)} bytes; at most {LARGEST_ENTRY} are allowed"
@@ -54,7 +54,7 @@ def decode(stored: str) -> Entry:
 
 
 def apply(run: Run, entry: Entry, bot: Bot) -> tuple[Run, Effects]:
-    """The run after an ending."""
+    """Return the run after an ending."""
     return end(run, entry.path, _ending(entry, bot), entry.at)
 
 
@@ -67,7 +67,7 @@ def replay(names: Iterable[str], began: int, entries: Iterable[Entry], bot: Bot)
 
 
 def found(names: Iterable[str], bot: Bot) -> list[Scenario]:
-    """The scenarios with these full names, as far as there are such."""
+    """Return the scenarios with these full names, as far as there are such."""
     return [bot.scenarios[name] for name in names if name in bot.scenarios]
 
 

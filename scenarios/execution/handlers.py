@@ -55,7 +55,7 @@ class Handlers:
         return await self._drive(stored, attempt) if stored is not None else None
 
     async def _begun(self, event: Event) -> StoredRun | None:
-        """The run that an earlier attempt has begun."""
+        """Return the run that an earlier attempt has begun."""
         try:
             return await self._runs.load(self._run_of(event))
         except RunGone:
@@ -70,7 +70,7 @@ class Handlers:
         return None if stored.is_over else suspension(stored.id, stored.waits.values(), self._age(attempt))
 
     def _age(self, attempt: Attempt) -> timedelta:
-        """How long ago the event arrived."""
+        """Return how long ago the event arrived."""
         now = self._runs.now()
         return timedelta(milliseconds=now - (put_ms(attempt.task.id) or now))
 

@@ -102,14 +102,14 @@ class Menus:
 
 
 def _words(fault: Exception) -> str:
-    """What went wrong. The text of a connection error may have the token in it."""
+    """Return what went wrong. The text of a connection error may have the token in it."""
     if isinstance(fault, TelegramAPIError) and not isinstance(fault, TelegramNetworkError):
         return fault.message[:200]
     return type(fault).__name__
 
 
 def menus_of(commands: Iterable[Command]) -> dict[Scope, list[types.BotCommand]]:
-    """The commands by scope, in the order of the file."""
+    """Return the commands by scope, in the order of the file."""
     ordered = sorted(commands, key=_scope)  # stable, so the order within a scope stays
     return {
         scope: [types.BotCommand(command=one.command, description=one.description) for one in found]
@@ -124,7 +124,7 @@ def _scope(command: Command) -> Scope:
 
 
 def telegram_scope(scope: Scope) -> types.BotCommandScopeUnion:
-    """The scope as aiogram takes it."""
+    """Return the scope as aiogram takes it."""
     fields = {name: value for name, value in asdict(scope).items() if value}
     return _SCOPES[scope.type](**fields)
 

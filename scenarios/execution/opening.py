@@ -54,7 +54,7 @@ async def open_services(store: Store, options: Options) -> AsyncIterator[Scenari
 
 
 def _telegram(options: Options) -> "aiogram.Bot":
-    """The client of the Bot API. Raises SetupError."""
+    """Return the client of the Bot API. Raises SetupError."""
     from providers.telegram_bot.client import new_client
 
     return new_client(options.bot_token, options.bot_api_url)

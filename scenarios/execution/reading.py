@@ -150,7 +150,7 @@ def _action(
 def _given(
     stored: StoredRun, step: Step, kind: ActionType | None
 ) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
-    """The fields with which a step that was released has run, and the message of a `send`."""
+    """Return the fields with which a step that was released has run, and the message of a `send`."""
     if kind is None or step.cause is None or (step.state is State.DROP and step.ending is None):
         return {}, None
     prepared = prepared_of(stored, step, kind)

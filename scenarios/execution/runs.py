@@ -66,7 +66,7 @@ class StoredRun:
 
 
 def run_id(identity: str, person: str, shards: int) -> str:
-    """The id of the run of an event: the same for each repeat. All runs of a person are in one shard."""
+    """Return the id of the run of an event: the same for each repeat. All runs of a person are in one shard."""
     digest = blake2b(identity.encode(), digest_size=10).hexdigest()
     return f"{shard_of_person(person, shards)}.{digest}"
 
@@ -76,7 +76,7 @@ def shard_of_person(person: str, shards: int) -> int:
 
 
 def shard_of(run: str) -> int | None:
-    """The shard of a run; None if this cannot be the id of one."""
+    """Return the shard of a run; None if this cannot be the id of one."""
     shard, _, name = run.partition(".")
     return int(shard) if shard.isascii() and shard.isdigit() and len(shard) < 6 and name.isalnum() else None
 
@@ -92,7 +92,7 @@ class Runs:
     async def begin(
         self, run: str, task: str, person: str, event: Event, version: Version, scenarios: Sequence[str]
     ) -> StoredRun:
-        """The new run of an event, or the one that it has already. `task`: that of the event. Raises RunGone."""
+        """Return the new run of an event, or the one that it has already. `task`: that of the event. Raises RunGone."""
         stored = {"version": version.name, "event": compact_json(event), "scenarios": compact_json(list(scenarios))}
         fields = chain.from_iterable({**stored, "task": task}.items())
         reply = await self._store.run("begin_run", _shard(run), run, self._tenant, person, KEPT, *fields)
@@ -104,7 +104,7 @@ class Runs:
         return StoredRun(run, task, self._tenant, with_derived(event), version, scenarios, began, engine_run, 0)
 
     async def load(self, run: str) -> StoredRun:
-        """The run as it is now. Raises RunGone."""
+        """Return the run as it is now. Raises RunGone."""
         shard = shard_of(run)
         if shard is None or shard >= self._store.shards:
             raise RunGone(f"there is no run {run}")
@@ -159,12 +159,12 @@ class Runs:
                 pass
 
     def now(self) -> int:
-        """The server's ms."""
+        """Return the server's ms."""
         return time.time_ns() // 1_000_000 + self._store.clock_offset_ms
 
 
 def path_text(path: Path) -> str:
-    """A path as it is written in Redis: `0.2.1`."""
+    """Return a path as it is written in Redis: `0.2.1`."""
     return ".".join(map(str, path))
 
 

@@ -24,7 +24,7 @@ class Secrets:
         self._pattern = re.compile("|".join(longest_first)) if longest_first else None
 
     def hidden(self, value: Any, name: str = "") -> Any:
-        """The value without secrets; `name`: of its field."""
+        """Return the value without secrets; `name`: of its field."""
         if is_secret(name) and value not in (None, ""):
             return HIDDEN
         if isinstance(value, str):
@@ -38,5 +38,5 @@ class Secrets:
 
 
 def is_secret(name: str) -> bool:
-    """Whether a field of this name has a secret."""
+    """Return whether a field of this name has a secret."""
     return _SECRET.search(name) is not None

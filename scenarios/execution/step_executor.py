@@ -32,7 +32,7 @@ class StepExecutor:
         self._folder = folder
 
     def tube_of(self, step: Step) -> str:
-        """The tube of a slow action; "" for one that runs in place."""
+        """Return the tube of a slow action; "" for one that runs in place."""
         kind = self._types.get(step.action.type)
         return kind.tube if kind else ""
 
@@ -53,7 +53,7 @@ class StepExecutor:
         return found if isinstance(found, Waiting) else self.finished(stored, step, found)
 
     def finished(self, stored: StoredRun, step: Step, ending: Ending) -> Ending:
-        """The ending with the attributes that become variables of later actions (C-58)."""
+        """Return the ending with the attributes that become variables of later actions (C-58)."""
         returned = self._context(stored, step, warns=False).prepared.returned
         return replace(ending, returned=returned.and_then(ending.returned))
 
@@ -66,7 +66,7 @@ class StepExecutor:
         return context
 
     async def _obstacle(self, context: Context) -> str:
-        """Why the action may not run; empty if it may."""
+        """Return why the action may not run; empty if it may."""
         kind = context.step.action.type
         settings = _section(context.bot.settings, kind)
         if settings.get("enabled") is False:
@@ -86,7 +86,7 @@ def _section(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _failure(context: Context, error: Exception) -> Ending:
-    """The ending of an action that raised. A fault of a program is logged with its place."""
+    """Return the ending of an action that raised. A fault of a program is logged with its place."""
     place = context.step.action.place
     if isinstance(error, AiError):
         log.warning("%s, line %d, run %s: %s: %s", place.file, place.line, context.run, error.code, error)

@@ -21,7 +21,8 @@ _AGAIN = timedelta(hours=1)
 
 
 def suspension(run: str, waits: Iterable[Waiting | None], age: timedelta) -> Suspend:
-    """What the task of the event does meanwhile. `waits`: None for a slow action. `age`: since the event arrived."""
+    """Return what the task of the event does meanwhile. `waits`: None for a slow action. `age`: since the event
+    arrived."""
     longest = FOR_ANSWERS if all(one is not None and one.one for one in waits) else FOR_OTHERS
     if age < longest:
         return Suspend(longest - age, checkpoint=run)

@@ -42,7 +42,7 @@ class Versions:
         self._known: OrderedDict[str, Version] = OrderedDict()
 
     async def current(self, name: str, bot: Bot) -> Version:
-        """The version under this name, which is stored when it is first used."""
+        """Return the version under this name, which is stored when it is first used."""
         known = self._known.get(name)
         return self._remembered(known) if known else await self.publish(name, bot)
 
@@ -53,7 +53,7 @@ class Versions:
         return self._remembered(Version(name, bot))
 
     async def get(self, name: str) -> Version | None:
-        """The version with this name; None if it is not there any more."""
+        """Return the version with this name; None if it is not there any more."""
         if name in self._known:
             return self._remembered(self._known[name])
         content = await self._store.command("GET", _key(name))

@@ -35,7 +35,7 @@ def read_bot_file(reader: Reader, root: Node | None) -> tuple[tuple[Command, ...
 
 
 def read_settings_file(reader: Reader, root: Node | None) -> tuple[tuple[Command, ...], dict[str, Role]]:
-    """The commands and roles in settings.yaml."""
+    """Return the commands and roles in settings.yaml."""
     sections = {key.text: node for key, node in reader.pairs(root, "settings.yaml")}
     commands = inner(sections.get(COMMANDS_SECTION), "commands")
     roles = inner(sections.get(ROLES_SECTION), "roles")
@@ -59,7 +59,7 @@ def read_commands(reader: Reader, node: Node | None) -> tuple[Command, ...]:
 
 
 def read_command(reader: Reader, node: Node) -> Command | None:
-    """The command, or None if its name, description or scope is wrong, which is reported."""
+    """Return the command, or None if its name, description or scope is wrong, which is reported."""
     if not isinstance(node, MapNode):
         return None
     name = command_name(reader, node)
@@ -89,7 +89,7 @@ def command_name(reader: Reader, node: MapNode) -> str | None:
 
 
 def chat_of(reader: Reader, node: Node | None) -> int | str | None:
-    """The id of a chat, or its @name."""
+    """Return the id of a chat, or its @name."""
     if isinstance(node, Scalar) and node.text.startswith("@"):
         return node.text
     return reader.number(node, "chat_id")
@@ -131,7 +131,7 @@ def read_role(reader: Reader, name: Scalar, node: Node) -> Role:
 
 
 def user_id(reader: Reader, node: Node) -> int | None:
-    """The id of a user; a variable that is not set, which is reported elsewhere, is left out."""
+    """Return the id of a user; a variable that is not set, which is reported elsewhere, is left out."""
     if isinstance(node, Scalar) and as_int(node) is None and node.text.startswith("${"):
         return None
     return reader.number(node, "a user's id")

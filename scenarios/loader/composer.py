@@ -47,7 +47,7 @@ class _Unreadable(Exception):
 
 
 def compose(text: str, file: str, problems: Problems, substitute: Substitute | None = None) -> Node | None:
-    """The root node; None if the file is empty or cannot be read, which is one problem."""
+    """Return the root node; None if the file is empty or cannot be read, which is one problem."""
     try:
         return _Composer(text, file, problems, substitute).compose()
     except _Unreadable as error:
@@ -135,7 +135,7 @@ class _Composer:
         pairs[key.text] = (key, value)
 
     def _merge(self, key: Scalar, value: Node) -> dict[str, tuple[Scalar, Node]]:
-        """The pairs that `<<: *anchor` brings; of several mappings the first one wins."""
+        """Return the pairs that `<<: *anchor` brings; of several mappings the first one wins."""
         sources = value.items if isinstance(value, ListNode) else (value,)
         merged: dict[str, tuple[Scalar, Node]] = {}
         for source in reversed(sources):

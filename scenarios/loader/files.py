@@ -30,7 +30,7 @@ class Folder:
         self._problems = problems
 
     def read(self, file: str) -> Node | None:
-        """The content of a file; None if it is missing, empty or cannot be read."""
+        """Return the content of a file; None if it is missing, empty or cannot be read."""
         path = self.path / file
         if not path.exists() and not path.is_symlink():
             return None
@@ -103,12 +103,12 @@ class LeadsOut(Exception):
 
 
 def decoded(path: Path, folder: Path) -> str:
-    """The text of a regular file. Raises LeadsOut, UnicodeDecodeError, and as `content`."""
+    """Return the text of a regular file. Raises LeadsOut, UnicodeDecodeError, and as `content`."""
     return content(path, folder).decode("utf-8-sig")
 
 
 def leads_out(path: Path, folder: Path) -> bool:
-    """Whether a path is a link out of the folder, or one that leads nowhere because it is in a circle."""
+    """Return whether a path is a link out of the folder, or one that leads nowhere because it is in a circle."""
     try:
         return inner_path(path, folder) is None
     except (OSError, RuntimeError):
@@ -116,8 +116,8 @@ def leads_out(path: Path, folder: Path) -> bool:
 
 
 def content(path: Path, folder: Path) -> bytes:
-    """The bytes of a regular file in the bot's folder. Raises LeadsOut, OSError, RuntimeError (links in a circle);
-    ValueError if it is too large or no file.
+    """Return the bytes of a regular file in the bot's folder. Raises LeadsOut, OSError, RuntimeError (links in a
+    circle); ValueError if it is too large or no file.
     """
     real = inner_path(path, folder)
     if real is None:

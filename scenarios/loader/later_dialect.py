@@ -13,7 +13,7 @@ _MARKS = (("step", "action"), ("trigger", "event_type"))
 
 
 def is_later(scenario: Node) -> bool:
-    """Whether a scenario is one of Coreness 1.x."""
+    """Return whether a scenario is one of Coreness 1.x."""
     if not isinstance(scenario, MapNode) or scenario.get("actions") is not None:
         return False
     lists = [(scenario.get(field), mark) for field, mark in _MARKS]

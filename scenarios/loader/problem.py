@@ -41,11 +41,11 @@ class Problems(list[Problem]):
         self.unread = set(unread)
 
     def has_error_in(self, *files: str) -> bool:
-        """Whether one of these files has an error, so that more may be missing of it than it says."""
+        """Return whether one of these files has an error, so that more may be missing of it than it says."""
         return not self.unread.isdisjoint(files) or any(one.is_error and one.file in files for one in self)
 
     def may_have(self, scenario: str) -> bool:
-        """Whether a scenario that is not known may be in a file that could not be read."""
+        """Return whether a scenario that is not known may be in a file that could not be read."""
         prefixes = (".".join(PurePosixPath(file).with_suffix("").parts) for file in self.unread)
         return any(one == "scenarios" or _is_in(scenario, one) for one in prefixes)
 

@@ -15,7 +15,7 @@ class Reader(Reporter):
     """Reads the nodes of one file."""
 
     def pairs(self, node: Node | None, what: str) -> tuple[tuple[Scalar, Node], ...]:
-        """The pairs of a mapping; none if it is empty or something else, which is reported."""
+        """Return the pairs of a mapping; none if it is empty or something else, which is reported."""
         if isinstance(node, MapNode):
             return node.pairs
         if node is not None and not is_empty(node):
@@ -23,7 +23,7 @@ class Reader(Reporter):
         return ()
 
     def items(self, node: Node | None, what: str) -> tuple[Node, ...]:
-        """The items of a list; none if it is empty or something else, which is reported."""
+        """Return the items of a list; none if it is empty or something else, which is reported."""
         if isinstance(node, ListNode):
             return node.items
         if node is not None and not is_empty(node):
@@ -31,13 +31,13 @@ class Reader(Reporter):
         return ()
 
     def one_or_many(self, node: Node | None) -> tuple[Node, ...]:
-        """The items of a list, or the node itself; nothing if it is empty."""
+        """Return the items of a list, or the node itself; nothing if it is empty."""
         if node is None or is_empty(node):
             return ()
         return node.items if isinstance(node, ListNode) else (node,)
 
     def text(self, node: Node | None, what: str) -> str | None:
-        """A text as written; None if it is missing, empty or no text, which is reported."""
+        """Return a text as written; None if it is missing, empty or no text, which is reported."""
         if node is None or is_empty(node):
             return None
         if isinstance(node, Scalar):
@@ -46,7 +46,7 @@ class Reader(Reporter):
         return None
 
     def number(self, node: Node | None, what: str) -> int | None:
-        """A whole number, also in quotes; None if it is missing or something else, which is reported."""
+        """Return a whole number, also in quotes; None if it is missing or something else, which is reported."""
         if node is None or is_empty(node):
             return None
         if isinstance(node, Scalar) and (number := as_int(node)) is not None:

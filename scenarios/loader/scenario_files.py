@@ -96,7 +96,7 @@ def read_action(reader: Reader, node: MapNode) -> Action:
 
 
 def read_outcomes(reader: Reader, node: Node | None, what: str) -> frozenset[str] | None:
-    """The outcomes that `chain` or `chain_drop` names; None if it is missing, empty or false."""
+    """Return the outcomes that `chain` or `chain_drop` names; None if it is missing, empty or false."""
     if node is None or is_empty(node) or (isinstance(node, Scalar) and node.value is False):
         return None
     named: frozenset[str] = frozenset()

@@ -43,7 +43,7 @@ class _Place:
     began: tuple[int, int] | None
 
     def at(self, line: int) -> str:
-        """The beginning of a line; no author's mistake needs more."""
+        """Return the beginning of a line; no author's mistake needs more."""
         return self.lines[line][:_LONGEST] if 0 <= line < len(self.lines) else ""
 
     @property
@@ -67,7 +67,7 @@ class _Place:
 
 
 def fault_in(text: str, error: yaml.YAMLError) -> Fault:
-    """What is wrong in the text in which PyYAML found this error."""
+    """Return what is wrong in the text in which PyYAML found this error."""
     if not isinstance(error, yaml.MarkedYAMLError) or not (mark := error.problem_mark or error.context_mark):
         return _unreadable(text, max(0, getattr(error, "position", 0) or 0))
     began = (error.context_mark.line, error.context_mark.column) if error.context_mark else None
@@ -94,7 +94,7 @@ def _tab(place: _Place) -> Fault | None:
 
 
 def _other_space(place: _Place) -> Fault | None:
-    """A space that only looks like one, as word processors and messengers write it."""
+    """Return a space that only looks like one, as word processors and messengers write it."""
     for number, line in ((place.line, place.text), place.before):
         if found := _OTHER_SPACE.search(line):
             name = unicodedata.name(found[1], "another space").lower()

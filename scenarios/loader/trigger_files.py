@@ -17,7 +17,7 @@ _WITHOUT_KEY = ("*", "default")
 
 
 def read_triggers(file: str, root: Node | None, bot: Bot, problems: Problems) -> Triggers:
-    """The triggers of one file. `bot` has the scenarios."""
+    """Return the triggers of one file. `bot` has the scenarios."""
     return TriggerReader(file, bot, problems).read(root)
 
 
@@ -112,8 +112,8 @@ class TriggerReader(Reader):
 
 
 def find_scenario(reader: Reader, node: Node, name: str, bot: Bot, caller: Scenario | None = None) -> Scenario | None:
-    """The scenario that a name means; reports a name that none or several have, unless it may be in a file that could
-    not be read.
+    """Return the scenario that a name means; reports a name that none or several have, unless it may be in a file that
+    could not be read.
     """
     if found := bot.find(name, caller):
         return found

@@ -40,7 +40,7 @@ class Prepared:
 
 
 def prepare(action: Action, defaults: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> Prepared:
-    """The attributes of an action, over the `defaults` of its type.
+    """Return the attributes of an action, over the `defaults` of its type.
 
     Placeholders are replaced if the action says so, or else the defaults (C-57). What the event has was written by a
     person, so it is escaped in texts.
@@ -89,7 +89,7 @@ def _names_itself(name: str, value: Any) -> bool:
 def _rendered(
     name: str, value: Any, own: Mapping[str, Any], people: set[str], values: Values, event: Mapping[str, Any]
 ) -> Rendered:
-    """One attribute, which sees the others. `people`: those of them that a person has written."""
+    """Return one attribute, which sees the others. `people`: those of them that a person has written."""
     others = {other: written for other, written in own.items() if other != name}
     escaping = escaping_of(own) if name in _MARKED_UP else PLAIN
     authors = people_in(others, values, event) | (people - {name})
@@ -112,5 +112,5 @@ def people_in(own: Mapping[str, Any], values: Values, event: Mapping[str, Any]) 
 
 
 def escaping_of(fields: Mapping[str, Any]) -> Escaping:
-    """How words of a person are escaped in a text of this action. Only messages have a parse mode."""
+    """Return how words of a person are escaped in a text of this action. Only messages have a parse mode."""
     return MARKDOWN_V2 if str(fields.get("parse_mode", "")).casefold() == "markdownv2" else HTML

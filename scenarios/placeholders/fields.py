@@ -22,7 +22,7 @@ MISSING: Final = Missing()
 
 
 def find(values: Mapping[str, Any], path: str) -> Any:
-    """The value at a path, or MISSING. A field whose name is the whole path comes first."""
+    """Return the value at a path, or MISSING. A field whose name is the whole path comes first."""
     if path in values:
         return values[path]
     found: Any = values
@@ -39,7 +39,7 @@ def names_in(path: str) -> list[str]:
 
 
 def starts_in(path: str, fields: Container[str]) -> bool:
-    """Whether a path, or the field in which it starts, is one of `fields`: `info.text` is, if `info` is."""
+    """Return whether a path, or the field in which it starts, is one of `fields`: `info.text` is, if `info` is."""
     if path in fields:
         return True
     names = names_in(path)
@@ -55,7 +55,7 @@ def _enter(value: Any, name: str) -> Any:
 
 
 def _element(values: Sequence[Any], name: str) -> Any:
-    """The element at an index; -1 is the last."""
+    """Return the element at an index; -1 is the last."""
     digits = name.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
         return MISSING

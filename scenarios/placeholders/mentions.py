@@ -34,7 +34,7 @@ def mentions(text: str) -> list[Mention]:
 
 
 def outline(text: str, filler: str) -> str:
-    """The text with `filler` in place of each character of a placeholder."""
+    """Return the text with `filler` in place of each character of a placeholder."""
     parts = parse(text).parts
     return "".join(part.raw if isinstance(part, Literal) else filler * len(part.source) for part in parts)
 

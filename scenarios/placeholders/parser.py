@@ -36,13 +36,13 @@ class _Unclosed(Exception):
 
 @lru_cache(maxsize=2048)
 def parse(text: str) -> Template:
-    """The parts of a text."""
+    """Return the parts of a text."""
     return _Parser(text).template()
 
 
 def problems(text: str) -> tuple[Problem, ...]:
-    """The mistakes that show without values, by offset: unknown modifiers, parameters that they refuse, and braces that
-    stand before a name and are not closed.
+    """Return the mistakes that show without values, by offset: unknown modifiers, parameters that they refuse, and
+    braces that stand before a name and are not closed.
     """
     if "{" not in text:
         return ()
@@ -53,7 +53,7 @@ def problems(text: str) -> tuple[Problem, ...]:
 
 
 def step_of(text: str) -> Step:
-    """The modifier that stands in a text, as in `upper` or `truncate:10`."""
+    """Return the modifier that stands in a text, as in `upper` or `truncate:10`."""
     found = _STEP.match(text + "}")
     if found is None:
         return Step(text.strip(), None, Template(()))
@@ -69,11 +69,11 @@ class _Parser:
         self.problems: dict[int, Problem] = {}
 
     def template(self) -> Template:
-        """The whole text."""
+        """Return the whole text."""
         return self._parts(OUTSIDE, depth=0)
 
     def unclosed(self) -> dict[int, Problem]:
-        """The braces that are not closed and begin a placeholder."""
+        """Return the braces that are not closed and begin a placeholder."""
         begun = {start: found[0] for start in self._unclosed if (found := _BEGUN.match(self._text, start))}
         message = "this brace is never closed; write } behind the name"
         return {start: Problem("BRACE_UNCLOSED", message, source, start) for start, source in begun.items()}
@@ -98,7 +98,7 @@ class _Parser:
         return syntax.literal(self._text[start : self._at], stop is not None)
 
     def _braces(self, depth: int) -> Literal | Placeholder:
-        """The placeholder that begins here, or a literal brace if it is not closed."""
+        """Return the placeholder that begins here, or a literal brace if it is not closed."""
         start = self._at
         try:
             if start not in self._unclosed:
@@ -137,7 +137,7 @@ class _Parser:
         return parts
 
     def _skip(self, start: int) -> Placeholder:
-        """A placeholder that is not parsed: up to the brace that closes it."""
+        """Return a placeholder that is not parsed: up to the brace that closes it."""
         opened = 0
         for found in _BRACE.finditer(self._text, start):
             if len(found["backslashes"]) % 2 == 0:
@@ -190,7 +190,7 @@ def _parsed(modifier: Modifier, literal: str) -> object:
 
 
 def unknown(name: str, source: str) -> str:
-    """The message about a modifier that does not exist. `source`: the placeholder."""
+    """Return the message about a modifier that does not exist. `source`: the placeholder."""
     message = f"there is no modifier {name!r}"
     if suggestion := did_you_mean(name, filter(str.isidentifier, MODIFIERS)):
         return message + suggestion

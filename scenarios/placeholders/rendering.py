@@ -22,7 +22,7 @@ MOST_WARNINGS = 100
 
 
 def render(text: str, scope: Scope) -> Rendered:
-    """A text with its placeholders replaced. A text without braces is returned as the same object."""
+    """Return a text with its placeholders replaced. A text without braces is returned as the same object."""
     if "{" not in text:
         return Rendered(text)
     return _Rendering(scope).rendered(parse(text))
@@ -97,7 +97,7 @@ class _Rendering:
         return Rendered(value.data, tuple(self.warnings), value.from_person)
 
     def top(self, template: Template) -> _Value:
-        """The text itself: what stays a text is escaped."""
+        """Return the text itself: what stays a text is escaped."""
         whole = template.whole
         if whole is None:
             return self.mixed(template, 0, markup=True)
@@ -107,7 +107,8 @@ class _Rendering:
         return _Value(self.text_of(value), value.from_person) if isinstance(value.data, str) else value
 
     def template(self, template: Template, depth: int, markup: bool) -> _Value:
-        """A parameter, or a value with placeholders. One whole placeholder keeps its type, and may be missing."""
+        """Return a parameter, or a value with placeholders. One whole placeholder keeps its type, and may be
+        missing."""
         whole = template.whole
         return self.placeholder(whole, depth + 1, markup) if whole else self.mixed(template, depth, markup)
 
@@ -125,13 +126,14 @@ class _Rendering:
         return _Value("".join(texts), from_person, markup)
 
     def text_in(self, part: Placeholder, value: _Value, markup: bool) -> str:
-        """What a placeholder contributes to a text."""
+        """Return what a placeholder contributes to a text."""
         if value.data is MISSING:
             return self.as_written(part) if markup else part.source
         return self.text_of(value) if markup else as_text(value.data)
 
     def text_of(self, value: _Value) -> str:
-        """A value as a text for the parse mode. Numbers are escaped, too: MarkdownV2 refuses a bare `-` or `.`."""
+        """Return a value as a text for the parse mode. Numbers are escaped, too: MarkdownV2 refuses a bare `-` or
+        `.`."""
         text = as_text(value.data)
         number = isinstance(value.data, (int, float))
         return self.scope.escaping.escape(text) if (value.from_person or number) and not value.markup else text
@@ -142,7 +144,7 @@ class _Rendering:
         return escaping.escape(part.source) if escaping.keeps_backslashes else part.source
 
     def placeholder(self, part: Placeholder, depth: int, markup: bool) -> _Value:
-        """Its value after all modifiers; missing if it stays as written."""
+        """Return its value after all modifiers; missing if it stays as written."""
         if depth == 1:
             self.outermost = part.offset
         self.evaluated += 1
@@ -158,15 +160,15 @@ class _Rendering:
         return value
 
     def start(self, part: Placeholder, path: Template, depth: int, markup: bool) -> _Value:
-        """What the modifiers begin with. Words of people in a quoted text are escaped after the modifiers."""
+        """Return what the modifiers begin with. Words of people in a quoted text are escaped after the modifiers."""
         if not part.is_quoted:
             keeps_text = all(step.modifier and step.modifier.chooses for step in part.steps)
             return self.field(path, depth, markup, keeps_text=keeps_text)
         return self.template(path, depth, markup and not part.steps)
 
     def field(self, path: Template, depth: int, markup: bool, *, keeps_text: bool) -> _Value:
-        """The value of a field; placeholders in it are evaluated, unless a person has written it. `keeps_text`: no
-        modifier changes it.
+        """Return the value of a field; placeholders in it are evaluated, unless a person has written it. `keeps_text`:
+        no modifier changes it.
         """
         name = path.literal if path.literal is not None else as_text(self.mixed(path, depth, markup=False).data)
         data = find(self.scope.values, name.strip())
@@ -204,7 +206,7 @@ class _Rendering:
         return _Value(result, from_person, value.markup or step.name == "raw")
 
     def parameter(self, step: Step, depth: int) -> Any:
-        """What the modifier made of its parameter. Raises ModifierError."""
+        """Return what the modifier made of its parameter. Raises ModifierError."""
         if isinstance(step.parsed, ModifierError):
             raise step.parsed
         if step.parsed is not None:

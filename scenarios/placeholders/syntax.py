@@ -15,10 +15,11 @@ class Syntax(Protocol):
     """The rules of one place."""
 
     def stop(self, text: str, start: int) -> int | None:
-        """Where the literal that begins at `start` ends: at a brace or bar with a meaning; None: with the text."""
+        """Return where the literal that begins at `start` ends: at a brace or bar with a meaning; None: with the
+        text."""
 
     def literal(self, raw: str, stopped: bool) -> Literal:
-        """The literal, as written and without its escapes. `stopped`: a brace or bar with a meaning follows."""
+        """Return the literal, as written and without its escapes. `stopped`: a brace or bar with a meaning follows."""
 
 
 class TextSyntax:

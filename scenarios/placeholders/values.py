@@ -20,7 +20,7 @@ _WRITTEN = ("%d.%m.%Y %H:%M", "%d.%m.%Y", "%d.%m.%Y %H:%M:%S")
 
 
 def as_text(value: Any) -> str:
-    """A value in a text: nothing for null, `a, b` for a list, JSON for a mapping."""
+    """Return a value in a text: nothing for null, `a, b` for a list, JSON for a mapping."""
     if value is None or value is MISSING:
         return ""
     if isinstance(value, Mapping):
@@ -29,24 +29,24 @@ def as_text(value: Any) -> str:
 
 
 def is_list(value: Any) -> bool:
-    """Whether a value has elements; a text has none."""
+    """Return whether a value has elements; a text has none."""
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a value is missing, null or an empty text. 0, false and an empty list are values."""
+    """Return whether a value is missing, null or an empty text. 0, false and an empty list are values."""
     return value is MISSING or value is None or value == ""
 
 
 def is_true(value: Any) -> bool:
-    """The truth of a value. The text "false" in any case, and a text of spaces, are false."""
+    """Return the truth of a value. The text "false" in any case, and a text of spaces, are false."""
     if isinstance(value, str):
         return value.strip().lower() not in ("", "false")
     return value is not MISSING and bool(value)
 
 
 def as_number(value: Any) -> Decimal | None:
-    """A number, also one that is written in a text ("12.50"). None for all else, for infinity and from 10^40."""
+    """Return a number, also one that is written in a text ("12.50"). None for all else, for infinity and from 10^40."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
         return None
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
@@ -59,17 +59,17 @@ def as_number(value: Any) -> Decimal | None:
 
 
 def from_number(number: Decimal) -> int | float:
-    """An int if the number is whole, otherwise a float."""
+    """Return an int if the number is whole, otherwise a float."""
     return int(number) if number == number.to_integral_value() else float(number)
 
 
 def rounded(number: Decimal, places: int) -> str:
-    """A number with exactly so many decimals, half away from zero: 2.675 is 2.68."""
+    """Return a number with exactly so many decimals, half away from zero: 2.675 is 2.68."""
     return f"{number.quantize(Decimal(1).scaleb(-places), context=ARITHMETIC):f}"
 
 
 def as_moment(value: Any, zone: tzinfo | None) -> datetime | None:
-    """A moment from ISO 8601, `25.12.2024[ 15:30]`, seconds since 1970, a date or a datetime; None for all else.
+    """Return a moment from ISO 8601, `25.12.2024[ 15:30]`, seconds since 1970, a date or a datetime; None for all else.
 
     It is converted to `zone` if it has a zone of its own; seconds without `zone` are in UTC.
     """
@@ -82,7 +82,7 @@ def as_moment(value: Any, zone: tzinfo | None) -> datetime | None:
 
 
 def in_utc(value: Any, zone: tzinfo | None, now: datetime | None = None) -> datetime | None:
-    """The same in UTC (`core.model.clock.from_wall`). A moment without a zone is in `zone`, or in UTC."""
+    """Return the same in UTC (`core.model.clock.from_wall`). A moment without a zone is in `zone`, or in UTC."""
     moment = as_moment(value, zone)
     try:
         return (

@@ -25,7 +25,7 @@ def plan(needs: Mapping[str, Collection[str]], present: Collection[str], off: Ma
 
 
 def missing(need: str, off: Mapping[str, str]) -> str:
-    """Why something is off that has this need."""
+    """Return why something is off that has this need."""
     return f"it needs {need}, which {'is off' if need in off else 'is not there'}"
 
 

@@ -47,7 +47,7 @@ async def started(
 
 
 def _beside(actions: Actions) -> dict[str, str]:
-    """What could not be used, under names that are not those of actions that can."""
+    """Return what could not be used, under names that are not those of actions that can."""
     return {name if name not in actions.types else f"a second {name}": why for name, why in actions.broken.items()}
 
 
@@ -91,12 +91,12 @@ class _Starter:
 
 
 def _present(services: ScenarioServices) -> set[str]:
-    """What the process offers itself."""
+    """Return what the process offers itself."""
     return {"telegram"} if services.telegram is not None else set()
 
 
 def _usable(kind: ActionType, off: Mapping[str, str]) -> ActionType:
-    """The action; in place of one that is off, one that fails."""
+    """Return the action; in place of one that is off, one that fails."""
     if kind.name not in off:
         return kind
     reason = f"the action {kind.name} is off: {off[kind.name]}"

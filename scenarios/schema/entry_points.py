@@ -26,7 +26,7 @@ def found_in_packages(
 
 
 def _loaded(point: EntryPoint, kind: type[Any]) -> Any:
-    """What an entry point names, or as text why it cannot be used."""
+    """Return what an entry point names, or as text why it cannot be used."""
     try:
         found = point.load()
     except Exception as error:  # noqa: BLE001 - a foreign package may raise anything while it is imported

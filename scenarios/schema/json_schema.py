@@ -38,7 +38,7 @@ def action_schema(types: list[ActionType]) -> dict[str, Any]:
 
 
 def fields_of(kind: ActionType) -> dict[str, Any]:
-    """What holds for the actions of one type."""
+    """Return what holds for the actions of one type."""
     then: dict[str, Any] = {"properties": {field.name: field_schema(field) for field in kind.fields}}
     if kind.one_of:
         then["anyOf"] = [{"required": [name]} for name in kind.one_of]

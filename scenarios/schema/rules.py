@@ -56,7 +56,7 @@ def rule_complaints(node: Node) -> Iterator[Complaint]:
 
 
 def value_complaints(rule: Scalar, value: Node | None) -> Iterator[Complaint]:
-    """What is wrong with the value of a rule."""
+    """Emit what is wrong with the value of a rule."""
     if rule.text in WITHOUT_VALUE or rule.text not in RULES or rule.text in ("equals", "not_equals", "is_member"):
         return  # a value that may be missing, or empty
     if value is None or is_empty(value):
@@ -68,7 +68,8 @@ def value_complaints(rule: Scalar, value: Node | None) -> Iterator[Complaint]:
 
 
 def pattern_complaints(node: Node) -> Iterator[Complaint]:
-    """A pattern that does not compile. Braces are part of patterns, so a placeholder is only skipped if it fails."""
+    """Emit a pattern that does not compile. Braces are part of patterns, so a placeholder is only skipped if it
+    fails."""
     if not isinstance(node, Scalar):
         yield node, f"a pattern is a text, but this is {describe(node)}"
     elif (complaint := pattern_problem(node.text)) and not types.has_placeholder(node):
@@ -76,7 +77,7 @@ def pattern_complaints(node: Node) -> Iterator[Complaint]:
 
 
 def pattern_problem(pattern: str) -> str | None:
-    """Why a regular expression cannot be used; None if it can."""
+    """Return why a regular expression cannot be used; None if it can."""
     try:
         compile_pattern(pattern)
     except PatternRefused as error:

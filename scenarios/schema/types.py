@@ -31,7 +31,7 @@ class Type(Struct, frozen=True):
     complaints: Complaints
 
     def check(self, node: Node) -> Iterator[Complaint]:
-        """What is wrong with the value of a field of this type."""
+        """Emit what is wrong with the value of a field of this type."""
         if not is_empty(node) and not has_placeholder(node):
             yield from self.complaints(node)
 
@@ -41,7 +41,7 @@ def has_placeholder(node: Node) -> bool:
 
 
 def scalar_type(name: str, schema: dict[str, Any], accepts: Callable[[Scalar], bool]) -> Type:
-    """A type of single values."""
+    """Return a type of single values."""
 
     def complaints(node: Node) -> Iterator[Complaint]:
         if not isinstance(node, Scalar) or not accepts(node):
@@ -51,7 +51,7 @@ def scalar_type(name: str, schema: dict[str, Any], accepts: Callable[[Scalar], b
 
 
 def choice(*words: str) -> Type:
-    """One of several words."""
+    """Return one of several words."""
     name = f"one of {', '.join(words)}"
 
     def complaints(node: Node) -> Iterator[Complaint]:
@@ -92,7 +92,7 @@ def text_complaints(node: Node) -> Iterator[Complaint]:
 
 
 def _unquoted(node: Node) -> str:
-    """The hint for `text: {name}`, which YAML reads as a mapping."""
+    """Return the hint for `text: {name}`, which YAML reads as a mapping."""
     if isinstance(node, MapNode) and len(node.pairs) == 1 and is_empty(node.pairs[0][1]):
         return f'; write it in quotes: "{{{node.pairs[0][0].text}}}"'
     return ""

@@ -32,14 +32,14 @@ class RuleUnusable(Exception):
 
 
 def ending(prepared: Prepared, is_member: IsMember) -> Ending:
-    """What becomes of the action: the verdict, and its other fields as results."""
+    """Return what becomes of the action: the verdict, and its other fields as results."""
     verdict = validate(prepared.own.get("rules"), prepared.seen, is_member)
     fields = {name: value for name, value in prepared.own.items() if name != "rules"}
     return Ending(verdict.state, Values(fields, from_person=prepared.from_person & fields.keys()), verdict.error)
 
 
 def validate(rules: Any, values: Mapping[str, Any], is_member: IsMember) -> ValidationResult:
-    """The outcome of all rules. `values`: the flat mapping that the action sees; fields may be dotted."""
+    """Return the outcome of all rules. `values`: the flat mapping that the action sees; fields may be dotted."""
     for field, listed in rules.items() if isinstance(rules, Mapping) else ():
         verdict = _validate_field(str(field), _as_list(listed), values, is_member)
         if verdict.state is not State.COMPLETED:
@@ -62,7 +62,7 @@ def _validate_field(field: str, rules: list[Any], values: Mapping[str, Any], is_
 
 
 def complaint(rule: Any, value: Any, is_member: IsMember) -> str:
-    """Why a rule does not hold; empty if it does."""
+    """Return why a rule does not hold; empty if it does."""
     name = str(rule.get("rule")) if isinstance(rule, Mapping) else str(rule)
     try:
         holds = is_member(rule) if name == "is_member" else _check(name)(value, _wanted(rule))

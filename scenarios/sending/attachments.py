@@ -32,7 +32,8 @@ class _LeftOut(Exception):
 
 
 def resolve(written: Any, folders: Sequence[Path]) -> Files:
-    """The files that `written` names. Names are relative to the first of `folders`; all of them may hold files."""
+    """Return the files that `written` names. Names are relative to the first of `folders`; all of them may hold
+    files."""
     found: list[Attachment] = []
     warnings: list[str] = []
     for name, kind, is_id in _entries(written):
@@ -44,8 +45,8 @@ def resolve(written: Any, folders: Sequence[Path]) -> Files:
 
 
 def _entries(written: Any) -> Iterator[tuple[str, str, bool]]:
-    """The name of each file, its type if it is written, and whether it is a `file_id`, which never names a local file:
-    it may come from an event.
+    """Emit the name of each file, its type if it is written, and whether it is a `file_id`, which never names a local
+    file: it may come from an event.
     """
     for item in written if isinstance(written, list | tuple) else [written]:
         if isinstance(item, Mapping):
@@ -73,7 +74,7 @@ def _type(kind: str, name: str) -> AttachmentType:
 
 
 def _local(name: str, folders: Sequence[Path]) -> Path:
-    """The absolute path of a file that may be sent. Raises _LeftOut."""
+    """Return the absolute path of a file that may be sent. Raises _LeftOut."""
     try:
         path = inner_path(folders[0] / name, *folders)
         if path is None:

@@ -15,7 +15,8 @@ Event = Mapping[str, Any]
 
 
 def content_of(message: Message, attachments: Sequence[Attachment], event: Event, *, same_chat: bool) -> Content:
-    """The content of a message. `same_chat`: it goes to the chat of the event, so it may refer to messages there."""
+    """Return the content of a message. `same_chat`: it goes to the chat of the event, so it may refer to messages
+    there."""
     place = _place(message, event) if same_chat else {}
     return Content(
         parse_mode=parse_mode(message.get("parse_mode")),
@@ -44,12 +45,13 @@ def needed(content: Content, text: str) -> Content | None:
 
 
 def is_private(message: Message, event: Event) -> bool:
-    """Whether the message goes to the person instead of the group in which the event was."""
+    """Return whether the message goes to the person instead of the group in which the event was."""
     return is_true(message.get("private_answer")) and chat_kind(event) == "group"
 
 
 def _place(message: Message, event: Event) -> dict[str, str]:
-    """The messages of the chat that this one concerns: message_reply wins over an edit, and that over `remove`."""
+    """Return the messages of the chat that this one concerns: message_reply wins over an edit, and that over
+    `remove`."""
     of_event = _id(event.get("message_id"))
     removed = _id(message.get("remove_message_id"))
     if is_true(message.get("message_reply")):
@@ -63,7 +65,8 @@ def _place(message: Message, event: Event) -> dict[str, str]:
 
 
 def _edited(message: Message, event: Event, of_event: str) -> str:
-    """The message to edit; "" for a new message. A pressed button edits its message unless `callback_edit` is false."""
+    """Return the message to edit; "" for a new message. A pressed button edits its message unless `callback_edit` is
+    false."""
     if exact := _id(message.get("exact_message_id")):
         return exact
     edits = source_of(event) == "callback" and is_true(message.get("callback_edit", True))

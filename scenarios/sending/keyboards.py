@@ -14,12 +14,13 @@ _ADDRESS = re.compile(r"(https?|tg|mailto)://?\S+", re.IGNORECASE)
 
 
 def inline_rows(rows: Any) -> list[list[Button]]:
-    """The buttons below a message. A text sends its normalised text; a mapping leads to a scenario or an address."""
+    """Return the buttons below a message. A text sends its normalised text; a mapping leads to a scenario or an
+    address."""
     return [list(_buttons(row)) for row in _listed(rows) if row]
 
 
 def reply_rows(rows: Any) -> list[list[str]]:
-    """The keyboard in place of the person's own; an empty list removes it."""
+    """Return the keyboard in place of the person's own; an empty list removes it."""
     return [[str(label) for label in _listed(row)] for row in _listed(rows) if row]
 
 

@@ -20,7 +20,7 @@ from scenarios.telegram.authorisation import denial
 
 
 async def with_keyboard(context: Context, content: Content) -> tuple[Content, str]:
-    """The content, with the keyboard if the person lacks it; and its version, to be remembered, or ""."""
+    """Return the content, with the keyboard if the person lacks it; and its version, to be remembered, or ""."""
     own = context.prepared.own
     if not own.get("keyboard") or not _takes_keyboard(context, content):
         return content, ""
@@ -44,7 +44,7 @@ def _takes_keyboard(context: Context, content: Content) -> bool:
 
 
 async def _keyboard(context: Context, own: Mapping[str, Any]) -> tuple[str, Any]:
-    """The role that decides, "" for none, and its rows."""
+    """Return the role that decides, "" for none, and its rows."""
     of_role = own.get("keyboard_of_role")
     for role, rows in of_role.items() if isinstance(of_role, Mapping) else ():
         if not await denial(context, {"required_role": role}):

@@ -34,12 +34,12 @@ def message(seen: Mapping[str, Any]) -> Message | None:
 
 
 def parse_mode(written: Any) -> ParseMode:
-    """How the marks in a text are written, HTML if nothing is said."""
+    """Return how the marks in a text are written, HTML if nothing is said."""
     return ParseMode.MARKDOWN_V2 if str(written or "").casefold() == "markdownv2" else ParseMode.HTML
 
 
 def _joined(seen: Mapping[str, Any]) -> str:
-    """The text with `additional_text` behind it (C-45)."""
+    """Return the text with `additional_text` behind it (C-45)."""
     return "".join(str(seen[name]) for name in ("text", "additional_text") if seen.get(name) is not None)
 
 

@@ -30,7 +30,7 @@ _PRIORITY = 1
 
 
 def to_person(context: Context, text: str, content: Content, address: str) -> tuple[Order, Caller]:
-    """A message to the event's chat, or to the person in private. The messages of a chat keep their order."""
+    """Return a message to the event's chat, or to the person in private. The messages of a chat keep their order."""
     deliver_at = due(context)
     delivery = NewDelivery(
         tenant=context.services.tenant,
@@ -53,7 +53,7 @@ def to_person(context: Context, text: str, content: Content, address: str) -> tu
 
 
 async def broadcast(context: Context, text: str, content: Content, to: Any) -> tuple[Order, Caller]:
-    """A message to other people. Raises Invalid."""
+    """Return a message to other people. Raises Invalid."""
     services = context.services
     written = context.prepared.own.get("channels")
     delivery = NewDelivery(
@@ -71,7 +71,8 @@ async def broadcast(context: Context, text: str, content: Content, to: Any) -> t
 
 
 async def _sender(context: Context) -> Sender:
-    """The person of the event as the directory knows it, with the quota and the groups of its role; or the bot."""
+    """Return the person of the event as the directory knows it, with the quota and the groups of its role; or the
+    bot."""
     services = context.services
     address = str(context.event.get("user_id") or "")
     user = await services.core.directory.user_by_contact(services.tenant, context.channel, address) if address else None
@@ -79,8 +80,8 @@ async def _sender(context: Context) -> Sender:
 
 
 def due(context: Context) -> datetime | None:
-    """The moment of `deliver_at` or after `delay`, in UTC; None: at once. A time without a zone is the installation's;
-    if the clock is put forward over it, the next minute, with a warning.
+    """Return the moment of `deliver_at` or after `delay`, in UTC; None: at once. A time without a zone is the
+    installation's; if the clock is put forward over it, the next minute, with a warning.
 
     Raises Invalid DELAY_MALFORMED, TIME_MALFORMED.
     """
@@ -104,13 +105,13 @@ def due(context: Context) -> datetime | None:
 
 
 def tags(context: Context) -> Sequence[str]:
-    """The author's tag, and the same for this person alone, by which the action `cancel` finds the delivery."""
+    """Return the author's tag, and the same for this person alone, by which the action `cancel` finds the delivery."""
     tag = context.prepared.own.get("tag")
     return () if tag in (None, "") else (_line(tag), personal_tag(context.event, tag))
 
 
 def personal_tag(event: Mapping[str, Any], tag: Any) -> str:
-    """The tag of this person's deliveries under `tag`."""
+    """Return the tag of this person's deliveries under `tag`."""
     return _line(f"{event['channel']}:{event.get('user_id')}:{tag}")
 
 

@@ -15,14 +15,14 @@ def stored(key: HistoryKey) -> Ending:
 
 
 def ending_of_one(key: HistoryKey, outcome: OutcomeRecord) -> Ending:
-    """The same as `ending_of` for a delivery whose only recipient was reached with this outcome."""
+    """Return the same as `ending_of` for a delivery whose only recipient was reached with this outcome."""
     message = _message(outcome.reference) if outcome.reference else {}
     return completed({"delivery_id": key.id, "verdict": str(Verdict.ALL_REACHED), "reached": 1, **message})
 
 
 def ending_of(history: History) -> Ending:
-    """The end of a step by the end of its delivery: completed if anyone was reached; unknown if nobody is known to be
-    reached, but somebody may be.
+    """Return the end of a step by the end of its delivery: completed if anyone was reached; unknown if nobody is known
+    to be reached, but somebody may be.
 
     Results: `delivery_id`, `verdict`, `reached` (how many people), and for one person `last_message_id`.
     """
@@ -40,7 +40,7 @@ def ending_of(history: History) -> Ending:
 
 
 def _message_id(history: History) -> dict[str, Any]:
-    """The id of the message that was sent last, if the delivery is for one person; the provider's."""
+    """Return the id of the message that was sent last, if the delivery is for one person; the provider's."""
     found = [outcome.reference for outcome in _outcomes(history) if outcome.reference]
     if len(history.recipients) != 1 or not found:
         return {}

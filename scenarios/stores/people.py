@@ -67,7 +67,7 @@ class People:
         await self._store.run("set_state", SHARD, self._tenant, channel, user, state, in_ms(lifetime), _KEPT_MS)
 
     async def keyboard(self, channel: str, user: str) -> str:
-        """The version of the keyboard that a person has (U-18), "" if none was sent."""
+        """Return the version of the keyboard that a person has (U-18), "" if none was sent."""
         key = KEYS["person"].at(SHARD, self._tenant, channel, user)
         return str(await self._store.command("HGET", key, "keyboard") or "")
 
@@ -77,7 +77,7 @@ class People:
         await self._store.command("PEXPIRE", key, _KEPT_MS, "NX")  # a record of a person who was met has a lifetime
 
     async def find(self, channel: str, user: str) -> Person | None:
-        """The record of a person, None if there is none."""
+        """Return the record of a person, None if there is none."""
         key = KEYS["person"].at(SHARD, self._tenant, channel, user)
         username, first_name, last_name, chats, first, last = await self._store.read_hash(key, *_FIELDS)
         if first is None or last is None:
@@ -86,7 +86,7 @@ class People:
         return Person(user, *names, tuple((chats or "").split()), from_ms(first), from_ms(last))
 
     async def named(self, channel: str, username: str) -> str | None:
-        """The id of the person with this @name, None if it is not known: a bot knows only those it has met."""
+        """Return the id of the person with this @name, None if it is not known: a bot knows only those it has met."""
         name = _name(username).encode().lower().decode()  # only ASCII letters, as in the script
         if not name:
             return None

@@ -56,7 +56,7 @@ class Promo(Struct, frozen=True, omit_defaults=True):
 
 
 def fault_of(promo: Promo, name: str, user_id: str, now: int) -> str:
-    """Why this person cannot use a code now; empty if it can. `name`: that of the wanted promo, "" for any."""
+    """Return why this person cannot use a code now; empty if it can. `name`: that of the wanted promo, "" for any."""
     if name and promo.name != name:
         return f"the code is not of {name}"
     if promo.user_id and promo.user_id != user_id:
@@ -67,12 +67,12 @@ def fault_of(promo: Promo, name: str, user_id: str, now: int) -> str:
 
 
 def new_code(length: int, alphabet: str) -> str:
-    """A random code."""
+    """Return a random code."""
     return "".join(secrets.choice(alphabet) for _ in range(length))
 
 
 def salted_code(name: str, user_id: str, salt: str, length: int, alphabet: str) -> str:
-    """The code that these always give."""
+    """Return the code that these always give."""
     digest = blake2b("\n".join((name, user_id, salt)).encode(), digest_size=length).digest()
     return "".join(alphabet[byte % len(alphabet)] for byte in digest)
 
@@ -114,18 +114,18 @@ class Promos:
         return msgspec.json.decode(reply[1], type=Promo)
 
     async def with_id(self, number: int) -> Promo | None:
-        """The promo with this id."""
+        """Return the promo with this id."""
         key = KEYS["promoids"].at(SHARD, self._tenant)
         found = await self._read(await self._store.command("ZRANGEBYSCORE", key, number, number))
         return found[0] if found else None
 
     async def find(self, code: str) -> Promo | None:
-        """The promo with this code, in capitals or not."""
+        """Return the promo with this code, in capitals or not."""
         found = await self._read([code.strip().upper()])
         return found[0] if found else None
 
     async def newest(self, limit: int, matches: Callable[[Promo], bool] = lambda promo: True) -> list[Promo]:
-        """The newest codes that match, newest first."""
+        """Return the newest codes that match, newest first."""
         found: list[Promo] = []
         key = KEYS["promolist"].at(SHARD, self._tenant)
         for first in range(0, _MOST_READ, _PAGE):
@@ -144,17 +144,17 @@ class Promos:
 
 
 def _record(promo: Promo) -> str:
-    """A promo as it is stored, without its id, which the server adds in front."""
+    """Return a promo as it is stored, without its id, which the server adds in front."""
     return compact_json(structs.replace(promo, id=0))
 
 
 def listed(promos: Iterable[Promo], zone: tzinfo) -> str:
-    """A readable list in HTML, one line for each code."""
+    """Return a readable list in HTML, one line for each code."""
     return "\n".join(shown(promo, zone) for promo in promos)
 
 
 def shown(promo: Promo, zone: tzinfo) -> str:
-    """A code, its name, when it is valid, and the id of its person."""
+    """Return a code, its name, when it is valid, and the id of its person."""
     starts = from_ms(promo.starts).astimezone(zone)
     ends = f"{from_ms(promo.ends).astimezone(zone):%d.%m.%Y %H:%M}" if promo.ends else "∞"
     user = f" · id {HTML.escape(promo.user_id)}" if promo.user_id else ""
@@ -163,7 +163,8 @@ def shown(promo: Promo, zone: tzinfo) -> str:
 
 
 def results_of(promo: Promo, zone: tzinfo) -> dict[str, Any]:
-    """What actions return of a promo: `expired_at` only if it ever expires, `target_user_id` None for everybody."""
+    """Return what actions return of a promo: `expired_at` only if it ever expires, `target_user_id` None for
+    everybody."""
     ends = {"expired_at": from_ms(promo.ends).astimezone(zone).isoformat()} if promo.ends else {}
     return {
         "promo_id": promo.id,

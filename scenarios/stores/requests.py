@@ -60,12 +60,12 @@ class Requests:
         return int(await self._store.run("store_request", SHARD, *arguments))
 
     async def find(self, number: int) -> Request | None:
-        """The request with this id."""
+        """Return the request with this id."""
         found = await self._read([str(number)])
         return found[0] if found else None
 
     async def newest(self, names: Sequence[str] = (), since: datetime | None = None, limit: int = 0) -> list[Request]:
-        """The newest requests, newest first; of these names, if any are given; at most 100."""
+        """Return the newest requests, newest first; of these names, if any are given; at most 100."""
         most = min(limit, MOST_LISTED) if limit > 0 else MOST_LISTED
         lists = [f"name:{name}" for name in names] or ["all"]
         found = [await self._ids(of, since, most) for of in lists]
@@ -78,7 +78,7 @@ class Requests:
         return ids
 
     async def _read(self, ids: Sequence[str]) -> list[Request]:
-        """The requests with these ids that are still kept."""
+        """Return the requests with these ids that are still kept."""
         if not ids:
             return []
         records = await self._store.command("MGET", *(KEYS["request"].at(SHARD, self._tenant, one) for one in ids))
@@ -86,12 +86,12 @@ class Requests:
 
 
 def listed(requests: Iterable[Request], zone: tzinfo) -> str:
-    """A readable list in HTML, one paragraph for each request."""
+    """Return a readable list in HTML, one paragraph for each request."""
     return "\n\n".join(shown(request, zone, 200) for request in requests)
 
 
 def shown(request: Request, zone: tzinfo, longest: int = 3000) -> str:
-    """A request in HTML. `longest`: characters of its text and of its note."""
+    """Return a request in HTML. `longest`: characters of its text and of its note."""
     at = from_ms(request.at).astimezone(zone)
     who = " ".join(one for one in (request.first_name, request.last_name) if one) or request.user_id
     name = f" (@{request.username})" if request.username else ""

@@ -16,7 +16,7 @@ KEPT_MS = in_ms(KEPT)
 
 
 async def recall(context: Context) -> str | None:
-    """What an earlier execution of this step has remembered."""
+    """Return what an earlier execution of this step has remembered."""
     services = context.services
     key = KEYS["stepresult"].at(SHARD, services.tenant, context.identity)
     found: str | None = await services.core.store.command("GET", key)

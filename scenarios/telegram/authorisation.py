@@ -20,7 +20,7 @@ _TELEGRAM = ("telegram", "telegram-bot")
 
 
 async def denial(context: Context, fields: Mapping[str, Any]) -> str:
-    """Why the event's person may not run an action with these fields; empty if it may."""
+    """Return why the event's person may not run an action with these fields; empty if it may."""
     needs_role = bool(fields.get("required_role") or fields.get("required_permission"))
     needs_group_admin = flag_of(fields, "group_admin")
     if not needs_role and not needs_group_admin:
@@ -35,7 +35,7 @@ async def denial(context: Context, fields: Mapping[str, Any]) -> str:
 
 
 async def _identity(context: Context) -> tuple[set[str], str]:
-    """The person's Telegram ids, and its role in the directory."""
+    """Return the person's Telegram ids, and its role in the directory."""
     services, own = context.services, {context.person} if context.channel in _TELEGRAM else set()
     user = await services.core.directory.user_by_contact(services.tenant, context.channel, context.person)
     if user is None:

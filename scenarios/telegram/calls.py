@@ -51,7 +51,7 @@ async def call(context: Context, method: "Callable[[aiogram.Bot], Awaitable[T]]"
 
 
 def required_bot(context: Context) -> "aiogram.Bot":
-    """The client of the Bot API. Raises Conflict NOT_TELEGRAM or NO_BOT."""
+    """Return the client of the Bot API. Raises Conflict NOT_TELEGRAM or NO_BOT."""
     action = context.step.action.type
     if context.channel != CHANNEL:
         raise Conflict(
@@ -63,7 +63,7 @@ def required_bot(context: Context) -> "aiogram.Bot":
 
 
 def required_group(context: Context) -> int | str:
-    """The group: `chat_id`, by default that of the event. Raises Conflict NOT_A_GROUP."""
+    """Return the group: `chat_id`, by default that of the event. Raises Conflict NOT_A_GROUP."""
     chat = str(context.prepared.seen.get("chat_id") or "")
     if chat.startswith("@"):
         return chat
@@ -73,7 +73,7 @@ def required_group(context: Context) -> int | str:
 
 
 def _words(error: Exception, token: str) -> str:
-    """What went wrong. Texts of connection errors may contain the URL, and with it the token."""
+    """Return what went wrong. Texts of connection errors may contain the URL, and with it the token."""
     from aiogram.exceptions import TelegramAPIError, TelegramNetworkError
 
     if isinstance(error, TelegramAPIError) and not isinstance(error, TelegramNetworkError):

@@ -30,8 +30,8 @@ class Question:
 
     @classmethod
     def of(cls, rule: Rule) -> "Question":
-        """A rule `{rule: is_member, chat: chats, mode: any | all, target_user: person}`; `value` is another name of
-        `chat`, and `target_user_id` of `target_user`.
+        """Return a rule `{rule: is_member, chat: chats, mode: any | all, target_user: person}`; `value` is another name
+        of `chat`, and `target_user_id` of `target_user`.
         """
         in_each = str(rule.get("mode") or "any").casefold() == "all"
         chats = texts_of(rule, "chat") or texts_of(rule, "value")
@@ -59,14 +59,14 @@ async def is_member(context: Context) -> IsMember:
 
 
 def _rules(rules: Any) -> list[Rule]:
-    """The rules `is_member` of all fields."""
+    """Return the rules `is_member` of all fields."""
     fields = rules.values() if isinstance(rules, Mapping) else ()
     listed = [rule for field in fields for rule in (field if isinstance(field, list | tuple) else [field])]
     return [rule for rule in listed if isinstance(rule, Mapping) and str(rule.get("rule")) == "is_member"]
 
 
 async def _answer(context: Context, question: Question) -> bool | str:
-    """Whether the person is a member, or why that is unknown."""
+    """Return whether the person is a member, or why that is unknown."""
     if not question.person and (reason := context.missing_scope("admin")):
         return reason
     try:
@@ -79,7 +79,7 @@ async def _answer(context: Context, question: Question) -> bool | str:
 
 
 def _own_group(context: Context) -> int | str:
-    """The group of the event. Raises Conflict NO_CHAT."""
+    """Return the group of the event. Raises Conflict NO_CHAT."""
     try:
         return required_group(context)
     except Conflict:
@@ -92,7 +92,7 @@ async def _is_in(context: Context, chat: int | str, person: int) -> bool:
 
 
 async def _status(context: Context, chat: int | str, person: int) -> tuple[str, bool]:
-    """What the person is in the chat, and whether it is a restricted member. Raises Refused."""
+    """Return what the person is in the chat, and whether it is a restricted member. Raises Refused."""
     try:
         member = await call(context, lambda bot: bot.get_chat_member(chat, person))
     except TelegramRefused as error:
@@ -103,7 +103,7 @@ async def _status(context: Context, chat: int | str, person: int) -> tuple[str, 
 
 
 async def find_person(context: Context, named: str) -> int:
-    """The id of a person, given by id or @name. Raises TelegramRefused if the name is unknown."""
+    """Return the id of a person, given by id or @name. Raises TelegramRefused if the name is unknown."""
     if named.isdecimal():
         return int(named)
     found = await People(context.services.core.store, context.services.tenant).named(context.channel, named)
@@ -113,7 +113,7 @@ async def find_person(context: Context, named: str) -> int:
 
 
 async def is_group_admin(context: Context) -> bool:
-    """Whether the event's person administers the group of the event. Raises Refused."""
+    """Return whether the event's person administers the group of the event. Raises Refused."""
     person = await find_person(context, context.person)
     if person == ANONYMOUS_ADMINISTRATOR:
         return True

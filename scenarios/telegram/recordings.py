@@ -46,7 +46,7 @@ def _local(context: Context, name: str) -> Path:
 
 
 def _id_in(attachments: Any) -> str:
-    """The id of the first attachment that is a voice message or another sound."""
+    """Return the id of the first attachment that is a voice message or another sound."""
     found = [one for one in attachments if isinstance(one, Mapping)] if isinstance(attachments, list) else []
     spoken = [one for one in found if one.get("type") in _SPOKEN or str(one.get("mime_type")).startswith("audio/")]
     if not spoken or not spoken[0].get("file_id"):

@@ -25,7 +25,7 @@ class PlainServer:
     redis: Redis
 
     async def cpu_seconds(self) -> float:
-        """What the server has used so far, in user and system mode."""
+        """Return what the server has used so far, in user and system mode."""
         facts: dict[str, Any] = await self.redis.info("cpu")
         return float(facts["used_cpu_user"] + facts["used_cpu_sys"])
 

@@ -31,7 +31,7 @@ class System:
     done: Callable[[Redis, int], Awaitable[int]]
 
     def __call__(self, url: str, what: str, *args: object) -> list[str]:
-        """The command line that does `what`."""
+        """Return the command line that does `what`."""
         return [*self.command, url, what, *(str(one) for one in args)]
 
 
@@ -64,7 +64,7 @@ def node() -> str:
 
 
 def program(name: str) -> str:
-    """The path of a program. Raises CommandFailed."""
+    """Return the path of a program. Raises CommandFailed."""
     if found := shutil.which(name):
         return found
     raise CommandFailed(f"{name} is not on this machine; install Node.js with npm to compare with BullMQ")
@@ -89,7 +89,7 @@ async def install(directory: Path) -> None:
 
 
 def reason(output: str) -> str:
-    """The first error of npm that is not a bare code."""
+    """Return the first error of npm that is not a bare code."""
     errors = [line.partition("error ")[2].strip() for line in output.splitlines() if "error " in line]
     causes = [line for line in errors if line and not line.startswith(("code ", "syscall ", "errno ", "type "))]
     return (causes or errors or ["no reason given"])[0]

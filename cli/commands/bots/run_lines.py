@@ -20,8 +20,8 @@ _OF_MESSAGE = ("text", "additional_text", "inline", "reply", "keyboard", "keyboa
 def action_lines(
     head: str, message: Mapping[str, Any] | None, given: Mapping[str, Any], results: Mapping[str, Any]
 ) -> Iterator[str]:
-    """What became of an action; the message that it sent, or else what it was given; and what later actions get of it.
-    Folded to the terminal.
+    """Emit what became of an action; the message that it sent, or else what it was given; and what later actions get of
+    it. Folded to the terminal.
     """
     yield from folded(head, "")
     yield from message_lines(message) if message else ()
@@ -34,7 +34,7 @@ def action_lines(
 
 
 def message_lines(message: Mapping[str, Any]) -> Iterator[str]:
-    """What a person gets: the text, a line for each row of buttons, and what else the message has."""
+    """Emit what a person gets: the text, a line for each row of buttons, and what else the message has."""
     for name, value in message.items():
         if name == "text":
             yield from text_lines(str(value))
@@ -45,7 +45,7 @@ def message_lines(message: Mapping[str, Any]) -> Iterator[str]:
 
 
 def button(one: Any) -> str:
-    """A button, and where it leads unless it sends its own text."""
+    """Return a button, and where it leads unless it sends its own text."""
     if not isinstance(one, Mapping):
         return f"[{one}]"
     goal = one.get("url") or (one["data"].removeprefix(JUMP) if one.get("data", "").startswith(JUMP) else "")
@@ -53,7 +53,7 @@ def button(one: Any) -> str:
 
 
 def text_lines(text: str, mark: str = "»") -> Iterator[str]:
-    """A message as it is written, each line behind a mark."""
+    """Emit a message as it is written, each line behind a mark."""
     lines = text.splitlines() or [""]
     for line in lines[:_MOST_LINES]:
         yield from folded(f"{mark} {line}", _INDENT)
@@ -62,14 +62,14 @@ def text_lines(text: str, mark: str = "»") -> Iterator[str]:
 
 
 def value_lines(name: str, value: Any) -> Iterator[str]:
-    """A value in one line, folded; a long one is cut."""
+    """Emit a value in one line, folded; a long one is cut."""
     shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     line = " ".join(shown.split())
     yield from folded(f"{name}: {textwrap.shorten(line, _LONGEST, placeholder=' …') if line else '(empty)'}", _INDENT)
 
 
 def folded(line: str, indent: str) -> list[str]:
-    """The line in the width of the terminal. Its own spaces at the beginning stay."""
+    """Return the line in the width of the terminal. Its own spaces at the beginning stay."""
     width = max(shutil.get_terminal_size().columns, 40)
     return textwrap.wrap(
         line, width, initial_indent=indent, subsequent_indent=f"{_INDENT}  ", break_on_hyphens=False

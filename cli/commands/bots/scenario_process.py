@@ -77,13 +77,13 @@ async def run_scenarios(configuration: Configuration, folder: Path, health_file:
 
 
 async def _settings_in_force(services: ScenarioServices, bot: ActiveBot) -> Mapping[str, Any]:
-    """The settings of the bot's files, or of its last good version if they have mistakes. Raises StoreError."""
+    """Return the settings of the bot's files, or of its last good version if they have mistakes. Raises StoreError."""
     await LastGood(services.core.store, Versions(services.core.store), services.tenant, bot).restore()
     return bot.bot.settings
 
 
 def options_of(settings: Settings, models: Models, sign_in: SignIn | None) -> Options:
-    """What the settings say to the actions."""
+    """Return what the settings say to the actions."""
     return Options(
         tenant=settings.bot_tenant,
         timezone=settings.tenant_timezones.get(settings.bot_tenant, settings.timezone),

@@ -57,7 +57,7 @@ def print_warning(message: str) -> None:
 
 
 def load_bot(folder: Path) -> Bot:
-    """The bot as far as it can be read. Its errors are warnings here: `check` explains them."""
+    """Return the bot as far as it can be read. Its errors are warnings here: `check` explains them."""
     loaded = load(folder)
     for problem in loaded.problems:
         if problem.is_error:
@@ -88,7 +88,7 @@ def rows_as_json(rows: Iterable[Row]) -> Iterable[str]:
 
 
 def rows_as_text(result: Result) -> Iterable[str]:
-    """The same as `./ada scenarios show` prints of a run that has happened."""
+    """Emit the same as `./ada scenarios show` prints of a run that has happened."""
     for row in result.rows:
         head = f"{row.n:>3}. {row.outcome:<9} {row.scenario}: {row.type} ({row.why})"
         yield from action_lines(head, row.send, row.given, row.results)

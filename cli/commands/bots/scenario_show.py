@@ -25,7 +25,8 @@ show_run = over_http(show)
 
 
 def lines(run: JsonObject) -> Iterator[str]:
-    """The run as a person reads it: for each action what became of it, its message or its fields, and its results."""
+    """Emit the run as a person reads it: for each action what became of it, its message or its fields, and its
+    results."""
     ended = f", over at {run['ended']}" if run["ended"] else ""
     yield from folded(f"{run['id']}  {run['person']}  {run['state']}  began at {run['began']}{ended}", "")
     if text := run["event"].get("event_text") or run["event"].get("callback_data"):

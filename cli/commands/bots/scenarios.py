@@ -56,7 +56,7 @@ def check_folder(arguments: Namespace) -> int:
 
 
 def for_people(line: str) -> str:
-    """The line, folded only if a terminal shows it: editors and other programs read a problem in one line."""
+    """Return the line, folded only if a terminal shows it: editors and other programs read a problem in one line."""
     return "\n".join(folded(line, "")) if sys.stdout.isatty() else line
 
 

@@ -70,7 +70,7 @@ def run_tests(words: Sequence[str], as_json: bool) -> int:
 
 
 def totals(report: Path) -> dict[str, float]:
-    """The totals of pytest; empty if it ended before it wrote a report."""
+    """Return the totals of pytest; empty if it ended before it wrote a report."""
     if not report.exists():
         return {}
     suite = ElementTree.parse(report).find("testsuite")

@@ -26,7 +26,7 @@ _MADE = "<!-- Made by `./ada docs` from {source}. Do not edit. -->\n\n"
 
 
 def keys_page() -> str:
-    """Every Redis key: name, type, what removes it, content."""
+    """Return every Redis key: name, type, what removes it, content."""
     rows = [(f"`{key.pattern}`", key.type, str(key.lifetime), key.what) for key in KEYS.values()]
     return (
         _MADE.format(source="core/redis/keys.py")
@@ -47,7 +47,7 @@ channel, then `settle` with the token it returned.
 
 
 def functions_page() -> str:
-    """Every Lua function with its header."""
+    """Return every Lua function with its header."""
     parts = [_MADE.format(source="lua/*/functions/*.lua"), "# Functions\n\n", _FUNCTIONS]
     for name in library.names():
         text = (PLACE.parent / "lua" / library.file_of(name)).read_text()
@@ -142,7 +142,7 @@ A `taken` task that is cancelled is flagged and ends when its worker settles or 
 
 
 def modifiers_page() -> str:
-    """Every modifier of placeholders."""
+    """Return every modifier of placeholders."""
     rows = [(f"`{modifier.written}`", modifier.explanation) for modifier in MODIFIERS.values()]
     return (
         _MADE.format(source="scenarios/placeholders/modifiers/*.py")
@@ -172,12 +172,12 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def actions_page() -> str:
-    """Every action of scenarios with its fields."""
+    """Return every action of scenarios with its fields."""
     return _MADE.format(source="scenarios/actions") + reference(own_actions().values())
 
 
 def event_fields_page() -> str:
-    """Every field of an event."""
+    """Return every field of an event."""
     rows = [(f"`{name}`", meaning) for name, meaning in FIELDS.items()]
     return _MADE.format(source="scenarios/bot/event_fields.py") + _EVENT_FIELDS + _table(("field", "meaning"), rows)
 
@@ -205,7 +205,7 @@ _SECTIONS = {
 
 
 def requirements_page() -> str:
-    """Every row of the specification, by section."""
+    """Return every row of the specification, by section."""
     parts = [_MADE.format(source="tests/support/rows.txt"), _REQUIREMENTS]
     section = ""
     for line in (PLACE.parent / "tests" / "support" / "rows.txt").read_text(encoding="utf-8").splitlines():

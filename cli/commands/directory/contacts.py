@@ -27,7 +27,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
 
 
 async def list_all(api: HttpClient, arguments: Namespace) -> int:
-    """One line per contact, also with `--json`."""
+    """Return one line per contact, also with `--json`."""
     found = await api.call("GET", "/v1/contacts", query={"user": arguments.user})
     for contact in found["contacts"]:
         print_result(contact, arguments.json, f"{contact['channel']}:{contact['address']}")

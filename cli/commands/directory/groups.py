@@ -53,7 +53,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
 
 
 async def list_all(api: HttpClient, arguments: Namespace) -> int:
-    """One line per group, also with `--json`."""
+    """Return one line per group, also with `--json`."""
     async for group in items(api, "/v1/groups", "groups", {}):
         print_result(group, arguments.json, format_group(group))
     return SUCCESS
@@ -90,7 +90,7 @@ async def remove(api: HttpClient, arguments: Namespace) -> int:
 
 
 async def members(api: HttpClient, arguments: Namespace) -> int:
-    """One line per person, also with `--json`."""
+    """Return one line per person, also with `--json`."""
     async for user in items(api, f"{path_of(arguments)}/members", "users", {}):
         print_result(user, arguments.json, format_user_line(user))
     return SUCCESS

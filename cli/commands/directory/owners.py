@@ -32,7 +32,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
 
 
 async def list_all(api: HttpClient, arguments: Namespace) -> int:
-    """One line per group or supergroup, also with `--json`."""
+    """Return one line per group or supergroup, also with `--json`."""
     found = await api.call("GET", "/v1/ownerships", query={"user": arguments.user})
     for owned in found["ownerships"]:
         print_result(owned, arguments.json, f"{owned['kind']}:{owned['id']}")

@@ -47,7 +47,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
 
 
 async def list_all(api: HttpClient, arguments: Namespace) -> int:
-    """One line per supergroup, also with `--json`."""
+    """Return one line per supergroup, also with `--json`."""
     async for supergroup in items(api, "/v1/supergroups", "supergroups", {}):
         print_result(supergroup, arguments.json, format_supergroup(supergroup))
     return SUCCESS

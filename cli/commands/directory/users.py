@@ -60,7 +60,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
 
 
 async def list_all(api: HttpClient, arguments: Namespace) -> int:
-    """One line per person, also with `--json`."""
+    """Return one line per person, also with `--json`."""
     query = {name: value for name in _FILTERS if (value := getattr(arguments, name)) is not None}
     async for user in items(api, "/v1/users", "users", query):
         print_result(user, arguments.json, format_user_line(user))
@@ -99,7 +99,7 @@ def path_of(arguments: Namespace) -> str:
 
 
 def given_fields(arguments: Namespace) -> dict[str, Any]:
-    """The fields that were given; an empty text clears a field."""
+    """Return the fields that were given; an empty text clears a field."""
     fields: dict[str, Any] = {
         name: value or None for name in _FIELDS if (value := getattr(arguments, name)) is not None
     }

@@ -142,7 +142,7 @@ def print_violation(violation: Violation, as_json: bool) -> None:
 
 
 def row(violation: Violation) -> dict[str, object]:
-    """A JSON row. `repair`: the script that `--repair` runs; if null, `why` is the reason."""
+    """Return a JSON row. `repair`: the script that `--repair` runs; if null, `why` is the reason."""
     repair = violation.repair.script if violation.repair else None
     facts = {"rule": violation.rule, "key": violation.key, "found": violation.found, "wanted": violation.wanted}
     return {**facts, "repair": repair, "why": violation.why if repair is None else ""}

@@ -68,7 +68,7 @@ async def back_up(configuration: Configuration, arguments: Namespace) -> int:
 
 
 async def stored_shards(url: str, settings: Settings) -> int:
-    """How many shards have data. Raises SetupError if there are none, LayoutUnknown."""
+    """Return how many shards have data. Raises SetupError if there are none, LayoutUnknown."""
     store = await Store.open(url, settings.shards)
     try:
         await check_layout(store)

@@ -145,7 +145,7 @@ async def run_action(configuration: Configuration, arguments: Namespace) -> int:
 
 
 async def list_jobs(jobs: Jobs, arguments: Namespace) -> int:
-    """One line per job, also with `--json`."""
+    """Return one line per job, also with `--json`."""
     state = JobState(arguments.state) if arguments.state else None
     found: list[StoredJob] = []
     cursor: str | None = None
@@ -200,7 +200,7 @@ async def show_log(jobs: Jobs, arguments: Namespace) -> int:
 
 
 async def list_units(jobs: Jobs, arguments: Namespace) -> int:
-    """One line per unit or effect, also with `--json`."""
+    """Return one line per unit or effect, also with `--json`."""
     job = await jobs.find(_job(arguments))
     status = UnitStatus(arguments.status) if arguments.status else None
     left, cursor = arguments.limit, None

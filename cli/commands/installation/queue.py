@@ -69,7 +69,7 @@ async def stats(queue: Queue, arguments: Namespace) -> int:
 
 
 async def list_tasks(queue: Queue, arguments: Namespace) -> int:
-    """One line per task, also with `--json`."""
+    """Return one line per task, also with `--json`."""
     for task in await find_tasks(queue, task_filter(arguments), arguments.limit):
         print_result(arguments, task, format_task_line(task))
     return SUCCESS

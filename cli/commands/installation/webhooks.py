@@ -56,7 +56,7 @@ async def add(api: HttpClient, arguments: Namespace) -> int:
 
 
 async def list_all(api: HttpClient, arguments: Namespace) -> int:
-    """One line per webhook, also with `--json`."""
+    """Return one line per webhook, also with `--json`."""
     for webhook in (await api.call("GET", PATH))["webhooks"]:
         print_result(webhook, arguments, describe(webhook))
     return SUCCESS

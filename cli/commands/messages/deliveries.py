@@ -88,13 +88,13 @@ def format_accepted(accepted: JsonObject) -> str:
 
 
 async def reaches_no_recipient(api: HttpClient, delivery_id: str) -> bool:
-    """Whether every recipient is without contact in every channel of the delivery."""
+    """Return whether every recipient is without contact in every channel of the delivery."""
     history = await api.call("GET", delivery_path(delivery_id), query={"limit": "1"})
     return bool(history["verdict"] == "nobody_to_reach")
 
 
 def new_delivery(arguments: Namespace) -> dict[str, Any]:
-    """The request body, without the options that were not given. Raises CommandFailed."""
+    """Return the request body, without the options that were not given. Raises CommandFailed."""
     if arguments.text is None and not arguments.file:
         raise CommandFailed("send what? Give --text, or --file", WRONG_USAGE)
     body = {
@@ -117,7 +117,7 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
 
 
 def parse_id(text: str) -> int | str:
-    """An integer if the text is one in its usual form, else the text."""
+    """Return an integer if the text is one in its usual form, else the text."""
     return int(text) if text.isascii() and text.isdecimal() and str(int(text)) == text else text
 
 
@@ -126,7 +126,7 @@ def declare_key(parser: ArgumentParser) -> None:
 
 
 def delivery_path(key: str) -> str:
-    """The path of a delivery, from its id or its history key. Raises Invalid."""
+    """Return the path of a delivery, from its id or its history key. Raises Invalid."""
     return f"/v1/deliveries/{quote(HistoryKey.parse(key).id, safe='')}"
 
 

@@ -68,7 +68,7 @@ async def open_courier(channel: str, settings: Any, directory: Path) -> Courier:
 
 
 def courier_options(channel: str, settings: Any, lease: timedelta) -> CourierOptions:
-    """What a channel sets itself: `callback_url` for delivery reports, `connections` for the attempts at once,
+    """Return what a channel sets itself: `callback_url` for delivery reports, `connections` for the attempts at once,
     `first_pause` and `attempts` for the back-off.
     """
     base_url = getattr(settings, "callback_url", None)

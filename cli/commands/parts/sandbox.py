@@ -51,7 +51,7 @@ def run(arguments: Namespace) -> int:
 
 
 def inbound_url(api: str, secret: str) -> str:
-    """The get-url of docs/connect-sms.md. A percent sign in the secret would be an escape of Kannel."""
+    """Return the get-url of docs/connect-sms.md. A percent sign in the secret would be an escape of Kannel."""
     quoted = quote(secret, safe="").replace("%", "%%")
     return f"{api}/v1/inbound/sms?secret={quoted}&from=%p&to=%P&text=%b&time=%t&id=%I&smsc=%i&charset=%C"
 
@@ -82,7 +82,7 @@ def create_sandbox(directory: Path, arguments: Namespace) -> Sandbox:
 
 
 def last_ports(file: Path) -> dict[str, int]:
-    """The ports of the last run if they are still free, so that addresses in use stay valid; else free ports."""
+    """Return the ports of the last run if they are still free, so that addresses in use stay valid; else free ports."""
     last = json.loads(file.read_text()) if file.exists() else {}
     ports = {name: last[name] if name in last and is_free(last[name]) else free_port() for name in PORTS}
     private_directory(file.parent)

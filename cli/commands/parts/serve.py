@@ -147,7 +147,7 @@ async def recovering_imports(core: Services) -> AsyncIterator[Importing]:
 
 
 def options_of(settings: Settings) -> Options:
-    """The limits and secrets of the API."""
+    """Return the limits and secrets of the API."""
     inbound = Inbound(
         settings.inbound_sms_secret or "",
         settings.inbound_vk_secret or "",
@@ -164,7 +164,7 @@ def options_of(settings: Settings) -> Options:
 
 
 async def opened_ingress(core: Services, settings: Settings) -> Mapping[str, Ingress]:
-    """The ways of what gateways post into the queue, by channel."""
+    """Return the ways of what gateways post into the queue, by channel."""
     ingress = open_ingress(core.store, core.client, settings)
     for one in ingress.values():
         await one.open()
@@ -172,7 +172,7 @@ async def opened_ingress(core: Services, settings: Settings) -> Mapping[str, Ing
 
 
 def events_of(core: Services, settings: Settings) -> Mapping[str, Events]:
-    """The tenant with a bot in ADA_SCENARIOS."""
+    """Return the tenant with a bot in ADA_SCENARIOS."""
     tenant = settings.bot_tenant
     return {tenant: Events(core.client, tenant, Choices(core.store))} if settings.scenarios else {}
 
@@ -216,7 +216,7 @@ async def run_workers(configuration: Configuration, processes: int) -> int:
 
 
 def worker(number: int, environment: Mapping[str, str]) -> ChildSpec:
-    """One worker; it is restarted whatever its exit code."""
+    """Return one worker; it is restarted whatever its exit code."""
     spec = ada_child(f"serve {number}", 0, environment, "serve", "--share-port")
     return replace(spec, final_exit_codes=frozenset())
 

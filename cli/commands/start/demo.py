@@ -88,7 +88,8 @@ def run(arguments: Namespace) -> int:
 
 
 def chosen_lines(as_json: bool, verbose: bool) -> PrintLine:
-    """What prints a line: with `--json` only the result is printed; that a process is ready only with `--verbose`."""
+    """Return what prints a line: with `--json` only the result is printed; that a process is ready only with
+    `--verbose`."""
 
     def print_line(process: str, line: str) -> None:
         if not as_json and (verbose or line != READY_LINE):
@@ -98,7 +99,7 @@ def chosen_lines(as_json: bool, verbose: bool) -> PrintLine:
 
 
 def folded(process: str, line: str) -> Iterable[str]:
-    """The line in the width of the terminal: what is longer goes on below its own beginning."""
+    """Return the line in the width of the terminal: what is longer goes on below its own beginning."""
     width = shutil.get_terminal_size().columns
     return textwrap.wrap(line, width, initial_indent=f"{process:>12} | ", subsequent_indent=" " * 15) or [
         f"{process:>12} |"
@@ -106,13 +107,14 @@ def folded(process: str, line: str) -> Iterable[str]:
 
 
 def terminal_language() -> str:
-    """The language of the story for this terminal: Russian for a Russian one, else English."""
+    """Return the language of the story for this terminal: Russian for a Russian one, else English."""
     named = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
     return "ru" if named.lower().startswith("ru") else "en"
 
 
 def isolated_configuration(directory: Path, settings: Mapping[str, str]) -> Configuration:
-    """A configuration without the caller's settings. The children inherit our environment and working directory."""
+    """Return a configuration without the caller's settings. The children inherit our environment and working
+    directory."""
     for name in [name for name in os.environ if name.startswith(PREFIX)]:
         del os.environ[name]
     os.chdir(directory)

@@ -139,7 +139,7 @@ def teacher(story: Story) -> dict[str, Any]:
 
 
 def label(name: str, language: str) -> str:
-    """What the bot writes on a button, or in a message."""
+    """Return what the bot writes on a button, or in a message."""
     return catalogue.text(name, language)
 
 
@@ -151,7 +151,7 @@ def status(outcome: Mapping[str, Any], language: str) -> str:
 
 
 async def inbox(sandbox: HttpClient) -> list[JsonObject]:
-    """The messages that the sandbox has received."""
+    """Return the messages that the sandbox has received."""
     messages: list[JsonObject] = (await sandbox.call("GET", "/inbox.json"))["messages"]
     return messages
 

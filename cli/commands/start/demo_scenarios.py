@@ -79,7 +79,7 @@ async def fill_in_form(stage: Stage, student: SandboxChat) -> JsonObject:
 
 
 async def scheduled_reminder(api: HttpClient) -> JsonObject:
-    """The reminder. Raises CommandFailed if there is none, or not for tomorrow."""
+    """Return the reminder. Raises CommandFailed if there is none, or not for tomorrow."""
     scheduled = (await api.call("GET", "/v1/deliveries?state=scheduled"))["deliveries"]
     found = [one for one in scheduled if one["text"].startswith(REMINDER)]
     if len(found) != 1:
@@ -94,7 +94,7 @@ def time_for_people(moment: str) -> str:
 
 
 async def delivery_in_state(api: HttpClient, delivery: str, state: str) -> JsonObject:
-    """The history when it has this state. Raises CommandFailed if it does not get it in time."""
+    """Return the history when it has this state. Raises CommandFailed if it does not get it in time."""
     deadline = time.monotonic() + _TIMEOUT
     while (history := await api.call("GET", delivery_path(delivery)))["state"] != state:
         if time.monotonic() > deadline:
@@ -147,7 +147,7 @@ async def invite(stage: Stage, teacher: SandboxChat) -> bool:
 
 
 async def speak(student: SandboxChat) -> bool:
-    """Whether the answer is a voice message: a machine without espeak-ng or ffmpeg answers with a text."""
+    """Return whether the answer is a voice message: a machine without espeak-ng or ffmpeg answers with a text."""
     await student.write("/say Good morning", is_answered=False)
     message: dict[str, Any] = await student.find(
         lambda one: one if one["kind"] == "voice" or NO_VOICE in one["text"] else None, "a voice message"

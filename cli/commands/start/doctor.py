@@ -82,7 +82,7 @@ def check_data(data: Path) -> Finding:
 
 
 def check_models(settings: Settings) -> Iterator[Finding]:
-    """Whether scenarios can ask a language model, speak and listen. What is not set up is no fault (C-86)."""
+    """Emit whether scenarios can ask a language model, speak and listen. What is not set up is no fault (C-86)."""
     opened: Mapping[str, Callable[[Settings], LanguageModel | Synthesis | Transcription]] = {
         "model": language_model,
         "to_speech": synthesis,
@@ -125,7 +125,7 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
 
 
 async def check_notifications(store: Store) -> Finding:
-    """Whether sleeping couriers are woken. Sets the server's flags if they are missing, and says so."""
+    """Return whether sleeping couriers are woken. Sets the server's flags if they are missing, and says so."""
     state = await ensure_notifications(store.command)
     if problem := notification_problem(state):
         return Finding(
@@ -169,7 +169,7 @@ async def check_data_layout(store: Store) -> Finding:
 
 
 async def check_clock(store: Store) -> Finding:
-    """The difference between the two clocks, corrected by half of the round trip."""
+    """Return the difference between the two clocks, corrected by half of the round trip."""
     began = time.time()
     seconds, micros = await store.redis.time()
     difference = abs(seconds + micros / 1e6 - (began + time.time()) / 2)

@@ -98,7 +98,7 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
 
 
 async def store_urls(settings: Settings, supervisor: Supervisor, lock: int) -> tuple[str, str]:
-    """The URL for Ada's own processes and the one for the user's tools."""
+    """Return the URL for Ada's own processes and the one for the user's tools."""
     if settings.redis_url:
         return settings.redis_url, settings.redis_url
     server = await start_valkey(supervisor, settings.data.absolute() / "valkey", lock)
@@ -149,7 +149,7 @@ async def start_after_store(configuration: Configuration, supervisor: Supervisor
 
 
 def bots_of(configuration: Configuration, channels: Sequence[str]) -> Sequence[str]:
-    """The bots for which there is an account."""
+    """Return the bots for which there is an account."""
     writes = {
         "telegram-bot": configuration.settings.bot_token,
         "sms": configuration.settings.inbound_sms_secret,
@@ -179,7 +179,7 @@ async def start_sandbox(configuration: Configuration, supervisor: Supervisor, in
 
 
 def simulated(environment: Mapping[str, str], own: Collection[str]) -> dict[str, str]:
-    """The settings of the sandbox, without those of a service that the user's `own` settings set up."""
+    """Return the settings of the sandbox, without those of a service that the user's `own` settings set up."""
     kept = [names for names in SERVICES if any(name.startswith(names) for name in own)]
     return {name: value for name, value in environment.items() if not any(name.startswith(names) for names in kept)}
 
@@ -197,7 +197,7 @@ async def start_couriers(supervisor: Supervisor, installation: Installation) -> 
 
 
 def ada_child(name: str, stage: int, environment: Mapping[str, str], *args: str) -> ChildSpec:
-    """A child that runs a verb of Ada, with its own secrets only.
+    """Return a child that runs a verb of Ada, with its own secrets only.
 
     The environment is copied: later changes are for later children.
     """
@@ -276,7 +276,8 @@ async def run_until(
 
 
 def place_of_key(settings: Settings, *, shown: bool) -> dict[str, str | None]:
-    """The file of the first API key, None with ADA_API_KEY; with `shown` also the key, which else stays out of logs."""
+    """Return the file of the first API key, None with ADA_API_KEY; with `shown` also the key, which else stays out of
+    logs."""
     place = {"key": get_or_create_api_key(settings)} if shown else {}
     return {**place, "key_file": None if settings.api_key else str(key_file(settings))}
 

@@ -71,7 +71,7 @@ class Recount:
 
 
 def count_violations(shard: int, counts: Counts) -> Iterator[Violation]:
-    """The first check: the counters of one read add up."""
+    """Emit the first check: the counters of one read add up."""
     key, why = KEYS["states"].at(shard), "the counters of its tubes are repaired, not their sum"
     for state, size in (("taken", counts.taken), ("buried", counts.buried)):
         counted = sum(counts.of(tube).states[state] for tube in counts.tubes())
@@ -80,7 +80,7 @@ def count_violations(shard: int, counts: Counts) -> Iterator[Violation]:
 
 
 def recount_violations(shard: int, before: Counts, after: Counts, recount: Recount) -> Iterator[Violation]:
-    """The other two checks, for each tube."""
+    """Emit the other two checks, for each tube."""
     for tube in sorted(before.tubes() | after.tubes() | recount.states.keys()):
         if is_still(before, after, tube):
             yield from _still(shard, tube, after.of(tube), recount)
@@ -89,7 +89,7 @@ def recount_violations(shard: int, before: Counts, after: Counts, recount: Recou
 
 
 def is_still(before: Counts, after: Counts, tube: str) -> bool:
-    """Whether no counter of this tube changed between the two."""
+    """Return whether no counter of this tube changed between the two."""
 
     def counted(counts: Counts) -> list[tuple[str, int]]:
         both = (*counts.transitions.items(), *counts.states.items())
@@ -140,5 +140,5 @@ def _shown(states: Mapping[str, int]) -> str:
 
 
 def numbers_of(flat: Sequence[str]) -> dict[str, int]:
-    """A hash of numbers, which a script lists as name, value, …"""
+    """Return a hash of numbers, which a script lists as name, value, …"""
     return {name: int(float(value)) for name, value in zip(flat[::2], flat[1::2], strict=True)}

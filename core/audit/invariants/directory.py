@@ -60,7 +60,7 @@ class Implication:
         return [*(premise.read for premise in self.premises), self.conclusion]
 
     def violation(self, values: Sequence[str | None]) -> Violation | None:
-        """The violation that the values of `reads` show."""
+        """Return the violation that the values of `reads` show."""
         *seen, concluded = values
         if not all(premise.holds(one) for premise, one in zip(self.premises, seen, strict=True)):
             return None
@@ -75,7 +75,7 @@ Entries = Sequence[tuple[str, str]]
 
 
 def implications(kind: str, shard: int, parts: Sequence[str], entries: Entries) -> Iterator[Implication]:
-    """What entries of a key of this kind imply. `parts`: those of its name; the first is the tenant."""
+    """Emit what entries of a key of this kind imply. `parts`: those of its name; the first is the tenant."""
     place = _Place(shard, parts[0], KEYS[kind].at(shard, *parts))
     make = _BY_KIND[kind]
     for field, value in entries:
@@ -107,7 +107,7 @@ class _Place:
         return KEYS[kind].at(self.shard, self.tenant, *parts)
 
     def seen(self, field: str, value: str | None = None) -> Premise:
-        """An entry of this key."""
+        """Return an entry of this key."""
         return Premise(Read("ZSCORE" if value is None else "HGET", self.key, field), value)
 
     def member(self, rule: str, seen: Premise, kind: str, part: str, member: str) -> Implication:
@@ -207,8 +207,8 @@ def _of_id(kind: str) -> "Make":
 
 
 def _of_pair(mirror: str, *existing: tuple[str, bool]) -> "Make":
-    """An entry of a relation. `mirror`: the key that has it the other way round. `existing`: hash of records, and
-    whether the member (not the owner of the key) must be in it.
+    """Return an entry of a relation. `mirror`: the key that has it the other way round. `existing`: hash of records,
+    and whether the member (not the owner of the key) must be in it.
     """
 
     def make(place: _Place, owner: str, member: str, _: str) -> Iterator[Implication]:

@@ -130,12 +130,12 @@ def _versions(key: str, facts: Mapping[str, str | None], content: DeliverySnapsh
 
 
 def version_of(text: str) -> int:
-    """The version in a stored outcome."""
+    """Return the version in a stored outcome."""
     return int(text.split("|", 4)[3])
 
 
 def time_of(text: str) -> int:
-    """The ms at which a stored outcome was written."""
+    """Return the ms at which a stored outcome was written."""
     return int(text.split("|", 3)[2])
 
 

@@ -73,7 +73,8 @@ _PATTERNS_OF = {
 
 @lru_cache(1024)
 def parse_key(name: str) -> tuple[Key, int, Sequence[str]] | None:
-    """The kind of a key, its shard (0 if it belongs to the server) and its parts; None if it is not one of ours."""
+    """Return the kind of a key, its shard (0 if it belongs to the server) and its parts; None if it is not one of
+    ours."""
     for key, pattern in _PATTERNS_OF.get(name.partition(":")[0], ()):
         if found := pattern.fullmatch(name):
             shard, *parts = found.groups() if "{s}" in key.pattern else ("0", *found.groups())
@@ -113,7 +114,7 @@ def _of_wrong_type(name: str, kind: str, key: Key) -> Violation:
 
 
 def _damaged(name: str, kind: str, replaced: str) -> Violation:
-    """A key that a script has set aside."""
+    """Return a key that a script has set aside."""
     found = f"a {kind} in the place of {replaced}"
     return Violation("I16", name, found, "an end of what was lost", _damage_repair(replaced))
 
@@ -133,5 +134,5 @@ def _without_ttl(name: str, key: Key) -> Violation:
 
 
 def score_of(priority: str, order: str) -> int:
-    """The score at which a task of this priority and order is offered."""
+    """Return the score at which a task of this priority and order is offered."""
     return int(float(priority)) * PRIORITY_STEP + int(float(order))

@@ -49,7 +49,7 @@ def record_of(stored: str | None) -> Record | None:
 
 
 def job_implications(kind: str, shard: int, parts: Sequence[str], entries: Entries) -> Iterator[Implication]:
-    """What entries of a key of this kind imply. `parts`: those of its name."""
+    """Emit what entries of a key of this kind imply. `parts`: those of its name."""
     for field, value in entries:
         yield from _BY_KIND[kind](shard, parts[0] if parts else "", field, value)
 

@@ -40,7 +40,7 @@ def present(
     shows: Collection[Feature],
     as_text: Collection[Feature] = (),
 ) -> Presented:
-    """What a courier with these features gets. Without PARSE_MODE the text is the plain text."""
+    """Return what a courier with these features gets. Without PARSE_MODE the text is the plain text."""
     if content is None:
         return Presented(text)
     content, lines, choices = text_form(content, as_text)
@@ -54,7 +54,7 @@ def present(
 
 
 def _used(text: str, content: Content) -> Iterator[Feature]:
-    """The features that a delivery uses; those of the attachments more than once."""
+    """Emit the features that a delivery uses; those of the attachments more than once."""
     if has_marks(text, content.parse_mode):
         yield Feature.PARSE_MODE
     for feature in (Feature.INLINE, Feature.REPLY_TO, Feature.EDIT, Feature.REMOVE):
@@ -67,7 +67,7 @@ def _used(text: str, content: Content) -> Iterator[Feature]:
 
 
 def _changes(content: Content, missing: Collection[Feature]) -> Iterator[tuple[str, Any]]:
-    """The fields of the content without the missing features."""
+    """Emit the fields of the content without the missing features."""
     for feature in missing:
         if feature in (Feature.INLINE, Feature.REPLY_TO, Feature.EDIT, Feature.REMOVE, Feature.REPLY):
             yield str(feature), getattr(NOTHING, feature)

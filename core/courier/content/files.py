@@ -106,7 +106,7 @@ class Files:
 
 
 def file_name(url: str) -> str:
-    """The last part of an address's path; "file" if it has none."""
+    """Return the last part of an address's path; "file" if it has none."""
     name = ""
     with suppress(ValueError):
         name = PurePosixPath(unquote(urlsplit(url).path)).name
@@ -114,13 +114,13 @@ def file_name(url: str) -> str:
 
 
 def label_of(attachment: Attachment) -> str:
-    """How the history names a file that is not shown: its type, and its name if it has one."""
+    """Return how the history names a file that is not shown: its type, and its name if it has one."""
     name = PurePath(attachment.path).name or (file_name(attachment.url) if attachment.url else "")
     return f"{attachment.type} {name}".rstrip()
 
 
 def _printable(name: str) -> str:
-    """A name that may stand in a header and in a form."""
+    """Return a name that may stand in a header and in a form."""
     kept = [character for character in name if character.isprintable() and character not in '"\\/']
     return "".join(kept[-_LONGEST_NAME:]) or "file"
 

@@ -44,7 +44,7 @@ def text_form(content: Content, as_text: Collection[Feature]) -> TextForm:
 
 
 def with_lines(text: str, mode: ParseMode, lines: Collection[str]) -> tuple[str, bool]:
-    """The text with the lines behind it, and whether the text had to be cut for them."""
+    """Return the text with the lines behind it, and whether the text had to be cut for them."""
     if not lines:
         return text, False
     behind = "\n".join(_escaped(line, mode) for line in lines)

@@ -133,8 +133,8 @@ class ParcelExecutor:
     # Attempts
 
     def next_batch(self) -> list[PendingEntry]:
-        """The entries of the next attempt; empty if no attempt should start. Closes expired and cancelled entries on
-        the way.
+        """Return the entries of the next attempt; empty if no attempt should start. Closes expired and cancelled
+        entries on the way.
         """
         batch: list[PendingEntry] = []
         if self._must_stop():
@@ -326,7 +326,8 @@ class ParcelExecutor:
         await self._writer.settle(end, len(postponed))
 
     def _unattempted(self, pending: PendingEntry, final: Final) -> Final:
-        """The end of an entry that is not attempted again: unknown if an attempt may have sent the message (D-38)."""
+        """Return the end of an entry that is not attempted again: unknown if an attempt may have sent the message
+        (D-38)."""
         return Final(Status.UNKNOWN, self._unclear_reason(pending)) if pending.unclear_since else final
 
     def _unclear_reason(self, pending: PendingEntry) -> Reason:

@@ -94,6 +94,6 @@ class PendingEntries:
         return self._task.crashed and pending.not_before <= self._task.claimed
 
     def _is_repeatable(self, pending: PendingEntry) -> bool:
-        """Whether another attempt cannot double the message."""
+        """Return whether another attempt cannot double the message."""
         age = timedelta(milliseconds=max(0, self._task.claimed - pending.unclear_since))
         return not pending.unclear_since or still_remembered(age, self._remembers)

@@ -20,8 +20,8 @@ _CONFIRMED = frozenset({Status.DELIVERED, Status.READ})
 async def reached_earlier(
     reader: HistoryReader, parcel: Parcel, channel: str, recipients: Collection[int]
 ) -> frozenset[int]:
-    """Those of the recipients, by number, that an earlier channel of the delivery has reached. With a wait only a
-    delivery report counts.
+    """Return those of the recipients, by number, that an earlier channel of the delivery has reached. With a wait only
+    a delivery report counts.
     """
     if parcel.place <= 1 or not recipients:
         return frozenset()

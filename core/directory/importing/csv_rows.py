@@ -46,7 +46,7 @@ class Row(Struct, frozen=True, gc=False):  # 100,000 of them would make each gar
 
 
 def read_rows(file: IO[bytes], columns: Columns) -> list[Row]:
-    """All rows of a file. Raises ImportRefused with the errors of its form."""
+    """Return all rows of a file. Raises ImportRefused with the errors of its form."""
     with decoded(file) as text:
         source = _Source(text)
         records = _records(source, columns)
@@ -61,7 +61,7 @@ def read_rows(file: IO[bytes], columns: Columns) -> list[Row]:
 
 
 def _named(records: Iterator[Record], header: Header, source: "_Source") -> tuple[list[Row], list[RowError]]:
-    """The rows, and the errors of those that do not fit the header."""
+    """Return the rows, and the errors of those that do not fit the header."""
     rows: list[Row] = []
     errors: list[RowError] = []
     for number, cells in records:
@@ -81,7 +81,8 @@ def _row(number: int, cells: Sequence[str], header: Header) -> Row:
 
 
 def _misplaced(number: int, cells: Sequence[str], header: Header) -> RowError | None:
-    """The error of a row with a text beyond the header, or in a column without a name. Empty cells may be there."""
+    """Return the error of a row with a text beyond the header, or in a column without a name. Empty cells may be
+    there."""
     expected = len(header.columns)
     if any(cells[expected:]):
         message = f"The row has {counted(len(cells), 'cell')}, the header {expected}."
@@ -94,7 +95,7 @@ def _misplaced(number: int, cells: Sequence[str], header: Header) -> RowError | 
 
 
 def _cut_off(number: int, cells: Sequence[str], header: Header, source: "_Source") -> RowError | None:
-    """The error of a row within which the file ends."""
+    """Return the error of a row within which the file ends."""
     if len(cells) >= len(header.columns) or source.is_complete:
         return None
     message = f"The file ends within this row: it has {counted(len(cells), 'cell')}, the header {len(header.columns)}."
@@ -118,7 +119,7 @@ class _Source:
 
 
 def _records(source: _Source, columns: Columns) -> Iterator[Record]:
-    """The records with their numbers, without empty ones. Raises ImportRefused CSV_…"""
+    """Emit the records with their numbers, without empty ones. Raises ImportRefused CSV_…"""
     lines = iter(source)
     blank, first, separator = _opening(lines, columns)
     reader = csv.reader(chain(blank, [first], lines), delimiter=separator, strict=True)
@@ -136,7 +137,7 @@ def _records(source: _Source, columns: Columns) -> Iterator[Record]:
 
 
 def _opening(lines: Iterator[str], columns: Columns) -> tuple[list[str], str, str]:
-    """The blank lines at the start, the first other line, and the separator. A line `sep=;` is left out."""
+    """Return the blank lines at the start, the first other line, and the separator. A line `sep=;` is left out."""
     blank, named = [], ""
     for line in lines:
         if found := None if named else _SEPARATOR_LINE.fullmatch(line):
@@ -149,7 +150,7 @@ def _opening(lines: Iterator[str], columns: Columns) -> tuple[list[str], str, st
 
 
 def _separator(header: str, columns: Columns) -> str:
-    """What separates the cells of a header: of most known columns, then of most cells."""
+    """Return what separates the cells of a header: of most known columns, then of most cells."""
 
     def rank(separator: str) -> tuple[int, int]:
         cells = next(csv.reader([header], delimiter=separator))

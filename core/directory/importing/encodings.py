@@ -38,7 +38,7 @@ def decoded(file: IO[bytes]) -> Iterator[TextIO]:
 
 
 def _encoding_of(file: IO[bytes]) -> str:
-    """The codec. Leaves the file at its start."""
+    """Return the codec. Leaves the file at its start."""
     start = file.read(4)
     file.seek(0)
     if start.startswith(_WORKBOOKS):
@@ -70,7 +70,7 @@ def _utf8_or_windows(file: IO[bytes]) -> str:
 
 
 def _undecodable(line: bytes) -> int:
-    """How many sequences of the line are not UTF-8."""
+    """Return how many sequences of the line are not UTF-8."""
     try:
         line.decode()
     except UnicodeDecodeError:

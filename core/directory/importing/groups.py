@@ -74,8 +74,8 @@ class Memberships:
         self._counts = Counter[str]()
 
     async def add(self, rows: Sequence[Row], page: Page) -> list[Row]:
-        """The rows, with the columns group and user, whose person is not in the group yet. Their errors are added to
-        the page.
+        """Return the rows, with the columns group and user, whose person is not in the group yet. Their errors are
+        added to the page.
         """
         groups = await self._reader.known_groups({row.cells["group"] for row in rows})
         page.errors += [

@@ -22,7 +22,7 @@ class Columns:
     names: Mapping[str, str] = field(default_factory=dict)
 
     def column(self, written: str) -> str | None:
-        """The column that a cell of a header names; None if there is none."""
+        """Return the column that a cell of a header names; None if there is none."""
         name = normal(written)
         name = self.names.get(name, name)
         return name if name in (*self.required, *self.optional) or self._is_in_family(name) else None

@@ -109,7 +109,7 @@ class Importing:
         return checking.result
 
     async def progress(self, tenant: str) -> journal.Progress:
-        """How far the import of the tenant is."""
+        """Return how far the import of the tenant is."""
         return await journal.progress(self._store, tenant)
 
     async def recover(self) -> int:
@@ -131,7 +131,7 @@ class Importing:
 
 
 def _read(kind: Kind, file: IO[bytes]) -> tuple[list[Row], list[RowError]]:
-    """The rows without errors of their own, and the errors of the others. Raises ImportRefused."""
+    """Return the rows without errors of their own, and the errors of the others. Raises ImportRefused."""
     rows = read_rows(file, COLUMNS[kind])
     errors = [error for row in rows for error in form_errors(kind, row)]
     wrong = {error.row for error in errors}

@@ -98,7 +98,7 @@ async def roll_forward_all(store: Store) -> int:
 
 
 async def progress(store: Store, tenant: str) -> Progress:
-    """How far the import of a tenant is."""
+    """Return how far the import of a tenant is."""
     fields = ("state", "kind", "rows", "done", "pages", "next")
     state, kind, *numbers = await store.read_hash(KEYS["import"].at(SHARD, tenant), *fields)
     rows, done, pages, written = (int(number or 0) for number in numbers)

@@ -61,7 +61,7 @@ KEY_COLUMNS: Mapping[Kind, tuple[str, ...]] = {
 
 
 def parse_id(text: str) -> Id:
-    """A whole number if the text is one in its usual form, else the text."""
+    """Return a whole number if the text is one in its usual form, else the text."""
     digits = text.removeprefix("-")
     if digits.isascii() and digits.isdecimal() and len(digits) <= 19 and str(int(text)) == text:
         return int(text)
@@ -69,7 +69,7 @@ def parse_id(text: str) -> Id:
 
 
 def form_errors(kind: Kind, row: Row) -> Iterator[RowError]:
-    """The errors of a row that show without the directory, except those that the model finds in a whole value."""
+    """Emit the errors of a row that show without the directory, except those that the model finds in a whole value."""
     for column in KEY_COLUMNS[kind]:
         if not row.cells[column]:
             yield row.error(column, "REQUIRED", f"The cell {column!r} is empty.")
@@ -89,7 +89,7 @@ def as_row_errors(row: Row, faults: Iterator[Invalid]) -> Iterator[RowError]:
 
 
 def row_key(kind: Kind, row: Row) -> tuple[str, ...]:
-    """What a row is about: two rows of a file may not be about the same."""
+    """Return what a row is about: two rows of a file may not be about the same."""
     key = tuple(row.cells[column] for column in KEY_COLUMNS[kind])
     if kind is Kind.CONTACTS:
         user, channel, address = key
@@ -103,7 +103,7 @@ def row_key(kind: Kind, row: Row) -> tuple[str, ...]:
 
 
 def user_fields(row: Row) -> dict[str, Any]:
-    """The fields of a person that the file has, without contacts."""
+    """Return the fields of a person that the file has, without contacts."""
     found: dict[str, Any] = {name: row.cells[name] or None for name in ("name", "email") if name in row.cells}
     if "role" in row.cells:
         found["role"] = _translated(row.cells["role"], russian.ROLES, ROLES) or None
@@ -115,13 +115,13 @@ def user_fields(row: Row) -> dict[str, Any]:
 
 
 def _translated(cell: str, names: Mapping[str, str], values: Collection[str]) -> str:
-    """The value that a cell names in Russian or in any case of letters; the cell itself if it names none."""
+    """Return the value that a cell names in Russian or in any case of letters; the cell itself if it names none."""
     name = cell.casefold()
     return names.get(name, name if name in values else cell)
 
 
 def object_kind(row: Row) -> str:
-    """The kind of an ownership: "group", "supergroup", or a text that is neither."""
+    """Return the kind of an ownership: "group", "supergroup", or a text that is neither."""
     return _translated(row.cells["kind"], russian.OBJECT_KINDS, OBJECT_KINDS)
 
 
@@ -131,7 +131,7 @@ def contact_cells(row: Row) -> dict[str, list[str]]:
 
 
 def group_fields(row: Row) -> dict[str, Any]:
-    """The fields of a group or supergroup that the file has, without its groups."""
+    """Return the fields of a group or supergroup that the file has, without its groups."""
     found: dict[str, Any] = {"title": row.cells["title"] or None} if "title" in row.cells else {}
     if "virtual" in row.cells:
         found["virtual"] = row.cells["virtual"].lower() in _YES
@@ -139,7 +139,7 @@ def group_fields(row: Row) -> dict[str, Any]:
 
 
 def group_ids(row: Row) -> list[Id] | None:
-    """The groups of a supergroup, each once; None if the file has no such column."""
+    """Return the groups of a supergroup, each once; None if the file has no such column."""
     if "groups" not in row.cells:
         return None
     ids = [parse_id(item) for item in listed(row.cells["groups"])]

@@ -87,7 +87,7 @@ async def check_users(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Page
 
 
 def _membership_rows(candidates: Sequence[Candidate]) -> list[Row]:
-    """A row with the columns group and user for each group that the rows name."""
+    """Return a row with the columns group and user for each group that the rows name."""
     return [
         Row(row.number, {"group": group, "user": id_text(new.id)}, {"group": row.written["groups"]})
         for row, _, new in candidates
@@ -96,7 +96,7 @@ def _membership_rows(candidates: Sequence[Candidate]) -> list[Row]:
 
 
 def _candidate(row: Row, old: User | None, reader: Reader, page: Page) -> Candidate | None:
-    """The person that the row makes; None, with errors in the page, if it is not valid."""
+    """Return the person that the row makes; None, with errors in the page, if it is not valid."""
     base, fields, given = old or User(parse_id(row.cells["id"])), user_fields(row), contact_cells(row)
     contacts = {channel: some for channel, some in {**base.contacts, **given}.items() if some}
     new = replace(base, **fields, contacts=contacts)
@@ -109,8 +109,8 @@ def _candidate(row: Row, old: User | None, reader: Reader, page: Page) -> Candid
 
 
 def _channels(reader: Reader, user: User) -> Collection[str] | None:
-    """The known channels, and those that the person has already: an exported file imports again also when a channel has
-    gone.
+    """Return the known channels, and those that the person has already: an exported file imports again also when a
+    channel has gone.
     """
     return None if reader.channels is None else {*reader.channels, *user.contacts, *user.opt_out}
 
@@ -191,7 +191,7 @@ def _add_contacts(rows: Sequence[Row], user: User | None, reader: Reader, page: 
 
 
 def _faults_of_last(channel: str, addresses: Sequence[str], reader: Reader) -> list[Invalid]:
-    """The faults that the last of these addresses brings; those of another row are errors of that row."""
+    """Return the faults that the last of these addresses brings; those of another row are errors of that row."""
     return [
         *faults_of_contacts({channel: [addresses[-1]]}, reader.channels),
         *([too_many_addresses("")] if len(addresses) > MAX_ADDRESSES else []),

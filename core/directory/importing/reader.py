@@ -44,26 +44,26 @@ class Reader:
         return await self._directory.lookup_supergroups(self._tenant, ids)
 
     async def known_groups(self, ids: Iterable[str]) -> set[str]:
-        """Those of the ids that are groups."""
+        """Return those of the ids that are groups."""
         return {
             one for page in in_pages(ids) for one, found in zip(page, await self.groups(page), strict=True) if found
         }
 
     async def known_supergroups(self, ids: Iterable[str]) -> set[str]:
-        """Those of the ids that are supergroups."""
+        """Return those of the ids that are supergroups."""
         pages = in_pages(ids)
         return {one for page in pages for one, found in zip(page, await self.supergroups(page), strict=True) if found}
 
     async def known_users(self, ids: Iterable[str]) -> set[str]:
-        """Those of the ids that are people."""
+        """Return those of the ids that are people."""
         return {one for page in in_pages(ids) for one, found in zip(page, await self.users(page), strict=True) if found}
 
     async def owners_of_emails(self, emails: Sequence[str]) -> list[str | None]:
-        """The id of the person with each e-mail address."""
+        """Return the id of the person with each e-mail address."""
         return await self._fields("emails", emails)
 
     async def owners_of_contacts(self, contacts: Sequence[str]) -> list[str | None]:
-        """The id of the person with each contact, `<channel>:<address>`."""
+        """Return the id of the person with each contact, `<channel>:<address>`."""
         return await self._fields("contacts", contacts)
 
     async def _fields(self, index: str, fields: Sequence[str]) -> list[str | None]:
@@ -74,16 +74,16 @@ class Reader:
         return found
 
     async def related(self, name: str, of: str) -> list[str]:
-        """The ids in the sorted set `name` (members, memberships, parts, wholes, owned, owners) of an object."""
+        """Return the ids in the sorted set `name` (members, memberships, parts, wholes, owned, owners) of an object."""
         return await all_ids(self._store, KEYS[name].at(SHARD, self._tenant, of))
 
     async def count(self, name: str, of: str) -> int:
-        """How many ids the sorted set has."""
+        """Return how many ids the sorted set has."""
         count: int = await self._store.command("ZCARD", KEYS[name].at(SHARD, self._tenant, of))
         return count
 
     async def among(self, name: str, of: str, ids: Sequence[str]) -> set[str]:
-        """Those of the ids that are in the sorted set."""
+        """Return those of the ids that are in the sorted set."""
         key = KEYS[name].at(SHARD, self._tenant, of)
         found: set[str] = set()
         for page in in_pages(ids):

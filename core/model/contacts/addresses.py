@@ -25,7 +25,7 @@ class _Form(NamedTuple):
 
 
 def without_duplicates(channel: str, addresses: Iterable[str]) -> list[str]:
-    """Each address once, as it was written first: two written forms of one address would be two messages."""
+    """Return each address once, as it was written first: two written forms of one address would be two messages."""
     found: dict[str, str] = {}
     for address in addresses:
         found.setdefault(canonical(channel, address), address)
@@ -33,7 +33,7 @@ def without_duplicates(channel: str, addresses: Iterable[str]) -> list[str]:
 
 
 def canonical(channel: str, address: str) -> str:
-    """The one form of all written forms of an address; what is no address stays as it is."""
+    """Return the one form of all written forms of an address; what is no address stays as it is."""
     match channel:
         case "sms":
             return e164(address) or address
@@ -50,13 +50,13 @@ def _username(address: str) -> str:
 
 
 def malformed(channel: str, address: str) -> str:
-    """Why a printable text is no address of the channel; "" if it is one."""
+    """Return why a printable text is no address of the channel; "" if it is one."""
     form = _FORMS.get(channel)
     return f"An address of {channel} is {form.example}." if form and not form.accepts(address) else ""
 
 
 def ascii_email(written: str) -> str | None:
-    """The e-mail address with its domain in ASCII (IDNA); None for what is no address."""
+    """Return the e-mail address with its domain in ASCII (IDNA); None for what is no address."""
     local, _, domain = written.strip().rpartition("@")
     try:
         domain = domain.encode("idna").decode() if not domain.isascii() else domain

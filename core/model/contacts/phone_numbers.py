@@ -28,7 +28,7 @@ def e164(written: str) -> str | None:
 
 
 def is_phone_number(written: str) -> bool:
-    """Whether `e164` returns a number. Ten times as fast for a foreign one, because it does not write it."""
+    """Return whether `e164` returns a number. Ten times as fast for a foreign one, because it does not write it."""
     digits = _SEPARATORS.sub("", written)
     if _RUSSIAN.fullmatch(digits):
         return True
@@ -37,7 +37,7 @@ def is_phone_number(written: str) -> bool:
 
 
 def _is_possible(digits: str) -> bool:
-    """Whether the digits are a country code and a number of a length that is possible there."""
+    """Return whether the digits are a country code and a number of a length that is possible there."""
     for length in (1, 2, 3):
         if (code := int(digits[:length])) in phonenumbers.COUNTRY_CODE_TO_REGION_CODE:
             number = phonenumbers.PhoneNumber(country_code=code, national_number=int(digits[length:]))

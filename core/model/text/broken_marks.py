@@ -28,7 +28,7 @@ class _Open(NamedTuple):
 
 
 def broken_mark(text: str, mode: ParseMode) -> BrokenMark | None:
-    """The first mark that cannot be shown; None if all can."""
+    """Return the first mark that cannot be shown; None if all can."""
     is_open: list[_Open] = []
     for position, token in _placed(text, mode):
         if fault := _unreadable(token, mode, is_open):
@@ -50,7 +50,7 @@ def _placed(text: str, mode: ParseMode) -> Iterator[tuple[int, Token]]:
 
 
 def _unreadable(token: Token, mode: ParseMode, is_open: list[_Open]) -> BrokenMark | None:
-    """What is wrong with a token by itself; its position counts from 0."""
+    """Return what is wrong with a token by itself; its position counts from 0."""
     if mode is ParseMode.HTML:
         return _unreadable_html(token)
     is_code = bool(is_open) and is_open[-1].mark.startswith("`")
@@ -75,6 +75,6 @@ def _wrong_end(token: Token, is_open: list[_Open]) -> str:
 
 
 def _ends_a_quotation(token: Token, rest: str) -> bool:
-    """Whether a mark stands for the end of an expandable quotation of MarkdownV2, which is no range."""
+    """Return whether a mark stands for the end of an expandable quotation of MarkdownV2, which is no range."""
     after = rest[len(token.source) :]
     return token.mark == "||" and after[:1] in ("", "\n") and "||" not in after

@@ -9,7 +9,7 @@ _JOINERS = frozenset("\u200c\u200d")
 
 
 def with_plain_spaces(text: str) -> str:
-    """The text with U+0020 in place of every other space, such as the non-breaking one of spreadsheets."""
+    """Return the text with U+0020 in place of every other space, such as the non-breaking one of spreadsheets."""
     return text if text.isascii() else _SPACES.sub(" ", text)
 
 

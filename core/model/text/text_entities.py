@@ -58,12 +58,12 @@ def marked(text: str, entities: Iterable[Entity], mode: ParseMode) -> str:
 
 
 def has_marks(entities: Iterable[Entity]) -> bool:
-    """Whether any of the entities is written as a mark."""
+    """Return whether any of the entities is written as a mark."""
     return any(_mark_of(entity, ParseMode.HTML) for entity in entities)
 
 
 def _ranges(text: str, entities: Iterable[Entity], mode: ParseMode) -> list[_Range]:
-    """The ranges in the order in which they begin, the outer ones first."""
+    """Return the ranges in the order in which they begin, the outer ones first."""
     limits, found = _limits(text), []
     for entity in entities:
         start, end = int(entity["offset"]), int(entity["offset"]) + int(entity["length"])
@@ -100,14 +100,14 @@ def _marks_of(entity: Entity, kind: str) -> tuple[str, str] | None:
 
 
 def _address(entity: Entity, kind: str) -> str:
-    """The address of a link; "" for another entity."""
+    """Return the address of a link; "" for another entity."""
     if kind == "text_mention":
         return f"tg://user?id={entity['user']['id']}"
     return str(entity.get("url") or "") if kind == "text_link" else ""
 
 
 def _limits(text: str) -> set[int]:
-    """The places between two characters, in UTF-16 code units."""
+    """Return the places between two characters, in UTF-16 code units."""
     return set(accumulate((1 + (ord(character) > 0xFFFF) for character in text), initial=0))
 
 
@@ -135,7 +135,8 @@ class _Writer:
         return "".join(self._parts)
 
     def _is_out_of_place(self, one: _Range) -> bool:
-        """Whether a range is where Telegram reports none: in code, in one of its kind, or a quotation within a line."""
+        """Return whether a range is where Telegram reports none: in code, in one of its kind, or a quotation within a
+        line."""
         before = self._units[one.start * 2 - 2 : one.start * 2] if one.start else b"\n\0"
         if one.kind in _QUOTES and (self._open or before != b"\n\0"):
             return True

@@ -74,7 +74,7 @@ class Span(NamedTuple):
 
 
 def tokens(text: str, mode: ParseMode) -> Iterator[Token]:
-    """The tokens of a text, in order."""
+    """Return the tokens of a text, in order."""
     match mode:
         case ParseMode.HTML:
             return map(_html_token, _HTML.finditer(text))
@@ -85,7 +85,7 @@ def tokens(text: str, mode: ParseMode) -> Iterator[Token]:
 
 
 def plain_text(text: str, mode: ParseMode) -> str:
-    """The text without marks. The address of a link follows it in parentheses, unless the link shows it."""
+    """Return the text without marks. The address of a link follows it in parentheses, unless the link shows it."""
     if mode is ParseMode.PLAIN:
         return text
     shown, links = "", []
@@ -111,12 +111,12 @@ def has_marks(text: str, mode: ParseMode) -> bool:
 
 
 def shown_length(text: str, mode: ParseMode) -> int:
-    """The length of the text without marks, in UTF-16 code units, as Telegram counts it."""
+    """Return the length of the text without marks, in UTF-16 code units, as Telegram counts it."""
     return sum(token.length for token in tokens(text, mode))
 
 
 def cut_text(text: str, mode: ParseMode, longest: int) -> str:
-    """The text if it shows at most `longest` UTF-16 code units, else a beginning of it with "..." (C-46).
+    """Return the text if it shows at most `longest` UTF-16 code units, else a beginning of it with "..." (C-46).
 
     No tag, entity, escape or visible character is cut in two, and every mark that is open at the cut is closed.
     """
@@ -140,7 +140,7 @@ def _cut(found: list[Token], mode: ParseMode, room: int) -> Iterator[str]:
 
 
 def _ends(rest: Iterable[Token], depth: int) -> Iterator[str]:
-    """The sources of the ends, in the rest of the text, of the marks that are open before it."""
+    """Emit the sources of the ends, in the rest of the text, of the marks that are open before it."""
     is_open: list[str] = [""] * depth
     for token in rest:
         _follow(token, is_open)
@@ -215,7 +215,7 @@ def _markdown_token(found: re.Match[str], is_open: list[str]) -> Token:
 
 
 def _code_token(source: str, is_open: list[str]) -> Token:
-    """A mark of code; within code only the mark that ends it."""
+    """Return a mark of code; within code only the mark that ends it."""
     mark = "```" if source.startswith("```") else "`"
     opened = is_open[-1] if is_open else ""
     if opened.startswith("`") and opened != mark:

@@ -19,7 +19,7 @@ async def add(request: Request[schemas.ContactRequest, NoParameters]) -> Respons
 
 
 async def list_all(request: Request[None, schemas.OfUserQuery]) -> Response:
-    """All contacts of a person."""
+    """Return all contacts of a person."""
     user = await request.services.core.directory.find_user(request.tenant, request.query.user)
     return Response(schemas.ContactList(list(schemas.ContactResponse.all_of(user))))
 

@@ -40,7 +40,7 @@ async def delete(request: Request[None, NoParameters]) -> Response:
 
 
 async def list_page(request: Request[None, schemas.PageQuery]) -> Response:
-    """One page of groups."""
+    """Return one page of groups."""
     cursor, limit = optional(request.query.cursor), request.query.limit or PAGE
     page = await request.services.core.directory.groups(request.tenant, cursor=cursor, limit=limit)
     body = schemas.GroupPage([schemas.GroupResponse.of(one) for one in page.items], page.next)
@@ -48,7 +48,7 @@ async def list_page(request: Request[None, schemas.PageQuery]) -> Response:
 
 
 async def list_members(request: Request[None, schemas.PageQuery]) -> Response:
-    """One page of the members of a group."""
+    """Return one page of the members of a group."""
     cursor, limit = optional(request.query.cursor), request.query.limit or PAGE
     group = part(request, "id")
     page = await request.services.core.directory.members(request.tenant, group, cursor=cursor, limit=limit)

@@ -29,7 +29,7 @@ async def remove(request: PlainRequest) -> Response:
 
 
 async def list_all(request: Request[None, schemas.OfUserQuery]) -> Response:
-    """What a person owns."""
+    """Return what a person owns."""
     found = await request.services.core.directory.ownerships(request.tenant, request.query.user)
     return Response(schemas.OwnershipList([schemas.OwnershipResponse(one.user, one.kind, one.id) for one in found]))
 

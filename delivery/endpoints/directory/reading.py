@@ -18,12 +18,12 @@ PAGE = 100
 
 
 def part(request: Request[Any, Any], name: str) -> str:
-    """A part of the address. An id in it is text: 42 is the person whose id was given as 42 or as "42"."""
+    """Return a part of the address. An id in it is text: 42 is the person whose id was given as 42 or as "42"."""
     return request.http.match_info[name]
 
 
 def given(body: Struct) -> dict[str, Any]:
-    """The fields of a body that were sent."""
+    """Return the fields of a body that were sent."""
     fields = {name: getattr(body, name) for name in body.__struct_fields__}
     return {name: value for name, value in fields.items() if value is not UNSET}
 
@@ -46,5 +46,5 @@ def lists_of(contacts: Mapping[str, str | Sequence[str]]) -> dict[str, Sequence[
 
 
 def location(collection: str, created: Id) -> dict[str, str]:
-    """The header with the address of a new object."""
+    """Return the header with the address of a new object."""
     return {"Location": f"/v1/{collection}/{quote(str(created), safe='')}"}

@@ -40,7 +40,7 @@ async def delete(request: Request[None, NoParameters]) -> Response:
 
 
 async def list_page(request: Request[None, schemas.PageQuery]) -> Response:
-    """One page of supergroups with their groups."""
+    """Return one page of supergroups with their groups."""
     cursor, limit = optional(request.query.cursor), request.query.limit or PAGE
     page = await request.services.core.directory.supergroups(request.tenant, cursor=cursor, limit=limit)
     body = schemas.SupergroupPage([schemas.SupergroupResponse.of(one) for one in page.items], page.next)

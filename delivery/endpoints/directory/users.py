@@ -26,7 +26,7 @@ async def update(request: Request[schemas.UserPatch, NoParameters]) -> Response:
 
 
 async def _checked_fields(request: Request[Any, NoParameters]) -> dict[str, Any]:
-    """The fields that were sent. Raises `InvalidFields` with all their errors."""
+    """Return the fields that were sent. Raises `InvalidFields` with all their errors."""
     fields = given(request.body)
     if "contacts" in fields:
         fields["contacts"] = lists_of(fields["contacts"])
@@ -49,7 +49,7 @@ async def delete(request: Request[None, NoParameters]) -> Response:
 
 
 async def list_page(request: Request[None, schemas.UserQuery]) -> Response:
-    """One page of people, all of them or those with something in common."""
+    """Return one page of people, all of them or those with something in common."""
     query = request.query
     page = await request.services.core.directory.users(
         request.tenant,

@@ -62,7 +62,7 @@ async def enqueue_many(request: BulkRequest) -> web.StreamResponse:
 
 
 async def _idempotency_key(request: BulkRequest) -> str | None:
-    """The key of the request. Each line has a key of its own made of it, so a repeat may have other lines."""
+    """Return the key of the request. Each line has a key of its own made of it, so a repeat may have other lines."""
     key = request.http.headers.get(IDEMPOTENCY_KEY)
     if key is not None:
         await request.services.idempotency.bind(request.tenant, check_key(key), fingerprint(b"bulk"))
@@ -137,7 +137,7 @@ class BulkWork:
         return read_lines(body, body_limit=options.bulk_limit, line_limit=options.line_limit, batch=BATCH)
 
     async def order(self, line: Line) -> Ordered:
-        """The delivery that a line orders, or why it is refused."""
+        """Return the delivery that a line orders, or why it is refused."""
         try:
             if line.refused:
                 return line.refused
@@ -147,7 +147,7 @@ class BulkWork:
             return refused
 
     def _repeat(self, given: requests.BulkLine, line: Line) -> Repeat | None:
-        """The key of the line, or else of the request, which stands for one key per line."""
+        """Return the key of the line, or else of the request, which stands for one key per line."""
         if not isinstance(given.idempotency_key, UnsetType):
             return Repeat(check_key(given.idempotency_key), fingerprint(line.raw.strip()))
         if self.idempotency_key is None:
@@ -170,7 +170,7 @@ class BulkWork:
 
 
 def response_line(number: int, result: Result) -> bytes:
-    """One line of the response."""
+    """Return one line of the response."""
     if isinstance(result, Accepted):
         return responses.encode(responses.LineAccepted.of(number, result)) + b"\n"
     return responses.encode({"line": number, **to_builtins(_problem(result))}) + b"\n"

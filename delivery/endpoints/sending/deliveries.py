@@ -17,7 +17,7 @@ from delivery.schemas import requests, responses
 
 
 async def reserve(request: Request[requests.HistoryKeyRequest, NoParameters]) -> Response:
-    """A history key for a later delivery."""
+    """Return a history key for a later delivery."""
     check_sender(request.body.sender)
     key = await request.services.core.deliveries.reserve(request.tenant, request.body.sender.id)
     return Response(responses.HistoryKeyResponse.of(key), 201)
@@ -41,7 +41,7 @@ async def enqueue(request: Request[requests.DeliveryRequest, NoParameters]) -> R
 
 
 async def show(request: Request[None, requests.HistoryQuery]) -> Response:
-    """The history, with one page of its recipients."""
+    """Return the history, with one page of its recipients."""
     query = request.query
     history = await request.services.core.deliveries.read(
         request.history_key, request.tenant, query.cursor or None, query.limit or 100
@@ -50,7 +50,7 @@ async def show(request: Request[None, requests.HistoryQuery]) -> Response:
 
 
 async def list_page(request: Request[None, requests.DeliveryQuery]) -> Response:
-    """One page of deliveries, newest first."""
+    """Return one page of deliveries, newest first."""
     query = request.query
     histories, cursor = await request.services.core.deliveries.list(
         request.tenant,
@@ -115,7 +115,7 @@ async def retry(request: Request[requests.RetryRequest | None, NoParameters]) ->
 
 
 async def show_quota(request: Request[None, requests.QuotaQuery]) -> Response:
-    """How much of its quota a sender has used."""
+    """Return how much of its quota a sender has used."""
     query = request.query
     return Response(
         responses.QuotaResponse.of(

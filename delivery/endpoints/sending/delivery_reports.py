@@ -32,7 +32,7 @@ _query = QueryReader(requests.DeliveryReportQuery)
 
 
 def receive_sms(context: Context) -> Handler:
-    """The handler of SMS delivery reports. A report may be repeated any number of times."""
+    """Return the handler of SMS delivery reports. A report may be repeated any number of times."""
 
     async def handle(request: web.Request) -> web.Response:
         report = _query.read(await _pairs(request, context.options))
@@ -44,7 +44,7 @@ def receive_sms(context: Context) -> Handler:
 
 
 async def _pairs(request: web.Request, options: Options) -> list[tuple[str, str]]:
-    """The parameters of the address and, with POST, of the form. There is no API key, so nothing is unpacked."""
+    """Return the parameters of the address and, with POST, of the form. There is no API key, so nothing is unpacked."""
     pairs = list(request.rel_url.query.items())
     if request.method == hdrs.METH_POST and request.content_type == "application/x-www-form-urlencoded":
         form = await receive(request, FORM_LIMIT, options.body_timeout)
@@ -53,7 +53,7 @@ async def _pairs(request: web.Request, options: Options) -> list[tuple[str, str]
 
 
 def status_of(bits: int) -> Status:
-    """The status that a report means. Raises `InvalidFields` REPORT_MALFORMED."""
+    """Return the status that a report means. Raises `InvalidFields` REPORT_MALFORMED."""
     for bit, status in STATUS_BITS:
         if bits & bit:
             return status

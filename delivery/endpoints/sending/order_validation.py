@@ -44,7 +44,7 @@ class ValidationContext(Struct, frozen=True):
 
 
 def make_order(given: requests.DeliveryRequest, context: ValidationContext) -> Order:
-    """The order. Raises `InvalidFields` with all errors."""
+    """Return the order. Raises `InvalidFields` with all errors."""
     recipients = _as_objects(given.recipients)
     delivery = _convert(given, context)
     addressees = [_addressee(one, number) for number, one in enumerate(recipients)]
@@ -85,7 +85,7 @@ def _convert(given: requests.DeliveryRequest, context: ValidationContext) -> New
 
 
 def _as_objects(given: Sequence[requests.Recipient | str]) -> list[requests.Recipient]:
-    """Every recipient in the form of an object; a recipient may be given as a line of text."""
+    """Return every recipient in the form of an object; a recipient may be given as a line of text."""
     return [_read_line(one, number) if isinstance(one, str) else one for number, one in enumerate(given)]
 
 
@@ -136,7 +136,8 @@ def _unique(channel: str, addresses: Sequence[str]) -> Sequence[str]:
 
 
 def _is_valid(delivery: NewDelivery, addressees: Sequence[Addressee], context: ValidationContext) -> bool:
-    """Whether text, names and recipients are valid, as in most deliveries; only if not, the errors are searched for."""
+    """Return whether text, names and recipients are valid, as in most deliveries; only if not, the errors are searched
+    for."""
     names = "".join((str(delivery.sender.id), delivery.kind, delivery.origin, delivery.lane or "", *delivery.tags))
     if not names.isprintable() or delivery.text.isspace():
         return False
@@ -189,7 +190,7 @@ def _check_recipients(given: Sequence[requests.Recipient], context: ValidationCo
 
 
 def _address_errors(path: str, channel: str, given: str | Sequence[str]) -> Errors:
-    """The errors of an address, or of a list of them."""
+    """Return the errors of an address, or of a list of them."""
     listed = [(path, given)] if isinstance(given, str) else [(f"{path}.{n}", one) for n, one in enumerate(given)]
     faults = [fault for place, one in listed for fault in faults_of_address(channel, one, place)]
     return [FieldError(fault.path, fault.code, fault.detail) for fault in faults]

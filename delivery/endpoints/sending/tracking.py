@@ -39,7 +39,7 @@ async def track(request: Request[requests.TrackRequest, NoParameters]) -> Respon
 
 
 async def _unless_closing(waiting: Coroutine[Any, Any, T], context: Context) -> T:
-    """The result of `waiting`. Raises `Refused` SHUTTING_DOWN as soon as the process is asked to end."""
+    """Return the result of `waiting`. Raises `Refused` SHUTTING_DOWN as soon as the process is asked to end."""
     wait, closing = asyncio.ensure_future(waiting), asyncio.ensure_future(context.closing.wait())
     try:
         await asyncio.wait({wait, closing}, return_when=asyncio.FIRST_COMPLETED)
@@ -64,7 +64,8 @@ async def follow(request: EventsRequest) -> web.StreamResponse:
 
 
 def last_event_id(request: EventsRequest) -> int:
-    """The version after which the stream resumes: Last-Event-ID, else `after`, else 0. Raises `InvalidFields`."""
+    """Return the version after which the stream resumes: Last-Event-ID, else `after`, else 0. Raises
+    `InvalidFields`."""
     given = request.http.headers.get("Last-Event-ID")
     if given is None:
         return request.query.after or 0
@@ -76,7 +77,7 @@ def last_event_id(request: EventsRequest) -> int:
 
 
 async def _changes(request: EventsRequest, key: HistoryKey, after: int) -> AsyncGenerator[Change, None]:
-    """Every change. The delivery need not exist yet: its key is enough to follow it (D-16)."""
+    """Emit every change. The delivery need not exist yet: its key is enough to follow it (D-16)."""
     tracker = request.services.core.tracker
     while (await tracker.wait(key, request.tenant, 0, _POLL))[0] is None:
         pass
@@ -102,7 +103,7 @@ async def forced_end(request: Request[Any, Any]) -> None:
 
 
 def event(change: Change) -> bytes:
-    """One event. Its id is the version, from which a lost stream resumes."""
+    """Return one event. Its id is the version, from which a lost stream resumes."""
     return sse.encode_event(change.version, _event_name(change), responses.encode(responses.change_data(change)))
 
 

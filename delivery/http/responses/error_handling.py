@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 def count_requests(metrics: Metrics) -> Middleware:
-    """The middleware that counts and times responses by route. Must be the outermost one."""
+    """Return the middleware that counts and times responses by route. Must be the outermost one."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -43,7 +43,7 @@ def count_requests(metrics: Metrics) -> Middleware:
 
 
 def route_of(request: web.Request) -> str:
-    """The path of the route with its parameters unfilled: a label of bounded variety."""
+    """Return the path of the route with its parameters unfilled: a label of bounded variety."""
     resource = request.match_info.route.resource
     return resource.canonical if resource else "unknown"
 
@@ -109,12 +109,12 @@ def _internal_error(error: Exception, request: web.Request) -> web.Response:
 
 
 async def no_route(request: web.Request) -> web.StreamResponse:
-    """The handler of every unknown address."""
+    """Return the handler of every unknown address."""
     return respond(problem("ROUTE_NOT_FOUND", "See /docs for the addresses."))
 
 
 def refuse_method(methods: Iterable[str]) -> Handler:
-    """The handler of a known address for all methods but these."""
+    """Return the handler of a known address for all methods but these."""
     allowed = ", ".join(sorted(methods))
 
     async def refuse(request: web.Request) -> web.StreamResponse:

@@ -61,7 +61,7 @@ class LineSplitter:
         self._number = 0
 
     def feed(self, chunk: bytes) -> list[Line]:
-        """The lines that `chunk` completes, without the empty ones."""
+        """Return the lines that `chunk` completes, without the empty ones."""
         *complete, self._rest = (self._rest + chunk).split(b"\n")
         lines = [self._line(raw) for raw in complete]
         if len(self._rest) > self._limit:
@@ -76,7 +76,7 @@ class LineSplitter:
         return Line(self._number, raw)
 
     def refuse(self, reason: Refused) -> Line:
-        """The next line, as one that is refused."""
+        """Return the next line, as one that is refused."""
         self._number += 1
         return Line(self._number, b"", reason)
 

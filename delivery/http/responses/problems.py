@@ -269,23 +269,23 @@ class InvalidFields(Invalid):
 
 
 def invalid_field(path: str, code: str, message: str) -> InvalidFields:
-    """The exception for one error."""
+    """Return the exception for one error."""
     return InvalidFields([FieldError(path, code, message)])
 
 
 def respond(document: ProblemDocument, headers: Mapping[str, str] | None = None) -> web.Response:
-    """The HTTP response. Whatever it quotes of the request, its body is valid JSON in ASCII."""
+    """Return the HTTP response. Whatever it quotes of the request, its body is valid JSON in ASCII."""
     body = json.dumps(to_builtins(document), separators=(",", ":")).encode()
     return web.Response(status=document.status, body=body, headers={hdrs.CONTENT_TYPE: CONTENT_TYPE, **(headers or {})})
 
 
 def problem(code: str, detail: str) -> ProblemDocument:
-    """The problem for a code of `CODES`."""
+    """Return the problem for a code of `CODES`."""
     return _document(CODES[code], code, detail)
 
 
 def problem_of_refusal(refused: Refused) -> ProblemDocument:
-    """The problem for a refusal of core or of validation."""
+    """Return the problem for a refusal of core or of validation."""
     kind = CODES.get(refused.code) or _type_of_class(refused)
     if kind.status == 404 and isinstance(refused, Invalid):  # a field of the body names what does not exist
         kind = ProblemType(400, kind.title)
@@ -322,7 +322,7 @@ _HTTP_CODES = {400: "REQUEST_MALFORMED", 404: "ROUTE_NOT_FOUND", 405: "METHOD_NO
 
 
 def problem_of_status(status: int) -> ProblemDocument:
-    """The problem for a request that aiohttp refused."""
+    """Return the problem for a request that aiohttp refused."""
     phrase = HTTPStatus(status).phrase
     code = _HTTP_CODES.get(status, phrase.upper().replace(" ", "_").replace("-", "_"))
     kind = CODES.get(code, ProblemType(status, phrase))

@@ -19,14 +19,14 @@ HEARTBEAT = b": still here\n\n"
 
 
 def encode_event(event_id: int | str, name: str, data: bytes) -> bytes:
-    """One event. `event_id` and `data` have no line breaks."""
+    """Return one event. `event_id` and `data` have no line breaks."""
     return b"id: %s\nevent: %s\ndata: %s\n\n" % (str(event_id).encode(), name.encode(), data)
 
 
 async def with_heartbeats(
     items: AsyncGenerator[T, None], interval: timedelta, end: Awaitable[object]
 ) -> AsyncIterator[T | None]:
-    """The items, and None after every `interval` without one. Ends with the items, or with `end`."""
+    """Emit the items, and None after every `interval` without one. Ends with the items, or with `end`."""
     ending = asyncio.ensure_future(end)
     upcoming = asyncio.ensure_future(anext(items, None))
     try:

@@ -26,7 +26,8 @@ async def execute(context: Context) -> Ending:
 
 
 async def _create(context: Context) -> str:
-    """A new link. Its name shows the step, so that people who administer the group can tell where it comes from."""
+    """Return a new link. Its name shows the step, so that people who administer the group can tell where it comes
+    from."""
     required_bot(context)
     seen, chat = context.prepared.seen, required_group(context)
     expires, needs_approval = duration_of(seen, "expire"), flag_of(seen, "requires_approval")
@@ -56,12 +57,12 @@ async def _cleanup(context: Context) -> Ending:
 
 
 def links_in(text: str) -> list[str]:
-    """The invite links of a text, each once."""
+    """Return the invite links of a text, each once."""
     return [f"https://t.me/{path}" for path in dict.fromkeys(_LINK.findall(text))][:_MOST_REVOKED]
 
 
 async def _revoke(context: Context, link: str) -> str:
-    """Why a link could not be revoked; empty if it is revoked."""
+    """Return why a link could not be revoked; empty if it is revoked."""
     chat = required_group(context)
     try:
         await call(context, lambda bot: bot.revoke_chat_invite_link(chat, link))

@@ -37,14 +37,14 @@ async def execute(context: Context) -> Ending:
 
 
 async def _target(context: Context) -> tuple[int, str]:
-    """The id of the person and how it is called."""
+    """Return the id of the person and how it is called."""
     person, name = named_in(context.prepared, context.step.action.fields)
     return await find_person(context, name) if person is None else person, name
 
 
 def named_in(prepared: Prepared, written: Mapping[str, Any]) -> tuple[int | None, str]:
-    """The id of the person, None if it has to be found, and its name. The id wins over the name, both over the person
-    replied to. Raises Invalid.
+    """Return the id of the person, None if it has to be found, and its name. The id wins over the name, both over the
+    person replied to. Raises Invalid.
     """
     given = written_or_seen(prepared, written, "restrict_user_id", "restrict_username")
     person, name = whole_of(given, "restrict_user_id"), text_of(given, "restrict_username")
@@ -56,14 +56,14 @@ def named_in(prepared: Prepared, written: Mapping[str, Any]) -> tuple[int | None
 
 
 def restricted_for(prepared: Prepared, written: Mapping[str, Any]) -> timedelta | None:
-    """How long it lasts, at least 30 seconds; None: without end. Raises Invalid."""
+    """Return how long it lasts, at least 30 seconds; None: without end. Raises Invalid."""
     given = written_or_seen(prepared, written, "duration", "duration_seconds")
     duration = duration_of(given, "duration") or duration_of(given, "duration_seconds")
     return max(duration, SHORTEST) if duration else None
 
 
 async def _until(context: Context, duration: timedelta) -> datetime:
-    """The end of the restriction, the same one for each execution of this step."""
+    """Return the end of the restriction, the same one for each execution of this step."""
     return from_ms(await step_results.remember(context, str(to_ms(datetime.now(UTC) + duration))))
 
 

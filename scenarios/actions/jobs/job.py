@@ -85,7 +85,7 @@ async def _status(context: Context) -> Ending:
 
 
 async def _log(context: Context) -> Ending:
-    """The last lines of today."""
+    """Return the last lines of today."""
     job_id, _ = await job_of(context)
     jobs = context.services.core.jobs
     job = await jobs.find(job_id)

@@ -16,7 +16,7 @@ NOT_STARTED = "This job was not started yet."
 
 
 def status(job: StoredJob) -> str:
-    """One job: its state, why, and when it goes on, in the user's time zone."""
+    """Return one job: its state, why, and when it goes on, in the user's time zone."""
     view = view_of(job)
     lines = [
         f"<b>{escape(view.kind)}</b>: {_state(job)}",
@@ -30,23 +30,23 @@ def status(job: StoredJob) -> str:
 
 
 def refusal(refused: Refused) -> str:
-    """Why an operation is refused."""
+    """Return why an operation is refused."""
     return NOT_STARTED if refused.code == "JOB_NOT_FOUND" else refused.detail
 
 
 def listed(jobs: Iterable[StoredJob], more: bool) -> str:
-    """One line for each job, its user first."""
+    """Return one line for each job, its user first."""
     lines = [f"<code>{escape(job.id.user)}</code> {escape(job.id.kind)}: {_line(job)}" for job in jobs]
     return "\n".join([*(lines or [NO_JOBS]), *(["…"] if more else [])])
 
 
 def statistics(counts: Mapping[JobState, int]) -> str:
-    """How many jobs have each state."""
+    """Return how many jobs have each state."""
     return "\n".join(f"{state}: {count}" for state, count in counts.items())
 
 
 def today(job: StoredJob, lines: Sequence[LogLine], now: datetime) -> str:
-    """What the log has of this day of the user."""
+    """Return what the log has of this day of the user."""
     zone = zone_of(job.record.timezone)
     times = [(line.at.astimezone(zone), line.text) for line in lines]
     found = [f"{at:%H:%M} {escape(text)}" for at, text in times if at.date() == now.astimezone(zone).date()]

@@ -31,7 +31,8 @@ class Control:
 
 
 async def own_user(context: Context) -> str:
-    """The user whose jobs are those of the event's person. Raises Invalid FIELD_INVALID for an event of nobody."""
+    """Return the user whose jobs are those of the event's person. Raises Invalid FIELD_INVALID for an event of
+    nobody."""
     if not context.person:
         raise Invalid("FIELD_INVALID", "the event has no person", "user")
     services = context.services
@@ -58,7 +59,7 @@ async def check_admin(context: Context) -> None:
 
 
 async def job_of(context: Context) -> tuple[JobId, Actor]:
-    """The job that the action controls. Raises as `control`."""
+    """Return the job that the action controls. Raises as `control`."""
     kind = text_of(context.prepared.own, "kind")
     if not kind:
         raise Invalid("FIELD_INVALID", "kind: it is missing", "kind")
@@ -67,7 +68,8 @@ async def job_of(context: Context) -> tuple[JobId, Actor]:
 
 
 async def unless_done(context: Context, job_id: JobId, refusal: Conflict, wanted: JobState) -> StoredJob:
-    """The job if it has the wanted state already, as after a repeat of the same step. Otherwise raises the refusal."""
+    """Return the job if it has the wanted state already, as after a repeat of the same step. Otherwise raises the
+    refusal."""
     job = await context.services.core.jobs.storage.read(job_id)
     if job is None or job.record.state is not wanted:
         raise refusal
@@ -77,7 +79,7 @@ async def unless_done(context: Context, job_id: JobId, refusal: Conflict, wanted
 async def jobs_in_state(
     context: Context, state: JobState | None, kind: str, limit: int
 ) -> tuple[list[StoredJob], bool]:
-    """The first `limit` jobs of all users, and whether there may be more."""
+    """Return the first `limit` jobs of all users, and whether there may be more."""
     found: list[StoredJob] = []
     cursor = ""
     for _ in range(_MOST_PAGES):
@@ -89,8 +91,8 @@ async def jobs_in_state(
 
 
 async def sign_in_address(context: Context, service: str) -> str:
-    """The address at which the person signs in to a service; "" if it is signed in, and no job waits for it to sign in
-    again. Raises NotFound SIGN_IN_NOT_SET_UP, Invalid SERVICE_UNKNOWN.
+    """Return the address at which the person signs in to a service; "" if it is signed in, and no job waits for it to
+    sign in again. Raises NotFound SIGN_IN_NOT_SET_UP, Invalid SERVICE_UNKNOWN.
     """
     sign_in, tenant, user = _sign_in(context), context.services.tenant, await own_user(context)
     signed_in = await sign_in.is_signed_in(tenant, service, user)
@@ -113,7 +115,7 @@ def _sign_in(context: Context) -> SignIn:
 
 
 async def _name(context: Context) -> str:
-    """The person's name in the directory, otherwise in its chat."""
+    """Return the person's name in the directory, otherwise in its chat."""
     services = context.services
     user = await services.core.directory.user_by_contact(services.tenant, context.channel, context.person)
     of_event = [str(context.event.get(part) or "") for part in ("first_name", "last_name")]

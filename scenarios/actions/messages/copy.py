@@ -52,7 +52,7 @@ async def execute(context: Context) -> Ending | Waiting:
 
 
 def _text(event: Event, zone: tzinfo, *, shows_reply: bool) -> str:
-    """The copy in HTML: who and when, what it forwards and answers, and the text with its marks."""
+    """Return the copy in HTML: who and when, what it forwards and answers, and the text with its marks."""
     lines = [_author(event, zone)]
     if event.get("is_forward"):
         lines.append(f"↪ {HTML.escape(_origin(event))}".rstrip())
@@ -93,7 +93,7 @@ async def _remember(context: Context, chat: str, delivery: HistoryKey) -> None:
 
 
 async def _copy_of(context: Context, chat: str, message: Any) -> str:
-    """The number of the copy of a message in the chat; "" if it was not copied."""
+    """Return the number of the copy of a message in the chat; "" if it was not copied."""
     stored = await context.services.core.store.command("GET", _key(context, chat, message)) if message else None
     if not stored:
         return ""

@@ -27,7 +27,7 @@ async def execute(context: Context) -> Ending:
 
 
 def _code(context: Context, name: str, user: str) -> str:
-    """The code that the author wrote, otherwise with a salt always the same one, otherwise a random one.
+    """Return the code that the author wrote, otherwise with a salt always the same one, otherwise a random one.
 
     The code of an earlier action of the chain is not this one's.
     """

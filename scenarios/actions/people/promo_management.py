@@ -35,7 +35,7 @@ async def _list(context: Context) -> list[Promo]:
 
 
 def _filter(context: Context) -> Callable[[Promo], bool]:
-    """Whether a promo is one of those that the author wants. Raises Invalid."""
+    """Return whether a promo is one of those that the author wants. Raises Invalid."""
     own, zone = context.prepared.own, context.services.timezone
     name, user = text_of(own, "promo_name"), text_of(own, "user_id") or text_of(own, "user_filter")
     part, code = text_of(own, "name_pattern").casefold(), text_of(own, "promo_code").upper()

@@ -22,7 +22,7 @@ async def execute(context: Context) -> Ending:
 
 
 def request_of(channel: str, seen: Mapping[str, Any]) -> NewRequest:
-    """The request of the event's person."""
+    """Return the request of the event's person."""
     attachments = seen.get("attachments") or ()
     return NewRequest(
         name=text_of(seen, "request_name") or DEFAULT_NAME,

@@ -32,7 +32,7 @@ async def _list(context: Context) -> Ending:
 
 
 def _since(context: Context) -> datetime | None:
-    """The later of the two limits."""
+    """Return the later of the two limits."""
     seen = context.prepared.seen
     date, age = moment_of(seen, "from_date", context.services.timezone), duration_of(seen, "unexpired")
     limits = [date, datetime.now(UTC) - age if age is not None else None]

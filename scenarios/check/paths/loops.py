@@ -26,7 +26,7 @@ def check_sizes(bot: Bot, problems: Problems) -> None:
 
 
 def loops_from(start: str, splices: Splices, finished: set[str]) -> list[tuple[str, Place]]:
-    """The loops that a depth-first walk from `start` closes; names it has left are added to `finished`."""
+    """Return the loops that a depth-first walk from `start` closes; names it has left are added to `finished`."""
     found = []
     path, open_splices = [start], [iter(splices.get(start, ()))]
     on_path = {start}

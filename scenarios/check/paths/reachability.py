@@ -25,7 +25,7 @@ def check_reachability(bot: Bot, types: Types, problems: Problems) -> None:
 
 
 def unreachable(scenario: Scenario, types: Types) -> list[Action]:
-    """The actions that can never run, in order. The first one always can (C-26)."""
+    """Return the actions that can never run, in order. The first one always can (C-26)."""
     found, states = [], _ANYTHING
     for index, action in enumerate(scenario.actions):
         if index and action.chain != frozenset() and not any(runs_after(action, state) for state in states):

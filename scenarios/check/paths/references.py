@@ -89,7 +89,7 @@ def names_in(nodes: Iterator[Node] | tuple[Node, ...]) -> Iterator[Scalar]:
 
 
 def button_targets(keyboard: Node | None) -> Iterator[Node]:
-    """Where the buttons of a keyboard lead that are written as a mapping."""
+    """Emit where the buttons of a keyboard lead that are written as a mapping."""
     for row in keyboard.items if isinstance(keyboard, ListNode) else ():
         for button in row.items if isinstance(row, ListNode) else ():
             if isinstance(button, MapNode):
@@ -97,7 +97,7 @@ def button_targets(keyboard: Node | None) -> Iterator[Node]:
 
 
 def text_buttons(keyboard: Node | None) -> Iterator[Node]:
-    """The buttons of a keyboard that are only a text."""
+    """Emit the buttons of a keyboard that are only a text."""
     for row in keyboard.items if isinstance(keyboard, ListNode) else ():
         yield from row.items if isinstance(row, ListNode) else ()
 

@@ -37,7 +37,7 @@ def targets_of(file: Triggers) -> Iterator[Target]:
 
 
 def reached(bot: Bot, types: Types, roots: list[str]) -> set[str] | None:
-    """The full names of all scenarios that the roots lead to; None if that is known only when the bot runs."""
+    """Return the full names of all scenarios that the roots lead to; None if that is known only when the bot runs."""
     section = bot.settings.get("send")
     default_buttons = goals(KEYBOARD, section.get("inline")) if isinstance(section, Mapping) else ()
     waiting = [bot.find(name) for name in (*roots, *default_buttons)]
@@ -55,7 +55,7 @@ def reached(bot: Bot, types: Types, roots: list[str]) -> set[str] | None:
 
 
 def leads(scenario: Scenario, types: Types) -> Iterator[str]:
-    """The names of the scenarios to which the actions of this one lead, with placeholders as they are written."""
+    """Emit the names of the scenarios to which the actions of this one lead, with placeholders as they are written."""
     for action in scenario.actions:
         if kind := types.get(action.type):
             for field in kind.fields:

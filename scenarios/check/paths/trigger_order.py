@@ -43,7 +43,7 @@ def check_kind(section: str, kind: str, triggers: tuple[Trigger, ...], default: 
 def preceding(
     kind: str, before: Mapping[str, list[Trigger]], text: str, trigger: Trigger, default: str
 ) -> Trigger | None:
-    """The earlier entry that fires whenever this one would."""
+    """Return the earlier entry that fires whenever this one would."""
     texts = [text]
     if kind in _INCLUDES:
         texts = [shorter for shorter in islice(before, _MOST_COMPARED) if _INCLUDES[kind][1](text, shorter)]
@@ -53,7 +53,7 @@ def preceding(
 
 
 def covers(first: Target, second: Target, default: str) -> bool:
-    """Whether the first target takes every event that the second would take."""
+    """Return whether the first target takes every event that the second would take."""
     chats, wanted = (set((default,) if one.from_chat is None else one.from_chat) for one in (first, second))
     takes_people = bool(first.forward_enabled) >= bool(second.forward_enabled)
     takes_bots = bool(first.bot_enabled) >= bool(second.bot_enabled)
@@ -61,7 +61,7 @@ def covers(first: Target, second: Target, default: str) -> bool:
 
 
 def why_not(section: str, kind: str, text: str, trigger: Trigger, first: Trigger) -> str:
-    """The message about an entry that never fires."""
+    """Return the message about an entry that never fires."""
     other = f"{first.key!r} in line {first.place.line}"
     if compared(section, kind, first.key) == text:
         counts = "only letters and digits count" if section == "callback" else "capitals do not count"

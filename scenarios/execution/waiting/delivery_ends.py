@@ -73,7 +73,7 @@ class DeliveryEnds:
         return partial(self._unwatch, key, number)
 
     def outcome(self, key: HistoryKey) -> OutcomeRecord | None:
-        """The outcome with which a delivery to one recipient has ended, if its events have just been read."""
+        """Return the outcome with which a delivery to one recipient has ended, if its events have just been read."""
         seen = self._recent.get(key)
         return seen.change.outcome if seen and seen.has_ended and seen.change else None
 

@@ -43,7 +43,7 @@ class Parked(NamedTuple):
     delivery: HistoryKey
 
     def __str__(self) -> str:
-        """The member of the sorted set."""
+        """Return the member of the sorted set."""
         return f"{self.run} {self.task} {self.delivery}"
 
     @classmethod
@@ -145,7 +145,7 @@ class Parking:
 
 
 def _next_start(since: int, scores: list[int]) -> int:
-    """Where the next look begins: with the newest run, because others may have been parked in the same ms."""
+    """Return where the next look begins: with the newest run, because others may have been parked in the same ms."""
     if len(scores) == _PAGE:
         return max(scores[-1], since + 1)
     return scores[-1] if scores else since

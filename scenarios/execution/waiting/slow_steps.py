@@ -60,7 +60,7 @@ class SlowSteps:
         await self._queue.queue.put_once(tube, task, source=SOURCE, name=f"{stored.id} {path_text(step.path)}")
 
     def workers(self, lease: timedelta) -> list[Worker]:
-        """One worker for each tube."""
+        """Return one worker for each tube."""
         return [self._queue.worker(tube, self.handle, CONCURRENCY, lease=lease) for tube in self.tubes]
 
     async def handle(self, attempt: Attempt) -> Result:
