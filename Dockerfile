@@ -10,6 +10,7 @@ WORKDIR /ada
 COPY bench bench
 COPY bots bots
 COPY scenarios scenarios
+COPY tools tools
 COPY cli cli
 COPY core core
 COPY couriers couriers

@@ -163,7 +163,7 @@ async def test_a_worker_claims_when_a_task_is_due_and_not_before(
     """It wakes early by the resolution of timers; if it did not wait out the rest, it would claim again and again."""
     monkeypatch.setattr("core.queue.worker._TIMER_RESOLUTION", 0.015)
     worker, moments = await workers.start(), 20
-    start = stack.now() + timedelta(milliseconds=300)
+    start = stack.now() + timedelta(seconds=1.5)
     for number in range(moments):
         await stack.queue.put("t", NewTask(str(number), due=start + number * timedelta(milliseconds=30)))
     await stays(lambda: not workers.got, during=0.1)
