@@ -60,7 +60,7 @@ _PAUSES = {
 
 
 def notice_of(verb: Verb, job: StoredJob, *, by_job: bool) -> Notice | None:
-    """Return the notice of a change, None if nobody is told: a person made it. `job`: after the change, with its old
+    """Return the notice of a change, None for one that a person made. `job`: after the change, with its old
     version. `by_job`: the job itself made it.
     """
     event = _event_of(verb, job.record, by_job=by_job)

@@ -29,7 +29,7 @@ def action_lines(
         if not message or name not in {*message, *_OF_MESSAGE}:
             yield from value_lines(name, value)
     for name, value in results.items():
-        if name != "error":  # it is told as the reason
+        if name != "error":  # the reason shows it
             yield from value_lines(f"→ {name}", value)
 
 
