@@ -6,7 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.second_run import MOST, run_twice
+import pytest
+
+from tools.second_run import MOST, MOST_UNSTABLE, run_twice
 
 # Fails when it runs for the first time.
 UNSTABLE = """
@@ -58,6 +60,13 @@ def test_a_test_that_passes_alone_is_named_as_unstable(tmp_path: Path) -> None:
     assert suite.run_twice() == (True, ["test_unstable.py::test_unstable"])
     assert WORKERS[0] in suite.runs[0]
     assert WORKERS[0] not in suite.runs[1]
+
+
+@pytest.mark.parametrize(("number", "passes"), [(MOST_UNSTABLE, True), (MOST_UNSTABLE + 1, False)])
+def test_only_few_tests_may_be_unstable(tmp_path: Path, number: int, passes: bool) -> None:
+    suite = Suite(tmp_path, **{f"unstable{n}": UNSTABLE for n in range(number)})
+    assert suite.run_twice() == (passes, [f"test_unstable{n}.py::test_unstable" for n in range(number)])
+    assert len(suite.runs) == 2
 
 
 def test_a_broken_test_fails_the_suite(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, no_arguments
 from tools import luacheck
 from tools.python_versions import environment_of, further_pythons
-from tools.second_run import run_twice
+from tools.second_run import MOST_UNSTABLE, run_twice
 
 ROOT = Path(__file__).resolve().parents[3]
 WORKERS = ("-n", "4", "--dist", "worksteal")
@@ -136,6 +136,8 @@ def report(name: str, good: bool, began: float, as_json: bool, unstable: Sequenc
         return
     for test in unstable:
         print_step(f"unstable: {test} failed beside other tests and passed alone")
+    if len(unstable) > MOST_UNSTABLE:
+        print_step(f"{len(unstable)} tests passed only alone; {MOST_UNSTABLE} may: mend them, or give them more time")
     print_step(f"{name} {'passed' if good else 'FAILED'} in {took} s")
 
 
