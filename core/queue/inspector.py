@@ -10,17 +10,20 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 import msgspec
 
-from core.errors import NotFound, malformed_cursor
+from core.errors import NotFound
 from core.model.states import TaskState
 from core.queue.task import TaskFilter, TaskPage, TaskView, viewed_facts
 from core.queue.task_ids import put_ms, split_id
-from core.queue.task_search import SearchPosition, TaskSearch, scan_tasks
+from core.queue.task_listing import ListPosition, TaskListing
+from core.queue.task_search import SearchPosition, TaskSearch
 from core.redis.constants import PRIORITY_STEP
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
 _ENDS = ("done", "failed", "cancelled", "expired")
 _PAGE = 500
+# Parts of an index that one page of a list reads: some 2000 tasks, most of which may have another tube or tenant.
+_PARTS = 20
 # How many tenants, and priorities of each, are searched for the oldest task.
 _TENANTS, _PRIORITIES = 100, 20
 
@@ -81,6 +84,7 @@ class Inspector:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._search = TaskSearch(store)
+        self._listing = TaskListing(store)
 
     async def stats(self) -> QueueStats:
         """Return counts of the whole queue and of each tube that has had a task."""
@@ -217,18 +221,31 @@ class Inspector:
                     if not tube or (task and task.tube == tube):
                         yield shard, name
 
-    async def list(
-        self, *, tube: str | None, state: str | None, tenant: str | None, cursor: str | None, limit: int
-    ) -> TaskPage:
-        """Return any tasks, parcels included, in pages and in no order; a page may hold fewer than `limit`. Raises
+    async def list(self, selected: TaskFilter, cursor: str | None, limit: int) -> TaskPage:
+        """Return tasks by state and tube, parcels included, in pages; a page may hold fewer than `limit`. Raises
         Invalid CURSOR_MALFORMED.
         """
-        shard, position = _read_cursor(cursor, self._store.shards)
-        position, names = await scan_tasks(self._store, shard, position, limit)
-        found = await self._views(shard, names)
-        selected = TaskFilter(tube=tube or "", state=state or "", tenant=tenant or "")
-        tasks = [task for task in found if task and selected.matches(task)]
-        return TaskPage(tasks, _next_cursor(shard, position, self._store.shards))
+        found: list[TaskView] = []
+        start, parts = ListPosition.read(cursor), 0
+        async for end, members in self._listing.parts(selected, start):
+            tasks = await self._selected(selected, members)
+            room, parts = limit - len(found), parts + 1
+            found += [task for _, task in tasks[:room]]
+            if len(tasks) > room or (tasks and len(tasks) == room):
+                return TaskPage(found, tasks[room - 1][0].cursor())
+            if parts >= _PARTS:
+                return TaskPage(found, end.cursor())
+        return TaskPage(found, None)
+
+    async def _selected(
+        self, selected: TaskFilter, members: Sequence[tuple[ListPosition, str]]
+    ) -> Sequence[tuple[ListPosition, TaskView]]:
+        """Return those that the filter selects, with where the list ends if it ends with them."""
+        if not members:
+            return []
+        views = await self._views(members[0][0].shard, [name for _, name in members])
+        pairs = zip((position for position, _ in members), views, strict=True)
+        return [(position, task) for position, task in pairs if task and selected.matches(task)]
 
 
 def _view_of(shard: int, name: str, row: Sequence[str]) -> TaskView | None:
@@ -255,25 +272,3 @@ def _tube_stats(counts: Mapping[str, int], states: Mapping[str, int], oldest_ms:
         lag_ms=round(lag, 1),
         oldest_ms=oldest_ms,
     )
-
-
-def _read_cursor(cursor: str | None, shards: int) -> tuple[int, int]:
-    """Return (shard, position of SCAN)."""
-    if cursor is None:
-        return 0, 0
-    shard, _, position = cursor.partition("-")
-    if not (
-        shard.isdecimal()
-        and position.isdecimal()
-        and len(cursor) < 30
-        and int(shard) < shards
-        and int(position) < 2**64
-    ):
-        raise malformed_cursor()
-    return int(shard), int(position)
-
-
-def _next_cursor(shard: int, position: int, shards: int) -> str | None:
-    if position:
-        return f"{shard}-{position}"
-    return f"{shard + 1}-0" if shard + 1 < shards else None

@@ -11,8 +11,8 @@ from delivery.http.context import Request, Response, next_page_link
 from delivery.http.route import NoParameters
 from delivery.schemas import requests, responses
 
+# Reads of the queue for one page. Beyond it the page ends early, with a cursor.
 _MOST_READS = 1000
-"""Reads of the queue for one page. Beyond it the page ends early, with a cursor."""
 
 PlainRequest = Request[None, NoParameters]
 
@@ -23,27 +23,24 @@ async def stats(request: PlainRequest) -> Response:
 
 
 async def list_tasks(request: Request[None, requests.TaskQuery]) -> Response:
-    """Return one page of tasks: from an index if a field of the query has one, else from a scan of all tasks."""
+    """Return one page of tasks: from the index of user, lane, kind or tag, else from those of the states."""
     selected, limit = _filter(request.query, request.key), request.query.limit or 100
-    tasks: list[TaskView] = []
     cursor = request.query.cursor or None
+    if not (selected.user or selected.lane or selected.kind or selected.tag):
+        return _page(request, await request.services.core.queue.list(selected, cursor, limit))
+    tasks: list[TaskView] = []
     for _ in range(_MOST_READS):
-        page = await _page(request, selected, cursor, limit - len(tasks))
+        page = await request.services.core.queue.page(selected, cursor, limit - len(tasks))
         tasks += page.tasks
         cursor = page.cursor
         if cursor is None or len(tasks) >= limit:
             break
-    return Response(responses.TaskPage(to_builtins(tasks), cursor), headers=next_page_link(request.http, cursor))
+    return _page(request, TaskPage(tasks, cursor))
 
 
-async def _page(
-    request: Request[None, requests.TaskQuery], selected: TaskFilter, cursor: str | None, limit: int
-) -> TaskPage:
-    queue = request.services.core.queue
-    if selected.user or selected.lane or selected.kind or selected.tag:
-        return await queue.page(selected, cursor, limit)
-    tube, state, tenant = selected.tube or None, selected.state or None, selected.tenant or None
-    return await queue.list(tube=tube, state=state, tenant=tenant, cursor=cursor, limit=limit)
+def _page(request: Request[None, requests.TaskQuery], page: TaskPage) -> Response:
+    headers = next_page_link(request.http, page.cursor)
+    return Response(responses.TaskPage(to_builtins(page.tasks), page.cursor), headers=headers)
 
 
 async def peek(request: PlainRequest) -> Response:

@@ -54,7 +54,7 @@ def _cursor(pattern: str) -> Meta:
 Cursor = Annotated[str, Meta(min_length=1, max_length=512)]
 Position = Annotated[str, _cursor("^[0-9]{1,9}$")]
 ListCursor = Annotated[str, _cursor("^[A-Za-z0-9_-]+$")]
-TaskCursor = Annotated[str, _cursor("^[0-9]{1,5}-[0-9]{1,20}(-.*)?$")]
+TaskCursor = Annotated[str, _cursor("^([0-9]{1,5}-[0-9]{1,20}(-.*)?|[A-Za-z0-9_-]+)$")]
 NewHistoryKey = Annotated[
     str,
     Meta(

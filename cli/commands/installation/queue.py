@@ -76,20 +76,18 @@ async def list_tasks(queue: Queue, arguments: Namespace) -> int:
 
 
 async def find_tasks(queue: Queue, chosen: TaskFilter, limit: int) -> list[TaskView]:
-    """Through an index if the filter has one, else by scanning all tasks."""
+    """Through the index of a field if the filter has one, else through those of the states."""
     if chosen.is_indexed:
         return await queue.select(chosen, limit)
     found: list[TaskView] = []
     cursor: str | None = None
     while len(found) < limit:
-        page = await queue.list(
-            tube=chosen.tube or None, state=chosen.state or None, tenant=None, cursor=cursor, limit=_LIMIT
-        )
+        page = await queue.list(chosen, cursor, limit - len(found))
         found += page.tasks
         cursor = page.cursor
         if cursor is None:
             break
-    return found[:limit]
+    return found
 
 
 def task_filter(arguments: Namespace) -> TaskFilter:

@@ -76,7 +76,7 @@ async def test_a_filter_by_tenant_leaves_equal_tasks_of_another_tenant(stack: St
     for field, value in (("user", "u"), ("lane", "l"), ("kind", "k"), ("tag", "x")):
         selected = TaskFilter(tenant="uni", **{field: value})
         assert [task.id for task in await stack.queue.select(selected)] == [ours]
-    page = await stack.queue.list(tube="t", state=None, tenant="uni", cursor=None, limit=100)
+    page = await stack.queue.list(TaskFilter(tube="t", tenant="uni"), None, 100)
     assert [task.id for task in page.tasks] == [ours]
     assert await stack.queue.cancel_by(TaskFilter(tenant="uni", user="u")) == CancelResult(1, 0)
     assert await stack.finish_all() == ["theirs", "theirs"]

@@ -73,7 +73,7 @@ async def test_operators_see_the_other_tasks_beside_an_overwritten_one(damaged: 
     with pytest.raises(NotFound):
         await stack.queue.peek(task_id)
     assert (await stack.queue.stats()).tubes["t"].put
-    listed = (await stack.queue.list(tube=None, state=None, tenant=None, cursor=None, limit=1000)).tasks
+    listed = (await stack.queue.list(TaskFilter(), None, 1000)).tasks
     assert task_id not in [task.id for task in listed]
     assert len(listed) > 5
     for selected in (TaskFilter(tenant="default"), TaskFilter(lane="lane"), TaskFilter(user="u")):

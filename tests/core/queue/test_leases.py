@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from core.errors import Conflict, NotFound
-from core.queue import Claim, NewTask, Settlement, SettleResult, Task, Worker, WorkerOptions
+from core.queue import Claim, NewTask, Settlement, SettleResult, Task, TaskFilter, Worker, WorkerOptions
 from core.queue.heartbeat import Heartbeat
 from tests.support.audited import dump
 from tests.support.servers import on_both_servers
@@ -221,7 +221,7 @@ async def test_reading_the_queue_changes_nothing(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("b", lane="lane", due=stack.now() + HOUR))
     before = await permanent_keys(stack)
     await stack.queue.peek(task_id)
-    await stack.queue.list(tube="t", state=None, tenant=None, cursor=None, limit=10)
+    await stack.queue.list(TaskFilter(tube="t"), None, 10)
     await stack.queue.stats()
     assert await permanent_keys(stack) == before
 
