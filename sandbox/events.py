@@ -10,8 +10,10 @@ class ReceivedMessage:
     """One message that a recipient received."""
 
     number: int  # 1, 2, 3 … over all channels
-    channel: str  # "telegram" | "vk" | "sms" | "telegram-bot" | "email"
-    address: str  # of the recipient: user id as string / VK peer id / E.164 number / e-mail address
+    channel: str  # "telegram" | "vk" | "sms" | "telegram-bot" | "max" | "email"
+    address: (
+        str  # of the recipient: user id as string / VK peer id / MAX user or chat id / E.164 number / e-mail address
+    )
     text: str
     reference: str  # the provider's message id
     random_id: int | None

@@ -101,6 +101,36 @@ TELEGRAM_BOT = {
     "rate_limit": FaultKind("429 with retry_after 1 for what exceeds n calls within a second", "calls per second"),
 }
 
+MAX = {
+    "flood_wait": FaultKind("429 with Retry-After", "seconds"),
+    "too_fast": FaultKind("429 without Retry-After"),
+    "suspended": FaultKind("403 chat.denied, error.dialog.suspended: the person has stopped the bot"),
+    "dialog_not_found": FaultKind("404 dialog.not.found: the person has never started the bot"),
+    "not_found_at_first": FaultKind("404 dialog.not.found for the first n attempts, then accepted", "attempts"),
+    "chat_not_found": FaultKind("404 chat.not.found: there is no such chat"),
+    "bad_payload": FaultKind("400 proto.payload: the content is refused"),
+    "not_ready": FaultKind("400 attachment.not.ready for the first n attempts, then accepted", "attempts"),
+    "method_not_allowed": FaultKind("405 method.not.allowed"),
+    "unauthorized": FaultKind("401 verify.token: the token was withdrawn", account=True),
+    "denied_with_200": FaultKind("HTTP 200 with the error chat.denied, nothing is stored"),
+    "error_with_200": FaultKind("HTTP 200 with the error internal.error, nothing is stored"),
+    "busy": FaultKind("503 service.unavailable, nothing is stored"),
+    "server_error": FaultKind("error 500, nothing is stored"),
+    "bad_gateway": FaultKind("HTTP 502 with an HTML page, nothing is stored"),
+    "not_json": FaultKind("HTTP 200 with an HTML page, nothing is stored"),
+    "stored_then_error": FaultKind("the message is stored, the response is error 500"),
+    "stored_then_bad_gateway": FaultKind("the message is stored, the response is HTTP 502 with an HTML page"),
+    "stored_then_not_json": FaultKind("the message is stored, the response is HTTP 200 with an HTML page"),
+    "timeout": FaultKind("no response, nothing is stored"),
+    "stored_then_silence": FaultKind("the message is stored, there is no response"),
+    "disconnect_before": FaultKind("the connection is closed, nothing is stored"),
+    "disconnect_after": FaultKind("the message is stored, then the connection is closed"),
+    "rate_limit": FaultKind("429 without Retry-After for what exceeds n calls within a second", "calls per second"),
+    "dialog_rate": FaultKind(
+        "429 without Retry-After for what exceeds n calls within a second in one dialog", "calls per second"
+    ),
+}
+
 VACANCIES = {
     "unauthorized": FaultKind("401: the access token is not valid any more"),
     "throttled": FaultKind("429 with Retry-After", "seconds"),
@@ -150,6 +180,7 @@ FAULTS = {
     "vk": VK,
     "sms": SMS,
     "telegram-bot": TELEGRAM_BOT,
+    "max": MAX,
     "email": EMAIL,
     "models": MODELS,
     "vacancies": VACANCIES,

@@ -98,6 +98,34 @@ _TELEGRAM_BOT = [
     Fault("rate_limit", 20),
 ]
 
+_MAX = [
+    Fault("flood_wait", 2),
+    Fault("too_fast"),
+    Fault("suspended"),
+    Fault("dialog_not_found"),
+    Fault("not_found_at_first", 1),
+    Fault("chat_not_found"),
+    Fault("bad_payload"),
+    Fault("not_ready", 2),
+    Fault("method_not_allowed"),
+    Fault("unauthorized"),
+    Fault("denied_with_200"),
+    Fault("error_with_200"),
+    Fault("busy"),
+    Fault("server_error"),
+    Fault("bad_gateway"),
+    Fault("not_json"),
+    Fault("stored_then_error"),
+    Fault("stored_then_bad_gateway"),
+    Fault("stored_then_not_json"),
+    Fault("timeout"),
+    Fault("stored_then_silence"),
+    Fault("disconnect_before"),
+    Fault("disconnect_after"),
+    Fault("rate_limit", 20),
+    Fault("dialog_rate", 2),
+]
+
 _EMAIL = [
     Fault("refused"),
     Fault("mailbox_full"),
@@ -144,6 +172,7 @@ MAGIC_RECIPIENTS = {
     "vk": _numbered(_VK, 900_001),
     "sms": _numbered(_SMS, 70_000_000_001, "+"),
     "telegram-bot": _numbered(_TELEGRAM_BOT, 900_001),
+    "max": _numbered(_MAX, 900_001),
     "email": {f"{fault.name.replace('_', '-')}@sandbox.example": fault for fault in _EMAIL},
     "models": {fault.name.replace("_", "-"): fault for fault in _MODELS},
     "vacancies": {fault.name.replace("_", "-"): fault for fault in _VACANCIES},

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sandbox.bot_api import BotApiServer
 from sandbox.mail import SmtpServer
+from sandbox.max import MaxServer
 from sandbox.models import KEY, MODEL, ModelsServer
 from sandbox.sms.server import PASSWORD, SENDER, USERNAME, SmsServer
 from sandbox.state import SandboxState
@@ -34,6 +35,7 @@ class Sandbox:
         vk_port: int = 0,
         sms_port: int = 0,
         bot_api_port: int = 0,
+        max_port: int = 0,
         smtp_port: int = 0,
         models_port: int = 0,
         vacancies_port: int = 0,
@@ -46,14 +48,23 @@ class Sandbox:
         self.vk = VkServer(self.state, host, vk_port)
         self.sms = SmsServer(self.state, host, sms_port, inbound_url=sms_inbound_url)
         self.bot_api = BotApiServer(self.state, host, bot_api_port)
+        self.max = MaxServer(self.state, host, max_port)
         self.mail = SmtpServer(self.state, host, smtp_port)
         self.models = ModelsServer(self.state, host, models_port)
         self.vacancies = VacanciesServer(self.state, host, vacancies_port)
         self.web = WebServer(
-            self.state, self.telegram, self.vk, self.sms, self.bot_api, lambda: self.environment, host, web_port
+            self.state,
+            self.telegram,
+            self.vk,
+            self.sms,
+            self.bot_api,
+            self.max,
+            lambda: self.environment,
+            host,
+            web_port,
         )
 
-        providers = (self.telegram, self.vk, self.sms, self.bot_api, self.mail, self.models, self.vacancies)
+        providers = (self.telegram, self.vk, self.sms, self.bot_api, self.max, self.mail, self.models, self.vacancies)
         self._servers = (*providers, self.web)
 
     async def start(self) -> None:
@@ -95,6 +106,8 @@ class Sandbox:
             "ADA_SMS_FROM": SENDER,
             "ADA_BOT_TOKEN": self.bot_api.token,
             "ADA_BOT_API_URL": self.bot_api.url,
+            "ADA_MAX_TOKEN": self.max.token,
+            "ADA_MAX_API_URL": self.max.url,
             "ADA_SMTP_URL": self.mail.url,
             "ADA_SIGN_IN": str(self._services),
             "HUNT_URL": self.vacancies.url,

@@ -4,12 +4,13 @@ from typing import Any
 
 from sandbox.bot_api import BotApiServer
 from sandbox.events import ReceivedMessage, WrittenMessage
+from sandbox.max.people_actions import PeopleActions as MaxPeople
 from sandbox.state import SandboxState
 from sandbox.vk.people_actions import PeopleActions as VkPeople
 from sandbox.web.people import Person
 
 SHOWN = 200  # messages of one chat
-BOT, VK = "telegram-bot", "vk"
+BOT, VK, MAX = "telegram-bot", "vk", "max"
 
 Json = dict[str, Any]
 
@@ -17,13 +18,23 @@ Json = dict[str, Any]
 class Chats:
     """The chats of people, in their current state."""
 
-    def __init__(self, state: SandboxState, bot: BotApiServer, vk: VkPeople) -> None:
-        self._state, self._bot, self._joining, self._vk = state, bot.people, bot.joining, vk
+    def __init__(self, state: SandboxState, bot: BotApiServer, vk: VkPeople, max_people: MaxPeople) -> None:
+        self._state, self._bot, self._joining = state, bot.people, bot.joining
+        self._vk, self._max = vk, max_people
 
     def of(self, person: Person) -> dict[str, Json]:
         """Return the person's chats by channel, and those of the joined groups by channel and id of the group."""
         own = {channel: self._chat(channel, address) for channel, address in person.addresses().items()}
-        return own | (self._groups(own[BOT]["address"]) if BOT in own else {})
+        of_bot = self._groups(own[BOT]["address"]) if BOT in own else {}
+        return own | of_bot | (self._groups_of_max(own[MAX]["address"]) if MAX in own else {})
+
+    def _groups_of_max(self, address: str) -> dict[str, Json]:
+        """Return the chats of the groups of MAX in which a person is."""
+        user = int(address)
+        return {
+            f"{MAX}{chat}": {"address": address, "chat": chat, "title": title, **self._max.shown(user, chat)}
+            for chat, title in self._max.groups_of(user).items()
+        }
 
     def _groups(self, address: str) -> dict[str, Json]:
         """Return the chats of the groups of Telegram that a person has joined."""
@@ -38,6 +49,8 @@ class Chats:
         if channel == BOT:
             shown = self._bot.shown(int(address))
             return {"address": address, **shown, "messages": shown["messages"][-SHOWN:]}
+        if channel == MAX:
+            return {"address": address, **self._max.shown(int(address))}
         return self.vk(address) if channel == VK else self._plain(channel, address)
 
     def vk(self, address: str) -> Json:

@@ -9,6 +9,7 @@ ADDRESSES: Mapping[str, str] = {
     "telegram": "telegram",
     "telegram-bot": "telegram",
     "vk": "vk",
+    "max": "max",
     "sms": "sms",
     "email": "email",
 }
@@ -23,6 +24,7 @@ class Person:
     name: str
     telegram: str = ""
     vk: str = ""
+    max: str = ""
     sms: str = ""
     email: str = ""
 
@@ -47,7 +49,14 @@ class People:
         self._last = 0
         for number, (role, name) in enumerate(_FIRST_PEOPLE.items(), 1):
             phone, mail = f"+7999010000{number}", f"{role}@sandbox.example"
-            self.create(name, telegram=str(100_000 + number), vk=str(200_000 + number), sms=phone, email=mail)
+            self.create(
+                name,
+                telegram=str(100_000 + number),
+                vk=str(200_000 + number),
+                max=str(300_000 + number),
+                sms=phone,
+                email=mail,
+            )
 
     def create(self, name: str, **addresses: str) -> Person:
         """Create a person and return it. Raises AddressTaken, TooManyPeople."""

@@ -88,6 +88,7 @@ def read_person(fields: Fields) -> tuple[str, dict[str, str]]:
     addresses = {
         "telegram": _user_id(fields, "telegram", MAX_ID),
         "vk": _user_id(fields, "vk", _MAX_VK_ID),
+        "max": _user_id(fields, "max", MAX_ID),
         "sms": _matching(fields, "sms", _PHONE, "must be a telephone number"),
         "email": _matching(fields, "email", _MAIL, "must be an e-mail address").lower(),
     }

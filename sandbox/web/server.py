@@ -13,6 +13,7 @@ from sandbox.events import ReceivedMessage, Rule
 from sandbox.faults import FAULTS
 from sandbox.http_listener import HttpListener
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
+from sandbox.max import MaxServer
 from sandbox.sms import SmsServer
 from sandbox.state import SandboxState
 from sandbox.telegram import TelegramServer
@@ -20,6 +21,7 @@ from sandbox.vk import VkServer
 from sandbox.web.bot_routes import BotRoutes
 from sandbox.web.chats import Chats
 from sandbox.web.input import Fields, InboxQuery, normalized_address, read_body, read_inbox_query, read_rule
+from sandbox.web.max_routes import MaxRoutes
 from sandbox.web.people import People
 from sandbox.web.people_routes import PeopleRoutes
 from sandbox.web.problems import Problem, problems
@@ -45,6 +47,7 @@ class WebServer(HttpListener):
         vk: VkServer,
         sms: SmsServer,
         bot_api: BotApiServer,
+        max_server: MaxServer,
         environment: Callable[[], Mapping[str, str]],
         host: str = "127.0.0.1",
         port: int = 0,
@@ -52,9 +55,9 @@ class WebServer(HttpListener):
         self._state, self._telegram, self._sms = state, telegram, sms
         self._environment = environment
         app = web.Application(middlewares=[problems])
-        chats = Chats(state, bot_api, vk.people)
+        chats = Chats(state, bot_api, vk.people, max_server.people)
         people = PeopleRoutes(state, People(), chats)
-        of_channels = [*BotRoutes(bot_api).routes(), *VkRoutes(vk, chats).routes()]
+        of_channels = [*BotRoutes(bot_api).routes(), *VkRoutes(vk, chats).routes(), *MaxRoutes(max_server).routes()]
         app.add_routes([*self._routes(), *of_channels, *people.routes()])
         super().__init__(app, host, port, "/")
 

@@ -15,10 +15,18 @@ TEACHER = {
     "name": "Преподаватель (teacher)",
     "telegram": "100001",
     "vk": "200001",
+    "max": "300001",
     "sms": "+79990100001",
     "email": "teacher@sandbox.example",
 }
-ANNA = {"name": "Анна", "telegram": 100_777, "vk": "200777", "sms": "79990000777", "email": "Anna@Example.org"}
+ANNA = {
+    "name": "Анна",
+    "telegram": 100_777,
+    "vk": "200777",
+    "max": "",
+    "sms": "79990000777",
+    "email": "Anna@Example.org",
+}
 
 
 async def texts(web_client: WebClient, channel: str, number: int = 1) -> list[tuple[str, str]]:
@@ -29,7 +37,7 @@ async def texts(web_client: WebClient, channel: str, number: int = 1) -> list[tu
 @pytest.mark.row("D-43")
 async def test_a_teacher_and_a_student_exist_and_a_new_person_is_added(web_client: WebClient) -> None:
     status, anna = await web_client.call("POST", "people", ANNA)
-    addresses = {"telegram": "100777", "vk": "200777", "sms": "+79990000777", "email": "anna@example.org"}
+    addresses = {"telegram": "100777", "vk": "200777", "max": "", "sms": "+79990000777", "email": "anna@example.org"}
     assert (status, anna) == (201, {"number": 3, "name": "Анна", **addresses})
     people = (await web_client.get("people"))["people"]
     assert people[0] == TEACHER

@@ -1,4 +1,4 @@
-"""The verb sandbox: simulates Telegram, its Bot API, VK, SMS, e-mail and models on this machine, with an inbox page."""
+"""The verb sandbox: simulates Telegram, its Bot API, VK, MAX, SMS, e-mail and models here, with an inbox page."""
 
 import asyncio
 import json
@@ -23,6 +23,7 @@ PORTS = (
     "vk_port",
     "sms_port",
     "bot_api_port",
+    "max_port",
     "smtp_port",
     "models_port",
     "vacancies_port",

@@ -10,9 +10,11 @@ const ACTIONS = {
     ["sharePhone", "contact/telegram-bot"], ["join", "join/telegram-bot"], ["block", "block/telegram-bot"],
   ],
   group: [["leave", "leave/telegram-bot"]],
+  groupOfMax: [["leave", "leave/max"]],
+  max: [["start", "start/max"], ["sharePhone", "contact/max"], ["join", "join/max"], ["block", "stop/max"]],
   vk: [["read", "read/vk"], ["allow", "allow/vk"], ["deny", "deny/vk"]],
 };
-const WRITABLE = ["telegram", "telegram-bot", "vk", "sms"];
+const WRITABLE = ["telegram", "telegram-bot", "vk", "max", "sms"];
 let following = new AbortController();
 let person = null;
 let chats = {};
@@ -54,7 +56,7 @@ export function renderChats() {
 }
 
 /** Returns the channel of a chat: that of a group is named after both. */
-const channelOf = (key) => (chats[key].chat ? "telegram-bot" : key);
+const channelOf = (key) => (!chats[key].chat ? key : key.startsWith("max") ? "max" : "telegram-bot");
 
 function newColumn(key, chat) {
   const channel = channelOf(key);
@@ -75,6 +77,7 @@ function newColumn(key, chat) {
 
 /** Returns what a message of the person contains. The bot also sees the name and the language. */
 function written(channel, text) {
+  if (channel === "max") return { text, name: person.name };
   return channel === "telegram-bot" ? { text, name: person.name, language: currentLanguage() } : { text };
 }
 
@@ -125,7 +128,7 @@ function bubble(key, message) {
 function file(channel, one) {
   const src = `${channel}/files/${encodeURIComponent(one.attachment)}`, title = `[${say(one.type)}] ${one.name}`;
   if (one.url) return link({ url: one.url, text: title });
-  if (one.type === "photo") return element("img", { src, alt: one.name, className: "photo" });
+  if (["photo", "image"].includes(one.type)) return element("img", { src, alt: one.name, className: "photo" });
   if (["audio", "voice"].includes(one.type)) return element("audio", { src, controls: true, title });
   return element("a", { href: src, download: one.name }, title);
 }
@@ -162,7 +165,7 @@ function renderActions(actions, key) {
   if (actions.state === currentLanguage()) return;
   actions.state = currentLanguage();
   const bodies = { sharePhone: () => (person.sms ? { phone: person.sms } : {}), join: askForGroup };
-  actions.replaceChildren(...(ACTIONS[chats[key].chat ? "group" : key] || []).map(([name, path]) => {
+  actions.replaceChildren(...(ACTIONS[actionsOf(key)] || []).map(([name, path]) => {
     const made = button(say(name), () => {
       const body = bodies[name] ? bodies[name]() : {};
       if (body) act(key, path, body);
@@ -171,6 +174,9 @@ function renderActions(actions, key) {
     return made;
   }));
 }
+
+/** Returns the name of the list of what a person can do in a chat. */
+const actionsOf = (key) => (!chats[key].chat ? key : channelOf(key) === "max" ? "groupOfMax" : "group");
 
 /** Returns the group that the person names, by its id or by an invite link; null if none. */
 function askForGroup() {

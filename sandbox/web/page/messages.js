@@ -5,7 +5,7 @@ import { openPerson } from "./people.js";
 import { currentLanguage, say } from "./words.js";
 
 const SHOWN = 200;
-const CHANNELS = ["telegram", "telegram-bot", "vk", "sms", "email"];
+const CHANNELS = ["telegram", "telegram-bot", "vk", "max", "sms", "email"];
 let following = new AbortController();
 
 at("channel").append(...CHANNELS.map((name) => element("option", { value: name }, name)));

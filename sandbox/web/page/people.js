@@ -45,7 +45,7 @@ function fillIn() {
   const number = Math.max(0, ...people.map((one) => one.number)) + 1;
   const fields = at("person").elements;
   const suggested = {
-    telegram: 100000 + number, vk: 200000 + number, sms: `+${79990100000 + number}`, email: `person${number}@sandbox.example`,
+    telegram: 100000 + number, vk: 200000 + number, max: 300000 + number, sms: `+${79990100000 + number}`, email: `person${number}@sandbox.example`,
   };
   for (const [name, value] of Object.entries(suggested)) fields[name].value = value;
 }
