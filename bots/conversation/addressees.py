@@ -53,29 +53,29 @@ class Addressees:
         return [choice for kind, some in kinds for choice in _sorted(kind, some)]
 
     async def _owned(self, user: User) -> tuple[Sequence[Group], Sequence[Supergroup]]:
-        owned = await self._directory.ownerships(self._tenant, user.id)
+        owned = await self._directory.ownerships.of(self._tenant, user.id)
         group_ids = [one.id for one in owned if one.kind == "group"]
         super_ids = [one.id for one in owned if one.kind == "supergroup"]
-        groups = await self._directory.lookup_groups(self._tenant, group_ids)
-        supergroups = await self._directory.lookup_supergroups(self._tenant, super_ids)
+        groups = await self._directory.groups.lookup(self._tenant, group_ids)
+        supergroups = await self._directory.supergroups.lookup(self._tenant, super_ids)
         return [one for one in groups if one], [one for one in supergroups if one]
 
     async def _all(self) -> tuple[Sequence[Group], Sequence[Supergroup]]:
         return await self._all_groups(), await self._all_supergroups()
 
     async def _all_groups(self) -> Sequence[Group]:
-        page = await self._directory.groups(self._tenant, limit=_PAGE)
+        page = await self._directory.groups.page(self._tenant, limit=_PAGE)
         found = list(page.items)
         while page.next:
-            page = await self._directory.groups(self._tenant, cursor=page.next, limit=_PAGE)
+            page = await self._directory.groups.page(self._tenant, cursor=page.next, limit=_PAGE)
             found += page.items
         return found
 
     async def _all_supergroups(self) -> Sequence[Supergroup]:
-        page = await self._directory.supergroups(self._tenant, limit=_PAGE)
+        page = await self._directory.supergroups.page(self._tenant, limit=_PAGE)
         found = list(page.items)
         while page.next:
-            page = await self._directory.supergroups(self._tenant, cursor=page.next, limit=_PAGE)
+            page = await self._directory.supergroups.page(self._tenant, cursor=page.next, limit=_PAGE)
             found += page.items
         return found
 

@@ -29,7 +29,7 @@ class Conversation:
 
     async def converse(self, event: DialogEvent, state: State) -> Turn:
         """Answer an event of anybody."""
-        user = await self._directory.user_by_contact(self._tenant, event.channel, event.address)
+        user = await self._directory.users.by_contact(self._tenant, event.channel, event.address)
         if event.button:
             return await self._pressed(event, user, state)
         linked = await self._linking.answer(event, user, state)

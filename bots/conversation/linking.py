@@ -97,7 +97,7 @@ class LinkingConversation:
 
     async def _confirm(self, event: DialogEvent, code: str, locale: str) -> Turn:
         link = await self._linking.confirm(self._tenant, event.channel, event.address, code)
-        user = await self._directory.find_user(self._tenant, link.user)
+        user = await self._directory.users.find(self._tenant, link.user)
         return say(self._linked(user, user.locale))
 
     def _linked(self, user: User, locale: str) -> str:

@@ -59,7 +59,7 @@ class Ordering:
         found = [addressee(ref) for ref in chosen]
         groups = [one.id for one in found if isinstance(one, GroupRef)]
         supergroups = [one.id for one in found if isinstance(one, SupergroupRef)]
-        return (await self._services.core.directory.expand(self._services.tenant, groups, supergroups)).members
+        return (await self._services.core.directory.expander.expand(self._services.tenant, groups, supergroups)).members
 
     async def confirm(self, talk: Talk, time: TypedTime | None) -> Turn:
         """Ask for the confirmation; back to the selection if a chosen group is gone. `time`: None for now."""

@@ -66,7 +66,7 @@ class WrittenConversation:
         if event.button and not event.text:
             return Turn([])  # a button of a message that no dialog has sent
         directory, tenant = self._services.core.directory, self._services.tenant
-        user = await directory.user_by_contact(tenant, event.channel, event.address)
+        user = await directory.users.by_contact(tenant, event.channel, event.address)
         turn = await self._linking.answer(event, user, state)
         if turn is not None or user is None:
             return turn or Turn([])

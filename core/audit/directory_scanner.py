@@ -44,8 +44,8 @@ class DirectoryScanner:
         for owned, _ in entries:
             kind, _, supergroup = owned.partition(":")
             if kind == "supergroup":
-                parts = KEYS["parts"].at(self._shard, tenant, supergroup)
-                groups = await self._store.command("ZRANGE", parts, 0, -1)
+                members = KEYS["members"].at(self._shard, tenant, "supergroup", supergroup)
+                groups = await self._store.command("ZRANGE", members, 0, -1)
                 found += await self._check(rule_of_ownership(self._shard, tenant, user, supergroup, groups))
         return found
 

@@ -47,24 +47,24 @@ class Exporting:
 
     async def _groups(self, tenant: str) -> AsyncIterator[Rows]:
         yield [("id", "title", "virtual")]
-        async for groups in _all(lambda cursor: self._directory.groups(tenant, cursor=cursor, limit=PAGE)):
+        async for groups in _all(lambda cursor: self._directory.groups.page(tenant, cursor=cursor, limit=PAGE)):
             yield [_row(group.id, group_cells(group), ("title", "virtual")) for group in groups]
 
     async def _supergroups(self, tenant: str) -> AsyncIterator[Rows]:
         yield [("id", "title", "groups")]
-        async for found in _all(lambda cursor: self._directory.supergroups(tenant, cursor=cursor, limit=PAGE)):
+        async for found in _all(lambda cursor: self._directory.supergroups.page(tenant, cursor=cursor, limit=PAGE)):
             yield [_row(one.id, supergroup_cells(one, one.groups), ("title", "groups")) for one in found]
 
     async def _members(self, tenant: str) -> AsyncIterator[Rows]:
         yield [("group", "user")]
-        async for groups in _all(lambda cursor: self._directory.groups(tenant, cursor=cursor, limit=PAGE)):
+        async for groups in _all(lambda cursor: self._directory.groups.page(tenant, cursor=cursor, limit=PAGE)):
             for group in groups:
                 async for rows in self._members_of(tenant, str(group.id)):
                     yield rows
 
     async def _members_of(self, tenant: str, group: str) -> AsyncIterator[Rows]:
         with suppress(NotFound):  # the group was deleted meanwhile
-            async for users in _all(lambda at: self._directory.members(tenant, group, cursor=at, limit=PAGE)):
+            async for users in _all(lambda at: self._directory.groups.members(tenant, group, cursor=at, limit=PAGE)):
                 yield [(group, str(user.id)) for user in users]
 
     async def _ownerships(self, tenant: str) -> AsyncIterator[Rows]:
@@ -75,12 +75,12 @@ class Exporting:
 
     async def _owned(self, tenant: str, user: User) -> Rows:
         with suppress(NotFound):  # the person was deleted meanwhile
-            found = await self._directory.ownerships(tenant, user.id)
+            found = await self._directory.ownerships.of(tenant, user.id)
             return [(str(one.user), one.kind, str(one.id)) for one in found]
         return []
 
     def _all_users(self, tenant: str) -> AsyncIterator[Sequence[User]]:
-        return _all(lambda cursor: self._directory.users(tenant, cursor=cursor, limit=PAGE))
+        return _all(lambda cursor: self._directory.users.page(tenant, cursor=cursor, limit=PAGE))
 
 
 _EXPORTERS: Mapping[Kind, Exporter] = {

@@ -22,7 +22,6 @@ from core.directory.link_codes import code_hash, new_code
 from core.directory.records import (
     SHARD,
     ImportRunning,
-    Records,
     decode_record,
     encode_record,
     raise_first,
@@ -79,7 +78,7 @@ class Link(Struct, frozen=True):
     address: str
 
 
-class Linking(Records):
+class Linking:
     """Linking in all tenants; one per process. `mailer`: None if no mail server is set up."""
 
     def __init__(
@@ -89,7 +88,7 @@ class Linking(Records):
         mailer: CodeMailer | None,
         lifetime: timedelta = LIFETIME,
     ) -> None:
-        super().__init__(store)
+        self._store = store
         self._directory = directory
         self._mailer = mailer
         self._lifetime = lifetime
@@ -111,7 +110,7 @@ class Linking(Records):
         if reply[0] != "requested":
             raise _refusal(reply)
         try:
-            user = await self._directory.find_user(tenant, reply[1])
+            user = await self._directory.users.find(tenant, reply[1])
             await mailer.send_code(user, channel, code, self._lifetime)
         except BaseException:
             await self._store.run("withdraw_link", SHARD, tenant, link, call)
@@ -155,7 +154,7 @@ class Linking(Records):
         user_id, channel, address = await self._store.read_hash(
             KEYS["link"].at(SHARD, tenant, link), "user", "channel", "address"
         )
-        record = await self._record(tenant, User, user_id) if user_id else None
+        record = await self._directory.records.find(tenant, User, user_id) if user_id else None
         if record is None or channel is None or address is None:
             return None
         user = _with_contact(decode_record(record, User), channel, address)
@@ -163,10 +162,10 @@ class Linking(Records):
 
     async def unlink(self, tenant: str, channel: str, address: str) -> User:
         """Remove this one contact from the person who has it; return the person. Raises NotFound CONTACT_NOT_LINKED."""
-        user = await self._directory.user_by_contact(tenant, channel, address)
+        user = await self._directory.users.by_contact(tenant, channel, address)
         if user is None:
             raise NotFound("CONTACT_NOT_LINKED", "This contact belongs to no person.")
-        return await self._directory.remove_contact(tenant, user.id, channel, address)
+        return await self._directory.users.remove_contact(tenant, user.id, channel, address)
 
     async def _installation_secret(self) -> bytes:
         if not self._secret:
@@ -187,7 +186,7 @@ def _with_contact(user: User, channel: str, address: str) -> User:
 
 
 def _refusal(reply: Sequence[str]) -> Refused:
-    """Return the error for a reply of a script."""
+    """Return the error for a reply of a function."""
     match reply[0]:
         case "linked" | "taken":
             return Conflict("CONTACT_LINKED", "This contact is linked already. Unlink it first.")

@@ -1,25 +1,25 @@
 """Ownerships: who may write to which group or supergroup.
 
 The rule: the owner of a supergroup owns each of its groups. What would break it is refused if it gives a right
-(`own`, `add_to_supergroup`) and carried on if it takes one away: `disown` of a group also withdraws the person's
+(`own`, `add_members`) and carried on if it takes one away: `disown` of a group also withdraws the person's
 supergroups that contain it (docs/decisions/0036).
 """
 
 from collections import defaultdict
 
-from core.directory.groups import group_not_found
 from core.directory.paging import all_ids
-from core.directory.records import SHARD, Records
-from core.directory.supergroups import supergroup_not_found
-from core.directory.users import limit_reached, user_not_found
-from core.errors import Conflict, Refused
+from core.directory.records import SHARD, Records, limit_reached, user_not_found
+from core.errors import Conflict, NotFound, Refused
 from core.model.history_key import Id
 from core.model.people import Group, ObjectKind, Ownership, Supergroup, User, id_text
 from core.redis.keys import KEYS
 
 
-class Ownerships(Records):
-    """Ownerships: a part of the directory."""
+class Ownerships:
+    """Who owns which groups and supergroups."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
 
     async def own(self, tenant: str, user: Id, kind: ObjectKind, object_id: Id) -> None:
         """Make a person an owner of a group or supergroup; an owner stays one.
@@ -27,7 +27,7 @@ class Ownerships(Records):
         Raises NotFound USER_NOT_FOUND, GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND, Conflict GROUP_NOT_OWNED (a group of the
         supergroup is not the person's), LIMIT_REACHED.
         """
-        reply = await self._write("own", tenant, id_text(user), kind, id_text(object_id))
+        reply = await self._records.write("own", tenant, id_text(user), kind, id_text(object_id))
         match reply[0]:
             case "group":
                 raise Conflict("GROUP_NOT_OWNED", f"The supergroup has the group {reply[1]!r}, which is not owned.")
@@ -42,8 +42,8 @@ class Ownerships(Records):
 
         Raises NotFound USER_NOT_FOUND, GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND.
         """
-        before = await self.ownerships(tenant, user)
-        reply = await self._write("disown", tenant, id_text(user), kind, id_text(object_id))
+        before = await self.of(tenant, user)
+        reply = await self._records.write("disown", tenant, id_text(user), kind, id_text(object_id))
         if reply[0] != "withdrawn":
             raise _not_found(reply[0], user, kind, object_id)
         return [one for one in before if f"{one.kind}:{one.id}" in reply[1:]]
@@ -51,19 +51,19 @@ class Ownerships(Records):
     async def owns(self, tenant: str, user: Id, kind: ObjectKind, object_id: Id) -> bool:
         """Return whether a person owns a group or supergroup; false if one of them is unknown."""
         key = KEYS["owned"].at(SHARD, tenant, id_text(user))
-        return await self._store.command("ZSCORE", key, f"{kind}:{id_text(object_id)}") is not None
+        return await self._records.store.command("ZSCORE", key, f"{kind}:{id_text(object_id)}") is not None
 
-    async def ownerships(self, tenant: str, user: Id) -> list[Ownership]:
+    async def of(self, tenant: str, user: Id) -> list[Ownership]:
         """Return what a person owns, groups first, sorted by id as text. Raises NotFound USER_NOT_FOUND."""
-        owner = (await self._values(tenant, User, [id_text(user)]))[0]
+        owner = (await self._records.values(tenant, User, [id_text(user)]))[0]
         if owner is None:
             raise user_not_found(user)
         ids: defaultdict[str, list[str]] = defaultdict(list)
-        for owned in await all_ids(self._store, KEYS["owned"].at(SHARD, tenant, id_text(user))):
+        for owned in await all_ids(self._records.store, KEYS["owned"].at(SHARD, tenant, id_text(user))):
             kind, _, object_id = owned.partition(":")
             ids[kind].append(object_id)
-        groups = [one for one in await self._values(tenant, Group, ids["group"]) if one]
-        supergroups = [one for one in await self._values(tenant, Supergroup, ids["supergroup"]) if one]
+        groups = [one for one in await self._records.values(tenant, Group, ids["group"]) if one]
+        supergroups = [one for one in await self._records.values(tenant, Supergroup, ids["supergroup"]) if one]
         return [
             *(Ownership(owner.id, "group", one.id) for one in groups),
             *(Ownership(owner.id, "supergroup", one.id) for one in supergroups),
@@ -73,4 +73,4 @@ class Ownerships(Records):
 def _not_found(missing: str, user: Id, kind: ObjectKind, object_id: Id) -> Refused:
     if missing == "user":
         return user_not_found(user)
-    return group_not_found(object_id) if kind == "group" else supergroup_not_found(object_id)
+    return NotFound(f"{kind.upper()}_NOT_FOUND", f"There is no {kind} {object_id!r}.")

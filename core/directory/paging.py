@@ -41,6 +41,16 @@ async def all_ids(store: Store, key: str) -> list[str]:
     return [one async for page in pages_of_ids(store, key) for one in page]
 
 
+async def page_of_ids(store: Store, key: str, cursor: str | None, limit: int) -> tuple[list[str], str | None]:
+    """Return at most `limit` ids of a sorted set, and the cursor of the next page. Raises Invalid CURSOR_MALFORMED."""
+    found: list[str] = []
+    async for page in pages_of_ids(store, key, read_cursor(cursor), min(limit + 1, PAGE)):
+        found += page
+        if len(found) > limit:
+            return found[:limit], write_cursor(found[limit - 1])
+    return found, None
+
+
 def write_cursor(last: str) -> str:
     return base64.urlsafe_b64encode(last.encode()).decode().rstrip("=")
 

@@ -1,7 +1,7 @@
 """The records of people, groups and supergroups: hashes id → JSON, read in pages.
 
 A record has a `version`, new with every write. A change is written only if the record still has the version it was
-made from, and a script recognises its own write when a call is repeated after a lost connection.
+made from, and a function recognises its own write when a call is repeated after a lost connection.
 """
 
 import secrets
@@ -11,9 +11,9 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-from core.errors import Conflict, Invalid
+from core.errors import Conflict, Invalid, NotFound, Refused
 from core.model.compact_json import compact_json
 from core.model.history_key import Id
 from core.model.people import Group, Supergroup, User, id_text
@@ -34,7 +34,11 @@ class _Versioned(Struct):
 
 
 _decode_version = msgspec.json.Decoder(_Versioned).decode
-_HASHES: dict[type, str] = {User: "users", Group: "groups", Supergroup: "supergroups"}
+_HASHES: dict[type, Sequence[str]] = {
+    User: ("users",),
+    Group: ("collections", "group"),
+    Supergroup: ("collections", "supergroup"),
+}
 
 
 def encode_record(value: User | Group | Supergroup) -> str:
@@ -58,6 +62,11 @@ def raise_first(faults: Iterable[Invalid]) -> None:
         raise fault
 
 
+def given_fields(change: Struct) -> dict[str, Any]:
+    """Return the fields of a change that were given."""
+    return {name: value for name in change.__struct_fields__ if (value := getattr(change, name)) is not UNSET}
+
+
 class ImportRunning(Conflict):
     """A file is imported into the directory of the tenant: until its end no other write is taken."""
 
@@ -68,32 +77,41 @@ class ImportRunning(Conflict):
 
 
 class Records:
-    """What the parts of the directory have in common."""
+    """Reads and writes the records of the directory; one per process. Ids are compared as text."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self.store = store
 
-    async def _record(self, tenant: str, shape: type[T], given: Id) -> str | None:
+    async def find(self, tenant: str, shape: type[T], given: Id) -> str | None:
         """Return the record of one id, None if there is none."""
-        record: str | None = await self._store.command("HGET", _hash_of(tenant, shape), id_text(given))
+        record: str | None = await self.store.command("HGET", _hash_of(tenant, shape), id_text(given))
         return record
 
-    async def _write(self, script: str, tenant: str, *arguments: str) -> Any:
-        """Run a script that writes; return its reply. Raises ImportRunning."""
-        reply = await self._store.run(script, SHARD, tenant, *arguments)
+    async def write(self, function: str, tenant: str, *arguments: str) -> Any:
+        """Run a function that writes; return its reply. Raises ImportRunning."""
+        reply = await self.store.run(function, SHARD, tenant, *arguments)
         if isinstance(reply, list) and reply[0] == "importing":
             raise ImportRunning
         return reply
 
-    async def _values(self, tenant: str, shape: type[T], ids: Sequence[str]) -> list[T | None]:
+    async def values(self, tenant: str, shape: type[T], ids: Iterable[str]) -> list[T | None]:
         """Return the values of ids, in their order, in pages."""
         found: list[T | None] = []
         rest = iter(ids)
         while page := list(islice(rest, PAGE)):
-            records = await self._store.command("HMGET", _hash_of(tenant, shape), *page)
+            records = await self.store.command("HMGET", _hash_of(tenant, shape), *page)
             found += [decode_record(record, shape) if record else None for record in records]
         return found
 
 
 def _hash_of(tenant: str, shape: type) -> str:
-    return KEYS[_HASHES[shape]].at(SHARD, tenant)
+    name, *kind = _HASHES[shape]
+    return KEYS[name].at(SHARD, tenant, *kind)
+
+
+def user_not_found(user: Id) -> NotFound:
+    return NotFound("USER_NOT_FOUND", f"There is no person {user!r}.")
+
+
+def limit_reached(detail: str) -> Refused:
+    return Conflict("LIMIT_REACHED", detail)

@@ -3,12 +3,23 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from msgspec import UNSET
 from msgspec.structs import replace
 
+from core.directory.collections import Groups
 from core.directory.paging import Page, pages_of_ids, read_cursor, write_cursor
-from core.directory.records import PAGE, SHARD, Records, decode_record, encode_record, raise_first, version_of
-from core.errors import Conflict, NotFound, Refused
+from core.directory.records import (
+    PAGE,
+    SHARD,
+    Records,
+    decode_record,
+    encode_record,
+    given_fields,
+    limit_reached,
+    raise_first,
+    user_not_found,
+    version_of,
+)
+from core.errors import Conflict, NotFound
 from core.model.contacts.addresses import canonical
 from core.model.history_key import Id
 from core.model.people import (
@@ -36,54 +47,58 @@ class _Filter(NamedTuple):
     role: str | None
 
 
-class Users(Records):
-    """People: a part of the directory."""
+class Users:
+    """The people of the directory."""
 
-    async def create_user(self, tenant: str, user: User) -> User:
+    def __init__(self, records: Records, groups: Groups) -> None:
+        self._records = records
+        self._groups = groups
+
+    async def create(self, tenant: str, user: User) -> User:
         """Store a new person; return it as it was stored, with canonical addresses.
 
         Raises Invalid, Conflict USER_EXISTS, EMAIL_TAKEN, CONTACT_TAKEN.
         """
         raise_first(faults_of_user(user))
         stored = canonical_user(user)
-        reply = await self._write("create_user", tenant, id_text(user.id), encode_record(stored))
+        reply = await self._records.write("create_user", tenant, id_text(user.id), encode_record(stored))
         if reply[0] == "exists":
             raise Conflict("USER_EXISTS", "There is a person with this id.", "id")
         _raise_taken(reply)
         return stored
 
-    async def update_user(self, tenant: str, user: Id, change: UserChange) -> User:
+    async def update(self, tenant: str, user: Id, change: UserChange) -> User:
         """Change some fields of a person; return it as it is now.
 
         Raises NotFound USER_NOT_FOUND, Invalid, Conflict EMAIL_TAKEN, CONTACT_TAKEN.
         """
-        given = {name: value for name in change.__struct_fields__ if (value := getattr(change, name)) is not UNSET}
+        given = given_fields(change)
         return await self._change(tenant, user, lambda old: replace(old, **given))
 
-    async def delete_user(self, tenant: str, user: Id) -> None:
+    async def delete(self, tenant: str, user: Id) -> None:
         """Delete a person with its contacts, memberships and ownerships. Histories stay as they are.
 
         Raises NotFound USER_NOT_FOUND.
         """
-        await self.find_user(tenant, user)
-        await self._write("delete_user", tenant, id_text(user))
+        await self.find(tenant, user)
+        await self._records.write("delete_user", tenant, id_text(user))
 
-    async def find_user(self, tenant: str, user: Id) -> User:
+    async def find(self, tenant: str, user: Id) -> User:
         """Return the person with this id. Raises NotFound USER_NOT_FOUND."""
-        record = await self._record(tenant, User, user)
+        record = await self._records.find(tenant, User, user)
         if record is None:
             raise user_not_found(user)
         return decode_record(record, User)
 
     async def lookup(self, tenant: str, ids: Sequence[Id]) -> list[User | None]:
         """Return the people with these ids, in their order; None for an unknown one."""
-        return await self._values(tenant, User, [id_text(one) for one in ids])
+        return await self._records.values(tenant, User, [id_text(one) for one in ids])
 
-    async def user_by_email(self, tenant: str, email: str) -> User | None:
+    async def by_email(self, tenant: str, email: str) -> User | None:
         """Return the person with this e-mail address, in any case of letters."""
         return await self._indexed(tenant, "emails", canonical_email(email))
 
-    async def user_by_contact(self, tenant: str, channel: str, address: str) -> User | None:
+    async def by_contact(self, tenant: str, channel: str, address: str) -> User | None:
         """Return the person with this contact, in any written form of the address."""
         return await self._indexed(tenant, "contacts", f"{channel}:{canonical(channel, address)}")
 
@@ -117,7 +132,7 @@ class Users(Records):
 
         return await self._change(tenant, user, remove)
 
-    async def users(
+    async def page(
         self,
         tenant: str,
         *,
@@ -140,7 +155,7 @@ class Users(Records):
         found: list[User] = []
         read = 0
         size = PAGE if group is not None and role is not None else min(limit + 1, PAGE)
-        async for page in pages_of_ids(self._store, _index_of(tenant, wanted), after, size):
+        async for page in pages_of_ids(self._records.store, self._index_of(tenant, wanted), after, size):
             for user_id, user in zip(page, await self.lookup(tenant, page), strict=True):
                 if len(found) == limit or read == _MOST_READ:
                     return Page(found, write_cursor(after))
@@ -149,48 +164,42 @@ class Users(Records):
                     found.append(user)
         return Page(found)
 
+    def _index_of(self, tenant: str, wanted: _Filter) -> str:
+        """Return the sorted set with the fewest people that may be wanted."""
+        if wanted.group is not None:
+            return self._groups.key_of_members(tenant, wanted.group)
+        if wanted.role is not None:
+            return KEYS["role"].at(SHARD, tenant, wanted.role)
+        return KEYS["userids"].at(SHARD, tenant)
+
     async def _by_index(self, tenant: str, wanted: _Filter) -> list[User]:
         """Return the one person with this e-mail address or contact, if the other conditions are true too."""
-        found = [await self.user_by_email(tenant, wanted.email)] if wanted.email is not None else []
-        found += [await self.user_by_contact(tenant, *wanted.contact)] if wanted.contact is not None else []
+        found = [await self.by_email(tenant, wanted.email)] if wanted.email is not None else []
+        found += [await self.by_contact(tenant, *wanted.contact)] if wanted.contact is not None else []
         user = found[0]
         if user is None or any(other != user for other in found) or wanted.role not in (None, user.role):
             return []
-        return [user] if wanted.group is None or await self.is_member(tenant, wanted.group, user.id) else []
-
-    async def is_member(self, tenant: str, group: Id, user: Id) -> bool:
-        """Return whether a person is in a group."""
-        key = KEYS["members"].at(SHARD, tenant, id_text(group))
-        return await self._store.command("ZSCORE", key, id_text(user)) is not None
+        return [user] if wanted.group is None or await self._groups.has_member(tenant, wanted.group, user.id) else []
 
     async def _indexed(self, tenant: str, index: str, field: str) -> User | None:
         """Return the person that an index names. None if it is deleted meanwhile."""
-        user_id = await self._store.command("HGET", KEYS[index].at(SHARD, tenant), field)
+        user_id = await self._records.store.command("HGET", KEYS[index].at(SHARD, tenant), field)
         return (await self.lookup(tenant, [user_id]))[0] if user_id is not None else None
 
     async def _change(self, tenant: str, user: Id, changed: Callable[[User], User]) -> User:
         """Write what `changed` makes of the person; again from its new state if another caller was faster."""
         while True:
-            record = await self._record(tenant, User, user)
+            record = await self._records.find(tenant, User, user)
             if record is None:
                 raise user_not_found(user)
             new = changed(decode_record(record, User))
             raise_first(faults_of_user(new))
             new = canonical_user(new)
             arguments = (tenant, id_text(user), version_of(record), encode_record(new))
-            reply = await self._write("update_user", *arguments)
+            reply = await self._records.write("update_user", *arguments)
             _raise_taken(reply)
             if reply[0] == "updated":
                 return new
-
-
-def _index_of(tenant: str, wanted: _Filter) -> str:
-    """Return the sorted set with the fewest people that may be wanted."""
-    if wanted.group is not None:
-        return KEYS["members"].at(SHARD, tenant, id_text(wanted.group))
-    if wanted.role is not None:
-        return KEYS["role"].at(SHARD, tenant, wanted.role)
-    return KEYS["userids"].at(SHARD, tenant)
 
 
 def _raise_taken(reply: Sequence[str]) -> None:
@@ -199,11 +208,3 @@ def _raise_taken(reply: Sequence[str]) -> None:
     if reply[0] == "contact":
         channel = reply[1].partition(":")[0]
         raise Conflict("CONTACT_TAKEN", "Another person has this contact.", f"contacts.{channel}")
-
-
-def user_not_found(user: Id) -> NotFound:
-    return NotFound("USER_NOT_FOUND", f"There is no person {user!r}.")
-
-
-def limit_reached(detail: str) -> Refused:
-    return Conflict("LIMIT_REACHED", detail)

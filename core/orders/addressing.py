@@ -50,7 +50,7 @@ class Addressing:
     async def _people(self, tenant: str, addressees: Sequence[Addressee]) -> list[Recipient]:
         """Return the recipients among the addressees, and the people of the directory, in their order."""
         named = [one for one in addressees if isinstance(one, UserRef)]
-        users = iter(await self._directory.lookup(tenant, [one.id for one in named]) if named else ())
+        users = iter(await self._directory.users.lookup(tenant, [one.id for one in named]) if named else ())
         people: list[Recipient] = []
         for number, one in enumerate(addressees):
             if isinstance(one, Recipient):
@@ -67,7 +67,7 @@ class Addressing:
         ids = [one.id for one in groups.values() if isinstance(one, GroupRef)]
         super_ids = [one.id for one in groups.values() if isinstance(one, SupergroupRef)]
         try:
-            expansion = await self._directory.expand(tenant, ids, super_ids)
+            expansion = await self._directory.expander.expand(tenant, ids, super_ids)
         except NotFound:
             await self._refuse_unknown(tenant, groups)
             raise
@@ -75,7 +75,7 @@ class Addressing:
 
     async def _check_owner(self, tenant: str, groups: GroupRefs, sender: Id) -> None:
         """Raises Forbidden NOT_OWNER for the first group that is not the sender's, or Invalid if it does not exist."""
-        owns = self._directory.owns
+        owns = self._directory.ownerships.owns
         owned = await asyncio.gather(*(owns(tenant, sender, _kind_of(one), one.id) for one in groups.values()))
         for (number, group), is_owned in zip(groups.items(), owned, strict=True):
             if not is_owned:
@@ -86,9 +86,11 @@ class Addressing:
     async def _refuse_unknown(self, tenant: str, groups: GroupRefs) -> None:
         """Raises Invalid for the first group that does not exist."""
         for number, group in groups.items():
-            find = self._directory.find_group if isinstance(group, GroupRef) else self._directory.find_supergroup
             try:
-                await find(tenant, group.id)
+                if isinstance(group, GroupRef):
+                    await self._directory.groups.require(tenant, [group.id])
+                else:
+                    await self._directory.supergroups.require(tenant, [group.id])
             except NotFound as unknown:
                 raise Invalid(unknown.code, unknown.detail, _path(number, _kind_of(group))) from None
 

@@ -62,7 +62,7 @@ class Preparation:
         """
         if caller.is_admin:
             return sender.role
-        (user,) = await self._directory.lookup(caller.tenant, [sender.id])
+        (user,) = await self._directory.users.lookup(caller.tenant, [sender.id])
         return (user.role if user else None) or sender.role
 
     def moved(

@@ -142,7 +142,7 @@ class Sending:
         """Return how much of its quota a sender has used. `role`: of a sender that the directory does not know; without
         one, the quota that held for the sender's last delivery.
         """
-        (user,) = await self._directory.lookup(tenant, [sender])
+        (user,) = await self._directory.users.lookup(tenant, [sender])
         known = (user.role if user else None) or role
         quota = self._quotas.of_role(known)
         if known and quota is None:

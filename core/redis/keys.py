@@ -13,7 +13,7 @@ from functools import cache
 # The layout of the keys below and their content. Versions of Ada with the same number work side by side on one server;
 # a version with another number refuses to start (docs/decisions/0020). Raise it when an older function would misread
 # data of a newer one, or the other way round; not for a key or field that the older function does not touch.
-LAYOUT = 3
+LAYOUT = 4
 
 
 class Lifetime(StrEnum):
@@ -294,26 +294,34 @@ _TABLE = [
         "`<channel>:<address>` → id of the person, addresses in their canonical form",
     ),
     Key("role", "directory:{s}:role:<tenant>:<role>", "zset", Lifetime.FOREVER, "ids of the people with a role"),
-    Key("groups", "directory:{s}:groups:<tenant>", "hash", Lifetime.FOREVER, "id of a group → its record as JSON"),
-    Key("groupids", "directory:{s}:groupids:<tenant>", "zset", Lifetime.FOREVER, "ids of the groups, sorted as text"),
-    Key("members", "directory:{s}:members:<tenant>:<group>", "zset", Lifetime.FOREVER, "people of a group"),
-    Key("memberships", "directory:{s}:memberships:<tenant>:<user>", "zset", Lifetime.FOREVER, "groups of a person"),
     Key(
-        "supergroups",
-        "directory:{s}:supergroups:<tenant>",
+        "collections",
+        "directory:{s}:collections:<tenant>:<kind>",
         "hash",
         Lifetime.FOREVER,
-        "id of a supergroup → its record as JSON, without its groups",
+        "id of a group or supergroup (the kind) → its record as JSON, without its members",
     ),
     Key(
-        "supergroupids",
-        "directory:{s}:supergroupids:<tenant>",
+        "collectionids",
+        "directory:{s}:collectionids:<tenant>:<kind>",
         "zset",
         Lifetime.FOREVER,
-        "ids of the supergroups, sorted as text",
+        "ids of the groups or of the supergroups, sorted as text",
     ),
-    Key("parts", "directory:{s}:parts:<tenant>:<supergroup>", "zset", Lifetime.FOREVER, "groups of a supergroup"),
-    Key("wholes", "directory:{s}:wholes:<tenant>:<group>", "zset", Lifetime.FOREVER, "supergroups that have a group"),
+    Key(
+        "members",
+        "directory:{s}:members:<tenant>:<kind>:<id>",
+        "zset",
+        Lifetime.FOREVER,
+        "people of a group, or groups of a supergroup",
+    ),
+    Key(
+        "member_of",
+        "directory:{s}:member_of:<tenant>:<kind>:<member>",
+        "zset",
+        Lifetime.FOREVER,
+        "groups of a person, or supergroups that have a group",
+    ),
     Key(
         "owned",
         "directory:{s}:owned:<tenant>:<user>",

@@ -70,7 +70,7 @@ DRAINS = frozenset(
             "bury",
         ),
         *("record_report", "record_late", "read_history", "read_quota"),
-        *("delete_user", "delete_group", "delete_supergroup", "remove_member", "remove_from_supergroup", "disown"),
+        *("delete_user", "delete_collection", "remove_member", "disown"),
         *("write_import", "abort_import", "withdraw_link", "forget_sign_ins"),
     }
 )

@@ -43,7 +43,7 @@ _HEADERS = {
 async def begin(request: Request[schemas.SignInRequest, NoParameters]) -> Response:
     """Begin a sign-in."""
     sign_in, service, user = _sign_in(request.services), request.body.service, str(request.body.user)
-    (person,) = await request.services.core.directory.lookup(request.tenant, [user])
+    (person,) = await request.services.core.directory.users.lookup(request.tenant, [user])
     url = await sign_in.begin(request.tenant, service, user, (person.name if person else None) or "")
     return Response(schemas.SignInBegun(url, datetime.now(UTC) + LIFETIME), 201)
 

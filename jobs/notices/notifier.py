@@ -84,7 +84,7 @@ class Notifier:
     async def _person(self, notice: Notice) -> _Person | None:
         """None if the user has no contact. A user that the directory does not know is CHANNEL:ADDRESS."""
         known = set((await self._core.channels.current()).names)
-        (user,) = await self._core.directory.lookup(notice.tenant, [notice.user])
+        (user,) = await self._core.directory.users.lookup(notice.tenant, [notice.user])
         if user:
             return _person_of(user, known)
         channel, _, address = notice.user.partition(":")

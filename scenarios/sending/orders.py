@@ -75,7 +75,9 @@ async def _sender(context: Context) -> Sender:
     bot."""
     services = context.services
     address = str(context.event.get("user_id") or "")
-    user = await services.core.directory.user_by_contact(services.tenant, context.channel, address) if address else None
+    user = (
+        await services.core.directory.users.by_contact(services.tenant, context.channel, address) if address else None
+    )
     return Sender(user.id, user.name) if user else _BOT
 
 

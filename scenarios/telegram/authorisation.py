@@ -37,7 +37,7 @@ async def denial(context: Context, fields: Mapping[str, Any]) -> str:
 async def _identity(context: Context) -> tuple[set[str], str]:
     """Return the person's Telegram ids, and its role in the directory."""
     services, own = context.services, {context.person} if context.channel in _TELEGRAM else set()
-    user = await services.core.directory.user_by_contact(services.tenant, context.channel, context.person)
+    user = await services.core.directory.users.by_contact(services.tenant, context.channel, context.person)
     if user is None:
         return own, ""
     known = {address for channel in _TELEGRAM for address in user.contacts.get(channel, ())}

@@ -38,7 +38,7 @@ class Chat:
     async def write(self, written: str) -> str:
         """Write to the bot; return the text of its only answer, "" if linking does not answer."""
         event = DialogEvent("1", CHANNEL, self.address, "", "en", written)
-        user = await self.directory.user_by_contact(TENANT, CHANNEL, self.address)
+        user = await self.directory.users.by_contact(TENANT, CHANNEL, self.address)
         turn = await self.conversation.answer(event, user, self.state)
         if turn is None:
             return ""
@@ -51,7 +51,7 @@ class Chat:
 async def chat(clean_server: Server) -> AsyncIterator[Chat]:
     store, outbox = await Store.open(clean_server.url), Outbox()
     directory = Directory(store)
-    await directory.create_user(TENANT, ANNA)
+    await directory.users.create(TENANT, ANNA)
     yield Chat(
         LinkingConversation(Linking(store, directory, LinkCodeMailer(outbox)), directory, TENANT),
         directory,
@@ -74,7 +74,7 @@ async def test_the_mailed_code_links_the_chat(chat: Chat) -> None:
     assert await chat.write(chat.outbox.codes[0].lower()) == text(
         "link_done", "en", name="Анна", help=text("help_teacher", "en")
     )
-    linked = await chat.directory.find_user(TENANT, 1)
+    linked = await chat.directory.users.find(TENANT, 1)
     assert linked.contacts == {"sms": ["+79991112233"], CHANNEL: ["100001"]}
 
 
@@ -85,7 +85,7 @@ async def test_an_unknown_email_address_has_its_own_answer(chat: Chat) -> None:
 
 @pytest.mark.row("D-28")
 async def test_a_chat_that_is_linked_already_has_its_own_answer(chat: Chat) -> None:
-    await chat.directory.add_contact(TENANT, 1, CHANNEL, chat.address)
+    await chat.directory.users.add_contact(TENANT, 1, CHANNEL, chat.address)
     assert await chat.write("anna@example.org") == text("link_contact_linked", "en")
 
 
@@ -146,9 +146,9 @@ async def test_a_code_that_has_linked_in_an_interrupted_attempt_is_answered_as_l
 
 @pytest.mark.row("D-29")
 async def test_unlinking_removes_only_this_contact(chat: Chat) -> None:
-    await chat.directory.add_contact(TENANT, 1, CHANNEL, chat.address)
+    await chat.directory.users.add_contact(TENANT, 1, CHANNEL, chat.address)
     assert await chat.write("/unlink") == text("link_unlinked", "en")
-    assert (await chat.directory.find_user(TENANT, 1)).contacts == ANNA.contacts
+    assert (await chat.directory.users.find(TENANT, 1)).contacts == ANNA.contacts
     assert await chat.write("/unlink") == text("link_not_linked", "en")
 
 
@@ -159,7 +159,7 @@ async def test_unlinking_removes_only_this_contact(chat: Chat) -> None:
 )
 async def test_the_help_is_that_of_the_role(chat: Chat, role: str | None, name: str) -> None:
     user = User(2, "Пётр", None, role, "ru", {CHANNEL: ["100002"]})
-    await chat.directory.create_user(TENANT, user)
+    await chat.directory.users.create(TENANT, user)
     chat.address = "100002"
     assert await chat.write("/help@ada_bot") == text(f"help_{name}", "ru")
 
@@ -169,5 +169,5 @@ async def test_the_help_of_somebody_unknown_explains_the_start(chat: Chat) -> No
 
 
 async def test_what_a_linked_person_writes_is_left_to_others(chat: Chat) -> None:
-    await chat.directory.add_contact(TENANT, 1, CHANNEL, chat.address)
+    await chat.directory.users.add_contact(TENANT, 1, CHANNEL, chat.address)
     assert await chat.write("Hello") == ""

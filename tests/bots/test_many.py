@@ -36,8 +36,8 @@ def test_each_page_of_the_keyboard_shows_its_own_groups() -> None:
 
 async def test_an_administrator_sees_more_groups_than_one_read_returns(idle_school: School) -> None:
     directory, numbers = idle_school.directory, range(1000, 1501)
-    await asyncio.gather(*(directory.create_group(TENANT, Group(number, f"G{number}")) for number in numbers))
-    await asyncio.gather(*(directory.create_supergroup(TENANT, Supergroup(f"s{n}", f"S{n}", [101])) for n in numbers))
+    await asyncio.gather(*(directory.groups.create(TENANT, Group(number, f"G{number}")) for number in numbers))
+    await asyncio.gather(*(directory.supergroups.create(TENANT, Supergroup(f"s{n}", f"S{n}", [101])) for n in numbers))
     choices = await Addressees(directory, TENANT).of(User(9, "Root", None, "admin", "en"))
     titles = {choice.title for choice in choices}
     assert {f"G{number}" for number in numbers} | {f"S{number}" for number in numbers} <= titles

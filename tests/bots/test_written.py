@@ -111,14 +111,14 @@ async def network(stack: Stack, request: pytest.FixtureRequest) -> AsyncIterator
     directory, client, outbox = Directory(stack.store), QueueClient(stack.store), Outbox()
     for user in (ANNA, BORIS):
         addresses = [one.removeprefix("+") if channel == "vk" else one for one in user.contacts["sms"]]
-        await directory.create_user(TENANT, msgspec.structs.replace(user, contacts={channel: addresses}))
-    await directory.create_user(TENANT, User("bot", role="trainer"))  # its quota is not that of the answers
+        await directory.users.create(TENANT, msgspec.structs.replace(user, contacts={channel: addresses}))
+    await directory.users.create(TENANT, User("bot", role="trainer"))  # its quota is not that of the answers
     for group in ("ИВТ-101", "ИВТ-102", "ФИЗ-1"):
-        await directory.create_group(TENANT, Group(group, f"Group {group}"), [2] if group != "ИВТ-102" else [])
-    await directory.create_supergroup(TENANT, Supergroup("course", "First course", ["ИВТ-101", "ИВТ-102"]))
+        await directory.groups.create(TENANT, Group(group, f"Group {group}"), [2] if group != "ИВТ-102" else [])
+    await directory.supergroups.create(TENANT, Supergroup("course", "First course", ["ИВТ-101", "ИВТ-102"]))
     for group in ("ИВТ-101", "ИВТ-102"):
-        await directory.own(TENANT, 1, "group", group)
-    await directory.own(TENANT, 1, "supergroup", "course")
+        await directory.ownerships.own(TENANT, 1, "group", group)
+    await directory.ownerships.own(TENANT, 1, "supergroup", "course")
     courier = FakeCourier(channel)
     await stack.courier(courier)
     sending = Sending(stack.store, stack.deliveries, directory, RULES, clock=lambda: clock.now)
@@ -235,7 +235,7 @@ async def test_a_text_of_4096_characters_is_sent(network: Network) -> None:
 
 
 async def test_a_group_that_is_lost_meanwhile_is_not_written_to(network: Network) -> None:
-    await network.directory.disown(TENANT, 1, "group", "ИВТ-101")
+    await network.directory.ownerships.disown(TENANT, 1, "group", "ИВТ-101")
     answer = await network.answer("ИВТ-101 text")
     assert answer == text("written_not_owner", "en", name="Group ИВТ-101", names="Group ИВТ-102")
 
@@ -255,7 +255,7 @@ async def test_an_unknown_number_is_linked_by_a_mailed_code(network: Network) ->
     assert linked == text("link_done", "en", name="Анна", help=text("written_help_teacher", "en"))
     assert (await network.answer("ИВТ-101 text", STRANGER)).startswith("Accepted")
     assert await network.answer("/unlink", STRANGER) == text("link_unlinked", "en")
-    user = await network.directory.find_user(TENANT, 1)
+    user = await network.directory.users.find(TENANT, 1)
     assert user.contacts == {network.courier.channel: [network.teacher]}
 
 
@@ -315,10 +315,10 @@ async def test_each_other_end_has_its_own_result(
     network.courier.respond = lambda one: (
         Rejected(Reason.BLOCKED) if one.address == network.address(refused) else Sent("1")
     )
-    await network.directory.create_user(TENANT, User(3, contacts={channel: [network.address("+79990000003")]}))
-    await network.directory.create_user(TENANT, User(4))
-    await network.directory.create_group(TENANT, Group("g", "Group 7"), members)
-    await network.directory.own(TENANT, 1, "group", "g")
+    await network.directory.users.create(TENANT, User(3, contacts={channel: [network.address("+79990000003")]}))
+    await network.directory.users.create(TENANT, User(4))
+    await network.directory.groups.create(TENANT, Group("g", "Group 7"), members)
+    await network.directory.ownerships.own(TENANT, 1, "group", "g")
     await network.write("Group 7 text")
     await until(network.results, within=20)
     assert network.results() == [text(name, "en", name="Group 7", people=people, reached=reached)]
@@ -383,8 +383,8 @@ async def test_results_count_within_the_daily_limit_of_answers(network: Network)
 
 async def test_of_many_groups_the_first_ten_are_named(network: Network) -> None:
     for number in range(20, 32):
-        await network.directory.create_group(TENANT, Group(number, f"A{number}"))
-        await network.directory.own(TENANT, 1, "group", number)
+        await network.directory.groups.create(TENANT, Group(number, f"A{number}"))
+        await network.directory.ownerships.own(TENANT, 1, "group", number)
     answer = await network.answer("no such group")
     names = ", ".join(f"A{number}" for number in range(20, 30))
     assert answer == text("written_unclear", "en", names=f"{names}, …")

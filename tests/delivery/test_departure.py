@@ -23,7 +23,7 @@ async def hunting(api: Api) -> Api:
     """Anna and a person of another tenant with her id have jobs, and have signed in."""
     services, tokens = api.services, Tokens(api.store, Vault([new_key()]), {})
     contacts = {"telegram-bot": ["100001"], "sms": ["+79991112233"]}
-    await services.core.directory.create_user("default", User(42, "Anna", contacts=contacts))
+    await services.core.directory.users.create("default", User(42, "Anna", contacts=contacts))
     await services.core.jobs.kinds.publish(
         {"hunt": Schedule(timedelta(hours=1)), "digest": Schedule(timedelta(days=1))}
     )
@@ -66,5 +66,5 @@ async def test_jobs_of_a_user_that_the_directory_does_not_know_are_not_ended_by_
 
 async def test_a_new_person_with_the_same_id_starts_its_jobs_again(hunting: Api) -> None:
     await hunting.call("DELETE", "/v1/users/42")
-    await hunting.services.core.directory.create_user("default", User(42, "Boris"))
+    await hunting.services.core.directory.users.create("default", User(42, "Boris"))
     assert (await hunting.call("POST", "/v1/jobs", {"kind": "hunt", "user": 42})).json["state"] == "running"

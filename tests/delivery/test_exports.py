@@ -29,13 +29,13 @@ async def school(api: Api) -> None:
     """People and groups whose texts a spreadsheet would take for formulas, and CSV for separators."""
     directory = api.services.core.directory
     for user in PEOPLE:
-        await directory.create_user(TENANT, user)
+        await directory.users.create(TENANT, user)
     for group in GROUPS:
-        await directory.create_group(TENANT, group, [1, "u 2"] if group.id == "a;b" else [-5])
-    await directory.create_supergroup(TENANT, Supergroup("1 курс", "@курс", ["a;b", "ИВТ-21"]))
+        await directory.groups.create(TENANT, group, [1, "u 2"] if group.id == "a;b" else [-5])
+    await directory.supergroups.create(TENANT, Supergroup("1 курс", "@курс", ["a;b", "ИВТ-21"]))
     for group in GROUPS:
-        await directory.own(TENANT, 1, "group", group.id)
-    await directory.own(TENANT, 1, "supergroup", "1 курс")
+        await directory.ownerships.own(TENANT, 1, "group", group.id)
+    await directory.ownerships.own(TENANT, 1, "supergroup", "1 курс")
 
 
 def rows(exported: ApiResponse, separator: str = ",") -> list[list[str]]:
@@ -69,8 +69,8 @@ async def test_an_exported_directory_is_the_same_in_another_tenant(api: Api, sch
         assert made.status == 200, made.json
         assert (await other.call("GET", f"/v1/export/{kind}{form}")).body == exported.body
     directory = api.services.core.directory
-    assert (await directory.users(OTHER)).items == (await directory.users(TENANT)).items
-    assert (await directory.groups(OTHER)).items == (await directory.groups(TENANT)).items
+    assert (await directory.users.page(OTHER)).items == (await directory.users.page(TENANT)).items
+    assert (await directory.groups.page(OTHER)).items == (await directory.groups.page(TENANT)).items
 
 
 @pytest.mark.row("D-31")

@@ -81,10 +81,10 @@ async def test_a_teacher_with_a_telephone_writes_to_a_group_and_gets_the_result_
     api: Api, gateway: Kannel, tmp_path: Path
 ) -> None:
     directory = api.services.core.directory
-    await directory.create_user("default", User(1, "Анна", None, "trainer", "en", {"sms": ["+79990000001"]}))
-    await directory.create_user("default", User(2, contacts={"sms": ["+79990000002"]}))
-    await directory.create_group("default", Group("g1", "IVT-101"), [2])
-    await directory.own("default", 1, "group", "g1")
+    await directory.users.create("default", User(1, "Анна", None, "trainer", "en", {"sms": ["+79990000001"]}))
+    await directory.users.create("default", User(2, contacts={"sms": ["+79990000002"]}))
+    await directory.groups.create("default", Group("g1", "IVT-101"), [2])
+    await directory.ownerships.own("default", 1, "group", "g1")
     settings = sms.Settings(gateway.url, gateway.username, gateway.password, "79000000000")
     runtime = Runtime(api.store, await sms.open(settings, tmp_path), QUICK)
     bot = TextBot(bot_services(api), "sms")

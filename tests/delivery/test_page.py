@@ -77,8 +77,8 @@ async def test_a_message_to_a_group_shows_each_member_and_the_requested_time(
     await courier("sms")
     directory = api.services.core.directory
     for number in (1, 2):
-        await directory.create_user("default", User(number, contacts={"sms": [f"+7999000000{number}"]}))
-    await directory.create_group("default", Group("ИВТ-21"), [1, 2])
+        await directory.users.create("default", User(number, contacts={"sms": [f"+7999000000{number}"]}))
+    await directory.groups.create("default", Group("ИВТ-21"), [1, 2])
     await browser.open(api.url, "en-US")
     await send(browser, "group:ИВТ-21\n2", channels="sms", at="2020-01-01T00:00")
     await browser.wait_for("at('outcomes').innerText.split('sent').length === 3 && shown.state === 'finished'")

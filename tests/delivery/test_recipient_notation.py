@@ -41,7 +41,7 @@ def test_the_pattern_of_the_schema_accepts_what_is_read(line: str) -> None:
 
 async def test_lines_and_objects_may_be_mixed(api: Api) -> None:
     for number in (8, 9):
-        await api.services.core.directory.create_user("default", User(number))
+        await api.services.core.directory.users.create("default", User(number))
     given = ["7=telegram:100001, sms: +79991112233", "telegram:100002", "8", "7=telegram:100003", {"id": 9}]
     accepted = await api.call("POST", "/v1/deliveries", delivery_body(recipients=given))
     assert (accepted.status, accepted.json["recipients"]) == (202, 4)

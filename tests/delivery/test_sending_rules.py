@@ -65,7 +65,7 @@ class TestQuota:
 
     @pytest.mark.row("D-10", "D-27")
     async def test_the_quota_of_a_role_is_known_before_the_first_delivery(self, api: Api) -> None:
-        await api.services.core.directory.create_user("default", User(42, role="trainer"))
+        await api.services.core.directory.users.create("default", User(42, role="trainer"))
         expected = {"used": 0, "limit": 4, "resets_in": 0}
         assert (await api.call("GET", "/v1/quota?sender=42")).json == expected
         assert (await api.call("GET", "/v1/quota?sender=7&role=trainer")).json == expected
@@ -131,12 +131,12 @@ class TestGroups:
         directory = services.core.directory
         for number in (1, 2):
             contacts = {"telegram": [f"10000{number}"], "sms": [f"+7999000000{number}"]}
-            await directory.create_user("default", User(number, contacts=contacts))
-        await directory.update_user("default", 2, UserChange(opt_out=["sms"]))
-        await directory.create_group("default", Group("ИВТ-21"), [1, 2])
-        await directory.create_group("default", Group("choir", virtual=True), [2])
-        await directory.create_supergroup("default", Supergroup("1 курс", groups=["ИВТ-21", "choir"]))
-        await directory.create_user("default", User(42, role="trainer"))
+            await directory.users.create("default", User(number, contacts=contacts))
+        await directory.users.update("default", 2, UserChange(opt_out=["sms"]))
+        await directory.groups.create("default", Group("ИВТ-21"), [1, 2])
+        await directory.groups.create("default", Group("choir", virtual=True), [2])
+        await directory.supergroups.create("default", Supergroup("1 курс", groups=["ИВТ-21", "choir"]))
+        await directory.users.create("default", User(42, role="trainer"))
 
     @pytest.mark.row("D-01", "D-02", "D-03")
     @pytest.mark.parametrize(

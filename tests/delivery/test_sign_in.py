@@ -92,7 +92,7 @@ async def test_after_a_sign_in_the_jobs_that_waited_for_it_go_on(api: Api, brows
 
 
 async def test_the_page_names_the_person_and_its_jobs_before_it_connects(api: Api, browser: ClientSession) -> None:
-    await api.services.core.directory.create_user("default", User(42, "Anna <Petrova>"))
+    await api.services.core.directory.users.create("default", User(42, "Anna <Petrova>"))
     await api.services.core.jobs.kinds.publish({"hunt": Schedule(timedelta(hours=1))})
     await api.services.core.jobs.start(JOB)
     status, text = await opened(browser, await begun(api))

@@ -73,7 +73,7 @@ async def scene(playground: Playground) -> Scene:
     courier = FakeCourier()
     await playground.stack.courier(courier)
     anna = User(1, "Anna", locale="en", contacts={"echo": ["anna"], "nobody": ["x"]})
-    await Directory(playground.stack.store).create_user("university", anna)
+    await Directory(playground.stack.store).users.create("university", anna)
     return Scene(playground, courier)
 
 

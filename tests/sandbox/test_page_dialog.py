@@ -34,8 +34,8 @@ async def school(stack: Stack, sandbox: Sandbox, tmp_path: Path) -> AsyncIterato
     opened = await open_school(stack, BotApi(sandbox.state, sandbox.bot_api, bot))
     directory = opened.directory
     opened.services = replace(opened.services, linking=Linking(stack.store, directory, LinkCodeMailer(mailer)))
-    await directory.remove_contact(TENANT, 1, BOT, "100001")
-    await directory.update_user(TENANT, 1, UserChange(email="teacher@sandbox.example"))
+    await directory.users.remove_contact(TENANT, 1, BOT, "100001")
+    await directory.users.update(TENANT, 1, UserChange(email="teacher@sandbox.example"))
     courier = await sms.open(sms.Settings(sandbox.sms.url, "ada", "sandbox", "Ada"), tmp_path)
 
     async def send(message: Message) -> Outcome:

@@ -150,25 +150,25 @@ async def _call_delivery_verbs(stack: Stack) -> None:
 
 
 async def _call_directory_verbs(directory: Directory) -> None:
-    await directory.create_user(TENANT, User(1, email="a@example.org", role="staff", contacts={"echo": ["p1"]}))
-    await directory.create_user(TENANT, User(2))
-    await directory.update_user(TENANT, 1, UserChange(name="Anna"))
+    await directory.users.create(TENANT, User(1, email="a@example.org", role="staff", contacts={"echo": ["p1"]}))
+    await directory.users.create(TENANT, User(2))
+    await directory.users.update(TENANT, 1, UserChange(name="Anna"))
     for name in "AB":
-        await directory.create_group(TENANT, Group(name), [1])
-    await directory.update_group(TENANT, "A", GroupChange(virtual=True))
-    await directory.add_member(TENANT, "A", 2)
-    await directory.remove_member(TENANT, "A", 2)
+        await directory.groups.create(TENANT, Group(name), [1])
+    await directory.groups.update(TENANT, "A", GroupChange(virtual=True))
+    await directory.groups.add_member(TENANT, "A", 2)
+    await directory.groups.remove_member(TENANT, "A", 2)
     for name in "ST":
-        await directory.create_supergroup(TENANT, Supergroup(name, groups=["A"]))
-    await directory.update_supergroup(TENANT, "S", GroupChange(title="All"))
-    await directory.add_to_supergroup(TENANT, "S", "B")
-    await directory.remove_from_supergroup(TENANT, "S", "B")
-    await directory.own(TENANT, 1, "group", "A")
-    await directory.own(TENANT, 1, "group", "B")
-    await directory.disown(TENANT, 1, "group", "B")
-    await directory.delete_supergroup(TENANT, "T")
-    await directory.delete_group(TENANT, "B")
-    await directory.delete_user(TENANT, 2)
+        await directory.supergroups.create(TENANT, Supergroup(name, groups=["A"]))
+    await directory.supergroups.update(TENANT, "S", GroupChange(title="All"))
+    await directory.supergroups.add_member(TENANT, "S", "B")
+    await directory.supergroups.remove_member(TENANT, "S", "B")
+    await directory.ownerships.own(TENANT, 1, "group", "A")
+    await directory.ownerships.own(TENANT, 1, "group", "B")
+    await directory.ownerships.disown(TENANT, 1, "group", "B")
+    await directory.supergroups.delete(TENANT, "T")
+    await directory.groups.delete(TENANT, "B")
+    await directory.users.delete(TENANT, 2)
 
 
 async def _call_scenario_verbs(stack: Stack) -> None:
@@ -215,7 +215,7 @@ async def _import_and_link(stack: Stack) -> None:
     for ends in (Journal.abort, Journal.commit):
         journal = Journal(stack.store, TENANT)
         await journal.begin("members", 1)
-        await journal.add([("member", "A", "5")], 1)
+        await journal.add([("join_group", "A", "5")], 1)
         await ends(journal)
     await roll_forward(stack.store, TENANT)
 

@@ -5,7 +5,7 @@ I20: members and memberships, groups and supergroups, owners and what they own n
 I21: the owner of a supergroup owns each of its groups.
 
 An implication is checked on one atomic read. If a premise is no longer true, it says nothing. Members of a deleted
-group are no violation: `lua/directory/functions/delete_group.lua` takes them out in pages.
+group are no violation: `lua/directory/functions/delete_collection.lua` takes them out in pages.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -76,10 +76,11 @@ Entries = Sequence[tuple[str, str]]
 
 def implications(kind: str, shard: int, parts: Sequence[str], entries: Entries) -> Iterator[Implication]:
     """Emit what entries of a key of this kind imply. `parts`: those of its name; the first is the tenant."""
-    place = _Place(shard, parts[0], KEYS[kind].at(shard, *parts))
+    tenant, *of = parts
+    place = _Place(shard, tenant, KEYS[kind].at(shard, *parts))
     make = _BY_KIND[kind]
     for field, value in entries:
-        yield from make(place, parts[1] if len(parts) > 1 else "", field, value)
+        yield from make(place, of, field, value)
 
 
 def rule_of_ownership(
@@ -89,7 +90,7 @@ def rule_of_ownership(
     place = _Place(shard, tenant, KEYS["owned"].at(shard, tenant, user))
     owned = Premise(Read("ZSCORE", place.key, f"supergroup:{supergroup}"))
     for group in groups:
-        part = Premise(Read("ZSCORE", place.of("parts", supergroup), group))
+        part = Premise(Read("ZSCORE", place.of("members", "supergroup", supergroup), group))
         wanted = f"owned, as {supergroup} contains it"
         yield Implication("I21", (owned, part), Read("ZSCORE", place.key, f"group:{group}"), _is_there, wanted)
 
@@ -110,15 +111,16 @@ class _Place:
         """Return an entry of this key."""
         return Premise(Read("ZSCORE" if value is None else "HGET", self.key, field), value)
 
-    def member(self, rule: str, seen: Premise, kind: str, part: str, member: str) -> Implication:
-        """The sorted set `kind` has a member."""
-        key = self.of(kind, part) if part else self.of(kind)
+    def member(self, rule: str, seen: Premise, member: str, kind: str, *of: str) -> Implication:
+        """Return that the sorted set `kind` of something has a member."""
+        key = self.of(kind, *of)
         return Implication(rule, (seen,), Read("ZSCORE", key, member), _is_there, f"there, as {self.key} has it")
 
     def exists(self, seen: Premise, kind: str, object_id: str) -> Implication:
-        """There is a record."""
+        """Return that there is a record of a user, group or supergroup (the kind)."""
         wanted = f"a record, as {self.key} names it"
-        return Implication("I20", (seen,), Read("HGET", self.of(kind), object_id), _is_there, wanted)
+        key = self.of("users") if kind == "user" else self.of("collections", kind)
+        return Implication("I20", (seen,), Read("HGET", key, object_id), _is_there, wanted)
 
 
 def _is_there(value: str | None) -> bool:
@@ -132,15 +134,15 @@ def _is(wanted: str) -> Callable[[str | None], bool]:
 # people
 
 
-def _of_user(place: _Place, _: str, user_id: str, record: str) -> Iterator[Implication]:
+def _of_user(place: _Place, _: Sequence[str], user_id: str, record: str) -> Iterator[Implication]:
     seen, user = place.seen(user_id, record), _user(record)
     if user is None:
         conclusion = Read("HGET", place.key, user_id)
         yield Implication("I19", (seen,), conclusion, lambda value: _user(value) is not None, "the record of a person")
         return
-    yield place.member("I19", seen, "userids", "", user_id)
+    yield place.member("I19", seen, user_id, "userids")
     if user.role is not None:
-        yield place.member("I19", seen, "role", user.role, user_id)
+        yield place.member("I19", seen, user_id, "role", user.role)
     for kind, entry in _unique_of(user):
         conclusion = Read("HGET", place.of(kind), entry)
         yield Implication("I19", (seen,), conclusion, _is(user_id), f"the id of {user_id}, who has it")
@@ -164,7 +166,7 @@ def _user(record: str | None) -> User | None:
 
 
 def _of_unique(kind: str) -> "Make":
-    def make(place: _Place, _: str, entry: str, user_id: str) -> Iterator[Implication]:
+    def make(place: _Place, _: Sequence[str], entry: str, user_id: str) -> Iterator[Implication]:
         def has_it(record: str | None) -> bool:
             user = _user(record)
             return user is not None and (kind, entry) in _unique_of(user)
@@ -175,12 +177,14 @@ def _of_unique(kind: str) -> "Make":
     return make
 
 
-def _of_user_id(place: _Place, _: str, user_id: str, __: str) -> Iterator[Implication]:
+def _of_user_id(place: _Place, _: Sequence[str], user_id: str, __: str) -> Iterator[Implication]:
     conclusion = Read("HGET", place.of("users"), user_id)
     yield Implication("I19", (place.seen(user_id),), conclusion, _is_there, f"a person, as {place.key} has it")
 
 
-def _of_role(place: _Place, role: str, user_id: str, _: str) -> Iterator[Implication]:
+def _of_role(place: _Place, of: Sequence[str], user_id: str, _: str) -> Iterator[Implication]:
+    (role,) = of
+
     def has_it(record: str | None) -> bool:
         user = _user(record)
         return user is not None and user.role == role
@@ -191,44 +195,55 @@ def _of_role(place: _Place, role: str, user_id: str, _: str) -> Iterator[Implica
 
 # groups, supergroups, owners
 
-
-def _of_object(ids: str) -> "Make":
-    def make(place: _Place, _: str, object_id: str, record: str) -> Iterator[Implication]:
-        yield place.member("I20", place.seen(object_id, record), ids, "", object_id)
-
-    return make
+_KINDS_OF_MEMBERS = {"group": "user", "supergroup": "group"}
 
 
-def _of_id(kind: str) -> "Make":
-    def make(place: _Place, _: str, object_id: str, __: str) -> Iterator[Implication]:
-        yield place.exists(place.seen(object_id), kind, object_id)
-
-    return make
+def _of_collection(place: _Place, of: Sequence[str], given: str, record: str) -> Iterator[Implication]:
+    yield place.member("I20", place.seen(given, record), given, "collectionids", *of)
 
 
-def _of_pair(mirror: str, *existing: tuple[str, bool]) -> "Make":
-    """Return an entry of a relation. `mirror`: the key that has it the other way round. `existing`: hash of records,
-    and whether the member (not the owner of the key) must be in it.
-    """
-
-    def make(place: _Place, owner: str, member: str, _: str) -> Iterator[Implication]:
-        seen = place.seen(member)
-        yield place.member("I20", seen, mirror, member, owner)
-        for kind, is_member in existing:
-            yield place.exists(seen, kind, member if is_member else owner)
-
-    return make
+def _of_collection_id(place: _Place, of: Sequence[str], given: str, _: str) -> Iterator[Implication]:
+    yield place.exists(place.seen(given), of[0], given)
 
 
-def _of_owned(place: _Place, user: str, owned: str, _: str) -> Iterator[Implication]:
+def _of_member(place: _Place, of: Sequence[str], member: str, _: str) -> Iterator[Implication]:
+    kind, given = of
+    seen = place.seen(member)
+    yield place.member("I20", seen, given, "member_of", kind, member)
+    yield from _of_both_ends(place, seen, kind, given, member)
+
+
+def _of_member_of(place: _Place, of: Sequence[str], given: str, _: str) -> Iterator[Implication]:
+    kind, member = of
+    seen = place.seen(given)
+    yield place.member("I20", seen, member, "members", kind, given)
+    yield from _of_both_ends(place, seen, kind, given, member)
+
+
+def _of_both_ends(place: _Place, seen: Premise, kind: str, given: str, member: str) -> Iterator[Implication]:
+    """Emit that a member and its collection exist, except a group: a deleted one has members for a while."""
+    yield place.exists(seen, _KINDS_OF_MEMBERS.get(kind, "user"), member)
+    if kind != "group":
+        yield place.exists(seen, kind, given)
+
+
+def _of_owned(place: _Place, of: Sequence[str], owned: str, _: str) -> Iterator[Implication]:
+    (user,) = of
     seen = place.seen(owned)
     kind, _, object_id = owned.partition(":")
-    yield place.member("I20", seen, "owners", owned, user)
-    yield place.exists(seen, "users", user)
-    yield place.exists(seen, f"{kind}s", object_id)
+    yield place.member("I20", seen, user, "owners", owned)
+    yield place.exists(seen, "user", user)
+    yield place.exists(seen, kind, object_id)
 
 
-Make = Callable[[_Place, str, str, str], Iterator[Implication]]
+def _of_owner(place: _Place, of: Sequence[str], user: str, _: str) -> Iterator[Implication]:
+    (owned,) = of
+    seen = place.seen(user)
+    yield place.member("I20", seen, owned, "owned", user)
+    yield place.exists(seen, "user", user)
+
+
+Make = Callable[[_Place, Sequence[str], str, str], Iterator[Implication]]
 
 _BY_KIND: dict[str, Make] = {
     "users": _of_user,
@@ -236,16 +251,12 @@ _BY_KIND: dict[str, Make] = {
     "emails": _of_unique("emails"),
     "contacts": _of_unique("contacts"),
     "role": _of_role,
-    "groups": _of_object("groupids"),
-    "groupids": _of_id("groups"),
-    "supergroups": _of_object("supergroupids"),
-    "supergroupids": _of_id("supergroups"),
-    "members": _of_pair("memberships", ("users", True)),
-    "memberships": _of_pair("members", ("users", False)),
-    "parts": _of_pair("wholes", ("groups", True), ("supergroups", False)),
-    "wholes": _of_pair("parts", ("supergroups", True), ("groups", False)),
+    "collections": _of_collection,
+    "collectionids": _of_collection_id,
+    "members": _of_member,
+    "member_of": _of_member_of,
     "owned": _of_owned,
-    "owners": _of_pair("owned", ("users", True)),
+    "owners": _of_owner,
 }
 
 KINDS = tuple(_BY_KIND)

@@ -25,7 +25,7 @@ async def check_groups(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Pag
         page = Page(len(some))
         found = await reader.groups([row.cells["id"] for row in some])
         for row, old in zip(some, found, strict=True):
-            if old is None and await reader.count("members", row.cells["id"]):
+            if old is None and await reader.count("members", "group", row.cells["id"]):
                 page.errors.append(row.error("id", "GROUP_LEAVING", "This group is being deleted; delete it again."))
             _check_group(row, old, page)
         yield page
@@ -63,7 +63,7 @@ async def check_members(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Pa
 
 
 def member_steps(rows: Iterable[Row]) -> list[Step]:
-    return [("member", row.cells["group"], row.cells["user"]) for row in rows]
+    return [("join_group", row.cells["group"], row.cells["user"]) for row in rows]
 
 
 class Memberships:
@@ -97,10 +97,10 @@ class Memberships:
             by_group[row.cells["group"]].append(row)
         joining: list[Row] = []
         for group, some in by_group.items():
-            members = await self._reader.among("members", group, [row.cells["user"] for row in some])
+            members = await self._reader.among([row.cells["user"] for row in some], "members", "group", group)
             joining += [row for row in some if row.cells["user"] not in members]
         return joining
 
     async def _count(self, users: set[str]) -> None:
-        counts = await asyncio.gather(*(self._reader.count("memberships", user) for user in users))
+        counts = await asyncio.gather(*(self._reader.count("member_of", "group", user) for user in users))
         self._counts.update(dict(zip(users, counts, strict=True)))

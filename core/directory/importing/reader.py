@@ -1,6 +1,6 @@
 """What the checks of an import read of the directory, in pages."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def in_pages(items: Iterable[T], size: int = PAGE) -> Iterable[list[T]]:
-    """The items in lists of at most `size`."""
+    """Return the items in lists of at most `size`."""
     rest = iter(items)
     while page := list(islice(rest, size)):
         yield page
@@ -35,28 +35,25 @@ class Reader:
         self._tenant = tenant
 
     async def users(self, ids: Sequence[Id]) -> list[User | None]:
-        return await self._directory.lookup(self._tenant, ids)
+        return await self._directory.users.lookup(self._tenant, ids)
 
     async def groups(self, ids: Sequence[Id]) -> list[Group | None]:
-        return await self._directory.lookup_groups(self._tenant, ids)
+        return await self._directory.groups.lookup(self._tenant, ids)
 
     async def supergroups(self, ids: Sequence[Id]) -> list[Supergroup | None]:
-        return await self._directory.lookup_supergroups(self._tenant, ids)
+        return await self._directory.supergroups.lookup(self._tenant, ids)
 
     async def known_groups(self, ids: Iterable[str]) -> set[str]:
         """Return those of the ids that are groups."""
-        return {
-            one for page in in_pages(ids) for one, found in zip(page, await self.groups(page), strict=True) if found
-        }
+        return await _known(self.groups, ids)
 
     async def known_supergroups(self, ids: Iterable[str]) -> set[str]:
         """Return those of the ids that are supergroups."""
-        pages = in_pages(ids)
-        return {one for page in pages for one, found in zip(page, await self.supergroups(page), strict=True) if found}
+        return await _known(self.supergroups, ids)
 
     async def known_users(self, ids: Iterable[str]) -> set[str]:
         """Return those of the ids that are people."""
-        return {one for page in in_pages(ids) for one, found in zip(page, await self.users(page), strict=True) if found}
+        return await _known(self.users, ids)
 
     async def owners_of_emails(self, emails: Sequence[str]) -> list[str | None]:
         """Return the id of the person with each e-mail address."""
@@ -73,20 +70,26 @@ class Reader:
             found += await self._store.command("HMGET", key, *page)
         return found
 
-    async def related(self, name: str, of: str) -> list[str]:
-        """Return the ids in the sorted set `name` (members, memberships, parts, wholes, owned, owners) of an object."""
-        return await all_ids(self._store, KEYS[name].at(SHARD, self._tenant, of))
+    async def related(self, key: str, *of: str) -> list[str]:
+        """Return the ids in a sorted set of relations: `members` or `member_of` of a kind and id, `owned` of a person,
+        `owners` of an object.
+        """
+        return await all_ids(self._store, KEYS[key].at(SHARD, self._tenant, *of))
 
-    async def count(self, name: str, of: str) -> int:
+    async def count(self, key: str, *of: str) -> int:
         """Return how many ids the sorted set has."""
-        count: int = await self._store.command("ZCARD", KEYS[name].at(SHARD, self._tenant, of))
+        count: int = await self._store.command("ZCARD", KEYS[key].at(SHARD, self._tenant, *of))
         return count
 
-    async def among(self, name: str, of: str, ids: Sequence[str]) -> set[str]:
+    async def among(self, ids: Sequence[str], key: str, *of: str) -> set[str]:
         """Return those of the ids that are in the sorted set."""
-        key = KEYS[name].at(SHARD, self._tenant, of)
         found: set[str] = set()
         for page in in_pages(ids):
-            scores = await self._store.command("ZMSCORE", key, *page)
+            scores = await self._store.command("ZMSCORE", KEYS[key].at(SHARD, self._tenant, *of), *page)
             found |= {one for one, score in zip(page, scores, strict=True) if score is not None}
         return found
+
+
+async def _known(lookup: Callable[[Sequence[Id]], Awaitable[Sequence[object]]], ids: Iterable[str]) -> set[str]:
+    """Return those of the ids for which there is a record."""
+    return {one for page in in_pages(ids) for one, found in zip(page, await lookup(page), strict=True) if found}

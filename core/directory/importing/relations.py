@@ -25,69 +25,69 @@ _PAGE = 100
 async def check_supergroups(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Page]:
     """Each row creates a supergroup or changes the fields that the file has; its groups are replaced as a whole."""
     known = await reader.known_groups({id_text(one) for row in rows for one in group_ids(row) or ()})
-    wholes = Counter[str]()  # group → supergroups that the file adds it to
+    joined = Counter[str]()  # group → its supergroups, with those of the file
     for some in in_pages(rows, _PAGE):
         page = Page(len(some))
         found = await reader.supergroups([row.cells["id"] for row in some])
         for row, old in zip(some, found, strict=True):
-            await _check_supergroup(reader, row, old, known, wholes, page)
+            await _check_supergroup(reader, row, old, known, joined, page)
         yield page
 
 
 async def _check_supergroup(
-    reader: Reader, row: Row, old: Supergroup | None, known: set[str], wholes: Counter[str], page: Page
+    reader: Reader, row: Row, old: Supergroup | None, known: set[str], joined: Counter[str], page: Page
 ) -> None:
     new = canonical_group(replace(old or Supergroup(parse_id(row.cells["id"])), **group_fields(row), groups=()))
     page.errors += as_row_errors(row, faults_of_group(new))
-    parts = sorted(await reader.related("parts", row.cells["id"]))
+    members = sorted(await reader.related("members", "supergroup", row.cells["id"]))
     given = group_ids(row)
-    wanted = parts if given is None else sorted(map(id_text, given))
-    before, after = supergroup_cells(old, parts) if old else None, supergroup_cells(new, wanted)
+    wanted = members if given is None else sorted(map(id_text, given))
+    before, after = supergroup_cells(old, members) if old else None, supergroup_cells(new, wanted)
     page.note(row, id_text(new.id), before, after)
     if before is None or before["title"] != after["title"]:
         page.steps.append(("supergroup", id_text(new.id), encode_record(new)))
-    await _check_parts(reader, row, parts, wanted, known, wholes, page)
+    await _check_members(reader, row, members, wanted, known, joined, page)
 
 
-async def _check_parts(
+async def _check_members(
     reader: Reader,
     row: Row,
-    parts: Sequence[str],
+    members: Sequence[str],
     wanted: Sequence[str],
     known: set[str],
-    wholes: Counter[str],
+    joined: Counter[str],
     page: Page,
 ) -> None:
     supergroup = row.cells["id"]
-    unknown = [one for one in wanted if one not in known and one not in parts]
+    unknown = [one for one in wanted if one not in known and one not in members]
     page.errors += [row.error("groups", "GROUP_NOT_FOUND", f"There is no group {one!r}.") for one in unknown]
-    added = [one for one in wanted if one not in parts and one in known]
-    await _check_limits(reader, row, wanted, added, wholes, page)
-    await _check_part_owners(reader, row, added, page)
-    page.steps += [("unpart", supergroup, one) for one in parts if one not in wanted]
-    page.steps += [("part", supergroup, one) for one in added]
+    added = [one for one in wanted if one not in members and one in known]
+    await _check_limits(reader, row, wanted, added, joined, page)
+    await _check_owners_of_members(reader, row, added, page)
+    page.steps += [("leave_supergroup", supergroup, one) for one in members if one not in wanted]
+    page.steps += [("join_supergroup", supergroup, one) for one in added]
 
 
 async def _check_limits(
-    reader: Reader, row: Row, wanted: Sequence[str], added: Iterable[str], wholes: Counter[str], page: Page
+    reader: Reader, row: Row, wanted: Sequence[str], added: Iterable[str], joined: Counter[str], page: Page
 ) -> None:
     if len(wanted) > RELATIONS:
         page.errors.append(row.error("groups", "LIMIT_REACHED", f"A supergroup has at most {RELATIONS} groups."))
         return
     for group in added:
-        if group not in wholes:
-            wholes[group] = await reader.count("wholes", group)
-        wholes[group] += 1
-        if wholes[group] > RELATIONS:
+        if group not in joined:
+            joined[group] = await reader.count("member_of", "supergroup", group)
+        joined[group] += 1
+        if joined[group] > RELATIONS:
             message = f"The group {group!r} is in {RELATIONS} supergroups already."
             page.errors.append(row.error("groups", "LIMIT_REACHED", message))
 
 
-async def _check_part_owners(reader: Reader, row: Row, added: Sequence[str], page: Page) -> None:
+async def _check_owners_of_members(reader: Reader, row: Row, added: Sequence[str], page: Page) -> None:
     """Who owns the supergroup already must own the groups that are added to it."""
     owners = await reader.related("owners", f"supergroup:{row.cells['id']}") if added else []
     for owner in owners:
-        owned = await reader.among("owned", owner, [f"group:{one}" for one in added])
+        owned = await reader.among([f"group:{one}" for one in added], "owned", owner)
         for group in added:
             if f"group:{group}" not in owned:
                 message = f"{owner} owns this supergroup, but not the group {group!r}."
@@ -155,7 +155,7 @@ async def _check_owners(reader: Reader, row: Row, owners: Counter[str], page: Pa
 
 
 async def _check_groups_owned(reader: Reader, row: Row, owned: set[str], page: Page) -> None:
-    for group in await reader.related("parts", row.cells["id"]):
+    for group in await reader.related("members", "supergroup", row.cells["id"]):
         if f"group:{group}" not in owned:
             message = f"The supergroup has the group {group!r}, which the person does not own."
             page.errors.append(row.error("id", "GROUP_NOT_OWNED", message))

@@ -13,19 +13,21 @@ async def add(request: Request[schemas.ContactRequest, NoParameters]) -> Respons
     body = request.body
     register = await request.services.core.channels.current()
     check(faults_of_contacts({body.channel: [body.address]}, register.names))
-    user = await request.services.core.directory.add_contact(request.tenant, body.user, body.channel, body.address)
+    user = await request.services.core.directory.users.add_contact(
+        request.tenant, body.user, body.channel, body.address
+    )
     address = canonical(body.channel, body.address)
     return Response(schemas.ContactResponse(user.id, body.channel, address), 201)
 
 
 async def list_all(request: Request[None, schemas.OfUserQuery]) -> Response:
     """Return all contacts of a person."""
-    user = await request.services.core.directory.find_user(request.tenant, request.query.user)
+    user = await request.services.core.directory.users.find(request.tenant, request.query.user)
     return Response(schemas.ContactList(list(schemas.ContactResponse.all_of(user))))
 
 
 async def remove(request: Request[None, NoParameters]) -> Response:
     """Remove this one contact of a person."""
     names = (part(request, name) for name in ("user", "channel", "address"))
-    await request.services.core.directory.remove_contact(request.tenant, *names)
+    await request.services.core.directory.users.remove_contact(request.tenant, *names)
     return no_content()

@@ -15,7 +15,7 @@ _REASON = "the person was deleted"
 async def delete_person(services: ApiServices, tenant: str, user: User) -> None:
     """Raises NotFound USER_NOT_FOUND if another was faster."""
     await _end_all(services, tenant, user)
-    await services.core.directory.delete_user(tenant, user.id)
+    await services.core.directory.users.delete(tenant, user.id)
     await _end_all(services, tenant, user)
 
 

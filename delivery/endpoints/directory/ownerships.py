@@ -14,7 +14,7 @@ PlainRequest = Request[None, NoParameters]
 
 async def add(request: PlainRequest) -> Response:
     """Make a person an owner of a group or supergroup."""
-    await request.services.core.directory.own(
+    await request.services.core.directory.ownerships.own(
         request.tenant, part(request, "user"), _kind(request), part(request, "id")
     )
     return no_content()
@@ -22,7 +22,7 @@ async def add(request: PlainRequest) -> Response:
 
 async def remove(request: PlainRequest) -> Response:
     """Withdraw an ownership; for a group also the person's supergroups that contain it."""
-    await request.services.core.directory.disown(
+    await request.services.core.directory.ownerships.disown(
         request.tenant, part(request, "user"), _kind(request), part(request, "id")
     )
     return no_content()
@@ -30,7 +30,7 @@ async def remove(request: PlainRequest) -> Response:
 
 async def list_all(request: Request[None, schemas.OfUserQuery]) -> Response:
     """Return what a person owns."""
-    found = await request.services.core.directory.ownerships(request.tenant, request.query.user)
+    found = await request.services.core.directory.ownerships.of(request.tenant, request.query.user)
     return Response(schemas.OwnershipList([schemas.OwnershipResponse(one.user, one.kind, one.id) for one in found]))
 
 

@@ -12,7 +12,7 @@ async def create(request: Request[schemas.SupergroupRequest, NoParameters]) -> R
     supergroup = Supergroup(**given(request.body))
     check(faults_of_group(supergroup))
     check(fault for number, one in enumerate(supergroup.groups) for fault in faults_of_id(one, f"groups.{number}"))
-    created = await request.services.core.directory.create_supergroup(request.tenant, supergroup)
+    created = await request.services.core.directory.supergroups.create(request.tenant, supergroup)
     return Response(schemas.SupergroupResponse.of(created), 201, location("supergroups", created.id))
 
 
@@ -21,7 +21,7 @@ async def update(request: Request[schemas.SupergroupPatch, NoParameters]) -> Res
     fields = given(request.body)
     check(faults_of_group(Supergroup(**{"id": 0, **fields})))
     supergroup_id = part(request, "id")
-    changed = await request.services.core.directory.update_supergroup(
+    changed = await request.services.core.directory.supergroups.update(
         request.tenant, supergroup_id, GroupChange(**fields)
     )
     return Response(schemas.SupergroupResponse.of(changed))
@@ -29,20 +29,20 @@ async def update(request: Request[schemas.SupergroupPatch, NoParameters]) -> Res
 
 async def show(request: Request[None, NoParameters]) -> Response:
     """Show one supergroup with its groups."""
-    supergroup = await request.services.core.directory.find_supergroup(request.tenant, part(request, "id"))
+    supergroup = await request.services.core.directory.supergroups.find(request.tenant, part(request, "id"))
     return Response(schemas.SupergroupResponse.of(supergroup))
 
 
 async def delete(request: Request[None, NoParameters]) -> Response:
     """Delete a supergroup; its groups stay."""
-    await request.services.core.directory.delete_supergroup(request.tenant, part(request, "id"))
+    await request.services.core.directory.supergroups.delete(request.tenant, part(request, "id"))
     return no_content()
 
 
 async def list_page(request: Request[None, schemas.PageQuery]) -> Response:
     """Return one page of supergroups with their groups."""
     cursor, limit = optional(request.query.cursor), request.query.limit or PAGE
-    page = await request.services.core.directory.supergroups(request.tenant, cursor=cursor, limit=limit)
+    page = await request.services.core.directory.supergroups.page(request.tenant, cursor=cursor, limit=limit)
     body = schemas.SupergroupPage([schemas.SupergroupResponse.of(one) for one in page.items], page.next)
     return Response(body, headers=next_page_link(request.http, page.next))
 
@@ -50,12 +50,12 @@ async def list_page(request: Request[None, schemas.PageQuery]) -> Response:
 async def add_group(request: Request[None, NoParameters]) -> Response:
     """Add a group to a supergroup; every owner of the supergroup must own it."""
     names = (part(request, name) for name in ("id", "group"))
-    await request.services.core.directory.add_to_supergroup(request.tenant, *names)
+    await request.services.core.directory.supergroups.add_member(request.tenant, *names)
     return no_content()
 
 
 async def remove_group(request: Request[None, NoParameters]) -> Response:
     """Take a group out of a supergroup."""
     names = (part(request, name) for name in ("id", "group"))
-    await request.services.core.directory.remove_from_supergroup(request.tenant, *names)
+    await request.services.core.directory.supergroups.remove_member(request.tenant, *names)
     return no_content()

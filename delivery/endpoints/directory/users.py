@@ -14,14 +14,14 @@ from delivery.schemas import directory as schemas
 async def create(request: Request[schemas.UserRequest, NoParameters]) -> Response:
     """Add a person."""
     user = User(**await _checked_fields(request))
-    created = await request.services.core.directory.create_user(request.tenant, user)
+    created = await request.services.core.directory.users.create(request.tenant, user)
     return Response(schemas.UserResponse.of(created), 201, location("users", created.id))
 
 
 async def update(request: Request[schemas.UserPatch, NoParameters]) -> Response:
     """Change some fields of a person."""
     change = UserChange(**await _checked_fields(request))
-    changed = await request.services.core.directory.update_user(request.tenant, part(request, "id"), change)
+    changed = await request.services.core.directory.users.update(request.tenant, part(request, "id"), change)
     return Response(schemas.UserResponse.of(changed))
 
 
@@ -37,13 +37,13 @@ async def _checked_fields(request: Request[Any, NoParameters]) -> dict[str, Any]
 
 async def show(request: Request[None, NoParameters]) -> Response:
     """Show one person."""
-    user = await request.services.core.directory.find_user(request.tenant, part(request, "id"))
+    user = await request.services.core.directory.users.find(request.tenant, part(request, "id"))
     return Response(schemas.UserResponse.of(user))
 
 
 async def delete(request: Request[None, NoParameters]) -> Response:
     """Delete a person with its contacts, memberships, ownerships and sign-ins; its jobs are stopped."""
-    user = await request.services.core.directory.find_user(request.tenant, part(request, "id"))
+    user = await request.services.core.directory.users.find(request.tenant, part(request, "id"))
     await delete_person(request.services, request.tenant, user)
     return no_content()
 
@@ -51,7 +51,7 @@ async def delete(request: Request[None, NoParameters]) -> Response:
 async def list_page(request: Request[None, schemas.UserQuery]) -> Response:
     """Return one page of people, all of them or those with something in common."""
     query = request.query
-    page = await request.services.core.directory.users(
+    page = await request.services.core.directory.users.page(
         request.tenant,
         email=optional(query.email),
         contact=_contact(query.contact) if query.contact else None,

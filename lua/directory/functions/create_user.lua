@@ -13,7 +13,9 @@ return function(tenant, id, record)
   local taken = People.taken_by_another(tenant, id, user)
   if taken then return taken end
 
-  redis_call('HSET', Key.users(tenant), id, record)
+  WriteBuffer.gather()
+  WriteBuffer.write('HSET', Key.users(tenant), id, record)
   People.index_user(tenant, id, user)
+  WriteBuffer.write_gathered()
   return { 'created' }
 end

@@ -9,10 +9,14 @@ return function(tenant, id)
   local stored = redis_call('HGET', Key.users(tenant), id)
   if not stored then return 0 end
 
+  WriteBuffer.gather()
   People.unindex_user(tenant, id, cjson.decode(stored))
-  for _, group in ipairs(redis_call('ZRANGE', Key.memberships(tenant, id), 0, -1)) do redis_call('ZREM', Key.members(tenant, group), id) end
-  for _, object in ipairs(redis_call('ZRANGE', Key.owned(tenant, id), 0, -1)) do redis_call('ZREM', Key.owners(tenant, object), id) end
-  redis_call('DEL', Key.memberships(tenant, id), Key.owned(tenant, id))
-  redis_call('HDEL', Key.users(tenant), id)
+  Collections.remove_from_all(tenant, 'group', id)
+  for _, object in ipairs(redis_call('ZRANGE', Key.owned(tenant, id), 0, -1)) do
+    WriteBuffer.write('ZREM', Key.owners(tenant, object), id)
+    WriteBuffer.write('ZREM', Key.owned(tenant, id), object)
+  end
+  WriteBuffer.write('HDEL', Key.users(tenant), id)
+  WriteBuffer.write_gathered()
   return 1
 end

@@ -15,7 +15,7 @@ return function(tenant, user, kind, id)
   if redis_call('ZSCORE', owned, object) then return { 'owned' } end
   if redis_call('ZCARD', owned) >= RELATIONS or redis_call('ZCARD', owners) >= RELATIONS then return { 'limit' } end
   if kind == 'supergroup' then
-    for _, group in ipairs(redis_call('ZRANGE', Key.parts(tenant, id), 0, -1)) do
+    for _, group in ipairs(redis_call('ZRANGE', Key.members(tenant, kind, id), 0, -1)) do
       if not redis_call('ZSCORE', owned, 'group:' .. group) then return { 'group', group } end
     end
   end

@@ -1,15 +1,14 @@
--- remove_member: take a person out of a group
--- ARGV    tenant, group, user
--- RETURNS ["removed"] or ["importing"] ["group"] ["user", id]: there is none
+-- remove_member: take a person out of a group, or a group out of a supergroup
+-- ARGV    tenant, kind, id, member
+-- RETURNS ["removed"] or ["importing"] ["collection"] ["member", id]: there is none
 -- EVENTS  none
--- INVARIANT I20 members and memberships agree
+-- INVARIANT I20 collections and their members name each other
 
-return function(tenant, group, user)
+return function(tenant, kind, id, member)
   if ImportLock.import_runs(tenant) then return { 'importing' } end
-  if redis_call('HEXISTS', Key.groups(tenant), group) == 0 then return { 'group' } end
-  if redis_call('HEXISTS', Key.users(tenant), user) == 0 then return { 'user', user } end
+  if not Collections.exists(tenant, kind, id) then return { 'collection' } end
+  if not Collections.member_exists(tenant, kind, member) then return { 'member', member } end
 
-  redis_call('ZREM', Key.members(tenant, group), user)
-  redis_call('ZREM', Key.memberships(tenant, user), group)
+  Collections.remove_member(tenant, kind, id, member)
   return { 'removed' }
 end

@@ -15,8 +15,10 @@ return function(tenant, id, version, record)
   local taken = People.taken_by_another(tenant, id, user)
   if taken then return taken end
 
+  WriteBuffer.gather()
   People.unindex_user(tenant, id, old)
   People.index_user(tenant, id, user)
-  redis_call('HSET', Key.users(tenant), id, record)
+  WriteBuffer.write('HSET', Key.users(tenant), id, record)
+  WriteBuffer.write_gathered()
   return { 'updated' }
 end

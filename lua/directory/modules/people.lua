@@ -19,15 +19,15 @@ function People.taken_by_another(tenant, id, user)
 end
 
 function People.index_user(tenant, id, user)
-  redis_call('ZADD', Key.userids(tenant), 0, id)
-  if user.email then redis_call('HSET', Key.emails(tenant), user.email, id) end
-  if user.role then redis_call('ZADD', Key.role(tenant, user.role), 0, id) end
-  for _, contact in ipairs(People.contacts_of(user)) do redis_call('HSET', Key.contacts(tenant), contact, id) end
+  WriteBuffer.write('ZADD', Key.userids(tenant), 0, id)
+  if user.email then WriteBuffer.write('HSET', Key.emails(tenant), user.email, id) end
+  if user.role then WriteBuffer.write('ZADD', Key.role(tenant, user.role), 0, id) end
+  for _, contact in ipairs(People.contacts_of(user)) do WriteBuffer.write('HSET', Key.contacts(tenant), contact, id) end
 end
 
 function People.unindex_user(tenant, id, user)
-  redis_call('ZREM', Key.userids(tenant), id)
-  if user.email then redis_call('HDEL', Key.emails(tenant), user.email) end
-  if user.role then redis_call('ZREM', Key.role(tenant, user.role), id) end
-  for _, contact in ipairs(People.contacts_of(user)) do redis_call('HDEL', Key.contacts(tenant), contact) end
+  WriteBuffer.write('ZREM', Key.userids(tenant), id)
+  if user.email then WriteBuffer.write('HDEL', Key.emails(tenant), user.email) end
+  if user.role then WriteBuffer.write('ZREM', Key.role(tenant, user.role), id) end
+  for _, contact in ipairs(People.contacts_of(user)) do WriteBuffer.write('HDEL', Key.contacts(tenant), contact) end
 end

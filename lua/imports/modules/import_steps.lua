@@ -31,16 +31,6 @@ local function readable(stored)
   return is_readable and type(read) == 'table' and read or {}
 end
 
-local function relate(one, other, first, second)
-  WriteBuffer.write('ZADD', one, 0, second)
-  WriteBuffer.write('ZADD', other, 0, first)
-end
-
-local function separate(one, other, first, second)
-  WriteBuffer.write('ZREM', one, second)
-  WriteBuffer.write('ZREM', other, first)
-end
-
 local STEPS = {}
 
 function STEPS.user(tenant, id, record)
@@ -53,24 +43,19 @@ function STEPS.user(tenant, id, record)
   write_contacts(tenant, id, old, new)
 end
 
-function STEPS.group(tenant, id, record)
-  WriteBuffer.write('HSET', Key.groups(tenant), id, record)
-  WriteBuffer.write('ZADD', Key.groupids(tenant), 0, id)
-end
+function STEPS.group(tenant, id, record) Collections.store(tenant, 'group', id, record) end
 
-function STEPS.supergroup(tenant, id, record)
-  WriteBuffer.write('HSET', Key.supergroups(tenant), id, record)
-  WriteBuffer.write('ZADD', Key.supergroupids(tenant), 0, id)
-end
+function STEPS.supergroup(tenant, id, record) Collections.store(tenant, 'supergroup', id, record) end
 
-function STEPS.member(tenant, group, user) relate(Key.members(tenant, group), Key.memberships(tenant, user), group, user) end
+function STEPS.join_group(tenant, group, user) Collections.add_member(tenant, 'group', group, user) end
 
-function STEPS.own(tenant, user, object) relate(Key.owned(tenant, user), Key.owners(tenant, object), user, object) end
+function STEPS.join_supergroup(tenant, supergroup, group) Collections.add_member(tenant, 'supergroup', supergroup, group) end
 
-function STEPS.part(tenant, supergroup, group) relate(Key.parts(tenant, supergroup), Key.wholes(tenant, group), supergroup, group) end
+function STEPS.leave_supergroup(tenant, supergroup, group) Collections.remove_member(tenant, 'supergroup', supergroup, group) end
 
-function STEPS.unpart(tenant, supergroup, group)
-  separate(Key.parts(tenant, supergroup), Key.wholes(tenant, group), supergroup, group)
+function STEPS.own(tenant, user, object)
+  WriteBuffer.write('ZADD', Key.owned(tenant, user), 0, object)
+  WriteBuffer.write('ZADD', Key.owners(tenant, object), 0, user)
 end
 
 -- `step`: its name and two values: a record and its id, or the two ends of a relation.

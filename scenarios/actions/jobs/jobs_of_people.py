@@ -36,7 +36,7 @@ async def own_user(context: Context) -> str:
     if not context.person:
         raise Invalid("FIELD_INVALID", "the event has no person", "user")
     services = context.services
-    user = await services.core.directory.user_by_contact(services.tenant, context.channel, context.person)
+    user = await services.core.directory.users.by_contact(services.tenant, context.channel, context.person)
     return id_text(user.id) if user else f"{context.channel}:{context.person}"
 
 
@@ -117,6 +117,6 @@ def _sign_in(context: Context) -> SignIn:
 async def _name(context: Context) -> str:
     """Return the person's name in the directory, otherwise in its chat."""
     services = context.services
-    user = await services.core.directory.user_by_contact(services.tenant, context.channel, context.person)
+    user = await services.core.directory.users.by_contact(services.tenant, context.channel, context.person)
     of_event = [str(context.event.get(part) or "") for part in ("first_name", "last_name")]
     return (user.name if user else None) or " ".join(filter(None, of_event))

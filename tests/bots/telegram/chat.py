@@ -165,12 +165,12 @@ async def open_school(
     )
     services = BotServices(core, Linking(store, directory, LinkCodeMailer(outbox)), TENANT)
     for user in (ANNA, BORIS, VERA, GLEB):
-        await directory.create_user(TENANT, user)
+        await directory.users.create(TENANT, user)
     for group, members in ((Group(101, "ИВТ-101"), [2, 3, 4]), (Group(102, "ИВТ-102"), [2]), (Group(103, "Пусто"), [])):
-        await directory.create_group(TENANT, group, members)
-        await directory.own(TENANT, 1, "group", group.id)
-    await directory.create_supergroup(TENANT, Supergroup("all", "Весь поток", [101, 102]))
-    await directory.own(TENANT, 1, "supergroup", "all")
+        await directory.groups.create(TENANT, group, members)
+        await directory.ownerships.own(TENANT, 1, "group", group.id)
+    await directory.supergroups.create(TENANT, Supergroup("all", "Весь поток", [101, 102]))
+    await directory.ownerships.own(TENANT, 1, "supergroup", "all")
     sms = FakeCourier("sms")
     await stack.courier(sms)
     return School(stack, bot_api, outbox, sms, services)

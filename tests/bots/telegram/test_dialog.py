@@ -62,7 +62,7 @@ async def test_nothing_selected_has_its_own_answer(school: School) -> None:
 @pytest.mark.row("D-32")
 async def test_a_teacher_without_groups_has_its_own_answer(school: School) -> None:
     for group in (101, 102, 103):
-        await school.directory.disown(TENANT, 1, "group", group)
+        await school.directory.ownerships.disown(TENANT, 1, "group", group)
     assert await school.answer("/select") == english("select_nothing_owned")
 
 
@@ -78,7 +78,7 @@ async def test_a_student_may_not_write_to_groups(school: School) -> None:
 
 
 async def test_an_administrator_may_write_to_every_group(school: School) -> None:
-    await school.directory.update_user(TENANT, 2, UserChange(role="admin"))
+    await school.directory.users.update(TENANT, 2, UserChange(role="admin"))
     await school.answer("/select", STUDENT)
     assert "ИВТ-101" in labels(school.messages(STUDENT)[-1])
 
@@ -171,7 +171,7 @@ async def test_send_pressed_twice_sends_once(school: School) -> None:
 
 async def test_a_group_that_was_deleted_meanwhile_is_refused_at_done(school: School) -> None:
     await school.select("ИВТ-101", "ИВТ-102")
-    await school.directory.delete_group(TENANT, 102)
+    await school.directory.groups.delete(TENANT, 102)
     await school.notice("Done")
     await school.shows(english("select_gone"))
 
@@ -179,7 +179,7 @@ async def test_a_group_that_was_deleted_meanwhile_is_refused_at_done(school: Sch
 @pytest.mark.row("D-32")
 async def test_a_group_that_was_deleted_before_sending_is_named_and_nothing_is_sent(school: School) -> None:
     await school.prepare("hello", "ИВТ-101", "ИВТ-102")
-    await school.directory.delete_group(TENANT, 102)
+    await school.directory.groups.delete(TENANT, 102)
     await school.notice("Send")
     assert "✅ ИВТ-101" in labels(await school.shows(english("order_group_not_found")))
     assert school.sms.attempted == []
@@ -188,7 +188,7 @@ async def test_a_group_that_was_deleted_before_sending_is_named_and_nothing_is_s
 @pytest.mark.row("D-32")
 async def test_ownership_lost_before_sending_is_refused(school: School) -> None:
     await school.prepare("hello")
-    await school.directory.disown(TENANT, 1, "group", 101)
+    await school.directory.ownerships.disown(TENANT, 1, "group", 101)
     await school.notice("Send")
     await school.shows(english("order_not_owner"))
     assert school.sms.attempted == []
@@ -196,14 +196,14 @@ async def test_ownership_lost_before_sending_is_refused(school: School) -> None:
 
 async def test_a_role_lost_before_sending_is_refused(school: School) -> None:
     await school.prepare("hello")
-    await school.directory.update_user(TENANT, 1, UserChange(role="student"))
+    await school.directory.users.update(TENANT, 1, UserChange(role="student"))
     assert await school.notice("Send") == english("button_not_allowed")
 
 
 async def test_a_keyboard_of_many_groups_has_pages(school: School) -> None:
     for number in range(200, 220):
-        await school.directory.create_group(TENANT, Group(number, f"Группа {number}"))
-        await school.directory.own(TENANT, 1, "group", number)
+        await school.directory.groups.create(TENANT, Group(number, f"Группа {number}"))
+        await school.directory.ownerships.own(TENANT, 1, "group", number)
     await school.answer("/select")
     assert "1/3" in labels(school.messages()[-1])
     await school.notice("▶")
@@ -213,12 +213,12 @@ async def test_a_keyboard_of_many_groups_has_pages(school: School) -> None:
 
 @pytest.mark.row("D-28")
 async def test_a_person_links_the_chat_by_a_mailed_code(school: School) -> None:
-    await school.directory.update_user(TENANT, 3, UserChange(email="vera@example.org", role="trainer"))
+    await school.directory.users.update(TENANT, 3, UserChange(email="vera@example.org", role="trainer"))
     await school.answer("/start", STRANGER)
     await school.answer("vera@example.org", STRANGER)
     await until(lambda: school.outbox.codes)
     assert "Вера" in await school.answer(school.outbox.codes[0], STRANGER)
-    assert (await school.directory.find_user(TENANT, 3)).contacts["telegram-bot"] == [str(STRANGER)]
+    assert (await school.directory.users.find(TENANT, 3)).contacts["telegram-bot"] == [str(STRANGER)]
 
 
 async def test_what_is_no_text_is_refused_as_text(school: School) -> None:

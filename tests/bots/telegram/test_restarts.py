@@ -135,7 +135,7 @@ async def test_a_press_that_is_processed_again_sends_once(idle_school: School) -
 
 async def test_dialogs_of_two_people_with_equal_ids_are_two_deliveries(idle_school: School) -> None:
     conversation, button_data = await conversation_of(idle_school)
-    await idle_school.directory.update_user(TENANT, 2, UserChange(role="admin"))
+    await idle_school.directory.users.update(TENANT, 2, UserChange(role="admin"))
     for person in (TEACHER, STUDENT):
         await conversation.converse(press_of(person, button_data), CONFIRMED)
     assert len((await idle_school.services.core.deliveries.list(TENANT))[0]) == 2
@@ -155,9 +155,9 @@ class Campus:
         directory = Directory(self.installation.core.store)
         anna = User(ANNA.id, ANNA.name, ANNA.email, ANNA.role, "en", ANNA.contacts)
         for user in (anna, VERA):
-            await directory.create_user("default", user)
-        await directory.create_group("default", Group(101, "ИВТ-101"), [VERA.id])
-        await directory.own("default", ANNA.id, "group", 101)
+            await directory.users.create("default", user)
+        await directory.groups.create("default", Group(101, "ИВТ-101"), [VERA.id])
+        await directory.ownerships.own("default", ANNA.id, "group", 101)
 
     def texts(self) -> list[str]:
         return [one["text"] for one in self.people.shown(TEACHER)["messages"] if one["from"] == "bot"]

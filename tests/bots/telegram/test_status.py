@@ -74,7 +74,7 @@ async def test_everybody_reached_is_shown_with_those_who_have_no_contact(school:
 @pytest.mark.row("D-17")
 async def test_some_reached_while_a_courier_has_not_reported_is_shown(school: School) -> None:
     await Channels(school.stack.store).register("vk", ChannelFacts(100))
-    await school.directory.update_user(TENANT, 3, UserChange(contacts={"vk": ["200003"]}))
+    await school.directory.users.update(TENANT, 3, UserChange(contacts={"vk": ["200003"]}))
     await asyncio.sleep(1.1)  # the register is read once a second
     await school.send("hello")
     await school.shows(english("status_partly"))
@@ -105,7 +105,7 @@ async def test_some_reached_and_others_not_is_shown_with_who_was_not(school: Sch
 @pytest.mark.row("D-17")
 async def test_nobody_with_a_contact_is_shown_as_it_should_be(school: School) -> None:
     for user in (2, 3):
-        await school.directory.update_user(TENANT, user, UserChange(contacts={}))
+        await school.directory.users.update(TENANT, user, UserChange(contacts={}))
     await school.send("hello")
     await school.shows(english("status_nobody_to_reach"))
 
@@ -125,8 +125,10 @@ async def test_retry_pressed_twice_sends_once_more(school: School) -> None:
 async def test_the_status_of_another_person_is_not_reachable(school: School) -> None:
     await schedule(school)
     shown = await school.shows(english("status_scheduled", time="31.12.2098 09:00"))
-    await school.directory.remove_contact(TENANT, 1, "telegram-bot", str(TEACHER))
-    await school.directory.update_user(TENANT, 2, UserChange(role="trainer", contacts={"telegram-bot": [str(TEACHER)]}))
+    await school.directory.users.remove_contact(TENANT, 1, "telegram-bot", str(TEACHER))
+    await school.directory.users.update(
+        TENANT, 2, UserChange(role="trainer", contacts={"telegram-bot": [str(TEACHER)]})
+    )
     notice = await school.notice(english("button_cancel_delivery"), message=shown)
     assert notice == english("status_history_not_found")
 

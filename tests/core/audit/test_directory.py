@@ -26,20 +26,21 @@ DAMAGES = [
     ("I19", ["ZREM", D + "role:university:staff", "1"]),
     ("I19", ["ZADD", D + "role:university:admin", "0", "1"]),
     ("I19", ["ZADD", D + "role:university:staff", "0", "2"]),
-    ("I20", ["ZREM", D + "groupids:university", "A"]),
-    ("I20", ["ZADD", D + "groupids:university", "0", "Z"]),
-    ("I20", ["ZREM", D + "supergroupids:university", "S"]),
-    ("I20", ["ZADD", D + "supergroupids:university", "0", "Z"]),
-    ("I20", ["ZREM", D + "members:university:A", "1"]),
-    ("I20", ["ZADD", D + "members:university:A", "0", "2"]),
-    ("I20", ["ZADD", D + "members:university:A", "0", "9"]),
-    ("I20", ["ZREM", D + "memberships:university:1", "A"]),
-    ("I20", ["ZADD", D + "memberships:university:2", "0", "A"]),
-    ("I20", ["ZREM", D + "parts:university:S", "A"]),
-    ("I20", ["ZADD", D + "parts:university:S", "0", "Z"]),
-    ("I20", ["ZREM", D + "wholes:university:A", "S"]),
-    ("I20", ["ZADD", D + "wholes:university:B", "0", "S"]),
-    ("I20", ["HDEL", D + "supergroups:university", "S"]),
+    ("I20", ["ZREM", D + "collectionids:university:group", "A"]),
+    ("I20", ["ZADD", D + "collectionids:university:group", "0", "Z"]),
+    ("I20", ["ZREM", D + "collectionids:university:supergroup", "S"]),
+    ("I20", ["ZADD", D + "collectionids:university:supergroup", "0", "Z"]),
+    ("I20", ["ZREM", D + "members:university:group:A", "1"]),
+    ("I20", ["ZADD", D + "members:university:group:A", "0", "2"]),
+    ("I20", ["ZADD", D + "members:university:group:A", "0", "9"]),
+    ("I20", ["ZREM", D + "member_of:university:group:1", "A"]),
+    ("I20", ["ZADD", D + "member_of:university:group:2", "0", "A"]),
+    ("I20", ["ZREM", D + "members:university:supergroup:S", "A"]),
+    ("I20", ["ZADD", D + "members:university:supergroup:S", "0", "Z"]),
+    ("I20", ["ZREM", D + "member_of:university:supergroup:A", "S"]),
+    ("I20", ["ZADD", D + "member_of:university:supergroup:B", "0", "S"]),
+    ("I20", ["ZADD", D + "members:university:unknown:A", "0", "1"]),
+    ("I20", ["HDEL", D + "collections:university:supergroup", "S"]),
     ("I20", ["ZREM", D + "owned:university:1", "supergroup:S"]),
     ("I20", ["ZADD", D + "owned:university:2", "0", "group:A"]),
     ("I20", ["ZREM", D + "owners:university:group:A", "1"]),
@@ -55,13 +56,13 @@ async def damaged(server: Server) -> Scene:
     directory = Directory(stack.store)
     user = User(1, email="a@example.org", role="staff", contacts={"sms": ["+79991112233"]})
     for one in (user, User(2)):
-        await directory.create_user(TENANT, one)
-        await directory.create_user("other", one)
-    await directory.create_group(TENANT, Group("A"), [1])
-    await directory.create_group(TENANT, Group("B"))
-    await directory.create_supergroup(TENANT, Supergroup("S", groups=["A"]))
-    await directory.own(TENANT, 1, "group", "A")
-    await directory.own(TENANT, 1, "supergroup", "S")
+        await directory.users.create(TENANT, one)
+        await directory.users.create("other", one)
+    await directory.groups.create(TENANT, Group("A"), [1])
+    await directory.groups.create(TENANT, Group("B"))
+    await directory.supergroups.create(TENANT, Supergroup("S", groups=["A"]))
+    await directory.ownerships.own(TENANT, 1, "group", "A")
+    await directory.ownerships.own(TENANT, 1, "supergroup", "S")
     return Scene(stack)
 
 

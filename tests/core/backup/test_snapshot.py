@@ -190,8 +190,8 @@ async def test_deliveries_go_on_from_a_backup_that_was_taken_while_they_were_sen
     stack: Stack, own_server: Server
 ) -> None:
     directory = Directory(stack.store)
-    await directory.create_user("default", User(1, "Анна", contacts={"sms": ["+79991112233"]}))
-    await directory.create_group("default", Group("g"), [1])
+    await directory.users.create("default", User(1, "Анна", contacts={"sms": ["+79991112233"]}))
+    await directory.groups.create("default", Group("g"), [1])
     later = await stack.deliver(*people(20), deliver_at=stack.now() + timedelta(hours=1))
     courier = FakeCourier("echo", sent)
     await stack.courier(courier)
@@ -204,7 +204,7 @@ async def test_deliveries_go_on_from_a_backup_that_was_taken_while_they_were_sen
     restored = await Stack.open(own_server)
     try:
         await restored.audit()
-        assert await Directory(restored.store).find_user("default", 1) == await directory.find_user("default", 1)
+        assert await Directory(restored.store).users.find("default", 1) == await directory.users.find("default", 1)
         assert (await restored.history(later.key)).state == "scheduled"
         restored.advance_clock(timedelta(hours=2))
         await restored.courier(FakeCourier("echo", sent))

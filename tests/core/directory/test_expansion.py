@@ -19,7 +19,7 @@ __all__ = ["school"]
 async def origins(
     directory: Directory, groups: list[int | str], supergroups: list[int | str]
 ) -> dict[int | str, list[str]]:
-    expansion = await directory.expand(TENANT, groups, supergroups)
+    expansion = await directory.expander.expand(TENANT, groups, supergroups)
     found = {one.user.id: list(one.origin) for one in expansion.members}
     assert len(found) == len(expansion.members)
     return found
@@ -37,19 +37,19 @@ async def test_everybody_is_addressed_once_with_all_groups_as_origin(directory: 
 async def test_a_virtual_group_is_never_an_origin(directory: Directory, school: None) -> None:
     assert await origins(directory, ["V"], []) == {3: [], 4: []}
     assert await origins(directory, ["V", "B"], []) == {3: ["B"], 4: [], 2: ["B"]}
-    await directory.add_to_supergroup(TENANT, "S", "V")
+    await directory.supergroups.add_member(TENANT, "S", "V")
     assert await origins(directory, [], ["S"]) == {1: ["A"], 2: ["A", "B"], 3: ["B"], 4: []}
 
 
 async def test_unknown_groups_are_refused(directory: Directory, school: None) -> None:
-    assert (await code_of(directory.expand(TENANT, ["A", "Z"], [])))[0] == "GROUP_NOT_FOUND"
-    assert (await code_of(directory.expand(TENANT, ["S"], [])))[0] == "GROUP_NOT_FOUND"
-    assert (await code_of(directory.expand(TENANT, [], ["A"])))[0] == "SUPERGROUP_NOT_FOUND"
-    assert (await code_of(directory.expand(OTHER, ["A"], [])))[0] == "GROUP_NOT_FOUND"
+    assert (await code_of(directory.expander.expand(TENANT, ["A", "Z"], [])))[0] == "GROUP_NOT_FOUND"
+    assert (await code_of(directory.expander.expand(TENANT, ["S"], [])))[0] == "GROUP_NOT_FOUND"
+    assert (await code_of(directory.expander.expand(TENANT, [], ["A"])))[0] == "SUPERGROUP_NOT_FOUND"
+    assert (await code_of(directory.expander.expand(OTHER, ["A"], [])))[0] == "GROUP_NOT_FOUND"
 
 
 async def test_a_person_deleted_meanwhile_is_left_out(directory: Directory, school: None) -> None:
-    await directory.delete_user(TENANT, 2)
+    await directory.users.delete(TENANT, 2)
     assert await origins(directory, [], ["S"]) == {1: ["A"], 3: ["B"]}
 
 
@@ -76,13 +76,13 @@ async def test_a_supergroup_of_ten_thousand_expands_without_holding_up_others(
     for start in range(0, count, 500):
         numbers = range(start, start + 500)
         people = (User(n, f"Person {n}", contacts={"telegram": [str(n + 1)]}, role="student") for n in numbers)
-        await asyncio.gather(*(directory.create_user(TENANT, one) for one in people))
+        await asyncio.gather(*(directory.users.create(TENANT, one) for one in people))
     groups = [f"group {n}" for n in range(400)]
     for n, name in enumerate(groups):
-        await directory.create_group(TENANT, Group(name), [(n * 25 + m) % count for m in range(50)])
-    await directory.create_supergroup(TENANT, Supergroup("all", None, groups))
+        await directory.groups.create(TENANT, Group(name), [(n * 25 + m) % count for m in range(50)])
+    await directory.supergroups.create(TENANT, Supergroup("all", None, groups))
     watched = WatchedStore(store.url)
-    expanding = asyncio.create_task(Directory(watched).expand(TENANT, [], ["all"]))
+    expanding = asyncio.create_task(Directory(watched).expander.expand(TENANT, [], ["all"]))
     pings = 0
     while not expanding.done():
         await store.ping()

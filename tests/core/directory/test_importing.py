@@ -64,12 +64,12 @@ async def test_people_are_created_and_found_by_all_their_fields(importing: Impor
         1, "Анна", "anna@example.org", "trainer", "en", {"telegram": ["100001"], "sms": ["+79991112233"]}, ["vk"]
     )
     petr = User("u2", 'Пётр, "Петя" П', None, "student", "ru", {"telegram": ["100002", "@petr"]})
-    assert await directory.find_user(TENANT, 1) == anna
-    assert await directory.find_user(TENANT, "u2") == petr
-    assert await directory.user_by_email(TENANT, "ANNA@example.org") == anna
-    assert await directory.user_by_contact(TENANT, "sms", "+79991112233") == anna
-    assert (await directory.users(TENANT, role="student")).items == [petr]
-    assert (await directory.users(OTHER)).items == []
+    assert await directory.users.find(TENANT, 1) == anna
+    assert await directory.users.find(TENANT, "u2") == petr
+    assert await directory.users.by_email(TENANT, "ANNA@example.org") == anna
+    assert await directory.users.by_contact(TENANT, "sms", "+79991112233") == anna
+    assert (await directory.users.page(TENANT, role="student")).items == [petr]
+    assert (await directory.users.page(OTHER)).items == []
 
 
 @pytest.mark.row("D-31")
@@ -77,10 +77,10 @@ async def test_columns_that_a_file_lacks_stay_and_empty_cells_clear(importing: I
     await load(importing, "users", PEOPLE)
     changed = "id,email,contacts.telegram\n1,new@example.org,\n3,three@example.org,100003\n"
     assert await load(importing, "users", changed) == Imported(1, 1)
-    anna = await directory.find_user(TENANT, 1)
+    anna = await directory.users.find(TENANT, 1)
     assert (anna.name, anna.email, anna.contacts) == ("Анна", "new@example.org", {"sms": ["+79991112233"]})
-    assert await directory.user_by_email(TENANT, "anna@example.org") is None
-    assert await directory.user_by_contact(TENANT, "telegram", "100001") is None
+    assert await directory.users.by_email(TENANT, "anna@example.org") is None
+    assert await directory.users.by_contact(TENANT, "telegram", "100001") is None
 
 
 @pytest.mark.row("D-31")
@@ -90,18 +90,18 @@ async def test_a_person_with_new_values_is_no_longer_found_by_the_old_ones(
     await load(importing, "users", PEOPLE)
     changed = "id,email,role,contacts.telegram,contacts.sms\n1,,staff,100001;100009,+79991110000\nu2,p@example.org,,,\n"
     assert await load(importing, "users", changed) == Imported(0, 2)
-    by_role = {role: await directory.users(TENANT, role=role) for role in ("trainer", "staff", "student")}
+    by_role = {role: await directory.users.page(TENANT, role=role) for role in ("trainer", "staff", "student")}
     assert {role: [one.id for one in page.items] for role, page in by_role.items()} == {
         "trainer": [],
         "staff": [1],
         "student": [],
     }
-    assert await directory.user_by_email(TENANT, "anna@example.org") is None
-    found = {address: await directory.user_by_contact(TENANT, "telegram", address) for address in ("100001", "100009")}
+    assert await directory.users.by_email(TENANT, "anna@example.org") is None
+    found = {address: await directory.users.by_contact(TENANT, "telegram", address) for address in ("100001", "100009")}
     assert [user and user.id for user in found.values()] == [1, 1]
-    assert await directory.user_by_contact(TENANT, "telegram", "100002") is None
-    assert await directory.user_by_contact(TENANT, "sms", "+79991112233") is None
-    assert (await directory.user_by_email(TENANT, "p@example.org")) == await directory.find_user(TENANT, "u2")
+    assert await directory.users.by_contact(TENANT, "telegram", "100002") is None
+    assert await directory.users.by_contact(TENANT, "sms", "+79991112233") is None
+    assert (await directory.users.by_email(TENANT, "p@example.org")) == await directory.users.find(TENANT, "u2")
 
 
 @pytest.mark.row("D-31")
@@ -114,10 +114,10 @@ async def test_groups_members_supergroups_and_ownerships_are_imported(
     assert await load(importing, "supergroups", "id,title,groups\n1 курс,Первый,ИВТ-21; 22\n") == Imported(1, 0)
     owned = "user,kind,id\n1,supergroup,1 курс\n1,group,22\n1,group,ИВТ-21\n"
     assert await load(importing, "ownerships", owned) == Imported(3, 0)
-    assert await directory.find_group(TENANT, 22) == Group(22, None, True)
-    assert [user.id for user in (await directory.members(TENANT, "ИВТ-21")).items] == [1, "u2"]
-    assert set((await directory.find_supergroup(TENANT, "1 курс")).groups) == {"ИВТ-21", 22}
-    assert Ownership(1, "supergroup", "1 курс") in await directory.ownerships(TENANT, 1)
+    assert await directory.groups.find(TENANT, 22) == Group(22, None, True)
+    assert [user.id for user in (await directory.groups.members(TENANT, "ИВТ-21")).items] == [1, "u2"]
+    assert set((await directory.supergroups.find(TENANT, "1 курс")).groups) == {"ИВТ-21", 22}
+    assert Ownership(1, "supergroup", "1 курс") in await directory.ownerships.of(TENANT, 1)
     assert await load(importing, "ownerships", owned) == Imported(0, 0, 3)
     assert await load(importing, "members", "group,user\nИВТ-21,1\n") == Imported(0, 0, 1)
 
@@ -127,9 +127,9 @@ async def test_the_groups_of_a_supergroup_are_replaced_as_a_whole(importing: Imp
     await load(importing, "groups", "id\na\nb\nc\n")
     await load(importing, "supergroups", "id,groups\ns,a;b\n")
     assert await load(importing, "supergroups", "id,groups\ns,b;c\n") == Imported(0, 1)
-    assert await directory.find_supergroup(TENANT, "s") == Supergroup("s", None, ("b", "c"))
+    assert await directory.supergroups.find(TENANT, "s") == Supergroup("s", None, ("b", "c"))
     await load(importing, "supergroups", "id,title\ns,new\n")
-    assert await directory.find_supergroup(TENANT, "s") == Supergroup("s", "new", ("b", "c"))
+    assert await directory.supergroups.find(TENANT, "s") == Supergroup("s", "new", ("b", "c"))
 
 
 @pytest.mark.row("D-31")
@@ -137,8 +137,8 @@ async def test_contacts_are_added_to_those_that_people_have(importing: Importing
     await load(importing, "users", PEOPLE)
     added = "user,channel,address\n1,vk,200001\nu2,sms,9991112244\n1,telegram,100001\n"
     assert await load(importing, "contacts", added) == Imported(2, 0, 1)
-    assert (await directory.find_user(TENANT, 1)).contacts["vk"] == ["200001"]
-    assert (await directory.user_by_contact(TENANT, "sms", "+79991112244")) == await directory.find_user(TENANT, "u2")
+    assert (await directory.users.find(TENANT, 1)).contacts["vk"] == ["200001"]
+    assert (await directory.users.by_contact(TENANT, "sms", "+79991112244")) == await directory.users.find(TENANT, "u2")
 
 
 _SHEET = [
@@ -180,14 +180,14 @@ async def test_a_sheet_is_read_however_a_spreadsheet_saves_it(
 ) -> None:
     assert await load(importing, "users", content) == Imported(2, 0)
     anna = User(7, "Ёлкина, Анна", None, "trainer", "ru", {"sms": ["+79991112233"]})
-    assert (await directory.users(TENANT)).items == [anna, User(8, "Пётр")]
+    assert (await directory.users.page(TENANT)).items == [anna, User(8, "Пётр")]
 
 
 async def test_several_addresses_of_a_cell_stand_on_lines_or_between_semicolons(
     importing: Importing, directory: Directory
 ) -> None:
     await load(importing, "users", 'id,contacts.telegram\n1,"100001\n100002; ""@anna"""\n')
-    assert (await directory.find_user(TENANT, 1)).contacts == {"telegram": ["100001", "100002", "@anna"]}
+    assert (await directory.users.find(TENANT, 1)).contacts == {"telegram": ["100001", "100002", "@anna"]}
 
 
 async def test_ownerships_may_be_written_in_russian(importing: Importing, directory: Directory) -> None:
@@ -195,8 +195,8 @@ async def test_ownerships_may_be_written_in_russian(importing: Importing, direct
     await load(importing, "groups", "Группа;Название\nИВТ-21;Первая\n")
     await load(importing, "members", "Группа;Участник\nИВТ-21;u2\n")
     assert await load(importing, "ownerships", "Владелец;Вид;Группа\n1;Группа;ИВТ-21\n") == Imported(1, 0)
-    assert await directory.ownerships(TENANT, 1) == [Ownership(1, "group", "ИВТ-21")]
-    assert [user.id for user in (await directory.members(TENANT, "ИВТ-21")).items] == ["u2"]
+    assert await directory.ownerships.of(TENANT, 1) == [Ownership(1, "group", "ИВТ-21")]
+    assert [user.id for user in (await directory.groups.members(TENANT, "ИВТ-21")).items] == ["u2"]
 
 
 async def test_the_non_breaking_spaces_of_a_spreadsheet_are_spaces_in_every_cell(
@@ -204,10 +204,10 @@ async def test_the_non_breaking_spaces_of_a_spreadsheet_are_spaces_in_every_cell
 ) -> None:
     text = "id,name,contacts.sms\nu\u00a01,\u00a0Анна\u00a0Каренина,8\u00a0999\u00a0111-22-33\u00a0\n"
     assert await load(importing, "users", text) == Imported(1, 0)
-    anna = await directory.find_user(TENANT, "u 1")
+    anna = await directory.users.find(TENANT, "u 1")
     assert (anna.name, anna.contacts) == ("Анна Каренина", {"sms": ["+79991112233"]})
     await load(importing, "groups", "id,title\nИВТ\u00a021,Группа\u00a021\n")
-    assert await directory.find_group(TENANT, "ИВТ 21") == Group("ИВТ 21", "Группа 21")
+    assert await directory.groups.find(TENANT, "ИВТ 21") == Group("ИВТ 21", "Группа 21")
 
 
 # what is refused
@@ -299,7 +299,7 @@ async def test_what_contradicts_the_directory_is_refused_and_nothing_is_written(
     await load(importing, "users", PEOPLE)
     await load(importing, "groups", "id\ng\nother\n")
     await load(importing, "supergroups", "id,groups\nwhole,g\nowned,\n")
-    await directory.own(TENANT, "u2", "supergroup", "owned")
+    await directory.ownerships.own(TENANT, "u2", "supergroup", "owned")
     before = await contents(server)
     assert await errors_of(importing, kind, text) == errors
     assert await contents(server) == before
@@ -374,7 +374,7 @@ async def test_a_dry_run_shows_the_old_and_the_new_value_of_each_field_that_chan
 async def test_people_are_imported_with_their_groups(importing: Importing, directory: Directory) -> None:
     await load(importing, "groups", "id\ng\nh\n")
     assert await load(importing, "users", 'ИД;ФИО;Группа\n1;Анна;g;\n2;Пётр;"g; h"\n') == Imported(2, 0)
-    members = {group: [one.id for one in (await directory.members(TENANT, group)).items] for group in ("g", "h")}
+    members = {group: [one.id for one in (await directory.groups.members(TENANT, group)).items] for group in ("g", "h")}
     assert members == {"g": [1, 2], "h": [2]}
     assert await errors_of(importing, "users", "ИД;Группа\n1;h\n2;i\n") == [(3, "Группа", "GROUP_NOT_FOUND")]
 
@@ -395,22 +395,22 @@ async def test_until_the_end_of_an_import_every_other_write_is_refused(
     other = Journal(store, TENANT)
     await other.begin("users", 1)
     attempts = [
-        directory.create_user(TENANT, User(5)),
-        directory.update_user(TENANT, 1, UserChange(name="B")),
-        directory.delete_user(TENANT, 1),
-        directory.create_group(TENANT, Group("h")),
-        directory.delete_group(TENANT, "g"),
-        directory.add_member(TENANT, "g", 1),
-        directory.own(TENANT, 1, "group", "g"),
-        directory.create_supergroup(TENANT, Supergroup("s")),
+        directory.users.create(TENANT, User(5)),
+        directory.users.update(TENANT, 1, UserChange(name="B")),
+        directory.users.delete(TENANT, 1),
+        directory.groups.create(TENANT, Group("h")),
+        directory.groups.delete(TENANT, "g"),
+        directory.groups.add_member(TENANT, "g", 1),
+        directory.ownerships.own(TENANT, 1, "group", "g"),
+        directory.supergroups.create(TENANT, Supergroup("s")),
         load(importing, "users", PEOPLE),
     ]
     for attempt in attempts:
         with pytest.raises(ImportRunning):
             await attempt
-    await directory.create_user(OTHER, User(5))
+    await directory.users.create(OTHER, User(5))
     await other.abort()
-    await directory.create_user(TENANT, User(5))
+    await directory.users.create(TENANT, User(5))
 
 
 async def test_twenty_imports_at_once_are_done_one_at_a_time(store: Store, directory: Directory) -> None:
@@ -446,11 +446,11 @@ async def test_a_committed_import_is_completed_by_another_process(
         await gone.add([("group", name, f'{{"id":"{name}","version":"x"}}')], 1)
     await gone.commit()
     await store.run("write_import", 0, TENANT, 0)  # its first page, then the process ends
-    assert [group.id for group in (await directory.groups(TENANT)).items] == ["a"]
+    assert [group.id for group in (await directory.groups.page(TENANT)).items] == ["a"]
     assert await importing.recover() == 0  # it may still be at work
     store.clock_offset_ms = 60_000
     assert await importing.recover() == 1
-    assert [group.id for group in (await directory.groups(TENANT)).items] == ["a", "b", "c"]
+    assert [group.id for group in (await directory.groups.page(TENANT)).items] == ["a", "b", "c"]
     assert await load(importing, "groups", "id\nd\n") == Imported(1, 0)
 
 
@@ -463,7 +463,7 @@ async def test_the_next_import_completes_the_one_before(
     await gone.commit()
     store.clock_offset_ms = 60_000
     assert await load(importing, "members", "group,user\n") == Imported(0, 0)
-    assert (await directory.find_group(TENANT, "a")).id == "a"
+    assert (await directory.groups.find(TENANT, "a")).id == "a"
 
 
 async def test_the_progress_of_an_import_can_be_read(store: Store, importing: Importing) -> None:

@@ -27,7 +27,7 @@ MINUTE_MS = 60_000
 @pytest.fixture
 async def people(directory: Directory) -> Directory:
     for user in (ANNA, PETR):
-        await directory.create_user(TENANT, user)
+        await directory.users.create(TENANT, user)
     return directory
 
 
@@ -60,9 +60,9 @@ async def test_the_code_from_the_mail_links_the_contact(linking: Linking, people
     (mail,) = outbox.sent
     assert mail.to == "anna@example.org"
     assert "24" in mail.text
-    assert await people.user_by_contact(TENANT, "telegram", "@anna") is None
+    assert await people.users.by_contact(TENANT, "telegram", "@anna") is None
     assert await linking.confirm(TENANT, "telegram", "@ANNA", outbox.codes[0]) == Link(1, "telegram", "@anna")
-    found = await people.user_by_contact(TENANT, "telegram", "@anna")
+    found = await people.users.by_contact(TENANT, "telegram", "@anna")
     assert found is not None
     assert (found.id, found.contacts) == (1, {"sms": ["+79991112233"], "telegram": ["@anna"]})
     assert (found.name, found.email, found.role, found.locale) == ("Анна", "anna@example.org", "trainer", "en")
@@ -113,7 +113,7 @@ async def test_a_wrong_code_has_its_own_answer_and_five_make_it_void(
             await linking.confirm(TENANT, "telegram", "100001", wrong(code))
         assert refused.value.code == "CODE_WRONG"
     assert await code_of(linking.confirm(TENANT, "telegram", "100001", code)) == "TOO_MANY_GUESSES"
-    assert await people.user_by_contact(TENANT, "telegram", "100001") is None
+    assert await people.users.by_contact(TENANT, "telegram", "100001") is None
     await linking.request(TENANT, "telegram", "100001", "anna@example.org")
     await linking.confirm(TENANT, "telegram", "100001", outbox.codes[1])
 
@@ -143,7 +143,7 @@ async def test_of_twenty_confirmations_at_once_one_links(linking: Linking, peopl
     results = await asyncio.gather(*attempts, return_exceptions=True)
     assert sum(isinstance(one, Link) for one in results) == 1
     assert {one.code for one in results if isinstance(one, Refused)} == {"CONTACT_LINKED"}
-    assert (await people.find_user(TENANT, 1)).contacts["telegram"] == ["100001"]
+    assert (await people.users.find(TENANT, 1)).contacts["telegram"] == ["100001"]
 
 
 @pytest.mark.row("D-28")
@@ -179,16 +179,16 @@ async def test_a_contact_that_another_person_got_meanwhile_is_not_linked(
     linking: Linking, people: Directory, outbox: Outbox
 ) -> None:
     await linking.request(TENANT, "telegram", "100001", "anna@example.org")
-    await people.add_contact(TENANT, "u2", "telegram", "100001")
+    await people.users.add_contact(TENANT, "u2", "telegram", "100001")
     assert await code_of(linking.confirm(TENANT, "telegram", "100001", outbox.codes[0])) == "CONTACT_LINKED"
 
 
 @pytest.mark.row("D-28")
 async def test_a_change_of_the_person_meanwhile_is_kept(linking: Linking, people: Directory, outbox: Outbox) -> None:
     await linking.request(TENANT, "telegram", "100001", "anna@example.org")
-    changes = [people.update_user(TENANT, 1, UserChange(name=f"name {n}")) for n in range(20)]
+    changes = [people.users.update(TENANT, 1, UserChange(name=f"name {n}")) for n in range(20)]
     await asyncio.gather(linking.confirm(TENANT, "telegram", "100001", outbox.codes[0]), *changes)
-    anna = await people.find_user(TENANT, 1)
+    anna = await people.users.find(TENANT, 1)
     assert anna.contacts["telegram"] == ["100001"]
     assert (anna.name or "").startswith("name")
 
@@ -270,11 +270,11 @@ async def test_only_a_hash_of_the_code_is_stored_and_it_is_not_logged(
 @pytest.mark.row("D-29")
 async def test_unlinking_removes_only_that_contact(linking: Linking, people: Directory) -> None:
     for address in ("100001", "100002"):
-        await people.add_contact(TENANT, 1, "telegram", address)
+        await people.users.add_contact(TENANT, 1, "telegram", address)
     left = await linking.unlink(TENANT, "telegram", "100001")
     assert left.contacts == {"sms": ["+79991112233"], "telegram": ["100002"]}
-    assert await people.user_by_contact(TENANT, "telegram", "100001") is None
-    assert await people.user_by_contact(TENANT, "telegram", "100002") == left
+    assert await people.users.by_contact(TENANT, "telegram", "100001") is None
+    assert await people.users.by_contact(TENANT, "telegram", "100002") == left
     assert await code_of(linking.unlink(TENANT, "telegram", "100001")) == "CONTACT_NOT_LINKED"
 
 

@@ -8,8 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.directory import Directory
+from core.directory.collections import Groups, Supergroups
+from core.directory.ownerships import Ownerships
 from core.errors import Refused
-from core.model.people import ROLES, Group, Supergroup, User, UserChange
+from core.model.people import ROLES, Group, ObjectKind, Supergroup, User, UserChange
 from core.redis.store import Store
 from tests.core.directory.conftest import OTHER, TENANT
 from tests.core.directory.model import Model
@@ -54,26 +56,34 @@ def predict(model: Model, operation: tuple[Any, ...]) -> str:
 
 
 def start(directory: Directory, operation: tuple[Any, ...]) -> Awaitable[object]:
-    match operation:
-        case ("update_user", one):
+    name, *arguments = operation
+    match name:
+        case "update_user":
+            (one,) = arguments
             change = UserChange(email=one.email, role=one.role, contacts=one.contacts)
-            return directory.update_user(TENANT, one.id, change)
-        case ("create_group", name, members):
-            return directory.create_group(TENANT, Group(name), members)
-        case ("create_supergroup", name, groups):
-            return directory.create_supergroup(TENANT, Supergroup(name, None, groups))
-        case ("member", group, user, member):
-            return (directory.add_member if member else directory.remove_member)(TENANT, group, user)
-        case ("part", supergroup, group, part):
-            call = directory.add_to_supergroup if part else directory.remove_from_supergroup
-            return call(TENANT, supergroup, group)
-        case ("own" | "disown" as name, user, (kind, object_id)):
-            done: Awaitable[object] = getattr(directory, name)(TENANT, user, kind, object_id)
-            return done
-        case (name, *arguments):
-            simple: Awaitable[object] = getattr(directory, name)(TENANT, *arguments)
-            return simple
-    raise AssertionError(operation)
+            return directory.users.update(TENANT, one.id, change)
+        case "create_group":
+            return directory.groups.create(TENANT, Group(arguments[0]), arguments[1])
+        case "create_supergroup":
+            return directory.supergroups.create(TENANT, Supergroup(arguments[0], None, arguments[1]))
+        case "member" | "part":
+            return start_membership(directory.groups if name == "member" else directory.supergroups, *arguments)
+        case "own" | "disown":
+            user, (kind, object_id) = arguments
+            return start_ownership(directory.ownerships, name, user, kind, object_id)
+    verb, _, part = name.partition("_")
+    simple: Awaitable[object] = getattr(getattr(directory, f"{part}s"), verb)(TENANT, *arguments)
+    return simple
+
+
+def start_membership(collections: Groups | Supergroups, given: str, member: str, added: bool) -> Awaitable[object]:
+    return (collections.add_member if added else collections.remove_member)(TENANT, given, member)
+
+
+def start_ownership(
+    ownerships: Ownerships, name: str, user: str, kind: ObjectKind, object_id: str
+) -> Awaitable[object]:
+    return (ownerships.own if name == "own" else ownerships.disown)(TENANT, user, kind, object_id)
 
 
 async def code(result: Awaitable[object]) -> str:
@@ -86,13 +96,13 @@ async def code(result: Awaitable[object]) -> str:
 
 async def seen(directory: Directory) -> Model:
     """What the directory shows, read through its lists."""
-    found = Model({str(one.id): one for one in (await directory.users(TENANT)).items})
-    for group in (await directory.groups(TENANT)).items:
-        found.groups[str(group.id)] = {str(one.id) for one in (await directory.members(TENANT, group.id)).items}
-    for one in (await directory.supergroups(TENANT)).items:
+    found = Model({str(one.id): one for one in (await directory.users.page(TENANT)).items})
+    for group in (await directory.groups.page(TENANT)).items:
+        found.groups[str(group.id)] = {str(one.id) for one in (await directory.groups.members(TENANT, group.id)).items}
+    for one in (await directory.supergroups.page(TENANT)).items:
         found.supergroups[str(one.id)] = {str(part) for part in one.groups}
     for name in found.users:
-        for ownership in await directory.ownerships(TENANT, name):
+        for ownership in await directory.ownerships.of(TENANT, name):
             found.owned.add((name, (ownership.kind, str(ownership.id))))
     return found
 
@@ -100,18 +110,18 @@ async def seen(directory: Directory) -> Model:
 async def check_indexes(directory: Directory, model: Model) -> None:
     for email in ("a@example.org", "b@example.org"):
         wanted = next((one.id for one in model.users.values() if one.email == email), None)
-        found = await directory.user_by_email(TENANT, email)
+        found = await directory.users.by_email(TENANT, email)
         assert (found.id if found else None) == wanted
     for channel in ("telegram", "vk"):
         for address in ("100", "200"):
             wanted = next((n for n, one in model.users.items() if address in one.contacts.get(channel, ())), None)
-            by_contact = await directory.user_by_contact(TENANT, channel, address)
+            by_contact = await directory.users.by_contact(TENANT, channel, address)
             assert (by_contact.id if by_contact else None) == wanted
     for role in ROLES:
-        with_role = {one.id for one in (await directory.users(TENANT, role=role)).items}
+        with_role = {one.id for one in (await directory.users.page(TENANT, role=role)).items}
         assert with_role == {name for name, one in model.users.items() if one.role == role}
     for name in model.users:
-        groups = {one.id for one in await directory.groups_of(TENANT, name)}
+        groups = {one.id for one in await directory.groups.with_member(TENANT, name)}
         assert groups == {group for group, members in model.groups.items() if name in members}
 
 
@@ -123,10 +133,10 @@ async def test_after_any_operations_records_and_indexes_are_those_of_the_model(
 ) -> None:
     await store.command("FLUSHALL")
     directory, model = Directory(store), Model()
-    await directory.create_user(OTHER, User("1", email="a@example.org", contacts={"telegram": ["100"]}))
+    await directory.users.create(OTHER, User("1", email="a@example.org", contacts={"telegram": ["100"]}))
     for operation in operations:
         assert await code(start(directory, operation)) == predict(model, operation), operation
     assert await seen(directory) == model
     await check_indexes(directory, model)
     assert await violations_in(store) == []
-    assert [one.id for one in (await directory.users(OTHER)).items] == ["1"]
+    assert [one.id for one in (await directory.users.page(OTHER)).items] == ["1"]

@@ -49,16 +49,16 @@ class Records:
             for address in addresses:
                 await self._redis.hset(KEYS["contacts"].at(0, TENANT), f"{channel}:{address}", name)
         for group in groups:
-            await self._index("members", name, group)
-            await self._index("memberships", group, name)
+            await self._index("members", name, "group", group)
+            await self._index("member_of", group, "group", name)
 
     async def group(self, group: Group, *supergroups: str) -> None:
-        await self._redis.hset(KEYS["groups"].at(0, TENANT), id_text(group.id), encode_record(group))
-        await self._index("groupids", id_text(group.id))
+        await self._redis.hset(KEYS["collections"].at(0, TENANT, "group"), id_text(group.id), encode_record(group))
+        await self._index("collectionids", id_text(group.id), "group")
         for supergroup in supergroups:
             record = encode_record(Supergroup(supergroup))
-            await self._redis.hset(KEYS["supergroups"].at(0, TENANT), supergroup, record)
-            await self._index("parts", id_text(group.id), supergroup)
+            await self._redis.hset(KEYS["collections"].at(0, TENANT, "supergroup"), supergroup, record)
+            await self._index("members", id_text(group.id), "supergroup", supergroup)
 
     async def _index(self, key: str, member: str, *of: str) -> None:
         await self._redis.zadd(KEYS[key].at(0, TENANT, *of), {member: 0})
@@ -85,14 +85,14 @@ async def test_a_person_is_found_by_id_email_and_contact_in_its_own_tenant_only(
 ) -> None:
     await records.user(User(7, "Anna", "anna@example.org", "trainer", contacts={"sms": ["+79990000001"]}))
     found = [
-        await people.find_user(TENANT, "7"),
-        await people.user_by_email(TENANT, "ANNA@Example.org"),
-        await people.user_by_contact(TENANT, "sms", "8 (999) 000-00-01"),
+        await people.users.find(TENANT, "7"),
+        await people.users.by_email(TENANT, "ANNA@Example.org"),
+        await people.users.by_contact(TENANT, "sms", "8 (999) 000-00-01"),
     ]
     assert [one.name for one in found if one] == ["Anna"] * 3
-    assert await people.user_by_email(OTHER, "anna@example.org") is None
+    assert await people.users.by_email(OTHER, "anna@example.org") is None
     with pytest.raises(NotFound):
-        await people.find_user(OTHER, 7)
+        await people.users.find(OTHER, 7)
 
 
 async def test_pages_of_people_neither_overlap_nor_skip(records: Records, people: Directory) -> None:
@@ -100,7 +100,7 @@ async def test_pages_of_people_neither_overlap_nor_skip(records: Records, people
         await records.user(User(number, role="trainer" if number % 2 else "student"))
     found, cursor = list[Any](), None
     while True:
-        page = await people.users(TENANT, role="trainer", cursor=cursor, limit=5)
+        page = await people.users.page(TENANT, role="trainer", cursor=cursor, limit=5)
         found += [one.id for one in page.items]
         cursor = page.next
         if cursor is None:
@@ -118,7 +118,7 @@ async def test_a_supergroup_expands_to_each_person_once_with_the_groups_that_are
     await records.user(User(1), "a", "b")
     await records.user(User(2), "b", "v")
     await records.user(User(3), "v")
-    expanded = await people.expand(TENANT, ["a"], ["course"])
+    expanded = await people.expander.expand(TENANT, ["a"], ["course"])
     assert {one.user.id: sorted(one.origin) for one in expanded.members} == {1: ["a", "b"], 2: ["b"], 3: []}
 
 
@@ -128,8 +128,8 @@ async def test_a_group_of_several_pages_expands_to_all_its_members(
     await records.group(Group("g"))
     for number in range(MANY):
         await records.user(User(number), "g")
-    assert len((await people.expand(TENANT, ["g"], [])).members) == MANY
-    key = KEYS["members"].at(0, TENANT, "g")
+    assert len((await people.expander.expand(TENANT, ["g"], [])).members) == MANY
+    key = KEYS["members"].at(0, TENANT, "group", "g")
     sizes = [len(page) async for page in pages_of_ids(cast(Store, plain_store), key)]
     assert sizes == [500, 500, 203]
     assert len(set(await all_ids(cast(Store, plain_store), key))) == MANY
@@ -138,7 +138,7 @@ async def test_a_group_of_several_pages_expands_to_all_its_members(
 async def test_an_unknown_group_or_supergroup_is_refused_by_name(people: Directory) -> None:
     for groups, supergroups, code in ((["x"], [], "GROUP_NOT_FOUND"), ([], ["x"], "SUPERGROUP_NOT_FOUND")):
         with pytest.raises(NotFound) as refused:
-            await people.expand(TENANT, groups, supergroups)
+            await people.expander.expand(TENANT, groups, supergroups)
         assert refused.value.code == code
 
 

@@ -48,33 +48,33 @@ def plain(user: User | None) -> object:
 
 @on_both_servers
 async def test_a_person_is_stored_with_canonical_addresses_and_found_by_each(directory: Directory) -> None:
-    created = await directory.create_user(TENANT, ANNA)
+    created = await directory.users.create(TENANT, ANNA)
     assert plain(created) == plain(STORED)
     found = [
-        await directory.find_user(TENANT, "1"),
-        await directory.user_by_email(TENANT, "ANNA@example.org"),
-        await directory.user_by_contact(TENANT, "sms", "+7 999 111 22 33"),
-        await directory.user_by_contact(TENANT, "telegram", "@ANNA"),
-        *(await directory.lookup(TENANT, [1, "1"])),
+        await directory.users.find(TENANT, "1"),
+        await directory.users.by_email(TENANT, "ANNA@example.org"),
+        await directory.users.by_contact(TENANT, "sms", "+7 999 111 22 33"),
+        await directory.users.by_contact(TENANT, "telegram", "@ANNA"),
+        *(await directory.users.lookup(TENANT, [1, "1"])),
     ]
     assert [plain(one) for one in found] == [plain(STORED)] * len(found)
-    assert await directory.user_by_email(TENANT, "other@example.org") is None
-    assert await directory.user_by_contact(TENANT, "vk", "100001") is None
+    assert await directory.users.by_email(TENANT, "other@example.org") is None
+    assert await directory.users.by_contact(TENANT, "vk", "100001") is None
 
 
 @pytest.mark.parametrize("given", [7, "7", -(2**63), 2**63 - 1, "группа:1 [x]{y}", "a" * 128, "+7", "007"])
 async def test_an_id_comes_back_as_it_was_given(directory: Directory, given: int | str) -> None:
-    await directory.create_user(TENANT, User(given, email="a@example.org"))
-    await directory.update_user(TENANT, given, UserChange(name="x"))
-    found = await directory.user_by_email(TENANT, "a@example.org")
+    await directory.users.create(TENANT, User(given, email="a@example.org"))
+    await directory.users.update(TENANT, given, UserChange(name="x"))
+    found = await directory.users.by_email(TENANT, "a@example.org")
     assert found is not None
     assert found.id == given
     assert type(found.id) is type(given)
 
 
 async def test_a_number_and_the_same_digits_are_one_person(directory: Directory) -> None:
-    await directory.create_user(TENANT, User(7))
-    assert await code_of(directory.create_user(TENANT, User("7"))) == ("USER_EXISTS", "id")
+    await directory.users.create(TENANT, User(7))
+    assert await code_of(directory.users.create(TENANT, User("7"))) == ("USER_EXISTS", "id")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ async def test_a_number_and_the_same_digits_are_one_person(directory: Directory)
 async def test_a_malformed_person_is_refused_with_the_field(
     directory: Directory, store: Store, user: User, code: str, path: str
 ) -> None:
-    assert await code_of(directory.create_user(TENANT, user)) == (code, path)
+    assert await code_of(directory.users.create(TENANT, user)) == (code, path)
     assert await store.command("DBSIZE") == 0
 
 
@@ -108,36 +108,36 @@ async def test_a_malformed_person_is_refused_with_the_field(
      "a" * 65 + "@b.org", '"a"@b.org', "a@b.org\0", "a@[127.0.0.1]"],
 )  # fmt: skip
 async def test_a_malformed_email_address_is_refused(directory: Directory, email: str) -> None:
-    assert await code_of(directory.create_user(TENANT, User(1, email=email))) == ("EMAIL_MALFORMED", "email")
+    assert await code_of(directory.users.create(TENANT, User(1, email=email))) == ("EMAIL_MALFORMED", "email")
 
 
 @pytest.mark.parametrize("email", ["a@b.org", "a.b+c@d-e.f.ru", "ivan_o'neil@xn--e1aybc.xn--p1ai", "1@2.org"])
 async def test_a_usual_email_address_is_accepted(directory: Directory, email: str) -> None:
-    assert (await directory.create_user(TENANT, User(1, email=email))).email == email
+    assert (await directory.users.create(TENANT, User(1, email=email))).email == email
 
 
 async def test_an_email_address_and_a_contact_belong_to_one_person(directory: Directory) -> None:
-    await directory.create_user(TENANT, ANNA)
-    await directory.create_user(TENANT, User(2))
+    await directory.users.create(TENANT, ANNA)
+    await directory.users.create(TENANT, User(2))
     taken_email, taken_sms = "ANNA@EXAMPLE.ORG", {"sms": ["9991112233"]}
     for attempt in (
-        directory.create_user(TENANT, User(3, email=taken_email)),
-        directory.update_user(TENANT, 2, UserChange(email=taken_email)),
+        directory.users.create(TENANT, User(3, email=taken_email)),
+        directory.users.update(TENANT, 2, UserChange(email=taken_email)),
     ):
         assert await code_of(attempt) == ("EMAIL_TAKEN", "email")
     for attempt in (
-        directory.create_user(TENANT, User(3, contacts=taken_sms)),
-        directory.update_user(TENANT, 2, UserChange(contacts=taken_sms)),
-        directory.add_contact(TENANT, 2, "sms", "89991112233"),
+        directory.users.create(TENANT, User(3, contacts=taken_sms)),
+        directory.users.update(TENANT, 2, UserChange(contacts=taken_sms)),
+        directory.users.add_contact(TENANT, 2, "sms", "89991112233"),
     ):
         assert await code_of(attempt) == ("CONTACT_TAKEN", "contacts.sms")
-    assert await code_of(directory.find_user(TENANT, 3)) == ("USER_NOT_FOUND", "")
-    assert await directory.find_user(TENANT, 2) == User(2)
+    assert await code_of(directory.users.find(TENANT, 3)) == ("USER_NOT_FOUND", "")
+    assert await directory.users.find(TENANT, 2) == User(2)
 
 
 async def test_a_change_replaces_the_fields_that_are_given_and_their_indexes(directory: Directory) -> None:
-    await directory.create_user(TENANT, ANNA)
-    changed = await directory.update_user(
+    await directory.users.create(TENANT, ANNA)
+    changed = await directory.users.update(
         TENANT, 1, UserChange(email=None, role="staff", contacts={"vk": ["200001"]}, opt_out=[])
     )
     assert (changed.name, changed.email, changed.role, changed.contacts) == (
@@ -146,92 +146,95 @@ async def test_a_change_replaces_the_fields_that_are_given_and_their_indexes(dir
         "staff",
         {"vk": ["200001"]},
     )
-    await directory.create_user(TENANT, User(2, email=ANNA.email, contacts={"sms": ["+79991112233"]}))
-    assert [one.id for one in (await directory.users(TENANT, role="trainer")).items] == []
-    assert [one.id for one in (await directory.users(TENANT, role="staff")).items] == [1]
-    assert await code_of(directory.update_user(TENANT, 9, UserChange(name="x"))) == ("USER_NOT_FOUND", "")
+    await directory.users.create(TENANT, User(2, email=ANNA.email, contacts={"sms": ["+79991112233"]}))
+    assert [one.id for one in (await directory.users.page(TENANT, role="trainer")).items] == []
+    assert [one.id for one in (await directory.users.page(TENANT, role="staff")).items] == [1]
+    assert await code_of(directory.users.update(TENANT, 9, UserChange(name="x"))) == ("USER_NOT_FOUND", "")
 
 
 @pytest.mark.row("D-29")
 async def test_unlinking_removes_only_that_contact(directory: Directory) -> None:
-    await directory.create_user(TENANT, ANNA)
-    await directory.remove_contact(TENANT, 1, "telegram", "@ANNA")
+    await directory.users.create(TENANT, ANNA)
+    await directory.users.remove_contact(TENANT, 1, "telegram", "@ANNA")
     left = {"telegram": ["100001"], "sms": ["+79991112233"]}
-    assert (await directory.find_user(TENANT, 1)).contacts == left
-    assert await directory.user_by_contact(TENANT, "telegram", "@anna") is None
-    assert await directory.user_by_contact(TENANT, "telegram", "100001") is not None
+    assert (await directory.users.find(TENANT, 1)).contacts == left
+    assert await directory.users.by_contact(TENANT, "telegram", "@anna") is None
+    assert await directory.users.by_contact(TENANT, "telegram", "100001") is not None
     for channel, address in (("telegram", "@anna"), ("vk", "1")):
-        assert (await code_of(directory.remove_contact(TENANT, 1, channel, address)))[0] == "CONTACT_NOT_FOUND"
-    await directory.create_user(TENANT, User(2, contacts={"telegram": ["@Anna"]}))
+        assert (await code_of(directory.users.remove_contact(TENANT, 1, channel, address)))[0] == "CONTACT_NOT_FOUND"
+    await directory.users.create(TENANT, User(2, contacts={"telegram": ["@Anna"]}))
     with pytest.raises(NotFound, match="does not have"):
-        await directory.remove_contact(TENANT, 1, "telegram", "@anna")
-    assert await directory.user_by_contact(TENANT, "telegram", "@anna") is not None
+        await directory.users.remove_contact(TENANT, 1, "telegram", "@anna")
+    assert await directory.users.by_contact(TENANT, "telegram", "@anna") is not None
 
 
 async def test_a_contact_that_the_person_has_is_added_once(directory: Directory) -> None:
-    await directory.create_user(TENANT, User(1))
+    await directory.users.create(TENANT, User(1))
     for written in ("+79991112233", "8 999 111-22-33"):
-        user = await directory.add_contact(TENANT, 1, "sms", written)
+        user = await directory.users.add_contact(TENANT, 1, "sms", written)
         assert user.contacts == {"sms": ["+79991112233"]}
 
 
 async def test_the_seventeenth_address_of_a_channel_is_refused(directory: Directory) -> None:
-    await directory.create_user(TENANT, User(1, contacts={"vk": [str(n) for n in range(1, 17)]}))
-    assert (await code_of(directory.add_contact(TENANT, 1, "vk", "17")))[0] == "LIMIT_REACHED"
-    assert (await directory.add_contact(TENANT, 1, "vk", "16")).id == 1
+    await directory.users.create(TENANT, User(1, contacts={"vk": [str(n) for n in range(1, 17)]}))
+    assert (await code_of(directory.users.add_contact(TENANT, 1, "vk", "17")))[0] == "LIMIT_REACHED"
+    assert (await directory.users.add_contact(TENANT, 1, "vk", "16")).id == 1
 
 
 async def test_of_fifty_concurrent_creates_with_one_contact_one_wins(directory: Directory) -> None:
-    attempts = [directory.create_user(TENANT, User(n, contacts={"sms": ["+79991112233"]})) for n in range(50)]
+    attempts = [directory.users.create(TENANT, User(n, contacts={"sms": ["+79991112233"]})) for n in range(50)]
     results = await asyncio.gather(*attempts, return_exceptions=True)
     codes = Counter(one.code if isinstance(one, Refused) else "created" for one in results)
     assert codes == {"created": 1, "CONTACT_TAKEN": 49}
-    assert len((await directory.users(TENANT)).items) == 1
+    assert len((await directory.users.page(TENANT)).items) == 1
 
 
 async def test_of_fifty_concurrent_creates_with_one_id_one_wins(directory: Directory) -> None:
-    attempts = [directory.create_user(TENANT, User(1, name=str(n))) for n in range(50)]
+    attempts = [directory.users.create(TENANT, User(1, name=str(n))) for n in range(50)]
     results = await asyncio.gather(*attempts, return_exceptions=True)
     assert Counter(one.code if isinstance(one, Refused) else "" for one in results) == {"": 1, "USER_EXISTS": 49}
 
 
 async def test_fifty_concurrent_changes_of_one_person_lose_nothing(directory: Directory) -> None:
-    await directory.create_user(TENANT, User(1))
+    await directory.users.create(TENANT, User(1))
     channels = [f"channel{n % 25}" for n in range(50)]
-    await asyncio.gather(*(directory.add_contact(TENANT, 1, channel, str(n)) for n, channel in enumerate(channels)))
-    user = await directory.find_user(TENANT, 1)
+    await asyncio.gather(
+        *(directory.users.add_contact(TENANT, 1, channel, str(n)) for n, channel in enumerate(channels))
+    )
+    user = await directory.users.find(TENANT, 1)
     assert sum(len(some) for some in user.contacts.values()) == 50
 
 
 async def test_a_call_that_is_repeated_after_a_lost_reply_returns_the_first_result(store: Store) -> None:
-    """The server ran the script, and the connection broke before its reply: the store sends it again."""
+    """The server ran the function, and the connection broke before its reply: the store sends it again."""
 
     class Twice(Store):
         async def run(self, name: str, shard: int, *arguments: object) -> object:
             await store.run(name, shard, *arguments)  # type: ignore[arg-type]
             return await store.run(name, shard, *arguments)  # type: ignore[arg-type]
 
-    twice = Directory(Twice(store.url))
-    twice._store.command = store.command  # type: ignore[method-assign]
-    await twice.create_user(TENANT, ANNA)
-    await twice.update_user(TENANT, 1, UserChange(name="x", email="b@example.org"))
-    await twice.create_group(TENANT, Group("A"), [1])
-    await twice.own(TENANT, 1, "group", "A")
-    await twice.remove_contact(TENANT, 1, "telegram", "100001")
-    await twice.delete_user(TENANT, 1)
-    await twice.delete_group(TENANT, "A")
+    repeating = Twice(store.url)
+    repeating.command = store.command  # type: ignore[method-assign]
+    twice = Directory(repeating)
+    await twice.users.create(TENANT, ANNA)
+    await twice.users.update(TENANT, 1, UserChange(name="x", email="b@example.org"))
+    await twice.groups.create(TENANT, Group("A"), [1])
+    await twice.ownerships.own(TENANT, 1, "group", "A")
+    await twice.users.remove_contact(TENANT, 1, "telegram", "100001")
+    await twice.users.delete(TENANT, 1)
+    await twice.groups.delete(TENANT, "A")
     assert await store.command("DBSIZE") == 0
 
 
 @pytest.mark.row("D-31")
 async def test_a_deleted_person_leaves_nothing_behind(directory: Directory, store: Store) -> None:
-    await directory.create_user(TENANT, ANNA)
-    await directory.create_group(TENANT, Group("A"), [1])
-    await directory.own(TENANT, 1, "group", "A")
-    await directory.delete_user(TENANT, "1")
-    assert (await directory.members(TENANT, "A")).items == []
-    assert await code_of(directory.delete_user(TENANT, 1)) == ("USER_NOT_FOUND", "")
-    await directory.delete_group(TENANT, "A")
+    await directory.users.create(TENANT, ANNA)
+    await directory.groups.create(TENANT, Group("A"), [1])
+    await directory.ownerships.own(TENANT, 1, "group", "A")
+    await directory.users.delete(TENANT, "1")
+    assert (await directory.groups.members(TENANT, "A")).items == []
+    assert await code_of(directory.users.delete(TENANT, 1)) == ("USER_NOT_FOUND", "")
+    await directory.groups.delete(TENANT, "A")
     assert await store.command("DBSIZE") == 0
 
 
@@ -241,10 +244,10 @@ class TestLists:
         """25 people; every third is staff, every other one is in the group A."""
         for n in range(25):
             role = "staff" if n % 3 == 0 else "student"
-            await directory.create_user(
+            await directory.users.create(
                 TENANT, User(n, email=f"u{n}@example.org", role=role, contacts={"vk": [str(n + 1)]})
             )
-        await directory.create_group(TENANT, Group("A"), list(range(0, 25, 2)))
+        await directory.groups.create(TENANT, Group("A"), list(range(0, 25, 2)))
         return sorted(str(n) for n in range(25))
 
     @pytest.mark.parametrize("limit", [1, 7, 24, 25, 100])
@@ -253,7 +256,7 @@ class TestLists:
     ) -> None:
         found, cursor = [], None
         while True:
-            page = await directory.users(TENANT, cursor=cursor, limit=limit)
+            page = await directory.users.page(TENANT, cursor=cursor, limit=limit)
             found += [str(one.id) for one in page.items]
             assert len(page.items) == limit or page.next is None
             cursor = page.next
@@ -267,7 +270,7 @@ class TestLists:
     ) -> None:
         found, cursor = [], None
         while True:
-            page = await directory.users(TENANT, group="A", role="staff", cursor=cursor, limit=limit)
+            page = await directory.users.page(TENANT, group="A", role="staff", cursor=cursor, limit=limit)
             found += [one.id for one in page.items]
             cursor = page.next
             if cursor is None:
@@ -278,7 +281,7 @@ class TestLists:
         self, directory: Directory, people: list[str]
     ) -> None:
         async def ids(**wanted: object) -> list[object]:
-            return [one.id for one in (await directory.users(TENANT, **wanted)).items]  # type: ignore[arg-type]
+            return [one.id for one in (await directory.users.page(TENANT, **wanted)).items]  # type: ignore[arg-type]
 
         assert await ids(email="U6@example.org", contact=("vk", "7"), group="A", role="staff") == [6]
         assert await ids(email="u6@example.org", contact=("vk", "8")) == []
@@ -289,34 +292,34 @@ class TestLists:
 
     @pytest.mark.parametrize("cursor", ["", "*", "a", "w6", "AA"])
     async def test_a_malformed_cursor_is_refused(self, directory: Directory, cursor: str) -> None:
-        assert await code_of(directory.users(TENANT, cursor=cursor)) == ("CURSOR_MALFORMED", "cursor")
+        assert await code_of(directory.users.page(TENANT, cursor=cursor)) == ("CURSOR_MALFORMED", "cursor")
 
 
 @pytest.mark.row("D-31")
 async def test_tenants_see_nothing_of_each_other(directory: Directory, store: Store, server: Server) -> None:
     """Both have objects with the same ids, addresses and names."""
     for tenant in (TENANT, OTHER):
-        await directory.create_user(tenant, ANNA)
-        await directory.create_user(tenant, User(2, name=tenant))
-        await directory.create_group(tenant, Group("A"), [1, 2])
-        await directory.own(tenant, 1, "group", "A")
+        await directory.users.create(tenant, ANNA)
+        await directory.users.create(tenant, User(2, name=tenant))
+        await directory.groups.create(tenant, Group("A"), [1, 2])
+        await directory.ownerships.own(tenant, 1, "group", "A")
     before = await contents(directory, OTHER)
-    await directory.update_user(TENANT, 1, UserChange(name="changed", contacts={}, email=None, role="admin"))
-    await directory.delete_user(TENANT, 2)
-    await directory.delete_group(TENANT, "A")
+    await directory.users.update(TENANT, 1, UserChange(name="changed", contacts={}, email=None, role="admin"))
+    await directory.users.delete(TENANT, 2)
+    await directory.groups.delete(TENANT, "A")
     assert await contents(directory, OTHER) == before
-    for attempt in (directory.find_group(TENANT, "A"), directory.find_user(TENANT, 2)):
+    for attempt in (directory.groups.find(TENANT, "A"), directory.users.find(TENANT, 2)):
         assert (await code_of(attempt))[0] in ("GROUP_NOT_FOUND", "USER_NOT_FOUND")
-    found = await directory.user_by_contact(TENANT, "telegram", "100001")
+    found = await directory.users.by_contact(TENANT, "telegram", "100001")
     assert found is None
 
 
 async def contents(directory: Directory, tenant: str) -> object:
-    people = (await directory.users(tenant)).items
+    people = (await directory.users.page(tenant)).items
     return (
         people,
-        (await directory.groups(tenant)).items,
-        (await directory.members(tenant, "A")).items,
-        [await directory.ownerships(tenant, one.id) for one in people],
-        await directory.user_by_contact(tenant, "telegram", "100001"),
+        (await directory.groups.page(tenant)).items,
+        (await directory.groups.members(tenant, "A")).items,
+        [await directory.ownerships.of(tenant, one.id) for one in people],
+        await directory.users.by_contact(tenant, "telegram", "100001"),
     )

@@ -68,13 +68,13 @@ class Office:
         """People 1 to `count` with an address in the channel echo."""
         for number in range(1, count + 1):
             user = User(number, f"Person {number}", contacts={"echo": [f"d{number}"]}, **more)
-            await self.directory.create_user(TENANT, user)
+            await self.directory.users.create(TENANT, user)
 
     async def group(self, name: str, *members: int, virtual: bool = False) -> None:
-        await self.directory.create_group(TENANT, Group(name, virtual=virtual), members)
+        await self.directory.groups.create(TENANT, Group(name, virtual=virtual), members)
 
     async def supergroup(self, name: str, *groups: str) -> None:
-        await self.directory.create_supergroup(TENANT, Supergroup(name, groups=groups))
+        await self.directory.supergroups.create(TENANT, Supergroup(name, groups=groups))
 
 
 @pytest.fixture

@@ -92,12 +92,12 @@ class TestOwnership:
     @pytest.fixture(autouse=True)
     async def groups(self, office: Office) -> None:
         await office.people(2)
-        await office.directory.create_user(TENANT, User(42, role="trainer"))
-        await office.directory.create_user(TENANT, User(43, role="admin"))
+        await office.directory.users.create(TENANT, User(42, role="trainer"))
+        await office.directory.users.create(TENANT, User(43, role="admin"))
         await office.group("ИВТ-21", 1)
         await office.group("ИВТ-22", 2)
         await office.supergroup("1 курс", "ИВТ-21", "ИВТ-22")
-        await office.directory.own(TENANT, 42, "group", "ИВТ-21")
+        await office.directory.ownerships.own(TENANT, 42, "group", "ИВТ-21")
 
     @pytest.mark.row("D-27", "D-31")
     @pytest.mark.parametrize("foreign", [GroupRef("ИВТ-22"), SupergroupRef("1 курс")])
@@ -142,7 +142,7 @@ class TestOptOut:
     @pytest.mark.row("D-02", "D-03")
     async def test_a_channel_that_a_person_has_left_is_not_used_and_the_history_shows_it(self, office: Office) -> None:
         await office.people(3)
-        await office.directory.update_user(TENANT, 1, UserChange(opt_out=["echo"]))
+        await office.directory.users.update(TENANT, 1, UserChange(opt_out=["echo"]))
         await office.group("ИВТ-21", 1, 2, 3)
         courier = FakeCourier()
         await office.stack.courier(courier)
@@ -165,7 +165,7 @@ class TestOptOut:
 async def test_a_supergroup_of_two_thousand_is_one_enqueue(office: Office) -> None:
     users = [User(number, contacts={"echo": [f"d{number}"]}) for number in range(2000)]
     for user in users:
-        await office.directory.create_user(TENANT, user)
+        await office.directory.users.create(TENANT, user)
     await office.group("a", *range(1200))
     await office.group("b", *range(800, 2000))
     await office.supergroup("all", "a", "b")
@@ -181,7 +181,7 @@ async def test_a_repeat_gets_the_first_result_although_the_group_was_deleted(off
     await office.people(1)
     await office.group("ИВТ-21", 1)
     first = await office.send(GroupRef("ИВТ-21"), repeat="key", deliver_at=LATER)
-    await office.directory.delete_group(TENANT, "ИВТ-21")
+    await office.directory.groups.delete(TENANT, "ИВТ-21")
     again = await office.send(GroupRef("ИВТ-21"), repeat="key", deliver_at=LATER)
     assert (again.key, again.repeated, again.deliver_at) == (first.key, True, first.deliver_at)
     assert (await refusal_of_new(office)).code == "GROUP_NOT_FOUND"

@@ -168,7 +168,7 @@ async def test_each_sender_and_tenant_has_its_own_quota(office: Office) -> None:
 
 @pytest.mark.row("D-09", "D-10")
 async def test_a_sender_is_held_to_its_role_in_the_directory(office: Office) -> None:
-    await office.directory.create_user(TENANT, User(42, role="trainer"))
+    await office.directory.users.create(TENANT, User(42, role="trainer"))
     assert await office.sending.quota(TENANT, 42) == QuotaState(0, 4, timedelta(0), DAY)
     for claimed in ("staff", "admin", None, "student"):
         await office.send(caller=SEND_ONLY, sender=Sender(42, role=claimed), deliver_at=LATER)

@@ -263,7 +263,7 @@ async def test_roles_list_telegram_ids_and_people_of_other_channels_have_those_o
     vk = {**PRIVATE, "channel": "vk", "user_id": ANNA, "chat_id": ANNA}
     assert "none of the roles admin" in await denied(club, vk, required_role="admin")  # the same number in VK
     contacts = {"telegram": [str(ANNA)], "vk": ["555"]}
-    await club.services.core.directory.create_user(TENANT, User(1, role="staff", contacts=contacts))
+    await club.services.core.directory.users.create(TENANT, User(1, role="staff", contacts=contacts))
     linked = {**vk, "user_id": 555, "chat_id": 555}
     assert await denied(club, linked, required_permission="mute") == ""
     assert await denied(club, linked, required_role="staff") == ""

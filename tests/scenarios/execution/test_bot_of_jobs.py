@@ -208,13 +208,13 @@ async def test_an_administrator_sees_and_controls_all_jobs_and_a_user_cannot(hun
 async def test_a_user_of_the_directory_is_made_an_administrator_and_no_more_of_one(hunters: Hunters) -> None:
     """The directory is changed by `./ada user` and /v1/users; the bot follows at once."""
     directory = hunters.installation.directory
-    await directory.create_user(TENANT, User(42, "Anna", contacts={"telegram-bot": [str(ANNA)]}))
+    await directory.users.create(TENANT, User(42, "Anna", contacts={"telegram-bot": [str(ANNA)]}))
     await hunters.jobs.start(JobId(TENANT, "hunt", "7"))
     assert await hunters.answer(ANNA, "/pause 7") == "Only administrators do this."
-    await directory.update_user(TENANT, 42, UserChange(role="admin"))
+    await directory.users.update(TENANT, 42, UserChange(role="admin"))
     assert "paused by admin" in await hunters.answer(ANNA, "/pause 7")
     assert await hunters.keyboard(ANNA) == OF_ADMIN
-    await directory.update_user(TENANT, 42, UserChange(role="student"))
+    await directory.users.update(TENANT, 42, UserChange(role="student"))
     assert await hunters.answer(ANNA, "/resume 7") == "Only administrators do this."
     assert await hunters.keyboard(ANNA) == PLAIN
     await hunters.jobs.start(JobId(TENANT, "hunt", "42"))

@@ -213,10 +213,10 @@ async def university(installation: Installation) -> None:
     """A group of two people; the writer is a trainer who owns it."""
     directory = installation.directory
     for number in (1, 2):
-        await directory.create_user(TENANT, User(number, contacts={"echo": [f"p{number}"]}))
-    await directory.create_user(TENANT, User(42, role="trainer", contacts={"echo": ["7"]}))
-    await directory.create_group(TENANT, Group("A"), [1, 2])
-    await directory.own(TENANT, 42, "group", "A")
+        await directory.users.create(TENANT, User(number, contacts={"echo": [f"p{number}"]}))
+    await directory.users.create(TENANT, User(42, role="trainer", contacts={"echo": ["7"]}))
+    await directory.groups.create(TENANT, Group("A"), [1, 2])
+    await directory.ownerships.own(TENANT, 42, "group", "A")
 
 
 BROADCAST = """

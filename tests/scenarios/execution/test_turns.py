@@ -154,10 +154,10 @@ async def test_a_line_whose_slow_action_takes_longer_is_answered_before_the_late
 
 
 async def test_a_broadcast_holds_the_next_line_up_for_a_minute(bare: Installation) -> None:
-    await bare.directory.create_user(TENANT, User(1, contacts={"echo": ["p1"]}))
-    await bare.directory.create_user(TENANT, User(42, role="trainer", contacts={"echo": [PERSON]}))
-    await bare.directory.create_group(TENANT, Group("A"), [1])
-    await bare.directory.own(TENANT, 42, "group", "A")
+    await bare.directory.users.create(TENANT, User(1, contacts={"echo": ["p1"]}))
+    await bare.directory.users.create(TENANT, User(42, role="trainer", contacts={"echo": [PERSON]}))
+    await bare.directory.groups.create(TENANT, Group("A"), [1])
+    await bare.directory.ownerships.own(TENANT, 42, "group", "A")
     bare.actions("""
     - {type: send, text: "to all", to: {group: A}, channels: echo}
     - {type: send, text: "{verdict}", chain: any}

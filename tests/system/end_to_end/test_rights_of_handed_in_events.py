@@ -111,8 +111,8 @@ async def claimant(own_server: Server, tmp_path: Path) -> AsyncIterator[Claimant
 async def create_people(store: Store) -> None:
     """Anna and Boris, each with a job."""
     directory, jobs = Directory(store), Jobs(store)
-    await directory.create_user(TENANT, User(1, "Anna", role="admin", contacts={"telegram-bot": [ANNA]}))
-    await directory.create_user(TENANT, User(2, "Boris", contacts={"telegram-bot": [BORIS]}))
+    await directory.users.create(TENANT, User(1, "Anna", role="admin", contacts={"telegram-bot": [ANNA]}))
+    await directory.users.create(TENANT, User(2, "Boris", contacts={"telegram-bot": [BORIS]}))
     await jobs.kinds.publish({"digest": Schedule(timedelta(hours=1))})
     for user in ("1", "2"):
         await jobs.start(JobId(TENANT, "digest", user), {}, "UTC")
