@@ -18,7 +18,9 @@ return function(tenant, user, kind, id)
 
   withdraw(kind .. ':' .. id)
   if kind == 'group' then
-    for _, supergroup in ipairs(redis_call('ZRANGE', Key.member_of(tenant, 'supergroup', id), 0, -1)) do withdraw('supergroup:' .. supergroup) end
+    for _, supergroup in ipairs(redis_call('ZRANGE', Key.member_of(tenant, 'supergroup', id), 0, -1)) do
+      withdraw('supergroup:' .. supergroup)
+    end
   end
   return withdrawn
 end
