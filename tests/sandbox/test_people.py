@@ -22,8 +22,7 @@ TEACHER = {
 ANNA = {
     "name": "Анна",
     "telegram": 100_777,
-    "vk": "200777",
-    "max": "",
+    "vk": 200_777,
     "sms": "79990000777",
     "email": "Anna@Example.org",
 }
