@@ -1,6 +1,7 @@
 """An HTTP server on one port, and the ways in which a provider's HTTP server fails."""
 
 import asyncio
+import ssl
 
 from aiohttp import web
 
@@ -9,7 +10,11 @@ MAX_LINE = 128 * 1024  # Kannel takes texts of any length in the query; 4,096 le
 
 
 class HttpListener:
-    """Serves an application from `start` to `stop`. Port 0 takes a free one; `path` is the path of `url`."""
+    """Serves an application from `start` to `stop`. Port 0 takes a free one; `path` is the path of `url`. With `tls`
+    the connections are encrypted.
+    """
+
+    tls: ssl.SSLContext | None = None
 
     def __init__(self, app: web.Application, host: str, port: int, path: str) -> None:
         self._app = app
@@ -30,7 +35,7 @@ class HttpListener:
         )
         self._runner = runner
         await runner.setup()
-        await web.TCPSite(runner, self.host, self.port).start()
+        await web.TCPSite(runner, self.host, self.port, ssl_context=self.tls).start()
         self.port = runner.addresses[0][1]
 
     async def listen_also(self) -> int:

@@ -6,13 +6,15 @@ scope. A crash doubles no message where the provider recognises a repeat, and ot
 attempt that may have sent the message, no status claims that it was not sent.
 
 This package exports all that a courier may import of core: `Message` in with its `Content`, `Outcome` out, reasons,
-`SetupError`, `e164`, `split_text`, `cut_text`, `sms_parts`, `Files`. The process is `core.courier.runtime.Runtime`.
+`SetupError`, `e164`, `split_text`, `cut_text`, `sms_parts`, `Files`, `Transfers`,
+`KnownIds`. The process is `core.courier.runtime.Runtime`.
 
 Neighbours: `core.queue` (claims), `core.deliveries` (outcomes, delivery reports), `couriers/` (the channels), `cli`
 (starts the processes).
 """
 
 from core.courier.content.files import FileNotLoaded, Files, LoadedFile, file_name, label_of
+from core.courier.content.transfers import Transfers
 from core.courier.grouping import File, find_files, media_groups
 from core.courier.interface import (
     FOREVER,
@@ -30,14 +32,16 @@ from core.courier.interface import (
     Split,
     Unknown,
 )
+from core.courier.known_ids import KnownIds
 from core.errors import SetupError
 from core.model.contacts.addresses import malformed
 from core.model.contacts.phone_numbers import e164
 from core.model.content import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode
 from core.model.states import Reason
 from core.model.text.sms_parts import coding_of, sms_parts
+from core.model.text.text_entities import marked
 from core.model.text.text_marks import Span, cut_text, plain_text, spans
-from core.model.text.text_parts import split_text
+from core.model.text.text_parts import split_text, utf16_length
 
 __all__ = [
     "EVERY_FEATURE",
@@ -54,6 +58,7 @@ __all__ = [
     "FileNotLoaded",
     "Files",
     "Halted",
+    "KnownIds",
     "LoadedFile",
     "Message",
     "Outcome",
@@ -67,6 +72,7 @@ __all__ = [
     "SetupError",
     "Span",
     "Split",
+    "Transfers",
     "Unknown",
     "coding_of",
     "cut_text",
@@ -75,9 +81,11 @@ __all__ = [
     "find_files",
     "label_of",
     "malformed",
+    "marked",
     "media_groups",
     "plain_text",
     "sms_parts",
     "spans",
     "split_text",
+    "utf16_length",
 ]

@@ -6,8 +6,8 @@ address is the id of a chat, or the @name of a public group. The table of Telegr
 
 from pathlib import Path
 
+from core.courier import KnownIds
 from couriers.telegram_bot.courier import TelegramBot
-from couriers.telegram_bot.migrations import Migrations
 from couriers.telegram_bot.settings import Settings
 from providers.telegram_bot.client import check_token, new_client
 
@@ -25,4 +25,4 @@ async def open(settings: Settings, directory: Path) -> TelegramBot:  # noqa: A00
     except BaseException:
         await bot.session.close()
         raise
-    return TelegramBot(account, bot, Migrations(directory / "migrated-groups"))
+    return TelegramBot(account, bot, KnownIds(directory / "migrated-groups"))

@@ -14,6 +14,7 @@ from core.courier import (
     NEVER,
     Content,
     Feature,
+    KnownIds,
     Message,
     Outcome,
     Partly,
@@ -23,7 +24,6 @@ from core.courier import (
     malformed,
 )
 from couriers.telegram_bot import outcomes
-from couriers.telegram_bot.migrations import Migrations
 from couriers.telegram_bot.requests import Request, Requests, edit_requests, edited_message, send_requests
 from providers.telegram_bot.errors import FAILURES
 
@@ -39,10 +39,10 @@ class TelegramBot:
     remembers = NEVER
     shows = EVERY_FEATURE
 
-    def __init__(self, account: str, bot: Bot, migrations: Migrations) -> None:
+    def __init__(self, account: str, bot: Bot, moved_groups: KnownIds) -> None:
         self.account = account
         self._bot = bot
-        self._migrations = migrations
+        self._moved_groups = moved_groups
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]
@@ -56,7 +56,7 @@ class TelegramBot:
         try:
             not_removed = await self._remove(message.address, message.content)
         except FAILURES as error:
-            return outcomes.outcome_before_sending(error, self._migrations.current(message.address))
+            return outcomes.outcome_before_sending(error, self._current(message.address))
         outcome = await self._edit(message, message.content) or await self._send(message, send_requests(message))
         if not_removed and isinstance(outcome, Sent):
             return replace(outcome, not_shown=(*outcome.not_shown, Feature.REMOVE))
@@ -84,7 +84,7 @@ class TelegramBot:
                 if not outcomes.is_not_modified(error):
                     return None
             except FAILURES as error:
-                return outcomes.outcome_of(error, self._migrations.current(message.address))
+                return outcomes.outcome_of(error, self._current(message.address))
             return Sent(edited_message(content), not_shown=not_shown)
         return None
 
@@ -95,7 +95,7 @@ class TelegramBot:
             try:
                 answer = await self._request(message.address, request)
             except FAILURES as error:
-                chat = self._migrations.current(message.address)
+                chat = self._current(message.address)
                 outcome = outcomes.outcome_of(error, chat, is_first_part=not sent)
                 return Partly(outcome, _reference(sent)) if sent else outcome
             sent += answer if isinstance(answer, list) else [answer]
@@ -108,13 +108,17 @@ class TelegramBot:
         """Make a request; a second time if the group has become a supergroup, because then nothing was done. Raises one
         of FAILURES.
         """
-        chat = self._migrations.current(address)
+        chat = self._current(address)
         try:
             return await self._bot(_to(chat, request))
         except TelegramMigrateToChat as moved:
             chat = str(moved.migrate_to_chat_id)
-            self._migrations.store(address, chat)
+            self._moved_groups.store(address, chat)
             return await self._bot(_to(chat, request))
+
+    def _current(self, address: str) -> str:
+        """Return the id of the supergroup that a group became, otherwise the address itself."""
+        return self._moved_groups.get(address) or address
 
     async def close(self) -> None:
         await self._bot.session.close()

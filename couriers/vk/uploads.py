@@ -3,28 +3,25 @@
 A video, an animation or a sound is a document. Source: dev.vk.com, "Uploading files to the server".
 """
 
-import asyncio
 import re
-from collections import OrderedDict
 from collections.abc import Sequence
 
-from core.courier import Attachment, AttachmentType, FileNotLoaded, Files, LoadedFile, label_of
-from couriers.vk.repeatable_calls import CallDeferred, CallRefused, RepeatableCalls
+from core.courier import Attachment, AttachmentType, FileNotLoaded, Files, LoadedFile, Transfers, label_of
+from couriers.vk.repeatable_calls import CallRefused, RepeatableCalls
 
 MOST_ATTACHMENTS = 10
 """Of one message."""
 
-_KEPT = 1000
 _OF_VK = re.compile(r"(?:photo|doc|video|audio|wall|poll|market|story)-?[0-9]+_[0-9]+(?:_\w+)?")
 
 
 class Uploads:
-    """One per courier. The newest attachments are remembered, by delivery and file."""
+    """One per courier."""
 
     def __init__(self, calls: RepeatableCalls, files: Files) -> None:
         self._calls = calls
         self._files = files
-        self._known: OrderedDict[tuple[str, Attachment], asyncio.Task[str]] = OrderedDict()
+        self._transfers = Transfers[str]()
 
     async def attach(self, seed: str, attachments: Sequence[Attachment], peer: int) -> tuple[str, list[str]]:
         """Return the parameter `attachment`, and the files that are not shown. Raises CallDeferred."""
@@ -36,16 +33,7 @@ class Uploads:
         """Return the attachment's name at VK; "" if it cannot be shown. Raises CallDeferred."""
         if attachment.provider_id:
             return attachment.provider_id if _OF_VK.fullmatch(attachment.provider_id) else ""
-        key = seed, attachment
-        if key not in self._known:
-            self._known[key] = asyncio.create_task(self._transfer(attachment, peer))
-            if len(self._known) > _KEPT:
-                self._known.popitem(last=False)
-        try:
-            return await asyncio.shield(self._known[key])
-        except CallDeferred:
-            self._known.pop(key, None)
-            raise
+        return await self._transfers.get(seed, attachment, lambda: self._transfer(attachment, peer))
 
     async def _transfer(self, attachment: Attachment, peer: int) -> str:
         try:

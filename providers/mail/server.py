@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from core.errors import Invalid, SetupError
+from providers.certificates import tls_context
 from providers.mail.message import sender_address
 
 _EXAMPLE = "for example smtp://user:password@mail.example.org:587"
@@ -68,13 +69,7 @@ class MailServer:
 
     def tls_context(self) -> ssl.SSLContext:
         """Return the system's certificates and those of `ca`. Raises SetupError if that file cannot be read."""
-        context = ssl.create_default_context()
-        try:
-            if self.ca is not None:
-                context.load_verify_locations(cafile=self.ca)
-        except OSError as error:
-            raise SetupError(f"ADA_SMTP_CA is {self.ca}, not a file with certificates ({error.strerror})") from None
-        return context
+        return tls_context(self.ca, "ADA_SMTP_CA")
 
 
 def _parameters(split: SplitResult) -> dict[str, str]:

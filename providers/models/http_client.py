@@ -6,7 +6,6 @@ is followed: the key belongs to this address only. Neither keys nor texts are in
 """
 
 import asyncio
-import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -16,8 +15,8 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from core.errors import SetupError
 from core.model.backoff import Backoff
+from providers.certificates import tls_context
 from providers.models.errors import AiAnswerInvalid, AiError, AiRefused, AiUnavailable
 
 BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=8), attempts=4)
@@ -67,7 +66,7 @@ class HttpClient:
         """Raises SetupError if the file with certificates cannot be read."""
         self._service, self._key_setting, self._backoff = service, key_setting, backoff
         self._time_limit = aiohttp.ClientTimeout(total=time_limit.total_seconds())
-        self._tls = tls_context(ca)
+        self._tls = tls_context(ca, "ADA_SPEECH_CA")
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, request: Request) -> bytes:
@@ -157,17 +156,6 @@ class HttpClient:
                 headers={"User-Agent": "Ada/1"},
             )
         return self._session
-
-
-def tls_context(ca: Path | None) -> ssl.SSLContext:
-    """Return the system's certificates and those of `ca`. Raises SetupError if that file cannot be read."""
-    context = ssl.create_default_context()
-    try:
-        if ca is not None:
-            context.load_verify_locations(cafile=ca)
-    except OSError as error:
-        raise SetupError(f"ADA_SPEECH_CA is {ca}, not a file with certificates ({error.strerror})") from None
-    return context
 
 
 def complaint_of(body: bytes) -> str:

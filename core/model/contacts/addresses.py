@@ -12,6 +12,7 @@ from core.model.contacts.phone_numbers import e164, is_phone_number
 _CHAT_ID = re.compile(r"-?[1-9][0-9]{0,15}")
 _USERNAME = re.compile(r"@[A-Za-z][A-Za-z0-9_]{3,31}")
 _PEER = re.compile(r"-?[1-9][0-9]{0,17}")
+_INT64 = re.compile(r"-?[1-9][0-9]{0,18}")
 _LOCAL_PART = re.compile(r'[^\s()<>\[\]:;@\\,"]{1,64}')
 _DOMAIN = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*", re.IGNORECASE)
 _MOST_OCTETS = 254  # RFC 5321, 4.5.3.1.3
@@ -86,5 +87,6 @@ _FORMS: Mapping[str, _Form] = {
     "telegram": _Form(_is_telegram, "an id such as 100001, a name such as @anna, or a phone number with its plus"),
     "telegram-bot": _Form(_is_bot_chat, "the id of a chat, such as 100001, or the @name of a group"),
     "vk": _Form(_PEER.fullmatch, "a peer id, such as 200001"),
+    "max": _Form(_INT64.fullmatch, "the id of a person, such as 300001, or of a group, such as -70001"),
     "email": _Form(ascii_email, "name@domain, such as anna@example.org"),
 }

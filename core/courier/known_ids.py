@@ -1,24 +1,28 @@
-"""Stores which group became which supergroup: contacts keep the old id, and Telegram refuses it."""
+"""Stores what a provider has said about ids: which id belongs to which, such as the supergroup that a group became."""
 
 import json
 from pathlib import Path
 
 
-class Migrations:
+class KnownIds:
     """A file with one pair of ids per line. Processes that share it learn later what others added."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._new_ids: dict[str, str] = dict(_read(path))
+        self._ids: dict[str, str] = dict(_read(path))
 
-    def current(self, chat: str) -> str:
-        """Return the id of the supergroup that this group became, otherwise the id itself."""
-        return self._new_ids.get(chat, chat)
+    def get(self, known: str) -> str:
+        """Return the id that belongs to this one; "" if none is known."""
+        return self._ids.get(known, "")
 
-    def store(self, old: str, new: str) -> None:
-        self._new_ids[old] = new
+    def store(self, known: str, other: str) -> None:
+        """Store a pair, unless it is known."""
+        if self._ids.get(known) == other:
+            return
+        self._ids[known] = other
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps([old, new]) + "\n")
+            file.write(json.dumps([known, other]) + "\n")
 
 
 def _read(path: Path) -> list[tuple[str, str]]:

@@ -1,0 +1,153 @@
+"""Sends messages through MAX's Bot API. The table of MAX's answers is in `outcomes.py`."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from core.courier import (
+    EVERY_FEATURE,
+    NEVER,
+    Content,
+    Deferred,
+    Feature,
+    Files,
+    KnownIds,
+    Message,
+    Outcome,
+    Partly,
+    Reason,
+    Rejected,
+    Sent,
+    Unknown,
+    malformed,
+)
+from couriers.max import keyboard, outcomes
+from couriers.max.calls import CallDeferred, CallRefused, Calls
+from couriers.max.drafts import Body, Draft, draft, edited_body
+from couriers.max.pauses import Repetitions, Throttles
+from couriers.max.presence import Presence
+from couriers.max.uploads import Uploads
+from providers.max.client import FAILURES, Client
+
+INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not the id of a person or group of MAX")
+NOTHING_LEFT = Rejected(Reason.CONTENT_REFUSED, "nothing is left that MAX can show")
+
+_NOT_READY_PAUSES = (1, 2, 4, 8, 16, 32, *[60] * 14)
+"""Seconds: MAX processes an uploaded file for a quarter of an hour at most."""
+_NOT_STARTED_PAUSES = (2,)
+"""Seconds: just after its start a dialog may not be found."""
+
+
+class Max:
+    """Implements `core.courier.Courier`. Safe for concurrent attempts."""
+
+    channel = "max"
+    batch = 1
+    parcel = 100
+    remembers = NEVER
+    shows = EVERY_FEATURE
+
+    def __init__(self, account: str, client: Client, files: Files, dialogs: KnownIds) -> None:
+        self.account = account
+        self._client, self._files = client, files
+        self._throttles = Throttles()
+        self._calls = Calls(client, self._throttles)
+        self._uploads = Uploads(self._calls, files)
+        self._presence = Presence(client, dialogs, account)
+        self._repetitions = {
+            outcomes.NOT_READY: Repetitions(_NOT_READY_PAUSES),
+            outcomes.NOT_STARTED: Repetitions(_NOT_STARTED_PAUSES),
+        }
+
+    def as_text(self, content: Content) -> frozenset[Feature]:
+        """Buttons that are too many for a keyboard."""
+        return frozenset() if keyboard.can_show(content) else frozenset({Feature.INLINE, Feature.REPLY})
+
+    async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
+        return [await self._attempt(message) for message in messages]
+
+    async def _attempt(self, message: Message) -> Outcome:
+        if malformed("max", message.address):
+            return INVALID_ADDRESS
+        if message.content is None:
+            return await self._send(message, draft(message.text))
+        try:
+            return await self._show(message, message.content)
+        except CallDeferred as deferred:
+            return deferred.outcome
+
+    async def _show(self, message: Message, content: Content) -> Outcome:
+        """Remove what is to be removed, transfer the files, then edit or send. Raises CallDeferred."""
+        not_removed = () if await self._is_removed(message.address, content.remove) else (Feature.REMOVE,)
+        files, missing = await self._uploads.attach(message.seed, content.attachments)
+        planned = draft(message.text, content, files, [*missing, *not_removed])
+        body = edited_body(message.text, content, files) if content.edit else None
+        if body is not None and await self._is_edited(message.address, content.edit, body):
+            return Sent(content.edit, not_shown=planned.not_shown)
+        return await self._send(message, planned)
+
+    async def _is_removed(self, address: str, removed: str) -> bool:
+        """Remove messages; return False if MAX refuses one. One that is gone is removed."""
+        done = [await self._is_done("DELETE", address, mid) for mid in filter(None, removed.split(","))]
+        return all(done)
+
+    async def _is_edited(self, address: str, edited: str, body: dict[str, object]) -> bool:
+        """Edit the last part of a message, which has the buttons; return False if MAX refuses."""
+        return await self._is_done("PUT", address, edited.rpartition(",")[2], body)
+
+    async def _is_done(self, method: str, address: str, mid: str, body: dict[str, object] | None = None) -> bool:
+        try:
+            await self._calls.call(method, "messages", {"message_id": mid}, body, address)
+        except CallRefused as refusal:
+            return method == "DELETE" and str(refusal) == outcomes.GONE
+        return True
+
+    async def _send(self, message: Message, planned: Draft) -> Outcome:
+        """Send the parts in order. A part that was sent is not sent again."""
+        mids, not_shown = list[str](), planned.not_shown
+        for body in planned.bodies:
+            outcome = await self._send_one(message, body)
+            if isinstance(outcome, Rejected) and outcome.reason is Reason.CONTENT_REFUSED and "link" in body.json:
+                outcome = await self._send_one(message, body.without_reply())
+                not_shown = (*not_shown, Feature.REPLY_TO)
+            if not isinstance(outcome, Sent):
+                return Partly(outcome, ",".join(mids)) if mids else outcome
+            mids.append(outcome.reference)
+        return Sent(",".join(mids), not_shown=not_shown) if mids else NOTHING_LEFT
+
+    async def _send_one(self, message: Message, body: Body) -> Outcome:
+        address = message.address
+        with self._presence.call(address, body.shown) as call:
+            outcome = await self._post(address, body)
+            if isinstance(outcome, Unknown) and (mid := await self._presence.find(address, body.shown, call)):
+                return Sent(mid)
+        return self._with_wait(message, outcome)
+
+    async def _post(self, address: str, body: Body) -> Outcome:
+        target = {"chat_id" if address.startswith("-") else "user_id": address}
+        self._throttles.begins(address)
+        try:
+            answer = await self._client.request("POST", "messages", target, body.json)
+        except FAILURES as error:
+            return outcomes.outcome_of_error(error)
+        outcome = outcomes.outcome_of(answer)
+        if isinstance(outcome, Sent):
+            self._throttles.accepted(address)
+            self._presence.learn(address, answer.body["message"])
+        return outcome
+
+    def _with_wait(self, message: Message, outcome: Outcome) -> Outcome:
+        """Return the outcome with the wait that MAX did not name; what is refused at first is tried again."""
+        match outcome:
+            case Deferred(Reason.THROTTLED):
+                return self._throttles.refused(message.address, outcome)
+            case Deferred(detail=outcomes.NOT_READY):
+                wait = self._repetitions[outcomes.NOT_READY].next((message.seed, message.recipient))
+                return replace(outcome, after=wait) if wait else Rejected(Reason.CONTENT_REFUSED, outcome.detail)
+            case Rejected(Reason.PRIVACY, detail=detail):
+                wait = self._repetitions[outcomes.NOT_STARTED].next((message.seed, message.recipient))
+                return Deferred(Reason.PRIVACY, wait, detail=detail) if wait else outcome
+        return outcome
+
+    async def close(self) -> None:
+        await self._client.close()
+        await self._files.close()

@@ -1,0 +1,63 @@
+"""Buttons of a message as a keyboard of MAX. Pure.
+
+MAX has no keyboard in place of the person's own: a row of texts is a row of buttons of type `message`, each of which
+writes its text as the person. Rows that are too long are continued in the next row. Source: dev.max.ru, "keyboard".
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from core.courier import Button, Content
+
+MOST_ROWS = 30
+LONGEST_LABEL, LONGEST_PAYLOAD, LONGEST_LINK = 128, 1024, 2048
+_WIDTH, _WIDTH_WITH_LINKS = 7, 3
+
+Json = dict[str, Any]
+
+
+def can_show(content: Content) -> bool:
+    """Return whether a keyboard can have these buttons."""
+    return _fits(list(_rows(content.inline))) and _fits([[Button(one, one) for one in row] for row in _texts(content)])
+
+
+def keyboard(content: Content) -> Json | None:
+    """Return the attachment with the buttons, None for none. Buttons below the message win."""
+    if content.inline:
+        return _attachment([[_button(one) for one in row] for row in _rows(content.inline)])
+    texts = list(_texts(content))
+    return _attachment([[{"type": "message", "text": one} for one in row] for row in texts]) if texts else None
+
+
+def _attachment(rows: Sequence[Any]) -> Json:
+    return {"type": "inline_keyboard", "payload": {"buttons": rows}}
+
+
+def _rows(rows: Sequence[Sequence[Button]]) -> Iterator[Sequence[Button]]:
+    for row in rows:
+        width = _WIDTH_WITH_LINKS if any(one.url for one in row) else _WIDTH
+        yield from (row[start : start + width] for start in range(0, len(row), width))
+
+
+def _texts(content: Content) -> Iterator[Sequence[str]]:
+    for row in content.reply or ():
+        yield from (row[start : start + _WIDTH] for start in range(0, len(row), _WIDTH))
+
+
+def _fits(rows: Sequence[Sequence[Button]]) -> bool:
+    return len(rows) <= MOST_ROWS and all(_is_button(one) for row in rows for one in row)
+
+
+def _is_button(button: Button) -> bool:
+    """A label is cut if it is too long, but one that writes itself must not be."""
+    if button.url:
+        return bool(button.text) and len(button.url) <= LONGEST_LINK
+    is_short = len(button.text) <= LONGEST_LABEL or button.data != button.text
+    return bool(button.text) and is_short and len(button.data) <= LONGEST_PAYLOAD
+
+
+def _button(button: Button) -> Json:
+    label = button.text if len(button.text) <= LONGEST_LABEL else f"{button.text[: LONGEST_LABEL - 1]}…"
+    if button.url:
+        return {"type": "link", "text": label, "url": button.url}
+    return {"type": "callback", "text": label, "payload": button.data}

@@ -1,0 +1,83 @@
+"""Every answer of MAX to a call that sends, edits or removes, with the outcome it means for the message.
+
+MAX does not recognise repeats. So an answer that leaves open whether the message was accepted is `Unknown`; a message
+is known not to be sent only if MAX refused it or the connection was never made. The code of an error decides, then the
+status: errors come with status 200, too. A 429 is taken as not stored (nobody says so).
+Source: dev.max.ru/docs-api, the schema max-messenger/api-schema 0.0.33, logs of others' bots.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import aiohttp
+
+from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown
+from providers.max.client import Answer
+from providers.max.errors import TOKEN_REFUSED, error_of
+
+RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
+
+NOT_STARTED = "dialog.not.found"
+NOT_READY = "attachment.not.ready"
+GONE = "message.not.found"
+SUSPENDED = "error.dialog.suspended"
+
+FINAL: Mapping[str, Reason] = {
+    "chat.denied": Reason.RECIPIENT_UNREACHABLE,  # with SUSPENDED: blocked
+    NOT_STARTED: Reason.PRIVACY,
+    "error.dialog.notfound": Reason.PRIVACY,
+    "chat.not.found": Reason.RECIPIENT_UNREACHABLE,
+    "proto.payload": Reason.CONTENT_REFUSED,
+    "method.not.allowed": Reason.CONTENT_REFUSED,
+    GONE: Reason.CONTENT_REFUSED,
+}
+FINAL_STATUS: Mapping[int, Reason] = {
+    400: Reason.CONTENT_REFUSED,
+    403: Reason.RECIPIENT_UNREACHABLE,
+    404: Reason.RECIPIENT_UNREACHABLE,
+    405: Reason.CONTENT_REFUSED,
+    413: Reason.CONTENT_REFUSED,
+}
+
+
+def outcome_of(answer: Answer) -> Outcome:
+    """Return the outcome of an answer. A refusal for now is a `Deferred`, of whose wait only MAX's own is known."""
+    code, message = error_of(answer.body)
+    if not code and answer.status == 200:
+        mid = mid_of(answer.body)
+        return Sent(mid) if mid else Unknown("the answer has no message")
+    detail = code or str(answer.status)
+    if answer.status == 401 or code == "verify.token":
+        return Halted(TOKEN_REFUSED)
+    if answer.status == 429 or code == "too.many.requests":
+        after = None if answer.retry_after is None else timedelta(seconds=answer.retry_after)
+        return Deferred(Reason.THROTTLED, after, Scope.ACCOUNT, "429")
+    if code == NOT_READY:
+        return Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, NOT_READY)
+    if SUSPENDED in message:
+        return Rejected(Reason.BLOCKED, SUSPENDED)
+    if (reason := FINAL.get(code) or FINAL_STATUS.get(answer.status)) is not None:
+        return Rejected(reason, detail)
+    return _unclear(answer.status, detail)
+
+
+def _unclear(status: int, detail: str) -> Outcome:
+    if 300 <= status < 400:
+        return Halted(f"MAX answers {status}: check ADA_MAX_API_URL")
+    return Unknown(detail)
+
+
+def outcome_of_error(error: Exception) -> Outcome:
+    """Return the outcome of a failed connection. Only a connection that was never made has surely sent nothing."""
+    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+        return Deferred(Reason.PROVIDER_DOWN, RECONNECT_AFTER, Scope.ACCOUNT, type(error).__name__)
+    return Unknown(type(error).__name__)
+
+
+def mid_of(body: Any) -> str:
+    """Return the id of the message in an answer, "" if there is none."""
+    message = body.get("message") if isinstance(body, dict) else None
+    inner = message.get("body") if isinstance(message, dict) else None
+    mid = inner.get("mid") if isinstance(inner, dict) else None
+    return mid if isinstance(mid, str) else ""
