@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, inspect
 
+from delivery.http.authentication import SESSION_COOKIE
 from delivery.http.context import NO_CONTENT
 from delivery.http.responses import ndjson, problems, sse
 from delivery.http.route import OpenRoute, Repeats, Route
@@ -40,11 +41,14 @@ def build(routes: Sequence[AnyRoute], version: str) -> Schema:
         "openapi": "3.1.0",
         "info": {"title": "Ada", "version": version, "description": _ABOUT},
         "servers": [{"url": "/"}],
-        "security": [{"key": []}],
+        "security": [{"key": []}, {"session": []}],
         "paths": paths,
         "components": {
             "schemas": components,
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer"},
+                "session": {"type": "apiKey", "in": "cookie", "name": SESSION_COOKIE},
+            },
             "responses": {"Refused": _problem_response()},
         },
         "x-beyond-schema": sorted(problems.BEYOND_SCHEMA),
@@ -106,7 +110,7 @@ def _operation_id(route: AnyRoute) -> str:
 
 
 def _status(route: AnyRoute) -> int:
-    return route.status if isinstance(route, Route) else 200
+    return route.status
 
 
 def _statuses(route: AnyRoute) -> list[str]:

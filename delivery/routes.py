@@ -15,17 +15,19 @@ from delivery.endpoints import (
     updates,
     webhooks,
 )
+from delivery.endpoints.console import me, sessions
 from delivery.endpoints.directory import contacts, groups, ownerships, supergroups, users
 from delivery.endpoints.sending import bulk, deliveries, delivery_reports, tracking
 from delivery.http import metrics
 from delivery.http.responses import csv, ndjson, sse
-from delivery.http.route import OpenRoute, Repeats, Route
+from delivery.http.route import OpenRoute, People, Repeats, Route
 from delivery.schemas import directory, events, requests, responses
 from delivery.schemas import exports as export_schemas
 from delivery.schemas import imports as import_schemas
 from delivery.schemas import jobs as job_schemas
 from delivery.schemas import links as link_schemas
 from delivery.schemas import runs as run_schemas
+from delivery.schemas import sessions as session_schemas
 
 Delivery = "/v1/deliveries/{id}"
 Task = "/v1/queue/tasks/{task_id}"
@@ -193,6 +195,10 @@ ROUTES = (
           204, repeats=Repeats.STORED),
     Route("DELETE", Ownership, "Withdraw an ownership; for a group also supergroups that contain it", "manage",
           ownerships.remove, 204, repeats=Repeats.STORED),
+    Route("GET", "/v1/me", "Who makes the request: rights, role, owned groups, quota, time zone", "", me.show,
+          200, session_schemas.Me, people=People.BY_SCOPE),
+    Route("DELETE", "/v1/sessions", "Sign out: end this session, or all of the same person or key", "",
+          sessions.sign_out, 204, query=session_schemas.SignOutQuery, people=People.BY_SCOPE),
 )  # fmt: skip
 
 
@@ -214,6 +220,8 @@ OPEN_ROUTES = (
     OpenRoute("POST", SIGN_IN_PAGE, "The answer of the person: goes on to the service", sign_in.confirm, pages.HTML),
     OpenRoute("GET", "/v1/sign-in/callback", "Where a service leads a user back after a sign-in",
               sign_in.finish, pages.HTML, job_schemas.CallbackQuery),
+    OpenRoute("POST", "/v1/sessions", "Sign in to the console; the session is a cookie", sessions.sign_in,
+              session_schemas.Me, body=session_schemas.SessionRequest, status=201),
     OpenRoute("GET", "/livez", "Whether the process is alive", health.live, responses.HealthResponse),
     OpenRoute("GET", "/readyz", "Whether the process can serve requests", health.ready, responses.ReadinessResponse),
     OpenRoute("GET", "/v1/server-proof", "Proves to `./ada` on this machine that it may send its key here",

@@ -9,6 +9,7 @@ from core.admission.idempotency import Idempotency
 from core.directory.importing import Importing
 from core.directory.linking import Linking
 from core.services import Services
+from core.sessions import Sessions
 from core.updates.events import Events
 from core.updates.ingress import Ingress
 from core.webhooks.registry import Webhooks
@@ -37,6 +38,7 @@ class ApiServices:
     core: Services
     api_keys: ApiKeys
     idempotency: Idempotency
+    sessions: Sessions
     importing: Importing
     linking: Linking
     webhooks: Webhooks

@@ -63,12 +63,16 @@ class ApiKeys:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._cache: dict[str, tuple[float, ApiKey | None]] = {}  # secret → until when, key
+        self._cache: dict[str, tuple[float, ApiKey | None]] = {}  # hash → until when, key
         self._noted: dict[str, float] = {}  # id → until when its use is not noted again
 
     async def use(self, secret: str) -> ApiKey | None:
         """Return the same as `find`, for a request: the use is noted, at most once a minute."""
-        key = await self.find(secret)
+        return await self.use_hashed(hash_of(secret))
+
+    async def use_hashed(self, hashed: str) -> ApiKey | None:
+        """`use` by the hash of the secret, which a session has."""
+        key = await self._find(hashed)
         now = time.monotonic()
         if key and now >= self._noted.get(key.id, now):
             self._noted[key.id] = now + _NOTED_SECONDS
@@ -78,13 +82,16 @@ class ApiKeys:
 
     async def find(self, secret: str) -> ApiKey | None:
         """Return the key with this secret, at most half a second old; None if there is none."""
-        cached = self._cache.get(secret)
+        return await self._find(hash_of(secret))
+
+    async def _find(self, hashed: str) -> ApiKey | None:
+        cached = self._cache.get(hashed)
         if cached and time.monotonic() < cached[0]:
             return cached[1]
-        key = _key(await self._store.command("HGETALL", KEYS["access"].at(0, _hash(secret))))
+        key = _key(await self._store.command("HGETALL", KEYS["access"].at(0, hashed)))
         if len(self._cache) >= _CACHE_SIZE:
             self._cache.clear()
-        self._cache[secret] = (time.monotonic() + _CACHED_SECONDS, key)
+        self._cache[hashed] = (time.monotonic() + _CACHED_SECONDS, key)
         return key
 
     async def create(
@@ -102,7 +109,7 @@ class ApiKeys:
             raise Invalid("TENANT_MALFORMED", "A tenant is named by letters, digits, - and _.", "tenant")
         secret = secret or f"ada_{secrets.token_urlsafe(32)}"
         key = ApiKey(secrets.token_hex(6), tenant, chosen, name, datetime.now(UTC))
-        await self._write(key, _hash(secret))
+        await self._write(key, hash_of(secret))
         return key, secret
 
     async def _write(self, key: ApiKey, hashed: str) -> None:
@@ -125,7 +132,7 @@ class ApiKeys:
             return (await self.create(name, SCOPES, secret=secret))[0]
         if not key.scopes >= SCOPES:
             key = replace(key, scopes=SCOPES)
-            await self._write(key, _hash(secret))
+            await self._write(key, hash_of(secret))
         return key
 
     async def list(self) -> list[ApiKey]:
@@ -147,7 +154,8 @@ class ApiKeys:
         self._cache.clear()
 
 
-def _hash(secret: str) -> str:
+def hash_of(secret: str) -> str:
+    """Return what is stored of a secret of 256 random bits."""
     return sha256(secret.encode(errors="surrogatepass")).hexdigest()
 
 

@@ -3,6 +3,7 @@
 What tells them apart is in `CollectionKind`, and in Lua in `lua/directory/modules/collections.lua`.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -179,6 +180,11 @@ class Collections(Generic[C, M]):
     def key_of_members(self, tenant: str, given: Id) -> str:
         """Return the sorted set of the members' ids."""
         return KEYS["members"].at(SHARD, tenant, self._kind.name, id_text(given))
+
+    async def sizes(self, tenant: str, ids: Sequence[Id]) -> list[int]:
+        """Return how many members each of these collections has, in their order; 0 for an unknown one."""
+        keys = [self.key_of_members(tenant, one) for one in ids]
+        return list(await asyncio.gather(*(self._records.store.command("ZCARD", key) for key in keys)))
 
     async def require(self, tenant: str, ids: Sequence[Id]) -> list[C]:
         """Return the collections with these ids, in their order and without their members. Raises NotFound

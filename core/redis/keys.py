@@ -283,6 +283,16 @@ _TABLE = [
         Lifetime.FOREVER,
         "API key id → when it was used last, Unix ms, to a minute",
     ),
+    Key(
+        "session", "session:{s}:<hash>", "string", Lifetime.TTL, "who is signed in, by the hash of the cookie's secret"
+    ),
+    Key(
+        "sessions",
+        "sessions:{s}:<tenant>:<whose>",
+        "zset",
+        Lifetime.TTL,
+        "hashes of the sessions of `user:<id>` or `key:<id>` by the ms at which they end",
+    ),
     Key("users", "directory:{s}:users:<tenant>", "hash", Lifetime.FOREVER, "id of a person → its record as JSON"),
     Key("userids", "directory:{s}:userids:<tenant>", "zset", Lifetime.FOREVER, "ids of the people, sorted as text"),
     Key("emails", "directory:{s}:emails:<tenant>", "hash", Lifetime.FOREVER, "e-mail address → id of the person"),

@@ -10,10 +10,11 @@ from aiohttp import web
 from msgspec import Struct
 
 from core.admission.api_keys import ApiKey
-from core.errors import Invalid, NotFound
+from core.errors import Forbidden, Invalid, NotFound
 from core.model.delivery import Repeat
-from core.model.history_key import HistoryKey
+from core.model.history_key import HistoryKey, Id
 from core.orders import Caller
+from core.sessions import Identity
 from delivery.http.metrics import Metrics
 from delivery.http.options import Options
 from delivery.http.rate_limit import RateLimiter
@@ -44,7 +45,7 @@ class Request(Struct, Generic[B, Q]):
 
     http: web.Request
     context: Context
-    key: ApiKey
+    identity: Identity
     body: B
     query: Q
     repeat: Repeat | None = None  # set if there is an Idempotency-Key and the route handles it itself
@@ -58,8 +59,12 @@ class Request(Struct, Generic[B, Q]):
         return self.context.options
 
     @property
+    def key(self) -> ApiKey:
+        return self.identity.key
+
+    @property
     def tenant(self) -> str:
-        return self.key.tenant
+        return self.identity.tenant
 
     @property
     def caller(self) -> Caller:
@@ -68,9 +73,23 @@ class Request(Struct, Generic[B, Q]):
 
     @property
     def history_key(self) -> HistoryKey:
-        """The delivery that the address names. Raises `NotFound`, also for what is no history key."""
+        """The delivery that the address names. Raises `NotFound`, also for what is no history key, and for a person to
+        whom the delivery does not belong.
+        """
         raw = self.http.rel_url.raw_parts[3]  # /v1/deliveries/<id>: raw, since an id has escapes of its own
-        return parse_history_key(unquote(raw) if raw.startswith("history") else raw)
+        return self.own_history_key(unquote(raw) if raw.startswith("history") else raw)
+
+    def own_history_key(self, text: str) -> HistoryKey:
+        """Return the key of a delivery that the caller may see. Raises `NotFound` for all others."""
+        key = parse_history_key(text)
+        if not self.identity.may_see_deliveries_of(key.sender):
+            raise _history_not_found()
+        return key
+
+    def check_own(self, sender: Id, path: str) -> None:
+        """Raises `Forbidden` NOT_YOURSELF: a person acts only as itself."""
+        if not self.identity.may_see_deliveries_of(sender):
+            raise Forbidden("NOT_YOURSELF", "A person sends and reads only in its own name.", path)
 
 
 def parse_history_key(text: str) -> HistoryKey:
@@ -79,7 +98,11 @@ def parse_history_key(text: str) -> HistoryKey:
     try:
         return HistoryKey.parse(text)
     except Invalid:
-        raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.") from None
+        raise _history_not_found() from None
+
+
+def _history_not_found() -> NotFound:
+    return NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
 
 
 class Response(Struct):

@@ -25,12 +25,12 @@ def make_handler(route: Route, context: Context) -> Handler:
     decode_body, decode_query = _body_decoder(route), _query_decoder(route)
 
     async def handle(http: web.Request) -> web.StreamResponse:
-        key = await authenticate(http, route.scope, context)
+        identity = await authenticate(http, route.scope, context, route.people)
         raw = await _raw_body(http, route, context.options)
-        request = Request(http, context, key, await decode_body(raw), decode_query(http))
+        request = Request(http, context, identity, await decode_body(raw), decode_query(http))
         response = await _respond(route, request, raw)
         if not response.prepared:
-            add_rate_limit(response.headers, context.rate_limiter.headers(key.id))
+            add_rate_limit(response.headers, context.rate_limiter.headers(identity.key.id))
         return response
 
     return handle

@@ -1,7 +1,8 @@
 """Limits of the HTTP API, and the secrets of what providers post to it. `cli` fills them from the settings."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, timedelta, tzinfo
 
 MiB = 2**20
 
@@ -33,4 +34,7 @@ class Options:
     inbound: Inbound = Inbound()
     metrics_key: str = field(default="", repr=False)  # of Prometheus; without it only an operator reads the metrics
     proof_secret: str = field(default="", repr=False)  # by which clients on this machine recognise the server
+    public_url: str = ""  # under which browsers reach this server, if not the address of the request
+    timezone: tzinfo = UTC
+    tenant_timezones: Mapping[str, tzinfo] = field(default_factory=dict)  # of tenants that have their own
     version: str = "0.1.0"

@@ -22,13 +22,21 @@ class Repeats(Enum):
     OWN = "the endpoint passes the key to core, which checks it in the same step as the write"
 
 
+class People(Enum):
+    """What a person who is signed in may do with a route. Programs are held only to the scope of the route."""
+
+    REFUSED = "nothing: the route is for programs and operators"
+    OWN = "only what is its own: the endpoint checks it"
+    BY_SCOPE = "what a key with the scope may do; the person's role has the scope or not"
+
+
 class NoParameters(Struct, forbid_unknown_fields=True):
     """The query of a route without parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """An operation that needs an API key with `scope`."""
+    """An operation that needs an API key with `scope` ("": any), or a session with its rights."""
 
     method: str
     path: str
@@ -41,6 +49,7 @@ class Route:
     body_is_optional: bool = False
     query: type[Struct] = NoParameters
     repeats: Repeats = Repeats.NONE
+    people: People = People.REFUSED
     headers: Mapping[str, str] = field(default_factory=dict)  # of the response: name → description
     upload: str = ""  # the media type of a body that the endpoint reads itself
     repeat_status: int = 0  # the status if what was posted is known already; the response is the same; 0: `status`
@@ -58,3 +67,4 @@ class OpenRoute:
     response: type[Any] | str
     query: type[Struct] = NoParameters
     body: type[Struct] | None = None  # for the document; the handler reads the body itself
+    status: int = 200

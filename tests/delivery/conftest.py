@@ -17,6 +17,7 @@ from core.directory.importing import Importing
 from core.directory.linking import Linking
 from core.redis.store import Store
 from core.services import open_services
+from core.sessions import Sessions
 from core.updates.events import Events
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
@@ -127,6 +128,7 @@ async def services(store: Store, outbox: Outbox) -> AsyncIterator[ApiServices]:
             core=core,
             api_keys=api_keys,
             idempotency=Idempotency(store),
+            sessions=Sessions(store, core.directory, api_keys),
             importing=Importing(store, core.directory),
             linking=Linking(store, core.directory, LinkCodeMailer(outbox)),
             webhooks=Webhooks(store, core.queue, client),

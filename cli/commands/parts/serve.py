@@ -38,6 +38,7 @@ from core.directory.importing import Importing
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from core.services import Services, open_services
+from core.sessions import Sessions
 from core.updates.events import Events
 from core.updates.ingress import Ingress
 from core.webhooks.http_client import WebhookClient
@@ -109,6 +110,7 @@ async def open_api_services(store: Store, settings: Settings) -> AsyncIterator[A
             core=core,
             api_keys=api_keys,
             idempotency=Idempotency(store),
+            sessions=Sessions(store, core.directory, api_keys),
             importing=importing,
             linking=linking,
             webhooks=webhooks,
@@ -160,6 +162,9 @@ def options_of(settings: Settings) -> Options:
         inbound=inbound,
         metrics_key=settings.metrics_key or "",
         proof_secret=stored_api_key(settings),
+        public_url=settings.public_url or "",
+        timezone=settings.timezone,
+        tenant_timezones=settings.tenant_timezones,
     )
 
 

@@ -11,7 +11,7 @@ from msgspec import UnsetType
 from core.errors import Refused, StoreUnavailable
 from core.model.history import Change
 from core.model.history_key import HistoryKey
-from delivery.http.authentication import bearer_token
+from delivery.http.authentication import is_still_known
 from delivery.http.context import Context, Request, Response, parse_history_key
 from delivery.http.responses import sse
 from delivery.http.responses.problems import invalid_field
@@ -25,7 +25,8 @@ _POLL = 10.0
 """Seconds between two checks for a delivery that does not exist yet."""
 
 _KEY_CHECK = 0.3
-"""Seconds between two checks whether the key of a stream still exists. With the cache of keys, less than a second."""
+"""Seconds between two checks whether the key or the session of a stream still exists. With the cache of keys, less than
+a second."""
 
 
 async def track(request: Request[requests.TrackRequest, NoParameters]) -> Response:
@@ -91,11 +92,11 @@ async def _stream(changes: AsyncGenerator[Change, None], request: EventsRequest,
 
 
 async def forced_end(request: Request[Any, Any]) -> None:
-    """Return when the process ends or the key of the stream is revoked."""
-    secret, api_keys, closing = bearer_token(request.http), request.services.api_keys, request.context.closing
+    """Return when the process ends, or the key or the session of the stream."""
+    closing = request.context.closing
     while not closing.is_set():
         with suppress(StoreUnavailable):  # a key stays valid while the store is away
-            if await api_keys.find(secret) is None:
+            if not await is_still_known(request.http, request.context):
                 return
         with suppress(TimeoutError):
             async with asyncio.timeout(_KEY_CHECK):

@@ -48,6 +48,10 @@ CODES = {
     # authentication
     "KEY_MISSING": ProblemType(401, "An API key is required"),
     "KEY_UNKNOWN": ProblemType(401, "The API key is unknown"),
+    "SESSION_ENDED": ProblemType(401, "The session has ended"),
+    "CROSS_SITE": ProblemType(403, "The request came from a page of another site"),
+    "NOT_FOR_PEOPLE": ProblemType(403, "This needs an API key"),
+    "NOT_YOURSELF": ProblemType(403, "A person acts only in its own name"),
     "SCOPE_MISSING": ProblemType(403, "The API key may not do this"),
     "RECEIPT_SECRET_WRONG": ProblemType(403, "The token of this delivery report is wrong"),
     "INBOUND_SECRET_WRONG": ProblemType(403, "The secret of this message is wrong"),

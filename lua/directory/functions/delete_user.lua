@@ -1,4 +1,4 @@
--- delete_user: delete a person with its contacts, memberships and ownerships
+-- delete_user: delete a person with its contacts, memberships, ownerships and sessions
 -- ARGV    tenant, id
 -- RETURNS ["importing"], or 1, or 0 if there is no such person
 -- EVENTS  none
@@ -16,6 +16,9 @@ return function(tenant, id)
     WriteBuffer.write('ZREM', Key.owners(tenant, object), id)
     WriteBuffer.write('ZREM', Key.owned(tenant, id), object)
   end
+  local sessions = Key.sessions(tenant, 'user:' .. id)
+  for _, session in ipairs(redis_call('ZRANGE', sessions, 0, -1)) do redis_call('DEL', Key.session(session)) end
+  redis_call('DEL', sessions)
   WriteBuffer.write('HDEL', Key.users(tenant), id)
   WriteBuffer.write_gathered()
   return 1

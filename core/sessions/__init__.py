@@ -1,0 +1,14 @@
+"""Sessions of the web console: who is signed in, by a cookie whose secret is stored only as a hash.
+
+    an API key, a mailed code or a link of the bot ─▶ Sessions.begin_… ─▶ a secret ─▶ Sessions.find, at each request
+
+Guarantees: a session has the rights of its key or of its person as they are now, because both are read at each request;
+it ends with the key, with the person, with its time, or when somebody signs out.
+
+Neighbours: `core.admission` has the keys, `core.directory` the people. `delivery/` and `bots/` call it.
+"""
+
+from core.sessions.identity import Identity
+from core.sessions.sessions import Sessions
+
+__all__ = ["Identity", "Sessions"]

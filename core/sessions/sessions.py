@@ -1,0 +1,118 @@
+"""Begins, finds and ends sessions.
+
+A secret has 256 random bits, so a plain SHA-256 is enough: it cannot be guessed. A session is a string with a time to
+live, and an entry in the list of the sessions of its key or person, by which all of them are ended at once.
+"""
+
+import secrets
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from msgspec import Struct
+
+from core.admission.api_keys import ApiKeys, hash_of
+from core.directory import Directory
+from core.errors import Forbidden
+from core.model.clock import to_ms
+from core.model.history_key import Id
+from core.model.people import id_text
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from core.sessions.identity import Identity
+
+_SHARD = 0
+LIFETIME_OF_KEYS = timedelta(hours=12)
+LIFETIME_OF_PEOPLE = timedelta(days=14)
+
+
+class _Session(Struct, frozen=True, omit_defaults=True):
+    """What is stored. Either `person` or `key` (the hash of an API key) is set."""
+
+    tenant: str
+    begun_at: datetime
+    person: str = ""
+    key: str = ""
+
+
+class NewSession(Struct, frozen=True):
+    """`secret` is the value of the cookie; it is shown nowhere else and not stored."""
+
+    secret: str
+    identity: Identity
+    lifetime: timedelta
+
+
+class Sessions:
+    """The sessions of all tenants; one per process."""
+
+    def __init__(self, store: Store, directory: Directory, api_keys: ApiKeys) -> None:
+        self._store = store
+        self._directory = directory
+        self._api_keys = api_keys
+
+    async def begin_with_key(self, key_secret: str) -> NewSession:
+        """Begin a session with the rights of an API key. Raises Forbidden KEY_UNKNOWN."""
+        key = await self._api_keys.use(key_secret)
+        if key is None:
+            raise Forbidden("KEY_UNKNOWN", "This API key is unknown or revoked.", "key")
+        stored = _Session(key.tenant, datetime.now(UTC), key=hash_of(key_secret))
+        return await self._begin(stored, LIFETIME_OF_KEYS)
+
+    async def begin_as_person(self, tenant: str, person: Id) -> NewSession:
+        """Begin a session of a person who has proved who it is. Raises Forbidden SESSION_ENDED if it was deleted."""
+        stored = _Session(tenant, datetime.now(UTC), person=id_text(person))
+        return await self._begin(stored, LIFETIME_OF_PEOPLE)
+
+    async def _begin(self, session: _Session, lifetime: timedelta) -> NewSession:
+        secret = secrets.token_urlsafe(32)
+        hashed = hash_of(secret)
+        identity = await self._identity(session, hashed)
+        if identity is None:
+            raise session_ended()
+        listed, ttl_ms = _list_of(identity), lifetime // timedelta(milliseconds=1)
+        now = to_ms(datetime.now(UTC))
+        await self._store.command("ZREMRANGEBYSCORE", listed, "-inf", now)
+        await self._store.command("ZADD", listed, now + ttl_ms, hashed)  # first: what is listed can be ended
+        await self._store.command("PEXPIRE", listed, ttl_ms)
+        encoded = msgspec.json.encode(session).decode()
+        await self._store.command("SET", KEYS["session"].at(_SHARD, hashed), encoded, "PX", ttl_ms)
+        return NewSession(secret, identity, lifetime)
+
+    async def find(self, secret: str) -> Identity | None:
+        """Return whose session it is, with the rights of this moment (those of a key at most half a second old); None
+        if it has ended.
+        """
+        hashed = hash_of(secret)
+        stored = await self._store.command("GET", KEYS["session"].at(_SHARD, hashed))
+        return await self._identity(msgspec.json.decode(stored, type=_Session), hashed) if stored else None
+
+    async def _identity(self, session: _Session, hashed: str) -> Identity | None:
+        if session.key:
+            key = await self._api_keys.use_hashed(session.key)
+            return Identity(key, session=hashed) if key else None
+        (person,) = await self._directory.users.lookup(session.tenant, [session.person])
+        return Identity.of_person(session.tenant, person, hashed, session.begun_at) if person else None
+
+    async def end(self, identity: Identity) -> None:
+        """End the session of a request; a request with an API key has none."""
+        if identity.session:
+            await self._store.command("DEL", KEYS["session"].at(_SHARD, identity.session))
+            await self._store.command("ZREM", _list_of(identity), identity.session)
+
+    async def end_all(self, identity: Identity) -> None:
+        """End all sessions of the same person or key."""
+        listed = _list_of(identity)
+        hashes = await self._store.command("ZRANGE", listed, 0, -1)
+        if hashes:
+            await self._store.command("DEL", *(KEYS["session"].at(_SHARD, one) for one in hashes))
+            await self._store.command("ZREM", listed, *hashes)
+
+
+def session_ended() -> Forbidden:
+    return Forbidden("SESSION_ENDED", "The session has ended. Sign in again.")
+
+
+def _list_of(identity: Identity) -> str:
+    """Return the key of the list. `lua/directory/functions/delete_user.lua` ends the sessions of a deleted person."""
+    whose = f"user:{id_text(identity.person.id)}" if identity.person else f"key:{identity.key.id}"
+    return KEYS["sessions"].at(_SHARD, identity.tenant, whose)

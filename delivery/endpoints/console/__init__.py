@@ -1,0 +1,1 @@
+"""What the web console uses besides: who is signed in."""

@@ -1,0 +1,82 @@
+"""Says who makes the request, and what the console offers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.admission.quotas import ADMIN
+from core.directory.collections import Collections
+from core.model.people import ObjectKind, id_text
+from core.sessions import Identity
+from delivery.http.context import Request, Response
+from delivery.http.options import Options
+from delivery.http.route import NoParameters
+from delivery.schemas.responses import QuotaResponse
+from delivery.schemas.sessions import Me, OwnedGroup, Right
+from delivery.services import ApiServices
+
+_SCOPES_OF_RIGHTS: dict[Right, tuple[str, ...]] = {
+    "write": ("send",),
+    "read": ("read",),
+    "people": ("manage",),
+    "operate": ("operator",),
+    "inspect": ("operator",),
+    "keys": ("admin",),
+    "author": ("admin",),
+}
+
+
+async def show(request: Request[None, NoParameters]) -> Response:
+    """Return who makes the request."""
+    return Response(await describe(request.identity, request.services, request.options))
+
+
+async def describe(identity: Identity, services: ApiServices, options: Options) -> Me:
+    """Return who it is, with rights, groups and quota as they are now."""
+    person, key = identity.person, identity.key
+    groups, supergroups = await _owned(identity, services)
+    return Me(
+        kind="person" if person else "key",
+        id=person.id if person else key.id,
+        name=key.name,
+        tenant=key.tenant,
+        scopes=sorted(key.scopes),
+        rights=rights_of(identity),
+        role=person.role if person else None,
+        locale=person.locale if person else None,
+        owns_all=person is None or person.role == ADMIN,
+        groups=groups,
+        supergroups=supergroups,
+        timezone=str(options.tenant_timezones.get(key.tenant, options.timezone)),
+        quota=await _quota(identity, services),
+    )
+
+
+def rights_of(identity: Identity) -> list[Right]:
+    """Return what the console offers: exactly what the API allows."""
+    permits = identity.key.permits
+    return [right for right, scopes in _SCOPES_OF_RIGHTS.items() if any(permits(scope) for scope in scopes)]
+
+
+async def _quota(identity: Identity, services: ApiServices) -> QuotaResponse | None:
+    if identity.person is None:
+        return None
+    return QuotaResponse.of(await services.core.sending.quota(identity.tenant, identity.person.id))
+
+
+async def _owned(identity: Identity, services: ApiServices) -> tuple[list[OwnedGroup], list[OwnedGroup]]:
+    """Return the groups and supergroups that a person owns."""
+    if identity.person is None:
+        return [], []
+    directory, tenant = services.core.directory, identity.tenant
+    owned = await directory.ownerships.of(tenant, identity.person.id)
+    found: dict[ObjectKind, list[str]] = {"group": [], "supergroup": []}
+    for one in owned:
+        found[one.kind].append(id_text(one.id))
+    groups = await _with_sizes(directory.groups, tenant, found["group"])
+    return groups, await _with_sizes(directory.supergroups, tenant, found["supergroup"])
+
+
+async def _with_sizes(collections: Collections[Any, Any], tenant: str, ids: Sequence[str]) -> list[OwnedGroup]:
+    found = [one for one in await collections.lookup(tenant, ids) if one]
+    sizes = await collections.sizes(tenant, [one.id for one in found])
+    return [OwnedGroup(one.id, one.title, size) for one, size in zip(found, sizes, strict=True)]

@@ -1,0 +1,170 @@
+"""Signing in to the console: the cookie, its end, and which requests it is good for."""
+
+import time
+from http.cookies import SimpleCookie
+
+import pytest
+
+from core.admission.api_keys import ApiKeys
+from delivery.http.options import Options
+from tests.delivery.conftest import Api, ApiResponse
+from tests.support.waiting import until
+
+
+def cookie_of(response: ApiResponse) -> SimpleCookie:
+    return SimpleCookie(response.headers["Set-Cookie"])
+
+
+class Browser:
+    """A client with the cookie of a session, which says where its pages come from."""
+
+    def __init__(self, api: Api, signed_in: ApiResponse) -> None:
+        self.api = api
+        self.secret = cookie_of(signed_in)["ada_session"].value
+        self.headers = {"Sec-Fetch-Site": "same-origin"}
+
+    async def is_signed_out(self) -> bool:
+        return (await self.call("GET", "/v1/me")).status == 401
+
+    async def call(self, method: str, path: str, body: object = None) -> ApiResponse:
+        given = {"Cookie": f"ada_session={self.secret}", **self.headers}
+        url = self.api.url + path
+        async with self.api.session.request(method, url, json=body, headers=given) as response:
+            raw = await response.read()
+            is_json = "json" in response.headers.get("Content-Type", "") and raw
+            return ApiResponse(
+                response.status, response.headers, raw, await response.json(content_type=None) if is_json else None
+            )
+
+
+async def signed_in_with_key(api: Api, *scopes: str) -> Browser:
+    _, secret = await api.services.api_keys.create("office", scopes)
+    return Browser(api, await sign_in(api, {"key": secret}))
+
+
+async def sign_in(api: Api, body: object, **headers: str) -> ApiResponse:
+    return await api.call("POST", "/v1/sessions", body, headers={"Authorization": "", **headers})
+
+
+@pytest.mark.row("W-01")
+async def test_a_key_signs_in_and_its_secret_and_that_of_the_session_are_stored_nowhere(api: Api) -> None:
+    key, secret = await api.services.api_keys.create("office", ["read"])
+    response = await sign_in(api, {"key": secret})
+    cookie = cookie_of(response)["ada_session"]
+    assert (response.status, response.json["kind"], response.json["id"]) == (201, "key", key.id)
+    assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Strict", "/")
+    assert (cookie["secure"], int(cookie["max-age"])) == ("", 12 * 3600)
+    assert len(cookie.value) == 43
+    assert cookie.value not in response.body.decode()
+    stored = [(name, await api.store.redis.dump(name)) for name in await api.keys()]
+    for hidden in (secret, cookie.value):
+        assert not [name for name, dumped in stored if hidden in name or hidden.encode() in dumped]
+    (session,) = [name for name in await api.keys() if name.startswith("session:")]
+    assert 0 < await api.store.redis.pttl(session) <= 12 * 3600 * 1000
+
+
+async def test_the_session_of_a_key_reads_and_changes_what_the_key_may_and_no_more(api: Api) -> None:
+    browser = await signed_in_with_key(api, "manage")
+    me = (await browser.call("GET", "/v1/me")).json
+    assert (me["name"], me["scopes"], me["rights"], me["quota"]) == ("office", ["manage"], ["people"], None)
+    assert (await browser.call("POST", "/v1/groups", {"id": "A-1"})).status == 201
+    assert (await browser.call("GET", "/v1/groups/A-1")).json["id"] == "A-1"
+    refused = await browser.call("GET", "/v1/deliveries")
+    assert (refused.status, refused.code) == (403, "SCOPE_MISSING")
+
+
+SAME, OTHER = "same-origin", "cross-site"
+ORIGINS = [
+    ({}, False),
+    ({"Sec-Fetch-Site": SAME}, True),
+    ({"Sec-Fetch-Site": SAME, "Origin": "http://evil.example"}, True),
+    ({"Sec-Fetch-Site": OTHER}, False),
+    ({"Sec-Fetch-Site": "same-site"}, False),
+    ({"Sec-Fetch-Site": "none"}, False),
+    ({"Sec-Fetch-Site": ""}, False),
+    ({"Sec-Fetch-Site": OTHER, "Origin": "http://HOST"}, False),
+    ({"Origin": "http://HOST"}, True),
+    ({"Origin": "http://HOST:1"}, False),
+    ({"Origin": "http://evil.example"}, False),
+    ({"Origin": "http://HOST.evil.example"}, False),
+    ({"Origin": "http://evil.example/http://HOST"}, False),
+    ({"Origin": "null"}, False),
+    ({"Origin": "http://[broken"}, False),
+    ({"Origin": "https://console.example"}, True),
+    ({"Origin": "https://other.console.example"}, False),
+]
+
+
+class TestBehindAProxy:
+    @pytest.fixture
+    def options(self) -> Options:
+        return Options(public_url="https://console.example/ada")
+
+    @pytest.mark.row("W-02")
+    @pytest.mark.parametrize(("given", "is_allowed"), ORIGINS, ids=str)
+    async def test_a_session_changes_something_only_from_a_page_of_this_server(
+        self, api: Api, given: dict[str, str], is_allowed: bool
+    ) -> None:
+        browser = await signed_in_with_key(api, "manage")
+        host = api.url.removeprefix("http://")
+        headers = {name: value.replace("HOST", host) for name, value in given.items()}
+        browser.headers = headers
+        response = await browser.call("POST", "/v1/groups", {"id": "A-1"})
+        assert (response.status == 201) is is_allowed, response.body
+        assert is_allowed or response.code == "CROSS_SITE"
+        assert (await browser.call("GET", "/v1/groups")).status == 200, "reading is safe"
+        with_key = await api.call("POST", "/v1/groups", {"id": "A-2"}, headers=headers)
+        assert with_key.status == 201, "a page of another site does not know a key"
+        signed_in = await sign_in(api, {"key": api.secret}, **headers)
+        assert (signed_in.status == 201) is (is_allowed or not headers), "nor is anybody signed in by another site"
+
+    async def test_the_cookie_is_secure_if_the_page_came_over_https(self, api: Api) -> None:
+        plain = await sign_in(api, {"key": api.secret}, Origin=api.url)
+        secure = await sign_in(api, {"key": api.secret}, Origin="https://console.example")
+        assert (cookie_of(plain)["ada_session"]["secure"], cookie_of(secure)["ada_session"]["secure"]) == ("", True)
+
+
+@pytest.mark.row("W-01")
+async def test_signing_out_ends_this_session_or_all_of_the_key(api: Api) -> None:
+    _, secret = await api.services.api_keys.create("office", ["read"])
+    first, second, third = [Browser(api, await sign_in(api, {"key": secret})) for _ in range(3)]
+    stranger = await signed_in_with_key(api, "read")
+    response = await first.call("DELETE", "/v1/sessions")
+    assert (response.status, cookie_of(response)["ada_session"]["max-age"]) == (204, "0")
+    assert [(await one.call("GET", "/v1/me")).status for one in (first, second)] == [401, 200]
+    assert (await second.call("DELETE", "/v1/sessions?all")).status == 204
+    assert [(await one.call("GET", "/v1/me")).status for one in (second, third, stranger)] == [401, 401, 200]
+    assert (await first.call("GET", "/v1/me")).code == "SESSION_ENDED"
+    names = [name for name in await api.keys() if name.startswith("session")]
+    assert len(names) == 2, "that of the stranger and its list"
+
+
+@pytest.mark.row("W-01")
+async def test_a_revoked_key_loses_its_session_within_a_second(api: Api) -> None:
+    """The key is revoked in another process: here only the store knows."""
+    browser = await signed_in_with_key(api, "read")
+    assert (await browser.call("GET", "/v1/me")).status == 200
+    await ApiKeys(api.store).revoke((await browser.call("GET", "/v1/me")).json["id"])
+    start = time.monotonic()
+    await until(browser.is_signed_out)
+    assert time.monotonic() - start < 5, "half a second on an idle machine"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"key": "ada_nobody"}, 401, "KEY_UNKNOWN"),
+        ({}, 400, "REQUIRED"),
+        ({"key": 7}, 400, "WRONG_TYPE"),
+        ({"key": ""}, 400, "TOO_SHORT"),
+        ({"key": "x" * 257}, 400, "TOO_LONG"),
+        ({"key": "x", "more": 1}, 400, "UNKNOWN_FIELD"),
+        ([], 400, "WRONG_TYPE"),
+        ({"key": "x" * 5000}, 413, "BODY_TOO_LARGE"),
+    ],
+    ids=str,
+)
+async def test_a_wrong_request_signs_nobody_in(api: Api, body: object, status: int, code: str) -> None:
+    response = await sign_in(api, body)
+    assert (response.status, response.code) == (status, code)
+    assert "Set-Cookie" not in response.headers
